@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "convoy/answers/equivalence.h"
+#include "convoy/data/answers/equivalence.h"
 
 int main(int count, char** arguments) {
   if (count != 2) {

@@ -12,7 +12,7 @@
 #include <thread>
 #include <vector>
 
-#include "convoy/sweep/workload.h"
+#include "convoy/farm/sweep/workload.h"
 
 namespace convoy::bench {
 

@@ -10,8 +10,8 @@
 #include <functional>
 #include <string>
 
-#include "convoy/base/hash.h"
-#include "convoy/base/hash_kernels.h"
+#include "convoy/core/base/hash.h"
+#include "convoy/core/base/hash_kernels.h"
 
 namespace {
 

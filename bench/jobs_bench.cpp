@@ -11,7 +11,7 @@
 #include <cstdlib>
 #include <exception>
 
-#include "convoy/jobs/job_store.h"
+#include "convoy/core/jobs/job_store.h"
 
 namespace {
 

@@ -7,14 +7,14 @@
 #include <benchmark/benchmark.h>
 #include <torch/csrc/autograd/autograd.h>
 
-#include "convoy/kernels/adamw/adamw_update.h"
-#include "convoy/kernels/attention/attention.h"
-#include "convoy/kernels/cross_entropy/linear_cross_entropy.h"
-#include "convoy/kernels/frozen_linear/frozen_linear.h"
-#include "convoy/kernels/gated_activation/gated_activation.h"
-#include "convoy/kernels/paged_attention/paged_attention.h"
-#include "convoy/kernels/rms_norm/rms_norm.h"
-#include "convoy/kernels/sampler/sampler.h"
+#include "convoy/model/kernels/adamw/adamw_update.h"
+#include "convoy/model/kernels/attention/attention.h"
+#include "convoy/model/kernels/cross_entropy/linear_cross_entropy.h"
+#include "convoy/model/kernels/frozen_linear/frozen_linear.h"
+#include "convoy/model/kernels/gated_activation/gated_activation.h"
+#include "convoy/model/kernels/paged_attention/paged_attention.h"
+#include "convoy/model/kernels/rms_norm/rms_norm.h"
+#include "convoy/model/kernels/sampler/sampler.h"
 
 namespace convoy::kernels {
 namespace {

@@ -18,7 +18,7 @@
 #include <string>
 #include <vector>
 
-#include "convoy/base/descriptor.h"
+#include "convoy/core/base/descriptor.h"
 #include "convoy/launch/logs/log_router.h"
 
 namespace convoy::launch {

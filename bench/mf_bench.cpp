@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "bench/guess_rate.h"
-#include "convoy/experiments/mf/mf_workload.h"
+#include "convoy/farm/experiments/mf/mf_workload.h"
 
 namespace {
 

@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "bench/guess_rate.h"
-#include "convoy/experiments/ssm/ssm_workload.h"
+#include "convoy/farm/experiments/ssm/ssm_workload.h"
 
 namespace {
 

@@ -10,16 +10,16 @@ target_include_directories(convoy_arrow SYSTEM INTERFACE ${CONVOY_ARROW}/include
 target_link_libraries(convoy_arrow INTERFACE ${_parquet} ${_arrow})
 add_library(convoy::arrow ALIAS convoy_arrow)
 
-# The plugin that reads Parquet, opened by convoy/data/parquet_plugin.cpp. Only it links Arrow.
+# The plugin that reads Parquet, opened by convoy/data/datasets/parquet_plugin.cpp. Only it links Arrow.
 function(convoy_parquet_plugin)
-  file(GLOB _sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/convoy/data/plugin/*.cpp)
+  file(GLOB _sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/convoy/data/datasets/plugin/*.cpp)
   add_library(convoy_parquet MODULE ${_sources})
-  target_link_libraries(convoy_parquet PRIVATE convoy_data convoy::arrow)
-  # Its copies of convoy/data and convoy/base stay its own.
+  target_link_libraries(convoy_parquet PRIVATE convoy_datasets convoy::arrow)
+  # Its copies of convoy/data and convoy/core/base stay its own.
   target_link_options(convoy_parquet PRIVATE -Wl,--exclude-libs,ALL)
   set_target_properties(convoy_parquet PROPERTIES OUTPUT_NAME convoy_parquet-${PROJECT_VERSION}
     LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib/convoy INSTALL_RPATH "$ORIGIN")
-  if(TARGET data_tests)
-    add_dependencies(data_tests convoy_parquet)
+  if(TARGET datasets_tests)
+    add_dependencies(datasets_tests convoy_parquet)
   endif()
 endfunction()

@@ -1,5 +1,5 @@
 # Kernels for NVIDIA GPUs: clang++ compiles each source to PTX, which becomes a text inside a layer; the GPU's driver
-# compiles that at run time (convoy/nvidia/kernels.h). Nothing of CUDA is needed here. Without clang++ there are no texts.
+# compiles that at run time (convoy/machine/nvidia/kernels.h). Nothing of CUDA is needed here. Without clang++ there are no texts.
 find_program(CONVOY_CLANG NAMES clang++ clang++-14 clang++-15 clang++-16 clang++-17 clang++-18 clang++-19 clang++-20
   DOC "compiler of the kernels for NVIDIA GPUs")
 if(CONVOY_CLANG AND NOT DEFINED CONVOY_CLANG_HAS_PTX)

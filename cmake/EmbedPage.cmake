@@ -9,7 +9,7 @@ foreach(_part IN LISTS PROGRAMS)
 endforeach()
 string(REPLACE "/*STYLE*/" "${_style}" _page "${_page}")
 string(REPLACE "/*PROGRAM*/" "${_program}" _page "${_page}")
-file(WRITE ${CPP}.new "#include \"convoy/page/page_assets.h\"\n
+file(WRITE ${CPP}.new "#include \"convoy/apps/page/page_assets.h\"\n
 static constexpr std::string_view kPage = R\"page(${_page})page\";
 std::string convoy::page::page_html(std::string_view nonce) {
   constexpr std::string_view kMark = \"/*NONCE*/\";

@@ -1,7 +1,7 @@
 # The libraries of others that each layer links. Read by the build and by find_package(Convoy) where it is installed, so that
 # a program links what Convoy's own programs link. Either side defines convoy_rust_text.
 
-# What fmt does with a parsed argument list is compiled once (base/formatting.cpp), not in every unit: half of the time
+# What fmt does with a parsed argument list is compiled once (core/base/formatting.cpp), not in every unit: half of the time
 # of a small unit. A shared libfmt would be one more library to ship.
 if(NOT TARGET convoy_fmt_headers)
   add_library(convoy_fmt_headers INTERFACE)
@@ -10,12 +10,11 @@ if(NOT TARGET convoy_fmt_headers)
 endif()
 set(CONVOY_LIBRARIES_base convoy_fmt_headers nlohmann_json::nlohmann_json Threads::Threads)
 set(CONVOY_LIBRARIES_config yaml-cpp)
-set(CONVOY_LIBRARIES_telemetry z)
+set(CONVOY_LIBRARIES_charts z)
 set(CONVOY_LIBRARIES_text convoy_rust_text)
 set(CONVOY_LIBRARIES_nvidia ${CMAKE_DL_LIBS})
 set(CONVOY_LIBRARIES_monitor ${CMAKE_DL_LIBS})
-set(CONVOY_LIBRARIES_launch ${CMAKE_DL_LIBS})
 set(CONVOY_LIBRARIES_hub ${CMAKE_DL_LIBS})
 set(CONVOY_LIBRARIES_jobs sqlite3 ${CMAKE_DL_LIBS})
-set(CONVOY_LIBRARIES_data ${CMAKE_DL_LIBS})
+set(CONVOY_LIBRARIES_datasets ${CMAKE_DL_LIBS})
 set(CONVOY_LIBRARIES_adapters re2)

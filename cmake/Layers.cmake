@@ -99,7 +99,7 @@ function(convoy_layer name)
     endif()
     # The label `processes`: tests that start processes, which `./run stress` repeats.
     set(_processes "")
-    if(name MATCHES "^(comm|jobs|launch|parallel|rendezvous|sweep|telemetry|workers)$")
+    if(name MATCHES "^(comm|jobs|logs|parallel|place|processes|rendezvous|supervisor|sweep|telemetry|workers)$")
       set(_processes ";processes")
     endif()
     add_test(NAME ${name} COMMAND ${name}_tests)

@@ -4,9 +4,9 @@ option(CONVOY_PRECOMPILED_HEADERS "precompile the headers of libraries (off show
 
 set(CONVOY_PLAIN_HEADERS <algorithm> <array> <charconv> <chrono> <cmath> <cstdint> <cstring> <filesystem> <fstream>
   <functional> <map> <memory> <mutex> <optional> <set> <span> <sstream> <string> <string_view> <thread>
-  <unordered_map> <utility> <vector> <fmt/format.h> <fmt/ranges.h> ${CMAKE_SOURCE_DIR}/convoy/base/compiled_json.h)
+  <unordered_map> <utility> <vector> <fmt/format.h> <fmt/ranges.h> ${CMAKE_SOURCE_DIR}/convoy/core/base/compiled_json.h)
 set(CONVOY_LIBTORCH_HEADERS <algorithm> <array> <cmath> <cstdint> <functional> <map> <memory> <optional> <string>
-  <unordered_map> <vector> <ATen/ATen.h> <ATen/Parallel.h> <ATen/core/grad_mode.h> <torch/csrc/autograd/autograd.h> ${CMAKE_SOURCE_DIR}/convoy/base/compiled_json.h)
+  <unordered_map> <vector> <ATen/ATen.h> <ATen/Parallel.h> <ATen/core/grad_mode.h> <torch/csrc/autograd/autograd.h> ${CMAKE_SOURCE_DIR}/convoy/core/base/compiled_json.h)
 
 # convoy_precompiled_set(name LINKS targets... HEADERS headers...): headers that other targets share.
 function(convoy_precompiled_set name)

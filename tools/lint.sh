@@ -2,7 +2,7 @@
 # Formatting of every C++ source but the loop units, whose order of inclusion matters. `--fix` rewrites them.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
-mapfile -t sources < <(git ls-files '*.cpp' '*.h' | grep -vE '^(tests/golden/|rust/|convoy/kernels/simd/simd_)')
+mapfile -t sources < <(git ls-files '*.cpp' '*.h' | grep -vE '^(tests/golden/|rust/|convoy/model/kernels/simd/simd_)')
 if [ "${1:-}" = --fix ]; then
   clang-format-14 -i "${sources[@]}"
 else

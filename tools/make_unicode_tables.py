@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Writes convoy/evaluate/unicode_tables.h: letters, marks and case of every character, as Python's str knows them.
+"""Writes convoy/data/evaluate/unicode_tables.h: letters, marks and case of every character, as Python's str knows them.
 
-usage: make_unicode_tables.py > convoy/evaluate/unicode_tables.h        (Python 3.11: Unicode 14)
+usage: make_unicode_tables.py > convoy/data/evaluate/unicode_tables.h        (Python 3.11: Unicode 14)
 """
 import sys
 import unicodedata

@@ -1,4 +1,4 @@
-"""Model sizes of the benchmarks (convoy/recipes/bench/bench_model.cpp has the same)."""
+"""Model sizes of the benchmarks (convoy/apps/recipes/bench/bench_model.cpp has the same)."""
 
 GEOMETRY = {
     "tiny": dict(hidden_size=256, intermediate_size=688, num_hidden_layers=4, num_attention_heads=4, num_key_value_heads=2, vocab_size=4096, tie_word_embeddings=True),

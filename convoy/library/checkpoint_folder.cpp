@@ -6,11 +6,11 @@
 
 #include <algorithm>
 
-#include "convoy/base/error.h"
-#include "convoy/checkpoint/checkpoint.h"
-#include "convoy/io/json_reader.h"
+#include "convoy/core/base/error.h"
+#include "convoy/core/io/json_reader.h"
 #include "convoy/library/internal/group_internal.h"
 #include "convoy/library/internal/optimizer_parts.h"
+#include "convoy/train/checkpoint/checkpoint.h"
 
 namespace convoy {
 namespace {

@@ -10,7 +10,7 @@
 
 #include <fstream>
 
-#include "convoy/base/error.h"
+#include "convoy/core/base/error.h"
 #include "convoy/library/distributed_data_parallel.h"
 #include "convoy/library/fully_sharded_data_parallel.h"
 #include "convoy/library/test_network.h"

@@ -10,7 +10,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "convoy/base/error.h"
+#include "convoy/core/base/error.h"
 #include "convoy/library/internal/device_streams.h"
 #include "convoy/library/internal/module_tree.h"
 #include "convoy/library/internal/replica_threads.h"

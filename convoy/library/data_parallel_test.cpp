@@ -9,7 +9,7 @@
 #include <torch/nn/modules/linear.h>
 #include <torch/optim/adam.h>
 
-#include "convoy/base/error.h"
+#include "convoy/core/base/error.h"
 
 namespace convoy::library {
 namespace {

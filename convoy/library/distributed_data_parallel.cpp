@@ -7,14 +7,14 @@
 #include <algorithm>
 #include <cmath>
 
-#include "convoy/base/error.h"
+#include "convoy/core/base/error.h"
 #include "convoy/library/internal/coalesced.h"
 #include "convoy/library/internal/group_internal.h"
 #include "convoy/library/internal/module_tree.h"
 #include "convoy/library/internal/told_in_backward.h"
-#include "convoy/parallel/agreement.h"
-#include "convoy/parallel/ddp/grad_reducer.h"
-#include "convoy/parallel/gradient_hooks.h"
+#include "convoy/train/parallel/agreement.h"
+#include "convoy/train/parallel/ddp/grad_reducer.h"
+#include "convoy/train/parallel/gradient_hooks.h"
 
 namespace convoy::library {
 namespace {
@@ -30,7 +30,7 @@ int64_t bucket_bytes_of(const DistributedDataParallelOptions& options) {
 
 // Of one backward pass: gradients arrive, are averaged into the buckets and sent; at its end what is
 // left is sent, and the averages go where the optimizer looks for them. The first synchronised pass
-// tells the order of the buckets, so it sends everything at its end (parallel/ddp/ddp.h says why the
+// tells the order of the buckets, so it sends everything at its end (train/parallel/ddp/ddp.h says why the
 // layout stays).
 struct Replication::State {
   State(std::shared_ptr<torch::nn::Module> wrapped, std::shared_ptr<ProcessGroup> process_group,

@@ -7,7 +7,7 @@
 #include <torch/nn/modules/container/sequential.h>
 #include <torch/nn/utils/clip_grad.h>
 
-#include "convoy/base/error.h"
+#include "convoy/core/base/error.h"
 #include "convoy/library/test_network.h"
 #include "convoy/library/zero_optimizer.h"
 

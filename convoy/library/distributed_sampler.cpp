@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "convoy/base/error.h"
+#include "convoy/core/base/error.h"
 
 namespace convoy {
 

@@ -6,13 +6,13 @@
 #include <algorithm>
 #include <cmath>
 
-#include "convoy/base/error.h"
+#include "convoy/core/base/error.h"
 #include "convoy/library/internal/group_internal.h"
 #include "convoy/library/internal/module_tree.h"
 #include "convoy/library/internal/told_in_backward.h"
-#include "convoy/parallel/agreement.h"
-#include "convoy/parallel/sharded/sharded_gradients.h"
-#include "convoy/parallel/sharded/sharded_units.h"
+#include "convoy/train/parallel/agreement.h"
+#include "convoy/train/parallel/sharded/sharded_gradients.h"
+#include "convoy/train/parallel/sharded/sharded_units.h"
 
 namespace convoy::library {
 namespace {

@@ -6,12 +6,12 @@
 
 #include <utility>
 
-#include "convoy/base/error.h"
-#include "convoy/base/files.h"
-#include "convoy/device/device_clock.h"
+#include "convoy/core/base/error.h"
+#include "convoy/core/base/files.h"
+#include "convoy/core/telemetry/step_trace.h"
 #include "convoy/library/internal/group_internal.h"
-#include "convoy/profile/profiled_run.h"
-#include "convoy/telemetry/step_trace.h"
+#include "convoy/machine/device/device_clock.h"
+#include "convoy/machine/profile/profiled_run.h"
 
 namespace convoy {
 

@@ -7,9 +7,9 @@
 #include <chrono>
 #include <thread>
 
-#include "convoy/base/error.h"
+#include "convoy/core/base/error.h"
 #include "convoy/library/test_network.h"
-#include "convoy/profile/profiled_run.h"
+#include "convoy/machine/profile/profiled_run.h"
 #include "files/temporary_folder.h"
 
 namespace convoy::library {

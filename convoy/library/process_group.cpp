@@ -8,12 +8,12 @@
 #include <cstdlib>
 #include <exception>
 
-#include "convoy/base/error.h"
-#include "convoy/comm/environment.h"
-#include "convoy/device/placement.h"
-#include "convoy/device/threads.h"
-#include "convoy/launch/error_file.h"
+#include "convoy/core/base/error.h"
 #include "convoy/library/internal/group_internal.h"
+#include "convoy/machine/device/placement.h"
+#include "convoy/machine/device/threads.h"
+#include "convoy/machine/processes/error_file.h"
+#include "convoy/train/comm/environment.h"
 
 namespace convoy {
 namespace {
@@ -32,7 +32,7 @@ void in_place(at::Tensor& tensor, Collective collective) {
 
 int report(Error error, const comm::RankEnvironment& environment) {
   if (error.place().rank < 0 && environment.world > 1) error.place().rank = environment.rank;
-  if (environment.error_file.empty() || !launch::write_error_file(environment.error_file, error))
+  if (environment.error_file.empty() || !processes::write_error_file(environment.error_file, error))
     std::fprintf(stderr, "%s\n", error.sentence().c_str());
   return static_cast<int>(error.code());
 }

@@ -8,7 +8,7 @@
 
 #include <sstream>
 
-#include "convoy/base/error.h"
+#include "convoy/core/base/error.h"
 #include "convoy/library/distributed_sampler.h"
 #include "convoy/library/test_network.h"
 #include "files/temporary_folder.h"

@@ -18,13 +18,13 @@
 #include <string>
 #include <vector>
 
-#include "convoy/base/files.h"
-#include "convoy/device/stored_tensor.h"
-#include "convoy/io/json_reader.h"
-#include "convoy/io/safetensors.h"
+#include "convoy/core/base/files.h"
+#include "convoy/core/io/json_reader.h"
+#include "convoy/core/io/safetensors.h"
 #include "convoy/library/process_group.h"
 #include "convoy/library/sharing.h"
 #include "convoy/library/unit.h"
+#include "convoy/machine/device/stored_tensor.h"
 #include "ranks/ranks.h"
 
 namespace convoy::library {

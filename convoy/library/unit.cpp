@@ -2,7 +2,7 @@
 #include "convoy/library/unit.h"
 
 #include "convoy/library/internal/told_in_backward.h"
-#include "convoy/nn/unit.h"
+#include "convoy/model/nn/unit.h"
 
 namespace convoy::library {
 

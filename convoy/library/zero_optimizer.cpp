@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "convoy/base/error.h"
+#include "convoy/core/base/error.h"
 #include "convoy/library/internal/coalesced.h"
 #include "convoy/library/internal/group_internal.h"
 

@@ -7,11 +7,11 @@
 
 #include <nlohmann/json.hpp>
 
-#include "convoy/base/files.h"
-#include "convoy/kernels/ops/op_table.h"
-#include "convoy/recipes/fine_tune.h"
-#include "convoy/recipes/test_model.h"
-#include "convoy/telemetry/run_folder.h"
+#include "convoy/apps/recipes/fine_tune.h"
+#include "convoy/apps/recipes/test_model.h"
+#include "convoy/core/base/files.h"
+#include "convoy/core/telemetry/run_folder.h"
+#include "convoy/model/kernels/ops/op_table.h"
 #include "files/temporary_folder.h"
 #include "simulated_device/simulated_device.h"
 

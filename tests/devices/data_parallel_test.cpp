@@ -9,7 +9,7 @@
 #include <gtest/gtest.h>
 #include <torch/nn/cloneable.h>
 
-#include "convoy/base/error.h"
+#include "convoy/core/base/error.h"
 #include "simulated_device/simulated_device.h"
 
 namespace convoy {

@@ -2,7 +2,7 @@
 //
 // Batches that a thread of their own puts on a device: in order with the work of the thread that
 // trains, whatever stream that works on, and without a wait of the host.
-#include "convoy/train/step_batches.h"
+#include "convoy/train/loop/step_batches.h"
 
 #include <c10/core/StreamGuard.h>
 #include <c10/core/impl/VirtualGuardImpl.h>

@@ -7,18 +7,18 @@
 
 #include <filesystem>
 
-#include "convoy/adapters/lora_model.h"
-#include "convoy/comm/group.h"
-#include "convoy/io/model_folder.h"
-#include "convoy/kernels/ops/op_table.h"
-#include "convoy/kernels/sum_of_squares/sum_of_squares.h"
-#include "convoy/models/registry.h"
-#include "convoy/nn/test_cache.h"
-#include "convoy/optim/adamw.h"
-#include "convoy/optim/clip.h"
-#include "convoy/parallel/strategy.h"
-#include "convoy/parallel/trained_parameters.h"
-#include "convoy/train/token_batch.h"
+#include "convoy/core/io/model_folder.h"
+#include "convoy/model/adapters/lora_model.h"
+#include "convoy/model/kernels/ops/op_table.h"
+#include "convoy/model/kernels/sum_of_squares/sum_of_squares.h"
+#include "convoy/model/models/registry.h"
+#include "convoy/model/nn/test_cache.h"
+#include "convoy/train/comm/group.h"
+#include "convoy/train/loop/token_batch.h"
+#include "convoy/train/optim/adamw.h"
+#include "convoy/train/optim/clip.h"
+#include "convoy/train/parallel/strategy.h"
+#include "convoy/train/parallel/trained_parameters.h"
 #include "simulated_device/simulated_device.h"
 
 namespace convoy {

@@ -9,15 +9,15 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "convoy/base/files.h"
-#include "convoy/kernels/ops/op_table.h"
-#include "convoy/recipes/evaluate_model.h"
-#include "convoy/recipes/fine_tune.h"
-#include "convoy/recipes/generate_text.h"
-#include "convoy/recipes/merge_adapter.h"
-#include "convoy/recipes/score.h"
-#include "convoy/recipes/test_model.h"
-#include "convoy/telemetry/run_folder.h"
+#include "convoy/apps/recipes/evaluate_model.h"
+#include "convoy/apps/recipes/fine_tune.h"
+#include "convoy/apps/recipes/generate_text.h"
+#include "convoy/apps/recipes/merge_adapter.h"
+#include "convoy/apps/recipes/score.h"
+#include "convoy/apps/recipes/test_model.h"
+#include "convoy/core/base/files.h"
+#include "convoy/core/telemetry/run_folder.h"
+#include "convoy/model/kernels/ops/op_table.h"
 #include "files/temporary_folder.h"
 #include "simulated_device/simulated_device.h"
 

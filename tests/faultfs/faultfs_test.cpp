@@ -13,9 +13,9 @@
 #include <fstream>
 #include <tuple>
 
-#include "convoy/base/error.h"
-#include "convoy/base/files.h"
-#include "convoy/io/snapshot_store.h"
+#include "convoy/core/base/error.h"
+#include "convoy/core/base/files.h"
+#include "convoy/core/io/snapshot_store.h"
 #include "files/temporary_folder.h"
 
 namespace convoy {

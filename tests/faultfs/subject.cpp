@@ -7,10 +7,10 @@
 #include <string>
 #include <vector>
 
-#include "convoy/base/error.h"
-#include "convoy/io/model_folder.h"
-#include "convoy/io/snapshot_store.h"
-#include "convoy/telemetry/run_folder.h"
+#include "convoy/core/base/error.h"
+#include "convoy/core/io/model_folder.h"
+#include "convoy/core/io/snapshot_store.h"
+#include "convoy/core/telemetry/run_folder.h"
 
 namespace {
 

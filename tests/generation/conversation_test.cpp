@@ -18,7 +18,7 @@
 #include <thread>
 #include <vector>
 
-#include "convoy/base/files.h"
+#include "convoy/core/base/files.h"
 #include "files/run_script.h"
 #include "files/temporary_folder.h"
 

@@ -12,13 +12,13 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "convoy/adapters/lora_model.h"
-#include "convoy/base/error.h"
-#include "convoy/generate/engine.h"
-#include "convoy/kernels/ops/op_table.h"
-#include "convoy/kernels/quantized_weight/quantized_weight.h"
-#include "convoy/models/registry.h"
-#include "convoy/nn/head_loss.h"
+#include "convoy/core/base/error.h"
+#include "convoy/generate/engine/engine.h"
+#include "convoy/model/adapters/lora_model.h"
+#include "convoy/model/kernels/ops/op_table.h"
+#include "convoy/model/kernels/quantized_weight/quantized_weight.h"
+#include "convoy/model/models/registry.h"
+#include "convoy/model/nn/head_loss.h"
 #include "files/temporary_folder.h"
 
 namespace convoy::generate {

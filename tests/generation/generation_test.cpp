@@ -11,11 +11,11 @@
 #include <string>
 #include <utility>
 
-#include "convoy/base/error.h"
-#include "convoy/families/family.h"
-#include "convoy/generate/engine.h"
-#include "convoy/models/registry.h"
-#include "convoy/text/tokenizer.h"
+#include "convoy/core/base/error.h"
+#include "convoy/data/text/tokenizer.h"
+#include "convoy/generate/engine/engine.h"
+#include "convoy/model/architecture/families/family.h"
+#include "convoy/model/models/registry.h"
 
 namespace convoy {
 namespace {

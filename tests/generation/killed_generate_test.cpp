@@ -17,7 +17,7 @@
 #include <thread>
 #include <vector>
 
-#include "convoy/base/files.h"
+#include "convoy/core/base/files.h"
 #include "files/temporary_folder.h"
 
 namespace convoy {

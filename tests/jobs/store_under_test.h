@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The stores that the tests of convoy/jobs run against: SQLite with and without its write-ahead log, and the PostgreSQL
+// The stores that the tests of convoy/core/jobs run against: SQLite with and without its write-ahead log, and the PostgreSQL
 // server at $CONVOY_TEST_POSTGRES where there is one (tests/jobs/postgres_test.sh). Each is empty at first.
 #pragma once
 
@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "convoy/jobs/job_store.h"
+#include "convoy/core/jobs/job_store.h"
 
 namespace convoy::testing {
 

@@ -13,7 +13,7 @@
 #include <filesystem>
 #include <stdexcept>
 
-#include "convoy/kernels/cuda/launch.h"
+#include "convoy/model/kernels/cuda/launch.h"
 
 namespace convoy::testing {
 

@@ -7,14 +7,14 @@
 
 #include <cmath>
 
-#include "convoy/kernels/adamw/adamw_launch.h"
-#include "convoy/kernels/cross_entropy/linear_cross_entropy_launch.h"
-#include "convoy/kernels/cuda/block_shape.h"
-#include "convoy/kernels/cuda/launch.h"
-#include "convoy/kernels/dropout/dropout_launch.h"
-#include "convoy/kernels/gated_activation/gated_activation_launch.h"
-#include "convoy/kernels/rms_norm/rms_norm_launch.h"
-#include "convoy/kernels/rope/rope_launch.h"
+#include "convoy/model/kernels/adamw/adamw_launch.h"
+#include "convoy/model/kernels/cross_entropy/linear_cross_entropy_launch.h"
+#include "convoy/model/kernels/cuda/block_shape.h"
+#include "convoy/model/kernels/cuda/launch.h"
+#include "convoy/model/kernels/dropout/dropout_launch.h"
+#include "convoy/model/kernels/gated_activation/gated_activation_launch.h"
+#include "convoy/model/kernels/rms_norm/rms_norm_launch.h"
+#include "convoy/model/kernels/rope/rope_launch.h"
 #include "fake_cuda/ptx_block.h"
 
 namespace convoy::kernels {

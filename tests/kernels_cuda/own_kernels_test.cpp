@@ -7,9 +7,9 @@
 
 #include <random>
 
-#include "convoy/base/error.h"
-#include "convoy/kernels/cuda/launch.h"
-#include "convoy/kernels/ops/op_table.h"
+#include "convoy/core/base/error.h"
+#include "convoy/model/kernels/cuda/launch.h"
+#include "convoy/model/kernels/ops/op_table.h"
 #include "kernel_checks/host_kernels.h"
 #include "kernel_checks/op_check.h"
 

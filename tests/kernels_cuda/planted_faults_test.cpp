@@ -8,10 +8,10 @@
 #include <functional>
 #include <numeric>
 
-#include "convoy/kernels/cross_entropy/linear_cross_entropy_launch.h"
-#include "convoy/kernels/cuda/block_shape.h"
-#include "convoy/kernels/cuda/launch.h"
-#include "convoy/kernels/rms_norm/rms_norm_launch.h"
+#include "convoy/model/kernels/cross_entropy/linear_cross_entropy_launch.h"
+#include "convoy/model/kernels/cuda/block_shape.h"
+#include "convoy/model/kernels/cuda/launch.h"
+#include "convoy/model/kernels/rms_norm/rms_norm_launch.h"
 #include "fake_cuda/ptx_program.h"
 
 namespace convoy::kernels {

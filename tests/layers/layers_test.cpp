@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "convoy/base/files.h"
+#include "convoy/core/base/files.h"
 
 namespace convoy {
 namespace {
@@ -229,9 +229,9 @@ TEST(Layers, EveryHeaderIsGuarded) {
 // Cgroup quotas count as affinity does: whoever counts processors asks base/usable_cpus.h.
 TEST(Layers, ProcessorsAreCountedInOnePlace) {
   // Says how many the machine has beside how many may be used.
-  const std::string shown = "convoy/sweep/runner/cell_outcome.cpp";
+  const std::string shown = "convoy/farm/sweep/runner/cell_outcome.cpp";
   for_each_source("convoy", [&](const std::string& file, const std::string& text) {
-    if (file.starts_with("convoy/base/usable_cpus") || file == shown) return;
+    if (file.starts_with("convoy/core/base/usable_cpus") || file == shown) return;
     for (const char* counter : {"hardware_concurrency(", "sched_getaffinity(", "CPU_COUNT(",
                                 "_SC_NPROCESSORS", "get_nprocs(", "omp_get_num_procs("})
       EXPECT_EQ(text.find(counter), std::string::npos)

@@ -10,7 +10,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "convoy/monitor/devices.h"
+#include "convoy/machine/monitor/devices.h"
 #include "files/temporary_folder.h"
 
 namespace convoy::testing {

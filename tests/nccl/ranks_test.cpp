@@ -11,15 +11,15 @@
 #include <cstdlib>
 #include <thread>
 
-#include "convoy/comm/group.h"
-#include "convoy/comm/nccl/nccl_group.h"
-#include "convoy/device/device_clock.h"
-#include "convoy/launch/error_file.h"
-#include "convoy/launch/launcher.h"
-#include "convoy/optim/adamw.h"
-#include "convoy/parallel/strategy.h"
-#include "convoy/profile/rank_trace.h"
-#include "convoy/telemetry/step_trace.h"
+#include "convoy/core/telemetry/step_trace.h"
+#include "convoy/launch/supervisor/launcher.h"
+#include "convoy/machine/device/device_clock.h"
+#include "convoy/machine/processes/error_file.h"
+#include "convoy/machine/profile/rank_trace.h"
+#include "convoy/train/comm/group.h"
+#include "convoy/train/comm/nccl/nccl_group.h"
+#include "convoy/train/optim/adamw.h"
+#include "convoy/train/parallel/strategy.h"
 #include "simulated_device/fake_nccl_hooks.h"
 #include "simulated_device/simulated_device.h"
 
@@ -189,7 +189,7 @@ RANK_BODY(FourSumsOfALauncher) {
   try {
     rank_body_FourSums();
   } catch (const Error& error) {
-    launch::write_error_file(std::getenv("TORCHELASTIC_ERROR_FILE"), error);
+    processes::write_error_file(std::getenv("TORCHELASTIC_ERROR_FILE"), error);
     throw;
   }
 }

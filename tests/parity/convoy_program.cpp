@@ -10,7 +10,7 @@
 #include <fstream>
 #include <stdexcept>
 
-#include "convoy/base/files.h"
+#include "convoy/core/base/files.h"
 
 namespace convoy::testing {
 

@@ -10,7 +10,7 @@
 #include <cstdlib>
 #include <fstream>
 
-#include "convoy/base/files.h"
+#include "convoy/core/base/files.h"
 #include "parity/convoy_program.h"
 
 namespace convoy {

@@ -8,7 +8,7 @@
 #include <cmath>
 #include <filesystem>
 
-#include "convoy/base/files.h"
+#include "convoy/core/base/files.h"
 #include "files/temporary_folder.h"
 #include "parity/convoy_program.h"
 

@@ -9,9 +9,9 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "convoy/base/files.h"
-#include "convoy/data/manifest.h"
-#include "convoy/data/row_source.h"
+#include "convoy/core/base/files.h"
+#include "convoy/data/datasets/manifest.h"
+#include "convoy/data/datasets/row_source.h"
 #include "files/run_script.h"
 #include "files/temporary_folder.h"
 

@@ -10,7 +10,7 @@
 #include <random>
 #include <thread>
 
-#include "convoy/jobs/job_store.h"
+#include "convoy/core/jobs/job_store.h"
 #include "process/probe_run.h"
 
 namespace convoy::testing {

@@ -12,7 +12,7 @@
 #include <cstring>
 #include <fstream>
 
-#include "convoy/base/files.h"
+#include "convoy/core/base/files.h"
 
 namespace convoy::testing {
 

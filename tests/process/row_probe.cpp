@@ -14,11 +14,11 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "convoy/base/error.h"
-#include "convoy/base/files.h"
-#include "convoy/process/finished_rows.h"
-#include "convoy/process/noop_engine.h"
-#include "convoy/process/row_coordinator.h"
+#include "convoy/core/base/error.h"
+#include "convoy/core/base/files.h"
+#include "convoy/farm/process/finished_rows.h"
+#include "convoy/farm/process/noop_engine.h"
+#include "convoy/farm/process/row_coordinator.h"
 
 namespace convoy::process {
 namespace {

@@ -24,8 +24,8 @@
 #include <thread>
 #include <vector>
 
-#include "convoy/base/error.h"
-#include "convoy/base/files.h"
+#include "convoy/core/base/error.h"
+#include "convoy/core/base/files.h"
 #include "files/temporary_folder.h"
 
 namespace convoy::testing {

@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "convoy/base/files.h"
-#include "convoy/telemetry/event_log.h"
+#include "convoy/core/base/files.h"
+#include "convoy/core/telemetry/event_log.h"
 #include "resume/train_process.h"
 
 namespace convoy::testing {

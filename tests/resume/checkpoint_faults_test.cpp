@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cstdlib>
 
-#include "convoy/base/files.h"
+#include "convoy/core/base/files.h"
 #include "resume/train_process.h"
 
 namespace convoy::testing {

@@ -8,8 +8,8 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "convoy/base/files.h"
-#include "convoy/telemetry/progress.h"
+#include "convoy/core/base/files.h"
+#include "convoy/core/telemetry/progress.h"
 #include "resume/train_process.h"
 
 namespace convoy::testing {

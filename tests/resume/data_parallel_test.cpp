@@ -10,8 +10,8 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
-#include "convoy/base/files.h"
-#include "convoy/telemetry/event_log.h"
+#include "convoy/core/base/files.h"
+#include "convoy/core/telemetry/event_log.h"
 #include "resume/train_process.h"
 
 namespace convoy::testing {

@@ -6,7 +6,7 @@
 
 #include <cstdlib>
 
-#include "convoy/base/files.h"
+#include "convoy/core/base/files.h"
 #include "resume/train_process.h"
 
 namespace convoy::testing {

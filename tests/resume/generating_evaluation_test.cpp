@@ -10,8 +10,8 @@
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 
-#include "convoy/base/files.h"
-#include "convoy/telemetry/event_log.h"
+#include "convoy/core/base/files.h"
+#include "convoy/core/telemetry/event_log.h"
 #include "files/run_script.h"
 #include "resume/train_process.h"
 

@@ -12,7 +12,7 @@
 #include <random>
 #include <thread>
 
-#include "convoy/io/snapshot_store.h"
+#include "convoy/core/io/snapshot_store.h"
 #include "resume/train_process.h"
 
 namespace convoy::testing {

@@ -8,7 +8,7 @@
 #include <filesystem>
 #include <thread>
 
-#include "convoy/base/files.h"
+#include "convoy/core/base/files.h"
 #include "resume/train_process.h"
 
 namespace convoy::testing {

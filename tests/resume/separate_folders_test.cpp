@@ -8,7 +8,7 @@
 #include <csignal>
 #include <cstdlib>
 
-#include "convoy/base/files.h"
+#include "convoy/core/base/files.h"
 #include "ports/free_port.h"
 #include "resume/train_process.h"
 

@@ -9,7 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
-#include "convoy/base/files.h"
+#include "convoy/core/base/files.h"
 #include "load/slowdown.h"
 #include "resume/train_process.h"
 

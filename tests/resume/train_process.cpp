@@ -16,9 +16,9 @@
 #include <sstream>
 #include <thread>
 
-#include "convoy/base/files.h"
-#include "convoy/io/snapshot_store.h"
-#include "convoy/telemetry/event_log.h"
+#include "convoy/core/base/files.h"
+#include "convoy/core/io/snapshot_store.h"
+#include "convoy/core/telemetry/event_log.h"
 
 namespace convoy::testing {
 namespace {

@@ -8,7 +8,7 @@
 #include <sstream>
 #include <string>
 
-#include "convoy/base/files.h"
+#include "convoy/core/base/files.h"
 #include "parity/convoy_program.h"
 
 namespace convoy {

@@ -13,7 +13,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "convoy/base/files.h"
+#include "convoy/core/base/files.h"
 
 namespace convoy {
 namespace {

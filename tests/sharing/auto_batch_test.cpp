@@ -9,7 +9,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "convoy/base/files.h"
+#include "convoy/core/base/files.h"
 #include "files/run_script.h"
 #include "files/temporary_folder.h"
 #include "sharing/memory_group.h"

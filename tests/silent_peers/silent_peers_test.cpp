@@ -10,11 +10,11 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
-#include "convoy/base/error.h"
-#include "convoy/comm/group.h"
-#include "convoy/launch/error_file.h"
-#include "convoy/launch/launcher.h"
-#include "convoy/telemetry/flight_record_writer.h"
+#include "convoy/core/base/error.h"
+#include "convoy/core/telemetry/flight_record_writer.h"
+#include "convoy/launch/supervisor/launcher.h"
+#include "convoy/machine/processes/error_file.h"
+#include "convoy/train/comm/group.h"
 #include "files/temporary_folder.h"
 #include "load/slowdown.h"
 
@@ -45,7 +45,7 @@ void run_as_rank(void (*body)(Rank&), int timeout_s) {
     body(rank);
   } catch (const Error& error) {
     code = static_cast<int>(error.code());
-    launch::write_error_file(std::getenv("TORCHELASTIC_ERROR_FILE"), error);
+    processes::write_error_file(std::getenv("TORCHELASTIC_ERROR_FILE"), error);
   }
   std::_Exit(code);
 }

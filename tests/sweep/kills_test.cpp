@@ -12,7 +12,7 @@
 #include <random>
 #include <thread>
 
-#include "convoy/jobs/job_store.h"
+#include "convoy/core/jobs/job_store.h"
 #include "sweep/sweep_process.h"
 
 namespace convoy::testing {

@@ -6,8 +6,8 @@
 #include <nlohmann/json.hpp>
 #include <regex>
 
-#include "convoy/jobs/job_store.h"
-#include "convoy/jobs/sqlite/sqlite_session.h"
+#include "convoy/core/jobs/job_store.h"
+#include "convoy/core/jobs/sqlite/sqlite_session.h"
 #include "sweep/sweep_process.h"
 
 namespace convoy::testing {

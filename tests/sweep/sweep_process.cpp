@@ -14,7 +14,7 @@
 #include <sstream>
 #include <thread>
 
-#include "convoy/base/files.h"
+#include "convoy/core/base/files.h"
 
 namespace convoy::testing {
 namespace {

@@ -6,9 +6,9 @@
 
 #include <cstdlib>
 
-#include "convoy/experiments/cuda/cuda_guesses.h"
-#include "convoy/experiments/ssm/ssm_guesses.h"
-#include "convoy/experiments/ssm/ssm_parameters.h"
+#include "convoy/farm/experiments/cuda/cuda_guesses.h"
+#include "convoy/farm/experiments/ssm/ssm_guesses.h"
+#include "convoy/farm/experiments/ssm/ssm_parameters.h"
 
 namespace convoy::experiments::cuda {
 namespace {

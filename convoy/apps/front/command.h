@@ -3,7 +3,7 @@
 // One command of the front program: `convoy NAME ...`. To add one: write x_command.cpp with
 // `Command x_command()`, declare it below and list it in commands.cpp. An action, `convoy NAME
 // ACTION ...`, is a line in its command's list. Flags are a settings struct with fields()
-// (convoy/config/flags.h).
+// (convoy/core/config/flags.h).
 #pragma once
 
 #include <algorithm>
@@ -13,9 +13,9 @@
 #include <string_view>
 #include <vector>
 
-#include "convoy/base/log.h"
-#include "convoy/config/flags.h"
-#include "convoy/settings/command_flags.h"
+#include "convoy/core/base/log.h"
+#include "convoy/core/config/flags.h"
+#include "convoy/core/settings/command_flags.h"
 
 namespace convoy::apps {
 

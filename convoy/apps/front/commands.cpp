@@ -5,8 +5,8 @@
 #include <algorithm>
 
 #include "convoy/apps/front/command.h"
-#include "convoy/base/error.h"
-#include "convoy/base/suggest.h"
+#include "convoy/core/base/error.h"
+#include "convoy/core/base/suggest.h"
 
 namespace convoy::apps {
 namespace {

@@ -12,13 +12,13 @@
 #include "convoy/apps/front/process_config.h"
 #include "convoy/apps/front/train_config.h"
 #include "convoy/apps/front/train_inputs.h"
-#include "convoy/base/counted.h"
-#include "convoy/base/error.h"
-#include "convoy/base/suggest.h"
-#include "convoy/config/describe.h"
-#include "convoy/data/effective_batch.h"
-#include "convoy/process/pipeline_plan.h"
-#include "convoy/settings/resolve_train.h"
+#include "convoy/core/base/counted.h"
+#include "convoy/core/base/error.h"
+#include "convoy/core/base/suggest.h"
+#include "convoy/core/config/describe.h"
+#include "convoy/core/settings/resolve_train.h"
+#include "convoy/data/datasets/effective_batch.h"
+#include "convoy/farm/process/pipeline_plan.h"
 
 namespace convoy::apps {
 namespace {

@@ -8,12 +8,12 @@
 #include "convoy/apps/front/data_rows.h"
 #include "convoy/apps/front/left_columns.h"
 #include "convoy/apps/front/train_config.h"
-#include "convoy/base/counted.h"
-#include "convoy/base/error.h"
-#include "convoy/base/trimmed.h"
-#include "convoy/data/chain/duplicates.h"
-#include "convoy/data/chain/row_shape.h"
-#include "convoy/data/chain/row_split.h"
+#include "convoy/core/base/counted.h"
+#include "convoy/core/base/error.h"
+#include "convoy/core/base/trimmed.h"
+#include "convoy/data/datasets/chain/duplicates.h"
+#include "convoy/data/datasets/chain/row_shape.h"
+#include "convoy/data/datasets/chain/row_split.h"
 
 namespace convoy::apps {
 namespace {

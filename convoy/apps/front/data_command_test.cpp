@@ -6,7 +6,7 @@
 
 #include <cstdlib>
 
-#include "convoy/base/files.h"
+#include "convoy/core/base/files.h"
 #include "files/run_script.h"
 #include "files/temporary_folder.h"
 

@@ -6,11 +6,11 @@
 #include "convoy/apps/front/data_rows.h"
 #include "convoy/apps/front/train_config.h"
 #include "convoy/apps/front/train_inputs.h"
-#include "convoy/base/error.h"
-#include "convoy/data/encode_splits.h"
-#include "convoy/io/model_folder.h"
-#include "convoy/text/chat_template.h"
-#include "convoy/text/tokenizer.h"
+#include "convoy/core/base/error.h"
+#include "convoy/core/io/model_folder.h"
+#include "convoy/data/datasets/encode_splits.h"
+#include "convoy/data/text/chat_template.h"
+#include "convoy/data/text/tokenizer.h"
 
 namespace convoy::apps {
 namespace {

@@ -5,9 +5,9 @@
 
 #include "convoy/apps/front/command.h"
 #include "convoy/apps/front/hub_fetch.h"
-#include "convoy/base/error.h"
-#include "convoy/data/dataset_catalog.h"
-#include "convoy/data/row_source.h"
+#include "convoy/core/base/error.h"
+#include "convoy/data/datasets/dataset_catalog.h"
+#include "convoy/data/datasets/row_source.h"
 
 namespace convoy::apps {
 namespace {

@@ -5,10 +5,10 @@
 
 #include "convoy/apps/front/data_rows.h"
 #include "convoy/apps/front/row_tokens.h"
-#include "convoy/base/counted.h"
-#include "convoy/base/error.h"
-#include "convoy/base/files.h"
-#include "convoy/data/chain/row_check.h"
+#include "convoy/core/base/counted.h"
+#include "convoy/core/base/error.h"
+#include "convoy/core/base/files.h"
+#include "convoy/data/datasets/chain/row_check.h"
 
 namespace convoy::apps {
 namespace {

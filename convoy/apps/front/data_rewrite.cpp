@@ -8,14 +8,14 @@
 
 #include "convoy/apps/front/data_rows.h"
 #include "convoy/apps/front/left_columns.h"
-#include "convoy/base/counted.h"
-#include "convoy/base/error.h"
-#include "convoy/data/chain/mixed_rows.h"
-#include "convoy/data/chain/render_row.h"
-#include "convoy/data/chain/row_shape.h"
-#include "convoy/data/chain/system_prompt.h"
-#include "convoy/io/model_folder.h"
-#include "convoy/settings/template_kwargs.h"
+#include "convoy/core/base/counted.h"
+#include "convoy/core/base/error.h"
+#include "convoy/core/io/model_folder.h"
+#include "convoy/core/settings/template_kwargs.h"
+#include "convoy/data/datasets/chain/mixed_rows.h"
+#include "convoy/data/datasets/chain/render_row.h"
+#include "convoy/data/datasets/chain/row_shape.h"
+#include "convoy/data/datasets/chain/system_prompt.h"
 
 namespace convoy::apps {
 namespace {

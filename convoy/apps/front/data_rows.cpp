@@ -5,11 +5,11 @@
 
 #include <map>
 
-#include "convoy/base/counted.h"
-#include "convoy/base/error.h"
-#include "convoy/base/files.h"
-#include "convoy/config/describe.h"
-#include "convoy/data/output_check.h"
+#include "convoy/core/base/counted.h"
+#include "convoy/core/base/error.h"
+#include "convoy/core/base/files.h"
+#include "convoy/core/config/describe.h"
+#include "convoy/data/datasets/output_check.h"
 
 namespace convoy::apps {
 

@@ -10,11 +10,11 @@
 #include <vector>
 
 #include "convoy/apps/front/command.h"
-#include "convoy/data/chain/row_pass.h"
-#include "convoy/data/chain/sharded_rows_writer.h"
-#include "convoy/data/manifest.h"
-#include "convoy/data/schema.h"
-#include "convoy/settings/data_flags.h"
+#include "convoy/core/settings/data_flags.h"
+#include "convoy/data/datasets/chain/row_pass.h"
+#include "convoy/data/datasets/chain/sharded_rows_writer.h"
+#include "convoy/data/datasets/manifest.h"
+#include "convoy/data/datasets/schema.h"
 
 namespace convoy::apps {
 

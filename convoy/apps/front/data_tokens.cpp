@@ -8,15 +8,15 @@
 #include <optional>
 
 #include "convoy/apps/front/command.h"
-#include "convoy/base/counted.h"
-#include "convoy/base/error.h"
-#include "convoy/data/encoded_rows.h"
-#include "convoy/data/supervision.h"
-#include "convoy/io/model_folder.h"
-#include "convoy/settings/command_flags.h"
-#include "convoy/settings/template_kwargs.h"
-#include "convoy/text/chat_template.h"
-#include "convoy/text/tokenizer.h"
+#include "convoy/core/base/counted.h"
+#include "convoy/core/base/error.h"
+#include "convoy/core/io/model_folder.h"
+#include "convoy/core/settings/command_flags.h"
+#include "convoy/core/settings/template_kwargs.h"
+#include "convoy/data/datasets/encoded_rows.h"
+#include "convoy/data/datasets/supervision.h"
+#include "convoy/data/text/chat_template.h"
+#include "convoy/data/text/tokenizer.h"
 
 namespace convoy::apps {
 namespace {

@@ -14,11 +14,11 @@
 #include "convoy/apps/front/row_tokens.h"
 #include "convoy/apps/front/train_config.h"
 #include "convoy/apps/front/train_inputs.h"
-#include "convoy/base/counted.h"
-#include "convoy/base/error.h"
-#include "convoy/data/chain/row_check.h"
-#include "convoy/data/encode_splits.h"
-#include "convoy/io/model_folder.h"
+#include "convoy/core/base/counted.h"
+#include "convoy/core/base/error.h"
+#include "convoy/core/io/model_folder.h"
+#include "convoy/data/datasets/chain/row_check.h"
+#include "convoy/data/datasets/encode_splits.h"
 
 namespace convoy::apps {
 namespace {

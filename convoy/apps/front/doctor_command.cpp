@@ -10,13 +10,13 @@
 #include "convoy/apps/front/doctor_ranks.h"
 #include "convoy/apps/front/libtorch_folder.h"
 #include "convoy/apps/front/visible_gpus.h"
-#include "convoy/base/error.h"
-#include "convoy/config/resolve.h"
+#include "convoy/core/base/error.h"
+#include "convoy/core/config/resolve.h"
+#include "convoy/core/telemetry/run_folder.h"
+#include "convoy/core/telemetry/run_history.h"
 #include "convoy/launch/place/devices.h"
-#include "convoy/monitor/doctor.h"
-#include "convoy/monitor/topology.h"
-#include "convoy/telemetry/run_folder.h"
-#include "convoy/telemetry/run_history.h"
+#include "convoy/machine/monitor/doctor.h"
+#include "convoy/machine/monitor/topology.h"
 
 namespace convoy::apps {
 namespace {

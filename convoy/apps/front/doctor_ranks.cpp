@@ -13,11 +13,11 @@
 
 #include "convoy/apps/front/worker_program.h"
 #include "convoy/apps/front/worker_ranks.h"
-#include "convoy/base/error.h"
-#include "convoy/base/quiet_thread.h"
-#include "convoy/launch/job_setup.h"
-#include "convoy/launch/scratch_folder.h"
-#include "convoy/rendezvous/endpoint.h"
+#include "convoy/core/base/error.h"
+#include "convoy/core/base/quiet_thread.h"
+#include "convoy/launch/rendezvous/endpoint.h"
+#include "convoy/launch/supervisor/job_setup.h"
+#include "convoy/machine/processes/scratch_folder.h"
 
 namespace convoy::apps {
 namespace {
@@ -178,7 +178,7 @@ class RanksTrial {
   const Context& context_;
   const RanksToTry& wanted_;
   std::string devices_;
-  launch::ScratchFolder folder_;
+  processes::ScratchFolder folder_;
   RanksFacts facts_;
 };
 

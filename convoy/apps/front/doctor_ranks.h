@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "convoy/apps/front/command.h"
-#include "convoy/launch/launch_flags.h"
-#include "convoy/monitor/doctor_ranks.h"
+#include "convoy/launch/supervisor/launch_flags.h"
+#include "convoy/machine/monitor/doctor_ranks.h"
 
 namespace convoy::apps {
 

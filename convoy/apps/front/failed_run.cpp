@@ -4,10 +4,10 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "convoy/base/error.h"
-#include "convoy/base/json_member.h"
-#include "convoy/telemetry/event_log.h"
-#include "convoy/telemetry/run_history.h"
+#include "convoy/core/base/error.h"
+#include "convoy/core/base/json_member.h"
+#include "convoy/core/telemetry/event_log.h"
+#include "convoy/core/telemetry/run_history.h"
 
 namespace convoy::apps {
 namespace {

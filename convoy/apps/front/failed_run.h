@@ -5,9 +5,9 @@
 
 #include <chrono>
 
-#include "convoy/base/log.h"
-#include "convoy/launch/launcher.h"
-#include "convoy/telemetry/run_folder.h"
+#include "convoy/core/base/log.h"
+#include "convoy/core/telemetry/run_folder.h"
+#include "convoy/launch/supervisor/launcher.h"
 
 namespace convoy::apps {
 

@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "convoy/apps/front/train_config.h"
-#include "convoy/base/error.h"
+#include "convoy/core/base/error.h"
 #include "convoy/launch/submit/quoting.h"
 
 namespace convoy::apps {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "convoy/config/flags.h"
+#include "convoy/core/config/flags.h"
 
 namespace convoy::apps {
 

@@ -21,7 +21,7 @@
 #include "convoy/apps/front/command.h"
 #include "convoy/apps/front/process_config.h"
 #include "convoy/apps/front/train_config.h"
-#include "convoy/base/files.h"
+#include "convoy/core/base/files.h"
 
 namespace convoy::apps {
 namespace {

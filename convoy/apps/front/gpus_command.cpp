@@ -5,10 +5,10 @@
 
 #include "convoy/apps/front/command.h"
 #include "convoy/apps/front/visible_gpus.h"
-#include "convoy/base/error.h"
-#include "convoy/config/resolve.h"
-#include "convoy/monitor/gpu_info.h"
-#include "convoy/monitor/topology.h"
+#include "convoy/core/base/error.h"
+#include "convoy/core/config/resolve.h"
+#include "convoy/machine/monitor/gpu_info.h"
+#include "convoy/machine/monitor/topology.h"
 
 namespace convoy::apps {
 namespace {

@@ -5,11 +5,11 @@
 
 #include "convoy/apps/front/command.h"
 #include "convoy/apps/front/visible_gpus.h"
-#include "convoy/base/error.h"
-#include "convoy/config/resolve.h"
-#include "convoy/monitor/memory_check.h"
-#include "convoy/telemetry/run_folder.h"
-#include "convoy/telemetry/run_history.h"
+#include "convoy/core/base/error.h"
+#include "convoy/core/config/resolve.h"
+#include "convoy/core/telemetry/run_folder.h"
+#include "convoy/core/telemetry/run_history.h"
+#include "convoy/machine/monitor/memory_check.h"
 
 namespace convoy::apps {
 namespace {

@@ -21,17 +21,17 @@
 
 #include "convoy/apps/front/command.h"
 #include "convoy/apps/front/visible_gpus.h"
-#include "convoy/base/descriptor.h"
-#include "convoy/base/error.h"
-#include "convoy/base/quiet_thread.h"
-#include "convoy/base/trimmed.h"
-#include "convoy/config/resolve.h"
-#include "convoy/launch/signals.h"
-#include "convoy/monitor/looks.h"
-#include "convoy/monitor/recorder.h"
-#include "convoy/monitor/screen.h"
-#include "convoy/monitor/summary.h"
-#include "convoy/telemetry/run_folder.h"
+#include "convoy/core/base/descriptor.h"
+#include "convoy/core/base/error.h"
+#include "convoy/core/base/quiet_thread.h"
+#include "convoy/core/base/trimmed.h"
+#include "convoy/core/config/resolve.h"
+#include "convoy/core/telemetry/run_folder.h"
+#include "convoy/machine/monitor/looks.h"
+#include "convoy/machine/monitor/recorder.h"
+#include "convoy/machine/monitor/screen.h"
+#include "convoy/machine/monitor/summary.h"
+#include "convoy/machine/processes/signals.h"
 
 namespace convoy::apps {
 namespace {
@@ -255,7 +255,7 @@ class MonitorRun {
       : context_(context),
         flags_(flags),
         watch_(watch),
-        signals_(launch::default_stop_signals()),
+        signals_(processes::default_stop_signals()),
         end_(flags.duration > 0 ? Clock::now() + std::chrono::duration_cast<Clock::duration>(
                                                      std::chrono::duration<double>(flags.duration))
                                 : Clock::time_point::max()) {}
@@ -318,7 +318,7 @@ class MonitorRun {
   const Context& context_;
   const MonitorFlags& flags_;
   Watch& watch_;
-  launch::SignalStream signals_;
+  processes::SignalStream signals_;
   Clock::time_point end_;
   int shown_ = 0;
 };

@@ -8,8 +8,8 @@
 #include <sstream>
 
 #include "convoy/apps/front/command.h"
-#include "convoy/base/error.h"
-#include "convoy/base/suggest.h"
+#include "convoy/core/base/error.h"
+#include "convoy/core/base/suggest.h"
 
 namespace convoy::apps {
 namespace {
@@ -195,8 +195,8 @@ std::string commands_markdown() {
     Words words;
     std::istringstream typed(old);
     for (std::string word; typed >> word;) words.push_back(word);
-    text += fmt::format("| `convoy {}` | `convoy {}` |\n", old,
-                        fmt::join(current_words(words), " "));
+    text +=
+        fmt::format("| `convoy {}` | `convoy {}` |\n", old, fmt::join(current_words(words), " "));
   }
   return text;
 }

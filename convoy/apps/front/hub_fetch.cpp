@@ -10,10 +10,10 @@
 #include <optional>
 #include <thread>
 
-#include "convoy/base/error.h"
-#include "convoy/base/quiet_thread.h"
-#include "convoy/launch/signals.h"
-#include "convoy/telemetry/progress.h"
+#include "convoy/core/base/error.h"
+#include "convoy/core/base/quiet_thread.h"
+#include "convoy/core/telemetry/progress.h"
+#include "convoy/machine/processes/signals.h"
 
 namespace convoy::apps {
 namespace {
@@ -112,7 +112,7 @@ void print_result(const Context& context, const FetchFlags& flags, const FetchWi
 }  // namespace
 
 int fetch_from_hub(const Context& context, const FetchFlags& flags, const FetchWish& wish) {
-  launch::SignalStream signals(launch::default_stop_signals());
+  processes::SignalStream signals(processes::default_stop_signals());
   const hub::HubSettings settings = hub::read_hub_settings();
   const hub::FetchPlan plan{
       .repository = wish.repository,

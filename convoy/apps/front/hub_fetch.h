@@ -8,7 +8,7 @@
 #include <string>
 
 #include "convoy/apps/front/command.h"
-#include "convoy/hub/fetch.h"
+#include "convoy/data/hub/fetch.h"
 
 namespace convoy::apps {
 

@@ -10,11 +10,11 @@
 
 #include "convoy/apps/front/command.h"
 #include "convoy/apps/front/starter_config.h"
-#include "convoy/base/error.h"
-#include "convoy/base/files.h"
-#include "convoy/base/trimmed.h"
+#include "convoy/core/base/error.h"
+#include "convoy/core/base/files.h"
+#include "convoy/core/base/trimmed.h"
+#include "convoy/core/settings/resolve_train.h"
 #include "convoy/launch/submit/quoting.h"
-#include "convoy/settings/resolve_train.h"
 
 namespace convoy::apps {
 namespace {

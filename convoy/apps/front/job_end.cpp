@@ -4,9 +4,9 @@
 #include <cstdlib>
 
 #include "convoy/apps/front/standard_streams.h"
-#include "convoy/base/error.h"
-#include "convoy/base/error_readers.h"
-#include "convoy/launch/error_file.h"
+#include "convoy/core/base/error.h"
+#include "convoy/core/base/error_readers.h"
+#include "convoy/machine/processes/error_file.h"
 
 namespace convoy::apps {
 namespace {
@@ -17,7 +17,7 @@ void hand_on_error(const Context& context, const launch::LaunchReport& report) {
   if (path == nullptr || *path == '\0' || report.root_cause < 0) return;
   const launch::RankEnd& cause = report.ends[static_cast<size_t>(report.root_cause)];
   if (cause.error_text.empty()) return;
-  if (!launch::hand_on_error_file(path, cause.error_text, cause.exit_code))
+  if (!processes::hand_on_error_file(path, cause.error_text, cause.exit_code))
     context.log().warning(fmt::format("the error could not be handed on in {}", path));
 }
 
@@ -46,8 +46,8 @@ int say_how_it_ended(const Context& context, const launch::LaunchReport& report)
   }
   write_to_stderr(text);
   if (!report.failed() && report.stop_signal != 0 && report.exit_code > 128)
-    write_to_stderr(
-        fmt::format("convoy: stopped on request ({})\n", launch::signal_name(report.stop_signal)));
+    write_to_stderr(fmt::format("convoy: stopped on request ({})\n",
+                                processes::signal_name(report.stop_signal)));
   return report.exit_code;
 }
 

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "convoy/apps/front/command.h"
-#include "convoy/launch/launcher.h"
+#include "convoy/launch/supervisor/launcher.h"
 
 namespace convoy::apps {
 

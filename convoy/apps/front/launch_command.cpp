@@ -12,13 +12,13 @@
 #include "convoy/apps/front/command.h"
 #include "convoy/apps/front/foreign_launchers.h"
 #include "convoy/apps/front/job_end.h"
-#include "convoy/base/error.h"
-#include "convoy/base/milliseconds.h"
-#include "convoy/launch/job_setup.h"
-#include "convoy/launch/launch_flags.h"
+#include "convoy/core/base/error.h"
+#include "convoy/core/base/milliseconds.h"
 #include "convoy/launch/logs/run_logs.h"
-#include "convoy/launch/supervisor.h"
-#include "convoy/launch/worker_environment.h"
+#include "convoy/launch/supervisor/job_setup.h"
+#include "convoy/launch/supervisor/launch_flags.h"
+#include "convoy/launch/supervisor/supervisor.h"
+#include "convoy/launch/supervisor/worker_environment.h"
 
 namespace convoy::apps {
 namespace {
@@ -152,7 +152,7 @@ launch::LaunchPlan launch_plan(const LaunchCommandFlags& flags, const Environmen
   const std::string names = flags.launch.signals_to_handle.empty()
                                 ? variable(environment, "TORCHELASTIC_SIGNALS_TO_HANDLE")
                                 : flags.launch.signals_to_handle;
-  if (!names.empty()) plan.stop_signals = launch::parse_signals(names);
+  if (!names.empty()) plan.stop_signals = processes::parse_signals(names);
   plan.pass_stop_signal = true;
   plan.first_rank_reads = true;
   plan.early_exit_is_failure = flags.launch.early_exit_timeout > 0;

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "convoy/base/counted.h"
+#include "convoy/core/base/counted.h"
 
 namespace convoy::apps {
 namespace {

@@ -10,9 +10,9 @@
 #include <sstream>
 
 #include "convoy/apps/front/build_facts.h"
-#include "convoy/base/error.h"
-#include "convoy/base/files.h"
-#include "convoy/nvidia/driver.h"
+#include "convoy/core/base/error.h"
+#include "convoy/core/base/files.h"
+#include "convoy/machine/nvidia/driver.h"
 
 namespace convoy::apps {
 namespace {

@@ -14,9 +14,9 @@
 #include "convoy/apps/front/foreign_launchers.h"
 #include "convoy/apps/front/libtorch_folder.h"
 #include "convoy/apps/front/standard_streams.h"
-#include "convoy/base/error.h"
-#include "convoy/base/error_readers.h"
-#include "convoy/base/suggest.h"
+#include "convoy/core/base/error.h"
+#include "convoy/core/base/error_readers.h"
+#include "convoy/core/base/suggest.h"
 
 namespace convoy::apps {
 namespace {

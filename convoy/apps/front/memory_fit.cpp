@@ -10,11 +10,11 @@
 
 #include "convoy/apps/front/preset_facts.h"
 #include "convoy/apps/front/starter_config.h"
-#include "convoy/base/counted.h"
-#include "convoy/base/error.h"
-#include "convoy/families/family.h"
-#include "convoy/io/model_folder.h"
-#include "convoy/telemetry/progress.h"
+#include "convoy/core/base/counted.h"
+#include "convoy/core/base/error.h"
+#include "convoy/core/io/model_folder.h"
+#include "convoy/core/telemetry/progress.h"
+#include "convoy/model/architecture/families/family.h"
 
 namespace convoy::apps {
 namespace {

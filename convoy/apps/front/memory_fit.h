@@ -8,10 +8,10 @@
 #include <optional>
 #include <string>
 
-#include "convoy/base/log.h"
-#include "convoy/config/resolve.h"
-#include "convoy/settings/train_settings.h"
-#include "convoy/sizing/known_models.h"
+#include "convoy/core/base/log.h"
+#include "convoy/core/config/resolve.h"
+#include "convoy/core/settings/train_settings.h"
+#include "convoy/model/sizing/known_models.h"
 
 namespace convoy::apps {
 

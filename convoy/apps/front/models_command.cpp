@@ -11,10 +11,10 @@
 #include "convoy/apps/front/command.h"
 #include "convoy/apps/front/hub_fetch.h"
 #include "convoy/apps/front/worker_program.h"
-#include "convoy/base/error.h"
-#include "convoy/families/family.h"
-#include "convoy/hub/file_choice.h"
-#include "convoy/settings/model_check_flags.h"
+#include "convoy/core/base/error.h"
+#include "convoy/core/settings/model_check_flags.h"
+#include "convoy/data/hub/file_choice.h"
+#include "convoy/model/architecture/families/family.h"
 
 namespace convoy::apps {
 namespace {

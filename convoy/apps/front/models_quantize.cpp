@@ -3,7 +3,7 @@
 // `convoy models quantize`, which runs in convoy-worker.
 #include "convoy/apps/front/command.h"
 #include "convoy/apps/front/worker_program.h"
-#include "convoy/settings/quantization_settings.h"
+#include "convoy/core/settings/quantization_settings.h"
 
 namespace convoy::apps {
 namespace {

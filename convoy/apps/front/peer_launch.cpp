@@ -9,7 +9,7 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "convoy/base/error.h"
+#include "convoy/core/base/error.h"
 
 namespace convoy::apps {
 namespace {

@@ -7,10 +7,10 @@
 #include <string>
 #include <vector>
 
-#include "convoy/base/log.h"
-#include "convoy/launch/job_setup.h"
-#include "convoy/launch/launch_flags.h"
-#include "convoy/settings/launch_wishes.h"
+#include "convoy/core/base/log.h"
+#include "convoy/core/settings/launch_wishes.h"
+#include "convoy/launch/supervisor/job_setup.h"
+#include "convoy/launch/supervisor/launch_flags.h"
 
 namespace convoy::apps {
 

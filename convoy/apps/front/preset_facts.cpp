@@ -6,9 +6,9 @@
 #include <sstream>
 
 #include "convoy/apps/front/build_facts.h"
-#include "convoy/base/error.h"
-#include "convoy/settings/resolve_train.h"
-#include "convoy/telemetry/progress.h"
+#include "convoy/core/base/error.h"
+#include "convoy/core/settings/resolve_train.h"
+#include "convoy/core/telemetry/progress.h"
 
 namespace convoy::apps {
 namespace {

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "convoy/settings/train_settings.h"
-#include "convoy/sizing/known_models.h"
+#include "convoy/core/settings/train_settings.h"
+#include "convoy/model/sizing/known_models.h"
 
 namespace convoy::apps {
 

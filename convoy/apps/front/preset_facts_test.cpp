@@ -9,9 +9,9 @@
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 
-#include "convoy/base/files.h"
-#include "convoy/settings/resolve_train.h"
-#include "convoy/telemetry/progress.h"
+#include "convoy/core/base/files.h"
+#include "convoy/core/settings/resolve_train.h"
+#include "convoy/core/telemetry/progress.h"
 #include "files/run_script.h"
 #include "files/temporary_folder.h"
 

@@ -18,10 +18,10 @@
 #include <memory>
 #include <thread>
 
-#include "convoy/base/error.h"
-#include "convoy/base/files.h"
-#include "convoy/jobs/job_store.h"
-#include "convoy/rendezvous/job_token.h"
+#include "convoy/core/base/error.h"
+#include "convoy/core/base/files.h"
+#include "convoy/core/jobs/job_store.h"
+#include "convoy/launch/rendezvous/job_token.h"
 
 namespace convoy::apps {
 namespace {
@@ -78,15 +78,15 @@ void drain(int descriptor, std::string& text) {
     text.append(piece, static_cast<size_t>(count));
 }
 
-launch::RankProcess start_program(std::vector<std::string> command) {
-  launch::RankStart start;
+processes::RankProcess start_program(std::vector<std::string> command) {
+  processes::RankStart start;
   start.program = std::move(command);
   ::sigemptyset(&start.signals);
-  return launch::start_rank(start);
+  return processes::start_rank(start);
 }
 
 ProgramEnd run_to_end(std::vector<std::string> command) {
-  const launch::RankProcess process = start_program(std::move(command));
+  const processes::RankProcess process = start_program(std::move(command));
   ProgramEnd end;
   std::string output;
   for (pollfd exited{process.exited.get(), POLLIN, 0}; ::poll(&exited, 1, 50) <= 0;) {
@@ -247,7 +247,7 @@ void PrivateStore::stop() {
   ::kill(server_.pid, SIGINT);  // "fast": clients are disconnected, nothing is lost
   const auto limit = std::chrono::duration_cast<milliseconds>(kStopLimit);
   if (::poll(&exited, 1, static_cast<int>(limit.count())) <= 0)
-    launch::signal_group(server_.pid, SIGKILL);
+    processes::signal_group(server_.pid, SIGKILL);
   ::waitpid(server_.pid, nullptr, 0);
   server_.pid = -1;
 }

@@ -8,8 +8,8 @@
 #include <filesystem>
 #include <string>
 
-#include "convoy/base/log.h"
-#include "convoy/launch/rank_process.h"
+#include "convoy/core/base/log.h"
+#include "convoy/machine/processes/rank_process.h"
 
 namespace convoy::apps {
 
@@ -49,7 +49,7 @@ class PrivateStore {
   PrivateStoreOptions options_;
   std::filesystem::path programs_;
   std::string url_;
-  launch::RankProcess server_;
+  processes::RankProcess server_;
 };
 
 }  // namespace convoy::apps

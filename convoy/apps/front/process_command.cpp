@@ -6,7 +6,7 @@
 #include "convoy/apps/front/command.h"
 #include "convoy/apps/front/process_config.h"
 #include "convoy/apps/front/process_run.h"
-#include "convoy/data/dataset_info.h"
+#include "convoy/data/datasets/dataset_info.h"
 
 namespace convoy::apps {
 namespace {

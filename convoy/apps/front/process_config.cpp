@@ -6,8 +6,8 @@
 #include <map>
 
 #include "convoy/apps/front/build_facts.h"
-#include "convoy/base/error.h"
-#include "convoy/config/describe.h"
+#include "convoy/core/base/error.h"
+#include "convoy/core/config/describe.h"
 
 namespace convoy::apps {
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "convoy/apps/front/command.h"
-#include "convoy/settings/resolve_process.h"
+#include "convoy/core/settings/resolve_process.h"
 
 namespace convoy::apps {
 

@@ -7,8 +7,8 @@
 #include <chrono>
 #include <thread>
 
-#include "convoy/base/error.h"
-#include "convoy/base/files.h"
+#include "convoy/core/base/error.h"
+#include "convoy/core/base/files.h"
 
 namespace convoy::apps {
 namespace {

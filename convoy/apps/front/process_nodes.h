@@ -11,7 +11,7 @@
 
 #include "convoy/apps/front/command.h"
 #include "convoy/apps/front/private_store.h"
-#include "convoy/settings/process_settings.h"
+#include "convoy/core/settings/process_settings.h"
 
 namespace convoy::apps {
 

@@ -9,7 +9,7 @@
 #include <future>
 #include <thread>
 
-#include "convoy/base/error.h"
+#include "convoy/core/base/error.h"
 #include "files/temporary_folder.h"
 
 namespace convoy::apps {

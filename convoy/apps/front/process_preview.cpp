@@ -4,9 +4,9 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "convoy/base/counted.h"
-#include "convoy/process/stages/stage.h"
-#include "convoy/telemetry/progress.h"
+#include "convoy/core/base/counted.h"
+#include "convoy/core/telemetry/progress.h"
+#include "convoy/farm/process/stages/stage.h"
 
 namespace convoy::apps {
 

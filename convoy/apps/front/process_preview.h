@@ -7,8 +7,8 @@
 #include <optional>
 #include <string>
 
-#include "convoy/process/pipeline_plan.h"
-#include "convoy/process/run_report.h"
+#include "convoy/farm/process/pipeline_plan.h"
+#include "convoy/farm/process/run_report.h"
 
 namespace convoy::apps {
 

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "convoy/process/run_usage.h"
+#include "convoy/farm/process/run_usage.h"
 
 namespace convoy::apps {
 namespace {

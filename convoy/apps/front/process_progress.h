@@ -7,10 +7,10 @@
 #include <cstddef>
 #include <map>
 
-#include "convoy/jobs/job_store.h"
-#include "convoy/process/ledger_plan.h"
-#include "convoy/process/row_worker_process.h"
-#include "convoy/telemetry/event_log.h"
+#include "convoy/core/jobs/job_store.h"
+#include "convoy/core/telemetry/event_log.h"
+#include "convoy/farm/process/ledger_plan.h"
+#include "convoy/farm/process/row_worker_process.h"
 
 namespace convoy::apps {
 

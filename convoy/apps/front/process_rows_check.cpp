@@ -6,10 +6,10 @@
 #include <string_view>
 
 #include "convoy/apps/front/process_rows_source.h"
-#include "convoy/base/counted.h"
-#include "convoy/base/error.h"
-#include "convoy/process/row_pipeline.h"
-#include "convoy/process/wanted_columns.h"
+#include "convoy/core/base/counted.h"
+#include "convoy/core/base/error.h"
+#include "convoy/farm/process/row_pipeline.h"
+#include "convoy/farm/process/wanted_columns.h"
 
 namespace convoy::apps {
 namespace {
@@ -40,9 +40,9 @@ void require_columns(const data::Dataset& dataset, const process::PipelinePlan& 
                                const settings::ProcessDataSettings& data) {
   const std::string file = dataset.files.front().string();
   if (data.num_examples == 0)
-    throw DataError("no row is selected", {.file = file,
-                                           .key = "data.num_examples",
-                                           .hint = "--limit 0 takes no row; -1 takes all"});
+    throw DataError(
+        "no row is selected",
+        {.file = file, .key = "data.num_examples", .hint = "--limit 0 takes no row; -1 takes all"});
   if (data.start_from == 0)
     throw DataError("the data set has no rows", {.file = file, .hint = "name another"});
   throw DataError("no row is selected",

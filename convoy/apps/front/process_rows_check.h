@@ -6,9 +6,9 @@
 #include <optional>
 #include <string>
 
-#include "convoy/data/dataset.h"
-#include "convoy/process/model_facts.h"
-#include "convoy/process/pipeline_plan.h"
+#include "convoy/data/datasets/dataset.h"
+#include "convoy/farm/process/model_facts.h"
+#include "convoy/farm/process/pipeline_plan.h"
 
 namespace convoy::apps {
 

@@ -6,9 +6,9 @@
 #include <algorithm>
 #include <memory>
 
-#include "convoy/base/counted.h"
-#include "convoy/base/error.h"
-#include "convoy/process/pipeline_plan.h"
+#include "convoy/core/base/counted.h"
+#include "convoy/core/base/error.h"
+#include "convoy/farm/process/pipeline_plan.h"
 
 namespace convoy::apps {
 namespace {

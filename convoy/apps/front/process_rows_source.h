@@ -7,10 +7,10 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "convoy/base/log.h"
-#include "convoy/data/dataset.h"
-#include "convoy/process/ledger_plan.h"
-#include "convoy/settings/process_settings.h"
+#include "convoy/core/base/log.h"
+#include "convoy/core/settings/process_settings.h"
+#include "convoy/data/datasets/dataset.h"
+#include "convoy/farm/process/ledger_plan.h"
 
 namespace convoy::apps {
 

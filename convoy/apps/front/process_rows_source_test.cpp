@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "convoy/base/files.h"
+#include "convoy/core/base/files.h"
 #include "files/temporary_folder.h"
 
 namespace convoy::apps {

@@ -16,21 +16,21 @@
 #include "convoy/apps/front/process_rows_source.h"
 #include "convoy/apps/front/process_workers.h"
 #include "convoy/apps/front/worker_program.h"
-#include "convoy/base/counted.h"
-#include "convoy/base/error.h"
-#include "convoy/base/files.h"
-#include "convoy/base/hash.h"
-#include "convoy/launch/signals.h"
-#include "convoy/process/memory_fit.h"
-#include "convoy/process/publish_rows.h"
-#include "convoy/process/request_check.h"
-#include "convoy/process/row_coordinator.h"
-#include "convoy/process/row_pipeline.h"
-#include "convoy/process/run_files.h"
-#include "convoy/process/run_usage.h"
-#include "convoy/telemetry/event_log.h"
-#include "convoy/telemetry/run_folder.h"
-#include "convoy/telemetry/run_history.h"
+#include "convoy/core/base/counted.h"
+#include "convoy/core/base/error.h"
+#include "convoy/core/base/files.h"
+#include "convoy/core/base/hash.h"
+#include "convoy/core/telemetry/event_log.h"
+#include "convoy/core/telemetry/run_folder.h"
+#include "convoy/core/telemetry/run_history.h"
+#include "convoy/farm/process/memory_fit.h"
+#include "convoy/farm/process/publish_rows.h"
+#include "convoy/farm/process/request_check.h"
+#include "convoy/farm/process/row_coordinator.h"
+#include "convoy/farm/process/row_pipeline.h"
+#include "convoy/farm/process/run_files.h"
+#include "convoy/farm/process/run_usage.h"
+#include "convoy/machine/processes/signals.h"
 
 namespace convoy::apps {
 namespace {
@@ -320,7 +320,7 @@ class Processing {
     if (report.stop_signal == 0) return;
     const int64_t open = store.counts(run.group).open;
     throw StopRequest(fmt::format("stopped by {}: {} of {} done, all finished texts are kept",
-                                  launch::signal_name(report.stop_signal), run.rows - open,
+                                  processes::signal_name(report.stop_signal), run.rows - open,
                                   counted(run.rows, "row")),
                       {.hint = "the same command goes on"});
   }

@@ -7,12 +7,12 @@
 #include <nlohmann/json.hpp>
 
 #include "convoy/apps/front/command.h"
-#include "convoy/base/counted.h"
-#include "convoy/base/error.h"
-#include "convoy/data/output_check.h"
-#include "convoy/data/row_writer.h"
-#include "convoy/process/verify_rows.h"
-#include "convoy/settings/command_flags.h"
+#include "convoy/core/base/counted.h"
+#include "convoy/core/base/error.h"
+#include "convoy/core/settings/command_flags.h"
+#include "convoy/data/datasets/output_check.h"
+#include "convoy/data/datasets/row_writer.h"
+#include "convoy/farm/process/verify_rows.h"
 
 namespace convoy::apps {
 namespace {

@@ -7,8 +7,8 @@
 
 #include "convoy/apps/front/libtorch_folder.h"
 #include "convoy/apps/front/worker_program.h"
-#include "convoy/base/counted.h"
-#include "convoy/base/error.h"
+#include "convoy/core/base/counted.h"
+#include "convoy/core/base/error.h"
 #include "convoy/launch/place/devices.h"
 #include "convoy/launch/place/environment_resolver.h"
 

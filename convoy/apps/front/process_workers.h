@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "convoy/apps/front/command.h"
-#include "convoy/settings/process_settings.h"
+#include "convoy/core/settings/process_settings.h"
 
 namespace convoy::apps {
 

@@ -9,15 +9,15 @@
 
 #include "convoy/apps/front/command.h"
 #include "convoy/apps/front/foreign_launchers.h"
-#include "convoy/base/error.h"
-#include "convoy/base/files.h"
-#include "convoy/base/wall_clock.h"
-#include "convoy/launch/job_setup.h"
-#include "convoy/launch/launch_flags.h"
-#include "convoy/profile/profiled_run.h"
-#include "convoy/settings/har_flags.h"
-#include "convoy/settings/step_range.h"
-#include "convoy/telemetry/run_history.h"
+#include "convoy/core/base/error.h"
+#include "convoy/core/base/files.h"
+#include "convoy/core/base/wall_clock.h"
+#include "convoy/core/settings/har_flags.h"
+#include "convoy/core/settings/step_range.h"
+#include "convoy/core/telemetry/run_history.h"
+#include "convoy/launch/supervisor/job_setup.h"
+#include "convoy/launch/supervisor/launch_flags.h"
+#include "convoy/machine/profile/profiled_run.h"
 
 namespace convoy::apps {
 namespace {

@@ -4,9 +4,9 @@
 #include <optional>
 #include <utility>
 
-#include "convoy/io/model_folder.h"
-#include "convoy/text/chat_template.h"
-#include "convoy/text/tokenizer.h"
+#include "convoy/core/io/model_folder.h"
+#include "convoy/data/text/chat_template.h"
+#include "convoy/data/text/tokenizer.h"
 
 namespace convoy::apps {
 

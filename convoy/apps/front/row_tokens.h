@@ -8,8 +8,8 @@
 #include <string>
 
 #include "convoy/apps/front/data_rows.h"
-#include "convoy/data/encode_sample.h"
-#include "convoy/settings/template_kwargs.h"
+#include "convoy/core/settings/template_kwargs.h"
+#include "convoy/data/datasets/encode_sample.h"
 
 namespace convoy::apps {
 

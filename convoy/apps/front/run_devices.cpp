@@ -5,12 +5,12 @@
 #include <nlohmann/json.hpp>
 
 #include "convoy/apps/front/visible_gpus.h"
-#include "convoy/base/error.h"
-#include "convoy/base/json_member.h"
-#include "convoy/base/usable_cpus.h"
-#include "convoy/config/resolve.h"
-#include "convoy/monitor/job_report.h"
-#include "convoy/telemetry/run_history.h"
+#include "convoy/core/base/error.h"
+#include "convoy/core/base/json_member.h"
+#include "convoy/core/base/usable_cpus.h"
+#include "convoy/core/config/resolve.h"
+#include "convoy/core/telemetry/run_history.h"
+#include "convoy/machine/monitor/job_report.h"
 
 namespace convoy::apps {
 namespace {

@@ -7,9 +7,9 @@
 #include <memory>
 
 #include "convoy/apps/front/command.h"
-#include "convoy/launch/job_setup.h"
-#include "convoy/monitor/run_recorder.h"
-#include "convoy/telemetry/run_folder.h"
+#include "convoy/core/telemetry/run_folder.h"
+#include "convoy/launch/supervisor/job_setup.h"
+#include "convoy/machine/monitor/run_recorder.h"
 
 namespace convoy::apps {
 

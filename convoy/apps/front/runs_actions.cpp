@@ -10,15 +10,15 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "convoy/base/counted.h"
-#include "convoy/base/error.h"
-#include "convoy/base/text_table.h"
-#include "convoy/base/wall_clock.h"
-#include "convoy/data/row_writer.h"
-#include "convoy/telemetry/event_log.h"
-#include "convoy/telemetry/progress.h"
-#include "convoy/telemetry/run_cleaning.h"
-#include "convoy/telemetry/run_comparison.h"
+#include "convoy/core/base/counted.h"
+#include "convoy/core/base/error.h"
+#include "convoy/core/base/text_table.h"
+#include "convoy/core/base/wall_clock.h"
+#include "convoy/core/telemetry/event_log.h"
+#include "convoy/core/telemetry/progress.h"
+#include "convoy/core/telemetry/run_cleaning.h"
+#include "convoy/core/telemetry/run_comparison.h"
+#include "convoy/data/datasets/row_writer.h"
 
 namespace convoy::apps {
 namespace {
@@ -130,7 +130,7 @@ int compare_named_runs(const Context& context, const RunsDrawingFlags& flags,
                      (!context.common.json && ::isatty(STDOUT_FILENO) == 1);
   if (!any_curve || !drawn) return 0;
   if (flags.output.empty()) fmt::print("\n");
-  return draw_series(context, flags, "loss", telemetry::loss_series(runs),
+  return draw_series(context, flags, "loss", charts::loss_series(runs),
                      fmt::format("{}", fmt::join(comparison.runs, ", ")));
 }
 

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "convoy/apps/front/command.h"
-#include "convoy/telemetry/plot.h"
-#include "convoy/telemetry/run_history.h"
+#include "convoy/core/charts/plot.h"
+#include "convoy/core/telemetry/run_history.h"
 
 namespace convoy::apps {
 
@@ -98,7 +98,7 @@ std::vector<telemetry::RunHistory> readable_runs(const std::string& folder, cons
 
 // Draws curves of `metric` in the terminal, into --output, or as SVG on standard output.
 int draw_series(const Context& context, const RunsDrawingFlags& flags, const std::string& metric,
-                const std::vector<telemetry::PlotSeries>& series, const std::string& title);
+                const std::vector<charts::PlotSeries>& series, const std::string& title);
 
 // `words` name runs, at least two. Throws ConfigError, DataError.
 int compare_named_runs(const Context& context, const RunsDrawingFlags& flags,

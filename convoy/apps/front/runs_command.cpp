@@ -15,16 +15,16 @@
 #include <thread>
 
 #include "convoy/apps/front/runs_actions.h"
-#include "convoy/base/error.h"
-#include "convoy/base/files.h"
-#include "convoy/base/wall_clock.h"
-#include "convoy/monitor/job_report.h"
-#include "convoy/process/run_report.h"
-#include "convoy/telemetry/event_tail.h"
-#include "convoy/telemetry/plot.h"
-#include "convoy/telemetry/progress.h"
-#include "convoy/telemetry/run_folder.h"
-#include "convoy/telemetry/run_history.h"
+#include "convoy/core/base/error.h"
+#include "convoy/core/base/files.h"
+#include "convoy/core/base/wall_clock.h"
+#include "convoy/core/charts/plot.h"
+#include "convoy/core/telemetry/event_tail.h"
+#include "convoy/core/telemetry/progress.h"
+#include "convoy/core/telemetry/run_folder.h"
+#include "convoy/core/telemetry/run_history.h"
+#include "convoy/farm/process/run_report.h"
+#include "convoy/machine/monitor/job_report.h"
 
 namespace convoy::apps {
 namespace {
@@ -211,10 +211,10 @@ int show(const Context& context, const RunsFolderFlags& flags, const Words& word
   return 0;
 }
 
-std::vector<telemetry::PlotSeries> series_of(const std::vector<RunHistory>& runs,
-                                             const std::string& metric) {
-  if (metric == "loss") return telemetry::loss_series(runs);
-  std::vector<telemetry::PlotSeries> series;
+std::vector<charts::PlotSeries> series_of(const std::vector<RunHistory>& runs,
+                                          const std::string& metric) {
+  if (metric == "loss") return charts::loss_series(runs);
+  std::vector<charts::PlotSeries> series;
   int color = 0;
   for (const RunHistory& run : runs) {
     const auto& points = metric == "learning_rate" ? run.learning_rate

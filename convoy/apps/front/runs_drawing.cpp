@@ -7,16 +7,16 @@
 #include <filesystem>
 
 #include "convoy/apps/front/runs_actions.h"
-#include "convoy/base/error.h"
-#include "convoy/base/files.h"
+#include "convoy/core/base/error.h"
+#include "convoy/core/base/files.h"
 
 namespace convoy::apps {
 namespace {
 
 namespace fs = std::filesystem;
 
-telemetry::TextPlotOptions terminal_options(const Context& context, const RunsDrawingFlags& flags) {
-  telemetry::TextPlotOptions options;
+charts::TextPlotOptions terminal_options(const Context& context, const RunsDrawingFlags& flags) {
+  charts::TextPlotOptions options;
   struct winsize size {};
   if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) {
     options.columns = std::min<int64_t>(size.ws_col, 140);
@@ -42,30 +42,30 @@ std::vector<telemetry::RunHistory> readable_runs(const std::string& folder, cons
 }
 
 int draw_series(const Context& context, const RunsDrawingFlags& flags, const std::string& metric,
-                const std::vector<telemetry::PlotSeries>& series, const std::string& title) {
+                const std::vector<charts::PlotSeries>& series, const std::string& title) {
   const bool any = std::any_of(series.begin(), series.end(),
                                [](const auto& one) { return !one.points.empty(); });
   CONVOY_CHECK(any, DataError, "the run has no {} figures yet", metric);
   if (flags.ascii || (flags.output.empty() && ::isatty(STDOUT_FILENO) == 1)) {
-    fmt::print("{}", telemetry::plot_text(series, terminal_options(context, flags)));
+    fmt::print("{}", charts::plot_text(series, terminal_options(context, flags)));
     return 0;
   }
-  telemetry::PlotOptions options{.title = title,
-                                 .y_label = metric,
-                                 .width = flags.width,
-                                 .height = flags.height,
-                                 .log_y = flags.log_y,
-                                 .smoothing = flags.smoothing};
+  charts::PlotOptions options{.title = title,
+                              .y_label = metric,
+                              .width = flags.width,
+                              .height = flags.height,
+                              .log_y = flags.log_y,
+                              .smoothing = flags.smoothing};
   std::replace(options.y_label.begin(), options.y_label.end(), '_', ' ');
   if (flags.output.empty()) {
-    fmt::print("{}", telemetry::plot_svg(series, options));
+    fmt::print("{}", charts::plot_svg(series, options));
     return 0;
   }
   const std::string ending = fs::path(flags.output).extension().string();
   CONVOY_CHECK(ending == ".svg" || ending == ".png", ConfigError,
                "wanted --output with .svg or .png, found `{}`", flags.output);
-  write_file_atomic(flags.output, ending == ".svg" ? telemetry::plot_svg(series, options)
-                                                   : telemetry::plot_png(series, options));
+  write_file_atomic(flags.output, ending == ".svg" ? charts::plot_svg(series, options)
+                                                   : charts::plot_png(series, options));
   context.log().info(fmt::format("wrote {}", flags.output));
   return 0;
 }

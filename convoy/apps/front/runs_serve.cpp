@@ -6,8 +6,8 @@
 #include <thread>
 
 #include "convoy/apps/front/runs_actions.h"
-#include "convoy/base/error.h"
-#include "convoy/page/page_server.h"
+#include "convoy/apps/page/page_server.h"
+#include "convoy/core/base/error.h"
 
 namespace convoy::apps {
 

@@ -7,11 +7,11 @@
 #include <chrono>
 
 #include "convoy/apps/front/command.h"
-#include "convoy/base/error.h"
+#include "convoy/core/base/error.h"
+#include "convoy/farm/process/usage_csv.h"
 #include "convoy/launch/place/environment_resolver.h"
-#include "convoy/launch/signals.h"
-#include "convoy/monitor/device_reader.h"
-#include "convoy/process/usage_csv.h"
+#include "convoy/machine/monitor/device_reader.h"
+#include "convoy/machine/processes/signals.h"
 
 namespace convoy::apps {
 namespace {
@@ -32,7 +32,7 @@ struct RunsWatchFlags {
 using Clock = std::chrono::steady_clock;
 
 // Waits until `when`, or for a signal. True: go on.
-bool wait_until(Clock::time_point when, const launch::SignalStream& signals) {
+bool wait_until(Clock::time_point when, const processes::SignalStream& signals) {
   for (;;) {
     const auto left =
         std::chrono::duration_cast<std::chrono::milliseconds>(when - Clock::now()).count();
@@ -46,7 +46,7 @@ int watch(const Context& context, const RunsWatchFlags& flags, const Words& rest
   CONVOY_CHECK(rest.empty(), ConfigError, "runs watch takes flags only, found `{}`", rest[0]);
   monitor::DeviceReader devices(monitor::device_sources(launch::process_environment()));
   process::UsageCsv csv(flags.output);
-  const launch::SignalStream signals(launch::default_stop_signals());
+  const processes::SignalStream signals(processes::default_stop_signals());
   context.log().info(fmt::format("writing {} every {:g} s", flags.output, flags.interval));
   const auto seconds = [](double count) {
     return std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(count));

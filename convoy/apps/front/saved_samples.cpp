@@ -4,13 +4,13 @@
 #include <filesystem>
 #include <iostream>
 
-#include "convoy/base/error.h"
-#include "convoy/base/files.h"
-#include "convoy/evaluate/figures_text.h"
-#include "convoy/evaluate/html_report.h"
-#include "convoy/evaluate/sample_files.h"
-#include "convoy/evaluate/scored_samples.h"
-#include "convoy/settings/metric_settings.h"
+#include "convoy/core/base/error.h"
+#include "convoy/core/base/files.h"
+#include "convoy/core/settings/metric_settings.h"
+#include "convoy/data/evaluate/figures_text.h"
+#include "convoy/data/evaluate/html_report.h"
+#include "convoy/data/evaluate/sample_files.h"
+#include "convoy/data/evaluate/scored_samples.h"
 
 namespace convoy::apps {
 namespace {

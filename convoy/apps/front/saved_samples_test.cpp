@@ -8,8 +8,8 @@
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 
-#include "convoy/base/files.h"
-#include "convoy/settings/metric_settings.h"
+#include "convoy/core/base/files.h"
+#include "convoy/core/settings/metric_settings.h"
 #include "files/run_script.h"
 #include "files/temporary_folder.h"
 

@@ -7,21 +7,21 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "convoy/base/counted.h"
-#include "convoy/base/error.h"
-#include "convoy/base/suggest.h"
-#include "convoy/base/usable_memory.h"
-#include "convoy/config/resolve.h"
-#include "convoy/data/dataset.h"
-#include "convoy/data/encode_sample.h"
-#include "convoy/data/schema.h"
-#include "convoy/families/family.h"
-#include "convoy/io/model_folder.h"
-#include "convoy/monitor/devices.h"
-#include "convoy/settings/strategies.h"
-#include "convoy/telemetry/progress.h"
-#include "convoy/text/chat_template.h"
-#include "convoy/text/tokenizer.h"
+#include "convoy/core/base/counted.h"
+#include "convoy/core/base/error.h"
+#include "convoy/core/base/suggest.h"
+#include "convoy/core/base/usable_memory.h"
+#include "convoy/core/config/resolve.h"
+#include "convoy/core/io/model_folder.h"
+#include "convoy/core/settings/strategies.h"
+#include "convoy/core/telemetry/progress.h"
+#include "convoy/data/datasets/dataset.h"
+#include "convoy/data/datasets/encode_sample.h"
+#include "convoy/data/datasets/schema.h"
+#include "convoy/data/text/chat_template.h"
+#include "convoy/data/text/tokenizer.h"
+#include "convoy/machine/monitor/devices.h"
+#include "convoy/model/architecture/families/family.h"
 
 namespace convoy::apps {
 namespace {

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "convoy/architecture/decoder_spec.h"
-#include "convoy/sizing/known_models.h"
+#include "convoy/model/architecture/decoder_spec.h"
+#include "convoy/model/sizing/known_models.h"
 
 namespace convoy::apps {
 

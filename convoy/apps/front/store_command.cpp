@@ -10,8 +10,8 @@
 
 #include "convoy/apps/front/command.h"
 #include "convoy/apps/front/private_store.h"
-#include "convoy/base/error.h"
-#include "convoy/launch/signals.h"
+#include "convoy/core/base/error.h"
+#include "convoy/machine/processes/signals.h"
 
 namespace convoy::apps {
 namespace {
@@ -34,7 +34,7 @@ struct ServeFlags {
 int serve(const Context& context, const ServeFlags& flags, const Words& words) {
   CONVOY_CHECK(words.empty(), ConfigError, "store serve takes flags only, found `{}`",
                words.front());
-  launch::SignalStream signals(launch::default_stop_signals());
+  processes::SignalStream signals(processes::default_stop_signals());
   PrivateStore store(
       {.folder = flags.data_dir, .host = flags.host, .port = flags.port, .user = flags.user},
       context.log());

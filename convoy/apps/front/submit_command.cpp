@@ -10,12 +10,12 @@
 #include <nlohmann/json.hpp>
 
 #include "convoy/apps/front/command.h"
-#include "convoy/base/error.h"
-#include "convoy/base/files.h"
+#include "convoy/core/base/error.h"
+#include "convoy/core/base/files.h"
+#include "convoy/launch/rendezvous/job_token.h"
 #include "convoy/launch/submit/engine_tool.h"
 #include "convoy/launch/submit/job_text.h"
 #include "convoy/launch/submit/submitted_command.h"
-#include "convoy/rendezvous/job_token.h"
 
 namespace convoy::apps {
 namespace {

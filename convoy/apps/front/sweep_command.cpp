@@ -13,23 +13,23 @@
 #include <iterator>
 #include <nlohmann/json.hpp>
 
-#include "convoy/base/counted.h"
-#include "convoy/base/error.h"
-#include "convoy/base/files.h"
-#include "convoy/config/resolve.h"
-#include "convoy/experiments/registry.h"
-#include "convoy/launch/signals.h"
-#include "convoy/sweep/command/command_grid.h"
-#include "convoy/sweep/command/persistent_program.h"
-#include "convoy/sweep/command/program_record.h"
-#include "convoy/sweep/results/csv_text.h"
-#include "convoy/sweep/results/figure.h"
-#include "convoy/sweep/results/summary.h"
-#include "convoy/sweep/results/tensorboard_sessions.h"
-#include "convoy/sweep/results/tidy_table.h"
-#include "convoy/sweep/runner/coordinator.h"
-#include "convoy/sweep/runner/run_flags.h"
-#include "convoy/sweep/runner/slow_notice.h"
+#include "convoy/core/base/counted.h"
+#include "convoy/core/base/error.h"
+#include "convoy/core/base/files.h"
+#include "convoy/core/config/resolve.h"
+#include "convoy/farm/experiments/registry.h"
+#include "convoy/farm/sweep/command/command_grid.h"
+#include "convoy/farm/sweep/command/persistent_program.h"
+#include "convoy/farm/sweep/command/program_record.h"
+#include "convoy/farm/sweep/results/csv_text.h"
+#include "convoy/farm/sweep/results/figure.h"
+#include "convoy/farm/sweep/results/summary.h"
+#include "convoy/farm/sweep/results/tensorboard_sessions.h"
+#include "convoy/farm/sweep/results/tidy_table.h"
+#include "convoy/farm/sweep/runner/coordinator.h"
+#include "convoy/farm/sweep/runner/run_flags.h"
+#include "convoy/farm/sweep/runner/slow_notice.h"
+#include "convoy/machine/processes/signals.h"
 
 namespace convoy::apps {
 namespace {
@@ -122,7 +122,7 @@ int say_how_it_ended(const Context& context, const sweep::RunReport& report,
   std::string counts = sweep::counts_text(results);
   if (report.stop_signal != 0)
     throw StopRequest(
-        fmt::format("stopped by {}: {}", launch::signal_name(report.stop_signal), counts),
+        fmt::format("stopped by {}: {}", processes::signal_name(report.stop_signal), counts),
         {.hint = redo ? "the same command without --redo goes on" : "the same command goes on"});
   if (!report.ran) {
     if (const std::string when = sweep::finished_text(results); !when.empty())

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "convoy/apps/front/command.h"
-#include "convoy/sweep/results/cell_result.h"
+#include "convoy/farm/sweep/results/cell_result.h"
 
 namespace convoy::apps {
 

@@ -6,8 +6,8 @@
 #include <nlohmann/json.hpp>
 #include <string_view>
 
-#include "convoy/data/table_columns.h"
-#include "convoy/sweep/results/tidy_table.h"
+#include "convoy/data/datasets/table_columns.h"
+#include "convoy/farm/sweep/results/tidy_table.h"
 
 namespace convoy::apps {
 namespace {

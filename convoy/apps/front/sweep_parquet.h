@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "convoy/sweep/results/cell_result.h"
+#include "convoy/farm/sweep/results/cell_result.h"
 
 namespace convoy::apps {
 

@@ -7,9 +7,9 @@
 #include <nlohmann/json.hpp>
 
 #include "convoy/apps/front/sweep_command.h"
-#include "convoy/base/counted.h"
-#include "convoy/base/error.h"
-#include "convoy/jobs/recover_store.h"
+#include "convoy/core/base/counted.h"
+#include "convoy/core/base/error.h"
+#include "convoy/core/jobs/recover_store.h"
 
 namespace convoy::apps {
 namespace {

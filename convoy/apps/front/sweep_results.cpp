@@ -10,13 +10,13 @@
 
 #include "convoy/apps/front/sweep_command.h"
 #include "convoy/apps/front/sweep_parquet.h"
-#include "convoy/base/error.h"
-#include "convoy/base/files.h"
-#include "convoy/experiments/registry.h"
-#include "convoy/sweep/results/figure.h"
-#include "convoy/sweep/results/summary.h"
-#include "convoy/sweep/results/tidy_table.h"
-#include "convoy/sweep/runner/read_sweep.h"
+#include "convoy/core/base/error.h"
+#include "convoy/core/base/files.h"
+#include "convoy/farm/experiments/registry.h"
+#include "convoy/farm/sweep/results/figure.h"
+#include "convoy/farm/sweep/results/summary.h"
+#include "convoy/farm/sweep/results/tidy_table.h"
+#include "convoy/farm/sweep/runner/read_sweep.h"
 
 namespace convoy::apps {
 namespace {

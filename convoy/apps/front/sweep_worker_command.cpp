@@ -2,12 +2,12 @@
 //
 // `convoy sweep-worker`: one worker of a sweep, as its runner starts it. In no list of commands.
 #include "convoy/apps/front/command.h"
-#include "convoy/base/error.h"
-#include "convoy/experiments/registry.h"
+#include "convoy/core/base/error.h"
+#include "convoy/farm/experiments/registry.h"
+#include "convoy/farm/sweep/runner/worker_message.h"
+#include "convoy/farm/sweep/runner/worker_process.h"
+#include "convoy/farm/workers/worker.h"
 #include "convoy/launch/place/environment_resolver.h"
-#include "convoy/sweep/runner/worker_message.h"
-#include "convoy/sweep/runner/worker_process.h"
-#include "convoy/workers/worker.h"
 
 namespace convoy::apps {
 namespace {

@@ -11,25 +11,25 @@
 #include <optional>
 #include <utility>
 
-#include "convoy/base/error.h"
-#include "convoy/launch/reserved_port.h"
+#include "convoy/core/base/error.h"
+#include "convoy/machine/processes/reserved_port.h"
 
 namespace convoy::apps {
 namespace {
 
 constexpr int kStopLimit_ms = 3000;
 
-launch::RankProcess start_quietly(const std::string& script,
-                                  const std::vector<std::string>& arguments) {
-  launch::RankStart start;
+processes::RankProcess start_quietly(const std::string& script,
+                                     const std::vector<std::string>& arguments) {
+  processes::RankStart start;
   start.program = {"sh", "-c", script, "sh"};
   start.program.insert(start.program.end(), arguments.begin(), arguments.end());
   ::sigemptyset(&start.signals);
-  return launch::start_rank(start);
+  return processes::start_rank(start);
 }
 
 bool succeeds(const std::string& script) {
-  const launch::RankProcess process = start_quietly("exec >/dev/null 2>&1; " + script, {});
+  const processes::RankProcess process = start_quietly("exec >/dev/null 2>&1; " + script, {});
   int status = -1;
   ::waitpid(process.pid, &status, 0);
   return WIFEXITED(status) && WEXITSTATUS(status) == 0;
@@ -70,7 +70,7 @@ TensorBoardBeside::TensorBoardBeside(TensorBoardPlan plan, const Log& log)
     : plan_(std::move(plan)), log_(log) {
   if (plan_.stays && find_standing(plan_.events)) return;  // the end of the run says where it is
   std::vector<std::string> program = find_tensorboard();
-  if (!launch::port_is_free(static_cast<int>(plan_.port)))
+  if (!processes::port_is_free(static_cast<int>(plan_.port)))
     log_.warning(fmt::format(
         "no TensorBoard: port {} is taken; --tensorboard-port N takes another. The run goes on",
         plan_.port));
@@ -100,7 +100,7 @@ void TensorBoardBeside::start(std::vector<std::string> program) {
   // What a shell has started is no child of this process and gets no signal of its end.
   words.insert(words.begin(),
                {(plan_.events / "tensorboard.pid").string(), std::to_string(plan_.port)});
-  const launch::RankProcess shell = start_quietly(
+  const processes::RankProcess shell = start_quietly(
       "file=$1 port=$2 log=$3; shift 3; \"$@\" >\"$log\" 2>&1 & echo $! $port >\"$file\"", words);
   ::waitpid(shell.pid, nullptr, 0);
   if (const std::optional<Standing> standing = find_standing(plan_.events))
@@ -124,11 +124,11 @@ void TensorBoardBeside::end() {
     log_.warning(fmt::format("TensorBoard ended before the run; its words are in {}",
                              plan_.log_file.string()));
   } else {
-    launch::signal_group(process_.pid, SIGTERM);
+    processes::signal_group(process_.pid, SIGTERM);
     if (!has_ended(kStopLimit_ms)) log_.info("TensorBoard does not end, and is killed");
   }
   // What it has started goes with it.
-  launch::signal_group(process_.pid, SIGKILL);
+  processes::signal_group(process_.pid, SIGKILL);
   ::waitpid(process_.pid, nullptr, 0);
   log_.info(fmt::format("TensorBoard has ended; `tensorboard --logdir {}` shows the run again",
                         plan_.events.string()));

@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "convoy/base/log.h"
-#include "convoy/launch/rank_process.h"
+#include "convoy/core/base/log.h"
+#include "convoy/machine/processes/rank_process.h"
 
 namespace convoy::apps {
 
@@ -38,7 +38,7 @@ class TensorBoardBeside {
 
   const TensorBoardPlan plan_;
   const Log& log_;
-  launch::RankProcess process_;  // one that ends with the run
+  processes::RankProcess process_;  // one that ends with the run
 };
 
 }  // namespace convoy::apps

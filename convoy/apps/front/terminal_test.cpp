@@ -11,7 +11,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "convoy/base/files.h"
+#include "convoy/core/base/files.h"
 #include "files/temporary_folder.h"
 
 namespace convoy::apps {

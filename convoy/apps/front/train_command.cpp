@@ -24,17 +24,17 @@
 #include "convoy/apps/front/train_inputs.h"
 #include "convoy/apps/front/worker_program.h"
 #include "convoy/apps/front/worker_ranks.h"
-#include "convoy/base/counted.h"
-#include "convoy/base/error.h"
-#include "convoy/base/error_readers.h"
-#include "convoy/base/files.h"
-#include "convoy/launch/job_setup.h"
-#include "convoy/launch/scratch_folder.h"
+#include "convoy/core/base/counted.h"
+#include "convoy/core/base/error.h"
+#include "convoy/core/base/error_readers.h"
+#include "convoy/core/base/files.h"
+#include "convoy/core/settings/har_flags.h"
+#include "convoy/core/telemetry/environment.h"
+#include "convoy/core/telemetry/run_folder.h"
+#include "convoy/core/telemetry/run_history.h"
 #include "convoy/launch/submit/quoting.h"
-#include "convoy/settings/har_flags.h"
-#include "convoy/telemetry/environment.h"
-#include "convoy/telemetry/run_folder.h"
-#include "convoy/telemetry/run_history.h"
+#include "convoy/launch/supervisor/job_setup.h"
+#include "convoy/machine/processes/scratch_folder.h"
 
 namespace convoy::apps {
 namespace {
@@ -245,7 +245,7 @@ telemetry::RunFolder open_run_folder(const settings::TrainSettings& train, bool 
 // The configuration that the ranks read. A run that is there already keeps its own until they have
 // accepted this one.
 fs::path store_config(const telemetry::RunFolder& folder, const config::Resolved& resolved,
-                      launch::ScratchFolder& scratch) {
+                      processes::ScratchFolder& scratch) {
   std::map<std::string, std::string> origins;
   for (const config::ResolvedValue& value : resolved.values()) origins[value.path] = value.origin;
   if (!fs::exists(folder.config_path())) {
@@ -447,7 +447,7 @@ int run_train(Context& context, const std::vector<std::string>& arguments) {
   say_notes(context, setup);
   warn_of_one_device(context, found, setup, run.train);
   warn_of_unread_nodes(context, setup);
-  launch::ScratchFolder scratch;
+  processes::ScratchFolder scratch;
   RunParts parts{.devices = devices_of(setup),
                  .folder = scratch.path(),
                  .config = scratch.path() / "config.yaml"};

@@ -14,8 +14,8 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
-#include "convoy/base/descriptor.h"
-#include "convoy/base/files.h"
+#include "convoy/core/base/descriptor.h"
+#include "convoy/core/base/files.h"
 #include "files/temporary_folder.h"
 #include "ports/free_port.h"
 

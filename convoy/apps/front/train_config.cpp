@@ -7,9 +7,9 @@
 #include <algorithm>
 
 #include "convoy/apps/front/build_facts.h"
-#include "convoy/base/error.h"
-#include "convoy/config/describe.h"
-#include "convoy/config/meant_keys.h"
+#include "convoy/core/base/error.h"
+#include "convoy/core/config/describe.h"
+#include "convoy/core/config/meant_keys.h"
 
 namespace convoy::apps {
 namespace {

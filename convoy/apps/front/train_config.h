@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "convoy/base/log.h"
-#include "convoy/settings/resolve_train.h"
+#include "convoy/core/base/log.h"
+#include "convoy/core/settings/resolve_train.h"
 
 namespace convoy::apps {
 

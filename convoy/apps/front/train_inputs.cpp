@@ -3,9 +3,9 @@
 
 #include <filesystem>
 
-#include "convoy/data/dataset.h"
-#include "convoy/io/foreign_checkpoint.h"
-#include "convoy/io/model_folder.h"
+#include "convoy/core/io/foreign_checkpoint.h"
+#include "convoy/core/io/model_folder.h"
+#include "convoy/data/datasets/dataset.h"
 
 namespace convoy::apps {
 namespace {

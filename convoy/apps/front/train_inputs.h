@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "convoy/base/error.h"
-#include "convoy/settings/train_settings.h"
+#include "convoy/core/base/error.h"
+#include "convoy/core/settings/train_settings.h"
 
 namespace convoy::apps {
 

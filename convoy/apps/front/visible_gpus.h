@@ -8,7 +8,7 @@
 #include <set>
 #include <string>
 
-#include "convoy/monitor/devices.h"
+#include "convoy/machine/monitor/devices.h"
 
 namespace convoy::apps {
 

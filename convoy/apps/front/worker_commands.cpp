@@ -11,8 +11,8 @@
 #include "convoy/apps/front/saved_samples.h"
 #include "convoy/apps/front/worker_program.h"
 #include "convoy/apps/front/worker_ranks.h"
-#include "convoy/settings/command_flags.h"
-#include "convoy/settings/metric_settings.h"
+#include "convoy/core/settings/command_flags.h"
+#include "convoy/core/settings/metric_settings.h"
 
 namespace convoy::apps {
 namespace {

@@ -9,7 +9,7 @@
 #include <cstring>
 
 #include "convoy/apps/front/libtorch_folder.h"
-#include "convoy/base/error.h"
+#include "convoy/core/base/error.h"
 
 namespace convoy::apps {
 

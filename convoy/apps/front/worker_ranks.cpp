@@ -8,9 +8,9 @@
 #include "convoy/apps/front/job_end.h"
 #include "convoy/apps/front/libtorch_folder.h"
 #include "convoy/apps/front/worker_program.h"
-#include "convoy/base/error.h"
-#include "convoy/launch/job_setup.h"
-#include "convoy/launch/scratch_folder.h"
+#include "convoy/core/base/error.h"
+#include "convoy/launch/supervisor/job_setup.h"
+#include "convoy/machine/processes/scratch_folder.h"
 
 namespace convoy::apps {
 
@@ -56,7 +56,7 @@ int run_worker_on_ranks(const Context& context, const HostRanks& ranks, const st
   if (!alone.empty())
     throw ConfigError(fmt::format("{} runs on one rank, found {}", alone, setup.num_local_ranks),
                       {.key = "nproc_per_node", .hint = "leave out --ranks"});
-  launch::ScratchFolder scratch;
+  processes::ScratchFolder scratch;
   scratch.make();
   launch::JobPlan job = launch::plan_job(request, setup, worker_plan(context), context.log());
   words.insert(words.begin(), {worker_program(context).string(), command, "--ranks-folder",

@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "convoy/apps/front/command.h"
-#include "convoy/launch/job_setup.h"
-#include "convoy/launch/launch_flags.h"
-#include "convoy/launch/launcher.h"
+#include "convoy/launch/supervisor/job_setup.h"
+#include "convoy/launch/supervisor/launch_flags.h"
+#include "convoy/launch/supervisor/launcher.h"
 
 namespace convoy::apps {
 

@@ -13,12 +13,12 @@
 #include <filesystem>
 #include <iostream>
 
+#include "convoy/apps/recipes/bench/bench_generate.h"
+#include "convoy/apps/recipes/bench/bench_train.h"
+#include "convoy/apps/recipes/measure_peak.h"
 #include "convoy/apps/worker/worker_command.h"
-#include "convoy/base/error.h"
-#include "convoy/base/suggest.h"
-#include "convoy/recipes/bench/bench_generate.h"
-#include "convoy/recipes/bench/bench_train.h"
-#include "convoy/recipes/measure_peak.h"
+#include "convoy/core/base/error.h"
+#include "convoy/core/base/suggest.h"
 
 namespace convoy::apps {
 namespace {
@@ -133,8 +133,7 @@ int bench_train(const settings::BenchFlags& flags, const settings::BenchTrainFla
     return 0;
   }
   if (!train.output_dir.empty() || train.global_batch > 0)
-    throw ConfigError("the peer has no --output and no --global-batch",
-                      {.hint = "add --no-peer"});
+    throw ConfigError("the peer has no --output and no --global-batch", {.hint = "add --no-peer"});
   Json result = run_in_turn(
       {.name = "train",
        .script = "hf_train.py",

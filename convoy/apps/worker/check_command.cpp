@@ -5,10 +5,10 @@
 
 #include <iostream>
 
+#include "convoy/apps/recipes/model_check.h"
+#include "convoy/apps/recipes/ranks_check.h"
 #include "convoy/apps/worker/worker_command.h"
-#include "convoy/base/error.h"
-#include "convoy/recipes/model_check.h"
-#include "convoy/recipes/ranks_check.h"
+#include "convoy/core/base/error.h"
 
 namespace convoy::apps {
 

@@ -4,13 +4,13 @@
 #include <iostream>
 
 #include "convoy/apps/front/train_config.h"
+#include "convoy/apps/recipes/evaluate_model.h"
+#include "convoy/apps/recipes/rank_share.h"
 #include "convoy/apps/worker/worker_command.h"
-#include "convoy/base/error.h"
-#include "convoy/evaluate/figures_text.h"
-#include "convoy/recipes/evaluate_model.h"
-#include "convoy/recipes/rank_share.h"
-#include "convoy/settings/resolve_train.h"
-#include "convoy/settings/template_kwargs.h"
+#include "convoy/core/base/error.h"
+#include "convoy/core/settings/resolve_train.h"
+#include "convoy/core/settings/template_kwargs.h"
+#include "convoy/data/evaluate/figures_text.h"
 
 namespace convoy::apps {
 namespace {

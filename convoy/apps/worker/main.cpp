@@ -10,12 +10,12 @@
 #include <functional>
 #include <map>
 
+#include "convoy/apps/recipes/run_fault.h"
 #include "convoy/apps/worker/worker_command.h"
-#include "convoy/base/error.h"
-#include "convoy/base/error_readers.h"
-#include "convoy/base/suggest.h"
-#include "convoy/launch/error_file.h"
-#include "convoy/recipes/run_fault.h"
+#include "convoy/core/base/error.h"
+#include "convoy/core/base/error_readers.h"
+#include "convoy/core/base/suggest.h"
+#include "convoy/machine/processes/error_file.h"
 
 namespace convoy::apps {
 namespace {
@@ -46,7 +46,7 @@ int report(Error error, bool json) {
   const char* rank = std::getenv("RANK");
   if (error.place().rank < 0 && rank != nullptr) error.place().rank = std::atoi(rank);
   const char* error_file = std::getenv("TORCHELASTIC_ERROR_FILE");
-  if (error_file != nullptr && launch::write_error_file(error_file, error))
+  if (error_file != nullptr && processes::write_error_file(error_file, error))
     return static_cast<int>(error.code());
   const ErrorReaders readers = error_readers(json);
   if (readers.people) fmt::print(stderr, "convoy: {}\n", error.sentence());

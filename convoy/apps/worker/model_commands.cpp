@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // `convoy score`, `generate` and `merge` inside the worker.
+#include "convoy/apps/recipes/generate_text.h"
+#include "convoy/apps/recipes/merge_adapter.h"
+#include "convoy/apps/recipes/score.h"
 #include "convoy/apps/worker/stop_signals.h"
 #include "convoy/apps/worker/worker_command.h"
-#include "convoy/base/error.h"
-#include "convoy/recipes/generate_text.h"
-#include "convoy/recipes/merge_adapter.h"
-#include "convoy/recipes/score.h"
+#include "convoy/core/base/error.h"
 
 namespace convoy::apps {
 namespace {

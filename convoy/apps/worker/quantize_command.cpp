@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // `convoy models quantize` inside the worker.
+#include "convoy/apps/recipes/quantize_weights.h"
 #include "convoy/apps/worker/worker_command.h"
-#include "convoy/base/error.h"
-#include "convoy/recipes/quantize_weights.h"
+#include "convoy/core/base/error.h"
 
 namespace convoy::apps {
 

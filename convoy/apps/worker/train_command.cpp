@@ -2,10 +2,10 @@
 //
 // `convoy-worker train --run-folder D --config F [key=value ...]`: one rank of a training run whose folder and
 // configuration the front has written.
+#include "convoy/apps/recipes/fine_tune.h"
 #include "convoy/apps/worker/stop_signals.h"
 #include "convoy/apps/worker/worker_command.h"
-#include "convoy/base/error.h"
-#include "convoy/recipes/fine_tune.h"
+#include "convoy/core/base/error.h"
 
 namespace convoy::apps {
 namespace {

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "convoy/config/flags.h"
-#include "convoy/settings/command_flags.h"
+#include "convoy/core/config/flags.h"
+#include "convoy/core/settings/command_flags.h"
 
 namespace convoy::apps {
 

@@ -10,7 +10,7 @@
 #include <string>
 #include <string_view>
 
-#include "convoy/base/descriptor.h"
+#include "convoy/core/base/descriptor.h"
 
 namespace convoy::launch {
 

@@ -5,8 +5,8 @@
 #include <charconv>
 #include <optional>
 
-#include "convoy/base/error.h"
-#include "convoy/base/trimmed.h"
+#include "convoy/core/base/error.h"
+#include "convoy/core/base/trimmed.h"
 
 namespace convoy::launch {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "convoy/base/error.h"
+#include "convoy/core/base/error.h"
 
 namespace convoy::launch {
 namespace {

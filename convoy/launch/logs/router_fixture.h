@@ -16,8 +16,8 @@
 #include <string>
 #include <vector>
 
-#include "convoy/base/descriptor.h"
-#include "convoy/base/files.h"
+#include "convoy/core/base/descriptor.h"
+#include "convoy/core/base/files.h"
 #include "convoy/launch/logs/log_router.h"
 
 namespace convoy::launch {

@@ -6,7 +6,7 @@
 #include <cstring>
 #include <string>
 
-#include "convoy/base/error.h"
+#include "convoy/core/base/error.h"
 
 namespace convoy::launch {
 namespace fs = std::filesystem;

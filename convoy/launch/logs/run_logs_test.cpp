@@ -7,7 +7,7 @@
 #include <cstdlib>
 #include <fstream>
 
-#include "convoy/base/error.h"
+#include "convoy/core/base/error.h"
 
 namespace convoy::launch {
 namespace {

@@ -7,7 +7,7 @@
 #include <map>
 #include <tuple>
 
-#include "convoy/base/error.h"
+#include "convoy/core/base/error.h"
 
 namespace convoy::launch {
 namespace {

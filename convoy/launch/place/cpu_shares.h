@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "convoy/launch/place/placement.h"
-#include "convoy/monitor/machine.h"
+#include "convoy/machine/monitor/machine.h"
 
 namespace convoy::launch {
 

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <charconv>
 
-#include "convoy/base/error.h"
+#include "convoy/core/base/error.h"
 #include "convoy/launch/place/devices.h"
 
 namespace convoy::launch {

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "convoy/monitor/devices.h"
+#include "convoy/machine/monitor/devices.h"
 
 namespace convoy::launch {
 

@@ -7,7 +7,7 @@
 #include <cstdlib>
 #include <set>
 
-#include "convoy/base/files.h"
+#include "convoy/core/base/files.h"
 #include "convoy/launch/place/environment_resolver.h"
 
 namespace convoy::launch {

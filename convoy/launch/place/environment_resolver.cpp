@@ -5,8 +5,8 @@
 
 #include <numeric>
 
-#include "convoy/base/counted.h"
-#include "convoy/base/error.h"
+#include "convoy/core/base/counted.h"
+#include "convoy/core/base/error.h"
 #include "convoy/launch/place/master_address.h"
 #include "convoy/launch/place/source_choice.h"
 

@@ -7,7 +7,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "convoy/base/error.h"
+#include "convoy/core/base/error.h"
 #include "convoy/launch/place/master_address.h"
 #include "files/temporary_folder.h"
 

@@ -3,7 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "convoy/base/error.h"
+#include "convoy/core/base/error.h"
 #include "convoy/launch/place/environment_resolver.h"
 
 namespace convoy::launch {

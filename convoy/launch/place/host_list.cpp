@@ -5,7 +5,7 @@
 #include <charconv>
 #include <optional>
 
-#include "convoy/base/error.h"
+#include "convoy/core/base/error.h"
 
 namespace convoy::launch {
 namespace {

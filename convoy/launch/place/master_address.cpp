@@ -3,7 +3,7 @@
 
 #include <cctype>
 
-#include "convoy/base/error.h"
+#include "convoy/core/base/error.h"
 
 namespace convoy::launch {
 namespace {

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "convoy/base/text_table.h"
+#include "convoy/core/base/text_table.h"
 
 namespace convoy::launch {
 namespace {

@@ -6,9 +6,9 @@
 #include <algorithm>
 #include <set>
 
-#include "convoy/base/counted.h"
-#include "convoy/base/error.h"
-#include "convoy/base/suggest.h"
+#include "convoy/core/base/counted.h"
+#include "convoy/core/base/error.h"
+#include "convoy/core/base/suggest.h"
 #include "convoy/launch/place/cpu_shares.h"
 
 namespace convoy::launch {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "convoy/launch/place/devices.h"
-#include "convoy/monitor/machine.h"
+#include "convoy/machine/monitor/machine.h"
 
 namespace convoy::launch {
 

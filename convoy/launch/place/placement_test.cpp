@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 
-#include "convoy/base/error.h"
+#include "convoy/core/base/error.h"
 #include "files/temporary_folder.h"
 
 namespace convoy::launch {

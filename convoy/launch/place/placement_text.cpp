@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <nlohmann/json.hpp>
 
-#include "convoy/base/text_table.h"
+#include "convoy/core/base/text_table.h"
 #include "convoy/launch/place/placement.h"
 
 namespace convoy::launch {

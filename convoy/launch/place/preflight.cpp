@@ -10,11 +10,11 @@
 #include <cstring>
 #include <fstream>
 
-#include "convoy/base/bytes_text.h"
-#include "convoy/base/counted.h"
-#include "convoy/base/descriptor.h"
-#include "convoy/base/error.h"
-#include "convoy/launch/descriptor_limit.h"
+#include "convoy/core/base/bytes_text.h"
+#include "convoy/core/base/counted.h"
+#include "convoy/core/base/descriptor.h"
+#include "convoy/core/base/error.h"
+#include "convoy/machine/processes/descriptor_limit.h"
 
 namespace convoy::launch {
 namespace {
@@ -54,7 +54,7 @@ Finding check_limit(const LimitNeed& need) {
 Finding check_open_files(const PreflightRequest& request) {
   rlimit limit{};
   ::getrlimit(RLIMIT_NOFILE, &limit);
-  const rlim_t needed = DescriptorLimit::needed(request.num_ranks);
+  const rlim_t needed = processes::DescriptorLimit::needed(request.num_ranks);
   if (limit.rlim_max < needed)
     return {Severity::Error, "open_files",
             fmt::format("open files: at most {}, the launcher of {} needs {}", limit.rlim_max,

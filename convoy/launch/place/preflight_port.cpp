@@ -7,10 +7,10 @@
 #include <cstring>
 #include <memory>
 
-#include "convoy/base/descriptor.h"
-#include "convoy/base/error.h"
-#include "convoy/launch/place/port_holder.h"
+#include "convoy/core/base/descriptor.h"
+#include "convoy/core/base/error.h"
 #include "convoy/launch/place/preflight.h"
+#include "convoy/machine/processes/port_holder.h"
 
 namespace convoy::launch {
 namespace {
@@ -67,7 +67,7 @@ Finding port_finding(const std::string& address, int port, const std::filesystem
   const bool foreign = failure == EADDRNOTAVAIL || failure == -1;
   if (foreign) failure = try_port("", port);
   if (failure == EADDRINUSE) {
-    const std::string holder = port_holder(port, proc);
+    const std::string holder = processes::port_holder(port, proc);
     return {Severity::Error, "port",
             fmt::format("{} is taken{}", place,
                         holder.empty() ? " by another user's process" : " by " + holder),

@@ -12,7 +12,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "convoy/base/descriptor.h"
+#include "convoy/core/base/descriptor.h"
 #include "files/temporary_folder.h"
 
 namespace convoy::launch {

@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "convoy/base/error.h"
-#include "convoy/base/text_table.h"
+#include "convoy/core/base/error.h"
+#include "convoy/core/base/text_table.h"
 #include "convoy/launch/place/preflight.h"
 
 namespace convoy::launch {

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <fstream>
 
-#include "convoy/base/error.h"
+#include "convoy/core/base/error.h"
 #include "convoy/launch/place/host_list.h"
 
 namespace convoy::launch {

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <charconv>
 
-#include "convoy/base/error.h"
+#include "convoy/core/base/error.h"
 #include "convoy/launch/place/host_list.h"
 #include "convoy/launch/place/rank_source.h"
 

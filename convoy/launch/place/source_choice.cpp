@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <map>
 
-#include "convoy/base/error.h"
-#include "convoy/base/suggest.h"
+#include "convoy/core/base/error.h"
+#include "convoy/core/base/suggest.h"
 
 namespace convoy::launch {
 namespace {

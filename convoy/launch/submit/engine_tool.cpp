@@ -13,8 +13,8 @@
 #include <cstring>
 #include <vector>
 
-#include "convoy/base/descriptor.h"
-#include "convoy/base/error.h"
+#include "convoy/core/base/descriptor.h"
+#include "convoy/core/base/error.h"
 
 namespace convoy::launch {
 namespace {

@@ -8,7 +8,7 @@
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 
-#include "convoy/base/error.h"
+#include "convoy/core/base/error.h"
 #include "convoy/launch/submit/job_text.h"
 #include "convoy/launch/submit/quoting.h"
 

@@ -6,7 +6,7 @@
 
 #include <cstdlib>
 
-#include "convoy/base/error.h"
+#include "convoy/core/base/error.h"
 #include "convoy/launch/submit/job_text.h"
 
 namespace convoy::launch {

@@ -3,7 +3,7 @@
 // The script is run by bash with a stand-in for mpirun; tests/mpi runs it under real ones.
 #include <gtest/gtest.h>
 
-#include "convoy/base/files.h"
+#include "convoy/core/base/files.h"
 #include "convoy/launch/submit/job_text.h"
 #include "files/run_script.h"
 #include "files/temporary_folder.h"

@@ -7,7 +7,7 @@
 #include <cctype>
 #include <nlohmann/json.hpp>
 
-#include "convoy/base/error.h"
+#include "convoy/core/base/error.h"
 
 namespace convoy::launch {
 namespace {

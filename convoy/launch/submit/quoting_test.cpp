@@ -6,7 +6,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "convoy/base/error.h"
+#include "convoy/core/base/error.h"
 #include "files/run_script.h"
 #include "files/temporary_folder.h"
 

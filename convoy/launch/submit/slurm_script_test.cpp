@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <sstream>
 
-#include "convoy/base/files.h"
+#include "convoy/core/base/files.h"
 #include "convoy/launch/submit/job_text.h"
 #include "files/run_script.h"
 #include "files/temporary_folder.h"

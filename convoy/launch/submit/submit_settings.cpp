@@ -10,10 +10,10 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "convoy/base/error.h"
-#include "convoy/config/describe.h"
-#include "convoy/config/field_list.h"
-#include "convoy/config/flags.h"
+#include "convoy/core/base/error.h"
+#include "convoy/core/config/describe.h"
+#include "convoy/core/config/field_list.h"
+#include "convoy/core/config/flags.h"
 #include "convoy/launch/submit/submitted_command.h"
 
 namespace convoy::launch {

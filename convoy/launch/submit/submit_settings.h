@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "convoy/config/field.h"
+#include "convoy/core/config/field.h"
 
 namespace convoy::launch {
 

@@ -5,7 +5,7 @@
 
 #include <functional>
 
-#include "convoy/base/error.h"
+#include "convoy/core/base/error.h"
 
 namespace convoy::launch {
 namespace {

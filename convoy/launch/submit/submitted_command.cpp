@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "convoy/base/error.h"
+#include "convoy/core/base/error.h"
 
 namespace convoy::launch {
 namespace {

@@ -7,7 +7,7 @@
 
 #include <vector>
 
-#include "convoy/comm/group.h"
+#include "convoy/train/comm/group.h"
 
 namespace convoy::library {
 

@@ -5,9 +5,9 @@
 
 #include <memory>
 
-#include "convoy/comm/group.h"
+#include "convoy/core/telemetry/flight_record_writer.h"
 #include "convoy/library/process_group.h"
-#include "convoy/telemetry/flight_record_writer.h"
+#include "convoy/train/comm/group.h"
 
 namespace convoy {
 

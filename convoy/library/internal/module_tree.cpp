@@ -3,7 +3,7 @@
 
 #include <set>
 
-#include "convoy/base/error.h"
+#include "convoy/core/base/error.h"
 
 namespace convoy::library {
 namespace {

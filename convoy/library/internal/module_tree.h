@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "convoy/library/unit.h"
-#include "convoy/nn/named_tensor.h"
+#include "convoy/model/nn/named_tensor.h"
 
 namespace convoy::library {
 

@@ -5,7 +5,7 @@
 
 #include <sstream>
 
-#include "convoy/base/error.h"
+#include "convoy/core/base/error.h"
 
 namespace convoy::library {
 namespace {

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "convoy/io/json_text.h"
+#include "convoy/core/io/json_text.h"
 
 namespace convoy::library {
 

@@ -10,7 +10,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "convoy/base/quiet_thread.h"
+#include "convoy/core/base/quiet_thread.h"
 #include "convoy/library/internal/device_streams.h"
 
 namespace convoy::library {

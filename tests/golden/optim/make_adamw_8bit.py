@@ -4,7 +4,7 @@
 usage: make_adamw_8bit.py, from this folder, with torch 2.11 and bitsandbytes 0.50.2 installed
 bitsandbytes has no 8-bit optimizer among its operators for CPUs; what its Triton backend keeps as a
 reference (optimizer_update_8bit_blockwise_pytorch) is plain torch and runs on one.
-Gradients and first values are words of convoy/kernels/counter_draws/counter_hash.h, so the file need
+Gradients and first values are words of convoy/model/kernels/counter_draws/counter_hash.h, so the file need
 not hold them.
 """
 

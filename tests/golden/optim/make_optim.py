@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Golden files of convoy/optim: learning rates of transformers' schedules, AdamW of torch.
+"""Golden files of convoy/train/optim: learning rates of transformers' schedules, AdamW of torch.
 
 usage: make_optim.py, from this folder, with torch 2.11 and transformers 5 installed
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Golden file of convoy/kernels/sampler: shares of ids after transformers' logits processors.
+"""Golden file of convoy/model/kernels/sampler: shares of ids after transformers' logits processors.
 
 usage: make_sampling.py, from this folder, with torch 2.11 and transformers 5 installed
 """

@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/apps/page/page_server.h"
+
+#include <arpa/inet.h>
+
+#include <algorithm>
+#include <array>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "convoy/apps/page/http_server.h"
+#include "convoy/apps/page/page_assets.h"
+#include "convoy/apps/page/result_files.h"
+#include "convoy/apps/page/run_index.h"
+#include "convoy/apps/page/sweep_index.h"
+#include "convoy/core/base/error.h"
+#include "convoy/core/base/hash.h"
+#include "convoy/core/base/trimmed.h"
+#include "convoy/core/telemetry/run_folder.h"
+
+namespace convoy::page {
+namespace {
+
+using nlohmann::json;
+
+constexpr const char* kPolicy = "Content-Security-Policy";
+
+// Of a Host header: "[::1]:6007" is "[::1]" and "6007".
+struct HostAndPort {
+  std::string host;
+  std::string port;
+};
+HostAndPort host_and_port_of(const std::string& header) {
+  const size_t host_end = header.starts_with('[') ? header.find(']') : 0;
+  if (host_end == std::string::npos) return {};
+  const size_t colon = header.find(':', host_end);
+  if (colon == std::string::npos) return {.host = header, .port = ""};
+  return {.host = header.substr(0, colon), .port = header.substr(colon + 1)};
+}
+
+bool is_address(const std::string& host) {
+  std::array<unsigned char, sizeof(in6_addr)> bytes{};
+  if (host.size() > 2 && host.starts_with('[') && host.ends_with(']'))
+    return ::inet_pton(AF_INET6, host.substr(1, host.size() - 2).c_str(), bytes.data()) == 1;
+  return ::inet_pton(AF_INET, host.c_str(), bytes.data()) == 1;
+}
+
+bool is_every_address(const std::string& host) { return host == "0.0.0.0" || host == "::"; }
+
+// As it stands in an address of a page.
+std::string in_brackets(const std::string& host) {
+  return host.find(':') == std::string::npos ? host : "[" + host + "]";
+}
+
+std::string cookie_of(const HttpRequest& request, const std::string& name) {
+  std::string_view cookies = request.headers.contains("cookie")
+                                 ? std::string_view(request.headers.at("cookie"))
+                                 : std::string_view();
+  while (!cookies.empty()) {
+    const std::string_view cookie = cookies.substr(0, cookies.find(';'));
+    cookies.remove_prefix(std::min(cookies.size(), cookie.size() + 1));
+    const std::string_view pair = trimmed(cookie, " \t");
+    if (pair.substr(0, pair.find('=')) == name && pair.size() > name.size())
+      return std::string(pair.substr(name.size() + 1));
+  }
+  return {};
+}
+
+std::vector<std::string> runs_of(const HttpRequest& request) {
+  std::vector<std::string> names;
+  const auto [begin, end] = request.query.equal_range("run");
+  for (auto run = begin; run != end; ++run) names.push_back(run->second);
+  return names;
+}
+
+int64_t number_of(const HttpRequest& request, const char* name) {
+  const std::string text = request.parameter(name);
+  if (text.empty() || text.size() > 9 || text.find_first_not_of("0123456789") != std::string::npos)
+    return 0;
+  return std::stoll(text);
+}
+
+HttpResponse as_json(const json& value) {
+  return {.type = "application/json",
+          .body = value.dump(-1, ' ', false, json::error_handler_t::replace)};
+}
+
+// A figure is drawn by whatever program wrote it: opened on its own it may run nothing and ask for nothing.
+HttpResponse as_file(const std::string& name, const std::optional<std::string>& bytes) {
+  if (!bytes) return {.status = 404, .body = "there is no such file\n"};
+  return {.type = std::string(type_of_result(name)),
+          .body = *bytes,
+          .headers = {
+              {kPolicy, "default-src 'none'; style-src 'unsafe-inline'; img-src data:; sandbox"}}};
+}
+
+}  // namespace
+
+std::string new_token() {
+  std::ifstream random("/dev/urandom", std::ios::binary);
+  std::string token;
+  for (int byte = 0; byte < 16; ++byte)
+    token += fmt::format("{:02x}", static_cast<unsigned char>(random.get()));
+  CONVOY_CHECK(random.good(), IoError, "/dev/urandom can not be read");
+  return token;
+}
+
+struct PageServer::Server {
+  explicit Server(PageOptions chosen)
+      : options(std::move(chosen)),
+        index(options.runs),
+        sweeps(options.runs),
+        http(options.host, options.port, [this](const HttpRequest& request) {
+          HttpResponse response = answer(request);
+          for (const auto& header : kHeaders) response.headers.emplace_back(header);
+          return response;
+        }) {}
+
+  HttpResponse answer(const HttpRequest& request) {
+    if (auto refusal = refused(request)) return *refusal;
+    const std::string& path = request.path;
+    const std::string run = request.parameter("run");
+    if (path == "/") return page(request);
+    if (path == "/api/runs") return as_json({{"folder", options.runs.string()}, {"runs", list()}});
+    if (path == "/api/curves") return as_json(index.curves(runs_of(request)));
+    if (path == "/api/devices") return as_json(index.device_curves(run));
+    if (path == "/api/run") return as_json(index.details(run));
+    if (path == "/api/comparison") return as_json(index.comparison(runs_of(request)));
+    if (path == "/api/samples") return as_json(index.samples(run, number_of(request, "step")));
+    if (path == "/api/log") return {.body = index.log(run, request.parameter("file"))};
+    const std::string sweep = request.parameter("sweep");
+    if (path == "/api/sweep") return as_json(sweeps.details(sweep));
+    if (path == "/api/sweep/figure")
+      return as_file("figure.svg", sweeps.figure_svg(sweep, request.query.contains("log")));
+    if (path == "/api/sweep/file") {
+      const std::string file = request.parameter("file");
+      return as_file(file, sweeps.file(sweep, file));
+    }
+    return {.status = 404, .body = "there is no such page\n"};
+  }
+
+  // Runs and sweeps, those that changed last first.
+  std::vector<json> list() {
+    std::vector<json> lines = index.list();
+    for (json& line : sweeps.list()) lines.push_back(std::move(line));
+    std::stable_sort(lines.begin(), lines.end(), [](const json& left, const json& right) {
+      return left["updated"].get<double>() > right["updated"].get<double>();
+    });
+    return lines;
+  }
+
+  HttpResponse page(const HttpRequest& request) const {
+    // From here on the cookie carries the token, so that it does not stay in the address.
+    if (!options.token.empty() && request.query.contains("token"))
+      return {.status = 302,
+              .headers = {{"Location", "/"},
+                          {"Set-Cookie", fmt::format("{}={}; HttpOnly; SameSite=Strict; Path=/",
+                                                     cookie_name(request), options.token)}}};
+    // Nothing of the page comes from elsewhere, and nothing that slips into it runs: its own
+    // program and style name the word that only this answer has.
+    const std::string nonce = new_token();
+    return {.type = "text/html; charset=utf-8",
+            .body = page_html(nonce),
+            .headers = {{kPolicy, fmt::format("default-src 'none'; script-src 'nonce-{0}'; "
+                                              "style-src 'nonce-{0}'; connect-src 'self'; "
+                                              "img-src 'self' data:; base-uri 'none'; "
+                                              "form-action 'none'",
+                                              nonce)}}};
+  }
+
+  // Cookies do not tell ports apart. The port is the browser's, which a tunnel may have changed.
+  std::string cookie_name(const HttpRequest& request) const {
+    const std::string port = host_and_port_of(request.header("host")).port;
+    return "convoy_token_" + (port.empty() ? std::to_string(http.port()) : port);
+  }
+
+  // A page elsewhere can make a browser ask this server, but has not the token. Where there is
+  // none, such a page is told by the host's name; an address is no name that could be led here.
+  std::optional<HttpResponse> refused(const HttpRequest& request) const {
+    if (options.token.empty()) {
+      const std::string host = host_and_port_of(request.header("host")).host;
+      if (is_address(host) || host == "localhost" || host == options.host ||
+          (is_every_address(options.host) && host == telemetry::host_name()))
+        return std::nullopt;
+      return HttpResponse{.status = 403,
+                          .body = fmt::format("this page is served as {}\n", served_as())};
+    }
+    const std::string given = request.query.contains("token")
+                                  ? request.parameter("token")
+                                  : cookie_of(request, cookie_name(request));
+    if (equal_in_constant_time(given, options.token)) return std::nullopt;
+    return HttpResponse{
+        .status = 401,
+        .body = "open the address that `convoy runs serve` printed: it holds the token\n"};
+  }
+
+  // Every address of a machine has its name; other machines can not open 0.0.0.0.
+  std::string served_as() const {
+    return is_every_address(options.host) ? telemetry::host_name() : in_brackets(options.host);
+  }
+
+  static constexpr std::pair<const char*, const char*> kHeaders[] = {
+      {"Cache-Control", "no-store"},
+      {"X-Content-Type-Options", "nosniff"},
+      {"Referrer-Policy", "no-referrer"},
+      {"X-Frame-Options", "DENY"}};
+
+  PageOptions options;
+  RunIndex index;
+  SweepIndex sweeps;
+  HttpServer http;
+};
+
+PageServer::PageServer(PageOptions options)
+    : server_(std::make_unique<Server>(std::move(options))) {}
+
+PageServer::~PageServer() = default;
+
+int PageServer::port() const { return server_->http.port(); }
+
+std::string PageServer::url() const {
+  const std::string& token = server_->options.token;
+  return fmt::format("http://{}:{}/{}", server_->served_as(), port(),
+                     token.empty() ? "" : "?token=" + token);
+}
+
+void PageServer::run() { server_->http.run(); }
+
+void PageServer::stop() { server_->http.stop(); }
+
+}  // namespace convoy::page

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// All runs of a folder as the page shows them, kept current.
+#pragma once
+
+#include <chrono>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+#include "convoy/apps/page/watched_run.h"
+
+namespace convoy::page {
+
+// Thread-safe. What is asked about a run that is not there, or a file that is not, is nothing (null, empty).
+class RunIndex {
+ public:
+  explicit RunIndex(std::filesystem::path folder) : folder_(std::move(folder)) {}
+
+  // A line of every run. Reads on at most once a second, and a part of it at a time where there is much to read: those
+  // lines say so.
+  std::vector<nlohmann::json> list();
+  // {run: curves}.
+  nlohmann::json curves(const std::vector<std::string>& names);
+  // What its hosts' devices did, over seconds: {host: curves}; empty without a devices.csv.
+  nlohmann::json device_curves(const std::string& name);
+  // run.json, metrics.json, the names of logs, and the steps that have samples.
+  nlohmann::json details(const std::string& name);
+  // What the runs' settings and figures differ in (telemetry::compare_runs); at least two runs that are there.
+  nlohmann::json comparison(const std::vector<std::string>& names);
+  // The last bytes of one of its logs, from the beginning of a line.
+  std::string log(const std::string& name, const std::string& file_name);
+  // The first answers of an evaluation's samples, one JSON object each.
+  nlohmann::json samples(const std::string& name, int64_t step);
+
+ private:
+  void refresh();
+  WatchedRun* find(const std::string& name);
+
+  std::filesystem::path folder_;
+  std::mutex mutex_;
+  std::chrono::steady_clock::time_point
+      refreshed_{};  // all was read; zero = not yet, or there is more
+  std::map<std::string, std::unique_ptr<WatchedRun>> runs_;
+};
+
+}  // namespace convoy::page

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A file begins with the key. A line is "prompt sample checksum text"; the first one that is torn or wrong ends what is
+// read of its file. Each process writes a file of its own, so nothing is ever appended behind a torn line.
+#include "convoy/apps/recipes/answer_journal.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <charconv>
+#include <cstring>
+#include <fstream>
+#include <string_view>
+
+#include "convoy/core/base/error.h"
+#include "convoy/core/base/hash.h"
+
+namespace convoy::recipes {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Line {
+  AnswerJournal::Place place;
+  std::string_view text;
+};
+
+std::optional<Line> parsed(std::string_view line) {
+  Line result;
+  uint32_t checksum = 0;
+  const auto number = [&line](auto& value, int base) {
+    const auto [end, error] = std::from_chars(line.data(), line.data() + line.size(), value, base);
+    if (error != std::errc() || end == line.data() + line.size() || *end != ' ') return false;
+    line.remove_prefix(static_cast<size_t>(end - line.data()) + 1);
+    return true;
+  };
+  if (!number(result.place.first, 10) || !number(result.place.second, 10) || !number(checksum, 16))
+    return {};
+  if (crc32c(line) != checksum) return {};
+  result.text = line;
+  return result;
+}
+
+}  // namespace
+
+bool AnswerJournal::is_kept_beside(const std::string& output) {
+  return !output.empty() && (!fs::exists(output) || fs::is_regular_file(output));
+}
+
+AnswerJournal::AnswerJournal(const std::string& output, const std::string& key, int rank,
+                             const Log& log)
+    : folder_(output + ".partial") {
+  if (fs::exists(folder_))
+    for (const fs::directory_entry& entry : fs::directory_iterator(folder_))
+      read(entry.path(), key);
+  if (!kept_.empty())
+    log.info(fmt::format("{} finished answers are taken from {}", kept_.size(), folder_.string()));
+  std::error_code error;
+  fs::create_directories(folder_, error);
+  for (int64_t life = 0; descriptor_ < 0; ++life) {
+    const fs::path file = folder_ / fmt::format("rank-{}-{}", rank, life);
+    descriptor_ = ::open(file.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    CONVOY_CHECK(descriptor_ >= 0 || errno == EEXIST, IoError, "{} cannot be written: {}",
+                 file.string(), std::strerror(errno));
+  }
+  write(key + "\n");
+}
+
+AnswerJournal::~AnswerJournal() { ::close(descriptor_); }
+
+void AnswerJournal::read(const fs::path& file, const std::string& key) {
+  std::ifstream stream(file, std::ios::binary);
+  std::string line;
+  if (!std::getline(stream, line) || stream.eof())
+    return;  // its process ended before its first line
+  if (line != key)
+    throw ConfigError(
+        "the finished answers kept here are of other prompts, weights or settings",
+        {.file = folder_.string(), .hint = "give the same again to go on, or remove the folder"});
+  while (std::getline(stream, line) && !stream.eof()) {
+    const std::optional<Line> kept = parsed(line);
+    if (!kept) return;
+    kept_.try_emplace(kept->place, kept->text);
+  }
+}
+
+void AnswerJournal::write(const std::string& line) {
+  std::string_view left = line;
+  while (!left.empty()) {
+    const ssize_t written = ::write(descriptor_, left.data(), left.size());
+    if (written < 0 && errno == EINTR) continue;
+    CONVOY_CHECK(written >= 0, IoError, "{} cannot be written: {}", folder_.string(),
+                 std::strerror(errno));
+    left.remove_prefix(static_cast<size_t>(written));
+  }
+}
+
+void AnswerJournal::add(const Place& place, const std::string& line) {
+  write(fmt::format("{} {} {:08x} {}\n", place.first, place.second, crc32c(line), line));
+}
+
+void AnswerJournal::remove() { fs::remove_all(folder_); }
+
+}  // namespace convoy::recipes

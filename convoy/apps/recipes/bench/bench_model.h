@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The model that benchmarks run: a geometry's name, random weights.
+#pragma once
+
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "convoy/core/settings/command_flags.h"
+#include "convoy/model/nn/causal_lm.h"
+#include "convoy/model/nn/deferred_values.h"
+
+namespace convoy::recipes {
+
+// Sets the compute threads where `flags` say how many, then makes the model on `device`: the same
+// weights each time. With `values` its parameters come without memory. Throws ConfigError.
+std::unique_ptr<nn::CausalLm> bench_model(const settings::BenchFlags& flags, at::Device device,
+                                          nn::DeferredValues* values = nullptr);
+
+// Throws ConfigError, naming `flag`, where the model has no positions for a row of so many tokens.
+void require_positions(const nn::CausalLm& model, int64_t tokens, const std::string& flag);
+
+// {"peak_rss_mb"}: of this process; on a device also {"peak_device_mb"}: of its tensors.
+nlohmann::ordered_json bench_memory(at::Device device);
+
+}  // namespace convoy::recipes

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a run of task classify says about itself before it starts, and the results that it leaves.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+
+#include "convoy/apps/recipes/signal_data.h"
+#include "convoy/core/base/log.h"
+#include "convoy/core/settings/train_settings.h"
+#include "convoy/data/datasets/epoch_deal.h"
+#include "convoy/model/nn/signal_classifier.h"
+#include "convoy/train/checkpoint/checkpoint.h"
+#include "convoy/train/loop/classify_task.h"
+
+namespace convoy::recipes {
+
+// Data, network, precision, batch and steps, a line each.
+void report_classify_plan(const Log& log, const settings::TrainSettings& settings,
+                          const SignalData& data, const nn::SignalClassifier& model,
+                          const data::EpochDeal& deal, const std::string& dtype);
+
+struct ClassifyResults {
+  const train::EpochHistory& history;
+  const checkpoint::Progress& progress;
+  int64_t steps_per_epoch = 1;
+  std::optional<train::WindowFigures> test = {};  // of the best model; none: no test windows
+  double seconds = 0;                             // of this process
+};
+
+// training_results.json, and where there is a test confusion_matrix.svg and .png; the table goes to
+// the log. Throws IoError.
+void write_classify_results(const std::filesystem::path& folder, const ClassifyResults& results,
+                            const settings::TrainSettings& settings, const SignalData& data,
+                            const Log& log);
+
+}  // namespace convoy::recipes

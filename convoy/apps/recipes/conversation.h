@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A conversation of a person with a model: lines in, answers out as they are written, and the
+// commands /help, /reset and /exit. On a terminal Ctrl-C drops the line that is being typed, or
+// stops the answer.
+#pragma once
+
+#include <nlohmann/json.hpp>
+
+#include "convoy/core/base/log.h"
+#include "convoy/core/settings/command_flags.h"
+#include "convoy/data/datasets/encode_sample.h"
+#include "convoy/generate/engine/engine.h"
+
+namespace convoy::recipes {
+
+struct ConversationOptions {
+  std::string model;  // as people call it
+  std::string system_prompt;
+  nlohmann::ordered_json template_kwargs;
+  settings::SamplingFlags sampling = {};
+};
+
+// Until the end of input or /exit. Answers go to stdout, all else to stderr. Each turn reads only
+// what is new of the conversation. Blocks. Throws DataError, IoError, NumericError.
+void converse(generate::Engine& engine, const data::SampleEncoder& encoder,
+              const ConversationOptions& options, const Log& log);
+
+}  // namespace convoy::recipes

@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/apps/recipes/evaluate_model.h"
+
+#include <filesystem>
+#include <map>
+
+#include "convoy/apps/recipes/answer_prompts.h"
+#include "convoy/apps/recipes/loaded_model.h"
+#include "convoy/apps/recipes/questions.h"
+#include "convoy/apps/recipes/rank_share.h"
+#include "convoy/apps/recipes/row_output.h"
+#include "convoy/core/base/error.h"
+#include "convoy/core/base/files.h"
+#include "convoy/core/telemetry/progress.h"
+#include "convoy/data/datasets/encode_splits.h"
+#include "convoy/data/evaluate/html_report.h"
+#include "convoy/data/evaluate/sample_files.h"
+#include "convoy/data/evaluate/scored_samples.h"
+#include "convoy/train/loop/evaluation.h"
+
+namespace convoy::recipes {
+namespace {
+
+namespace fs = std::filesystem;
+
+nlohmann::json loss_json(const train::EvaluationFigures& figures) {
+  return {{"loss", figures.loss()},
+          {"perplexity", figures.perplexity()},
+          {"mean_token_accuracy", figures.token_accuracy()},
+          {"supervised_tokens", figures.supervised_tokens},
+          {"rows", figures.rows}};
+}
+
+// On the leading rank the answers to all questions, elsewhere nothing.
+std::vector<evaluate::Sample> answer_questions(RankShare& share, const LoadedModel& loaded,
+                                               const Questions& questions,
+                                               const settings::SamplingFlags& sampling,
+                                               const settings::EngineFlags& engine,
+                                               const Log& log) {
+  using Place = std::pair<int64_t, int64_t>;  // prompt, sample
+  std::map<Place, std::string> own;
+  const AnswerOptions options{
+      .sampling = sampling, .engine = engine, .progress = {.label = "answer", .unit = "row"}};
+  answer_prompts(share, loaded, questions.prompts, options, log, [&](const Answer& answer) {
+    const auto row = static_cast<size_t>(answer.prompt);
+    own[{answer.prompt, answer.sample}] =
+        line_of(evaluate::sample_row({.input = questions.inputs[row],
+                                      .pred = answer.completion.text,
+                                      .refs = {questions.references[row]}}));
+  });
+  std::vector<PlacedLine> lines;
+  for (auto& [place, line] : own) lines.emplace_back(place.first, std::move(line));
+  std::vector<evaluate::Sample> samples;
+  gather_in_order(share.group(), lines, 0, static_cast<int64_t>(questions.prompts.size()),
+                  [&samples](const std::string& line) {
+                    const auto sample = nlohmann::json::parse(line);
+                    samples.push_back({.input = sample["input"].get<std::string>(),
+                                       .pred = sample["pred"],
+                                       .refs = {sample["ref"].get<std::string>()}});
+                  });
+  return samples;
+}
+
+// The leading rank encodes, the others then find its token cache.
+data::EncodedSplits encode(RankShare& share, const data::EncodeInputs& inputs,
+                           data::Splits wanted) {
+  if (!share.leads()) share.group().barrier();
+  data::EncodedSplits splits = data::encode_splits(inputs, wanted);
+  if (share.leads()) share.group().barrier();
+  return splits;
+}
+
+train::EvaluationFigures evaluate_loss(RankShare& share, const LoadedModel& loaded,
+                                       const data::TokenDataset& dataset, int64_t batch_size,
+                                       const Log& log) {
+  telemetry::ProgressOptions options{.label = "loss", .unit = "row", .total = dataset.num_rows()};
+  if (log.level() == LogLevel::Quiet) options.style = telemetry::ProgressStyle::None;
+  telemetry::Progress progress(options);
+  const auto show = [&](int64_t own) {
+    const int64_t all = share.report_done(own);
+    if (share.leads()) progress.update({.done = all});
+  };
+  const train::EvaluationFigures figures =
+      *train::evaluate_loss(*loaded.model, dataset, batch_size, share.group(), {}, show);
+  if (share.leads()) progress.update({.done = dataset.num_rows()});
+  progress.finish();
+  share.report_done(0);
+  return figures;
+}
+
+// One file as the test split of `settings`, so that it goes through the same reading and masking as
+// training.
+settings::TrainSettings with_data(settings::TrainSettings settings, const std::string& data) {
+  if (settings.task == "mixed") settings.task = "sft";
+  settings.data.test_path = data;
+  settings.data.train_path.clear();
+  settings.data.val_path.clear();
+  return settings;
+}
+
+data::TokenDataset first_rows(const data::TokenDataset& dataset, int64_t limit) {
+  std::vector<data::EncodedRow> rows;
+  for (int64_t row = 0; row < std::min(limit, dataset.num_rows()); ++row) {
+    const auto ids = dataset.ids(row);
+    const auto supervised = dataset.supervised(row);
+    rows.push_back({.ids = {ids.begin(), ids.end()},
+                    .supervised = {supervised.begin(), supervised.end()},
+                    .source_index = dataset.source_index(row)});
+  }
+  return data::TokenDataset::from_rows(rows);
+}
+
+// Measures `samples`, adds what comes of it to `figures`, and writes the files that are asked for.
+void write_results(const EvaluateRun& run, const evaluate::TextMetrics& metrics,
+                   const std::vector<evaluate::Sample>& samples, nlohmann::json& figures) {
+  const fs::path folder = run.flags.output_dir;
+  if (run.flags.generate) {
+    const evaluate::ScoredSamples scored = evaluate::score_samples(metrics, samples);
+    figures.update(scored.figures);
+    if (!folder.empty()) evaluate::write_samples(folder / "samples.jsonl", samples);
+    if (!run.metrics.report.empty())
+      write_file_atomic(
+          run.metrics.report,
+          evaluate::html_report(
+              {.title = run.model.model,
+               .metric = evaluate::metric_of_report(run.metrics.report_metric, metrics.names()),
+               .rows = static_cast<size_t>(run.metrics.report_rows)},
+              samples, scored));
+  }
+  if (!folder.empty()) write_file_atomic(folder / "metrics.json", figures.dump(2) + "\n");
+}
+
+}  // namespace
+
+nlohmann::json evaluate_model(const EvaluateRun& run, const Log& given_log) {
+  const settings::EvalFlags& flags = run.flags;
+  const settings::SamplingFlags& sampling = run.sampling;
+  const settings::EngineFlags& engine = run.engine;
+  // Before anything is computed for them.
+  const evaluate::TextMetrics metrics(run.metrics.metrics, run.metrics.json_schema);
+  evaluate::metric_of_report(run.metrics.report_metric, metrics.names());
+  const settings::TrainSettings settings =
+      flags.data.empty() ? run.settings : with_data(run.settings, flags.data);
+  const Log log = log_of_rank(run.ranks.ranks_folder, given_log);
+  RankShare share(run.ranks);
+  const LoadedModel loaded = load_model(
+      model_request(run.model, engine, settings.data.template_path, share.placement()), log);
+  const int64_t max_seq_len = std::min(settings.model.max_seq_len, loaded.model->max_positions());
+  const data::EncodeInputs inputs{.data = settings.data,
+                                  .task = settings.task,
+                                  .max_seq_len = max_seq_len,
+                                  .seed = static_cast<uint64_t>(settings.seed),
+                                  .tokenizer = loaded.tokenizer,
+                                  .chat_template = loaded.template_or_null(),
+                                  .log = log,
+                                  .datasets = settings::mixed_datasets(settings.datasets),
+                                  .warns = share.leads()};
+  const bool wants_val = flags.data.empty() && flags.split == "val";
+  const data::EncodedSplits splits =
+      encode(share, inputs, wants_val ? data::Splits::TrainAndVal : data::Splits::Test);
+  data::TokenDataset dataset = wants_val ? splits.val : splits.test;
+  if (dataset.num_rows() == 0)
+    throw ConfigError(fmt::format("the config has no {} rows", flags.split),
+                      {.hint = wants_val ? "name a file with --data, or train with "
+                                           "data.split.val_ratio=0.1"
+                                         : "name a file with --data, take --split val, or train "
+                                           "with data.split.test_ratio=0.1"});
+  if (flags.limit > 0) dataset = first_rows(dataset, flags.limit);
+  const at::NoGradGuard no_grad;
+  nlohmann::json figures = loss_json(evaluate_loss(share, loaded, dataset, engine.batch_size, log));
+
+  std::vector<evaluate::Sample> samples;
+  if (flags.generate) {
+    const Questions questions =
+        read_questions(loaded, file_of_split(settings.data, wants_val ? "val" : "test"), settings,
+                       {.limit = flags.limit,
+                        .rows = rows_of_split(settings.data, wants_val ? splits.val : splits.test)},
+                       log);
+    samples = answer_questions(share, loaded, questions, sampling, engine, log);
+  }
+  if (share.leads()) write_results(run, metrics, samples, figures);
+  share.finish();
+  return share.leads() ? figures : nlohmann::json();
+}
+
+}  // namespace convoy::recipes

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// `convoy train` as one rank sees it: data, model, adapter, strategy, optimizer, loop, export.
+#pragma once
+
+#include <atomic>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "convoy/apps/recipes/agreement.h"
+#include "convoy/core/base/error.h"
+#include "convoy/core/base/log.h"
+#include "convoy/core/telemetry/environment.h"
+
+namespace convoy::recipes {
+
+struct FineTuneRequest {
+  std::filesystem::path
+      run_folder;  // made by the launcher, which holds its lock where rank 0 writes
+  SettingsSource settings{};
+  std::string devices = "cpu";               // as for device::place_rank
+  std::vector<std::string> forced_fields{};  // stamp fields that may differ from the checkpoint
+  bool plan_only = false;                    // --dry-run: print the plan, train nothing
+  telemetry::ColorChoice color = telemetry::ColorChoice::Auto;
+};
+
+// Collective over the ranks of the environment. Blocks. Returns Done, or Stopped when a stop was requested and the state
+// is saved. Throws convoy::Error.
+ExitCode fine_tune(const FineTuneRequest& request, const std::atomic<bool>& stop_requested,
+                   const Log& log);
+
+}  // namespace convoy::recipes

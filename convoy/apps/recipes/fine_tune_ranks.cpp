@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <atomic>
+#include <chrono>
+#include <exception>
+
+#include "convoy/apps/recipes/fine_tune_rank.h"
+#include "convoy/core/telemetry/flight_record_writer.h"
+#include "convoy/machine/device/placement.h"
+#include "convoy/train/comm/environment.h"
+#include "convoy/train/parallel/dp/replicas.h"
+
+namespace convoy::recipes {
+namespace {
+
+// Those who wait for this rank hear of its failure, wherever they wait.
+template <class Call>
+auto or_tell(comm::Meeting& meeting, Call call) {
+  try {
+    return call();
+  } catch (const CommError&) {
+    throw;  // a consequence: whoever failed first says so
+  } catch (const std::exception& error) {
+    meeting.tell_failure(error.what());
+    throw;
+  }
+}
+
+ExitCode run_rank(const FineTuneRequest& request, const settings::TrainSettings& settings,
+                  const std::shared_ptr<comm::Meeting>& meeting,
+                  const std::atomic<bool>& stop_requested, const Log& log) {
+  return or_tell(*meeting, [&] {
+    const auto train = settings.task == "classify" ? classify_rank : fine_tune_rank;
+    return train(request, settings, meeting, stop_requested, log);
+  });
+}
+
+// `dp`: all ranks in this process.
+ExitCode run_in_threads(const FineTuneRequest& request, const settings::TrainSettings& settings,
+                        comm::Meeting& process, const std::atomic<bool>& stop_requested,
+                        const Log& log) {
+  if (process.size() > 1)
+    throw ConfigError(
+        fmt::format("parallel.strategy is dp, which is one process, but {} ranks were started",
+                    process.size()),
+        {.key = "parallel.strategy",
+         .hint =
+             "--nproc 1, and parallel.replicas=N for replicas on CPUs; or parallel.strategy=ddp"});
+  const auto asked = static_cast<int>(settings.parallel.replicas);
+  const int count = asked > 0 ? asked : device::count_devices(request.devices);
+  std::atomic<ExitCode> end = ExitCode::Done;
+  parallel::run_replicas(process.environment(), count, process.flight(),
+                         [&](const std::shared_ptr<comm::Meeting>& meeting) {
+                           const ExitCode own =
+                               run_rank(request, settings, meeting, stop_requested, log);
+                           if (meeting->rank() == 0) end = own;
+                         });
+  return end;
+}
+
+}  // namespace
+
+ExitCode fine_tune(const FineTuneRequest& request, const std::atomic<bool>& stop_requested,
+                   const Log& log) {
+  // Nodes start at different times: images are fetched, programs loaded.
+  constexpr std::chrono::minutes kReachTimeout{30};
+  // First, so that it watches over everything that follows.
+  telemetry::FlightWriter flight = telemetry::FlightWriter::attach();
+  flight.set_phase("start");
+  const auto meeting =
+      std::make_shared<comm::Meeting>(comm::read_rank_environment(), kReachTimeout, &flight);
+  settings::TrainSettings settings;
+  or_tell(*meeting, [&] { agree_on_settings(*meeting, request.settings, settings); });
+  return settings.parallel.strategy == "dp"
+             ? run_in_threads(request, settings, *meeting, stop_requested, log)
+             : run_rank(request, settings, meeting, stop_requested, log);
+}
+
+}  // namespace convoy::recipes

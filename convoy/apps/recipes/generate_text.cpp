@@ -1,0 +1,313 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/apps/recipes/generate_text.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <functional>
+#include <iostream>
+#include <map>
+#include <span>
+#include <sstream>
+
+#include "convoy/apps/recipes/answer_journal.h"
+#include "convoy/apps/recipes/answer_prompts.h"
+#include "convoy/apps/recipes/conversation.h"
+#include "convoy/apps/recipes/loaded_model.h"
+#include "convoy/apps/recipes/rank_share.h"
+#include "convoy/apps/recipes/row_output.h"
+#include "convoy/core/base/error.h"
+#include "convoy/core/base/files.h"
+#include "convoy/core/base/hash.h"
+#include "convoy/core/base/trimmed.h"
+#include "convoy/core/config/describe.h"
+#include "convoy/core/config/flags.h"
+#include "convoy/core/io/model_fingerprint.h"
+#include "convoy/core/settings/template_kwargs.h"
+#include "convoy/data/datasets/encoded_rows.h"
+
+namespace convoy::recipes {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+struct Prompts {
+  std::vector<std::vector<int32_t>> ids;
+  std::vector<int64_t> source_indices;  // rows of the file
+};
+
+Json answer_row(const Answer& answer, const Prompts& prompts) {
+  const generate::Completion& completion = answer.completion;
+  Json row = {{"index", prompts.source_indices[static_cast<size_t>(answer.prompt)]},
+              {"sample", answer.sample},
+              {"prompt_tokens", completion.prompt_tokens},
+              {"completion", completion.text},
+              {"token_ids", completion.token_ids},
+              {"finish_reason", generate::finish_reason_name(completion.finish_reason)}};
+  if (!completion.logprobs.empty()) row["logprobs"] = completion.logprobs;
+  return row;
+}
+
+// Makes prompts of samples, as --chat says.
+class PromptReader {
+ public:
+  // Throws ConfigError where there is no template and --chat on asks for one.
+  PromptReader(const settings::GenerateFlags& flags, const LoadedModel& loaded, const Log& log)
+      : flags_(flags),
+        log_(log),
+        variables_(settings::template_kwargs(flags.template_kwargs, "--template-kwargs")),
+        encoder_(loaded.tokenizer, loaded.template_or_null(), data::Supervision()) {
+    const bool has_template = loaded.chat_template.has_value();
+    if (flags.chat == "on" && !has_template)
+      throw ConfigError(
+          fmt::format("--chat on, but {} has no chat template", loaded.folder.path().string()),
+          {.key = "--chat", .hint = "leave it out, or name one with --template-path"});
+    const bool is_typed = !flags.prompt.names.empty() || has_lines();
+    chats_ = flags.chat == "on" || (flags.chat == "auto" && is_typed && has_template);
+    if (is_typed && !chats_)
+      config::refuse_without_effect(flags, {"system_prompt", "template_path", "template_kwargs"},
+                                    "with prompts that are plain text");
+  }
+
+  const Json& variables() const { return variables_; }
+  const data::SampleEncoder& encoder() const { return encoder_; }
+
+  Prompts read() const {
+    if (chats_ && flags_.chat == "auto")
+      log_.info(fmt::format("{} through the model's chat template; --chat off reads {} as {}",
+                            has_lines() ? "the lines go" : "--prompt goes",
+                            has_lines() ? "them" : "it", has_lines() ? "they are" : "it is"));
+    if (!flags_.prompt.names.empty()) return typed_prompts();
+    return has_lines() ? read_lines() : read_rows();
+  }
+
+ private:
+  // A .txt file: texts as a person types them.
+  bool has_lines() const { return std::filesystem::path(flags_.prompts).extension() == ".txt"; }
+
+  data::EncodedRow encode(const data::Sample& sample) const {
+    using Kind = data::Sample::Kind;
+    const bool is_chat = sample.kind == Kind::Chat || sample.kind == Kind::ChatPromptCompletion;
+    if (!chats_ || is_chat) return encoder_.encode_prompt(sample);
+    data::Sample turn{.kind = Kind::Chat,
+                      .messages = Json::array(),
+                      .variables = variables_,
+                      .file = sample.file,
+                      .line = sample.line,
+                      .index = sample.index};
+    if (!flags_.system_prompt.empty())
+      turn.messages.push_back({{"role", "system"}, {"content", flags_.system_prompt}});
+    turn.messages.push_back(
+        {{"role", "user"}, {"content", sample.kind == Kind::Text ? sample.text : sample.prompt}});
+    return encoder_.encode_prompt(turn);
+  }
+
+  Prompts typed_prompts() const {
+    Prompts prompts;
+    int64_t num_own_bos = 0;
+    for (const std::string& text : flags_.prompt.names) {
+      data::EncodedRow row =
+          encode({.kind = data::Sample::Kind::Text, .text = text, .file = "--prompt"});
+      num_own_bos += row.own_bos ? 1 : 0;
+      prompts.source_indices.push_back(static_cast<int64_t>(prompts.ids.size()));
+      prompts.ids.push_back(std::move(row.ids));
+    }
+    if (num_own_bos > 0 && !chats_) log_.info(data::own_bos_notice(num_own_bos));
+    return prompts;
+  }
+
+  Prompts read_rows() const {
+    data::EncodedRows encoded(
+        flags_.prompts, {.system_prompt = flags_.system_prompt, .template_kwargs = variables_},
+        data::bad_rows_named(flags_.bad_rows), data::RowUse::Continue,
+        [&](const data::Sample& sample) { return encode(sample); });
+    Prompts prompts;
+    while (std::optional<data::EncodedSample> next = encoded.next()) {
+      prompts.ids.push_back(std::move(next->row.ids));
+      prompts.source_indices.push_back(next->row.source_index);
+    }
+    encoded.finish(log_);
+    return prompts;
+  }
+
+  // A prompt a line; empty lines are none.
+  Prompts read_lines() const {
+    std::istringstream lines(read_file(flags_.prompts));
+    Prompts prompts;
+    int64_t number = 0;
+    int64_t rows_own_bos = 0;
+    for (std::string line; std::getline(lines, line);) {
+      ++number;
+      if (line.ends_with('\r')) line.pop_back();
+      if (trimmed(line, " \t").empty()) continue;
+      const auto index = static_cast<int64_t>(prompts.ids.size());
+      data::EncodedRow row = encode({.kind = data::Sample::Kind::Text,
+                                     .text = line,
+                                     .file = flags_.prompts,
+                                     .line = number,
+                                     .index = index});
+      rows_own_bos += row.own_bos;
+      prompts.ids.push_back(std::move(row.ids));
+      prompts.source_indices.push_back(index);
+    }
+    if (prompts.ids.empty())
+      throw DataError("the file has no prompt: a line is one", {.file = flags_.prompts});
+    if (rows_own_bos > 0 && !chats_) log_.info(data::own_bos_notice(rows_own_bos));
+    return prompts;
+  }
+
+  const settings::GenerateFlags& flags_;
+  Log log_;
+  Json variables_;
+  data::SampleEncoder encoder_;
+  bool chats_ = false;  // what is no conversation becomes a user turn
+};
+
+// Everything that an answer depends on.
+std::string answers_key(const GenerateRun& run, const LoadedModel& loaded, const Prompts& prompts) {
+  Sha256 hash;
+  hash.update(io::model_fingerprint(loaded.folder));
+  hash.update(run.model.adapter.empty() ? "" : adapter_fingerprint(run.model.adapter));
+  hash.update(loaded.model->head().weight().dtype().name());
+  settings::SamplingFlags sampling = run.sampling;
+  hash.update(config::dump_json(config::list_fields(sampling)).dump());
+  hash.update(run.engine.weights + " " + run.engine.kv_dtype);
+  if (run.engine.weights == "model") hash.update(coding_text(*loaded.model));
+  for (size_t prompt = 0; prompt < prompts.ids.size(); ++prompt) {
+    const std::vector<int32_t>& ids = prompts.ids[prompt];
+    hash.update(fmt::format("{} {}:", prompts.source_indices[prompt], ids.size()));
+    hash.update(std::as_bytes(std::span(ids)));
+  }
+  return hash.hex();
+}
+
+// Hands on rows by place: what comes early waits for those before it.
+class InOrder {
+ public:
+  InOrder(int64_t first, std::function<void(const std::string&)> take)
+      : next_(first), take_(std::move(take)) {}
+  void add(int64_t place, std::string line) {
+    early_.emplace(place, std::move(line));
+    for (; !early_.empty() && early_.begin()->first == next_; ++next_) {
+      take_(early_.begin()->second);
+      early_.erase(early_.begin());
+    }
+  }
+
+ private:
+  int64_t next_;
+  std::function<void(const std::string&)> take_;
+  std::map<int64_t, std::string> early_;
+};
+
+// To stdout, by the one rank that has answers: each as soon as those before it are there.
+void print_answers(RankShare& share, const LoadedModel& loaded, const Prompts& prompts,
+                   const AnswerOptions& options, const Log& log,
+                   const std::function<std::string(const Answer&)>& line) {
+  InOrder in_order(0, [](const std::string& text) { std::cout << text << std::endl; });
+  answer_prompts(share, loaded, prompts.ids, options, log, [&](const Answer& answer) {
+    in_order.add(answer.prompt * options.sampling.n + answer.sample, line(answer));
+  });
+  CONVOY_CHECK(std::cout.good(), IoError, "stdout cannot be written");
+}
+
+void write_answers(RankShare& share, const LoadedModel& loaded, const Prompts& prompts,
+                   const GenerateRun& run, AnswerOptions options, const Log& log) {
+  const std::string& path = run.flags.output;
+  std::optional<RowOutput> output;  // of the leading rank
+  if (share.leads()) output.emplace(path);
+  std::optional<AnswerJournal> journal;
+  if (keeps_answers(run))
+    journal.emplace(path, answers_key(run, loaded, prompts), share.rank(), log);
+  std::vector<PlacedLine> lines;
+  const auto keep = [&](int64_t prompt, int64_t sample, const std::string& line) {
+    lines.emplace_back(prompt * run.sampling.n + sample, line);
+  };
+  if (journal) {
+    for (const auto& [place, line] : journal->kept())
+      if (share.owns(place.first)) keep(place.first, place.second, line);
+    options.is_done = [&journal](int64_t prompt, int64_t sample) {
+      return journal->kept().contains({prompt, sample});
+    };
+    options.stop_wanted = run.stop_wanted;
+  }
+  try {
+    answer_prompts(share, loaded, prompts.ids, options, log, [&](const Answer& answer) {
+      const std::string line = line_of(answer_row(answer, prompts));
+      if (journal) journal->add({answer.prompt, answer.sample}, line);
+      keep(answer.prompt, answer.sample, line);
+    });
+  } catch (const StopRequest& stop) {
+    throw StopRequest(fmt::format("{} and kept in {}", stop.what(), journal->folder().string()),
+                      {.hint = "the same command goes on from them"});
+  }
+  std::sort(lines.begin(), lines.end());
+  gather_in_order(share.group(), lines, 0,
+                  static_cast<int64_t>(prompts.ids.size()) * run.sampling.n,
+                  [&output](const std::string& line) { output->add(line); });
+  if (!output) return;
+  output->finish();
+  if (journal) journal->remove();
+}
+
+bool prints_text_alone(const GenerateRun& run) {
+  return run.flags.prompts.empty() && !run.json && run.flags.output.empty();
+}
+
+void check_flags(const GenerateRun& run) {
+  const settings::GenerateFlags& flags = run.flags;
+  if (!flags.prompt.names.empty())
+    config::refuse_without_effect(flags, {"bad_rows"}, "with --prompt");
+  if (prints_text_alone(run))
+    config::refuse_without_effect(run.sampling, {"logprobs"},
+                                  "where the text alone is printed: add --json or --output");
+  if (flags.interactive) {
+    config::refuse_without_effect(flags, {"chat", "output", "bad_rows"}, "with --interactive");
+    config::refuse_without_effect(run.sampling, {"n"}, "with --interactive");
+  }
+}
+
+}  // namespace
+
+bool keeps_answers(const GenerateRun& run) {
+  return AnswerJournal::is_kept_beside(run.flags.output);
+}
+
+void generate_text(const GenerateRun& run, const Log& given_log) {
+  const settings::GenerateFlags& flags = run.flags;
+  const std::vector<std::string>& typed = flags.prompt.names;
+  const int sources = !flags.prompts.empty() + !typed.empty() + flags.interactive;
+  const bool is_empty_prompt = std::find(typed.begin(), typed.end(), "") != typed.end();
+  CONVOY_CHECK(sources == 1 && !is_empty_prompt, ConfigError,
+               "wanted one of --prompts FILE, --prompt TEXT (which is not empty), --interactive");
+  check_flags(run);
+  const Log log = log_of_rank(run.ranks.ranks_folder, given_log);
+  RankShare share(run.ranks);
+  const LoadedModel loaded =
+      load_model(model_request(run.model, run.engine, flags.template_path, share.placement()), log);
+  const at::NoGradGuard no_grad;
+  const PromptReader reader(flags, loaded, log);
+  if (flags.interactive) {
+    generate::Engine engine(*loaded.model, loaded.tokenizer,
+                            engine_config(run.engine, loaded, /*longest_row_tokens=*/0));
+    return converse(engine, reader.encoder(),
+                    {.model = run.model.model,
+                     .system_prompt = flags.system_prompt,
+                     .template_kwargs = reader.variables(),
+                     .sampling = run.sampling},
+                    log);
+  }
+  const Prompts prompts = reader.read();
+  AnswerOptions options{.sampling = run.sampling, .engine = run.engine};
+  const bool text_alone = prints_text_alone(run);
+  options.progress = {.label = "generate", .unit = "answer"};
+  if (text_alone) options.progress.style = telemetry::ProgressStyle::None;
+  if (text_alone || (flags.output.empty() && share.size() == 1))
+    print_answers(share, loaded, prompts, options, log, [&](const Answer& answer) {
+      return text_alone ? answer.completion.text : line_of(answer_row(answer, prompts));
+    });
+  else
+    write_answers(share, loaded, prompts, run, options, log);
+  share.finish();
+}
+
+}  // namespace convoy::recipes

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Language modelling whose evaluations also answer validation rows, and measure the answers.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "convoy/apps/recipes/loaded_model.h"
+#include "convoy/apps/recipes/questions.h"
+#include "convoy/core/settings/train_settings.h"
+#include "convoy/data/evaluate/sample.h"
+#include "convoy/data/evaluate/text_metrics.h"
+#include "convoy/generate/engine/request.h"
+#include "convoy/train/loop/language_task.h"
+
+namespace convoy::recipes {
+
+// The rows that evaluations answer, in the order of the file. Throws ConfigError where none is
+// there, or where the figure that decides best could not be measured on them.
+Questions evaluation_questions(const LoadedModel& loaded, const settings::TrainSettings& settings,
+                               const data::TokenDataset& validation, const Log& log);
+
+struct GeneratingOptions {
+  std::filesystem::path samples_folder = {};  // step-N.jsonl of every evaluation
+  int engines_on_host = 1;                    // share the memory of the CPU
+};
+
+class GeneratingTask final : public train::LanguageTask {
+ public:
+  // All but `options` outlive it. `plan`, `validation`: as for LanguageTask.
+  GeneratingTask(const LoadedModel& loaded, const data::BatchPlan& plan,
+                 const data::TokenDataset& validation, const Questions& questions,
+                 const settings::TrainSettings& settings, GeneratingOptions options,
+                 const Log& log);
+
+  void begin(train::StepRange steps, int rank) override;
+  void step_done(const train::StepOutcome& outcome) override;
+  // The figures of the loss, and by name those of the answers. Every row is answered by one rank
+  // and depends on nothing but itself, and sums are made in the order of rows: the figures are the
+  // same for every number of ranks. The model is left as it was: with its KV cache go all traces of
+  // it.
+  std::optional<train::Evaluation> evaluate(comm::Group& group,
+                                            const std::function<bool()>& stop_requested) override;
+
+ private:
+  struct Answers;
+  std::optional<Answers> answer(comm::Group& group, const std::function<bool()>& stop_requested);
+  generate::Request request_of(int64_t row) const;
+  void write_samples(comm::Group& group, const Answers& answers) const;
+  void add_figures(comm::Group& group, const Answers& answers, train::Evaluation& evaluation) const;
+
+  const LoadedModel& loaded_;
+  const Questions& questions_;
+  const settings::TrainSettings& settings_;
+  const GeneratingOptions options_;
+  const Log& log_;
+  evaluate::TextMetrics metrics_;
+  int64_t longest_row_tokens_ = 0;
+  int64_t step_ = 0;
+};
+
+}  // namespace convoy::recipes

@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/apps/recipes/loaded_model.h"
+
+#include "convoy/core/base/error.h"
+#include "convoy/core/base/hash.h"
+#include "convoy/core/io/foreign_checkpoint.h"
+#include "convoy/machine/device/determinism.h"
+#include "convoy/machine/device/dtype.h"
+#include "convoy/machine/device/refillable_tensor.h"
+#include "convoy/model/kernels/coded_weight/coded_weight.h"
+#include "convoy/model/kernels/ops/op_table.h"
+#include "convoy/model/kernels/quantized_weight/quantized_weight.h"
+#include "convoy/model/models/registry.h"
+
+namespace convoy::recipes {
+
+models::WeightCoding weight_coding(const std::string& type, bool double_quant, int64_t block_size,
+                                   std::vector<std::string> skip_modules) {
+  models::WeightCoding coding{.format = {}, .skip_modules = std::move(skip_modules)};
+  if (type == "none" || type == "auto") return coding;
+  using kernels::CodeType;
+  const CodeType code = type == "int8"  ? CodeType::Int8
+                        : type == "fp4" ? CodeType::Fp4
+                                        : CodeType::Nf4;
+  coding.format = kernels::CodedFormat{
+      .type = code, .block = block_size, .nested = double_quant && code != CodeType::Int8};
+  return coding;
+}
+
+std::string coding_text(nn::CausalLm& model) {
+  std::string whole;
+  std::string text = "none";
+  for (const nn::Linear* linear : model.block_linears()) {
+    if (!linear->is_coded()) {
+      whole += " " + linear->name();
+      continue;
+    }
+    const kernels::CodedFormat& format = linear->coded().format;
+    text = kernels::code_type_name(format.type);
+    if (format.type != kernels::CodeType::Int8) text += fmt::format(", blocks of {}", format.block);
+    if (format.nested) text += ", double";
+  }
+  if (text != "none" && !whole.empty())
+    text += fmt::format(", but {}", sha256_hex(whole).substr(0, 8));
+  return text;
+}
+
+// The head has 8 bits at least: its errors are not averaged by what follows.
+void code_linears(nn::CausalLm& model, const kernels::CodedFormat& format) {
+  const at::Device device = model.device();
+  for (nn::Linear* linear : model.block_linears())
+    linear->set_coded(kernels::encode_weight(linear->weight().cpu(), format).to(device));
+}
+
+void require_one_format(const std::string& quantization, bool double_quant,
+                        const std::string& weights) {
+  if (double_quant && quantization != "nf4" && quantization != "fp4")
+    throw ConfigError("--double-quant is of nf4 and fp4",
+                      {.key = "double_quant", .hint = "add --quantization nf4, or leave it out"});
+  if (weights != "model" && quantization != "auto" && quantization != "none")
+    throw ConfigError("--weights and --quantization both say how linear maps are held",
+                      {.key = "weights", .hint = "give one of them"});
+}
+
+void quantize_linears(nn::CausalLm& model, const std::string& weights) {
+  const kernels::QuantizedFormat eight_bits{.weight = kernels::WeightFormat::Int8};
+  const kernels::QuantizedFormat four_bits{.weight = kernels::WeightFormat::Int4Zero,
+                                           .group_inputs = 32};
+  for (nn::Linear* linear : model.block_linears())
+    linear->quantize(weights == "int4" ? four_bits : eight_bits);
+  model.head().quantize(eight_bits);
+}
+
+void require_vocabulary(const text::Tokenizer& tokenizer, int64_t vocab_size,
+                        const io::ModelFolder& folder) {
+  if (tokenizer.vocab_size() <= vocab_size) return;
+  throw DataError(fmt::format("the tokenizer has ids up to {}, the model's vocabulary ends at {}",
+                              tokenizer.vocab_size() - 1, vocab_size - 1),
+                  {.file = folder.path().string(),
+                   .hint = "tokenizer and weights are of two different models"});
+}
+
+std::optional<AdapterStart> adapter_start(const std::string& name, const Log& log) {
+  const std::optional<std::string> base = io::base_of_adapter_folder(name);
+  if (!base) return std::nullopt;
+  log.info(fmt::format("{} is a PEFT adapter of {}: both are taken", name, *base));
+  if (const auto notice = io::trainer_checkpoint_notice(name)) log.info(*notice);
+  return AdapterStart{.base = *base, .adapter = name};
+}
+
+LoadedModel load_model(const ModelRequest& given, const Log& log) {
+  ModelRequest request = given;
+  if (request.name.empty())
+    throw ConfigError("no model was named",
+                      {.key = "model.name", .hint = "give a model folder or a hub id"});
+  if (const auto start = adapter_start(request.name, log)) {
+    if (!request.adapter.empty())
+      throw ConfigError(
+          fmt::format("{} is itself an adapter, and {} another one", request.name, request.adapter),
+          {.key = "adapter", .hint = "name the base as the model"});
+    request.name = start->base;
+    request.adapter = start->adapter;
+  }
+  io::ModelFolder folder = io::ModelFolder::open(request.name, request.revision);
+  for (const std::string& notice : folder.notices()) log.info(notice);
+  text::Tokenizer tokenizer = text::Tokenizer::load(folder.path());
+  std::optional<text::ChatTemplate> chat_template =
+      text::ChatTemplate::load(folder.path(), request.template_path);
+  const at::ScalarType dtype = device::parse_dtype(request.dtype);
+  std::unique_ptr<nn::DeferredValues> values;
+  if (request.deferred) values = std::make_unique<nn::DeferredValues>();
+  std::unique_ptr<nn::CausalLm> model =
+      values ? models::declare_causal_lm(folder, dtype, request.device, *values, request.coding)
+             : models::load_causal_lm(folder, dtype, request.device, request.coding);
+  require_vocabulary(tokenizer, model->vocab_size(), folder);
+  std::optional<adapters::LoraModel> lora;
+  if (!request.adapter.empty()) lora = adapters::LoraModel::load(*model, request.adapter);
+  if (request.weights != "model") {
+    if (lora && lora->config().use_dora)
+      throw ConfigError("a DoRA adapter needs the weights as they are",
+                        {.key = "weights", .hint = "merge the adapter, or leave --weights out"});
+    quantize_linears(*model, request.weights);
+  }
+  return {.folder = std::move(folder),
+          .tokenizer = std::move(tokenizer),
+          .chat_template = std::move(chat_template),
+          .model = std::move(model),
+          .values = std::move(values),
+          .lora = std::move(lora)};
+}
+
+void read_values(LoadedModel& loaded) {
+  for (const nn::NamedTensor& parameter : loaded.model->parameters()) {
+    if (!loaded.values->contains(parameter.value)) continue;
+    device::take_memory(parameter.value);
+    loaded.values->read(parameter.value, 0, parameter.value.detach().view({-1}));
+  }
+  loaded.values.reset();
+}
+
+ModelRequest model_request(const settings::ModelFlags& flags, const std::string& template_path,
+                           const device::Placement& placement) {
+  device::require_dtype(placement, flags.dtype);
+  const bool takes_bf16 = !placement.device.is_cpu() && placement.has_bf16;
+  const settings::QuantizationFlags& held = flags.held;
+  require_one_format(held.quantization, held.double_quant);
+  return {.name = flags.model,
+          .revision = flags.revision,
+          .adapter = flags.adapter,
+          .dtype = flags.dtype != "auto" ? flags.dtype
+                   : takes_bf16          ? "bf16"
+                                         : "fp32",
+          .template_path = template_path,
+          .device = placement.device,
+          .coding = weight_coding(held.quantization, held.double_quant, held.block_size,
+                                  held.skip_modules.names)};
+}
+
+ModelRequest model_request(const settings::ModelFlags& flags, const settings::EngineFlags& engine,
+                           const std::string& template_path, const device::Placement& placement) {
+  ModelRequest request = model_request(flags, template_path, placement);
+  request.weights = engine.weights;
+  require_one_format(flags.held.quantization, flags.held.double_quant, engine.weights);
+  if (!engine.deterministic) return request;
+  if (placement.device.is_cpu())
+    kernels::use_row_invariant_cpu_products();
+  else
+    device::take_deterministic_algorithms();
+  return request;
+}
+
+std::string adapter_fingerprint(const std::filesystem::path& folder) {
+  Sha256 hash;
+  for (const char* name : {"adapter_config.json", "adapter_model.safetensors"})
+    hash.update(sha256_hex_of_file(folder / name));
+  return hash.hex();
+}
+
+std::string weights_checksum(const LoadedModel& loaded) {
+  uint32_t checksum = 0;
+  for (const nn::NamedTensor& parameter : loaded.model->parameters()) {
+    at::Tensor value = parameter.value.detach();
+    if (loaded.values != nullptr && loaded.values->contains(parameter.value)) {
+      value = at::empty({parameter.value.numel()}, parameter.value.options().device(at::kCPU));
+      loaded.values->read(parameter.value, 0, value);
+    }
+    value = value.cpu().contiguous();
+    checksum = crc32c({static_cast<const char*>(value.const_data_ptr()), value.nbytes()}, checksum);
+  }
+  return fmt::format("{:08x}", checksum);
+}
+
+}  // namespace convoy::recipes

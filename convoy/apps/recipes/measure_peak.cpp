@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/apps/recipes/measure_peak.h"
+
+#include <ATen/ATen.h>
+#include <ATen/Parallel.h>
+
+#include <chrono>
+#include <functional>
+
+#include "convoy/core/base/error.h"
+#include "convoy/machine/device/dtype.h"
+#include "convoy/machine/device/placement.h"
+#include "convoy/machine/device/threads.h"
+#include "convoy/model/kernels/frozen_linear/frozen_linear.h"
+#include "convoy/model/sizing/known_peak.h"
+
+namespace convoy::recipes {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// Large enough for the caches of a CPU not to hold them, and for all multiprocessors of a GPU.
+constexpr int64_t kCpuSide = 2048;
+constexpr int64_t kGpuSide = 8192;
+constexpr int64_t kGpuProducts = 16;  // in one measurement: launches cost time, too
+constexpr std::chrono::milliseconds kTime{1500};
+
+// A device has done its work when a number of the result is here.
+void wait_for(const at::Tensor& result) { result.flatten()[0].item<float>(); }
+
+// The fastest of the products within the time: what slows one down is no property of the machine.
+double best_flops(const std::function<at::Tensor()>& product, double flops, int64_t products) {
+  wait_for(product());
+  double best = 0;
+  const Clock::time_point end = Clock::now() + kTime;
+  do {
+    const Clock::time_point begin = Clock::now();
+    at::Tensor result;
+    for (int64_t number = 0; number < products; ++number) result = product();
+    wait_for(result);
+    const double seconds = std::chrono::duration<double>(Clock::now() - begin).count();
+    best = std::max(best, flops * static_cast<double>(products) / seconds);
+  } while (Clock::now() < end);
+  return best;
+}
+
+struct Peak {
+  double flops = 0;
+  std::string by;
+};
+
+// Convoy's products with a packed weight, and LibTorch's: whichever is faster.
+Peak measured(at::Device device, at::ScalarType dtype) {
+  const at::NoGradGuard no_grad;
+  const int64_t side = device.is_cpu() ? kCpuSide : kGpuSide;
+  const int64_t products = device.is_cpu() ? 1 : kGpuProducts;
+  const auto options = at::TensorOptions().dtype(dtype).device(device);
+  const at::Tensor x = at::randn({side, side}, options);
+  const at::Tensor weight = at::randn({side, side}, options);
+  const double flops =
+      2.0 * static_cast<double>(side) * static_cast<double>(side) * static_cast<double>(side);
+  const kernels::FrozenLinear packed(weight, {});
+  const Peak own{best_flops([&] { return packed.product(x); }, flops, products), "convoy"};
+  const Peak library{best_flops([&] { return at::mm(x, weight); }, flops, products), "libtorch"};
+  return own.flops > library.flops ? own : library;
+}
+
+}  // namespace
+
+nlohmann::ordered_json measure_peak(const std::string& devices, int64_t threads, const Log& log) {
+  const device::Placement placement = device::place_rank(devices, 0);
+  device::share_cpu_threads(1);
+  if (threads > 0) at::set_num_threads(static_cast<int>(threads));
+  const std::string kind = at::DeviceTypeName(placement.device.type(), /*lower_case=*/true);
+  std::filesystem::path file = threads > 0 ? "" : sizing::peaks_file();
+  nlohmann::ordered_json result = {
+      {"bench", "peak"}, {"device", kind}, {"peaks", nlohmann::ordered_json::array()}};
+  for (const std::string dtype : {"fp32", "bf16"}) {
+    if (dtype == "bf16" && !placement.has_bf16) continue;
+    const Peak peak = measured(placement.device, device::parse_dtype(dtype));
+    result["peaks"].push_back(
+        {{"dtype", dtype}, {"flops_per_second", peak.flops}, {"by", peak.by}});
+    if (file.empty()) continue;
+    try {
+      sizing::remember_peak(file, sizing::peak_owner(kind, dtype), peak.flops);
+    } catch (const IoError& error) {
+      log.warning(fmt::format("the figures are not kept for trainings: {}", error.sentence()));
+      file.clear();
+    }
+  }
+  result["file"] = file.empty() ? nlohmann::ordered_json() : nlohmann::ordered_json(file.string());
+  if (!file.empty()) log.info(fmt::format("kept in {}", file.string()));
+  return result;
+}
+
+}  // namespace convoy::recipes

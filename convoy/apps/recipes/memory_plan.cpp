@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/apps/recipes/memory_plan.h"
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+#include <utility>
+#include <vector>
+
+#include "convoy/apps/recipes/optimizer_settings.h"
+#include "convoy/data/datasets/effective_batch.h"
+#include "convoy/machine/device/memory.h"
+#include "convoy/model/nn/linear.h"
+#include "convoy/train/parallel/strategy.h"
+
+namespace convoy::recipes {
+namespace {
+
+std::vector<sizing::ParameterPart> parts_of(const nn::Unit& unit) {
+  std::map<std::pair<bool, at::ScalarType>, sizing::ParameterPart> parts;
+  for (const bool trained : {false, true})
+    for (const nn::NamedTensor& parameter : trained ? unit.trained : unit.frozen) {
+      sizing::ParameterPart& part = parts[{trained, parameter.value.scalar_type()}];
+      part.elements += parameter.value.numel();
+      part.bytes += static_cast<int64_t>(parameter.value.nbytes());
+      part.trained = trained;
+      part.beside_frozen = trained && !unit.frozen.empty();
+    }
+  std::vector<sizing::ParameterPart> list;
+  for (const auto& [key, part] : parts) list.push_back(part);
+  return list;
+}
+
+// Of the largest coded weight: devices decode it for each product.
+int64_t decoded_bytes(nn::CausalLm& model) {
+  int64_t bytes = 0;
+  for (const nn::Linear* linear : model.block_linears())
+    if (linear->is_coded())
+      bytes = std::max(
+          bytes, linear->weight().numel() * static_cast<int64_t>(linear->weight().element_size()));
+  return bytes;
+}
+
+// Of the frozen weights that products run packed.
+int64_t packed_bytes(const nn::Unit& unit) {
+  int64_t bytes = 0;
+  for (const nn::Linear* linear : unit.linears)
+    if (linear->name() != "lm_head" && !linear->is_coded() && !linear->weight().requires_grad())
+      bytes += linear->weight().numel() * static_cast<int64_t>(linear->weight().element_size());
+  return bytes;
+}
+
+// By what the ops of model/nn/decoder_block.cpp save: the inputs of both norms, the input of each linear,
+// queries, keys and values as attention reads them, gate and up.
+void add_widths(nn::CausalLm& model, bool adapter_dropout, sizing::TrainingShape& shape) {
+  const int64_t blocks = std::max<int64_t>(model.num_layers(), 1);
+  int64_t kept = 2 * model.hidden_size();
+  int64_t ffn = 0;
+  int64_t rank = 0;
+  int64_t in_blocks = 0;
+  int64_t dora_at_work = 0;
+  for (const nn::Linear* linear : model.block_linears()) {
+    const std::string& name = linear->name();
+    const auto is = [&](const char* end) { return name.ends_with(end); };
+    if (is(".q_proj") || is(".gate_proj") || is(".o_proj") || is(".down_proj"))
+      in_blocks += linear->in_features();
+    if (is(".q_proj") || is(".k_proj") || is(".v_proj") || is(".gate_proj") || is(".up_proj"))
+      in_blocks += linear->out_features();
+    if (is(".down_proj")) ffn = std::max(ffn, linear->in_features());
+    for (const nn::NamedTensor& leaf : linear->adapter_leaves()) {
+      if (leaf.value.dim() == 2) {
+        rank += std::min(leaf.value.size(0), leaf.value.size(1)) / 2;
+        continue;
+      }
+      // Only DoRA's magnitude has one dimension.
+      const bool shares_input = is(".k_proj") || is(".v_proj") || is(".up_proj");
+      const sizing::DoraWidths widths = sizing::dora_widths(
+          linear->out_features(), linear->in_features(), adapter_dropout && shares_input,
+          static_cast<int64_t>(linear->weight().element_size()), linear->is_coded());
+      in_blocks += widths.kept;
+      dora_at_work = std::max(dora_at_work, widths.at_work);
+      shape.unfolded_bytes = std::max(shape.unfolded_bytes, widths.norm_bytes);
+    }
+  }
+  kept += (in_blocks + rank) / blocks;
+  shape.kept = kept;
+  shape.at_work = 3 * ffn + 2 * model.hidden_size() + dora_at_work;
+}
+
+// Of the micro-batch of a rank that has most.
+int64_t largest_micro_batch_tokens(const settings::TrainSettings& settings,
+                                   const data::TokenDataset& rows) {
+  if (settings.train.packing) return settings.train.batch_rows() * settings.model.max_seq_len;
+  std::vector<int64_t> lengths;
+  for (int64_t row = 0; row < rows.num_rows(); ++row) lengths.push_back(rows.length_tokens(row));
+  std::sort(lengths.rbegin(), lengths.rend());
+  const auto most = std::min(lengths.size(), static_cast<size_t>(settings.train.batch_rows()));
+  return std::accumulate(lengths.begin(), lengths.begin() + static_cast<ptrdiff_t>(most),
+                         int64_t{0});
+}
+
+int64_t bytes_of(const std::vector<nn::NamedTensor>& tensors) {
+  int64_t bytes = 0;
+  for (const nn::NamedTensor& tensor : tensors)
+    bytes += static_cast<int64_t>(tensor.value.storage().nbytes());
+  return bytes;
+}
+
+// What all trainings say of their memory.
+sizing::MemoryQuestion question_of(const settings::TrainSettings& settings,
+                                   const comm::RankEnvironment& environment) {
+  const bool of_node = settings.parallel.shard_over == "node";
+  const optim::StateFormat states = optimizer_states(settings.train);
+  return {.ranks = of_node ? environment.local_world : environment.world,
+          .keep_whole_below = settings.parallel.keep_whole_below,
+          .bucket_bytes = settings.parallel.bucket_mb << 20,
+          .accumulates = data::wanted_global_batch(settings.train, environment.world) >
+                         settings.train.batch_rows() * environment.world,
+          .recompute_blocks = settings.train.gradient_checkpointing,
+          .copies_to_save = settings.train.async_save,
+          .reshard_after_forward = settings.parallel.reshard_after_forward,
+          .only_sharded = of_node || settings.parallel.offload != "none",
+          .replicas = environment.replicas,
+          .moment_bytes_of_256 = optim::state_bytes(states, 256 * 256, false).moments / 256,
+          .has_masters = states.has_masters,
+          .pages_moments = states.is_paged,
+          .offloads_inputs = settings.train.activation_offload == "cpu"};
+}
+
+// Of a window, from forward to backward: what the stages save (kernels/conv_stage), their inputs in
+// the type of products and their sums in fp32, and once more what one of them has in hand in
+// backward; the head's layers are next to nothing.
+int64_t window_bytes(const nn::SignalClassifierSpec& spec, bool bf16) {
+  const nn::SignalEncoderSpec& encoder = spec.encoder;
+  const bool joint = encoder.pooling == nn::ChannelPooling::Joint;
+  const int64_t signals =
+      joint || encoder.pooling == nn::ChannelPooling::First ? 1 : encoder.num_channels;
+  constexpr int64_t kFloatBytes = 4;
+  int64_t saved = 0;
+  int64_t at_work = 0;
+  int64_t rows = encoder.window_rows;
+  int64_t channels = joint ? encoder.num_channels : 1;
+  for (size_t stage = 0; stage < encoder.widths.size(); ++stage) {
+    const int64_t in = (rows + encoder.kernel_sizes[stage] - 1) * channels;
+    const int64_t out = rows * encoder.widths[stage] * kFloatBytes;
+    saved += in * (bf16 ? 2 : kFloatBytes) + out;
+    at_work = std::max(at_work, in * kFloatBytes + 2 * out);
+    channels = encoder.widths[stage];
+    rows /= 2;
+  }
+  return signals * (saved + at_work);
+}
+
+}  // namespace
+
+sizing::TrainingShape training_shape(nn::CausalLm& model, bool adapter_dropout) {
+  const at::Tensor& head = model.head().weight();
+  sizing::TrainingShape shape{.layers = model.num_layers(),
+                              .hidden = model.hidden_size(),
+                              .vocab = model.vocab_size(),
+                              .element_bytes = static_cast<int64_t>(head.element_size()),
+                              .head_elements = head.numel(),
+                              .trains_head = head.requires_grad(),
+                              .on_cpu = model.device().is_cpu()};
+  for (const nn::Unit& unit : model.units())
+    shape.units.push_back(
+        {.parts = parts_of(unit), .packed_bytes = shape.on_cpu ? packed_bytes(unit) : 0});
+  if (!shape.on_cpu) shape.unfolded_bytes = decoded_bytes(model);
+  add_widths(model, adapter_dropout, shape);
+  return shape;
+}
+
+int64_t memory_beside(nn::CausalLm& model, int replicas) {
+  if (!model.device().is_cpu()) return 0;
+  return std::max<int64_t>(
+      device::process_memory().resident_bytes - replicas * bytes_of(model.parameters()), 0);
+}
+
+sizing::MemoryQuestion memory_question(const settings::TrainSettings& settings, nn::CausalLm& model,
+                                       const data::TokenDataset& rows,
+                                       const comm::RankEnvironment& environment) {
+  sizing::MemoryQuestion question = question_of(settings, environment);
+  question.shape = training_shape(model, settings.tuning.lora.dropout > 0);
+  question.micro_batch_tokens = largest_micro_batch_tokens(settings, rows);
+  question.program_bytes = memory_beside(model, environment.replicas);
+  return question;
+}
+
+sizing::MemoryPlan classifier_memory(const settings::TrainSettings& settings,
+                                     const nn::SignalClassifier& model,
+                                     const comm::RankEnvironment& environment, bool bf16) {
+  sizing::MemoryQuestion question = question_of(settings, environment);
+  question.shape.on_cpu = model.device().is_cpu();
+  question.shape.vocab = 1;  // there is no head over words
+  for (const nn::Unit& unit : model.units()) question.shape.units.push_back({parts_of(unit)});
+  if (question.shape.on_cpu)
+    question.program_bytes =
+        std::max<int64_t>(device::process_memory().resident_bytes -
+                              environment.replicas * bytes_of(model.parameters()),
+                          0);
+  sizing::MemoryPlan plan = sizing::plan_memory(
+      question,
+      sizing::sharing_of(settings::strategy_for(settings.parallel.strategy, environment.world)));
+  plan.activation_bytes =
+      environment.replicas * settings.train.batch_rows() * window_bytes(model.spec(), bf16);
+  return plan;
+}
+
+}  // namespace convoy::recipes

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/apps/recipes/process_rows.h"
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "convoy/apps/recipes/loaded_model.h"
+#include "convoy/apps/recipes/model_text_engine.h"
+#include "convoy/core/base/error.h"
+#include "convoy/core/settings/template_kwargs.h"
+#include "convoy/farm/process/row_pipeline.h"
+#include "convoy/farm/process/row_worker_process.h"
+#include "convoy/farm/process/run_files.h"
+#include "convoy/machine/device/placement.h"
+#include "convoy/machine/device/threads.h"
+
+namespace convoy::recipes {
+namespace {
+
+ModelRequest worker_model(const settings::ProcessSettings& settings,
+                          const device::Placement& placement) {
+  const settings::ProcessModelSettings& model = settings.model;
+  settings::ModelFlags flags;
+  flags.model = model.name;
+  flags.adapter = model.adapter;
+  flags.revision = model.revision;
+  flags.dtype = model.dtype;
+  flags.held.quantization = model.quantization;
+  flags.held.double_quant = model.double_quant;
+  if (settings.engine.deterministic && !placement.device.is_cpu())
+    throw ConfigError("texts do not depend on what is computed beside them on the CPU alone",
+                      {.key = "deterministic", .hint = "use --devices cpu, or leave it out"});
+  settings::EngineFlags engine;
+  engine.deterministic = settings.engine.deterministic;
+  engine.weights = settings.engine.weights;
+  engine.kv_dtype = settings.engine.kv_dtype;
+  return model_request(flags, engine, model.template_path, placement);
+}
+
+TextEngineOptions engine_options(const process::PipelinePlan& plan, const LoadedModel& loaded,
+                                 const process::WorkerTask& task, int64_t workers_on_host) {
+  const settings::ProcessEngineSettings& engine = plan.settings.engine;
+  return {
+      .rows = engine.max_requests.value.value_or(task.rows_in_flight * plan.settings.generate.n),
+      .longest_row_tokens =
+          std::min(process::longest_request_tokens(plan.settings), loaded.model->max_positions()),
+      .kv_blocks = engine.kv_blocks.value.value_or(0),
+      .workers_on_host = workers_on_host,
+      .kv_int8 = engine.kv_dtype == "int8",
+      .prefill_chunk = engine.prefill_chunk,
+      .template_kwargs =
+          settings::template_kwargs(plan.settings.model.template_kwargs, "model.template_kwargs")};
+}
+
+}  // namespace
+
+void process_rows(const ProcessRowsRequest& request, const Log& log) {
+  const process::WorkerTask task = process::WorkerTask::take_from_environment();
+  const at::NoGradGuard no_grad;
+  std::optional<LoadedModel> loaded;  // outlives the engine
+  process::run_row_worker_process(task, [&]() -> process::WorkerEquipment {
+    process::PipelinePlan plan = process::read_pipeline_plan(request.run_folder);
+    const device::Placement placement = device::place_rank(request.devices, 0);
+    device::share_cpu_threads(static_cast<int>(request.workers_on_host));
+    loaded.emplace(load_model(worker_model(plan.settings, placement), log));
+    process::WorkerEquipment equipment;
+    equipment.engine =
+        make_text_engine(*loaded, engine_options(plan, *loaded, task, request.workers_on_host));
+    equipment.program = std::make_unique<process::RowPipeline>(std::move(plan));
+    return equipment;
+  });
+}
+
+}  // namespace convoy::recipes

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// One worker of `convoy process`: a model behind an engine, and the stages of the run's configuration.
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+#include "convoy/core/base/log.h"
+
+namespace convoy::recipes {
+
+// What the worker is told beside its task, which is in its environment.
+struct ProcessRowsRequest {
+  std::filesystem::path run_folder;
+  std::string devices = "cpu";  // "cpu" or "cuda": then the one that is visible
+  int64_t workers_on_host = 1;  // that share its CPUs
+};
+
+// Works until no row of the run is open, or until it is asked to stop. Blocks. Throws as
+// process::run_row_worker_process() and load_model().
+void process_rows(const ProcessRowsRequest& request, const Log& log);
+
+}  // namespace convoy::recipes

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// `convoy quantize`: a model folder, or a file of tensors, from numbers to codes and back.
+#pragma once
+
+#include "convoy/core/base/log.h"
+#include "convoy/core/settings/quantization_settings.h"
+
+namespace convoy::recipes {
+
+// Throws ConfigError, DataError naming the tensor, IoError.
+void quantize_weights(const settings::QuantizeFlags& flags, const Log& log);
+
+}  // namespace convoy::recipes

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Rows of a data set as what a model is asked and what it should answer.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "convoy/apps/recipes/loaded_model.h"
+#include "convoy/core/base/log.h"
+#include "convoy/core/settings/train_settings.h"
+#include "convoy/data/datasets/token_dataset.h"
+
+namespace convoy::recipes {
+
+struct Questions {
+  std::vector<std::vector<int32_t>> prompts;
+  std::vector<std::string> inputs;  // the prompts as text
+  std::vector<std::string> references;
+
+  int64_t size() const { return static_cast<int64_t>(prompts.size()); }
+};
+
+struct QuestionRange {
+  int64_t limit = 0;  // the first rows; 0 = all
+  std::set<int64_t> rows =
+      {};  // numbers of rows in the file, which alone are taken; empty: all are
+  // A row without an answer of the assistant is left out and counted, not refused.
+  bool may_lack_answers = false;
+};
+
+// Of the file, in its order. Throws DataError.
+Questions read_questions(const LoadedModel& loaded, const std::filesystem::path& path,
+                         const settings::TrainSettings& settings, const QuestionRange& range,
+                         const Log& log);
+
+// The file that a split is made from: its own, or the one that is dealt by shares.
+std::string file_of_split(const settings::DataSettings& data, const std::string& split);
+
+// The rows of a split, where shares of one file are dealt; else none: the file is the split.
+std::set<int64_t> rows_of_split(const settings::DataSettings& data,
+                                const data::TokenDataset& split);
+
+}  // namespace convoy::recipes

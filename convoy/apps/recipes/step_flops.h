@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a step of a model computes (model/sizing/step_flops.h), and what the devices of all ranks can.
+#pragma once
+
+#include <string>
+
+#include "convoy/model/adapters/lora_model.h"
+#include "convoy/model/nn/causal_lm.h"
+#include "convoy/train/loop/step_batches.h"
+
+namespace convoy::recipes {
+
+// `lora`: what trains beside the model's frozen weights; null: the model itself trains.
+train::StepFlops step_flops_of(nn::CausalLm& model, const adapters::LoraModel* lora);
+
+// Of the ranks of a job, by what was measured on this rank's host; 0 = nobody has measured there. On a CPU the ranks of a host share
+// it: `local_world`.
+double known_peak_of_rank(const std::string& device_kind, const std::string& dtype,
+                          int local_world);
+
+// "41 % of the measured peak (460 GFLOP/s in bf16)".
+std::string peak_share_text(double share, double peak_flops, const std::string& dtype);
+
+}  // namespace convoy::recipes

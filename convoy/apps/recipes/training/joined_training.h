@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A training whose ranks have joined, whatever it trains, from the state that is prepared to the
+// figures of its end.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "convoy/apps/recipes/training/training_start.h"
+#include "convoy/data/datasets/epoch_deal.h"
+#include "convoy/train/loop/train_loop.h"
+#include "convoy/train/optim/schedule.h"
+
+namespace convoy::recipes {
+
+// The values are restored; the states of the optimizer are empty.
+struct PreparedState {
+  std::unique_ptr<parallel::Strategy> strategy;
+  optim::AdamW optimizer;
+};
+
+// The parts that every kind of training has. For train_joined() a kind is a struct on top of this
+// one that adds:
+//   void report_plan() const;
+//   // Collective. Sets where this log is not as all are; returns the hashes of the data by split.
+//   std::map<std::string, std::string> record(telemetry::TrainingLogOptions& options) const;
+//   std::unique_ptr<SomeTask> make_task(telemetry::TrainingLog* log) const;
+//   checkpoint::NamedFiles files_alongside() const;  // on rank 0
+//   // Collective. Exports; returns the figures of metrics.json beside the log's.
+//   nlohmann::json conclude(const train::LoopResult& result, const SomeTask& task,
+//                           telemetry::TrainingLog* log) const;
+// `log` is null on all ranks but 0.
+struct JoinedTraining {
+  TrainingRun& run;
+  const settings::TrainSettings& settings;  // with numbers for all that was auto
+  const FoundCheckpoint& checkpoint;
+  const Agreed& agreed;
+  const checkpoint::Stamp& stamp;
+  const data::EpochDeal& deal;
+  const std::vector<nn::NamedTensor>& parameters;
+  std::string parameter_group;  // as train::LoopParts
+  std::vector<nn::NamedTensor> buffers = {};
+  comm::Group& group;
+  PreparedState& state;
+  nn::CausalLm* model = nullptr;  // of a language model's training
+
+  // Collective. The optimizer becomes the checkpoint's.
+  optim::LearningRateSchedule restore_steps() const;
+  // Writes run.json and opens the log, on rank 0; none on others.
+  std::optional<telemetry::TrainingLog> open_log(
+      telemetry::TrainingLogOptions options, std::map<std::string, std::string> data_hashes) const;
+  // Says why a run ended before its last step, if it ran out of patience.
+  void report_early_stop(const train::LoopResult& result) const;
+  // Collective. Ends the log, writes metrics.json.
+  ExitCode end(const train::LoopResult& result, const nlohmann::json& figures,
+               telemetry::TrainingLog* log) const;
+};
+
+telemetry::RunEnd run_end(train::LoopEnd end);  // as the log names it
+
+// Collective. Blocks until the training ends. A plan alone ends before the first file is written.
+template <class Kind>
+ExitCode train_joined(const Kind& kind) {
+  const JoinedTraining& joined = kind;
+  const optim::LearningRateSchedule schedule = joined.restore_steps();
+  kind.report_plan();
+  if (joined.run.request.plan_only) return ExitCode::Done;
+  telemetry::TrainingLogOptions options;
+  std::map<std::string, std::string> data_hashes = kind.record(options);
+  std::optional<telemetry::TrainingLog> opened =
+      joined.open_log(std::move(options), std::move(data_hashes));
+  telemetry::TrainingLog* const log = opened ? &*opened : nullptr;
+  const Underway underway{.settings = joined.settings,
+                          .model = joined.model,
+                          .optimizer = &joined.state.optimizer,
+                          .group = &joined.group,
+                          .log = log};
+  return or_give_up(joined.run, underway, [&] {
+    const auto task = kind.make_task(log);
+    checkpoint::NamedFiles files;
+    if (log != nullptr) files = kind.files_alongside();
+    const train::LoopParts parts{.task = *task,
+                                 .parameters = joined.parameters,
+                                 .parameter_group = joined.parameter_group,
+                                 .strategy = *joined.state.strategy,
+                                 .optimizer = joined.state.optimizer,
+                                 .schedule = schedule,
+                                 .stamp = joined.stamp,
+                                 .checkpoints = joined.run.checkpoints,
+                                 .log = log,
+                                 .flight = joined.run.flight(),
+                                 .files_alongside = std::move(files),
+                                 .buffers = joined.buffers,
+                                 .stop_requested = joined.run.stop_requested};
+    const train::LoopResult result =
+        train::run_training_loop(parts, joined.settings, joined.checkpoint.progress);
+    return joined.end(result, kind.conclude(result, *task, log), log);
+  });
+}
+
+}  // namespace convoy::recipes

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/apps/recipes/training/training_run.h"
+
+#include <c10/util/Exception.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "convoy/apps/recipes/auto_batch.h"
+#include "convoy/apps/recipes/memory_report.h"
+#include "convoy/apps/recipes/run_fault.h"
+#include "convoy/machine/device/determinism.h"
+#include "convoy/machine/device/memory.h"
+#include "convoy/machine/device/tensor_memory.h"
+#include "convoy/machine/device/threads.h"
+
+namespace convoy::recipes {
+namespace {
+
+settings::TrainSettings with_least_batch(settings::TrainSettings settings) {
+  const settings::TrainingSettings wished = settings.train;
+  if (wished.chooses_batch()) settle_batch(wished, 1, {}, settings.train);
+  return settings;
+}
+
+comm::RankEnvironment planned_job(comm::RankEnvironment environment, bool plan_only) {
+  if (plan_only) environment.world = std::max(environment.world, environment.full_world);
+  return environment;
+}
+
+// The type that the settings ask for and the device multiplies.
+std::string compute_dtype(const settings::TrainSettings& settings,
+                          const device::Placement& placement) {
+  device::require_dtype(placement, settings.model.dtype);
+  if (settings.model.dtype != "auto") return settings.model.dtype;
+  return settings.train.computes_in_bf16() && placement.has_bf16 ? "bf16" : "fp32";
+}
+
+Error meaning_of(const std::exception& foreign, const TrainingRun& run, const Underway& underway) {
+  if (underway.settings.task == "classify") return fault_of(foreign, "lower train.batch_size");
+  if (dynamic_cast<const c10::OutOfMemoryError*>(&foreign) == nullptr)
+    return fault_of(foreign, "lower train.batch_size or model.max_seq_len");
+  return full_device(run.placement.device.str(), held_memory(underway.model, underway.optimizer),
+                     device::rank_memory(run.placement.device).peak_bytes, underway.settings);
+}
+
+void tell(const Error& error, const Underway& underway) {
+  if (underway.log != nullptr) underway.log->failure(error);
+  if (underway.group != nullptr) underway.group->abort();
+}
+
+}  // namespace
+
+TrainingRun::TrainingRun(const FineTuneRequest& ask, settings::TrainSettings agreed,
+                         std::shared_ptr<comm::Meeting> ranks, const std::atomic<bool>& stop,
+                         const Log& log_of_rank_zero)
+    : request(ask),
+      wished(agreed.train),
+      settings(with_least_batch(std::move(agreed))),
+      stop_requested(stop),
+      meeting(std::move(ranks)),
+      environment(meeting->environment()),
+      planned(planned_job(environment, request.plan_only)),
+      placement(device::place_rank(request.devices, environment.local_rank)),
+      dtype(compute_dtype(settings, placement)),
+      log(environment.rank == 0 ? log_of_rank_zero : Log(LogLevel::Quiet)),
+      folder(telemetry::RunFolder::attach(request.run_folder)),
+      checkpoints(folder.checkpoints_folder(), settings.train.save_total_limit),
+      trace(flight(), settings::parse_step_range(settings.logging.profile_steps),
+            {.folder = folder, .rank = environment, .device = placement.device}, log) {}
+
+std::string TrainingRun::device_kind() const {
+  return at::DeviceTypeName(placement.device.type(), /*lower_case=*/true);
+}
+
+void prepare_rank(const TrainingRun& run) {
+  if (run.settings.train.deterministic && !run.placement.device.is_cpu())
+    device::take_deterministic_algorithms();
+  device::keep_tensor_memory();
+  device::share_cpu_threads(run.environment.local_world, run.environment.replicas);
+}
+
+void give_up(const TrainingRun& run, const Underway& underway) {
+  try {
+    throw;
+  } catch (const Error& error) {
+    tell(error, underway);
+    throw;
+  } catch (const std::exception& foreign) {
+    const Error error = meaning_of(foreign, run, underway);
+    tell(error, underway);
+    throw error;
+  }
+}
+
+}  // namespace convoy::recipes

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/core/base/cgroups.h"
+
+#include <fstream>
+
+namespace convoy {
+namespace {
+
+namespace fs = std::filesystem;
+
+// "cpu" among "cpu,cpuacct", but not "cpuset".
+bool names(const std::string& controllers, const std::string& controller) {
+  return ("," + controllers + ",").find("," + controller + ",") != std::string::npos;
+}
+
+}  // namespace
+
+void visit_cgroups(const std::string& controller, const KernelFolders& kernel,
+                   const std::function<void(const fs::path& folder, bool unified)>& visit) {
+  std::ifstream groups(kernel.proc / "self/cgroup");
+  for (std::string line; std::getline(groups, line);) {
+    const size_t first = line.find(':');
+    const size_t second = line.find(':', first + 1);
+    if (first == std::string::npos || second == std::string::npos) continue;
+    const std::string controllers = line.substr(first + 1, second - first - 1);
+    const bool unified = controllers.empty();
+    if (!unified && !names(controllers, controller)) continue;
+    fs::path root = kernel.sys / "fs/cgroup";
+    if (!unified) root /= fs::exists(root / controllers) ? controllers : controller;
+    // In a container the path may be the host's, of which only the root is mounted; every level that
+    // is there counts.
+    fs::path folder = fs::path(line.substr(second + 1)).relative_path();
+    while (true) {
+      visit(root / folder, unified);
+      if (folder.empty()) break;
+      folder = folder.parent_path();
+    }
+  }
+}
+
+}  // namespace convoy

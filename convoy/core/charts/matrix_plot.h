@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A table of counts as a picture: darker where a row has more of its total.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace convoy::charts {
+
+struct MatrixPlot {
+  std::string title;
+  std::string row_label;
+  std::string column_label;
+  std::vector<std::string> names;            // of rows and of columns
+  std::vector<std::vector<int64_t>> counts;  // by row
+};
+
+std::string matrix_svg(const MatrixPlot& plot);
+std::string matrix_png(const MatrixPlot& plot);
+
+}  // namespace convoy::charts

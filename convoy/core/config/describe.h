@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A field list in words and data: YAML, JSON, JSON schema, documentation, differences.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "convoy/core/config/field_list.h"
+
+namespace convoy::config {
+
+nlohmann::json value_json(const Field& field);
+std::string value_yaml(const Field& field);  // in flow style, on one line
+
+std::string dump_yaml(const Section& list);
+nlohmann::json dump_json(const Section& list);
+// JSON Schema, draft 2020-12; unknown keys are errors there too.
+nlohmann::json json_schema(const Section& list, const std::string& title);
+// A table per section: key, kind, default, environment name, help.
+std::string reference_markdown(const Section& list);
+// "train.batch_size: 4 -> 8", one per value that differs. Both lists come from the same struct type.
+std::vector<std::string> differences(const Section& from, const Section& to);
+
+// Calls visit(path, field) for every field, sections in order.
+template <class Visit>
+void for_each_field(const Section& list, const std::string& prefix, const Visit& visit) {
+  for (const Field& field : list.fields) visit(prefix + field.name, field);
+  for (const Section& section : list.sections)
+    for_each_field(section, prefix + section.name + ".", visit);
+}
+
+// "TRAIN_BATCH_SIZE" of "train.batch_size"; a top-level key has the program's name before it: "CONVOY_SEED".
+std::string environment_name(const std::string& path);
+
+}  // namespace convoy::config

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A configuration file with everything it includes.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "convoy/core/config/document.h"
+
+namespace convoy::config {
+
+class FileStack {
+ public:
+  // What can not be read is added to `errors`, which outlives this.
+  explicit FileStack(ErrorList& errors) : errors_(errors) {}
+
+  void load(const std::filesystem::path& path) { load(path, nullptr); }
+
+  // From the lowest to the highest, without `include` and `preset`.
+  const std::vector<Node>& trees() const { return trees_; }
+  // In the order in which a person comes upon them: a file, then what it includes.
+  const std::vector<std::string>& names() const { return names_; }
+  // Of the highest file that names one; null = of none.
+  const Node* preset() const { return preset_ ? &*preset_ : nullptr; }
+
+ private:
+  void load(const std::filesystem::path& path, const Node* included_by);
+  void read(const std::filesystem::path& path, const Node* included_by);
+  Node load_with_place(const std::filesystem::path& path, const Node* included_by);
+  void load_includes(const Node& tree, const std::filesystem::path& folder);
+
+  ErrorList& errors_;
+  std::vector<Node> trees_;
+  std::vector<std::string> names_;
+  std::vector<std::filesystem::path> open_;
+  std::optional<Node> preset_;
+  int num_includes_ = 0;
+};
+
+}  // namespace convoy::config

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// From the tree of one source to its values by canonical path: aliases, other programs' keys, names of variables.
+#pragma once
+
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "convoy/core/config/document.h"
+#include "convoy/core/config/meant_keys.h"
+#include "convoy/core/config/resolve.h"
+
+namespace convoy::config {
+
+// A value found in one source, under the spelling used there.
+struct Given {
+  Node node;
+  std::string spelling;
+};
+
+// What one source says, by canonical path.
+using Layer = std::map<std::string, Given>;
+
+// The names of keys as environment variables.
+struct EnvironmentNames {
+  std::map<std::string, std::string> paths;            // name -> key path
+  std::map<std::string, std::string> other_spellings;  // name of an alias -> name
+
+  EnvironmentNames(const Section& list, const Sources& sources);
+
+  // The key that `word` is the environment name of; empty = of none.
+  std::string key_of(const std::string& word) const;
+  // The name of the same section that `name` may be a misspelling of; empty = there is none.
+  std::string nearest(const std::string& name) const;
+};
+
+// Turns the trees of sources into layers by the field list and the rules. Keeps references to all it is made from.
+class Flattener {
+ public:
+  Flattener(const Section& list, const Sources& sources, const EnvironmentNames& names,
+            std::vector<std::string>& notices, ErrorList& errors);
+
+  Layer flatten(const Node& tree);
+
+  // The nodes of import keys, of the highest source that has them so far.
+  const std::map<std::string, Node>& imports() const { return imports_; }
+
+ private:
+  void walk(const Node& map, const Section& section, const std::string& canonical,
+            const std::string& spelled);
+  void read_key(const std::string& key, Node node, const Section& section,
+                const std::string& canonical, const std::string& spelled);
+  bool is_known(const Section& section, const std::string& key, const std::string& path) const;
+  // Of a section that only other programs have: train.lr_scheduler_kwargs.
+  bool has_keys_below(const std::string& section) const;
+  // Returns false when the value is dealt with.
+  bool apply_rules(Node& node, const std::string& path, const std::string& spelling);
+  void record(const std::string& path, const Field& field, const std::string& key, Given given);
+  void fail_unknown(const Node& node, const Section& section, const std::string& key,
+                    const std::string& spelling);
+  // Of a section that there is not, with keys that are meant elsewhere: each of its keys is an
+  // error of its own. Returns false when no key is meant.
+  bool add_unknown_entries(const Node& section, const std::string& spelling);
+
+  const Section& list_;
+  const std::vector<KeyRule>& rules_;
+  const EnvironmentNames& names_;
+  std::vector<std::string>& notices_;
+  ErrorList& errors_;
+  const MeantKeys meant_keys_;
+  std::map<std::string, std::pair<std::string, const Field*>> root_aliases_;
+  std::set<std::string> import_keys_;
+  std::map<std::string, Node> imports_;
+  Layer layer_;
+};
+
+}  // namespace convoy::config

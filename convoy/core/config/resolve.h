@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Settings from all their sources, each value with its origin. Precedence, highest first: command
+// line, environment, file, its includes, preset, default. Variables of the environment may stand on
+// the command line, too. What an import gives may not contradict any of them but preset and default.
+//
+//   settings::TrainSettings settings;
+//   config::Resolved resolved = config::resolve(settings, sources);
+//   for (const std::string& notice : resolved.notices()) log.info(notice);
+//   write_file_atomic(run / "config.yaml", resolved.yaml());
+//
+// `settings` must outlive `resolved` and stay where it is. A worker reads the written file with
+// Sources{.file = ...}: no environment, no overrides. `convoy train` and its like go through
+// settings::resolve_train(), which adds its rules and names of variables.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "convoy/core/base/error.h"
+#include "convoy/core/config/error_list.h"
+#include "convoy/core/config/field_list.h"
+#include "convoy/core/config/imports.h"
+
+namespace convoy::config {
+
+// What to do with a key or value of another program's configuration, before the field list is asked.
+enum class KeyAction {
+  Accept,   // it is what Convoy does anyway
+  Notice,   // accepted; `text` says why it has no effect
+  Refuse,   // error; `text` says what to do
+  Replace,  // read as `replacement`; `text`, when not empty, is said
+  Suggest,  // error: the key that says the same is `replacement`
+};
+
+struct KeyRule {
+  std::string path;                 // "train.deepspeed"; a section matches everything below it
+  std::vector<std::string> values;  // lower case; empty = any value
+  KeyAction action = KeyAction::Notice;
+  std::string text;
+  std::string replacement;
+};
+
+struct Sources {
+  std::filesystem::path file = {};          // empty: no file
+  std::vector<std::string> overrides = {};  // "train.batch_size=1"
+  std::map<std::string, std::string> environment = {};
+  std::map<std::string, std::string> presets = {};  // name -> YAML text
+  std::string preset = {};                          // beats `preset:` in the file
+  std::vector<KeyRule> rules = {};
+  // Variables with a name of their own: {"DEEPSPEED_CONFIG", "train.deepspeed"}.
+  std::map<std::string, std::string> environment_names = {};
+  std::vector<Import> imports = {};
+};
+
+// One setting as resolved.
+struct ResolvedValue {
+  std::string path;  // "train.batch_size"
+  // "default", "preset lora", "run.yaml:7", "environment TRAIN_BATCH_SIZE", "command line", "ds.json:12"
+  std::string origin;
+  std::string file;  // where the origin is a file
+  int64_t line = 0;
+  bool readable = true;  // false: some source gives a value that the key can not have
+  bool agreed = true;    // false: an import says another value, which is in the errors
+  std::map<std::string, int64_t> lines_below = {};  // of its items and their keys: "[1].weight"
+};
+
+class Resolved {
+ public:
+  // Values of the struct that `list` points into.
+  Resolved(Section list, std::vector<ResolvedValue> values, std::vector<std::string> notices,
+           bool whole);
+
+  const std::vector<ResolvedValue>& values() const { return values_; }
+  const std::vector<std::string>& notices() const { return notices_; }
+  // False where a file or preset could not be read: then a value that is missing may stand there.
+  bool whole() const { return whole_; }
+  // Throws StateError on an unknown path.
+  const ResolvedValue& value(const std::string& path) const;
+  // Where to point at when a combination of values is wrong.
+  ErrorPlace place(const std::string& path, std::string hint = {}) const;
+
+  // The program set the member itself after resolving: the record says so ("decided: ...").
+  void decided(const std::string& path, const std::string& why);
+  // What is done in another way than was asked for: to be said louder than a notice.
+  void warn(std::string sentence) { warnings_.push_back(std::move(sentence)); }
+  const std::vector<std::string>& warnings() const { return warnings_; }
+
+  std::string yaml() const;               // reading it back gives the same values; byte-stable
+  std::string yaml_with_origins() const;  // each line followed by "  # origin"
+  nlohmann::json json() const;            // the tree of values
+  // {"train.batch_size": {"value": 1, "origin": "run.yaml:7"}}
+  nlohmann::json json_with_origins() const;
+
+ private:
+  Section list_;
+  std::vector<ResolvedValue> values_;
+  std::vector<std::string> notices_;
+  std::vector<std::string> warnings_;
+  bool whole_;
+};
+
+// What one key alone cannot say. Adds to the list; a rule over a value that is not readable is to be
+// left out.
+using CrossRules = std::function<void(const Resolved&, ErrorList&)>;
+
+// Sets the members behind `list`. Throws one ConfigError with all that is wrong in all sources, each
+// error naming file, line, key and the nearest known key.
+Resolved resolve(Section list, const Sources& sources, const CrossRules& rules = {});
+
+template <class Settings>
+Resolved resolve(Settings& settings, const Sources& sources, const CrossRules& rules = {}) {
+  return resolve(list_fields(settings), sources, rules);
+}
+
+// `error` at the value that its key names, where that stands in a file and the error has none.
+ConfigError placed(const ConfigError& error, const Resolved& resolved);
+
+// This process's environment variables, for Sources::environment.
+std::map<std::string, std::string> process_environment();
+
+}  // namespace convoy::config

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The error of a file call that the disk or its permissions refused.
+#pragma once
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+
+#include "convoy/core/base/error.h"
+
+namespace convoy::io {
+
+// "could not fsync x/y: No space left on device". `code`: errno.
+[[noreturn]] inline void throw_file_failure(const char* what, const std::filesystem::path& path,
+                                            int code) {
+  const bool unknown_call = code == ENOSYS || code == EOPNOTSUPP || code == EXDEV || code == EINVAL;
+  throw IoError(fmt::format("could not {} {}: {}", what, path.string(), std::strerror(code)),
+                {.file = path.string(),
+                 .hint = unknown_call ? "this file system can not do that: choose another folder"
+                                      : "check free space and permissions"});
+}
+
+}  // namespace convoy::io

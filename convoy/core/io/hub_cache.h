@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Where a Hugging Face hub id lies in the local hub cache. Nothing is fetched here: convoy/data/hub does that, when asked.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace convoy::io {
+
+// HF_HOME, XDG_CACHE_HOME/huggingface, ~/.cache/huggingface.
+std::filesystem::path hub_home_folder();
+
+// HF_HUB_CACHE, HUGGINGFACE_HUB_CACHE, or the folder `hub` of hub_home_folder().
+std::filesystem::path hub_cache_folder();
+
+struct HubSnapshot {
+  std::filesystem::path folder;  // snapshots/<commit>
+  std::filesystem::path
+      repo_folder;  // models--org--name or datasets--org--name, the root that links of the snapshot may not leave
+  std::string commit;
+};
+
+bool looks_like_hub_id(
+    std::string_view name);  // "org/name" or "name", letters, digits, '-', '_', '.'
+
+enum class HubRepository { Model, Dataset };
+
+// "models--org--name" or "datasets--org--name" in the cache.
+std::string hub_folder_name(const std::string& hub_id, HubRepository repository);
+
+// "main", "v1.0", "refs/pr/1", a commit: nothing that leads out of refs/ or snapshots/.
+bool looks_like_hub_revision(std::string_view revision);
+
+// `revision`: a branch or tag (looked up in refs/) or a commit. Empty when the cache has no such
+// snapshot.
+std::optional<HubSnapshot> find_in_hub_cache(const std::string& hub_id, const std::string& revision,
+                                             const std::filesystem::path& cache,
+                                             HubRepository repository = HubRepository::Model);
+
+// What a person types to have a repository of the hub in the cache: "convoy models fetch org/name".
+std::string download_command(const std::string& hub_id, HubRepository repository,
+                             const std::string& revision = "main");
+
+}  // namespace convoy::io

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/core/io/model_fingerprint.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+
+#include "convoy/core/base/files.h"
+#include "convoy/core/base/hash.h"
+
+namespace convoy::io {
+namespace {
+
+std::string file_ends(const std::filesystem::path& path) {
+  constexpr int64_t kEndBytes = 1 << 20;
+  std::ifstream file(path, std::ios::binary);
+  const auto size_bytes = static_cast<int64_t>(std::filesystem::file_size(path));
+  std::string bytes(static_cast<size_t>(std::min(size_bytes, kEndBytes)), '\0');
+  file.read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+  std::string tail = bytes;
+  file.seekg(size_bytes - static_cast<int64_t>(tail.size()));
+  file.read(tail.data(), static_cast<std::streamsize>(tail.size()));
+  return bytes + tail;
+}
+
+}  // namespace
+
+std::string model_fingerprint(const ModelFolder& folder) {
+  if (!folder.commit().empty()) return folder.commit();
+  Sha256 hash;
+  hash.update(read_file(folder.require("config.json")));
+  for (const std::string& name : folder.weight_file_names()) {
+    const std::filesystem::path path = folder.require(name);
+    hash.update(fmt::format("{}:{}\n", name, std::filesystem::file_size(path)));
+    hash.update(file_ends(path));
+  }
+  return hash.hex();
+}
+
+}  // namespace convoy::io

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A model folder in Hugging Face layout, read with distrust: names in it are single path
+// components, links stay inside the folder (or its hub cache entry), and no code in it is run.
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "convoy/core/io/json_reader.h"
+#include "convoy/core/io/safetensors.h"
+
+namespace convoy::io {
+
+class ModelFolder {
+ public:
+  // `name`: a folder, or a hub id found in the local hub cache. Reads config.json and
+  // generation_config.json, not the weights. Throws DataError; a missing hub id comes with the
+  // command that downloads it.
+  static ModelFolder open(const std::string& name, const std::string& revision = "main");
+  // A folder without config.json (a PEFT adapter).
+  static ModelFolder open_without_config(const std::string& name,
+                                         const std::string& revision = "main");
+
+  const std::filesystem::path& path() const { return path_; }
+  const std::string& commit() const { return commit_; }  // hub commit, or "" for a plain folder
+  const JsonReader& config() const;  // config.json. Throws StateError after open_without_config
+  const std::optional<JsonReader>& generation_config() const { return generation_config_; }
+  const std::vector<std::string>& notices() const { return notices_; }  // to show the user once
+
+  // The real path of a file in the folder, links resolved. Empty when absent. Throws DataError when
+  // `file_name` is no single path component or a link leaves the folder.
+  std::optional<std::filesystem::path> find(const std::string& file_name) const;
+  std::filesystem::path require(
+      const std::string& file_name) const;  // throws DataError when absent
+
+  // model.safetensors, or the shards that model.safetensors.index.json names, in order of their
+  // names. Throws DataError when there are none, with a hint where only pickles are.
+  std::vector<std::string> weight_file_names() const;
+  // sha256 by file name of config, tokenizer and weight files present. Reads every byte.
+  std::map<std::string, std::string> file_hashes() const;
+
+ private:
+  ModelFolder() = default;
+  static ModelFolder locate(const std::string& name, const std::string& revision);
+  friend class ModelWeights;
+  std::map<std::string, std::string> read_weight_map() const;  // tensor -> shard
+
+  std::filesystem::path path_;
+  std::filesystem::path root_;  // real path that links may not leave
+  std::string commit_;
+  std::optional<JsonReader> config_;
+  std::optional<JsonReader> generation_config_;
+  std::vector<std::string> notices_;
+};
+
+// Every tensor of a folder's weight files, mapped. Index and shards must agree exactly.
+class ModelWeights {
+ public:
+  explicit ModelWeights(const ModelFolder& folder);  // throws DataError
+  // One safetensors file on its own (adapter_model.safetensors).
+  explicit ModelWeights(const std::filesystem::path& file);
+
+  const TensorView* find(const std::string& name) const;  // nullptr when absent
+  const TensorView& require(const std::string& name) const;
+  const std::vector<std::string>& names() const { return names_; }  // sorted
+  int64_t total_bytes() const;
+
+ private:
+  void add(std::unique_ptr<SafetensorsFile> file);
+
+  std::string place_;
+  std::vector<std::unique_ptr<SafetensorsFile>> files_;
+  std::unordered_map<std::string, const TensorView*> by_name_;
+  std::vector<std::string> names_;
+};
+
+// Writes model.safetensors, or, above max_shard_bytes, model-0000i-of-0000N.safetensors and last
+// model.safetensors.index.json. `tensors` fill shards in the order given. Returns the file names
+// written. Throws IoError.
+std::vector<std::string> write_model_weights(const std::filesystem::path& folder,
+                                             std::vector<TensorSource> tensors,
+                                             int64_t max_shard_bytes = 5'000'000'000);
+// The calls of `produce` that writing would make, in its order, and no file: where producing is
+// collective, for ranks that do not write.
+void produce_model_weights(std::vector<TensorSource> tensors, int64_t max_shard_bytes);
+
+// True for "model.safetensors", false for "", ".", "..", "a/b", "a\\b" and names with NUL.
+bool is_single_path_component(const std::string& name);
+
+}  // namespace convoy::io

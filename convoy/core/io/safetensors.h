@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The safetensors format, https://github.com/huggingface/safetensors: u64 little-endian header
+// length, a JSON header that begins with '{' and may end in spaces, then the data. Views are bytes;
+// `models` makes tensors of them.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "convoy/core/base/files.h"
+
+namespace convoy::io {
+
+// In the order of the reference library: writers put later types first.
+enum class Dtype {
+  Bool,
+  U8,
+  I8,
+  F8E5M2,
+  F8E4M3,
+  F8E8M0,
+  I16,
+  U16,
+  F16,
+  BF16,
+  I32,
+  U32,
+  F32,
+  C64,
+  F64,
+  I64,
+  U64
+};
+
+int64_t dtype_bytes(Dtype dtype);
+std::string_view dtype_name(Dtype dtype);  // "F32", "BF16", "F8_E4M3"
+
+// Valid as long as the SafetensorsFile it came from.
+struct TensorView {
+  std::string name;
+  Dtype dtype = Dtype::F32;
+  std::vector<int64_t> shape;
+  std::span<const std::byte> bytes;
+  int descriptor = -1;  // of the open file, and where in it the bytes lie; -1: memory only
+  int64_t file_offset = 0;
+
+  int64_t num_elements() const;
+  // Of the flattened tensor: a view of shape [count].
+  TensorView elements(int64_t begin, int64_t count) const;
+};
+
+// Copies view.bytes into `destination` of the same size. Reading `bytes` of a file that is cut meanwhile ends the process by
+// SIGBUS; this throws DataError instead.
+void copy_bytes(const TensorView& view, std::span<std::byte> destination);
+
+// A mapped file whose header passed every check: length <= 100 MB and inside the file, UTF-8 JSON
+// of depth <= 8, no duplicate names, <= 1M tensors of <= 8 dims, size = shape x dtype, data
+// contiguous from 0 to the end of the file.
+class SafetensorsFile {
+ public:
+  explicit SafetensorsFile(const std::filesystem::path& path);  // throws DataError
+
+  const std::vector<TensorView>& tensors() const { return tensors_; }  // in the order of the data
+  const TensorView* find(const std::string& name) const;               // nullptr when absent
+  const TensorView& require(const std::string& name) const;            // throws DataError
+  const std::map<std::string, std::string>& metadata() const { return metadata_; }
+  const std::filesystem::path& path() const { return file_.path(); }
+
+ private:
+  MappedFile file_;
+  std::vector<TensorView> tensors_;
+  std::unordered_map<std::string, size_t> by_name_;
+  std::map<std::string, std::string> metadata_;
+};
+
+using ByteSink = std::function<void(std::span<const std::byte>)>;
+
+// One tensor to write. `produce` is called once, in writing order, and must pass shape x dtype
+// bytes, little-endian and row-major, to the sink in any number of pieces: a large tensor need
+// never exist whole.
+struct TensorSource {
+  std::string name;
+  Dtype dtype = Dtype::F32;
+  std::vector<int64_t> shape;
+  std::function<void(const ByteSink& sink)> produce;
+
+  int64_t num_bytes() const;  // throws StateError when negative or beyond 2^63
+};
+
+// A source over bytes that outlive the write.
+TensorSource tensor_source(std::string name, Dtype dtype, std::vector<int64_t> shape,
+                           std::span<const std::byte> bytes);
+
+using Metadata = std::map<std::string, std::string>;
+
+// The bytes of a file, in order, to `sink`. Same tensors, same bytes, and the same as the reference
+// library writes: sorted by dtype, then name. Throws what `sink` throws, and StateError when a
+// producer passes a wrong number of bytes or two tensors share a name.
+void stream_safetensors(std::vector<TensorSource> tensors, const ByteSink& sink,
+                        const Metadata& metadata = {{"format", "pt"}});
+
+// The same to a file, atomically. Throws IoError too.
+void write_safetensors(const std::filesystem::path& path, std::vector<TensorSource> tensors,
+                       const Metadata& metadata = {{"format", "pt"}});
+
+}  // namespace convoy::io

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A folder of numbered snapshots, each a folder of files that is either whole or not there. Knows
+// nothing of tensors. One writer at a time, any number of readers; one thread.
+//
+//   <root>/step-00000100/           its files, and manifest.json with their sizes and CRC32C
+//   <root>/last -> step-00000100    the snapshot saved last
+//   <root>/best -> step-00000080    the last one saved as best
+//   <root>/.tmp-...                 being written or removed; prepare() clears what a crash left
+//   <root>/.replaced-step-00000100  set aside for a rerun of its step; see save()
+//
+// A writer's life: prepare() once, newest_valid() to go on from, save() as often as it likes,
+// settle() at the end. A reader calls newest_valid() or best() and no more.
+//
+// The store needs of its file system only that a rename within the folder is atomic and that fsync
+// keeps what it returns for. It works where names can not be exchanged, folders not be synced and
+// symbolic links not be made (`last` and `best` are files that hold the name then).
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "convoy/core/io/json_text.h"
+#include "convoy/core/io/snapshot_writer.h"
+
+namespace convoy::io {
+
+struct SnapshotManifest {
+  int64_t step = 0;
+  Json content;  // the caller's own object
+};
+
+struct VerifiedSnapshot {
+  std::filesystem::path folder;
+  SnapshotManifest manifest;
+};
+
+class SnapshotStore {
+ public:
+  // `keep`: snapshots beside `best` and `last` that retention leaves; at least 1.
+  SnapshotStore(std::filesystem::path root, int64_t keep);
+
+  // The writer, once at start. Creates the root, removes what an interrupted save left behind, puts
+  // back what it had set aside, and settles. Throws IoError.
+  void prepare();
+
+  struct SaveRequest {
+    int64_t step = 0;
+    Json content = Json::object();
+    bool is_best = false;
+  };
+
+  // Publishes one snapshot and returns its folder. Blocks for as long as the writing and its fsyncs
+  // take; reads no snapshot. In this order:
+  //   1. `write_files` writes every file; each is fsynced.
+  //   2. The manifest is written and fsynced, then the folders.
+  //   3. The folder gets its final name, and the root is fsynced. A snapshot of the same step is set
+  //      aside before and removed after; a crash between the two leaves it for the next prepare(),
+  //      and readers find it meanwhile.
+  //   4. `last` moves, and `best` when is_best.
+  //   5. Snapshots beyond `keep` go, once `keep` newer ones have been proved whole by this process:
+  //      saved by it, or verified. Until then they stay.
+  // A crash or an error at any moment leaves the older snapshots as they were. On an error before 3
+  // nothing is published and the partial folder is removed. Throws IoError, or what write_files does.
+  std::filesystem::path save(const SaveRequest& request,
+                             const std::function<void(SnapshotWriter&)>& write_files);
+
+  // Removes all snapshots beyond `keep` that newer whole ones make superfluous; verifies those
+  // first, by reading them. For times when nobody waits for the next step. Throws IoError.
+  void settle();
+
+  // The newest snapshot whose every file matches its manifest. Each refused newer one adds a
+  // sentence to `notices`. Reads whole snapshots.
+  std::optional<VerifiedSnapshot> newest_valid(std::vector<std::string>& notices);
+  // The one that `best` names, verified in the same way.
+  std::optional<VerifiedSnapshot> best(std::vector<std::string>& notices);
+
+  std::vector<int64_t> steps() const;  // published, ascending, not verified
+  const std::filesystem::path& root() const { return root_; }
+
+ private:
+  enum class Unproved { Stay, AreVerified };
+
+  std::filesystem::path folder_of(int64_t step) const;
+  void put_back_replaced();
+  void publish(const std::filesystem::path& temporary, int64_t step);
+  void link(const std::string& name, int64_t step);
+  void apply_retention(Unproved unproved);
+  void discard(const std::filesystem::path& folder);
+  int64_t sequence_of(int64_t step);
+  std::vector<int64_t> newest_first();
+  int64_t next_sequence();
+  bool verify(int64_t step);
+
+  std::filesystem::path root_;
+  int64_t keep_;
+  std::map<int64_t, int64_t> sequences_;  // by step, of the manifests read or written so far
+  std::set<int64_t> proved_;              // saved or verified by this process
+};
+
+// Checks every file of one snapshot folder against its manifest; a link to one is followed. Throws
+// CheckpointError naming what differs.
+VerifiedSnapshot verify_snapshot(const std::filesystem::path& folder);
+
+std::string snapshot_folder_name(int64_t step);  // "step-00000100"
+
+}  // namespace convoy::io

@@ -1,0 +1,362 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Flags of the commands that run in convoy-worker. The front shows them in its help; the worker
+// parses them. Plain data.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "convoy/core/base/log.h"
+#include "convoy/core/config/field.h"
+#include "convoy/core/settings/quantization_settings.h"
+#include "convoy/core/settings/strategies.h"
+
+namespace convoy::settings {
+
+// The flags that every command has, in the front and in the worker.
+struct CommonFlags {
+  bool quiet = false;
+  bool verbose = false;
+  bool json = false;
+  bool no_input = false;
+  std::string color = "auto";
+
+  template <class Visitor>
+  void fields(Visitor& visit) {
+    visit("quiet", quiet, "no messages but warnings and errors").alias("q");
+    visit("verbose", verbose, "more messages").alias("v");
+    visit("json", json, "machine-readable data on stdout, errors as JSON on stderr");
+    visit("no_input", no_input, "never ask");
+    visit("color", color, "colour on terminals").one_of({"auto", "always", "never"});
+  }
+
+  Log log() const {
+    return Log(quiet ? LogLevel::Quiet : verbose ? LogLevel::Verbose : LogLevel::Normal);
+  }
+};
+
+// The model a command reads.
+struct ModelSourceFlags {
+  std::string model;
+  std::string adapter;
+  std::string revision = "main";
+
+  template <class Visitor>
+  void fields(Visitor& visit) {
+    visit("model", model,
+          "model folder in Hugging Face layout, or a hub id found in the local hub cache");
+    visit("adapter", adapter, "PEFT adapter folder");
+    visit("revision", revision, "hub revision looked up in the cache");
+  }
+};
+
+// A model that computes.
+struct ModelFlags : ModelSourceFlags {
+  std::string dtype = "auto";
+  QuantizationFlags held;
+
+  template <class Visitor>
+  void fields(Visitor& visit) {
+    ModelSourceFlags::fields(visit);
+    visit("dtype", dtype, "compute type; auto = bf16 on a GPU that has it, else fp32")
+        .one_of({"auto", "fp32", "bf16"});
+    held.fields(visit);
+  }
+};
+
+// What the front hands to the ranks that it starts; no flag for people.
+struct RankFlags {
+  std::string ranks_folder;
+  std::string devices = "cpu";
+
+  template <class Visitor>
+  void fields(Visitor& visit) {
+    visit("ranks_folder", ranks_folder, "folder that the ranks of this command share");
+    visit("devices", devices, "cpu or cuda");
+  }
+};
+
+inline constexpr const char* kTemplateKwargsHelp =
+    "variables for the chat template, such as '{\"enable_thinking\": false}'; a row's "
+    "chat_template_kwargs win";
+inline constexpr const char* kBadRowsHelp = "unreadable rows: stop, or count and list them";
+
+struct ScoreFlags {
+  std::string data;
+  std::string output;
+  std::string supervise = "auto";
+  std::string schema = "auto";
+  std::string text_field = "text";
+  std::string template_path;
+  config::JsonMap template_kwargs;
+  std::string bad_rows = "error";
+  int64_t max_seq_len = 0;
+  int64_t limit = 0;
+  int64_t batch_size = 8;
+
+  template <class Visitor>
+  void fields(Visitor& visit) {
+    visit("data", data,
+          "rows: a file such as .jsonl, .csv or .parquet, a folder or pattern of them, a data set "
+          "of the local hub cache")
+        .alias("dataset");
+    visit("output", output, "file for one JSON row per input row; empty = stdout").alias("o");
+    visit("supervise", supervise, "chat rows: every assistant turn, only the last, or all tokens")
+        .one_of({"auto", "assistant", "last", "all"});
+    visit("schema", schema, "row schema; auto = by the row's keys")
+        .one_of({"auto", "messages", "sharegpt", "alpaca", "prompt_completion", "triple",
+                 "rendered", "text", "loose"});
+    visit("text_field", text_field, "column of plain-text rows");
+    visit("template_path", template_path, "chat template file that replaces the model's own");
+    visit("template_kwargs", template_kwargs, kTemplateKwargsHelp);
+    visit("bad_rows", bad_rows, kBadRowsHelp).one_of({"error", "skip"});
+    visit("max_seq_len", max_seq_len,
+          "cut rows to this many tokens; 0 = refuse rows beyond the model's positions")
+        .at_least(0);
+    visit("limit", limit, "score only the first rows; 0 = all").at_least(0).alias("num_examples");
+    visit("batch_size", batch_size, "rows per forward pass").at_least(1);
+  }
+};
+
+// How text is drawn.
+struct SamplingFlags {
+  int64_t max_new_tokens = 200;
+  config::AutoOr<double> temperature;
+  double top_p = 0.9;
+  int64_t top_k = 0;
+  double min_p = 0;
+  double repetition_penalty = 1;
+  int64_t n = 1;
+  int64_t seed = 42;
+  bool greedy = false;
+  config::NameList stop;
+  bool logprobs = false;
+
+  template <class Visitor>
+  void fields(Visitor& visit) {
+    visit("max_new_tokens", max_new_tokens, "longest answer in tokens")
+        .at_least(1)
+        .alias("max_tokens");
+    visit("temperature", temperature, "0 = greedy; auto = 0.2, or 0 where answers are compared")
+        .at_least(0);
+    visit("top_p", top_p, "nucleus share").above(0).at_most(1);
+    visit("top_k", top_k, "most likely tokens kept; 0 = all").at_least(0);
+    visit("min_p", min_p, "tokens below this share of the likeliest one's are left out; 0 = none")
+        .at_least(0)
+        .at_most(1);
+    visit("repetition_penalty", repetition_penalty,
+          "divides the logits of tokens that prompt or answer holds; 1 = none")
+        .above(0);
+    visit("n", n, "answers per prompt").at_least(1);
+    visit("seed", seed, "fixes every draw").at_least(0);
+    visit("greedy", greedy, "always the most likely token");
+    visit("stop", stop, "string that ends an answer; may be given more than once");
+    visit("logprobs", logprobs, "writes the log-probability of every token of an answer");
+  }
+};
+
+// How the engine works.
+struct EngineFlags {
+  int64_t batch_size = 16;
+  config::AutoOr<int64_t> kv_blocks;
+  int64_t prefill_chunk = 512;
+  bool deterministic = false;
+  std::string weights = "model";
+  std::string kv_dtype = "model";
+
+  template <class Visitor>
+  void fields(Visitor& visit) {
+    visit("batch_size", batch_size, "answers generated together").at_least(1);
+    visit("kv_blocks", kv_blocks,
+          "blocks of 32 tokens that keys and values are kept in; auto = as many as the answers "
+          "may want, in at most half of the free memory")
+        .at_least(1);
+    visit("prefill_chunk", prefill_chunk,
+          "most tokens of a step: longer prompts are read in pieces, beside the answers of others")
+        .at_least(1);
+    visit("deterministic", deterministic,
+          "on CPUs, an answer has the same bytes whatever it is generated with; on GPUs, "
+          "LibTorch's algorithms that repeat to the bit, for answers without a temperature");
+    visit("weights", weights,
+          "linear maps as the model computes, or in 8 or 4 bits: less memory, other numerics")
+        .one_of({"model", "int8", "int4"});
+    visit("kv_dtype", kv_dtype, "keys and values as the model computes, or in 8 bits")
+        .one_of({"model", "int8"});
+  }
+};
+
+struct GenerateFlags {
+  std::string prompts;
+  config::NameList prompt;
+  std::string chat = "auto";
+  bool interactive = false;
+  std::string output;
+  std::string system_prompt;
+  std::string template_path;
+  config::JsonMap template_kwargs;
+  std::string bad_rows = "error";
+
+  template <class Visitor>
+  void fields(Visitor& visit) {
+    visit("prompts", prompts,
+          "file of rows, or a .txt file with a prompt a line; `messages` rows go through the chat "
+          "template, others as --chat says")
+        .alias("data")
+        .alias("dataset");
+    visit("prompt", prompt, "a prompt; may be given more than once");
+    visit("chat", chat,
+          "on: prompts are user turns in the model's chat template; off: plain text; auto = on for "
+          "--prompt and the lines of a .txt file where the model has a template, off for rows")
+        .one_of({"auto", "on", "off"});
+    visit("interactive", interactive, "chat on the terminal");
+    visit("output", output, "file for one JSON row per answer; empty = stdout").alias("o");
+    visit("system_prompt", system_prompt, "system turn of conversations that have none");
+    visit("template_path", template_path, "chat template file that replaces the model's own");
+    visit("template_kwargs", template_kwargs, kTemplateKwargsHelp);
+    visit("bad_rows", bad_rows, kBadRowsHelp).one_of({"error", "skip"});
+  }
+};
+
+struct EvalFlags {
+  std::string data;
+  std::string split = "test";
+  int64_t limit = 0;
+  bool generate = false;
+  std::string samples;
+  std::string output_dir;
+  config::JsonMap template_kwargs;
+  std::string bad_rows;
+
+  template <class Visitor>
+  void fields(Visitor& visit) {
+    visit("data", data, "rows to evaluate; without it the split of the config").alias("dataset");
+    visit("split", split, "which split of the config").one_of({"test", "val"});
+    visit("limit", limit, "evaluate only the first rows, 200 for a quick look; 0 = all")
+        .at_least(0)
+        .alias("num_examples");
+    visit("generate", generate, "answer every row and measure the answers");
+    visit("samples", samples,
+          "measure saved predictions, without a model: rows of \"input\", \"pred\" and \"ref\", "
+          "which "
+          "is a text or a list of those that are right");
+    visit("output_dir", output_dir, "folder for metrics.json and samples.jsonl; empty = print only")
+        .flag("output")
+        .alias("o");
+    visit("template_kwargs", template_kwargs, kTemplateKwargsHelp);
+    visit("bad_rows", bad_rows,
+          "unreadable rows: stop, or count and list them; empty = as in the config")
+        .one_of({"error", "skip"});
+  }
+};
+
+struct MergeFlags {
+  std::string output;
+  std::string dtype = "auto";
+  std::string base = "auto";
+  std::string base_model;
+  std::string data;
+  QuantizationFlags held;
+
+  template <class Visitor>
+  void fields(Visitor& visit) {
+    visit("output", output, "folder to write").alias("output_dir").alias("o");
+    visit("dtype", dtype, "stored type; auto = of each weight that in which the base stores it")
+        .one_of({"auto", "fp32", "bf16", "fp16"})
+        .alias("save_dtype");
+    visit("base", base,
+          "of a quantised model, where it must be said: add the adapter to what its codes stand "
+          "for, or to the weights in full")
+        .one_of({"auto", "dequantized", "full"});
+    visit("base_model", base_model,
+          "with --base full: the model that the quantised folder of --model was made of");
+    visit("data", data, "rows whose loss is told before and after; empty = a built-in text")
+        .alias("dataset");
+    held.fields(visit);
+  }
+};
+
+// What every benchmark beside a peer has.
+struct BenchFlags {
+  std::string dtype = "bf16";
+  std::string geometry = "small";
+  int64_t threads = 0;
+  int64_t rounds = 1;
+  bool peer = true;
+  std::string peer_python;
+
+  template <class Visitor>
+  void fields(Visitor& visit) {
+    visit("dtype", dtype, "compute type").one_of({"fp32", "bf16"});
+    visit("geometry", geometry, "model size")
+        .one_of({"tiny", "small", "smollm2-135m", "qwen05b", "llama-3.2-1b", "qwen15b", "qwen7b",
+                 "qwen2.5-7b", "llama-3.1-8b"});
+    visit("threads", threads, "compute threads; 0 = usable CPUs").at_least(0);
+    visit("rounds", rounds, "times both are run in turn").at_least(1);
+    visit("peer", peer, "time transformers (and PEFT) beside it; with one rank");
+    visit("peer_python", peer_python,
+          "python with torch, transformers and peft; empty = CONVOY_PEER_PYTHON or python3");
+  }
+};
+
+struct BenchTrainFlags {
+  std::string mode = "lora";
+  int64_t seq = 512;
+  int64_t batch = 2;
+  int64_t steps = 5;
+  bool recompute = false;
+  std::string strategy = "auto";
+  int64_t global_batch = 0;
+  std::string output_dir;
+
+  template <class Visitor>
+  void fields(Visitor& visit) {
+    visit("mode", mode, "what is trained").one_of({"lora", "qlora", "dora", "full"});
+    visit("seq", seq, "tokens per row").at_least(2);
+    visit("batch", batch, "rows per micro-batch and rank").at_least(1);
+    visit("global_batch", global_batch,
+          "rows per step, over accumulation and ranks; 0 = batch x ranks")
+        .at_least(0);
+    visit("strategy", strategy, "how ranks share the work").one_of(rank_strategy_words());
+    visit("steps", steps, "timed steps, after one that is not").at_least(1);
+    visit("recompute", recompute, "compute each block again in backward, keep its input alone");
+    visit("output_dir", output_dir, "folder for train_convoy_GEOMETRY.json; empty = none")
+        .flag("output")
+        .alias("o");
+  }
+};
+
+struct BenchGenerateFlags {
+  std::vector<int64_t> batches = {1, 8, 32};
+  int64_t prompts = 32;
+  int64_t prompt_tokens = 64;
+  int64_t new_tokens = 64;
+  double temperature = 0.6;
+  double top_p = 0.95;
+  int64_t repeats = 3;
+  std::string weights = "model";
+  std::string quantization = "none";
+  bool double_quant = false;
+  std::string kv_dtype = "model";
+
+  template <class Visitor>
+  void fields(Visitor& visit) {
+    visit("batches", batches, "rows together; each is timed greedy and sampled").at_least(1);
+    visit("prompts", prompts, "prompts, and at most four times the rows together").at_least(1);
+    visit("prompt_tokens", prompt_tokens, "tokens of a prompt").at_least(1);
+    visit("new_tokens", new_tokens, "most new tokens of a row; rows want from a quarter of them up")
+        .at_least(4);
+    visit("temperature", temperature, "where tokens are sampled").above(0.0);
+    visit("top_p", top_p, "share of the nucleus where tokens are sampled").above(0.0).at_most(1.0);
+    visit("repeats", repeats, "timed runs of each kind, after one that is not").at_least(1);
+    visit("weights", weights, "linear maps of Convoy's side, as for convoy generate")
+        .one_of({"model", "int8", "int4"});
+    visit("quantization", quantization, "linear maps of Convoy's side in bitsandbytes' format")
+        .one_of({"none", "nf4", "fp4", "int8"});
+    visit("double_quant", double_quant, "scales of blocks of nf4 and fp4 in 8 bits, too");
+    visit("kv_dtype", kv_dtype, "keys and values of Convoy's side").one_of({"model", "int8"});
+  }
+};
+
+}  // namespace convoy::settings

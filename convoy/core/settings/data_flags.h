@@ -1,0 +1,338 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Flags of `convoy data`: one struct for each sub-command, of shared parts. Plain data.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "convoy/core/config/field.h"
+#include "convoy/core/settings/command_flags.h"
+
+namespace convoy::settings {
+
+// The rows that are read.
+struct DataInputFlags {
+  std::string data;
+  std::string dataset_config;
+  std::string dataset_split;
+  std::string schema = "auto";
+  std::string text_field = "text";
+  std::string text_rows = "document";
+  std::string bad_rows = "error";
+
+  template <class Visitor>
+  void fields(Visitor& visit) {
+    visit(
+        "data", data,
+        "rows: a file such as .jsonl, .csv or .parquet, a folder, a pattern, a list, a data set of "
+        "the local hub cache; or the first word")
+        .alias("dataset")
+        .alias("in")
+        .alias("raw_path");
+    visit("dataset_config", dataset_config, "configuration of a data set with several");
+    visit("dataset_split", dataset_split, "split of a data set in several; empty = train");
+    visit("schema", schema, "row schema; auto = by the row's keys")
+        .one_of({"auto", "messages", "sharegpt", "alpaca", "prompt_completion", "triple",
+                 "rendered", "text", "loose"});
+    visit("text_field", text_field, "column of plain-text rows");
+    visit("text_rows", text_rows, "rows of a .txt file: the whole of it, or each line")
+        .one_of({"document", "line"});
+    visit("bad_rows", bad_rows, kBadRowsHelp).one_of({"error", "skip"});
+  }
+};
+
+inline constexpr const char* kForceOutputHelp =
+    "write over files that are there already; without it they are refused";
+
+// The one file of rows that is written, or its shards.
+struct DataOutputFlags {
+  std::string output;
+  bool force = false;
+  int64_t shard_rows = 0;
+
+  template <class Visitor>
+  void fields(Visitor& visit) {
+    visit("output", output,
+          "file to write; its suffix says the format, such as .jsonl, .csv.gz or .parquet; or the "
+          "second word")
+        .alias("out")
+        .alias("o");
+    visit("force", force, kForceOutputHelp);
+    visit("shard_rows", shard_rows,
+          "rows of each of several files, named OUTPUT-00000 and so on; 0 = one file")
+        .at_least(0);
+  }
+};
+
+struct DataConvertFlags : DataInputFlags, DataOutputFlags {
+  std::string to = "same";
+  config::NameList keep;
+
+  template <class Visitor>
+  void fields(Visitor& visit) {
+    DataInputFlags::fields(visit);
+    DataOutputFlags::fields(visit);
+    visit("to", to, "schema of the rows that are written; same = rows as they are, another format")
+        .one_of({"same", "messages", "sharegpt", "alpaca", "prompt_completion", "triple",
+                 "rendered", "text"});
+    visit("keep", keep, "column of the rows that is written too; may be given more than once");
+  }
+};
+
+// Several data sets into one.
+struct DataMixFlags : DataOutputFlags {
+  config::NameList data;
+  std::string to = "same";
+  std::string stop = "all_exhausted";
+  std::string schema = "auto";
+  std::string text_field = "text";
+  std::string text_rows = "document";
+  std::string bad_rows = "error";
+
+  template <class Visitor>
+  void fields(Visitor& visit) {
+    visit("data", data,
+          "rows as every sub-command reads them, and =WEIGHT behind them; may be given more than "
+          "once; or the words")
+        .alias("dataset")
+        .alias("in");
+    DataOutputFlags::fields(visit);
+    visit("to", to, "schema of the rows that are written; same = rows as they are")
+        .one_of({"same", "messages", "sharegpt", "alpaca", "prompt_completion", "triple",
+                 "rendered", "text"});
+    visit("stop", stop,
+          "with weights: the output ends when every data set was read once and smaller ones are "
+          "read again, or with the first that ends")
+        .one_of({"all_exhausted", "first_exhausted"});
+    visit("schema", schema, "with --to: row schema; auto = by the row's keys")
+        .one_of({"auto", "messages", "sharegpt", "alpaca", "prompt_completion", "triple",
+                 "rendered", "text", "loose"});
+    visit("text_field", text_field, "with --to: column of plain-text rows");
+    visit("text_rows", text_rows, "rows of a .txt file: the whole of it, or each line")
+        .one_of({"document", "line"});
+    visit("bad_rows", bad_rows, kBadRowsHelp).one_of({"error", "skip"});
+  }
+};
+
+struct DataSystemFlags : DataInputFlags, DataOutputFlags {
+  std::string prompt;
+  std::string prompt_file;
+  std::string mode = "missing";
+
+  template <class Visitor>
+  void fields(Visitor& visit) {
+    DataInputFlags::fields(visit);
+    DataOutputFlags::fields(visit);
+    visit("prompt", prompt, "the system prompt").alias("system_prompt");
+    visit("prompt_file", prompt_file, "file that holds it");
+    visit("mode", mode, "where rows have one already: missing leaves it")
+        .one_of({"missing", "replace", "prepend", "append", "remove"});
+  }
+};
+
+struct DataStyleFlags : DataInputFlags, DataOutputFlags {
+  std::string style;
+  std::string style_file;
+  std::string mode = "prepend";
+
+  template <class Visitor>
+  void fields(Visitor& visit) {
+    DataInputFlags::fields(visit);
+    DataOutputFlags::fields(visit);
+    visit("style", style, "the instruction, such as \"Answer in two lines.\"");
+    visit("style_file", style_file, "file that holds it");
+    visit("mode", mode, "put it before the system prompt, or in its place")
+        .one_of({"prepend", "replace"});
+  }
+};
+
+struct DataRenderFlags : DataInputFlags, DataOutputFlags {
+  std::string model;
+  std::string template_path;
+  config::JsonMap template_kwargs;
+  std::string system_prompt;
+  std::string to = "rendered";
+
+  template <class Visitor>
+  void fields(Visitor& visit) {
+    DataInputFlags::fields(visit);
+    DataOutputFlags::fields(visit);
+    visit("model", model, "folder or hub id of the model whose template is used");
+    visit("template_path", template_path,
+          "chat template file (Jinja), or one of SFT-Play with `system` and `user`")
+        .alias("template");
+    visit("template_kwargs", template_kwargs, kTemplateKwargsHelp);
+    visit("system_prompt", system_prompt, "system turn of rows without one");
+    visit("to", to, "input and target, or the whole conversation as one text")
+        .one_of({"rendered", "text"});
+  }
+};
+
+struct DataDedupFlags : DataInputFlags, DataOutputFlags {
+  bool near = false;
+  double threshold = 0.8;
+  std::string shingle = "words";
+  int64_t shingle_length = 5;
+  std::string column;
+  std::string normalise = "text";
+  std::string report;
+  int64_t seed = 42;
+
+  template <class Visitor>
+  void fields(Visitor& visit) {
+    DataInputFlags::fields(visit);
+    DataOutputFlags::fields(visit);
+    visit("near", near,
+          "rows that are nearly equal too: those whose runs of 5 words (--shingle) have a Jaccard "
+          "index of at least 0.8 (--threshold) with an earlier row; MinHash finds them");
+    visit(
+        "threshold", threshold,
+        "near: smallest Jaccard index that counts as equal: the share of the runs of words of two "
+        "rows that are in both, above 0 to 1; 1 = the same runs")
+        .above(0)
+        .at_most(1);
+    visit("shingle", shingle, "near: what shingles are runs of").one_of({"words", "characters"});
+    visit("shingle_length", shingle_length, "near: how many of them").at_least(1).at_most(1000);
+    visit("column", column, "compare this column alone; empty = the texts of the row");
+    visit("normalise", normalise,
+          "text = white space and the case of ASCII letters do not count; none = bytes")
+        .one_of({"text", "none"});
+    visit("report", report, "file for one row per duplicate: which row it repeats");
+    visit("seed", seed, "near: fixes the permutations").at_least(0);
+  }
+};
+
+struct DataSplitFlags : DataInputFlags {
+  std::string output;
+  bool force = false;
+  std::string format = "jsonl";
+  std::string names = "train,val,test";
+  std::vector<double> ratios = {0.7, 0.1, 0.2};
+  std::vector<int64_t> counts;
+  std::string stratify;
+  std::string group;
+  int64_t seed = 42;
+
+  template <class Visitor>
+  void fields(Visitor& visit) {
+    DataInputFlags::fields(visit);
+    visit("output", output, "folder for one file per part; or the second word")
+        .alias("output_dir")
+        .alias("out")
+        .alias("o");
+    visit("force", force, kForceOutputHelp);
+    visit("format", format, "format of the files: jsonl, json, csv, tsv, parquet, jsonl.gz, ...");
+    visit("names", names, "names of the parts, with commas");
+    visit("ratios", ratios, "share of each part; they sum to 1; 0 = no file")
+        .at_least(0)
+        .at_most(1);
+    visit("counts", counts,
+          "rows of each part in place of shares; -1 = all that are left, 0 = no file")
+        .at_least(-1);
+    visit("stratify", stratify, "column whose values are equally shared among the parts");
+    visit("group", group, "column whose rows stay together, so that no value is in two parts");
+    visit("seed", seed, "fixes which row goes where; as training splits by data.split").at_least(0);
+  }
+};
+
+struct DataPrepareFlags : DataInputFlags {
+  std::string config;
+  std::string output;
+  bool force = false;
+  std::string format = "jsonl";
+  std::string to = "messages";
+  std::string system_prompt = "You are a helpful domain assistant.";
+  int64_t max_field_chars = 4096;
+  std::vector<double> ratios = {0.7, 0.1, 0.2};
+  int64_t seed = 42;
+
+  template <class Visitor>
+  void fields(Visitor& visit) {
+    DataInputFlags::fields(visit);
+    visit("config", config,
+          "configuration of `convoy train` that says seed, data.split and where the parts go: "
+          "data.train_path, val_path, test_path");
+    visit("output", output, "folder for train, val and test; beats the paths of the configuration")
+        .alias("output_dir")
+        .alias("out")
+        .alias("o");
+    visit("force", force, kForceOutputHelp);
+    visit("format", format, "format of the files in --output");
+    visit("to", to, "schema of the rows that are written").one_of({"messages", "triple"});
+    visit("system_prompt", system_prompt, "system turn of rows without one; empty = none");
+    visit("max_field_chars", max_field_chars, "cut fields longer than this and say so; 0 = off")
+        .at_least(0);
+    visit("ratios", ratios, "shares of train, val, test; they sum to 1; 0 = no file")
+        .at_least(0)
+        .at_most(1);
+    visit("seed", seed, "fixes which row goes where").at_least(0);
+  }
+};
+
+struct DataEncodeFlags {
+  std::string preset;
+
+  template <class Visitor>
+  void fields(Visitor& visit) {
+    visit("preset", preset, "start from this preset (`convoy config presets`)");
+  }
+};
+
+// What a model makes of the rows.
+struct DataTokenFlags {
+  std::string model;
+  std::string template_path;
+  config::JsonMap template_kwargs;
+  std::string system_prompt;
+  std::string supervise = "auto";
+  int64_t max_seq_len = 0;
+
+  template <class Visitor>
+  void fields(Visitor& visit) {
+    visit("model", model, "folder or hub id of the model that counts tokens; empty = none");
+    visit("template_path", template_path, "chat template file that replaces the model's own");
+    visit("template_kwargs", template_kwargs, kTemplateKwargsHelp);
+    visit("system_prompt", system_prompt, "system turn of rows without one");
+    visit("supervise", supervise, "what is learnt of each row")
+        .one_of({"auto", "assistant", "last", "all"});
+    visit("max_seq_len", max_seq_len, "say how many rows are longer, in tokens; 0 = do not")
+        .at_least(0);
+  }
+};
+
+struct DataStatsFlags : DataInputFlags, DataTokenFlags {
+  std::string histogram;
+  bool force = false;
+
+  template <class Visitor>
+  void fields(Visitor& visit) {
+    DataInputFlags::fields(visit);
+    DataTokenFlags::fields(visit);
+    visit("histogram", histogram, "SVG file for the histogram of tokens, or of characters");
+    visit("force", force, kForceOutputHelp);
+  }
+};
+
+struct DataValidateFlags : DataInputFlags, DataTokenFlags {
+  std::string config;
+  std::string report;
+  bool force = false;
+  int64_t show = 20;
+
+  template <class Visitor>
+  void fields(Visitor& visit) {
+    DataInputFlags::fields(visit);
+    DataTokenFlags::fields(visit);
+    visit(
+        "config", config,
+        "configuration of `convoy train` in place of INPUT and --model: all of its rows as the run "
+        "reads them, and what its start would say of them");
+    visit("report", report, "file for one row per bad row: line, column, reason");
+    visit("force", force, kForceOutputHelp);
+    visit("show", show, "bad rows that are printed").at_least(0);
+  }
+};
+
+}  // namespace convoy::settings

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// FSDP as accelerate and transformers' TrainingArguments configure it, as parallel.* of ours.
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "convoy/core/settings/peer_file.h"
+
+namespace convoy::settings {
+
+// The keys of accelerate's fsdp_config: `section` = "fsdp_config.fsdp_"; of transformers': "".
+std::vector<PeerKey> fsdp_keys(const std::string& section);
+
+// Reads those keys of `file`.
+void read_fsdp_keys(PeerFile& file, const std::string& section);
+
+// train.fsdp and train.fsdp_config, as found in our sources.
+void read_fsdp_arguments(const std::map<std::string, config::Node>& found,
+                         config::Imported& imported, config::ErrorList& errors);
+
+}  // namespace convoy::settings

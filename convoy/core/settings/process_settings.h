@@ -1,0 +1,308 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Every setting of `convoy process`, listed once: YAML, flags (process_flags.h), help, record and docs
+// read the lists. Plain data.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "convoy/core/config/field.h"
+#include "convoy/core/settings/template_kwargs.h"
+
+namespace convoy::settings {
+
+struct ProcessModelSettings {
+  std::string name;
+  std::string adapter;
+  std::string revision = "main";
+  std::string dtype = "auto";
+  std::string quantization = "auto";
+  bool double_quant = false;
+  std::string template_path;
+  config::JsonMap template_kwargs;
+
+  // Is encoded while it is loaded.
+  bool encodes() const { return quantization != "auto" && quantization != "none"; }
+
+  template <class Visitor>
+  void fields(Visitor& visit) {
+    visit("name", name,
+          "model folder in Hugging Face layout, or a hub id found in the local hub cache");
+    visit("adapter", adapter, "PEFT adapter folder");
+    visit("revision", revision, "hub revision looked up in the cache");
+    visit("dtype", dtype, "compute type; auto = bf16 on a GPU that has it, else fp32")
+        .one_of({"auto", "fp32", "bf16"});
+    visit("quantization", quantization,
+          "holds linear maps in bitsandbytes' format from loading on; auto = as the folder stores "
+          "them")
+        .one_of({"auto", "none", "nf4", "fp4", "int8"});
+    visit("double_quant", double_quant, "nf4 and fp4: the scales of blocks in 8 bits, too");
+    visit("template_path", template_path, "chat template file that replaces the model's own");
+    visit("template_kwargs", template_kwargs, "variables for the chat template");
+  }
+};
+
+struct ProcessDataSettings {
+  std::string dataset;
+  std::string dataset_name;
+  std::string config;
+  std::string split;
+  int64_t num_examples = -1;
+  int64_t start_from = 0;
+  std::string problem_field;
+  std::string solution_field;
+  std::string answer_field;
+  std::string bad_rows = "keep";
+
+  template <class Visitor>
+  void fields(Visitor& visit) {
+    visit("dataset", dataset,
+          "what to read: a key (`--list-datasets`), a hub name in the local cache, a file or a "
+          "folder");
+    visit("dataset_name", dataset_name, "hub name that replaces the one of the key");
+    visit("config", config, "configuration of the data set; empty = the key's own, or the default");
+    visit("split", split, "split of the data set; empty = train, or the only one");
+    visit("num_examples", num_examples, "rows to process; -1 = all").at_least(-1);
+    visit("start_from", start_from, "first row, counted over the whole data set").at_least(0);
+    visit("problem_field", problem_field, "column of the problem; empty = by the schema");
+    visit("solution_field", solution_field, "column of the reference solution");
+    visit("answer_field", answer_field, "column of the reference answer");
+    visit("bad_rows", bad_rows,
+          "rows that can not be read or have no problem: keep them as bad_input, or stop")
+        .one_of({"keep", "error"});
+  }
+};
+
+struct PromptSettings {
+  std::string chat = "auto";
+  std::string system;
+  std::string opens_think = "auto";
+  std::string generate;
+  std::string evaluate;
+  std::string improve;
+
+  template <class Visitor>
+  void fields(Visitor& visit) {
+    visit("chat", chat,
+          "on: prompts are user turns in the model's own chat template; off: plain text; auto = on "
+          "where the model has a template")
+        .one_of({"auto", "on", "off"});
+    visit("system", system, "system turn of chat prompts; empty = none");
+    visit("opens_think", opens_think,
+          "whether chat prompts end inside <think>; auto = as the model's template does")
+        .one_of({"auto", "yes", "no"});
+    visit("generate", generate,
+          "file of the first prompt; empty = the shipped one (`convoy config prompts`)");
+    visit("evaluate", evaluate, "file of the judge's prompt");
+    visit("improve", improve, "file of the prompt for a better solution");
+  }
+};
+
+struct DrawSettings {
+  int64_t n = 1;
+  double temperature = 0.6;
+  int64_t top_k = 0;
+  double top_p = 0.95;
+  double min_p = 0;
+  double repetition_penalty = 1;
+  int64_t max_tokens = 4096;
+  config::NameList stop;
+
+  template <class Visitor>
+  void fields(Visitor& visit) {
+    visit("n", n, "solutions of each problem").at_least(1).at_most(4096);
+    visit("temperature", temperature, "of solutions; 0 = always the most likely token").at_least(0);
+    visit("top_k", top_k, "most likely tokens kept; 0 = all").at_least(0);
+    visit("top_p", top_p, "nucleus share").above(0).at_most(1);
+    visit("min_p", min_p, "leaves out tokens below this share of the likeliest one's")
+        .at_least(0)
+        .at_most(1);
+    visit("repetition_penalty", repetition_penalty, "1 = none").above(0);
+    visit("max_tokens", max_tokens, "longest solution in tokens").at_least(1);
+    visit("stop", stop, "string that ends a solution; may be given more than once");
+  }
+};
+
+struct EvaluateSettings {
+  double temperature = 0.3;
+  double top_p = 0.95;
+  int64_t max_tokens = 1024;
+  double threshold = 0.8;
+  std::map<std::string, double> weights = {{"correctness", 0.4},
+                                           {"step_by_step_clarity", 0.2},
+                                           {"logical_coherence", 0.2},
+                                           {"mathematical_precision", 0.2}};
+
+  template <class Visitor>
+  void fields(Visitor& visit) {
+    visit("temperature", temperature, "of the judge; 0 = always the most likely token").at_least(0);
+    visit("top_p", top_p, "nucleus share of the judge").above(0).at_most(1);
+    visit("max_tokens", max_tokens, "longest judgement in tokens").at_least(1);
+    visit("threshold", threshold, "solutions below this score are improved").at_least(0).at_most(1);
+    visit("weights", weights, "criteria that the judge scores, with weights that sum to 1")
+        .at_least(0)
+        .at_most(1);
+  }
+};
+
+struct ImproveSettings {
+  int64_t max_iterations = 2;
+  double feedback_below = 0.7;
+  double temperature = 0.6;
+  double top_p = 0.95;
+  config::AutoOr<int64_t> max_tokens;
+
+  template <class Visitor>
+  void fields(Visitor& visit) {
+    visit("max_iterations", max_iterations, "times a solution is improved at most; 0 = never")
+        .at_least(0)
+        .at_most(1000);
+    visit("feedback_below", feedback_below, "criteria below this score are named in the feedback")
+        .at_least(0)
+        .at_most(1);
+    visit("temperature", temperature, "of improved solutions").at_least(0);
+    visit("top_p", top_p, "nucleus share of improved solutions").above(0).at_most(1);
+    visit("max_tokens", max_tokens, "longest improved solution; auto = as generate.max_tokens")
+        .at_least(1);
+  }
+};
+
+struct FilterSettings {
+  config::NameList keep;
+
+  template <class Visitor>
+  void fields(Visitor& visit) {
+    visit("keep", keep,
+          "condition of rows that are kept, such as `score >= 0.8`, `verified == yes`, "
+          "`finish == stop`; may be given more than once, all must hold");
+  }
+};
+
+struct ProcessOutputSettings {
+  std::string path = "./data/final_data.json";
+  bool csv = true;
+
+  template <class Visitor>
+  void fields(Visitor& visit) {
+    visit("path", path, "file to write, such as .json, .jsonl.gz or .parquet");
+    visit("csv", csv, "a .json output gets a CSV file of the same name beside it");
+  }
+};
+
+struct WorkerSettings {
+  int64_t world_size = -1;
+  int64_t num_nodes = 1;
+  int64_t node_rank = 0;
+  std::string master_addr = "localhost";
+  int64_t master_port = 12355;
+  std::string store;
+  std::string devices = "auto";
+  config::AutoOr<int64_t> batch_size;
+  int64_t lease_s = 60;
+  int64_t max_tries = 3;
+  double telemetry_interval_s = 1;
+
+  template <class Visitor>
+  void fields(Visitor& visit) {
+    visit("world_size", world_size,
+          "workers of this node; -1 = one for each GPU, one where there is none")
+        .at_least(-1);
+    visit("num_nodes", num_nodes, "nodes that share the run").at_least(1);
+    visit("node_rank", node_rank, "which of them this is: 0 plans and publishes, the others join")
+        .at_least(0);
+    visit("master_addr", master_addr, "host of the shared store, where num_nodes is above 1");
+    visit("master_port", master_port, "port of the shared store").at_least(1).at_most(65535);
+    visit("store", store,
+          "ledger of rows: a SQLite file or postgresql://...; empty = in the run folder");
+    visit("devices", devices, "what workers compute on").one_of({"auto", "cpu", "cuda"});
+    visit("batch_size", batch_size, "rows in flight in each worker; auto = as many as pay")
+        .at_least(1)
+        .at_most(65536);
+    visit("lease_s", lease_s, "seconds after which a silent worker's rows go to another")
+        .at_least(1);
+    visit("max_tries", max_tries,
+          "tries of a text that the engine failed on, and of a row that takes its worker down")
+        .at_least(1);
+    visit("telemetry_interval_s", telemetry_interval_s, "seconds between lines of devices.csv")
+        .above(0);
+  }
+};
+
+struct ProcessEngineSettings {
+  bool deterministic = false;
+  bool low_memory = false;
+  double memory_gib = 12;
+  config::AutoOr<int64_t> kv_blocks;
+  int64_t prefill_chunk = 512;
+  config::AutoOr<int64_t> max_requests;
+  std::string kv_dtype = "model";
+  std::string weights = "model";
+
+  template <class Visitor>
+  void fields(Visitor& visit) {
+    visit("deterministic", deterministic,
+          "the same bytes whatever runs beside a row; the output has no times");
+    visit("low_memory", low_memory,
+          "keep each worker within memory_gib: fewer rows at a time, rows that are computed again, "
+          "int8 KV, int8 and int4 weights, the first of these that fits");
+    visit("memory_gib", memory_gib, "what a worker of low_memory may take, in GiB").above(0);
+    visit("kv_blocks", kv_blocks,
+          "blocks of 32 tokens that keys and values are kept in; auto = as many as the texts may "
+          "want, in at most half of the free memory")
+        .at_least(1);
+    visit("prefill_chunk", prefill_chunk,
+          "most tokens of a step: longer prompts are read in pieces, beside the texts of others")
+        .at_least(1);
+    visit("max_requests", max_requests,
+          "texts generated together; auto = batch_size times generate.n")
+        .at_least(1);
+    visit("kv_dtype", kv_dtype, "keys and values as the model computes, or in 8 bits")
+        .one_of({"model", "int8"});
+    visit("weights", weights,
+          "linear maps as the model computes, or in 8 or 4 bits: less memory, other numerics")
+        .one_of({"model", "int8", "int4"});
+  }
+};
+
+struct ProcessSettings {
+  std::string task = "process";
+  int64_t seed = 42;
+  std::string run_name;
+  std::string run_dir;
+  std::vector<std::string> stages = {"generate", "verify", "evaluate", "improve", "vote", "filter"};
+  ProcessModelSettings model;
+  ProcessDataSettings data;
+  PromptSettings prompts;
+  DrawSettings generate;
+  EvaluateSettings evaluate;
+  ImproveSettings improve;
+  FilterSettings filter;
+  ProcessOutputSettings output;
+  WorkerSettings workers;
+  ProcessEngineSettings engine;
+
+  template <class Visitor>
+  void fields(Visitor& visit) {
+    visit("task", task, "process: rows of a data set through a model").one_of({"process"});
+    visit("seed", seed, "fixes every draw").at_least(0);
+    visit("run_name", run_name, "name of the run; empty = that of the output file");
+    visit("run_dir", run_dir,
+          "run folder; empty = runs/NAME of the output. One that holds this run goes on");
+    visit("stages", stages, "what is done to each row, in this order");
+    visit("model", model, "what writes, judges and improves");
+    visit("data", data, "which rows");
+    visit("prompts", prompts, "what the model is told");
+    visit("generate", generate, "how solutions are drawn");
+    visit("evaluate", evaluate, "how solutions are judged");
+    visit("improve", improve, "when and how solutions are improved");
+    visit("filter", filter, "which rows are kept");
+    visit("output", output, "what is written");
+    visit("workers", workers, "who computes");
+    visit("engine", engine, "how it is computed");
+  }
+};
+
+}  // namespace convoy::settings

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// How frozen weights are held in few bits: for training, and for commands that load or write a
+// model. Plain data: no LibTorch.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "convoy/core/config/field.h"
+
+namespace convoy::settings {
+
+using config::NameList;
+
+struct QuantizationSettings {
+  std::string type = "auto";
+  bool load_in_4bit = false;
+  bool load_in_8bit = false;
+  bool double_quant = true;
+  int64_t block_size = 64;
+  NameList skip_modules;
+
+  template <class Visitor>
+  void fields(Visitor& visit) {
+    visit("type", type,
+          "format of the linear maps in blocks; auto = nf4 under tuning.mode qlora, else none")
+        .one_of({"auto", "none", "nf4", "fp4", "int8"})
+        .alias("bnb_4bit_quant_type")
+        .alias_at_root("tuning.bnb_4bit_quant_type")
+        .alias_at_root("model.bnb_4bit_quant_type");
+    visit("load_in_4bit", load_in_4bit,
+          "as in Hugging Face's files: type nf4, unless that says fp4")
+        .alias_at_root("tuning.load_in_4bit")
+        .alias_at_root("model.load_in_4bit");
+    visit("load_in_8bit", load_in_8bit, "as in Hugging Face's files: type int8")
+        .alias_at_root("tuning.load_in_8bit")
+        .alias_at_root("model.load_in_8bit");
+    visit("double_quant", double_quant, "nf4 and fp4: the scales of blocks in 8 bits, too")
+        .alias("bnb_4bit_use_double_quant")
+        .alias_at_root("tuning.bnb_4bit_use_double_quant")
+        .alias_at_root("model.bnb_4bit_use_double_quant");
+    visit("block_size", block_size,
+          "nf4 and fp4: weights that share a scale; a power of two from 32 to 4096")
+        .at_least(32)
+        .at_most(4096);
+    visit("skip_modules", skip_modules,
+          "linear maps that stay whole, by name or its beginning or end")
+        .alias("llm_int8_skip_modules")
+        .alias_at_root("tuning.llm_int8_skip_modules")
+        .alias_at_root("model.llm_int8_skip_modules");
+  }
+
+  // The type that it all comes to: none, nf4, fp4 or int8.
+  std::string format(bool is_qlora) const;
+  // What contradicts itself, with the key that says so; none when all is well.
+  struct Problem {
+    std::string key;
+    std::string sentence;
+  };
+  std::optional<Problem> problem(const std::string& mode) const;
+};
+
+// Of commands that load a model.
+struct QuantizationFlags {
+  std::string quantization = "auto";
+  bool double_quant = false;
+  // No flags: a training configuration says them.
+  int64_t block_size = 64;
+  NameList skip_modules = {};
+
+  template <class Visitor>
+  void fields(Visitor& visit) {
+    visit("quantization", quantization,
+          "holds linear maps in bitsandbytes' format from loading on; auto = as the config of eval "
+          "says, else as the folder stores them")
+        .one_of({"auto", "none", "nf4", "fp4", "int8"});
+    visit("double_quant", double_quant, "nf4 and fp4: the scales of blocks in 8 bits, too");
+  }
+};
+
+struct QuantizeFlags {
+  std::string model;
+  std::string tensors;
+  std::string revision = "main";
+  std::string output;
+  std::string quantization = "nf4";
+  bool double_quant = false;
+  int64_t block_size = 64;
+  NameList skip_modules;
+  bool dequantize = false;
+  std::string dtype = "auto";
+
+  template <class Visitor>
+  void fields(Visitor& visit) {
+    visit("model", model,
+          "model folder in Hugging Face layout, or a hub id found in the local hub cache");
+    visit("tensors", tensors, "a .safetensors file instead: every tensor of floats in it");
+    visit("revision", revision, "hub revision looked up in the cache");
+    visit("output", output, "folder to write; with --tensors the file")
+        .alias("output_dir")
+        .alias("o");
+    visit("quantization", quantization, "format").one_of({"nf4", "fp4", "int8"});
+    visit("double_quant", double_quant, "nf4 and fp4: the scales of blocks in 8 bits, too");
+    visit("block_size", block_size, "nf4 and fp4: weights that share a scale; a power of two")
+        .at_least(32)
+        .at_most(4096);
+    visit("skip_modules", skip_modules,
+          "linear maps that stay whole, by name or its beginning or end");
+    visit("dequantize", dequantize, "the way back: from codes to numbers");
+    visit("dtype", dtype, "with --dequantize: stored type; auto = of the weight that it was")
+        .one_of({"auto", "fp32", "bf16", "fp16"});
+  }
+};
+
+}  // namespace convoy::settings

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/core/settings/resolve_process.h"
+
+#include <fmt/format.h>
+
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "convoy/core/base/error.h"
+#include "convoy/core/config/describe.h"
+#include "convoy/core/config/file_stack.h"
+#include "convoy/core/config/flags.h"
+#include "convoy/core/settings/template_kwargs.h"
+
+namespace convoy::settings {
+namespace {
+
+std::map<std::string, std::string> values_of(ProcessSettings& settings) {
+  std::map<std::string, std::string> values;
+  config::for_each_field(config::list_fields(settings), "",
+                         [&](const std::string& path, const config::Field& field) {
+                           values[path] = config::value_yaml(field);
+                         });
+  return values;
+}
+
+void check(const ProcessSettings& settings) {
+  if (const auto problem = template_kwargs_problem(
+          nlohmann::ordered_json::parse(settings.model.template_kwargs.json)))
+    throw ConfigError("model.template_kwargs: " + *problem, {.key = "model.template_kwargs"});
+  const ProcessModelSettings& model = settings.model;
+  if (model.double_quant && model.quantization != "nf4" && model.quantization != "fp4")
+    throw ConfigError(
+        fmt::format("model.double_quant is of nf4 and fp4, found model.quantization {}",
+                    model.quantization),
+        {.key = "model.double_quant", .hint = "add --quantization nf4, or leave it out"});
+  if (model.encodes() && settings.engine.weights != "model")
+    throw ConfigError(
+        fmt::format("engine.weights {} and model.quantization {} both say how linear maps are held",
+                    settings.engine.weights, model.quantization),
+        {.key = "engine.weights", .hint = "give one of --weights and --quantization"});
+  if (settings.workers.node_rank >= settings.workers.num_nodes)
+    throw ConfigError(fmt::format("workers.node_rank: wanted below workers.num_nodes {}, found {}",
+                                  settings.workers.num_nodes, settings.workers.node_rank),
+                      {.key = "workers.node_rank", .hint = "ranks of nodes count from 0"});
+  if (settings.workers.world_size == 0)
+    throw ConfigError("workers.world_size: wanted -1 or at least 1, found 0",
+                      {.key = "workers.world_size"});
+}
+
+bool says_process(const config::Node& tree) {
+  const config::Node* task = tree.find("task");
+  return task != nullptr && task->text == "process";
+}
+
+}  // namespace
+
+config::Resolved resolve_process(ProcessSettings& settings, const config::Sources& sources,
+                                 const std::vector<std::string>& flags,
+                                 const std::vector<config::Section>& lists) {
+  config::Resolved resolved = config::resolve(settings, sources);
+  const std::map<std::string, std::string> before = values_of(settings);
+  std::vector<config::Section> all = lists;
+  all.push_back(process_flag_list(settings));
+  config::parse_flags(all, flags);
+  for (const auto& [path, value] : values_of(settings))
+    if (value != before.at(path)) resolved.decided(path, "by a flag");
+  try {
+    check(settings);
+  } catch (const ConfigError& error) {
+    throw config::placed(error, resolved);
+  }
+  return resolved;
+}
+
+bool is_process_config(const config::Sources& sources) {
+  for (const std::string& assignment : sources.overrides)
+    if (assignment == "task=process") return true;
+  config::ErrorList errors;
+  config::FileStack files(errors);
+  if (!sources.file.empty()) files.load(sources.file);
+  for (const config::Node& tree : files.trees())
+    if (says_process(tree)) return true;
+  const std::string preset =
+      sources.preset.empty() && files.preset() != nullptr ? files.preset()->text : sources.preset;
+  const auto text = sources.presets.find(preset);
+  return text != sources.presets.end() &&
+         says_process(config::parse_yaml(text->second, "preset " + preset));
+}
+
+}  // namespace convoy::settings

@@ -1,0 +1,325 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/core/settings/resolve_train.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <filesystem>
+#include <initializer_list>
+#include <map>
+#include <string_view>
+
+#include "convoy/core/base/error.h"
+#include "convoy/core/config/describe.h"
+#include "convoy/core/settings/fallbacks.h"
+#include "convoy/core/settings/step_range.h"
+#include "convoy/core/settings/template_kwargs.h"
+
+namespace convoy::settings {
+namespace {
+
+bool all_readable(const config::Resolved& resolved, std::initializer_list<const char*> paths) {
+  return std::all_of(paths.begin(), paths.end(),
+                     [&](const char* path) { return resolved.value(path).readable; });
+}
+
+void check_network(const ClassifySettings& classify, const config::Resolved& resolved,
+                   config::ErrorList& errors) {
+  if (classify.widths.empty() || classify.widths.size() != classify.kernel_sizes.size())
+    errors.add(
+        ConfigError(fmt::format("classify.kernel_sizes: wanted one for each of {} widths, found {}",
+                                classify.widths.size(), classify.kernel_sizes.size()),
+                    resolved.place("classify.kernel_sizes")));
+  for (size_t index = 0; index < classify.kernel_sizes.size(); ++index)
+    if (const int64_t size = classify.kernel_sizes[index]; size % 2 == 0)
+      errors.add(ConfigError(fmt::format("classify.kernel_sizes: wanted odd sizes, found {}", size),
+                             resolved.place(fmt::format("classify.kernel_sizes[{}]", index))));
+  if (classify.freeze_encoder == "true" && classify.encoder_path.empty())
+    errors.add(ConfigError(
+        "classify.freeze_encoder is true, but there is no encoder to start from: it would never "
+        "learn",
+        resolved.place("classify.freeze_encoder", "give classify.encoder_path")));
+}
+
+// Values by path.
+std::map<std::string, std::string> section_values(const TrainSettings& settings,
+                                                  std::string_view section) {
+  TrainSettings listed = settings;
+  const config::Section list = config::list_fields(listed);
+  std::map<std::string, std::string> values;
+  config::for_each_field(list, "", [&](const std::string& path, const config::Field& field) {
+    if (path.starts_with(section)) values[path] = config::value_yaml(field);
+  });
+  return values;
+}
+
+// A setting of the other task would do nothing. Told by value: a run's own configuration spells out
+// the defaults, too.
+void check_classify(const TrainSettings& settings, const config::Resolved& resolved,
+                    config::ErrorList& errors) {
+  if (!resolved.whole()) return;
+  if (settings.task == "classify") return check_network(settings.classify, resolved, errors);
+  const auto defaults = section_values({}, "classify.");
+  for (const auto& [path, value] : section_values(settings, "classify."))
+    if (value != defaults.at(path))
+      errors.add(
+          ConfigError(fmt::format("{} is of task classify, found task {}", path, settings.task),
+                      resolved.place(path, "add task: classify, or remove it")));
+}
+
+void check_schedule(const ScheduleSettings& schedule, const config::Resolved& resolved,
+                    config::ErrorList& errors) {
+  constexpr std::array<std::string_view, 4> kWithFloor = {
+      "cosine", "cosine_with_min_lr", "warmup_stable_decay", "warmup_cosine_lr"};
+  if (all_readable(resolved, {"train.min_lr_ratio", "train.lr_scheduler_type"}) &&
+      schedule.min_lr_ratio > 0 &&
+      std::find(kWithFloor.begin(), kWithFloor.end(), schedule.lr_scheduler_type) ==
+          kWithFloor.end())
+    errors.add(ConfigError(
+        fmt::format("train.min_lr_ratio is {}, but schedule {} has no such floor",
+                    schedule.min_lr_ratio, schedule.lr_scheduler_type),
+        resolved.place("train.min_lr_ratio",
+                       "remove it, or take cosine, cosine_with_min_lr or warmup_stable_decay")));
+}
+
+void check_optimizer(const TrainingSettings& train, const config::Resolved& resolved,
+                     config::ErrorList& errors) {
+  const std::string& states = train.optimizer.optimizer_state_dtype;
+  const bool names_bits = train.optim.ends_with("bit");
+  const std::string by_name = train.optim.ends_with("8bit") ? "int8" : "fp32";
+  if (all_readable(resolved, {"train.optim", "train.optimizer_state_dtype"}) && names_bits &&
+      states != "auto" && states != by_name)
+    errors.add(ConfigError(
+        fmt::format("train.optim {} keeps {} states, but train.optimizer_state_dtype is {}",
+                    train.optim, by_name, states),
+        resolved.place("train.optimizer_state_dtype", "remove one of them")));
+  if (all_readable(resolved, {"train.activation_offload", "train.gradient_checkpointing"}) &&
+      train.activation_offload != "none" && !train.gradient_checkpointing)
+    errors.add(ConfigError(
+        fmt::format("train.activation_offload is {}, but only what recomputation keeps is "
+                    "offloaded, and train.gradient_checkpointing is off",
+                    train.activation_offload),
+        resolved.place("train.activation_offload", "train.gradient_checkpointing: true")));
+}
+
+void check_best_metric(const TrainSettings& settings, const config::Resolved& resolved,
+                       config::ErrorList& errors) {
+  const TrainingSettings& train = settings.train;
+  if (all_readable(resolved, {"train.metric_for_best_model", "train.greater_is_better"}) &&
+      train.greater_is_better != "auto" &&
+      (train.greater_is_better == "true") != train.larger_is_better())
+    errors.add(ConfigError(
+        fmt::format("train.greater_is_better is {}, but a {} {} is better", train.greater_is_better,
+                    train.larger_is_better() ? "larger" : "smaller", train.metric_for_best_model),
+        resolved.place("train.greater_is_better", "remove it")));
+  if (!all_readable(resolved, {"train.metric_for_best_model"}) ||
+      !is_text_metric(train.best_metric_name()) ||
+      !train.generating_evaluation.predict_with_generate)
+    return;
+  const auto refuse = [&](const std::string& reason, const std::string& hint) {
+    errors.add(ConfigError(
+        fmt::format("train.metric_for_best_model is {}, {}", train.metric_for_best_model, reason),
+        resolved.place("train.metric_for_best_model", hint)));
+  };
+  if (train.eval_strategy == "no" && !train.final_eval)
+    refuse("but there are no evaluations", "train.eval_strategy=steps");
+  if (train.best_metric_name() == "schema_compliance" &&
+      train.generating_evaluation.eval_json_schema.empty())
+    refuse("but there is no schema to check answers against", "train.eval_json_schema=FILE");
+}
+
+void check_generating_evaluation(const TrainSettings& settings, const config::Resolved& resolved,
+                                 config::ErrorList& errors) {
+  if (!resolved.whole() || !settings.train.generating_evaluation.predict_with_generate ||
+      settings.task == "sft")
+    return;
+  errors.add(ConfigError(
+      fmt::format("train.predict_with_generate is true, but rows of task {} have no answers",
+                  settings.task),
+      resolved.place("train.predict_with_generate", "remove it")));
+}
+
+void check_of_adapters_and_text(const TrainSettings& settings, const config::Resolved& resolved,
+                                config::ErrorList& errors) {
+  if (all_readable(resolved, {"tuning.mode", "tuning.lora.loraplus_lr_ratio"}) &&
+      settings.tuning.mode == "full" && settings.tuning.lora.loraplus_lr_ratio > 0)
+    errors.add(ConfigError("tuning.lora.loraplus_lr_ratio is of adapters, found tuning.mode full",
+                           resolved.place("tuning.lora.loraplus_lr_ratio", "remove it")));
+  if (all_readable(resolved, {"task", "train.neftune_noise_alpha"}) &&
+      settings.task == "classify" && settings.train.neftune_noise_alpha > 0)
+    errors.add(
+        ConfigError("train.neftune_noise_alpha is of embeddings, which task classify has not",
+                    resolved.place("train.neftune_noise_alpha", "remove it")));
+}
+
+void check_mix(const TrainSettings& settings, const config::Resolved& resolved,
+               config::ErrorList& errors) {
+  if (!all_readable(resolved, {"task", "datasets"})) return;
+  if (settings.task != "mixed" && !settings.datasets.empty())
+    errors.add(ConfigError(fmt::format("datasets are of task mixed, found task {}", settings.task),
+                           resolved.place("datasets", "add task: mixed")));
+  try {
+    mixed_datasets(settings.datasets);
+  } catch (const ConfigError& error) {
+    errors.add(ConfigError(error.what(), resolved.place(error.place().key)));
+  }
+}
+
+void check_batch(const TrainSettings& settings, const config::Resolved& resolved,
+                 config::ErrorList& errors) {
+  const TrainingSettings& train = settings.train;
+  if (!resolved.whole() || !train.chooses_batch()) return;
+  const char* const key = train.batch_size.is_auto()   ? "train.batch_size"
+                          : train.grad_accum.is_auto() ? "train.grad_accum"
+                                                       : "train.auto_find_batch_size";
+  if (settings.task == "classify")
+    errors.add(
+        ConfigError(fmt::format("{} is chosen for language models, found task classify", key),
+                    resolved.place(key, "write a number")));
+  if (train.batch_size.is_auto() && train.global_batch_size > 0 &&
+      train.grad_accum.value.value_or(0) > 0)
+    errors.add(ConfigError(
+        fmt::format("train.batch_size is auto, but train.global_batch_size {} and train.grad_accum "
+                    "{} leave one number for it",
+                    train.global_batch_size, train.accumulation()),
+        resolved.place("train.batch_size", "leave out train.grad_accum, or write that number")));
+}
+
+// A share that is not given takes what the others leave.
+void check_split(const SplitSettings& split, const config::Resolved& resolved,
+                 config::ErrorList& errors) {
+  if (!all_readable(resolved,
+                    {"data.split.train_ratio", "data.split.val_ratio", "data.split.test_ratio"}))
+    return;
+  constexpr double kRounding = 1e-6;
+  const double sum =
+      split.train_ratio.value.value_or(0) + split.val_ratio.value.value_or(0) + split.test_ratio;
+  const bool all_given = !split.train_ratio.is_auto() && !split.val_ratio.is_auto();
+  if (sum <= 1 + kRounding && (!all_given || sum >= 1 - kRounding)) return;
+  const std::string key =
+      split.train_ratio.is_auto() ? "data.split.val_ratio" : "data.split.train_ratio";
+  errors.add(ConfigError(fmt::format("data.split: the shares must sum to 1, found {:.7g}", sum),
+                         resolved.place(key, "train_ratio + val_ratio + test_ratio")));
+}
+
+// Rows are held out for evaluations alone. Decided where the record is made, so that an evaluation
+// of the run later finds no rows that were trained on.
+void decide_split(TrainSettings& settings, config::Resolved& resolved) {
+  SplitSettings& split = settings.data.split;
+  const bool evaluates = settings.train.eval_strategy != "no" || settings.train.final_eval;
+  if (evaluates || !split.val_ratio.is_auto() || !split.train_ratio.is_auto()) return;
+  split.val_ratio = 0.0;
+  resolved.decided("data.split.val_ratio", "nothing is evaluated");
+}
+
+void check_combinations(const TrainSettings& settings, const config::Resolved& resolved,
+                        config::ErrorList& errors) {
+  check_split(settings.data.split, resolved, errors);
+  if (all_readable(resolved, {"data.template_kwargs"}))
+    if (const auto problem = template_kwargs_problem(
+            nlohmann::ordered_json::parse(settings.data.template_kwargs.json)))
+      errors.add(
+          ConfigError("data.template_kwargs: " + *problem, resolved.place("data.template_kwargs")));
+  if (all_readable(resolved, {"train.lr_scaling", "train.lr_reference_batch"}) &&
+      settings.train.lr_scaling != "none" && settings.train.lr_reference_batch == 0)
+    errors.add(ConfigError(
+        fmt::format("train.lr_scaling is {}, but train.lr_reference_batch is not set: it wants the "
+                    "global batch that train.learning_rate was chosen for",
+                    settings.train.lr_scaling),
+        resolved.place("train.lr_scaling", "train.lr_reference_batch=ROWS")));
+  if (all_readable(resolved, {"task", "train.metric_for_best_model"}) &&
+      settings.train.metric_for_best_model == "eval_accuracy" && settings.task != "classify")
+    errors.add(ConfigError(
+        fmt::format("train.metric_for_best_model eval_accuracy is of task classify, found task {}",
+                    settings.task),
+        resolved.place("train.metric_for_best_model", "eval_loss")));
+  if (all_readable(resolved, {"logging.profile_steps"}))
+    if (const auto problem = step_range_problem(settings.logging.profile_steps))
+      errors.add(ConfigError("logging.profile_steps: " + *problem,
+                             resolved.place("logging.profile_steps", "such as 10:15")));
+  check_batch(settings, resolved, errors);
+  check_schedule(settings.train.schedule, resolved, errors);
+  check_optimizer(settings.train, resolved, errors);
+  check_best_metric(settings, resolved, errors);
+  check_reports(settings.logging, resolved, errors);
+  check_generating_evaluation(settings, resolved, errors);
+  check_of_adapters_and_text(settings, resolved, errors);
+  check_mix(settings, resolved, errors);
+  if (resolved.whole())
+    if (const auto problem = settings.tuning.quantization.problem(settings.tuning.mode)) {
+      const std::string key = "tuning.quantization." + problem->key;
+      errors.add(ConfigError(key + ": " + problem->sentence, resolved.place(key)));
+    }
+  check_classify(settings, resolved, errors);
+}
+
+// No file is taken unasked, but those that SFT-Play writes are looked for and named.
+ErrorPlace where_rows_may_be() {
+  constexpr std::array<std::array<const char*, 2>, 3> kPlaces = {
+      {{"train_path", "data/processed/train.jsonl"},
+       {"val_path", "data/processed/val.jsonl"},
+       {"test_path", "data/processed/test.jsonl"}}};
+  std::string found;
+  std::string missing;
+  for (const auto& [key, path] : kPlaces) {
+    std::error_code ignored;
+    if (std::filesystem::is_regular_file(path, ignored))
+      found += fmt::format("{}data.{}={}", found.empty() ? "" : " ", key, path);
+    else
+      missing += fmt::format("{}{}", missing.empty() ? "" : ", ", path);
+  }
+  ErrorPlace place{.key = "data.train_path"};
+  place.hint =
+      found.find("train_path") != std::string::npos
+          ? "the default place of SFT-Play holds rows: " + found
+          : "data.train_path=rows.jsonl; the default places of SFT-Play hold none: " + missing;
+  return place;
+}
+
+void check_inputs(const TrainSettings& settings, const config::Resolved& resolved,
+                  config::ErrorList& errors) {
+  if (settings.task == "classify") {
+    if (settings.classify.data_dir.empty())
+      errors.add(ConfigError(
+          "classify.data_dir is not set: a folder of windows is wanted",
+          {.key = "classify.data_dir", .hint = "classify.data_dir=PATH, or --data-dir PATH"}));
+    return;
+  }
+  if (settings.model.name.empty() && all_readable(resolved, {"model.name"}))
+    errors.add(ConfigError("model.name is not set: a model folder or a hub id is wanted",
+                           {.key = "model.name", .hint = "model.name=PATH"}));
+  if (settings.task == "mixed" && settings.datasets.empty() && all_readable(resolved, {"datasets"}))
+    errors.add(ConfigError("task mixed wants data sets to mix",
+                           resolved.place("task", "datasets: [{path: .., type: cpt, weight: 1}]")));
+  if (settings.task != "mixed" && settings.data.train_path.empty() &&
+      all_readable(resolved, {"data.train_path"}))
+    errors.add(ConfigError("data.train_path is not set: a file of training rows is wanted",
+                           where_rows_may_be()));
+}
+
+}  // namespace
+
+config::Resolved resolve_train(TrainSettings& settings, config::Sources sources, Wanted wanted,
+                               RankFacts* facts) {
+  RankFacts unknown;
+  TrainImports imports(facts == nullptr ? unknown : *facts);
+  sources.rules = train_key_rules();
+  sources.imports = imports.list();
+  sources.environment_names = {{"DEEPSPEED_CONFIG", "train.deepspeed"},
+                               {"NUM_GPUS", "num_gpus"},
+                               {"NCCL_TIMEOUT", "parallel.timeout_s"}};
+  config::Resolved resolved = config::resolve(
+      settings, sources, [&](const config::Resolved& found, config::ErrorList& errors) {
+        imports.check(settings, found, errors);
+        check_combinations(settings, found, errors);
+        if (wanted == Wanted::TrainInputs && found.whole()) check_inputs(settings, found, errors);
+      });
+  fall_back_to_the_loss(settings.train, resolved);
+  fall_back_to_tensorboard(settings.logging, resolved);
+  decide_split(settings, resolved);
+  return resolved;
+}
+
+}  // namespace convoy::settings

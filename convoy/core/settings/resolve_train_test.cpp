@@ -1,0 +1,680 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/core/settings/resolve_train.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <set>
+
+#include "convoy/core/base/error.h"
+#include "convoy/core/base/files.h"
+#include "convoy/core/config/describe.h"
+#include "convoy/core/config/document.h"
+#include "convoy/core/config/value.h"
+
+namespace convoy::settings {
+namespace {
+
+// What becomes of one key=value: "" accepted in silence, "notice ...", or the error.
+std::string fate(const std::string& assignment) {
+  TrainSettings settings;
+  try {
+    const config::Resolved resolved = resolve_train(settings, {.overrides = {assignment}});
+    return resolved.notices().empty() ? "" : "notice " + resolved.notices()[0];
+  } catch (const ConfigError& error) {
+    return error.sentence();
+  }
+}
+
+TrainSettings with(const std::vector<std::string>& assignments) {
+  TrainSettings settings;
+  resolve_train(settings, {.overrides = assignments});
+  return settings;
+}
+
+TEST(TrainSettings, DefaultsAreWithinTheirBounds) {
+  TrainSettings settings;
+  const config::Section list = config::list_fields(settings);
+  const config::Node nowhere;
+  config::for_each_field(list, "", [&](const std::string& path, const config::Field& field) {
+    if (std::holds_alternative<std::string*>(field.value) && field.choices.empty()) return;
+    EXPECT_NO_THROW(config::check_bounds(field, nowhere, path)) << path;
+  });
+}
+
+TEST(TrainSettings, NamesAndEnvironmentNamesAreUnique) {
+  TrainSettings settings;
+  const config::Section list = config::list_fields(settings);
+  std::set<std::string> paths;
+  std::set<std::string> names;
+  config::for_each_field(list, "", [&](const std::string& path, const config::Field& field) {
+    const std::string section = path.substr(0, path.size() - field.name.size());
+    EXPECT_TRUE(names.insert(config::environment_name(path)).second) << path;
+    EXPECT_TRUE(paths.insert(path).second) << path;
+    for (const std::string& alias : field.aliases)
+      EXPECT_TRUE(paths.insert(section + alias).second) << alias;
+    for (const std::string& alias : field.root_aliases)
+      EXPECT_TRUE(paths.insert(alias).second) << alias;
+    EXPECT_FALSE(field.help.empty()) << path;
+  });
+  EXPECT_GT(paths.size(), 60u);
+}
+
+// Every key of SFT-Play's surface with its default: accepted, accepted with a notice, or refused by name.
+TEST(TrainSettings, EverySftPlayKeyIsAcceptedOrRefusedByName) {
+  const std::vector<std::string> accepted = {"seed=42",
+                                             "run_name=a",
+                                             "mode=sft",
+                                             "mode=cpt",
+                                             "mode=cpt_mixed",
+                                             "task_mode=sft",
+                                             "model.name=Qwen/Qwen2.5-1.5B-Instruct",
+                                             "model.local_dir=x",
+                                             "model.revision=main",
+                                             "model.type=causal",
+                                             "model.max_seq_len=512",
+                                             "tuning.mode=lora",
+                                             "tuning.mode=full",
+                                             "tuning.mode=qlora",
+                                             "tuning.lora.r=32",
+                                             "tuning.lora.alpha=64",
+                                             "tuning.lora.dropout=0.05",
+                                             "tuning.lora.target_modules=auto",
+                                             "tuning.lora.target_modules=[q_proj, v_proj]",
+                                             "train.epochs=3",
+                                             "train.steps=10",
+                                             "train.learning_rate=2e-4",
+                                             "train.lr=2e-4",
+                                             "train.weight_decay=0.01",
+                                             "train.lr_scheduler_type=cosine",
+                                             "train.warmup_ratio=0.06",
+                                             "train.num_warmup_steps=5",
+                                             "train.warmup_steps=5",
+                                             "train.optim=adamw_torch",
+                                             "train.adam_beta1=0.9",
+                                             "train.batch_size=2",
+                                             "train.grad_accum=2",
+                                             "train.bf16=true",
+                                             "train.fp16=false",
+                                             "train.gradient_checkpointing=true",
+                                             "train.logging_steps=1",
+                                             "train.eval_strategy=steps",
+                                             "train.evaluation_strategy=no",
+                                             "train.eval_steps=10",
+                                             "train.save_strategy=steps",
+                                             "train.save_steps=10",
+                                             "train.save_total_limit=3",
+                                             "train.load_best_model_at_end=true",
+                                             "train.metric_for_best_model=eval_loss",
+                                             "train.greater_is_better=false",
+                                             "train.output_dir=outputs/run-01",
+                                             "train.run_name=a",
+                                             "train.resume_from_checkpoint=auto",
+                                             "train.final_eval=false",
+                                             "final_eval=false",
+                                             "train.ddp_find_unused_parameters=false",
+                                             "train.ddp_broadcast_buffers=false",
+                                             "train.ddp_bucket_cap_mb=200",
+                                             "train.predict_with_generate=false",
+                                             "train.predict_with_generate=true",
+                                             "train.generation_num_beams=1",
+                                             "train.generation_max_new_tokens=64",
+                                             "data.format=chat",
+                                             "data.template_path=t.jinja",
+                                             "data.train_path=a.jsonl",
+                                             "data.val_path=b.jsonl",
+                                             "data.test_path=c.jsonl",
+                                             "data.cache_dir=none",
+                                             "data.split.train_ratio=0.7",
+                                             "data.split.val_ratio=0.1",
+                                             "data.split.test_ratio=0.2",
+                                             "logging.backend=tensorboard",
+                                             "logging.report_to=tensorboard",
+                                             "train.report_to=none",
+                                             "logging.log_interval=1",
+                                             "generation.max_new_tokens=200",
+                                             "generation.temperature=0.2",
+                                             "generation.top_p=0.9",
+                                             "gen.top_p=0.9"};
+  for (const std::string& assignment : accepted) EXPECT_EQ(fate(assignment), "") << assignment;
+
+  const std::vector<std::string> noticed = {"pack_factor=4",
+                                            "model.trust_remote_code=true",
+                                            "tuning.backend=bnb",
+                                            "tuning.backend=unsloth",
+                                            "train.fp16=true",
+                                            "train.dataloader_num_workers=4",
+                                            "train.dataloader_pin_memory=true",
+                                            "train.ddp_broadcast_buffers=true",
+                                            "train.eval_do_concat_batches=false",
+                                            "train.eval_accumulation_steps=8",
+                                            "train.per_device_eval_batch_size=auto",
+                                            "block_size=2048",
+                                            "train.autoscale_alpha=2e-6"};
+  for (const std::string& assignment : noticed) {
+    const std::string key = assignment.substr(0, assignment.find('='));
+    EXPECT_EQ(fate(assignment).find("notice command line: " + key), 0u)
+        << assignment << ": " << fate(assignment);
+  }
+
+  const std::vector<std::string> refused = {"model.type=seq2seq",
+                                            "tuning.bnb_4bit_compute_dtype=float16",
+                                            "train.generation_num_beams=4"};
+  for (const std::string& assignment : refused) {
+    const std::string key = assignment.substr(0, assignment.find('='));
+    EXPECT_EQ(fate(assignment).find("command line: " + key), 0u) << assignment;
+    EXPECT_NE(fate(assignment).find("is not supported ("), std::string::npos) << fate(assignment);
+  }
+}
+
+// Keys of other sections, by other words, and of other programs.
+TEST(TrainSettings, UnknownKeysAreFoundElsewhere) {
+  const std::pair<const char*, const char*> cases[] = {
+      {"eval.every=5", "train.eval_steps"},
+      {"eval_every=5", "train.eval_steps"},
+      {"save.interval=5", "train.save_steps"},
+      {"logging.steps=5", "logging.log_interval"},
+      {"tuning.lora.dora=true", "tuning.lora.use_dora"},
+      {"train.dora=true", "tuning.lora.use_dora"},
+      {"lora_r=8", "tuning.lora.r"},
+      {"lora.rank=8", "tuning.lora.r"},
+      {"tuning.dropout=0", "tuning.lora.dropout"},
+      {"max_seq_length=8", "model.max_seq_len"},
+      {"train.seq_len=8", "model.max_seq_len"},
+      {"sequence_len=8", "model.max_seq_len"},
+      {"model.batch_size=8", "train.batch_size"},
+      {"data.max_seq_lne=8", "model.max_seq_len"},
+      {"micro_batch_size=2", "train.batch_size"},
+      {"base_model=m", "model.name"},
+      {"val_set_size=0.1", "data.split.val_ratio"}};
+  for (const auto& [typed, meant] : cases) {
+    const std::string key = std::string(typed).substr(0, std::string(typed).find('='));
+    EXPECT_EQ(fate(typed),
+              fmt::format("command line: unknown key `{}`, did you mean `{}`?", key, meant));
+  }
+  // What says too little is not guessed at.
+  for (const char* typed : {"size=5", "parallel.type=x", "qqq.zzz=1"})
+    EXPECT_EQ(fate(typed).find("did you mean"), std::string::npos) << fate(typed);
+}
+
+TEST(TrainSettings, QuantizationHasHuggingFacesSpellings) {
+  const auto format = [](const std::vector<std::string>& assignments) {
+    const TrainSettings settings = with(assignments);
+    return settings.tuning.quantization.format(settings.tuning.mode == "qlora");
+  };
+  EXPECT_EQ(format({}), "none");
+  EXPECT_EQ(format({"tuning.mode=qlora"}), "nf4");
+  EXPECT_EQ(format({"tuning.mode=qlora", "tuning.load_in_4bit=true"}), "nf4");
+  EXPECT_EQ(format({"tuning.load_in_4bit=true"}), "nf4");
+  EXPECT_EQ(format({"model.load_in_4bit=true", "model.bnb_4bit_quant_type=fp4"}), "fp4");
+  EXPECT_EQ(format({"tuning.load_in_8bit=true", "tuning.mode=qlora"}), "int8");
+  EXPECT_EQ(format({"tuning.load_in_4bit=false"}), "none");
+  const TrainSettings settings =
+      with({"tuning.mode=qlora", "tuning.bnb_4bit_compute_dtype=bfloat16",
+            "tuning.bnb_4bit_use_double_quant=false", "tuning.llm_int8_skip_modules=[down_proj]"});
+  EXPECT_EQ(settings.model.dtype, "bf16");
+  EXPECT_FALSE(settings.tuning.quantization.double_quant);
+  EXPECT_EQ(settings.tuning.quantization.skip_modules.names, std::vector<std::string>{"down_proj"});
+  EXPECT_EQ(fate("tuning.bnb_4bit_quant_storage=uint8").find("notice"), 0u);
+}
+
+TEST(TrainSettings, QuantizationThatContradictsItselfIsRefused) {
+  for (const std::vector<std::string>& assignments : std::vector<std::vector<std::string>>{
+           {"tuning.mode=qlora", "tuning.quantization.type=none"},
+           {"tuning.mode=full", "tuning.quantization.type=nf4"},
+           {"tuning.mode=full", "tuning.load_in_8bit=true"},
+           {"tuning.load_in_4bit=true", "tuning.load_in_8bit=true"},
+           {"tuning.load_in_4bit=true", "tuning.quantization.type=int8"},
+           {"tuning.load_in_8bit=true", "tuning.quantization.type=nf4"},
+           {"tuning.quantization.type=nf4", "tuning.quantization.block_size=48"}})
+    EXPECT_THROW(with(assignments), ConfigError) << assignments.back();
+}
+
+TEST(TrainSettings, DataSetsOfAMix) {
+  const TrainSettings settings =
+      with({"mode=cpt_mixed",
+            "datasets=[{name: a, path: b, type: cpt, weight: 0.9}, {path: c, type: chat}]"});
+  EXPECT_EQ(settings.task, "mixed");
+  const std::vector<MixedDataset> datasets = mixed_datasets(settings.datasets);
+  ASSERT_EQ(datasets.size(), 2u);
+  EXPECT_EQ(datasets[0].task, "pretrain");
+  EXPECT_EQ(datasets[0].weight, 0.9);
+  EXPECT_EQ(datasets[1].name, "dataset-2");
+  EXPECT_EQ(datasets[1].task, "sft");
+  EXPECT_EQ(datasets[1].weight, 1);
+  const std::pair<const char*, const char*> bad[] = {
+      {"[{path: b, type: cpt, wieght: 1}]", "did you mean `weight`"},
+      {"[{path: b, type: cpt, weight: 0}]", "datasets[0].weight"},
+      {"[{type: cpt}]", "datasets[0].path"},
+      {"[{path: b, type: text}]", "wanted cpt"},
+      {"[{name: a, path: b, type: cpt}, {name: a, path: c, type: chat}]", "datasets[1].name"},
+      {"[{path: b, type: cpt, val_path: c, val_ratio: 0.1}]", "one of val_path and val_ratio"},
+      {"[b]", "pairs"}};
+  for (const auto& [list, reason] : bad)
+    EXPECT_THROW(
+        try {
+          with({"task=mixed", fmt::format("datasets={}", list)});
+        } catch (const ConfigError& error) {
+          EXPECT_NE(error.sentence().find(reason), std::string::npos) << error.sentence();
+          throw;
+        },
+        ConfigError)
+        << list;
+  EXPECT_NE(fate("datasets=[{path: b, type: cpt}]").find("of task mixed"), std::string::npos);
+}
+
+TEST(TrainSettings, AnErrorOfADataSetNamesItsLine) {
+  const std::string file = ::testing::TempDir() + "convoy-mix-lines.yaml";
+  const auto line_of = [&](const std::string& text) -> int64_t {
+    std::ofstream(file) << "task: mixed\ndatasets:\n" << text;
+    TrainSettings settings;
+    try {
+      resolve_train(settings, {.file = file});
+    } catch (const ConfigError& error) {
+      return error.place().line;
+    }
+    return 0;
+  };
+  EXPECT_EQ(line_of("  - {path: a, type: cpt}\n  - path: b\n    type: cpt\n    weight: 0\n"), 6);
+  EXPECT_EQ(line_of("  - {path: a, type: cpt}\n  - {type: cpt}\n"), 4);
+  EXPECT_EQ(line_of("  - {path: a, type: cpt}\n  - {path: b, type: cpt}\n"), 0);
+  std::remove(file.c_str());
+}
+
+TEST(TrainSettings, DocumentedEnvironmentOverridesApply) {
+  TrainSettings settings;
+  const config::Resolved resolved =
+      resolve_train(settings, {.environment = {{"TRAIN_BATCH_SIZE", "7"},
+                                               {"TRAIN_GRAD_ACCUM", "3"},
+                                               {"TRAIN_LEARNING_RATE", "1e-5"},
+                                               {"TRAIN_DATALOADER_NUM_WORKERS", "2"},
+                                               {"TRAIN_DATALOADER_PIN_MEMORY", "1"},
+                                               {"TRAIN_GRADIENT_CHECKPOINTING", "true"},
+                                               {"MODEL_MAX_SEQ_LEN", "64"},
+                                               {"TUNING_LORA_R", "4"},
+                                               {"CONVOY_SEED", "5"}}});
+  EXPECT_EQ(settings.train.batch_rows(), 7);
+  EXPECT_EQ(settings.train.accumulation(), 3);
+  EXPECT_EQ(settings.train.learning_rate, 1e-5);
+  EXPECT_TRUE(settings.train.gradient_checkpointing);
+  EXPECT_EQ(settings.model.max_seq_len, 64);
+  EXPECT_EQ(settings.tuning.lora.r, 4);
+  EXPECT_EQ(settings.seed, 5);
+  EXPECT_EQ(resolved.value("train.batch_size").origin, "environment TRAIN_BATCH_SIZE");
+}
+
+TEST(TrainSettings, VariablesWithNamesOfTheirOwnAreNotIgnored) {
+  TrainSettings settings;
+  RankFacts facts;
+  resolve_train(settings, {.environment = {{"NUM_GPUS", "2"}}}, Wanted::Anything, &facts);
+  EXPECT_EQ(facts.wishes.ranks_of_node.value, "2");
+  EXPECT_EQ(facts.wishes.ranks_of_node.origin, "environment NUM_GPUS");
+  EXPECT_THROW(resolve_train(settings, {.environment = {{"NUM_GPUS", "two"}}}), ConfigError);
+  EXPECT_THROW(resolve_train(settings, {.environment = {{"DEEPSPEED_CONFIG", "absent.json"}}}),
+               ConfigError);
+  const config::Resolved resolved =
+      resolve_train(settings, {.environment = {{"NCCL_TIMEOUT", "900"}}});
+  EXPECT_EQ(settings.parallel.timeout_s, 900);
+  EXPECT_EQ(resolved.notices().front(), "environment NCCL_TIMEOUT=900 sets parallel.timeout_s");
+}
+
+// `make train CONFIG=c.yaml TRAIN_BATCH_SIZE=1`
+TEST(TrainSettings, EveryVariableOfTheGuideMayStandOnTheCommandLine) {
+  const TrainSettings settings =
+      with({"TRAIN_BATCH_SIZE=7", "TRAIN_GRAD_ACCUM=3", "TRAIN_LEARNING_RATE=1e-5",
+            "TRAIN_DATALOADER_NUM_WORKERS=2", "TRAIN_DATALOADER_PIN_MEMORY=true",
+            "TRAIN_GRADIENT_CHECKPOINTING=true", "MODEL_MAX_SEQ_LEN=64", "NUM_GPUS=2",
+            "NCCL_TIMEOUT=60", "TUNING_LORA_R=4"});
+  EXPECT_EQ(settings.train.batch_size, 7);
+  EXPECT_EQ(settings.train.grad_accum, 3);
+  EXPECT_EQ(settings.train.learning_rate, 1e-5);
+  EXPECT_TRUE(settings.train.gradient_checkpointing);
+  EXPECT_EQ(settings.model.max_seq_len, 64);
+  EXPECT_EQ(settings.parallel.timeout_s, 60);
+  EXPECT_EQ(settings.tuning.lora.r, 4);
+}
+
+TEST(TrainSettings, OtherProgramsWordsMeanTheSame) {
+  EXPECT_EQ(with({"mode=cpt"}).task, "pretrain");
+  EXPECT_EQ(with({"data.format=chat"}).data.schema, "auto");
+  EXPECT_EQ(with({"train.eval_strategy=false"}).train.eval_strategy, "no");
+  EXPECT_EQ(with({"train.warmup_ratio=0.5"}).train.schedule.warmup_ratio, 0.5);
+  EXPECT_EQ(with({"train.adam_beta2=0.5"}).train.optimizer.adam_beta2, 0.5);
+  EXPECT_EQ(with({"model.local_dir=here", "model.name=there"}).model.name, "here");
+  EXPECT_EQ(with({"train.run_name=x"}).run_name, "x");
+  EXPECT_EQ(with({"final_eval=false"}).train.final_eval, false);
+  EXPECT_EQ(with({"block_size=99"}).model.max_seq_len, 99);
+}
+
+TEST(TrainSettings, OptimizersHaveTheNamesOfTransformers) {
+  for (const char* name : {"adamw_torch", "adamw_torch_fused", "adamw_8bit", "adamw_bnb_8bit",
+                           "paged_adamw_8bit", "paged_adamw_32bit"})
+    EXPECT_EQ(fate(std::string("train.optim=") + name), "") << name;
+  EXPECT_EQ(with({"train.optim=adamw_8bit"}).train.moment_type(), "int8");
+  EXPECT_EQ(with({"train.optim=paged_adamw_32bit"}).train.moment_type(), "fp32");
+  EXPECT_EQ(with({"train.optimizer_state_dtype=bf16"}).train.moment_type(), "bf16");
+  EXPECT_NE(fate("train.optim=adafactor").find("adamw_torch"), std::string::npos);
+  TrainSettings settings;
+  EXPECT_THROW(resolve_train(settings, {.overrides = {"train.optim=adamw_8bit",
+                                                      "train.optimizer_state_dtype=bf16"}}),
+               ConfigError);
+  EXPECT_NO_THROW(resolve_train(
+      settings, {.overrides = {"train.optim=adamw_8bit", "train.optimizer_state_dtype=int8"}}));
+}
+
+TEST(TrainSettings, PeersNamesOfNoiseOffloadAndFloorsAreKnown) {
+  EXPECT_EQ(with({"train.neftune_alpha=5"}).train.neftune_noise_alpha, 5);
+  EXPECT_TRUE(with({"train.full_determinism=true"}).train.deterministic);
+  EXPECT_FALSE(with({}).train.deterministic);
+  EXPECT_EQ(with({"loraplus_lr_ratio=16"}).tuning.lora.loraplus_lr_ratio, 16);
+  EXPECT_EQ(with({"train.cosine_min_lr_ratio=0.1"}).train.schedule.min_lr_ratio, 0.1);
+  const ScheduleSettings schedule =
+      with({"train.lr_scheduler_kwargs.min_lr_rate=0.2", "train.lr_scheduler_kwargs.num_cycles=2"})
+          .train.schedule;
+  EXPECT_EQ(schedule.min_lr_ratio, 0.2);
+  EXPECT_EQ(schedule.num_cycles, 2);
+  EXPECT_NE(fate("train.lr_scheduler_kwargs.min_lr=1e-5").find("min_lr_ratio"), std::string::npos);
+  EXPECT_THROW(with({"tuning.mode=full", "loraplus_lr_ratio=16"}), ConfigError);
+  EXPECT_THROW(with({"task=classify", "train.neftune_noise_alpha=5"}), ConfigError);
+  EXPECT_EQ(fate("loraplus_lr_embedding=1e-6").find("notice"), 0u);
+  EXPECT_NE(fate("train.gradient_checkpointing=offload").find("train.activation_offload: cpu"),
+            std::string::npos);
+  EXPECT_NE(fate("activation_offloading=true").find("train.activation_offload: cpu"),
+            std::string::npos);
+  EXPECT_NE(fate("train.activation_offload=cpu").find("gradient_checkpointing is off"),
+            std::string::npos);
+  TrainSettings settings;
+  EXPECT_THROW(resolve_train(settings, {.overrides = {"train.min_lr_ratio=0.1",
+                                                      "train.lr_scheduler_type=linear"}}),
+               ConfigError);
+}
+
+TEST(TrainSettings, TheSideThatIsCutHasHuggingFacesName) {
+  for (const std::string key : {"data.truncation_side", "truncation_side"}) {
+    EXPECT_EQ(fate(key + "=left"), "");
+    EXPECT_EQ(with({key + "=left"}).data.truncation, "keep_end");
+    EXPECT_EQ(with({key + "=right"}).data.truncation, "keep_start");
+    EXPECT_NE(fate(key + "=middle"), "");
+  }
+}
+
+TEST(TrainSettings, RowsAreHeldOutForEvaluationsAlone) {
+  TrainSettings none;
+  resolve_train(none, {.overrides = {"train.eval_strategy=no", "train.final_eval=false"}});
+  EXPECT_EQ(none.data.split.val_ratio.value, 0.0);
+  TrainSettings asked;
+  resolve_train(asked, {.overrides = {"train.eval_strategy=no", "train.final_eval=false",
+                                      "data.split.val_ratio=0.2"}});
+  EXPECT_EQ(asked.data.split.val_ratio.value, 0.2);
+  TrainSettings at_the_end;
+  resolve_train(at_the_end, {.overrides = {"train.eval_strategy=no"}});
+  EXPECT_TRUE(at_the_end.data.split.val_ratio.is_auto());
+}
+
+TEST(TrainSettings, CombinationsAreChecked) {
+  for (const char* other : {"data.split.val_ratio=0.2", "data.split.test_ratio=0.2"}) try {
+      with({"data.split.train_ratio=0.9", other});
+      ADD_FAILURE() << other;
+    } catch (const ConfigError& error) {
+      EXPECT_EQ(error.sentence().find("data.split: the shares must sum to 1, found 1.1"), 0u)
+          << error.sentence();
+    }
+  EXPECT_EQ(fate("data.split.val_ratio=0.2"), "") << "training takes what is left";
+  EXPECT_EQ(fate("train.greater_is_better=true").find("train.greater_is_better is true"), 0u);
+  // A share that can not be read is said alone: what it does to the sum is not known.
+  EXPECT_EQ(fate("data.split.val_ratio=many").find("sum to 1"), std::string::npos);
+}
+
+TEST(TrainSettings, BestMetricIsOneThatEvaluationsProduce) {
+  const std::string generating = "train.predict_with_generate=true";
+  for (const std::string name : {"rougeL", "eval_rougeL", "rougel", "EVAL_ROUGEL"})
+    EXPECT_EQ(with({generating, "train.metric_for_best_model=" + name}).train.best_metric_name(),
+              "rougeL");
+  EXPECT_TRUE(with({generating, "train.metric_for_best_model=sari"}).train.larger_is_better());
+  EXPECT_FALSE(with({"train.metric_for_best_model=perplexity"}).train.larger_is_better());
+  for (const std::string& name : text_metric_names()) {
+    if (name == "schema_compliance") continue;
+    EXPECT_NO_THROW(with({generating, "train.metric_for_best_model=" + name})) << name;
+  }
+  const auto refused = [&](std::vector<std::string> assignments) {
+    assignments.push_back(generating);
+    try {
+      with(assignments);
+      return std::string();
+    } catch (const ConfigError& error) {
+      return error.sentence();
+    }
+  };
+  EXPECT_NE(refused({"train.metric_for_best_model=sari", "train.greater_is_better=false"})
+                .find("a larger eval_sari is better"),
+            std::string::npos);
+  EXPECT_EQ(refused({"train.metric_for_best_model=sari", "train.greater_is_better=true"}), "");
+  EXPECT_NE(refused({"train.metric_for_best_model=sari", "train.eval_strategy=no",
+                     "train.final_eval=false"})
+                .find("there are no evaluations"),
+            std::string::npos);
+  EXPECT_NE(refused({"train.metric_for_best_model=schema_compliance"}).find("no schema"),
+            std::string::npos);
+  EXPECT_NE(refused({"task=pretrain"}).find("rows of task pretrain have no answers"),
+            std::string::npos);
+  EXPECT_NE(refused({"train.eval_metrics=[rougeL, bleu]"}).find("bleu"), std::string::npos);
+  EXPECT_EQ(with({"train.eval_metrics=rougeL,sari"}).train.generating_evaluation.eval_metrics,
+            (std::vector<std::string>{"rougeL", "sari"}));
+  EXPECT_EQ(with({generating, "train.eval_metrics=[sari]", "train.metric_for_best_model=rouge2"})
+                .train.generating_evaluation.measured_metrics("rouge2"),
+            (std::vector<std::string>{"sari", "rouge2"}));
+}
+
+std::vector<std::string> warnings_of(TrainSettings& settings,
+                                     const std::vector<std::string>& assignments) {
+  return resolve_train(settings, {.overrides = assignments}).warnings();
+}
+
+TEST(TrainSettings, WithoutAnswersTheLossDecidesWhichCheckpointIsBest) {
+  for (const std::string& name : text_metric_names()) {
+    TrainSettings settings;
+    const std::vector<std::string> warnings = warnings_of(
+        settings, {"train.metric_for_best_model=" + name, "train.greater_is_better=true"});
+    EXPECT_EQ(settings.train.metric_for_best_model, "eval_loss");
+    EXPECT_FALSE(settings.train.larger_is_better());
+    EXPECT_EQ(settings.train.greater_is_better, "auto");
+    ASSERT_EQ(warnings.size(), 1u);
+    EXPECT_NE(warnings[0].find("command line: train.metric_for_best_model is eval_" + name),
+              std::string::npos)
+        << warnings[0];
+    EXPECT_NE(warnings[0].find("train.predict_with_generate=true"), std::string::npos);
+  }
+  TrainSettings settings;
+  EXPECT_TRUE(warnings_of(settings, {"train.metric_for_best_model=perplexity"}).empty());
+  EXPECT_EQ(settings.train.metric_for_best_model, "eval_perplexity");
+}
+
+TEST(TrainSettings, ReportsToOtherProgramsBecomeTensorBoards) {
+  using Names = std::vector<std::string>;
+  const auto reports = [](const std::string& value, size_t num_warnings) {
+    TrainSettings settings;
+    const Names warnings = warnings_of(settings, {"train.report_to=" + value});
+    EXPECT_EQ(warnings.size(), num_warnings) << value;
+    for (const std::string& warning : warnings)
+      EXPECT_NE(warning.find("there is no wandb"), std::string::npos) << warning;
+    return settings.logging.backend.names;
+  };
+  EXPECT_EQ(reports("wandb", 1), Names{"tensorboard"});
+  EXPECT_EQ(reports("[wandb, tensorboard]", 1), Names{"tensorboard"});
+  EXPECT_EQ(reports("all", 0), Names{"tensorboard"});
+  EXPECT_EQ(reports("tensorboard", 0), Names{"tensorboard"});
+  EXPECT_EQ(reports("none", 0), Names{"none"});
+  EXPECT_NE(fate("logging.backend=tensorbord").find("did you mean `tensorboard`"),
+            std::string::npos)
+      << fate("logging.backend=tensorbord");
+}
+
+// What a run lacks, from a folder of its own.
+class TrainInputs : public ::testing::Test {
+ protected:
+  TrainInputs() : before_(std::filesystem::current_path()) {
+    std::string pattern =
+        (std::filesystem::temp_directory_path() / "convoy-settings-XXXXXX").string();
+    folder_ = ::mkdtemp(pattern.data());
+    std::filesystem::current_path(folder_);
+  }
+  ~TrainInputs() override {
+    std::filesystem::current_path(before_);
+    std::filesystem::remove_all(folder_);
+  }
+
+  static std::string error_of(const std::string& yaml) {
+    write_file_atomic("run.yaml", yaml);
+    TrainSettings settings;
+    try {
+      resolve_train(settings, {.file = "run.yaml"}, Wanted::TrainInputs);
+      return "";
+    } catch (const ConfigError& error) {
+      return error.sentence();
+    }
+  }
+
+  std::filesystem::path before_;
+  std::filesystem::path folder_;
+};
+
+TEST_F(TrainInputs, WhatIsMissingIsSaidWithEverythingElse) {
+  EXPECT_EQ(error_of("model: {name: m}\ndata: {train_path: rows.jsonl}\n"), "");
+  EXPECT_EQ(error_of("train: {batch_sise: 2, epochs: none}\n"),
+            "run.yaml:1: unknown key `train.batch_sise`, did you mean `train.batch_size`?\n"
+            "run.yaml:1: train.epochs: wanted a number, found \"none\"\n"
+            "model.name is not set: a model folder or a hub id is wanted (model.name=PATH)\n"
+            "data.train_path is not set: a file of training rows is wanted "
+            "(data.train_path=rows.jsonl; the default places of SFT-Play hold none: "
+            "data/processed/train.jsonl, data/processed/val.jsonl, data/processed/test.jsonl)\n"
+            "4 errors");
+  // A section that there is not: its keys are told, not itself.
+  const std::string elsewhere =
+      error_of("model: {name: m}\ndata: {train_path: rows.jsonl}\neval:\n  every: 5\n  zzz: 1\n");
+  EXPECT_EQ(elsewhere,
+            "run.yaml:4: unknown key `eval.every`, did you mean `train.eval_steps`?\n"
+            "run.yaml:5: unknown key `eval.zzz`\n2 errors");
+  // In a file that can not be read nothing is missed.
+  EXPECT_EQ(error_of("model: [\n").find("not set"), std::string::npos);
+}
+
+TEST_F(TrainInputs, RowsInADefaultPlaceAreNamedAndNotTaken) {
+  write_file_atomic("data/processed/train.jsonl", "{}\n");
+  write_file_atomic("data/processed/test.jsonl", "{}\n");
+  EXPECT_EQ(error_of("model: {name: m}\n"),
+            "data.train_path is not set: a file of training rows is wanted (the default place of "
+            "SFT-Play holds rows: data.train_path=data/processed/train.jsonl "
+            "data.test_path=data/processed/test.jsonl)");
+}
+
+TEST(TrainSettings, EveryPresetResolvesWithoutNotice) {
+  int num_presets = 0;
+  const char* source = std::getenv("CONVOY_SOURCE_DIR");
+  ASSERT_NE(source, nullptr);
+  for (const auto& entry :
+       std::filesystem::directory_iterator(std::filesystem::path(source) / "presets")) {
+    if (!entry.is_regular_file()) continue;
+    const std::string name = entry.path().stem().string();
+    const std::string text = read_file(entry.path());
+    if (text.find("task: process") != std::string::npos) continue;  // of another command
+    TrainSettings settings;
+    const config::Resolved resolved =
+        resolve_train(settings, {.presets = {{name, text}}, .preset = name});
+    EXPECT_TRUE(resolved.notices().empty()) << name;
+    ++num_presets;
+  }
+  EXPECT_GE(num_presets, 3);
+}
+
+// Values keep the types that YAML gives them, through the file that a run writes too.
+TEST(TrainSettings, VariablesOfTheTemplateKeepTheirTypes) {
+  const std::filesystem::path file = std::filesystem::temp_directory_path() /
+                                     ("convoy-kwargs-" + std::to_string(getpid()) + ".yaml");
+  write_file_atomic(file,
+                    "data:\n  template_kwargs:\n    enable_thinking: false\n    lang: \"no\"\n"
+                    "    depth: 3\n    ratio: 0.5\n    word: a1\n    none: null\n"
+                    "    documents:\n      - {title: \"A \\\"b\\\" \\n\", text: x}\n");
+  TrainSettings settings;
+  const config::Resolved resolved = resolve_train(settings, {.file = file});
+  EXPECT_EQ(settings.data.template_kwargs.json,
+            R"({"enable_thinking":false,"lang":"no","depth":3,"ratio":0.5,"word":"a1","none":null,)"
+            R"("documents":[{"title":"A \"b\" \n","text":"x"}]})");
+  write_file_atomic(file, resolved.yaml());
+  TrainSettings again;
+  resolve_train(again, {.file = file});
+  EXPECT_EQ(again.data.template_kwargs, settings.data.template_kwargs);
+  std::filesystem::remove(file);
+  TrainSettings overridden;
+  resolve_train(overridden, {.overrides = {"data.template_kwargs.enable_thinking=false"}});
+  EXPECT_EQ(overridden.data.template_kwargs.json, R"({"enable_thinking":false})");
+}
+
+TEST(TrainSettings, VariablesThatAreNotTheUsersAreRefused) {
+  for (const char* wrong : {"{messages: []}", "{add_generation_prompt: true}", "{tools: 1}",
+                            "{documents: [text]}", "thinking", "[1]"}) {
+    TrainSettings settings;
+    EXPECT_THROW(
+        resolve_train(settings, {.overrides = {std::string("data.template_kwargs=") + wrong}}),
+        ConfigError)
+        << wrong;
+  }
+}
+
+TEST(TrainSettings, WrittenFileReadsBackTheSame) {
+  TrainSettings settings;
+  const config::Resolved first =
+      resolve_train(settings, {.overrides = {"tuning.lora.rank_pattern={a: 3}",
+                                             "generation.stop=[\"\\n\", x]", "run_name=1e5"}});
+  const std::filesystem::path file = std::filesystem::temp_directory_path() /
+                                     ("convoy-settings-" + std::to_string(getpid()) + ".yaml");
+  write_file_atomic(file, first.yaml());
+  TrainSettings again;
+  const config::Resolved second = resolve_train(again, {.file = file});
+  std::filesystem::remove(file);
+  EXPECT_EQ(second.yaml(), first.yaml());
+  EXPECT_EQ(again.generation.stop.names, (std::vector<std::string>{"\n", "x"}));
+  EXPECT_TRUE(second.notices().empty());
+}
+
+TEST(TrainSettings, ClassifyWantsItsOwnSettingsAndOnlyThere) {
+  EXPECT_EQ(with({"task=classify", "classify.mode=average"}).classify.pooling, "average");
+  EXPECT_EQ(with({"task=causal-lm"}).task, "sft");
+  EXPECT_EQ(fate("task=classify"), "");
+  EXPECT_NE(
+      fate("classify.val_ratio=0.2").find("classify.val_ratio is of task classify, found task sft"),
+      std::string::npos);
+  EXPECT_EQ(fate("classify.val_ratio=0.1"), "") << "a run's own configuration spells out defaults";
+  EXPECT_NE(fate("train.metric_for_best_model=accuracy").find("is of task classify"),
+            std::string::npos);
+  EXPECT_TRUE(
+      with({"task=classify", "train.metric_for_best_model=accuracy"}).train.larger_is_better());
+  const auto refused = [](const std::vector<std::string>& assignments) {
+    try {
+      with(assignments);
+      return std::string();
+    } catch (const ConfigError& error) {
+      return error.sentence();
+    }
+  };
+  EXPECT_NE(refused({"task=classify", "classify.kernel_sizes=[3, 3]"})
+                .find("one for each of 3 widths, found 2"),
+            std::string::npos);
+  EXPECT_NE(
+      refused({"task=classify", "classify.kernel_sizes=[3, 4, 3]"}).find("odd sizes, found 4"),
+      std::string::npos);
+  EXPECT_NE(refused({"task=classify", "classify.freeze_encoder=true"}).find("never learn"),
+            std::string::npos);
+  EXPECT_TRUE(with({"task=classify", "classify.encoder_path=a"}).classify.freezes_encoder());
+  TrainSettings settings;
+  try {
+    resolve_train(settings, {.overrides = {"task=classify"}}, Wanted::TrainInputs);
+    ADD_FAILURE() << "without data";
+  } catch (const ConfigError& error) {
+    EXPECT_EQ(error.place().key, "classify.data_dir");
+  }
+}
+
+}  // namespace
+}  // namespace convoy::settings

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/core/settings/strategies.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <iterator>
+
+#include "convoy/core/base/error.h"
+#include "convoy/core/base/suggest.h"
+
+namespace convoy::settings {
+namespace {
+
+template <class Fits>
+std::vector<std::string> words_of_strategies(Fits fits) {
+  std::vector<std::string> words = {"auto"};
+  std::vector<std::string> other_names;
+  for (const StrategyFacts& strategy : kStrategies) {
+    if (!fits(strategy)) continue;
+    words.emplace_back(strategy.name);
+    if (!strategy.other_name.empty()) other_names.emplace_back(strategy.other_name);
+  }
+  words.insert(words.end(), other_names.begin(), other_names.end());
+  return words;
+}
+
+}  // namespace
+
+const StrategyFacts& strategy_named(std::string_view name) {
+  const auto found =
+      std::find_if(kStrategies.begin(), kStrategies.end(), [&](const StrategyFacts& strategy) {
+        return name == strategy.name || (!name.empty() && name == strategy.other_name);
+      });
+  if (found != kStrategies.end()) return *found;
+  const std::vector<std::string> words = strategy_words();
+  throw ConfigError(fmt::format("parallel.strategy must be one of {}, found `{}`{}",
+                                fmt::join(words, ", "), name, did_you_mean(name, words)),
+                    {.key = "parallel.strategy"});
+}
+
+const StrategyFacts& strategy_for(std::string_view word, int64_t ranks) {
+  return strategy_named(word != "auto" ? word : ranks > 1 ? "ddp" : "none");
+}
+
+std::vector<StrategyFacts> strategies_of_processes() {
+  std::vector<StrategyFacts> strategies;
+  std::copy_if(kStrategies.begin(), kStrategies.end(), std::back_inserter(strategies),
+               [](const StrategyFacts& strategy) { return strategy.spans_processes; });
+  return strategies;
+}
+
+std::vector<std::string> strategy_words() {
+  return words_of_strategies([](const StrategyFacts&) { return true; });
+}
+
+std::vector<std::string> rank_strategy_words() {
+  return words_of_strategies(
+      [](const StrategyFacts& strategy) { return strategy.kind != StrategyKind::Dp; });
+}
+
+std::string strategy_help() {
+  std::vector<std::string_view> tried;
+  for (const StrategyFacts& strategy : kStrategies)
+    if (strategy.spans_processes) tried.push_back(strategy.name);
+  std::string help = fmt::format("auto = the first of {} that fits", fmt::join(tried, ", "));
+  for (const StrategyFacts& strategy : kStrategies) {
+    help += fmt::format("; {}", strategy.name);
+    if (!strategy.other_name.empty()) help += fmt::format(" ({})", strategy.other_name);
+    help += fmt::format(": {}", strategy.summary);
+  }
+  return help;
+}
+
+}  // namespace convoy::settings

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The strategies: how ranks share the work and the state of a training. Parser, help and error
+// texts read this table, and the formulas of memory go by what a row says it cuts
+// (sizing::StateSharing). train/parallel/registry.cpp says how each one is made. Plain data.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace convoy::settings {
+
+enum class StrategyKind { None, Dp, Ddp, Zero1, Zero2, Zero3 };
+
+// Each rank holds a piece of what is cut, and all of the rest.
+struct StrategyFacts {
+  StrategyKind kind;
+  std::string_view name;
+  std::string_view summary;
+  std::string_view other_name = {};  // is accepted too
+  bool spans_processes = false;      // ranks are processes; `auto` tries it
+  bool cuts_states = false;          // of the optimizer
+  bool cuts_gradients = false;       // after every micro-batch
+  bool cuts_values = false;          // of parameters
+};
+
+// Of those that span processes, `auto` takes the first that fits: each holds less than the one
+// before it, and sends more.
+inline constexpr std::array<StrategyFacts, 6> kStrategies = {{
+    {.kind = StrategyKind::None, .name = "none", .summary = "one rank"},
+    {.kind = StrategyKind::Dp, .name = "dp", .summary = "replicas in threads of one process"},
+    {.kind = StrategyKind::Ddp,
+     .name = "ddp",
+     .summary = "every rank holds all",
+     .spans_processes = true},
+    {.kind = StrategyKind::Zero1,
+     .name = "zero1",
+     .summary = "ranks share optimizer states",
+     .spans_processes = true,
+     .cuts_states = true},
+    {.kind = StrategyKind::Zero2,
+     .name = "zero2",
+     .summary = "and gradients",
+     .spans_processes = true,
+     .cuts_states = true,
+     .cuts_gradients = true},
+    {.kind = StrategyKind::Zero3,
+     .name = "zero3",
+     .summary = "and parameters",
+     .other_name = "fsdp",
+     .spans_processes = true,
+     .cuts_states = true,
+     .cuts_gradients = true,
+     .cuts_values = true},
+}};
+
+// By either name. Throws ConfigError with all names for any other word.
+const StrategyFacts& strategy_named(std::string_view name);
+// The same; auto = ddp with more than one rank, else none.
+const StrategyFacts& strategy_for(std::string_view word, int64_t ranks);
+
+// Those that `auto` tries, in that order.
+std::vector<StrategyFacts> strategies_of_processes();
+
+// What parallel.strategy may be: auto, every name, every other name.
+std::vector<std::string> strategy_words();
+// The same for programs whose ranks are never threads.
+std::vector<std::string> rank_strategy_words();
+// What each word means, in one line.
+std::string strategy_help();
+
+}  // namespace convoy::settings

@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Keys and values of SFT-Play's and Hugging Face's files that have no field here. Nothing is accepted in silence unless
+// it is what Convoy does anyway. The first matching rule counts.
+#include <algorithm>
+#include <cctype>
+#include <string_view>
+#include <utility>
+
+#include "convoy/core/settings/peer_file.h"
+#include "convoy/core/settings/resolve_train.h"
+
+namespace convoy::settings {
+
+using config::KeyAction;
+using config::KeyRule;
+
+namespace {
+
+std::vector<KeyRule> top_level_rules() {
+  std::vector<KeyRule> rules;
+  for (const char* key : {"mode", "task", "task_mode"}) {
+    rules.push_back({key, {"cpt"}, KeyAction::Replace, "", "pretrain"});
+    rules.push_back({key, {"cpt_mixed"}, KeyAction::Replace, "", "mixed"});
+    rules.push_back({key, {"causal-lm"}, KeyAction::Replace, "", "sft"});
+  }
+  rules.push_back({"pack_factor",
+                   {},
+                   KeyAction::Notice,
+                   "train.packing fills blocks best-fit, without a factor",
+                   ""});
+  return rules;
+}
+
+std::vector<KeyRule> model_rules() {
+  constexpr auto kOneEngine = "there is one native engine; the name is recorded in checkpoints";
+  std::vector<KeyRule> rules = {
+      {"model.trust_remote_code", {"false"}, KeyAction::Accept, "", ""},
+      {"model.trust_remote_code",
+       {},
+       KeyAction::Notice,
+       "Convoy runs no code from model folders",
+       ""},
+      {"model.type", {"causal"}, KeyAction::Accept, "", ""},
+      {"model.type", {}, KeyAction::Refuse, "only causal language models", ""},
+      {"tuning.backend", {"bnb"}, KeyAction::Replace, kOneEngine, "bnb"},
+      {"tuning.backend", {"unsloth"}, KeyAction::Replace, kOneEngine, "unsloth"},
+      {"tuning.lora.bias", {"none"}, KeyAction::Accept, "", ""},
+      {"tuning.lora.bias",
+       {},
+       KeyAction::Refuse,
+       "biases stay frozen; list modules in modules_to_save",
+       ""},
+      {"tuning.lora.task_type", {"causal_lm"}, KeyAction::Accept, "", ""},
+  };
+  for (const std::string section : {"tuning", "model", "tuning.quantization"}) {
+    const std::string compute = section + ".bnb_4bit_compute_dtype";
+    rules.push_back({compute, {"bfloat16", "torch.bfloat16"}, KeyAction::Replace, "", "bf16"});
+    rules.push_back({compute, {"float32", "torch.float32"}, KeyAction::Replace, "", "fp32"});
+    rules.push_back({compute,
+                     {"float16", "torch.float16", "fp16"},
+                     KeyAction::Refuse,
+                     "fp16 overflows in Gemma; use bfloat16",
+                     ""});
+    rules.push_back({section + ".bnb_4bit_quant_storage",
+                     {},
+                     KeyAction::Notice,
+                     "codes are bytes, sharded or not",
+                     ""});
+  }
+  return rules;
+}
+
+std::vector<KeyRule> batch_rules() {
+  constexpr auto kLoader = "rows are encoded once, cached, and read by memory map";
+  constexpr auto kDdp =
+      "gradients are reduced in buckets while backward runs; a parameter that no row uses gets a "
+      "gradient of zeros";
+  return {
+      {"train.per_device_eval_batch_size",
+       {"auto"},
+       KeyAction::Replace,
+       "the same as train.batch_size",
+       "0"},
+      {"train.eval_batch_size", {"auto"}, KeyAction::Replace, "the same as train.batch_size", "0"},
+      {"train.autoscale_alpha",
+       {},
+       KeyAction::Notice,
+       "it never described memory; train.batch_size: auto measures what fits",
+       ""},
+      {"train.dataloader_num_workers", {}, KeyAction::Notice, kLoader, ""},
+      {"train.dataloader_pin_memory", {}, KeyAction::Notice, kLoader, ""},
+      {"train.ddp_find_unused_parameters", {"false"}, KeyAction::Accept, "", ""},
+      {"train.ddp_find_unused_parameters", {}, KeyAction::Notice, kDdp, ""},
+      {"train.ddp_broadcast_buffers", {"false"}, KeyAction::Accept, "", ""},
+      {"train.ddp_broadcast_buffers", {}, KeyAction::Notice, "buffers are always rank 0's", ""},
+  };
+}
+
+std::vector<KeyRule> train_rules() {
+  constexpr auto kNoLogits = "evaluation never keeps logits";
+  return {
+      {"train.fp16", {"false"}, KeyAction::Accept, "", ""},
+      {"train.fp16", {"true"}, KeyAction::Replace, kFp16IsBf16, "true"},
+      {"train.generation_num_beams", {"1"}, KeyAction::Accept, "", ""},
+      {"train.generation_num_beams", {}, KeyAction::Refuse, "there is no beam search; use 1", ""},
+      {"train.eval_do_concat_batches", {}, KeyAction::Notice, kNoLogits, ""},
+      {"train.eval_accumulation_steps", {}, KeyAction::Notice, kNoLogits, ""},
+      {"train.eval_strategy", {"false"}, KeyAction::Replace, "", "no"},
+      {"train.evaluation_strategy", {"false"}, KeyAction::Replace, "", "no"},
+      {"train.save_strategy", {"false"}, KeyAction::Replace, "", "no"},
+      {"data.format", {"chat"}, KeyAction::Replace, "", "auto"},
+      {"data.schema", {"chat"}, KeyAction::Replace, "", "auto"},
+  };
+}
+
+// Of axolotl and of PEFT's LoRA+.
+std::vector<KeyRule> optimizer_rules() {
+  constexpr auto kEmbeddings = "adapters leave embeddings as they are, so none learns at this rate";
+  std::vector<KeyRule> rules;
+  for (const char* key : {"activation_offloading", "train.activation_offloading"}) {
+    rules.push_back({key, {"false"}, KeyAction::Accept, "", ""});
+    rules.push_back({key,
+                     {},
+                     KeyAction::Refuse,
+                     "write train.gradient_checkpointing: true and train.activation_offload: cpu",
+                     ""});
+  }
+  for (const char* key : {"gradient_checkpointing", "train.gradient_checkpointing"})
+    rules.push_back({key,
+                     {"offload", "offload_disk"},
+                     KeyAction::Refuse,
+                     "write train.gradient_checkpointing: true and train.activation_offload: cpu",
+                     ""});
+  rules.push_back({"train.lr_scheduler_kwargs.min_lr",
+                   {},
+                   KeyAction::Refuse,
+                   "write train.min_lr_ratio: it as a share of train.learning_rate",
+                   ""});
+  for (const char* key : {"loraplus_lr_embedding", "tuning.lora.loraplus_lr_embedding"})
+    rules.push_back({key, {}, KeyAction::Notice, kEmbeddings, ""});
+  return rules;
+}
+
+// Masks of axolotl and LLaMA-Factory.
+std::vector<KeyRule> mask_rules() {
+  std::vector<KeyRule> rules;
+  for (const char* key : {"train_on_inputs", "train_on_prompt"})
+    rules.push_back({key, {"true"}, KeyAction::Replace, "every token is learnt", "all"});
+  rules.push_back(
+      {"mask_history", {"true"}, KeyAction::Replace, "only the last answer is learnt", "last"});
+  for (const char* key : {"train_on_inputs", "train_on_prompt", "mask_history", "neat_packing"})
+    rules.push_back({key, {"false"}, KeyAction::Accept, "", ""});
+  return rules;
+}
+
+// The side of a long row that Hugging Face's tokenizers cut.
+std::vector<KeyRule> truncation_rules() {
+  std::vector<KeyRule> rules;
+  for (const char* key : {"truncation_side", "data.truncation_side"}) {
+    rules.push_back({key, {"left"}, KeyAction::Replace, "", "keep_end"});
+    rules.push_back({key, {"right"}, KeyAction::Replace, "", "keep_start"});
+  }
+  return rules;
+}
+
+// A figure's name with or without eval_, in any case of letters.
+std::vector<KeyRule> best_metric_rules() {
+  std::vector<KeyRule> rules;
+  for (const std::string& name : best_metric_names()) {
+    std::string low = name;
+    std::transform(low.begin(), low.end(), low.begin(),
+                   [](unsigned char letter) { return static_cast<char>(std::tolower(letter)); });
+    rules.push_back({"train.metric_for_best_model",
+                     {low, low.substr(std::string_view("eval_").size())},
+                     KeyAction::Replace,
+                     "",
+                     name});
+  }
+  return rules;
+}
+
+// Keys of axolotl, LLaMA-Factory, TRL, MLX and torchtune that have other words for a key here.
+std::vector<KeyRule> names_elsewhere() {
+  static constexpr std::pair<const char*, const char*> kNames[] = {
+      {"base_model", "model.name"},
+      {"model_name_or_path", "model.name"},
+      {"sequence_len", "model.max_seq_len"},
+      {"cutoff_len", "model.max_seq_len"},
+      {"max_length", "model.max_seq_len"},
+      {"adapter", "tuning.mode"},
+      {"finetuning_type", "tuning.mode"},
+      {"use_lora", "tuning.mode"},
+      {"lora_target", "tuning.lora.target_modules"},
+      {"lora_target_linear", "tuning.lora.target_modules"},
+      {"lora_layers", "tuning.lora.layers_to_transform"},
+      {"adapter_name_or_path", "tuning.lora.adapter"},
+      {"micro_batch_size", "train.batch_size"},
+      {"optimizer", "train.optim"},
+      {"train.optimizer", "train.optim"},
+      {"iters", "train.steps"},
+      {"warmup", "train.warmup_steps"},
+      {"train.warmup", "train.warmup_steps"},
+      {"gradient_clipping", "train.max_grad_norm"},
+      {"clip_grad_norm", "train.max_grad_norm"},
+      {"grad_clip", "train.max_grad_norm"},
+      {"steps_per_report", "train.logging_steps"},
+      {"dataset", "data.train_path"},
+      {"dataset_name", "data.train_path"},
+      {"train_file", "data.train_path"},
+      {"validation_file", "data.val_path"},
+      {"val_set_size", "data.split.val_ratio"},
+      {"val_size", "data.split.val_ratio"},
+      {"chat_template", "data.template_path"},
+      {"template", "data.template_path"}};
+  std::vector<KeyRule> rules;
+  for (const auto& [name, key] : kNames) rules.push_back({name, {}, KeyAction::Suggest, "", key});
+  return rules;
+}
+
+}  // namespace
+
+const std::vector<KeyRule>& train_key_rules() {
+  static const std::vector<KeyRule> rules = [] {
+    std::vector<KeyRule> all = top_level_rules();
+    for (std::vector<KeyRule> part :
+         {model_rules(), batch_rules(), train_rules(), optimizer_rules(), mask_rules(),
+          truncation_rules(), best_metric_rules(), names_elsewhere()})
+      all.insert(all.end(), part.begin(), part.end());
+    return all;
+  }();
+  return rules;
+}
+
+}  // namespace convoy::settings

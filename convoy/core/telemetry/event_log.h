@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// events.jsonl: the truth about a run, one JSON object per line. Written by rank 0 alone; readable
+// at any moment. Every line has "event" (a word of EventKind) and "time" (seconds since 1970, UTC).
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "convoy/core/base/log.h"
+#include "convoy/core/telemetry/append_file.h"
+
+namespace convoy::telemetry {
+
+enum class EventKind { Start, Step, Eval, Checkpoint, Warning, Failure, End };
+
+std::string_view event_word(EventKind kind);  // "start", "step", ...
+
+class EventLog {
+ public:
+  // Opens `path` for appending and cuts off a torn last line. With `restart_after_step` (-1 = from
+  // the beginning) training goes on from there, so rows of later steps are removed before anything
+  // is added: a file holds one row per step. A full disk never stops the run (one warning); readers
+  // then drop superseded rows themselves.
+  EventLog(const std::filesystem::path& path, const Log& log,
+           std::optional<int64_t> restart_after_step = std::nullopt);
+
+  // One whole line, handed to the kernel before return. `fields` is an object.
+  void append(EventKind kind, const nlohmann::ordered_json& fields);
+
+  int64_t lost_lines() const { return file_.lost_records(); }
+
+ private:
+  AppendFile file_;
+};
+
+// The rows that count, oldest first: of step, eval and checkpoint rows of one step only the last,
+// and none that a later start row (field "resume_step") superseded. A torn last line is left out.
+// Throws DataError for any other bad line.
+std::vector<nlohmann::ordered_json> read_events(const std::filesystem::path& path);
+
+}  // namespace convoy::telemetry

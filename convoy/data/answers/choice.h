@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Answers to multiple-choice questions: "B", "(B)", "B) 42", "option B", "A, C".
+#pragma once
+
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "convoy/data/answers/equivalence.h"
+#include "convoy/data/answers/tokens.h"
+
+namespace convoy::answers {
+
+// Decided by the letters, or nothing where they do not decide.
+std::optional<Verdict> compare_choices(std::span<const Token> gold,
+                                       std::span<const Token> prediction);
+
+// Of "(B) 42" the 42; empty where the answer is no letter with a text.
+std::vector<Token> text_of_choice(std::span<const Token> tokens);
+
+}  // namespace convoy::answers

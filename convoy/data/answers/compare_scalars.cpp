@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cmath>
+#include <optional>
+
+#include "convoy/data/answers/comparer.h"
+#include "convoy/data/answers/evaluate.h"
+#include "convoy/data/answers/letters.h"
+#include "convoy/data/answers/phrases.h"
+
+namespace convoy::answers {
+namespace {
+
+Verdict verdict_of(Same same) {
+  return same == Same::Yes ? Verdict::Yes : same == Same::No ? Verdict::No : Verdict::Unknown;
+}
+
+// Points at which two expressions agree before they are equal; each kind of point is among them.
+constexpr int kEnoughScalarPoints = 7;
+
+// A number without what stands around it.
+struct Peeled {
+  Node node;
+  Unit unit = {};
+  bool percent = false;
+};
+
+// Scales a quantity to base units: 5 km is 5000.
+Node in_base_units(Node node, const Unit& unit) {
+  Node factor = make_node(Kind::Quotient, {make_leaf(Kind::Number, std::to_string(unit.above)),
+                                           make_leaf(Kind::Number, std::to_string(unit.below))});
+  return make_node(Kind::Product, {std::move(node), std::move(factor)});
+}
+
+// "2 hours 30 minutes": a sum of quantities of one kind, told in the last unit.
+std::optional<Peeled> compound(const Node& node) {
+  Peeled sum;
+  sum.unit = node.children.back().unit;
+  const Node one = make_leaf(Kind::Number, "1");
+  std::vector<Node> parts;
+  for (const Node& child : node.children) {
+    if (child.kind != Kind::Quantity || !child.unit.known) return std::nullopt;
+    parts.push_back(make_node(Kind::Quotient, {in_base_units(child.children[0], child.unit),
+                                               in_base_units(one, sum.unit)}));
+  }
+  sum.node = make_node(Kind::Sum, std::move(parts));
+  return sum;
+}
+
+Peeled peel(const Node& node) {
+  switch (node.kind) {
+    case Kind::Quantity: {
+      Peeled peeled = peel(node.children[0]);
+      if (node.unit.known) peeled.unit = node.unit;
+      return peeled;
+    }
+    case Kind::Percent: {
+      Peeled peeled = peel(node.children[0]);
+      peeled.percent = true;
+      return peeled;
+    }
+    case Kind::Negation: {
+      Peeled peeled = peel(node.children[0]);
+      peeled.node = make_node(Kind::Negation, {std::move(peeled.node)});
+      return peeled;
+    }
+    case Kind::Sum:
+      if (std::optional<Peeled> sum = compound(node)) return std::move(*sum);
+      [[fallthrough]];
+    default:
+      return {node};
+  }
+}
+
+// Digits behind the point of a number that is written with one; nothing of any other expression. 1.5 x 10^3 has -2.
+std::optional<int64_t> decimal_places(const Node& node) {
+  switch (node.kind) {
+    case Kind::Number: {
+      const size_t point = node.name.find('.');
+      const size_t mark = node.name.find('e');
+      if (point == std::string::npos || node.name.find('|') != std::string::npos)
+        return std::nullopt;
+      int64_t places = static_cast<int64_t>(std::min(mark, node.name.size()) - point) - 1;
+      if (mark != std::string::npos) {
+        const Number exponent = parse_digits(std::string_view(node.name).substr(mark + 1));
+        const bool negative = node.name[mark + 1] == '-';
+        if (!exponent.small) return std::nullopt;
+        places += negative ? exponent.small->above : -exponent.small->above;
+      }
+      return places;
+    }
+    case Kind::Negation:
+    case Kind::Quantity:
+      return decimal_places(node.children[0]);
+    case Kind::Quotient: {  // of percent
+      const std::optional<int64_t> places = decimal_places(node.children[0]);
+      if (!places || node.children[1].name != "100") return std::nullopt;
+      return *places + 2;
+    }
+    case Kind::Product: {
+      if (node.children.size() != 2 || node.children[1].kind != Kind::Power) return std::nullopt;
+      const std::optional<int64_t> places = decimal_places(node.children[0]);
+      Steps few(16);
+      const Number base = evaluate(node.children[1].children[0], {}, few);
+      const Number exponent = evaluate(node.children[1].children[1], {}, few);
+      if (!places || !base.small || base.small->above != 10 || base.small->below != 1 ||
+          !exponent.small || exponent.small->below != 1)
+        return std::nullopt;
+      return *places - exponent.small->above;
+    }
+    default:
+      return std::nullopt;
+  }
+}
+
+// arcsin and its kin, whose values are angles.
+bool holds_inverse(const Node& node) {
+  return (node.kind == Kind::Call && node.name.starts_with("arc")) ||
+         std::any_of(node.children.begin(), node.children.end(), holds_inverse);
+}
+
+bool is_two_digits(const Node& node) {
+  return node.kind == Kind::Number && node.name.size() == 2 && is_digit(node.name[0]) &&
+         is_digit(node.name[1]);
+}
+
+// Only where something says so: am, pm, or a minute below ten as in 12:00. Else 1:20 is a ratio.
+bool is_time(const Node& node) {
+  return node.kind == Kind::Ratio && node.children.size() == 2 && is_two_digits(node.children[1]) &&
+         (!node.name.empty() || node.children[1].name[0] == '0');
+}
+
+bool may_be_time(const Node& node) {
+  return node.children.size() == 2 && is_two_digits(node.children[1]);
+}
+
+}  // namespace
+
+// Ratios agree up to a factor, times of day do not.
+Verdict Comparer::ratios(const Node& gold, const Node& prediction) {
+  if (gold.children.size() != prediction.children.size()) return Verdict::No;
+  if ((is_time(gold) && may_be_time(prediction)) || (is_time(prediction) && may_be_time(gold))) {
+    const auto minutes = [&](const Node& time) {
+      Number hour = evaluate(time.children[0], {}, steps_);
+      if (!time.name.empty() && hour.small && hour.small->above == 12) hour = integer(0);
+      if (time.name == "pm") hour = add(hour, integer(12));
+      return add(multiply(hour, integer(60)), evaluate(time.children[1], {}, steps_));
+    };
+    const bool one_is_marked = gold.name.empty() != prediction.name.empty();
+    const Number a = minutes(gold);
+    const Number b = minutes(prediction);
+    const Verdict as_told = verdict_of(same(a, b));
+    if (!one_is_marked || as_told == Verdict::Yes) return as_told;
+    return ordered(gold.children, prediction.children);
+  }
+  Verdict all = Verdict::Yes;
+  for (size_t index = 1; index < gold.children.size(); ++index)
+    all = both(all, scalars(make_node(Kind::Quotient, {gold.children[0], gold.children[index]}),
+                            make_node(Kind::Quotient,
+                                      {prediction.children[0], prediction.children[index]})));
+  return all;
+}
+
+// The base may be left out, but what is told must agree: 204_5 is 204, and 54_10, and not 54.
+Verdict Comparer::based(const Node& gold, const Node& prediction) {
+  const auto value = [&](const Node& node) {
+    if (node.kind != Kind::BaseNumber) return evaluate(node, {}, steps_);
+    Node copy = node;
+    if (copy.children[0].kind == Kind::Symbol)
+      if (const std::optional<Node> number = phrase_node(copy.children[0].name))
+        copy.children[0] = *number;
+    return evaluate(copy, {}, steps_);
+  };
+  if (gold.kind == prediction.kind) return verdict_of(same(value(gold), value(prediction)));
+  const Node& with_base = gold.kind == Kind::BaseNumber ? gold : prediction;
+  const Node& without = gold.kind == Kind::BaseNumber ? prediction : gold;
+  if (without.kind == Kind::Number && without.name == with_base.name) return Verdict::Yes;
+  return Verdict::No;
+}
+
+Verdict Comparer::at_points(const Node& gold, const Node& prediction) {
+  std::set<std::string> symbols;
+  collect_symbols(gold, symbols);
+  collect_symbols(prediction, symbols);
+  const bool complex = contains_constant(gold, "i") || contains_constant(prediction, "i");
+  const int points = symbols.empty() ? 1 : kSamplePoints;
+  int agreed = 0;
+  for (int index = 0; index < points && agreed < kEnoughScalarPoints && !steps_.spent(); ++index) {
+    const Point point = sample_point(symbols, index, !complex && !symbols.empty());
+    const Number a = evaluate(gold, point, steps_);
+    const Number b = evaluate(prediction, point, steps_);
+    if (!a.defined || !b.defined) continue;
+    const Same verdict = same(a, b);
+    if (verdict == Same::No) return Verdict::No;
+    if (verdict == Same::Yes) ++agreed;
+  }
+  if (steps_.spent()) return Verdict::Unknown;
+  return agreed >= (symbols.empty() ? 1 : 2) ? Verdict::Yes : Verdict::Unknown;
+}
+
+Verdict Comparer::values(const Node& gold, const Node& prediction) {
+  const Verdict verdict = at_points(gold, prediction);
+  if (verdict == Verdict::Yes) return verdict;
+  const std::optional<int64_t> gold_places = decimal_places(gold);
+  const std::optional<int64_t> prediction_places = decimal_places(prediction);
+  if (!gold_places && !prediction_places) return verdict;
+  const Number a = evaluate(gold, {}, steps_);
+  const Number b = evaluate(prediction, {}, steps_);
+  if (!a.defined || !b.defined || !a.is_real() || !b.is_real()) return verdict;
+  // A decimal stands for what was rounded or cut to it, if not too far.
+  int64_t places = 1000;
+  if (gold_places) places = std::min(places, *gold_places);
+  if (prediction_places) places = std::min(places, *prediction_places);
+  const bool both_rounded = gold_places && prediction_places;
+  const Real last_place = std::pow(Real(10), -static_cast<Real>(places));
+  const Real allowed = last_place * (both_rounded ? Real(0.5) + Real(1e-9) : 1 - Real(1e-9));
+  const Real apart = std::abs(a.real() - b.real());
+  const Real larger = std::max(std::abs(a.real()), std::abs(b.real()));
+  const Real tolerance = static_cast<Real>(limits_.relative_tolerance) * (1 + Real(1e-9));
+  return apart <= tolerance * larger && apart <= allowed ? Verdict::Yes : verdict;
+}
+
+Verdict Comparer::quantities(const Node& gold, const Node& prediction) {
+  const Peeled a = peel(gold);
+  const Peeled b = peel(prediction);
+  if (a.unit.known && b.unit.known) {
+    if (!a.unit.same_dimension(b.unit)) return Verdict::No;
+    if (a.unit.above == b.unit.above && a.unit.below == b.unit.below) return values(a.node, b.node);
+    return values(in_base_units(a.node, a.unit), in_base_units(b.node, b.unit));
+  }
+  Verdict verdict = values(a.node, b.node);
+  if (verdict == Verdict::Yes) return verdict;
+  // 50 % is 50, and 1/2.
+  if (a.percent != b.percent) {
+    const Node hundred = make_leaf(Kind::Number, "100");
+    const auto part = [&](const Peeled& side) {
+      return side.percent ? make_node(Kind::Quotient, {side.node, hundred}) : side.node;
+    };
+    verdict = either(verdict, values(part(a), part(b)));
+  }
+  // 90 degrees are pi/2.
+  const bool gold_is_angle = a.unit.powers[4] == 1;
+  const bool prediction_is_angle = b.unit.powers[4] == 1;
+  if (gold_is_angle != prediction_is_angle) {
+    const Node& other = gold_is_angle ? b.node : a.node;
+    const Node turned =
+        make_node(Kind::Quotient, {make_node(Kind::Product, {gold_is_angle ? a.node : b.node,
+                                                             make_leaf(Kind::Constant, "pi")}),
+                                   make_leaf(Kind::Number, "180")});
+    if (contains_constant(other, "pi") || holds_inverse(other))
+      verdict = either(verdict, gold_is_angle ? values(turned, other) : values(other, turned));
+  }
+  return verdict;
+}
+
+Verdict Comparer::scalars(const Node& gold, const Node& prediction) {
+  if (gold.kind == Kind::BaseNumber || prediction.kind == Kind::BaseNumber)
+    return based(gold, prediction);
+  if (gold.kind == Kind::Ratio && prediction.kind == Kind::Ratio) return ratios(gold, prediction);
+  return quantities(gold, prediction);
+}
+
+}  // namespace convoy::answers

@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <optional>
+
+#include "convoy/data/answers/comparer.h"
+#include "convoy/data/answers/matrix.h"
+#include "convoy/data/answers/real_set.h"
+
+namespace convoy::answers {
+namespace {
+
+bool is_finite(const Node& node) { return node.kind == Kind::List || node.kind == Kind::Set; }
+
+bool is_pair(const Node& node) { return node.kind == Kind::Tuple && node.children.size() == 2; }
+
+// (a, b), which is a point as well as an interval; [a, b) can be no point.
+bool may_be_point(const Node& node) {
+  return node.kind == Kind::Tuple &&
+         (node.children.size() != 2 || (node.open == '(' && node.close == ')'));
+}
+
+bool all_inequalities(const std::vector<Node>& nodes) {
+  return std::all_of(nodes.begin(), nodes.end(), [](const Node& node) {
+    return node.kind == Kind::Relation && !is_equation(node);
+  });
+}
+
+// "x < 1 or x > 2", "x > 1 and x < 2": the word between them is lost, so both are offered.
+std::optional<RealSet> joined_solutions(const Node& list, bool as_union, Steps& steps) {
+  std::optional<RealSet> all;
+  for (const Node& node : list.children) {
+    std::optional<RealSet> part = solution_set(node, steps);
+    if (!part) return std::nullopt;
+    if (!all) {
+      all = std::move(part);
+    } else {
+      all = as_union ? united(*all, *part) : intersected(*all, *part);
+    }
+  }
+  return all;
+}
+
+// Of x = 1, y = 2 the values in their order.
+std::vector<Node> assigned_values(const std::vector<Node>& nodes) {
+  std::vector<Node> values;
+  for (const Node& node : nodes)
+    values.push_back(is_assignment(node) ? node.children.back() : node);
+  return values;
+}
+
+// (x, y) = (1, 2) as x = 1, y = 2; nothing of anything else.
+std::optional<Node> one_by_one(const Node& node) {
+  if (!is_assignment(node)) return std::nullopt;
+  const Node& names = node.children.front();
+  const Node& values = node.children.back();
+  if (names.kind != Kind::Tuple || values.kind != Kind::Tuple ||
+      names.children.size() != values.children.size())
+    return std::nullopt;
+  Node list = make_node(Kind::List, {});
+  for (size_t index = 0; index < names.children.size(); ++index) {
+    list.children.push_back(
+        make_node(Kind::Relation, {names.children[index], values.children[index]}));
+    list.children.back().relations = {Comparison::Equal};
+  }
+  return list;
+}
+
+// "x" where every name is x or an x with an index; else empty.
+std::string one_name(const Node& list) {
+  std::string name;
+  for (const Node& node : list.children) {
+    const std::string& told = node.children.front().name;
+    const std::string base = told.substr(0, told.find('_'));
+    if (node.children.front().kind != Kind::Symbol || (!name.empty() && base != name)) return {};
+    name = base;
+  }
+  return name;
+}
+
+bool all_assignments(const Node& node) {
+  return node.kind == Kind::List &&
+         std::all_of(node.children.begin(), node.children.end(), is_assignment);
+}
+
+}  // namespace
+
+Verdict Comparer::ordered(const std::vector<Node>& gold, const std::vector<Node>& prediction) {
+  if (gold.size() != prediction.size()) return Verdict::No;
+  Verdict all = Verdict::Yes;
+  for (size_t index = 0; index < gold.size() && all != Verdict::No; ++index)
+    all = both(all, equal(gold[index], prediction[index]));
+  return all;
+}
+
+// As sets: each of either side is among the others.
+Verdict Comparer::unordered(const std::vector<Node>& gold, const std::vector<Node>& prediction) {
+  std::vector<bool> used(prediction.size(), false);
+  Verdict all = Verdict::Yes;
+  for (const Node& wanted : gold) {
+    Verdict best = Verdict::No;
+    for (size_t index = 0; index < prediction.size() && best != Verdict::Yes; ++index) {
+      const Verdict verdict = equal(wanted, prediction[index]);
+      if (verdict == Verdict::Yes) used[index] = true;
+      if (verdict != Verdict::No) best = verdict;
+      if (steps_.spent()) return Verdict::Unknown;
+    }
+    all = both(all, best);
+    if (all == Verdict::No) return all;
+  }
+  for (size_t index = 0; index < prediction.size() && all == Verdict::Yes; ++index) {
+    if (used[index]) continue;
+    Verdict best = Verdict::No;
+    for (const Node& wanted : gold) best = either(best, equal(wanted, prediction[index]));
+    all = both(all, best);
+  }
+  return all;
+}
+
+Verdict Comparer::tuples(const Node& gold, const Node& prediction) {
+  if (is_pair(gold) && is_pair(prediction) &&
+      (gold.open != prediction.open || gold.close != prediction.close)) {
+    const std::optional<RealSet> wanted = real_set(gold, steps_);
+    const std::optional<RealSet> found = real_set(prediction, steps_);
+    return wanted && found && same(*wanted, *found) == Same::Yes ? Verdict::Yes : Verdict::No;
+  }
+  return ordered(gold.children, prediction.children);
+}
+
+Verdict Comparer::collections(const Node& gold, const Node& prediction) {
+  if (gold.kind == Kind::Tuple && prediction.kind == Kind::Tuple) return tuples(gold, prediction);
+  if (gold.kind == Kind::List && gold.children.size() > 1 && all_inequalities(gold.children) &&
+      !is_finite(prediction)) {
+    const std::optional<RealSet> found = real_set(prediction, steps_);
+    for (const bool as_union : {true, false}) {
+      const std::optional<RealSet> wanted = joined_solutions(gold, as_union, steps_);
+      if (wanted && found && same(*wanted, *found) == Same::Yes) return Verdict::Yes;
+    }
+    return Verdict::No;
+  }
+  if (prediction.kind == Kind::List && prediction.children.size() > 1 &&
+      all_inequalities(prediction.children) && !is_finite(gold)) {
+    const std::optional<RealSet> wanted = real_set(gold, steps_);
+    const bool solved =
+        std::all_of(prediction.children.begin(), prediction.children.end(), is_solved);
+    for (const bool as_union : {true, false}) {
+      const std::optional<RealSet> found = joined_solutions(prediction, as_union, steps_);
+      if (wanted && found && same(*wanted, *found) == Same::Yes)
+        return solved ? Verdict::Yes : Verdict::Unknown;
+    }
+    return wanted ? Verdict::No : Verdict::Unknown;
+  }
+  if (is_finite(gold) && is_finite(prediction)) {
+    const Verdict verdict = unordered(gold.children, prediction.children);
+    const bool gold_names = all_assignments(gold);
+    const bool one_names =
+        gold_names != all_assignments(prediction) ||
+        (gold_names && !one_name(gold).empty() && one_name(gold) == one_name(prediction));
+    if (!one_names || gold.children.size() != prediction.children.size()) return verdict;
+    return either(verdict,
+                  unordered(assigned_values(gold.children), assigned_values(prediction.children)));
+  }
+  if (may_be_point(gold) && is_finite(prediction))
+    return ordered(gold.children, assigned_values(prediction.children));
+  if (is_finite(gold) && may_be_point(prediction)) {
+    if (all_assignments(gold)) return ordered(assigned_values(gold.children), prediction.children);
+    const Verdict verdict = unordered(gold.children, prediction.children);
+    if (verdict == Verdict::Yes) return verdict;
+  }
+  // One element is the set of it; a set of one interval is the interval.
+  if (is_finite(gold) && gold.children.size() == 1) return equal(gold.children[0], prediction);
+  if (is_finite(prediction) && prediction.children.size() == 1)
+    return equal(gold, prediction.children[0]);
+  if (gold.kind == Kind::NamedSet && prediction.kind == Kind::NamedSet)
+    return gold.name == prediction.name ? Verdict::Yes : Verdict::No;
+  const auto is_nothing = [](const Node& node) {
+    return node.kind == Kind::NamedSet && node.name.empty();
+  };
+  if ((is_nothing(gold) && !is_collection(prediction)) ||
+      (is_nothing(prediction) && !is_collection(gold)))
+    return Verdict::No;
+  const std::optional<RealSet> wanted = real_set(gold, steps_);
+  const std::optional<RealSet> found = real_set(prediction, steps_);
+  if (wanted && found) {
+    const Same verdict = same(*wanted, *found);
+    return verdict == Same::Yes  ? Verdict::Yes
+           : verdict == Same::No ? Verdict::No
+                                 : Verdict::Unknown;
+  }
+  if (gold.kind == prediction.kind && gold.kind != Kind::Builder && gold.name == prediction.name)
+    return gold.kind == Kind::Difference ? ordered(gold.children, prediction.children)
+                                         : unordered(gold.children, prediction.children);
+  return wanted.has_value() != found.has_value() && (is_finite(gold) || is_finite(prediction))
+             ? Verdict::No
+             : Verdict::Unknown;
+}
+
+Verdict Comparer::matrices(const Node& gold, const Node& prediction) {
+  std::optional<Node> wanted = matrix_value(gold, steps_);
+  std::optional<Node> found = matrix_value(prediction, steps_);
+  if (!wanted && !found) return Verdict::Unknown;
+  // A vector is written as a matrix of one column or row, or as a tuple.
+  if (!wanted || !found) {
+    const Node& vector = wanted ? *wanted : *found;
+    const Node& other = wanted ? prediction : gold;
+    const bool flat = vector.columns == 1 || vector.columns == vector.children.size();
+    if (vector.children.size() == 1) {
+      return wanted ? equal(vector.children[0], prediction) : equal(gold, vector.children[0]);
+    }
+    if (!flat || !may_be_point(other)) return Verdict::No;
+    return wanted ? ordered(vector.children, other.children)
+                  : ordered(other.children, vector.children);
+  }
+  if (wanted->columns != found->columns) {
+    const bool vectors = (wanted->columns == 1 || wanted->columns == wanted->children.size()) &&
+                         (found->columns == 1 || found->columns == found->children.size());
+    if (!vectors) return Verdict::No;
+  }
+  return ordered(wanted->children, found->children);
+}
+
+Verdict Comparer::equal(const Node& gold, const Node& prediction) {
+  constexpr int64_t kCopies = 4;  // what a comparison costs beside its evaluations
+  if (!steps_.take(kCopies)) return Verdict::Unknown;
+  const bool gold_relates = gold.kind == Kind::Relation;
+  const bool prediction_relates = prediction.kind == Kind::Relation;
+  if (all_assignments(gold))
+    if (const std::optional<Node> list = one_by_one(prediction)) return collections(gold, *list);
+  if (all_assignments(prediction))
+    if (const std::optional<Node> list = one_by_one(gold)) return collections(*list, prediction);
+  // One of several solutions is not all of them.
+  if (all_assignments(gold) && is_assignment(prediction))
+    return unordered(gold.children, {prediction});
+  if (is_equation(prediction) && !gold_relates && !all_assignments(gold))
+    return equal(gold, prediction.children.back());
+  if (is_assignment(gold) && !prediction_relates) return equal(gold.children.back(), prediction);
+  // x in (1, 2) is as good as (1, 2).
+  if (gold_relates && !is_equation(gold) && is_equation(prediction) &&
+      is_collection(prediction.children.back()))
+    return equal(gold, prediction.children.back());
+  if (is_equation(gold) && is_collection(gold.children.back()) && is_solved(prediction) &&
+      !is_equation(prediction))
+    return equal(gold.children.back(), prediction);
+  if (gold_relates && prediction_relates) return relations(gold, prediction);
+  if (gold_relates && !is_equation(gold) && is_collection(prediction)) {
+    if (prediction.kind == Kind::List && all_inequalities(prediction.children)) {
+      const std::optional<RealSet> wanted = solution_set(gold, steps_);
+      for (const bool as_union : {false, true}) {
+        const std::optional<RealSet> found = joined_solutions(prediction, as_union, steps_);
+        if (wanted && found && same(*wanted, *found) == Same::Yes) return Verdict::Yes;
+      }
+      return Verdict::No;
+    }
+    return relation_with_set(gold, prediction);
+  }
+  if (gold_relates || prediction_relates) {
+    if (gold.kind == Kind::List && gold.children.size() > 1 && all_inequalities(gold.children)) {
+      const std::optional<RealSet> found = solution_set(prediction, steps_);
+      for (const bool as_union : {false, true}) {
+        const std::optional<RealSet> wanted = joined_solutions(gold, as_union, steps_);
+        if (wanted && found && same(*wanted, *found) == Same::Yes) return Verdict::Yes;
+      }
+    }
+    if (is_collection(gold) && prediction_relates) {
+      const Verdict verdict = relation_with_set(prediction, gold);
+      return verdict == Verdict::Yes && !is_solved(prediction) ? Verdict::Unknown : verdict;
+    }
+    return Verdict::No;
+  }
+  if (holds_matrix(gold) || holds_matrix(prediction)) {
+    if (is_finite(gold) && is_finite(prediction)) return collections(gold, prediction);
+    return matrices(gold, prediction);
+  }
+  if (is_collection(gold) || is_collection(prediction)) return collections(gold, prediction);
+  return scalars(gold, prediction);
+}
+
+}  // namespace convoy::answers

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Whether two parsed answers are equal. The order of the arguments matters: the reference comes first.
+#pragma once
+
+#include "convoy/data/answers/equivalence.h"
+#include "convoy/data/answers/node.h"
+#include "convoy/data/answers/steps.h"
+
+namespace convoy::answers {
+
+class Comparer {
+ public:
+  Comparer(const CheckLimits& limits, Steps& steps) : limits_(limits), steps_(steps) {}
+
+  Verdict equal(const Node& gold, const Node& prediction);
+
+ private:
+  // compare_structures.cpp
+  Verdict unordered(const std::vector<Node>& gold, const std::vector<Node>& prediction);
+  Verdict ordered(const std::vector<Node>& gold, const std::vector<Node>& prediction);
+  Verdict tuples(const Node& gold, const Node& prediction);
+  Verdict collections(const Node& gold, const Node& prediction);
+  Verdict matrices(const Node& gold, const Node& prediction);
+
+  // compare_relations.cpp
+  Verdict relations(const Node& gold, const Node& prediction);
+  Verdict links(const Node& gold, const Node& prediction);
+  Verdict relation_with_set(const Node& relation, const Node& set);
+
+  // compare_scalars.cpp
+  Verdict scalars(const Node& gold, const Node& prediction);
+  Verdict quantities(const Node& gold, const Node& prediction);
+  Verdict values(const Node& gold, const Node& prediction);
+  Verdict at_points(const Node& gold, const Node& prediction);
+  Verdict based(const Node& gold, const Node& prediction);
+  Verdict ratios(const Node& gold, const Node& prediction);
+
+  const CheckLimits& limits_;
+  Steps& steps_;
+};
+
+// All of its signs are = or ~ or "in".
+bool is_equation(const Node& node);
+// An equation that names something: x = 5, f(2) = 5, (x, y) = (1, 2), AB = 4.
+bool is_assignment(const Node& node);
+
+// An inequality that says where its one name lies: x > 2, 1 <= x < 3.
+bool is_solved(const Node& node);
+
+Verdict both(Verdict a, Verdict b);    // of two things that must hold
+Verdict either(Verdict a, Verdict b);  // of two of which one is enough
+
+}  // namespace convoy::answers

@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/data/answers/equivalence.h"
+
+#include <algorithm>
+#include <optional>
+#include <set>
+
+#include "convoy/data/answers/choice.h"
+#include "convoy/data/answers/comparer.h"
+#include "convoy/data/answers/evaluate.h"
+#include "convoy/data/answers/extraction.h"
+#include "convoy/data/answers/letters.h"
+#include "convoy/data/answers/number_words.h"
+#include "convoy/data/answers/parser.h"
+#include "convoy/data/answers/phrases.h"
+#include "convoy/data/answers/tokens.h"
+
+namespace convoy::answers {
+namespace {
+
+constexpr size_t kMostTokens = 2000;  // a longer answer is compared as it stands
+constexpr size_t kShortPhrase = 4;    // words: a name or a verdict, not a proof
+
+// An answer in every way in which it can be read, the likeliest first.
+struct Reading {
+  std::vector<Token> tokens;
+  std::optional<std::string> phrase;
+  std::vector<Node> nodes;
+  // Words that say no number or set; as nodes they are products of their letters at best.
+  bool is_spoken = false;
+};
+
+void add_readings(std::string_view text, const Spelling& spelling, std::vector<Node>& nodes,
+                  Steps& steps) {
+  const Tokens tokens = tokenize(text, spelling, steps);
+  Parsed parsed = parse_answer(tokens.list, false, steps);
+  if (parsed.node) nodes.push_back(std::move(*parsed.node));
+  if (parsed.divides_product) {
+    parsed = parse_answer(tokens.list, true, steps);
+    if (parsed.node) nodes.push_back(std::move(*parsed.node));
+  }
+}
+
+// "25m^2", which is as often an area as a product.
+bool ends_in_loose_unit(const std::vector<Token>& tokens) {
+  return tokens.size() >= 2 && tokens[0].type == TokenType::Number &&
+         tokens[1].type == TokenType::Letter && unit_named(tokens[1].text) &&
+         std::all_of(tokens.begin() + 2, tokens.end(), [](const Token& token) {
+           return token.text == "^" || token.text == "2" || token.text == "3" ||
+                  token.text == "^2" || token.text == "^3" || token.text == "{" ||
+                  token.text == "}";
+         });
+}
+
+Reading read(std::string_view text, Steps& steps) {
+  Reading reading;
+  Tokens tokens = tokenize(text, {}, steps);
+  reading.tokens = std::move(tokens.list);
+  if (reading.tokens.size() > kMostTokens) return reading;
+  reading.phrase = phrase_of(reading.tokens);
+  if (reading.phrase)
+    if (std::optional<Node> node = phrase_node(*reading.phrase)) reading.nodes.push_back(*node);
+  if (std::optional<std::vector<Token>> digits = in_digits(reading.tokens))
+    if (Parsed parsed = parse_answer(std::move(*digits), false, steps); parsed.node)
+      reading.nodes.push_back(std::move(*parsed.node));
+  reading.is_spoken = reading.phrase && reading.nodes.empty();
+  add_readings(text, {}, reading.nodes, steps);
+  if (tokens.has_grouping_comma)
+    add_readings(text, {.commas_group_digits = false}, reading.nodes, steps);
+  if (tokens.may_have_comma_point)
+    add_readings(text, {.comma_is_point = true}, reading.nodes, steps);
+  if (ends_in_loose_unit(reading.tokens)) {
+    std::vector<Token> upright = reading.tokens;
+    for (Token& token : upright)
+      if (token.type == TokenType::Letter) token.from_text = true;
+    if (Parsed parsed = parse_answer(std::move(upright), false, steps); parsed.node)
+      reading.nodes.push_back(std::move(*parsed.node));
+  }
+  return reading;
+}
+
+Node lowered_symbols(Node node) {
+  if (node.kind == Kind::Symbol) node.name = lowered(node.name);
+  for (Node& child : node.children) child = lowered_symbols(std::move(child));
+  return node;
+}
+
+// x and X are one symbol where nothing in either answer sets them apart.
+bool may_ignore_case(const Node& a, const Node& b) {
+  std::set<std::string> symbols;
+  collect_symbols(a, symbols);
+  collect_symbols(b, symbols);
+  std::set<std::string> in_one;
+  collect_symbols(a, in_one);
+  const auto collides = [](const std::set<std::string>& names) {
+    std::set<std::string> low;
+    for (const std::string& name : names)
+      if (!low.insert(lowered(name)).second) return true;
+    return false;
+  };
+  std::set<std::string> in_other;
+  collect_symbols(b, in_other);
+  return collides(symbols) && !collides(in_one) && !collides(in_other);
+}
+
+Verdict compare_nodes(const Node& gold, const Node& prediction, const CheckLimits& limits,
+                      Steps& steps) {
+  const Verdict verdict = Comparer(limits, steps).equal(gold, prediction);
+  if (verdict == Verdict::Yes || !may_ignore_case(gold, prediction)) return verdict;
+  return either(verdict,
+                Comparer(limits, steps).equal(lowered_symbols(gold), lowered_symbols(prediction)));
+}
+
+// "July 4" and "July 5"
+bool differ_in_numbers(const std::vector<Token>& gold, const std::vector<Token>& prediction) {
+  return gold.size() == prediction.size() &&
+         std::equal(gold.begin(), gold.end(), prediction.begin(),
+                    [](const Token& a, const Token& b) {
+                      return a.type == b.type && (a.type == TokenType::Number || a.text == b.text);
+                    });
+}
+
+Verdict compare_phrases(const Reading& gold, const Reading& prediction) {
+  const auto is_short = [](const Reading& side) {
+    return side.phrase && words_in(*side.phrase) <= kShortPhrase;
+  };
+  if (gold.phrase && prediction.phrase &&
+      canonical_phrase(*gold.phrase) == canonical_phrase(*prediction.phrase))
+    return Verdict::Yes;
+  if (differ_in_numbers(gold.tokens, prediction.tokens)) return Verdict::No;
+  const bool gold_is_clear = is_short(gold) || !gold.nodes.empty();
+  const bool prediction_is_clear = is_short(prediction) || !prediction.nodes.empty();
+  return gold_is_clear && prediction_is_clear ? Verdict::No : Verdict::Unknown;
+}
+
+// Words against mathematics: unless their letters are its symbols, as in xy, they were not read.
+bool is_unread_beside(const Reading& prediction, const Reading& gold) {
+  if (!prediction.is_spoken || gold.is_spoken || gold.nodes.empty()) return false;
+  std::set<std::string> symbols;
+  for (const Node& node : gold.nodes) collect_symbols(node, symbols);
+  std::set<std::string> letters;
+  for (const Node& node : prediction.nodes) collect_symbols(node, letters);
+  return letters.empty() ||
+         !std::includes(symbols.begin(), symbols.end(), letters.begin(), letters.end());
+}
+
+// "none" may be the number of things as well as the set of them.
+bool is_none_beside_zero(const Reading& a, const Reading& b) {
+  const auto is_zero = [](const Node& node) {
+    return node.kind == Kind::Number && node.name == "0";
+  };
+  return a.phrase && *a.phrase == "none" && std::any_of(b.nodes.begin(), b.nodes.end(), is_zero);
+}
+
+// ABC and CBA: a product, a figure, or letters in an order.
+bool are_letters_in_two_orders(const Reading& a, const Reading& b) {
+  constexpr size_t kShortest = 3;  // AB and BA are one segment
+  const auto is_run = [](const Reading& side) {
+    return side.tokens.size() == 1 && side.tokens[0].text.size() >= kShortest &&
+           std::all_of(side.tokens[0].text.begin(), side.tokens[0].text.end(), is_upper);
+  };
+  return is_run(a) && is_run(b) &&
+         std::is_permutation(a.tokens[0].text.begin(), a.tokens[0].text.end(),
+                             b.tokens[0].text.begin(), b.tokens[0].text.end());
+}
+
+Verdict compare(const Reading& gold, const Reading& prediction, const CheckLimits& limits,
+                Steps& steps) {
+  if (gold.tokens.empty() || prediction.tokens.empty()) return Verdict::Unknown;
+  if (gold.tokens == prediction.tokens) return Verdict::Yes;
+  if (are_letters_in_two_orders(gold, prediction)) return Verdict::Unknown;
+  if (const std::optional<Verdict> verdict = compare_choices(gold.tokens, prediction.tokens))
+    return *verdict;
+  if (gold.phrase != prediction.phrase && prediction.phrase && declines(*prediction.phrase))
+    return Verdict::Unknown;
+  if (is_unread_beside(prediction, gold)) return Verdict::Unknown;
+  std::optional<Verdict> found;
+  for (const Node& wanted : gold.nodes)
+    for (const Node& told : prediction.nodes) {
+      const Verdict verdict = compare_nodes(wanted, told, limits, steps);
+      if (verdict == Verdict::Yes) return verdict;
+      if (!found) found = verdict;  // of the likeliest reading
+    }
+  if (found == Verdict::No &&
+      (is_none_beside_zero(gold, prediction) || is_none_beside_zero(prediction, gold)))
+    return Verdict::Unknown;
+  const Verdict phrases = compare_phrases(gold, prediction);
+  if (phrases == Verdict::Yes || !found ||
+      (gold.phrase && prediction.phrase && *found == Verdict::Unknown))
+    return steps.spent() ? Verdict::Unknown : phrases;
+  return steps.spent() ? Verdict::Unknown : *found;
+}
+
+// "(B) 42" may be meant by its letter or by its text.
+Verdict compare_texts(std::string_view gold, std::string_view prediction,
+                      const CheckLimits& limits) {
+  Steps steps(limits.steps);
+  const Reading wanted = read(gold, steps);
+  const Reading told = read(prediction, steps);
+  Verdict verdict = compare(wanted, told, limits, steps);
+  if (verdict == Verdict::Yes || steps.spent()) return verdict;
+  const auto against_rest = [&](const Reading& labelled, const Reading& other,
+                                bool labelled_is_gold) {
+    const std::vector<Token> rest = text_of_choice(labelled.tokens);
+    if (rest.empty()) return;
+    Reading bare;
+    bare.tokens = rest;
+    bare.phrase = phrase_of(rest);
+    if (Parsed parsed = parse_answer(rest, false, steps); parsed.node)
+      bare.nodes.push_back(std::move(*parsed.node));
+    const Verdict by_text = labelled_is_gold ? compare(bare, other, limits, steps)
+                                             : compare(other, bare, limits, steps);
+    if (by_text == Verdict::Yes || verdict == Verdict::Unknown) verdict = by_text;
+  };
+  if (text_of_choice(told.tokens).empty()) against_rest(wanted, told, true);
+  if (text_of_choice(wanted.tokens).empty()) against_rest(told, wanted, false);
+  return verdict;
+}
+
+}  // namespace
+
+std::string_view verdict_name(Verdict verdict) {
+  switch (verdict) {
+    case Verdict::Yes:
+      return "yes";
+    case Verdict::No:
+      return "no";
+    case Verdict::Unknown:
+      break;
+  }
+  return "unknown";
+}
+
+Verdict check_answer(std::string_view gold, std::string_view prediction,
+                     const CheckLimits& limits) {
+  const std::string wanted = extract_answer(gold, Author::Reference);
+  if (!wanted.empty() && trimmed(gold) == trimmed(prediction)) return Verdict::Yes;
+  return compare_texts(wanted, extract_answer(prediction, Author::Model), limits);
+}
+
+std::vector<int> equivalence_classes(std::span<const std::string> answers,
+                                     const CheckLimits& limits) {
+  std::vector<int> classes;
+  std::vector<size_t> firsts;  // of each class the answer that founded it
+  for (size_t index = 0; index < answers.size(); ++index) {
+    int found = -1;
+    if (!trimmed(answers[index]).empty()) {
+      for (size_t candidate = 0; candidate < firsts.size() && found < 0; ++candidate) {
+        const std::string& first = answers[firsts[candidate]];
+        if (first == answers[index] ||
+            compare_texts(first, answers[index], limits) == Verdict::Yes ||
+            compare_texts(answers[index], first, limits) == Verdict::Yes)
+          found = static_cast<int>(candidate);
+      }
+      if (found < 0) {
+        found = static_cast<int>(firsts.size());
+        firsts.push_back(index);
+      }
+    }
+    classes.push_back(found);
+  }
+  return classes;
+}
+
+}  // namespace convoy::answers

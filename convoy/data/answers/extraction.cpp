@@ -1,0 +1,506 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/data/answers/extraction.h"
+
+#include <algorithm>
+#include <optional>
+#include <vector>
+
+#include "convoy/data/answers/letters.h"
+
+namespace convoy::answers {
+namespace {
+
+constexpr size_t kLongestBare = 400;    // bytes of a text that is an answer as a whole
+constexpr size_t kLongestBetween = 70;  // bytes between two boxes of one answer
+constexpr size_t kMostBareWords = 6;
+constexpr size_t kMostWordsOfModel = 3;  // beside numbers and formulas; more are prose
+
+bool starts_at(std::string_view text, size_t at, std::string_view what) {
+  return text.substr(at, what.size()) == what;
+}
+
+// What follows the last thought; a thought that does not end hides all behind it.
+std::string_view without_thoughts(std::string_view text) {
+  constexpr std::string_view kClose = "</think>";
+  if (const size_t at = text.rfind(kClose); at != std::string_view::npos)
+    text.remove_prefix(at + kClose.size());
+  return text.substr(0, text.find("<think>"));
+}
+
+struct Box {
+  size_t begin;          // of the backslash
+  size_t content_begin;  // behind the brace
+  size_t content_end;
+  size_t end;
+};
+
+// Boxes that are closed, in the order of their starts; one pass.
+std::vector<Box> closed_boxes(std::string_view text) {
+  std::vector<Box> boxes;
+  std::vector<std::optional<size_t>> open;  // for each open brace the box that it opened
+  for (size_t at = 0; at < text.size(); ++at) {
+    if (text[at] == '\\') {
+      size_t behind = 0;
+      for (const std::string_view name : {"\\boxed", "\\fbox"})
+        if (starts_at(text, at, name)) behind = at + name.size();
+      if (behind == 0) {
+        // The next character is escaped: \{. Not so the second backslash of a command that was escaped twice.
+        if (!starts_at(text, at + 1, "\\")) ++at;
+        continue;
+      }
+      size_t brace = behind;
+      while (brace < text.size() && is_space(text[brace])) ++brace;
+      if (brace < text.size() && text[brace] == '{') {
+        boxes.push_back({at, brace + 1, 0, 0});
+        open.push_back(boxes.size() - 1);
+        at = brace;
+      } else if (brace < text.size() && !is_letter(text[behind])) {  // \boxed 5
+        size_t end = brace;
+        while (end < text.size() && !is_space(text[end]) && text[end] != '$') ++end;
+        boxes.push_back({at, brace, end, end});
+        at = end - 1;
+      }
+    } else if (text[at] == '{') {
+      open.push_back(std::nullopt);
+    } else if (text[at] == '}' && !open.empty()) {
+      if (open.back()) {
+        boxes[*open.back()].content_end = at;
+        boxes[*open.back()].end = at + 1;
+      }
+      open.pop_back();
+    }
+  }
+  std::erase_if(boxes, [](const Box& box) { return box.end == 0; });
+  return boxes;
+}
+
+// The length of an "x =" or "\text{width}: " at the front; a name is one word.
+size_t name_length(std::string_view text) {
+  constexpr size_t kLongestName = 12;
+  size_t at = 0;
+  while (at < text.size() && at <= kLongestName &&
+         (is_letter(text[at]) || is_digit(text[at]) ||
+          std::string_view("_{}\\'()").find(text[at]) != std::string_view::npos))
+    ++at;
+  if (at == 0 || at > kLongestName) return 0;
+  while (at < text.size() && is_space(text[at])) ++at;
+  return at < text.size() && text[at] == '=' ? at + 1 : 0;
+}
+
+// Whether two boxes with this between them are parts of one answer: commas, "and", "or" and names alone join them. A full
+// stop or any other word begins another try.
+bool joins(std::string_view between) {
+  static constexpr std::string_view kPasses[] = {
+      "$",   "\\(", "\\)", "\\[",  "\\]", "\\quad", "\\qquad", "\\text", "{",   "}",
+      "\\ ", "\\,", "\\;", "\\\\", "~",   "&",      ",",       ";",      "and", "or"};
+  if (between.size() >= kLongestBetween) return false;
+  if (trimmed(between).empty()) return between.find('\n') == std::string_view::npos;
+  for (std::string_view rest = trimmed(between); !rest.empty(); rest = trimmed(rest)) {
+    size_t length = name_length(rest);
+    for (const std::string_view pass : kPasses)
+      if (length == 0 && rest.starts_with(pass) &&
+          (!is_letter(pass.back()) || rest.size() == pass.size() || !is_letter(rest[pass.size()])))
+        length = pass.size();
+    if (length == 0) return false;
+    rest.remove_prefix(length);
+  }
+  return true;
+}
+
+std::string boxed_answer(std::string_view text) {
+  const std::vector<Box> boxes = closed_boxes(text);
+  if (boxes.empty()) return {};
+  const auto content = [&](const Box& box) {
+    return trimmed(text.substr(box.content_begin, box.content_end - box.content_begin));
+  };
+  std::vector<std::string_view> parts = {content(boxes.back())};
+  for (size_t index = boxes.size() - 1; index > 0; --index) {
+    const Box& before = boxes[index - 1];
+    const Box& box = boxes[index];
+    if (before.end > box.begin || !joins(text.substr(before.end, box.begin - before.end))) break;
+    if (content(before) != parts.back()) parts.push_back(content(before));
+  }
+  std::string answer;
+  for (auto part = parts.rbegin(); part != parts.rend(); ++part) {
+    if (!answer.empty()) answer += ", ";
+    answer += *part;
+  }
+  // \boxed{28} percent: the unit stands outside.
+  const std::string_view behind = trimmed(text.substr(boxes.back().end));
+  std::string_view rest = behind;
+  while (!rest.empty() &&
+         (rest.front() == '$' || is_space(rest.front()) || starts_at(rest, 0, "\\)")))
+    rest.remove_prefix(rest.front() == '\\' ? 2 : 1);
+  for (const std::string_view percent : {"\\%", "%", "percent", "pct"})
+    if (rest.starts_with(percent)) answer += "\\%";
+  return answer;
+}
+
+std::string_view first_line(std::string_view text) { return text.substr(0, text.find('\n')); }
+
+// GSM8K's mark; Markdown's fourth heading is none.
+std::string hashed_answer(std::string_view text) {
+  const size_t at = text.rfind("####");
+  if (at == std::string_view::npos) return {};
+  return std::string(trimmed(first_line(text.substr(at + 4))));
+}
+
+bool lower_matches(std::string_view text, size_t at, std::string_view low) {
+  if (at + low.size() > text.size()) return false;
+  for (size_t index = 0; index < low.size(); ++index)
+    if (lower(text[at + index]) != low[index]) return false;
+  return true;
+}
+
+// Up to the end of the sentence: a point that no digit follows and that stands in no formula.
+std::string_view sentence(std::string_view text) {
+  bool in_formula = false;
+  int braces = 0;
+  for (size_t at = 0; at < text.size(); ++at) {
+    if (text[at] == '\\' && at + 1 < text.size()) {
+      const char next = text[at + 1];
+      if (next == '(' || next == '[') in_formula = true;
+      if (next == ')' || next == ']') in_formula = false;
+      ++at;
+    } else if (text[at] == '$') {
+      in_formula = !in_formula;
+    } else if (text[at] == '{') {
+      ++braces;
+    } else if (text[at] == '}') {
+      --braces;
+    } else if (text[at] == '\n' && !in_formula) {
+      return text.substr(0, at);
+    } else if (text[at] == '.' && !in_formula && braces <= 0 &&
+               (at + 1 == text.size() || is_space(text[at + 1])) &&
+               !(at == 1 && is_upper(text[0])) &&
+               !(at > 0 && text[at - 1] == '.')) {  // "B. 42" is an option
+      return text.substr(0, at);
+    }
+  }
+  return text;
+}
+
+// Where the words that announce an answer end; nothing at another place.
+std::optional<size_t> announcement_end(std::string_view text, size_t at) {
+  if (!lower_matches(text, at, "answer")) return std::nullopt;
+  size_t next = at + 6;
+  const auto skip = [&](std::string_view letters) {
+    while (next < text.size() && letters.find(text[next]) != std::string_view::npos) ++next;
+  };
+  skip(" \t*");
+  // "answer to the question is", "answer in simplest form is"
+  const bool says_it = lower_matches(text, next, "is ") || lower_matches(text, next, "are ");
+  for (size_t ahead = next; !says_it && ahead < std::min(next + 60, text.size()); ++ahead) {
+    if (text[ahead] == '.' || text[ahead] == '\n' || text[ahead] == ':' || text[ahead] == '=' ||
+        text[ahead] == '$')
+      break;
+    if (lower_matches(text, ahead, " is ") || lower_matches(text, ahead, " is:") ||
+        lower_matches(text, ahead, " is\n")) {
+      next = ahead + 1;
+      break;
+    }
+  }
+  for (const std::string_view word : {"is", "are"})
+    if (lower_matches(text, next, word) &&
+        (next + word.size() == text.size() || !is_letter(text[next + word.size()]))) {
+      next += word.size();
+      skip(" \t*:=\n");
+      for (const std::string_view filler : {"therefore", "thus", "simply", "then"})
+        if (lower_matches(text, next, filler)) next += filler.size();
+      skip(" \t*:=,\n");
+      return next;
+    }
+  if (next < text.size() && (text[next] == ':' || text[next] == '=' || text[next] == '\n')) {
+    skip(" \t*:=\n");
+    return next;
+  }
+  return std::nullopt;
+}
+
+std::string announced_answer(std::string_view text) {
+  for (size_t at = text.size(); at-- > 0;) {
+    if (lower(text[at]) != 'a') continue;
+    if (at > 0 && is_letter(text[at - 1])) continue;
+    const std::optional<size_t> begin = announcement_end(text, at);
+    if (!begin) continue;
+    std::string_view answer = trimmed(sentence(text.substr(*begin)));
+    while (answer.ends_with('*') || answer.ends_with('.')) answer.remove_suffix(1);
+    if (!trimmed(answer).empty()) return std::string(trimmed(answer));
+  }
+  return {};
+}
+
+// Words of two letters or more that are no LaTeX.
+size_t plain_words(std::string_view text) {
+  size_t words = 0;
+  for (size_t at = 0; at < text.size();) {
+    if (text[at] == '\\') {
+      ++at;
+      const size_t name = at;
+      while (at < text.size() && is_letter(text[at])) ++at;
+      const std::string_view command = text.substr(name, at - name);
+      if (command == "begin" || command == "end") at = std::min(text.find('}', at), text.size());
+      if (at < text.size() && command.empty()) ++at;
+    } else if (is_letter(text[at])) {
+      const size_t begin = at;
+      while (at < text.size() && is_letter(text[at])) ++at;
+      if (at - begin >= 2) ++words;
+    } else {
+      ++at;
+    }
+  }
+  return words;
+}
+
+struct Formula {
+  size_t begin;
+  size_t end;
+  std::string_view content;
+};
+
+std::vector<Formula> formulas(std::string_view text) {
+  std::vector<Formula> found;
+  for (size_t at = 0; at < text.size();) {
+    std::string_view close;
+    size_t width = 1;
+    if (starts_at(text, at, "$$")) {
+      close = "$$";
+      width = 2;
+    } else if (text[at] == '$') {
+      close = "$";
+    } else if (starts_at(text, at, "\\(")) {
+      close = "\\)";
+      width = 2;
+    } else if (starts_at(text, at, "\\[")) {
+      close = "\\]";
+      width = 2;
+    } else {
+      at += text[at] == '\\' ? 2 : 1;
+      continue;
+    }
+    size_t end = at + width;
+    while (end < text.size() && !starts_at(text, end, close)) end += text[end] == '\\' ? 2 : 1;
+    if (end >= text.size()) {
+      // An opening without end: money, or a cut text.
+      at += width;
+      if (close != "$") break;
+      break;
+    }
+    found.push_back({at, end + close.size(), text.substr(at + width, end - at - width)});
+    at = end + close.size();
+  }
+  return found;
+}
+
+// A formula's text, with what is joined to it by commas and words: "$1$ and $2$".
+std::string joined_to(std::string_view text, const std::vector<Formula>& all, size_t last) {
+  std::string answer(trimmed(all[last].content));
+  for (size_t index = last; index > 0; --index) {
+    const std::string_view between =
+        trimmed(text.substr(all[index - 1].end, all[index].begin - all[index - 1].end));
+    if (between != "and" && between != "or" && between != "," && between != ", and" &&
+        between != ", or")
+      break;
+    answer = std::string(trimmed(all[index - 1].content)) + ", " + answer;
+  }
+  return answer;
+}
+
+bool is_number_letter(char letter) {
+  return is_digit(letter) || letter == '.' || letter == ',' || letter == '/' || letter == '%';
+}
+
+// The last number with its sign, separators, fraction line and percent sign.
+std::string last_number(std::string_view text) {
+  size_t end = text.size();
+  while (end > 0 && !is_digit(text[end - 1])) --end;
+  if (end == 0) return {};
+  size_t begin = end;
+  while (begin > 0 && is_number_letter(text[begin - 1]) && text[begin - 1] != '%') --begin;
+  while (begin < end && !is_digit(text[begin]) && text[begin] != '.') ++begin;
+  if (end < text.size() && text[end] == '%') ++end;
+  const bool minus =
+      begin > 0 && text[begin - 1] == '-' && (begin < 2 || !is_digit(text[begin - 2]));
+  std::string number(text.substr(begin, end - begin));
+  return minus ? "-" + number : number;
+}
+
+// The formula or number that comes last.
+std::string last_mathematics(std::string_view text) {
+  const std::vector<Formula> all = formulas(text);
+  for (size_t index = all.size(); index-- > 0;) {
+    if (trimmed(all[index].content).empty()) continue;
+    if (index + 1 == all.size())
+      if (std::string number = last_number(text.substr(all[index].end)); !number.empty())
+        return number;
+    return joined_to(text, all, index);
+  }
+  return last_number(text);
+}
+
+// What stands outside of formulas.
+size_t words_around_formulas(std::string_view text) {
+  size_t words = 0;
+  size_t begin = 0;
+  for (const Formula& formula : formulas(text)) {
+    words += plain_words(text.substr(begin, formula.begin - begin));
+    begin = formula.end;
+  }
+  return words + plain_words(text.substr(begin));
+}
+
+bool has_mathematics(std::string_view text) {
+  return std::any_of(text.begin(), text.end(), is_digit) ||
+         text.find('$') != std::string_view::npos || text.find("\\(") != std::string_view::npos ||
+         text.find("\\[") != std::string_view::npos;
+}
+
+bool is_bare(std::string_view text, Author author) {
+  if (text.size() > kLongestBare) return false;
+  // "x = 5. So y = 6" is prose.
+  const std::string_view head = sentence(text);
+  if (trimmed(text.substr(head.size())).size() > 1) return false;
+  const size_t words = words_around_formulas(text);
+  if (author == Author::Reference) return words <= kMostBareWords;
+  return words <= (has_mathematics(text) ? kMostWordsOfModel : kMostBareWords);
+}
+
+// Behind the last "is" of a sentence: "The largest n is 34".
+std::string_view behind_verb(std::string_view text) {
+  size_t behind = 0;
+  for (const std::string_view verb : {" is ", " are ", " equals ", " be "})
+    if (const size_t at = text.rfind(verb); at != std::string_view::npos)
+      behind = std::max(behind, at + verb.size());
+  return behind == 0 ? std::string_view() : trimmed(text.substr(behind));
+}
+
+// Of "The matrix is $A$" the formula, where only words lead to it; not of "$5$ miles".
+std::string closing_formulas(std::string_view text) {
+  const std::vector<Formula> all = formulas(text);
+  if (all.empty() || plain_words(text.substr(0, all.back().begin)) == 0) return {};
+  for (const char letter : text.substr(all.back().end))
+    if (!is_space(letter) && letter != '.' && letter != '*') return {};
+  return joined_to(text, all, all.size() - 1);
+}
+
+// A box that the text does not close, as one cut in its middle does not.
+std::string open_box(std::string_view text) {
+  const size_t at = text.rfind("\\boxed{");
+  return at == std::string_view::npos ? std::string()
+                                      : std::string(trimmed(first_line(text.substr(at + 7))));
+}
+
+// Text without the marks of bold type in Markdown: "are **9** ways". Of 2**3 and a ** b they are signs.
+std::string without_bold(std::string_view text) {
+  std::string plain;
+  bool open = false;
+  for (size_t at = 0; at < text.size(); ++at) {
+    if (starts_at(text, at, "**")) {
+      const char before = at == 0 ? ' ' : text[at - 1];
+      const char behind = at + 2 < text.size() ? text[at + 2] : ' ';
+      const bool opens = !open && !is_space(behind) && !is_letter(before) && !is_digit(before) &&
+                         before != ')' && before != '}';
+      const bool closes = open && !is_space(before) && !is_letter(behind) && !is_digit(behind);
+      if (opens || closes) {
+        open = opens;
+        ++at;
+        continue;
+      }
+    }
+    plain += text[at];
+  }
+  return plain;
+}
+
+// "72 apples, out of 100" up to the clause that words begin.
+std::string_view without_clause(std::string_view answer) {
+  if (answer.size() > kLongestBare) return answer;
+  for (size_t at = answer.find(", "); at != std::string_view::npos;
+       at = answer.find(", ", at + 1)) {
+    const std::string_view rest = trimmed(answer.substr(at + 1));
+    size_t word = 0;
+    while (word < rest.size() && is_letter(rest[word])) ++word;
+    size_t next = word;
+    while (next < rest.size() && is_space(rest[next])) ++next;
+    const std::string_view first = rest.substr(0, word);
+    const bool prose = word >= 2 && next > word && first != "and" && first != "or" &&
+                       next < rest.size() && is_letter(rest[next]);
+    if (prose && has_mathematics(answer.substr(0, at)) && formulas(answer.substr(at)).empty())
+      return answer.substr(0, at);
+  }
+  return answer;
+}
+
+// Of "It takes 36 minutes" the number and what stands behind it, where words of prose lead to it and no other number.
+std::string_view behind_prose(std::string_view answer) {
+  const size_t digit =
+      static_cast<size_t>(std::find_if(answer.begin(), answer.end(), is_digit) - answer.begin());
+  if (digit == answer.size() || answer.find_first_of("=<>\\^_") < digit) return {};
+  if (plain_words(answer.substr(0, digit)) < 2) return {};
+  size_t end = digit;
+  while (end < answer.size() && is_number_letter(answer[end])) ++end;
+  if (std::any_of(answer.begin() + static_cast<std::ptrdiff_t>(end), answer.end(), is_digit))
+    return {};
+  size_t begin = digit;
+  while (begin > 0 && !is_space(answer[begin - 1])) --begin;
+  // "$36" is money, "$36$" a formula.
+  if (std::count(answer.begin(), answer.end(), '$') > 1) return {};
+  return answer.substr(begin);
+}
+
+// What was announced, without the prose around it.
+std::string without_prose(std::string_view answer, Author author) {
+  if (author == Author::Model) answer = without_clause(answer);
+  const std::string_view rest = behind_verb(answer);
+  // "x < 5 is the solution" has its answer in front.
+  if (!rest.empty() && is_bare(rest, author) && (has_mathematics(rest) || !has_mathematics(answer)))
+    return std::string(rest);
+  if (std::string formula = closing_formulas(answer); author == Author::Model && !formula.empty())
+    return formula;
+  if (const std::string_view number = behind_prose(answer);
+      author == Author::Model && !number.empty() && is_bare(number, author))
+    return std::string(number);
+  if (is_bare(answer, author)) return std::string(answer);
+  std::string found = last_mathematics(answer);
+  return found.empty() && author == Author::Reference ? std::string(answer) : found;
+}
+
+// Some data sets mark a question without an answer: NuminaMath writes "proof" or "notfound", in a
+// box or a formula too.
+bool stands_for_none(std::string_view reference) {
+  const std::string low = lowered(trimmed(reference));
+  if (low == "n/a") return true;
+  std::string letters;
+  for (const char letter : low) {
+    if (is_digit(letter)) return false;
+    if (letter >= 'a' && letter <= 'z') letters.push_back(letter);
+  }
+  for (const std::string_view around : {"boxed", "text", "mathrm"})
+    if (letters.starts_with(around)) letters.erase(0, around.size());
+  return letters == "proof" || letters == "notfound" || letters == "noanswer";
+}
+
+std::string find_answer(std::string_view text, Author author) {
+  const std::string plain = without_bold(trimmed(without_thoughts(text)));
+  text = trimmed(plain);
+  if (std::string answer = boxed_answer(text); !answer.empty()) return answer;
+  if (const std::string answer = hashed_answer(text); !answer.empty())
+    return without_prose(answer, author);
+  if (const std::string announced = announced_answer(text); !announced.empty())
+    if (std::string answer = without_prose(announced, author); !answer.empty()) return answer;
+  if (std::string answer = open_box(text); !answer.empty()) return answer;
+  if (is_bare(text, author)) return without_prose(trimmed(sentence(text)), author);
+  std::string found = last_mathematics(text);
+  return found.empty() && author == Author::Reference ? std::string(text.substr(0, kLongestBare))
+                                                      : found;
+}
+
+}  // namespace
+
+std::string extract_answer(std::string_view text, Author author) {
+  std::string answer = find_answer(text, author);
+  if (author == Author::Reference && stands_for_none(answer)) return {};
+  return answer;
+}
+
+}  // namespace convoy::answers

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// An answer as a tree: expressions, and the structures that answers have above them.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "convoy/data/answers/letters.h"
+#include "convoy/data/answers/unit.h"
+
+namespace convoy::answers {
+
+enum class Kind {
+  Number,        // name: the digits as the tokenizer leaves them
+  BaseNumber,    // name: the digits; children: the base
+  Symbol,        // name
+  Constant,      // name: "pi", "e", "i", "infinity"
+  Sum,           // children
+  Product,       // children
+  Quotient,      // children: above, below
+  Power,         // children: base, exponent
+  Negation,      // one child
+  PlusMinus,     // children: a, b of a +- b, or b alone; name: "pm", "mp"
+  Percent,       // one child
+  Call,          // name; children: the arguments
+  Series,        // name: the index; children: first, last, term; open: '+' or '*'
+  Quantity,      // one child; unit
+  Matrix,        // children: row by row; columns
+  Ratio,         // children: a:b:c
+  Relation,      // children joined by `relations`: a < b < c
+  List,          // children, no brackets: in no order
+  Set,           // children
+  Tuple,         // children; open, close: an interval where they are two
+  NamedSet,      // name: "R", "Z", "N", "Q", "C", "" for the empty one
+  Union,         // children
+  Intersection,  // children
+  Difference,    // children: all but the rest of them
+  Builder,       // one child: the relation that its elements fulfil
+};
+
+enum class Comparison { Equal, NotEqual, Less, LessEqual, Greater, GreaterEqual, About, In, NotIn };
+
+struct Node {
+  Kind kind = Kind::Number;
+  std::string name = {};
+  std::vector<Node> children = {};
+  std::vector<Comparison> relations = {};
+  Unit unit = {};
+  char open = '(';
+  char close = ')';
+  size_t columns = 0;
+};
+
+inline bool is_integer(const Node& node) {
+  return node.kind == Kind::Number && std::all_of(node.name.begin(), node.name.end(), is_digit);
+}
+
+inline Node make_node(Kind kind, std::vector<Node> children) {
+  Node node;
+  node.kind = kind;
+  node.children = std::move(children);
+  return node;
+}
+inline Node make_leaf(Kind kind, std::string name) {
+  Node node;
+  node.kind = kind;
+  node.name = std::move(name);
+  return node;
+}
+
+inline bool is_collection(const Node& node) {
+  switch (node.kind) {
+    case Kind::List:
+    case Kind::Set:
+    case Kind::Tuple:
+    case Kind::NamedSet:
+    case Kind::Union:
+    case Kind::Intersection:
+    case Kind::Difference:
+    case Kind::Builder:
+      return true;
+    default:
+      return false;
+  }
+}
+
+// The size of the tree: what a copy costs.
+int64_t nodes_in(const Node& node);
+
+// f, f(2), (x, y), AB, |AB|, S:T, a/b: names, and numbers only as what a name is applied to.
+bool only_names(const Node& node);
+
+}  // namespace convoy::answers

@@ -1,0 +1,397 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/data/answers/parser.h"
+
+#include <algorithm>
+
+#include "convoy/data/answers/letters.h"
+#include "convoy/data/answers/matrix.h"
+#include "convoy/data/answers/parser_state.h"
+
+namespace convoy::answers {
+namespace {
+
+bool contains(const Node& node, Kind kind) {
+  return node.kind == kind ||
+         std::any_of(node.children.begin(), node.children.end(),
+                     [kind](const Node& child) { return contains(child, kind); });
+}
+
+// a +- b with one of its two signs, and so everywhere below.
+Node with_sign(const Node& node, bool plus) {
+  Node copy = node;
+  for (Node& child : copy.children) child = with_sign(child, plus);
+  if (node.kind != Kind::PlusMinus) return copy;
+  const bool adds = (node.name == "pm") == plus;
+  Node last = std::move(copy.children.back());
+  if (!adds) last = make_node(Kind::Negation, {std::move(last)});
+  if (copy.children.size() == 1) return last;
+  return make_node(Kind::Sum, {std::move(copy.children.front()), std::move(last)});
+}
+
+// "... (k in Z)"
+void drop_membership(std::vector<Token>& tokens) {
+  const auto sign = [](std::string_view text) {
+    return
+        [text](const Token& token) { return token.type == TokenType::Sign && token.text == text; };
+  };
+  if (tokens.empty() || !sign(")")(tokens.back())) return;
+  const auto open = std::find_if(tokens.rbegin(), tokens.rend(), sign("(")).base();
+  if (open == tokens.begin() || open - 1 == tokens.begin()) return;
+  if (std::find_if(open, tokens.end(), sign("in")) != tokens.end())
+    tokens.erase(open - 1, tokens.end());
+}
+
+// What an answer says on top of itself: conditions behind it, and a way that led to it.
+std::vector<Token> bare(std::vector<Token> tokens) {
+  drop_membership(tokens);
+  int depth = 0;
+  size_t begin = 0;
+  for (size_t index = 0; index < tokens.size(); ++index) {
+    const Token& token = tokens[index];
+    if (token.type == TokenType::Sign) {
+      if (token.text == "(" || token.text == "[" || token.text == "{" || token.text == "\\{")
+        ++depth;
+      if (token.text == ")" || token.text == "]" || token.text == "}" || token.text == "\\}")
+        --depth;
+      if (depth == 0 && token.text == "implies" && index + 1 < tokens.size()) begin = index + 1;
+    }
+    static constexpr std::string_view kConditions[] = {"where", "for",   "if",      "when",
+                                                       "with",  "since", "because", "assuming"};
+    if (token.type == TokenType::Word && depth == 0 && index > begin &&
+        std::find(std::begin(kConditions), std::end(kConditions), lowered(token.text)) !=
+            std::end(kConditions)) {
+      tokens.resize(index);
+      break;
+    }
+  }
+  static constexpr std::string_view kFillers[] = {"about",  "approximately", "exactly", "around",
+                                                  "total",  "only",          "is",      "equals",
+                                                  "answer", "the",           "are",     "roughly"};
+  while (begin + 1 < tokens.size() && tokens[begin].type == TokenType::Word &&
+         std::find(std::begin(kFillers), std::end(kFillers), lowered(tokens[begin].text)) !=
+             std::end(kFillers))
+    ++begin;
+  // "=5" and ": 5"
+  while (begin + 1 < tokens.size() && tokens[begin].type == TokenType::Sign &&
+         (tokens[begin].text == "=" || tokens[begin].text == "approx" || tokens[begin].text == ":"))
+    ++begin;
+  tokens.erase(tokens.begin(), tokens.begin() + static_cast<std::ptrdiff_t>(begin));
+  while (!tokens.empty() && tokens.back().type == TokenType::Sign &&
+         (tokens.back().text == "," || tokens.back().text == "." || tokens.back().text == ";"))
+    tokens.pop_back();
+  return tokens;
+}
+
+// "k in Z" beside x = k pi says what k is; it is no solution of its own.
+bool is_condition(const Node& node) {
+  return node.kind == Kind::Relation && node.relations.front() == Comparison::In &&
+         node.children.back().kind == Kind::NamedSet;
+}
+
+}  // namespace
+
+bool Parser::is_word(std::string_view word, size_t ahead) const {
+  const Token& candidate = token(ahead);
+  return candidate.type == TokenType::Word && lowered(candidate.text) == word;
+}
+
+bool Parser::take_separator(bool& semicolon) {
+  bool any = false;
+  while (!at_end()) {
+    if (is(",") || is("&") || is("newline") || is_word("and") || is_word("or")) {
+      any = true;
+    } else if (is(";")) {
+      any = semicolon = true;
+    } else {
+      break;
+    }
+    ++at_;
+  }
+  return any;
+}
+
+// Elements between commas. Where semicolons part groups of commas, each group is a tuple.
+std::vector<Node> Parser::elements(bool inside) {
+  const Deeper deeper(*this);
+  std::vector<std::vector<Node>> groups(1);
+  bool grouped = false;
+  while (!failed_) {
+    element(groups.back());
+    bool semicolon = false;
+    if (!take_separator(semicolon)) break;
+    if (at_end() && !inside) break;
+    grouped = grouped || groups.back().size() > 1;
+    if (semicolon) groups.emplace_back();
+  }
+  std::vector<Node> all;
+  const bool tuples = grouped && groups.size() > 1;
+  for (std::vector<Node>& group : groups) {
+    if (tuples && group.size() > 1) {
+      all.push_back(make_node(Kind::Tuple, std::move(group)));
+    } else {
+      std::move(group.begin(), group.end(), std::back_inserter(all));
+    }
+  }
+  return all;
+}
+
+void Parser::element(std::vector<Node>& into) {
+  Node node = relation();
+  if (failed_) return;
+  add_with_signs(std::move(node), into);
+}
+
+// One element, or two for the two signs of +-. Nested ones double each time, so copies are charged.
+void Parser::add_with_signs(Node node, std::vector<Node>& into) {
+  if (!contains(node, Kind::PlusMinus)) {
+    into.push_back(std::move(node));
+  } else if (steps_.take(2 * nodes_in(node))) {
+    into.push_back(with_sign(node, true));
+    into.push_back(with_sign(node, false));
+  } else {
+    fail();
+  }
+}
+
+std::optional<Comparison> Parser::take_comparison() {
+  static constexpr std::pair<std::string_view, Comparison> kSigns[] = {
+      {"=", Comparison::Equal},         {"equiv", Comparison::Equal},  {"!=", Comparison::NotEqual},
+      {"<", Comparison::Less},          {"<=", Comparison::LessEqual}, {">", Comparison::Greater},
+      {">=", Comparison::GreaterEqual}, {"approx", Comparison::About}, {"in", Comparison::In},
+      {"notin", Comparison::NotIn}};
+  for (const auto& [sign, comparison] : kSigns)
+    if (take(sign)) return comparison;
+  return std::nullopt;
+}
+
+Node Parser::relation() {
+  const Deeper deeper(*this);
+  Node left = ratio();
+  Node chain;
+  while (!failed_) {
+    const std::optional<Comparison> comparison = take_comparison();
+    if (!comparison) break;
+    if (chain.children.empty()) {
+      chain.kind = Kind::Relation;
+      chain.children.push_back(std::move(left));
+    }
+    Node right = ratio();
+    // Of x = 1/3 ~ 0.33 and of 1/3 ~ 0.33 the exact value is meant; of x ~ 0.33 the only one.
+    const bool rounds = *comparison == Comparison::About &&
+                        (chain.relations.size() > 0 || !only_names(chain.children.front()));
+    if (rounds) continue;
+    chain.relations.push_back(*comparison);
+    chain.children.push_back(std::move(right));
+  }
+  if (chain.relations.empty() && !chain.children.empty()) {
+    left = std::move(chain.children.front());
+    chain.children.clear();
+  }
+  if (take("mod")) {
+    Node divisor = braced_or_single();
+    if (chain.children.empty()) {
+      left = make_node(Kind::Call, {std::move(left), std::move(divisor)});
+      left.name = "mod";
+    }
+  } else if (take("pmod")) {
+    braced_or_single();  // 3 (mod 7): the residue is the answer
+  }
+  return chain.children.empty() ? std::move(left) : std::move(chain);
+}
+
+// "am", "PM", "p.m." behind a time of day.
+bool Parser::at_half_of_day() const {
+  if (is_word("am") || is_word("pm")) return true;
+  const std::string half = lowered(token().text);
+  return (half == "a" || half == "p") && is(".", 1) && lowered(token(2).text) == "m";
+}
+
+std::string Parser::half_of_day() {
+  if (!at_half_of_day()) return {};
+  const std::string half = lowered(token().text).substr(0, 1) + "m";
+  at_ += token().type == TokenType::Word ? 1 : 3;
+  take(".");
+  return half;
+}
+
+Node Parser::ratio() {
+  Node first = set_expression();
+  const auto takes_colon = [this] {  // 3 : 4, 3 to 4
+    if (is_word("to")) {
+      ++at_;
+      return true;
+    }
+    return take(":");
+  };
+  if (!is(":") && !is_word("to")) return first;
+  Node node = make_node(Kind::Ratio, {});
+  node.children.push_back(std::move(first));
+  while (takes_colon()) node.children.push_back(set_expression());
+  node.name = half_of_day();
+  return node;
+}
+
+Node Parser::set_expression() {
+  Node left = sum();
+  while (!failed_) {
+    Kind kind = Kind::Union;
+    if (take("union")) {
+      kind = Kind::Union;
+    } else if (take("intersection")) {
+      kind = Kind::Intersection;
+    } else if (take("setminus")) {
+      kind = Kind::Difference;
+    } else {
+      break;
+    }
+    left = make_node(kind, {std::move(left), sum()});
+  }
+  return left;
+}
+
+Node Parser::answer() {
+  tokens_ = bare(std::move(tokens_));
+  if (tokens_.empty()) return fail();
+  std::vector<Node> all = elements(false);
+  if (!at_end()) return fail();
+  if (failed_) return {};
+  if (all.size() > 1) std::erase_if(all, is_condition);
+  if (all.size() == 1) return std::move(all.front());
+  return make_node(Kind::List, std::move(all));
+}
+
+// Behind an opening bracket: one element in round ones is the element, more are a tuple or an interval.
+Node Parser::brackets(char open) {
+  Node node = make_node(Kind::Tuple, {});
+  if (is(")") || is("]")) return fail();
+  node.children = elements(true);
+  node.open = open;
+  if (take(")")) {
+    node.close = ')';
+  } else if (take("]")) {
+    node.close = ']';
+  } else if (open == ']' && take("[")) {  // ]a, b[ is open on both sides
+    node.close = ')';
+  } else {
+    return fail();
+  }
+  if (open == ']') node.open = '(';
+  if (node.children.size() == 1) {
+    Node only = std::move(node.children.front());
+    return only;
+  }
+  return node;
+}
+
+// Behind "\{" or a "{" that TeX would not print: {x | x > 2}, {1, 2}; of the second kind {x} is x.
+Node Parser::braces() {
+  Node node = make_node(Kind::Set, {});
+  if (take("\\}") || take("}")) return make_leaf(Kind::NamedSet, "");
+  ++bars_open_;  // x | x > 2 holds no absolute value
+  Node first = set_expression();
+  --bars_open_;
+  if (take("|") || take(":")) {
+    node.kind = Kind::Builder;
+    node.children.push_back(relation());
+    while (!at_end() && !is("\\}") && !is("}")) ++at_;
+  } else {
+    // Read again as an element, with everything that may follow.
+    std::vector<Node> rest;
+    if (const std::optional<Comparison> comparison = take_comparison()) {
+      Node chain = make_node(Kind::Relation, {});
+      chain.children.push_back(std::move(first));
+      chain.relations.push_back(*comparison);
+      chain.children.push_back(set_expression());
+      while (const std::optional<Comparison> further = take_comparison()) {
+        chain.relations.push_back(*further);
+        chain.children.push_back(set_expression());
+      }
+      first = std::move(chain);
+      if (take("|") || take(":")) {  // {x in R | x > 2}
+        Node builder = make_node(Kind::Builder, {});
+        builder.children.push_back(relation());
+        while (!at_end() && !is("\\}") && !is("}")) ++at_;
+        if (!take("\\}")) expect("}");
+        return builder;
+      }
+    }
+    add_with_signs(std::move(first), node.children);
+    bool semicolon = false;
+    if (take_separator(semicolon)) {
+      rest = elements(true);
+      std::move(rest.begin(), rest.end(), std::back_inserter(node.children));
+    }
+  }
+  if (!take("\\}")) expect("}");
+  return node;
+}
+
+Node Parser::named_set() {
+  Node node = make_leaf(Kind::NamedSet, "");
+  if (take("emptyset")) return node;
+  if (token().type == TokenType::Sign && token().text.starts_with("set ")) {
+    node.name = token().text.substr(4);
+    ++at_;
+    return node;
+  }
+  expect("mathbb");
+  const bool braced = take("{");
+  node.name = token().text;
+  if (token().type != TokenType::Letter) return fail();
+  ++at_;
+  if (braced) expect("}");
+  if (take("^")) node.name += is("+") || is("-") || is("*") ? tokens_[at_++].text : "^";
+  if (node.name.ends_with('^')) braced_or_single();
+  return node;
+}
+
+Node Parser::matrix_rows(bool with_columns) {
+  Node node = make_node(with_columns ? Kind::Matrix : Kind::List, {});
+  size_t in_row = 0;
+  while (!at_end() && !token().text.starts_with("end ")) {
+    if (take("newline")) {
+      if (node.columns == 0) node.columns = in_row;
+      if (in_row != node.columns && in_row > 0) return fail();
+      in_row = 0;
+    } else if (!take("&") && !take(",")) {
+      element(node.children);
+      ++in_row;
+    }
+  }
+  if (node.columns == 0) node.columns = in_row;
+  if (with_columns && (node.columns == 0 || node.children.size() % node.columns != 0))
+    return fail();
+  ++at_;
+  return node;
+}
+
+Node Parser::environment(std::string_view name) {
+  static constexpr std::string_view kMatrices[] = {"pmatrix", "bmatrix", "matrix",
+                                                   "Bmatrix", "array",   "smallmatrix"};
+  static constexpr std::string_view kLines[] = {"cases", "aligned", "align", "align*", "gathered"};
+  if (name == "vmatrix") {
+    const Deeper deeper(*this);
+    const std::optional<Node> value = determinant(matrix_rows(true));
+    return value ? *value : fail();
+  }
+  const bool matrix =
+      std::find(std::begin(kMatrices), std::end(kMatrices), name) != std::end(kMatrices);
+  if (!matrix && std::find(std::begin(kLines), std::end(kLines), name) == std::end(kLines))
+    return fail();
+  if (name == "array" && take("{")) {  // {cc}
+    while (!at_end() && !take("}")) ++at_;
+  }
+  const Deeper deeper(*this);
+  return matrix_rows(matrix);
+}
+
+Parsed parse_answer(std::vector<Token> tokens, bool wide_divisor, Steps& steps) {
+  Parser parser(std::move(tokens), wide_divisor, steps);
+  Parsed parsed;
+  Node node = parser.answer();
+  if (!parser.failed() && !steps.spent()) parsed.node = std::move(node);
+  parsed.divides_product = parser.divides_product();
+  return parsed;
+}
+
+}  // namespace convoy::answers

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Tokens to a tree. Tolerant of LaTeX: \frac12, missing braces, units, words around the answer.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "convoy/data/answers/node.h"
+#include "convoy/data/answers/steps.h"
+#include "convoy/data/answers/tokens.h"
+
+namespace convoy::answers {
+
+struct Parsed {
+  std::optional<Node> node = {};  // none: not understood
+  bool divides_product = false;   // 1/2x was read: what is below the line has two readings
+};
+
+// `wide_divisor`: 1/2x is 1/(2x), sin x/2 is sin(x/2); else what stands behind is a factor of the whole.
+Parsed parse_answer(std::vector<Token> tokens, bool wide_divisor, Steps& steps);
+
+}  // namespace convoy::answers

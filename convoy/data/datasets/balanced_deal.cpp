@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/data/datasets/balanced_deal.h"
+
+#include <algorithm>
+#include <numeric>
+#include <queue>
+#include <tuple>
+#include <utility>
+
+namespace convoy::data {
+namespace {
+
+struct Slot {
+  int64_t tokens = 0;
+  size_t number = 0;  // decides between equal ones
+  std::vector<size_t> units = {};
+};
+
+// A queue of those with the fewest tokens; of equal ones those with the fewest units first.
+bool comes_later(const Slot* left, const Slot* right) {
+  return std::tuple(left->tokens, left->units.size(), left->number) >
+         std::tuple(right->tokens, right->units.size(), right->number);
+}
+
+}  // namespace
+
+std::vector<std::vector<size_t>> deal_in_turn(size_t num_units, size_t slots) {
+  std::vector<std::vector<size_t>> dealt(slots);
+  for (size_t unit = 0; unit < num_units; ++unit) dealt[unit % slots].push_back(unit);
+  return dealt;
+}
+
+std::vector<std::vector<size_t>> deal_by_tokens(const std::vector<int64_t>& unit_tokens,
+                                                size_t slots) {
+  std::vector<size_t> largest_first(unit_tokens.size());
+  std::iota(largest_first.begin(), largest_first.end(), size_t{0});
+  std::stable_sort(largest_first.begin(), largest_first.end(), [&](size_t left, size_t right) {
+    return unit_tokens[left] > unit_tokens[right];
+  });
+  std::vector<Slot> filled(slots);
+  std::priority_queue open_slots(comes_later, std::vector<Slot*>());
+  for (size_t number = 0; number < slots; ++number) {
+    filled[number].number = number;
+    open_slots.push(&filled[number]);
+  }
+  const size_t most_units = (unit_tokens.size() + slots - 1) / slots;
+  for (const size_t unit : largest_first) {
+    Slot* const slot = open_slots.top();
+    open_slots.pop();
+    slot->tokens += unit_tokens[unit];
+    slot->units.push_back(unit);
+    if (slot->units.size() < most_units) open_slots.push(slot);
+  }
+  std::stable_sort(filled.begin(), filled.end(),
+                   [](const Slot& left, const Slot& right) { return left.tokens > right.tokens; });
+  // The heaviest half, and across from each of them the one that makes up for it.
+  const size_t half = slots / 2;
+  std::reverse(filled.begin() + static_cast<std::ptrdiff_t>(half), filled.end());
+  std::vector<std::vector<size_t>> dealt;
+  for (Slot& slot : filled) {
+    std::sort(slot.units.begin(), slot.units.end());
+    dealt.push_back(std::move(slot.units));
+  }
+  return dealt;
+}
+
+}  // namespace convoy::data

@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/data/datasets/chain/row_check.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "convoy/core/base/trimmed.h"
+#include "convoy/data/datasets/chain/row_shape.h"
+#include "convoy/data/datasets/row_formats.h"
+#include "convoy/data/datasets/unwritten.h"
+
+namespace convoy::data {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+struct Checked {
+  std::optional<RowFault> fault = {};
+  int64_t index = 0;
+  ErrorPlace place = {};
+  Schema schema = Schema::Messages;
+  bool is_long = false;
+  RowLosses losses = {};
+};
+
+RowFault fault_of(int64_t index, const DataError& error, int64_t column = 0) {
+  const ErrorPlace& place = error.place();
+  return {.index = index,
+          .file = place.file,
+          .line = place.line,
+          .column = column,
+          .reason = error.what(),
+          .hint = place.hint};
+}
+
+void check_tokens(const RowCheck& check, const Sample& sample, Checked& checked) {
+  const TruncationPolicy& policy = check.truncation;
+  EncodedRow row = check.encoder->encode(sample);
+  checked.is_long = policy.max_tokens > 0 && std::ssize(row.ids) > policy.max_tokens;
+  if (count_supervised(row) == 0)
+    throw DataError(fmt::format("row {}: none of its {} tokens is supervised", sample.index + 1,
+                                row.ids.size()),
+                    {.file = sample.file, .line = sample.line});
+  if (checked.is_long && policy.truncation == Truncation::Error)
+    throw DataError(fmt::format("row {} has {} tokens, more than {}", sample.index + 1,
+                                row.ids.size(), policy.max_tokens),
+                    {.file = sample.file, .line = sample.line});
+  checked.losses.add(sample, row);
+  const bool keeps_a_side =
+      policy.truncation == Truncation::KeepStart || policy.truncation == Truncation::KeepEnd;
+  if (checked.is_long && keeps_a_side) {
+    truncate_row(row, policy);
+    if (count_supervised(row) == 0) checked.losses.answers_cut.add(sample);
+  }
+}
+
+bool is_empty_answer(const Json& message) {
+  return message.value("role", Json()) == "assistant" && has_blank_content(message) &&
+         !message.contains("tool_calls");
+}
+
+// Without a template nobody can say more.
+void refuse_empty_answers(const Sample& sample) {
+  const auto has_empty = [](const Json& messages) {
+    return std::any_of(messages.begin(), messages.end(), is_empty_answer);
+  };
+  const bool is_pair = sample.kind == Sample::Kind::PromptCompletion;
+  const bool is_text = sample.kind == Sample::Kind::Text;
+  if ((is_text && sample.text.empty()) ||
+      (is_pair && trimmed(sample.completion, " \t\r\n").empty()) ||
+      (!is_text && !is_pair &&
+       (has_empty(sample.messages) || has_empty(sample.completion_messages))))
+    throw DataError(fmt::format("row {}: the {} is empty", sample.index + 1,
+                                is_text   ? "text"
+                                : is_pair ? "completion"
+                                          : "answer"),
+                    {.file = sample.file, .line = sample.line});
+}
+
+Checked checked_row(const RowCheck& check, ReadRow read) {
+  Checked checked{.index = read.index};
+  try {
+    if (read.error) throw DataError(*read.error);
+    const Row row = parse_row(std::move(read.raw));
+    checked.place = {.file = row.file, .line = row.line};
+    checked.schema = detect_schema(row, check.schema);
+    const ConvertedRow converted = convert_row(row, checked.schema, check.schema);
+    if (check.encoder != nullptr) {
+      check_tokens(check, converted.sample, checked);
+    } else {
+      refuse_empty_answers(converted.sample);
+    }
+  } catch (const JsonRowError& error) {
+    checked.fault = fault_of(read.index, error, static_cast<int64_t>(error.byte()));
+  } catch (const DataError& error) {
+    checked.fault = fault_of(read.index, error);
+  }
+  return checked;
+}
+
+int64_t count_characters(std::string_view text) {
+  return std::count_if(text.begin(), text.end(),
+                       [](char byte) { return (static_cast<uint8_t>(byte) & 0xC0) != 0x80; });
+}
+
+struct Measured {
+  Schema schema = Schema::Messages;
+  int64_t turns = 0;
+  int64_t characters = 0;
+  int64_t tokens = 0;
+  int64_t supervised = 0;
+  bool own_bos = false;
+};
+
+void measure_messages(const Json& messages, Measured& measured) {
+  if (!messages.is_array()) return;
+  for (const Json& message : messages) {
+    ++measured.turns;
+    measured.characters += count_characters(content_text(message));
+  }
+}
+
+Measured measured_row(const Row& row, const SchemaConfig& config, const SampleEncoder* encoder) {
+  Measured measured{.schema = detect_schema(row, config)};
+  const Sample sample = convert_row(row, measured.schema, config).sample;
+  measure_messages(sample.messages, measured);
+  measure_messages(sample.completion_messages, measured);
+  measured.characters += count_characters(sample.prompt) + count_characters(sample.completion) +
+                         count_characters(sample.text);
+  if (encoder == nullptr) return measured;
+  const EncodedRow encoded = encoder->encode(sample);
+  measured.tokens = std::ssize(encoded.ids);
+  measured.supervised = count_supervised(encoded);
+  measured.own_bos = encoded.own_bos;
+  return measured;
+}
+
+}  // namespace
+
+RowCheckReport check_rows(const Dataset& dataset, const RowCheck& check,
+                          const std::function<void(const RowFault&)>& take) {
+  RowCheckReport report;
+  std::optional<Schema> schema;
+  const auto rows = open_dataset(dataset);
+  for_each_read_row<Checked>(
+      *rows, [&](ReadRow read) { return checked_row(check, std::move(read)); },
+      [&](Checked checked) {
+        ++report.rows;
+        if (!checked.fault && schema && *schema != checked.schema)
+          checked.fault = {
+              .index = checked.index,
+              .file = checked.place.file,
+              .line = checked.place.line,
+              .reason =
+                  fmt::format("row {} has the schema {}, the rows before it have {}",
+                              checked.index + 1, schema_name(checked.schema), schema_name(*schema)),
+              .hint = "split the file by schema, or force one with --schema"};
+        if (checked.fault) {
+          ++report.faults;
+          take(*checked.fault);
+          return;
+        }
+        if (!schema) schema = checked.schema;
+        report.rows_cut += checked.is_long;
+        report.losses.add(checked.losses);
+      });
+  if (schema) report.schema = schema_name(*schema);
+  return report;
+}
+
+RowFigures measure_rows(const RowPass& pass, const SchemaConfig& schema,
+                        const SampleEncoder* encoder) {
+  RowFigures figures;
+  figures.pass = for_each_row<Measured>(
+      pass, [&](const Row& row) { return measured_row(row, schema, encoder); },
+      [&](const Measured& row) {
+        ++figures.rows_by_schema[std::string(schema_name(row.schema))];
+        figures.turns.add(row.turns);
+        figures.characters.add(row.characters);
+        if (encoder == nullptr) return;
+        figures.tokens.add(row.tokens);
+        figures.supervised.add(row.supervised);
+        figures.own_bos += row.own_bos;
+      });
+  return figures;
+}
+
+}  // namespace convoy::data

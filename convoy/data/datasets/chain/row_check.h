@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Every row of a data set against what training wants of it.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+
+#include "convoy/data/datasets/chain/length_figures.h"
+#include "convoy/data/datasets/chain/row_pass.h"
+#include "convoy/data/datasets/encode_file.h"
+#include "convoy/data/datasets/encode_sample.h"
+#include "convoy/data/datasets/row_warnings.h"
+#include "convoy/data/datasets/schema.h"
+
+namespace convoy::data {
+
+struct RowFault {
+  int64_t index = 0;  // 0-based
+  std::string file;
+  int64_t line = 0;    // 0 where the format has no lines
+  int64_t column = 0;  // 0 where the whole row is at fault
+  std::string reason;
+  std::string hint;
+};
+
+struct RowCheck {
+  SchemaConfig schema;
+  const SampleEncoder* encoder = nullptr;  // none: tokens are not looked at
+  TruncationPolicy truncation = {};        // of rows above max_tokens; 0 = none
+};
+
+struct RowCheckReport {
+  int64_t rows = 0;
+  int64_t faults = 0;
+  int64_t rows_cut = 0;  // longer than max_tokens
+  std::string schema;    // of the first good row
+  RowLosses losses;      // of the good rows
+};
+
+// `take` sees the faults in the order of the rows. A row is bad when it cannot be read, has another
+// schema than the first good one, the template refuses it, nothing in it is supervised, or an
+// answer is empty; with an encoder that decides on the latter.
+RowCheckReport check_rows(const Dataset& dataset, const RowCheck& check,
+                          const std::function<void(const RowFault&)>& take);
+
+// What is told of the rows of a data set.
+struct RowFigures {
+  PassReport pass;
+  std::map<std::string, int64_t> rows_by_schema;
+  LengthFigures turns;
+  LengthFigures characters;
+  LengthFigures tokens;      // with an encoder
+  LengthFigures supervised;  // tokens, with an encoder
+  int64_t own_bos = 0;
+};
+
+// Rows may be of several schemas.
+RowFigures measure_rows(const RowPass& pass, const SchemaConfig& schema,
+                        const SampleEncoder* encoder);
+
+}  // namespace convoy::data

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// One pass over the rows of a data set: parsed and worked on by all cores, handed on in their order, in bounded memory.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "convoy/core/base/usable_cpus.h"
+#include "convoy/data/datasets/dataset.h"
+#include "convoy/data/datasets/ordered_work.h"
+#include "convoy/data/datasets/row_source.h"
+
+namespace convoy::data {
+
+struct RowPass {
+  Dataset dataset = {};
+  BadRows bad_rows = BadRows::Error;
+};
+
+struct PassReport {
+  int64_t rows_read = 0;  // bad ones included
+  BadRowList bad;
+};
+
+// A row, or why there is none.
+struct ReadRow {
+  int64_t index = 0;
+  RawRow raw = {};
+  std::optional<DataError> error = {};
+};
+
+// The next rows of `rows`, at most `count`; an error behind them waits in `later`. Empty at the end.
+std::vector<ReadRow> read_rows(RowSource& rows, size_t count, int64_t& num_read,
+                               std::exception_ptr& later);
+
+// `work` sees every row that was cut out of `rows`, on all cores, and must not throw for what is
+// wrong with one row; `put` sees the results in order. Throws DataError where the rest of a file is
+// lost.
+template <class Result>
+void for_each_read_row(RowSource& rows, const std::function<Result(ReadRow)>& work,
+                       const std::function<void(Result)>& put) {
+  using Turn = std::vector<ReadRow>;
+  constexpr size_t kRowsPerTurn = 32;
+  int64_t num_read = 0;
+  std::exception_ptr later;
+  const OrderedWork<Turn, std::vector<Result>> steps{
+      .pull = [&]() -> std::optional<Turn> {
+        Turn turn = read_rows(rows, kRowsPerTurn, num_read, later);
+        if (turn.empty()) return std::nullopt;
+        return turn;
+      },
+      .work =
+          [&](Turn turn) {
+            std::vector<Result> results;
+            for (ReadRow& read : turn) results.push_back(work(std::move(read)));
+            return results;
+          },
+      .put =
+          [&](std::vector<Result> results) {
+            for (Result& result : results) put(std::move(result));
+          }};
+  work_in_order(steps, usable_cpus());
+}
+
+// `work` runs on all cores; a DataError of it makes the row a bad one. `put` sees, in order, the results of the rows that
+// are not bad. Throws DataError by the policy.
+template <class Result>
+PassReport for_each_row(RowSource& rows, BadRows bad_rows,
+                        const std::function<Result(const Row&)>& work,
+                        const std::function<void(Result)>& put) {
+  struct Worked {
+    int64_t index = 0;
+    std::optional<Result> result = {};
+    std::optional<DataError> error = {};
+  };
+  PassReport report;
+  for_each_read_row<Worked>(
+      rows,
+      [&](ReadRow read) {
+        Worked worked{.index = read.index, .error = std::move(read.error)};
+        if (worked.error) return worked;
+        try {
+          worked.result.emplace(work(parse_row(std::move(read.raw))));
+        } catch (const DataError& error) {
+          worked.error = error;
+        }
+        return worked;
+      },
+      [&](Worked worked) {
+        report.rows_read = worked.index + 1;
+        if (worked.error)
+          report.bad.add(*worked.error, worked.index, report.rows_read, bad_rows);
+        else
+          put(std::move(*worked.result));
+      });
+  return report;
+}
+
+template <class Result>
+PassReport for_each_row(const RowPass& pass, const std::function<Result(const Row&)>& work,
+                        const std::function<void(Result)>& put) {
+  return for_each_row<Result>(*open_dataset(pass.dataset), pass.bad_rows, work, put);
+}
+
+}  // namespace convoy::data

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/data/datasets/chain/system_prompt.h"
+
+#include <array>
+#include <utility>
+
+#include "convoy/core/base/suggest.h"
+#include "convoy/data/datasets/chain/row_shape.h"
+#include "convoy/data/datasets/chat_fields.h"
+
+namespace convoy::data {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::array<std::pair<std::string_view, SystemMode>, 5> kModes = {
+    {{"missing", SystemMode::Missing},
+     {"replace", SystemMode::Replace},
+     {"prepend", SystemMode::Prepend},
+     {"append", SystemMode::Append},
+     {"remove", SystemMode::Remove}}};
+
+// Empty: there is to be none.
+std::string edited(const std::string& old, std::string_view prompt, SystemMode mode) {
+  switch (mode) {
+    case SystemMode::Missing:
+      return old.empty() ? std::string(prompt) : old;
+    case SystemMode::Replace:
+      return std::string(prompt);
+    case SystemMode::Prepend:
+      return old.empty() ? std::string(prompt) : fmt::format("{}\n\n{}", prompt, old);
+    case SystemMode::Append:
+      return old.empty() ? std::string(prompt) : fmt::format("{}\n\n{}", old, prompt);
+    case SystemMode::Remove:
+      break;
+  }
+  return {};
+}
+
+struct TurnNames {
+  const char* role;
+  const char* content;
+};
+
+// The first turn, where it is a system's, or a new one before it.
+void edit_turns(Json& turns, const TurnNames& names, std::string_view prompt, SystemMode mode) {
+  const bool has_one = !turns.empty() && (turns[0].value(names.role, "") == "system" ||
+                                          turns[0].value(names.role, "") == "developer");
+  std::string old;
+  if (has_one)
+    old = turns[0][names.content].is_string() ? turns[0][names.content].get<std::string>()
+                                              : content_text(turns[0]);
+  const std::string text = edited(old, prompt, mode);
+  if (has_one && text.empty()) {
+    turns.erase(0);
+  } else if (has_one && text != old) {
+    turns[0][names.content] = text;
+  } else if (!has_one && !text.empty()) {
+    turns.insert(turns.begin(), Json{{names.role, "system"}, {names.content, text}});
+  }
+}
+
+void edit_column(Json& row, std::string_view prompt, SystemMode mode) {
+  const auto found = row.find("system");
+  const bool has_one = found != row.end() && found->is_string();
+  const std::string text = edited(has_one ? found->get<std::string>() : "", prompt, mode);
+  if (found == row.end() && !text.empty()) {
+    Json first = {{"system", text}};
+    for (const auto& [key, value] : row.items()) first[key] = value;
+    row = std::move(first);
+  } else if (found != row.end()) {
+    row["system"] = text;
+  }
+}
+
+// Lists may be strings of JSON, as in CSV.
+Json turns_of(const Row& row, const char* key) {
+  RowFields fields(row, row.value, 0);
+  return fields.list(key);
+}
+
+}  // namespace
+
+SystemMode system_mode_named(std::string_view name) {
+  std::vector<std::string> names;
+  for (const auto& [known, mode] : kModes) {
+    if (known == name) return mode;
+    names.emplace_back(known);
+  }
+  throw ConfigError(fmt::format("`{}` is no mode{}; known: {}", name, did_you_mean(name, names),
+                                fmt::join(names, ", ")),
+                    {.key = "--mode"});
+}
+
+Json with_system_prompt(const Row& row, Schema schema, std::string_view prompt, SystemMode mode) {
+  Json value = row.value;
+  if (schema == Schema::Messages) {
+    Json turns = turns_of(row, "messages");
+    edit_turns(turns, {"role", "content"}, prompt, mode);
+    value["messages"] = std::move(turns);
+  } else if (schema == Schema::ShareGpt && value.contains("system") && !value["system"].is_null()) {
+    edit_column(value, prompt, mode);
+  } else if (schema == Schema::ShareGpt) {
+    Json turns = turns_of(row, "conversations");
+    edit_turns(turns, {"from", "value"}, prompt, mode);
+    value["conversations"] = std::move(turns);
+  } else if (schema == Schema::PromptCompletion && value["prompt"].is_array()) {
+    edit_turns(value["prompt"], {"role", "content"}, prompt, mode);
+  } else if (schema == Schema::Triple || (schema == Schema::Loose && value.is_object())) {
+    edit_column(value, prompt, mode);
+  } else {
+    throw DataError(fmt::format("row {}: a row of the schema {} has no place for a system prompt",
+                                row.index + 1, schema_name(schema)),
+                    {.file = row.file,
+                     .line = row.line,
+                     .hint = "convert it first: convoy data convert --to messages"});
+  }
+  return value;
+}
+
+}  // namespace convoy::data

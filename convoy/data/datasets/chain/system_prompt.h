@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// System prompts of rows, set in place: every other column and turn stays as it is.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+
+#include "convoy/data/datasets/schema.h"
+
+namespace convoy::data {
+
+enum class SystemMode {
+  Missing,  // only where a row has none
+  Replace,
+  Prepend,  // before the one that is there, an empty line between them
+  Append,
+  Remove,
+};
+
+SystemMode system_mode_named(std::string_view name);  // "missing", ... Throws ConfigError
+
+// Of messages, sharegpt, prompt_completion (of messages), triple and loose rows. Throws DataError for others.
+nlohmann::ordered_json with_system_prompt(const Row& row, Schema schema, std::string_view prompt,
+                                          SystemMode mode);
+
+}  // namespace convoy::data

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Checked access to the members of one row; used by the schema conversions. Errors carry the row's place.
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "convoy/data/datasets/row_source.h"
+
+namespace convoy::data {
+
+// Refers to `row` and `value`, which must outlive it. Every text is cut to `max_field_chars` (0 = off) and the cuts
+// counted. All members throw DataError.
+class RowFields {
+ public:
+  RowFields(const Row& row, const nlohmann::ordered_json& value, int64_t max_field_chars)
+      : row_(row), value_(value), max_field_chars_(max_field_chars) {}
+
+  const nlohmann::ordered_json& value() const { return value_; }
+  const nlohmann::ordered_json& member(std::string_view key) const;  // present and not null
+  std::string text(std::string_view key);                            // a string
+  std::string text_or_empty(std::string_view key);                   // absent, null, or a string
+  std::string cut(std::string text);
+
+  // {role, content, ...} turns, all kept, other members of a turn too. The list may be a JSON string, as in CSV.
+  nlohmann::ordered_json messages(std::string_view key);
+  nlohmann::ordered_json list(std::string_view key) const;  // of anything; may be a JSON string
+  // ShareGPT's {from, value} turns as messages; a row-level `system` becomes the first turn.
+  nlohmann::ordered_json conversations();
+  // What the row gives the chat template beside its messages, over what the whole run gives (null or an object):
+  // `chat_template_kwargs`, and with `columns` also `tools` and `documents`. Each may be a JSON string.
+  enum class Columns { Kwargs, KwargsToolsDocuments };
+  nlohmann::ordered_json template_variables(const nlohmann::ordered_json& of_run,
+                                            Columns columns) const;
+
+  RowFields nested(const nlohmann::ordered_json& value) const {
+    return {row_, value, max_field_chars_};
+  }
+  void absorb(const RowFields& other) { fields_cut_ += other.fields_cut_; }
+  int64_t fields_cut() const { return fields_cut_; }
+  // Names of the members that nobody asked for, in their order; null counts as absent.
+  std::vector<std::string> unread() const;
+  [[noreturn]] void fail(const std::string& reason, std::string hint = {}) const;
+
+ private:
+  // The member, or null where there is none; it counts as read.
+  const nlohmann::ordered_json* found(std::string_view key) const;
+  nlohmann::ordered_json parsed(std::string_view key) const;
+  nlohmann::ordered_json parsed_or_null(std::string_view key) const;
+  nlohmann::ordered_json checked_message(const nlohmann::ordered_json& message,
+                                         std::string_view where);
+  void check_content(nlohmann::ordered_json& message, std::string_view where);
+
+  const Row& row_;
+  const nlohmann::ordered_json& value_;
+  int64_t max_field_chars_;
+  int64_t fields_cut_ = 0;
+  mutable std::vector<const nlohmann::ordered_json*> read_;
+};
+
+}  // namespace convoy::data

@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/data/datasets/encode_file.h"
+
+#include <algorithm>
+#include <exception>
+#include <utility>
+
+#include "convoy/core/base/suggest.h"
+#include "convoy/data/datasets/ordered_work.h"
+
+namespace convoy::data {
+namespace {
+
+constexpr size_t kRowsPerTurn = 32;
+constexpr size_t kExplainedIds = 12;
+
+struct Finished {
+  PreparedRow prepared;
+  std::optional<DataError> refusal;  // of the encoder: the row is a bad one
+  std::exception_ptr failure;        // anything else: the end
+  RowRecord record;
+  EncodedRow row;  // only of kept rows
+  std::optional<UnsupervisedRow> unsupervised;
+  RowLosses losses;  // of this row alone
+};
+
+using Turn = std::vector<PulledRow>;
+using FinishedTurn = std::vector<Finished>;
+
+class FileEncoder {
+ public:
+  FileEncoder(SampleReader& reader, const std::function<EncodedRow(const Sample&)>& encode,
+              const TruncationPolicy& policy, const TakeRow& take)
+      : reader_(reader), encode_(encode), policy_(policy), take_(take) {}
+
+  EncodedFile run(int num_threads) {
+    const OrderedWork<Turn, FinishedTurn> steps{
+        .pull = [this] { return pull(); },
+        .work = [this](Turn turn) { return encode_turn(std::move(turn)); },
+        .put = [this](FinishedTurn turn) { put(std::move(turn)); }};
+    work_in_order(steps, num_threads);
+    return std::move(file_);
+  }
+
+ private:
+  // An error behind rows that were read waits until those are put.
+  std::optional<Turn> pull() {
+    if (failure_) std::rethrow_exception(std::exchange(failure_, nullptr));
+    Turn turn;
+    try {
+      while (turn.size() < kRowsPerTurn) {
+        std::optional<PulledRow> pulled = reader_.pull();
+        if (!pulled) break;
+        turn.push_back(std::move(*pulled));
+      }
+    } catch (...) {
+      if (turn.empty()) throw;
+      failure_ = std::current_exception();
+    }
+    if (turn.empty()) return std::nullopt;
+    return turn;
+  }
+
+  FinishedTurn encode_turn(Turn turn) const {
+    FinishedTurn finished;
+    finished.reserve(turn.size());
+    for (PulledRow& pulled : turn) finished.push_back(encode_one(std::move(pulled)));
+    return finished;
+  }
+
+  Finished encode_one(PulledRow pulled) const {
+    Finished finished;
+    finished.prepared = reader_.prepare(std::move(pulled));
+    if (finished.prepared.error) return finished;
+    try {
+      EncodedRow row;
+      try {
+        row = encode_(finished.prepared.sample);
+      } catch (const DataError& error) {
+        finished.refusal = error;
+        return finished;
+      }
+      row.source_index = finished.prepared.index;
+      judge(finished, std::move(row));
+    } catch (...) {
+      finished.failure = std::current_exception();
+    }
+    return finished;
+  }
+
+  void judge(Finished& finished, EncodedRow row) const {
+    const Sample& sample = finished.prepared.sample;
+    finished.losses.add(sample, row);
+    finished.record = {.outcome = RowOutcome::Kept,
+                       .own_bos = row.own_bos,
+                       .fields_cut = finished.prepared.fields_cut};
+    const auto tokens = static_cast<int64_t>(row.ids.size());
+    if (tokens > policy_.max_tokens && policy_.truncation == Truncation::Drop) {
+      finished.record.outcome = RowOutcome::DroppedLong;
+      return;
+    }
+    if (tokens > policy_.max_tokens && policy_.truncation == Truncation::Error)
+      throw DataError(fmt::format("row {} has {} tokens, more than model.max_seq_len {}",
+                                  sample.index + 1, tokens, policy_.max_tokens),
+                      {.file = sample.file,
+                       .line = sample.line,
+                       .hint = "raise it, or choose another data.truncation"});
+    const int64_t supervised = count_supervised(row);
+    finished.record.truncated = truncate_row(row, policy_);
+    if (finished.record.truncated && sample.kind == Sample::Kind::Text)
+      finished.losses.texts_cut.add(sample);
+    if (count_supervised(row) > 0) {
+      finished.row = std::move(row);
+      return;
+    }
+    finished.record.outcome = RowOutcome::Unsupervised;
+    if (supervised > 0) finished.losses.answers_cut.add(sample);
+    row.ids.resize(std::min(row.ids.size(), kExplainedIds));
+    finished.unsupervised = {sample.line, sample.index, tokens, supervised, std::move(row.ids)};
+  }
+
+  void put(FinishedTurn turn) {
+    for (Finished& finished : turn) put_one(std::move(finished));
+  }
+
+  void put_one(Finished finished) {
+    const bool accepted = reader_.accept(finished.prepared);
+    if (accepted && finished.failure) std::rethrow_exception(finished.failure);
+    if (accepted && finished.refusal)
+      reader_.report_bad_row(*finished.refusal, finished.prepared.index);
+    if (!accepted || finished.refusal) return take_({}, {});
+    file_.losses.add(finished.losses);
+    if (!file_.first_sample) file_.first_sample = std::move(finished.prepared.sample);
+    if (finished.unsupervised && !file_.first_unsupervised)
+      file_.first_unsupervised = std::move(finished.unsupervised);
+    take_(finished.record, std::move(finished.row));
+  }
+
+  SampleReader& reader_;
+  const std::function<EncodedRow(const Sample&)>& encode_;
+  const TruncationPolicy& policy_;
+  const TakeRow& take_;
+  std::exception_ptr failure_;
+  EncodedFile file_;
+};
+
+}  // namespace
+
+Truncation truncation_named(const std::string& name, const std::string& task) {
+  const std::vector<std::string> names = {"auto",     "split", "keep_start",
+                                          "keep_end", "drop",  "error"};
+  const std::vector<Truncation> values = {
+      task == "pretrain" ? Truncation::Split : Truncation::KeepStart,
+      Truncation::Split,
+      Truncation::KeepStart,
+      Truncation::KeepEnd,
+      Truncation::Drop,
+      Truncation::Error};
+  const auto found = std::find(names.begin(), names.end(), name);
+  if (found == names.end())
+    throw ConfigError(fmt::format("`{}` is no truncation{}; known: {}", name,
+                                  did_you_mean(name, names), fmt::join(names, ", ")),
+                      {.key = "data.truncation"});
+  return values[static_cast<size_t>(found - names.begin())];
+}
+
+bool truncate_row(EncodedRow& row, const TruncationPolicy& policy) {
+  const auto tokens = static_cast<int64_t>(row.ids.size());
+  if (tokens <= policy.max_tokens || policy.truncation == Truncation::Split) return false;
+  if (policy.truncation == Truncation::KeepEnd) {
+    const bool keep_bos = policy.bos_id && row.ids[0] == *policy.bos_id;
+    const auto excess = static_cast<std::ptrdiff_t>(tokens - policy.max_tokens);
+    const std::ptrdiff_t from = keep_bos ? 1 : 0;
+    row.ids.erase(row.ids.begin() + from, row.ids.begin() + from + excess);
+    row.supervised.erase(row.supervised.begin() + from, row.supervised.begin() + from + excess);
+  } else {
+    row.ids.resize(static_cast<size_t>(policy.max_tokens));
+    row.supervised.resize(static_cast<size_t>(policy.max_tokens));
+  }
+  row.supervised[0] = 0;
+  return true;
+}
+
+EncodedFile encode_file(SampleReader& reader,
+                        const std::function<EncodedRow(const Sample&)>& encode,
+                        const TruncationPolicy& policy, int num_threads, const TakeRow& take) {
+  CONVOY_CHECK(policy.max_tokens >= 2, ConfigError, "model.max_seq_len is {}, wanted at least 2",
+               policy.max_tokens);
+  return FileEncoder(reader, encode, policy, take).run(num_threads);
+}
+
+}  // namespace convoy::data

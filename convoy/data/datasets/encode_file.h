@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// All samples of one reader, encoded on several threads: truncation, dropping, and what became of every row.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "convoy/data/datasets/encode_sample.h"
+#include "convoy/data/datasets/row_warnings.h"
+#include "convoy/data/datasets/sample_reader.h"
+
+namespace convoy::data {
+
+struct TruncationPolicy {
+  int64_t max_tokens = 0;
+  Truncation truncation = Truncation::KeepStart;
+  std::optional<int32_t> bos_id = {};  // kept in front by KeepEnd
+};
+
+// "keep_start", ...; "auto" is Split for task "pretrain", KeepStart for others. Throws ConfigError
+Truncation truncation_named(const std::string& name, const std::string& task);
+
+// Cuts `row` to max_tokens by KeepStart or KeepEnd; its first token is unsupervised afterwards. Returns whether it was cut.
+bool truncate_row(EncodedRow& row, const TruncationPolicy& policy);
+
+enum class RowOutcome : uint8_t { Kept, Unreadable, Unsupervised, DroppedLong };
+
+struct RowRecord {
+  RowOutcome outcome = RowOutcome::Unreadable;
+  bool truncated = false;
+  bool own_bos = false;  // EncodedRow::own_bos
+  int64_t fields_cut = 0;
+};
+
+// A row that was dropped because nothing in it was supervised, to explain.
+struct UnsupervisedRow {
+  int64_t line = 0;
+  int64_t index = 0;
+  int64_t tokens = 0;             // before truncation
+  int64_t supervised_tokens = 0;  // before truncation
+  std::vector<int32_t> ids;       // the first ones
+};
+
+// What is told of the rows of a file as a whole.
+struct EncodedFile {
+  std::optional<Sample> first_sample;  // of those that could be encoded
+  std::optional<UnsupervisedRow> first_unsupervised;
+  RowLosses losses;
+};
+
+// Takes every row in file order, one at a time: what became of it and, of a kept one, its tokens.
+using TakeRow = std::function<void(const RowRecord& record, EncodedRow row)>;
+
+// Rows to be split are taken whole. Rows are parsed, converted and given to `encode` on `num_threads` threads at once; at most a few hundred are in memory.
+// The first error in file order is thrown, whatever the timing.
+EncodedFile encode_file(SampleReader& reader,
+                        const std::function<EncodedRow(const Sample&)>& encode,
+                        const TruncationPolicy& policy, int num_threads, const TakeRow& take);
+
+}  // namespace convoy::data

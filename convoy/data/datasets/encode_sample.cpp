@@ -1,0 +1,298 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/data/datasets/encode_sample.h"
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+#include "convoy/core/base/error.h"
+#include "convoy/core/base/trimmed.h"
+#include "convoy/data/datasets/content_parts.h"
+#include "convoy/data/datasets/learnt_turns.h"
+
+namespace convoy::data {
+namespace {
+
+using nlohmann::ordered_json;
+using Kind = Sample::Kind;
+
+bool is_chat(const Sample& sample) {
+  return sample.kind == Kind::Chat || sample.kind == Kind::ChatPromptCompletion;
+}
+
+// Prompt and completion in one list, which `joined` holds where the sample has two.
+const ordered_json& whole_conversation(const Sample& sample, ordered_json& joined) {
+  if (sample.kind != Kind::ChatPromptCompletion) return sample.messages;
+  joined = sample.messages;
+  joined.insert(joined.end(), sample.completion_messages.begin(), sample.completion_messages.end());
+  return joined;
+}
+
+const text::ChatTemplate& required(const text::ChatTemplate* chat_template) {
+  if (chat_template == nullptr)
+    throw DataError("the row is a conversation, but the model has no chat template",
+                    {.hint = "put a chat_template.jinja into the model folder or name one with "
+                             "data.chat_template"});
+  return *chat_template;
+}
+
+// Says in which row `work` failed; what failed inside (a line of the template) stays in the message.
+template <class Work>
+auto in_row(const Sample& sample, Work work) {
+  try {
+    return work();
+  } catch (const DataError& error) {
+    std::string message = error.what();
+    const ErrorPlace& place = error.place();
+    if (!place.file.empty())
+      message = place.line > 0 ? fmt::format("{}:{}: {}", place.file, place.line, message)
+                               : fmt::format("{}: {}", place.file, message);
+    if (sample.line == 0) message = fmt::format("row {}: {}", sample.index, message);
+    throw DataError(message, {.file = sample.file, .line = sample.line, .hint = place.hint});
+  }
+}
+
+EncodedRow supervised_from(EncodedRow row, size_t first, int64_t source_index) {
+  row.source_index = source_index;
+  row.supervised.assign(row.ids.size(), 0);
+  for (size_t token = std::max<size_t>(first, 1); token < row.ids.size(); ++token)
+    row.supervised[token] = 1;
+  return row;
+}
+
+}  // namespace
+
+SampleEncoder::SampleEncoder(const text::Tokenizer& tokenizer,
+                             const text::ChatTemplate* chat_template, Supervision supervision)
+    : tokenizer_(tokenizer), chat_template_(chat_template), supervision_(std::move(supervision)) {}
+
+// With what the tokenizer puts in front, never behind: the caller decides on EOS.
+EncodedRow SampleEncoder::plain_row(const std::string& text) const {
+  EncodedRow row{.ids = tokenizer_.encode(text, text::SpecialTokens::Add).ids, .supervised = {}};
+  std::vector<int32_t>& ids = row.ids;
+  if (tokenizer_.adds_eos() && !ids.empty()) ids.pop_back();
+  row.own_bos =
+      tokenizer_.adds_bos() && ids.size() > 1 && ids[0] == tokenizer_.bos_id() && ids[0] == ids[1];
+  if (row.own_bos) ids.erase(ids.begin());
+  return row;
+}
+
+// The template writes BOS itself where the model wants one.
+text::Encoding SampleEncoder::chat_encoding(const std::string& text) const {
+  return tokenizer_.encode(text, text::SpecialTokens::Omit);
+}
+
+bool SampleEncoder::begins_with_bos(const std::vector<int32_t>& ids) const {
+  return tokenizer_.adds_bos() && !ids.empty() && ids[0] == tokenizer_.bos_id();
+}
+
+void SampleEncoder::append_eos(std::vector<int32_t>& ids) const {
+  const auto eos = tokenizer_.eos_id();
+  if (eos && (ids.empty() || ids.back() != *eos)) ids.push_back(*eos);
+}
+
+EncodedRow SampleEncoder::encode_text(const Sample& sample) const {
+  EncodedRow row = plain_row(sample.text);
+  append_eos(row.ids);
+  row = supervised_from(std::move(row), 1, sample.index);
+  if (sample.text.empty()) skip_empty_answer(row, "text");
+  return row;
+}
+
+// Nothing but a token that ends it would be learnt.
+void SampleEncoder::skip_empty_answer(EncodedRow& row, const char* answer) const {
+  if (supervision_.empty_answers == EmptyAnswers::Learn) return;
+  if (supervision_.empty_answers == EmptyAnswers::Error)
+    throw DataError(fmt::format("the {} is empty", answer));
+  row.empty_answer = true;
+  std::fill(row.supervised.begin(), row.supervised.end(), uint8_t{0});
+}
+
+// The two texts are tokenised as one, so a token may join the end of the prompt to the completion: the completion then
+// begins with that token.
+EncodedRow SampleEncoder::encode_prompt_completion(const Sample& sample) const {
+  EncodedRow row = plain_row(sample.prompt + sample.completion);
+  append_eos(row.ids);
+  if (learns_every_token()) return supervised_from(std::move(row), 1, sample.index);
+  const std::vector<int32_t> prompt = plain_row(sample.prompt).ids;
+  const auto [at, other] =
+      std::mismatch(prompt.begin(), prompt.end(), row.ids.begin(), row.ids.end());
+  const auto first = static_cast<size_t>(at - prompt.begin());
+  row = supervised_from(std::move(row), first, sample.index);
+  if (trimmed(sample.completion, " \t\r\n").empty()) skip_empty_answer(row, "completion");
+  return row;
+}
+
+// The conversation with contents that the template reads; `held` has it where it is not `messages`.
+const ordered_json& SampleEncoder::readable(const ordered_json& messages,
+                                            const ordered_json& variables,
+                                            ordered_json& held) const {
+  const text::ChatTemplate& chat_template = required(chat_template_);
+  if (!has_content_parts(messages)) return messages;
+  held = with_readable_contents(chat_template, messages, variables);
+  return held;
+}
+
+EncodedRow SampleEncoder::encode_chat(const Sample& sample) const {
+  const text::ChatTemplate& chat_template = required(chat_template_);
+  ordered_json joined;
+  ordered_json held;
+  const ordered_json& messages =
+      readable(whole_conversation(sample, joined), sample.variables, held);
+  if (learns_every_token()) {
+    const RenderWhole whole = [&](const ordered_json& others, const ordered_json& variables) {
+      return chat_template.render(others, variables, false).text;
+    };
+    const std::string text = whole(messages, sample.variables);
+    const Unwritten unwritten = find_unwritten(whole, messages, sample.variables, text, 0);
+    EncodedRow row{.ids = chat_encoding(text).ids, .supervised = {}};
+    row.own_bos = begins_with_bos(row.ids);
+    row.tools_unread = unwritten.tools;
+    row.calls_unread = unwritten.calls;
+    return supervised_from(std::move(row), 1, sample.index);
+  }
+  size_t first = sample.kind == Kind::ChatPromptCompletion ? sample.messages.size() : 0;
+  const bool only_last = supervision_.supervise == Supervise::Last;
+  // Turns that are not learnt need not be located.
+  if (only_last)
+    for (size_t index = messages.size(); index-- > first;)
+      if (messages[index].is_object() && supervision_.learns(messages[index].value("role", ""))) {
+        first = index;
+        break;
+      }
+  LearntTurns turns = find_learnt_turns(chat_template, messages, sample.variables, first,
+                                        supervision_.roles, supervision_.empty_answers);
+  if (only_last && turns.spans.size() > 1)
+    turns.spans.erase(turns.spans.begin(), std::prev(turns.spans.end()));
+  const text::Encoding encoding = chat_encoding(turns.text);
+  return {.ids = encoding.ids,
+          .supervised = mask_of(turns, encoding, tokenizer_, supervision_.ends),
+          .source_index = sample.index,
+          .own_bos = begins_with_bos(encoding.ids),
+          .empty_answer =
+              supervision_.empty_answers == EmptyAnswers::Skip && !turns.unwritten.answers.empty(),
+          .tools_unread = turns.unwritten.tools,
+          .calls_unread = turns.unwritten.calls};
+}
+
+EncodedRow SampleEncoder::encode(const Sample& sample) const {
+  return in_row(sample, [&] {
+    switch (sample.kind) {
+      case Kind::Text:
+        return encode_text(sample);
+      case Kind::PromptCompletion:
+        return encode_prompt_completion(sample);
+      case Kind::Chat:
+      case Kind::ChatPromptCompletion:
+        break;
+    }
+    return encode_chat(sample);
+  });
+}
+
+EncodedRow SampleEncoder::encode_prompt(const Sample& sample) const {
+  return in_row(sample, [&] {
+    EncodedRow row;
+    if (is_chat(sample)) {
+      ordered_json held;
+      ordered_json messages = readable(sample.messages, sample.variables, held);
+      if (sample.kind == Kind::Chat && messages.size() > 1 && messages.back().is_object() &&
+          messages.back().value("role", "") == "assistant")
+        messages.erase(messages.size() - 1);
+      const auto chat = required(chat_template_).render(messages, sample.variables, true);
+      row.ids = chat_encoding(chat.text).ids;
+      row.own_bos = begins_with_bos(row.ids);
+    } else {
+      row = plain_row(sample.kind == Kind::Text ? sample.text : sample.prompt);
+    }
+    if (row.ids.empty()) throw DataError("the prompt has no tokens");
+    row.source_index = sample.index;
+    row.supervised.assign(row.ids.size(), 0);
+    return row;
+  });
+}
+
+std::string SampleEncoder::render(const Sample& sample, bool add_generation_prompt) const {
+  return in_row(sample, [&] {
+    if (is_chat(sample)) {
+      ordered_json joined;
+      ordered_json held;
+      return required(chat_template_)
+          .render(readable(whole_conversation(sample, joined), sample.variables, held),
+                  sample.variables, add_generation_prompt)
+          .text;
+    }
+    return sample.kind == Kind::Text ? sample.text : sample.prompt + sample.completion;
+  });
+}
+
+std::string SampleEncoder::policy(const Sample& sample) const {
+  if (is_chat(sample)) require_ends(sample);
+  const EncodedRow row = encode(sample);
+  const auto quoted = [&](int32_t id) { return fmt::format("`{}`", tokenizer_.piece(id)); };
+  std::string line;
+  const auto bos = tokenizer_.bos_id();
+  if (bos && !row.ids.empty() && row.ids[0] == *bos)
+    line = fmt::format("BOS {} once, from the {}", quoted(*bos),
+                       is_chat(sample) ? "chat template" : "tokenizer");
+  else
+    line = "no BOS";
+  const auto eos = tokenizer_.eos_id();
+  bool learnt = false;
+  for (size_t token = 0; eos && token < row.ids.size(); ++token)
+    learnt = learnt || (row.ids[token] == *eos && row.supervised[token] != 0);
+  size_t last = row.ids.size();
+  while (last > 0 && row.supervised[last - 1] == 0) --last;
+  if (!eos)
+    line += "; the tokenizer names no EOS";
+  else if (learnt)
+    line += fmt::format("; EOS {} is learnt", quoted(*eos));
+  else
+    line += fmt::format("; EOS {} is not learnt", quoted(*eos));
+  if (is_chat(sample) && last > 0 && row.ids[last - 1] != eos)
+    line += fmt::format(" (turns end with {})", quoted(row.ids[last - 1]));
+  if (learns_every_token() || sample.kind == Kind::Text)
+    line += "; every token is supervised";
+  else if (sample.kind == Kind::PromptCompletion)
+    line += "; the completion is supervised";
+  else
+    line += fmt::format(
+        "; {} supervised, located by {}",
+        supervision_.supervise == Supervise::Last
+            ? fmt::format("the last {} turn is", fmt::join(supervision_.roles, " or "))
+            : fmt::format("{} turns are", fmt::join(supervision_.roles, " and ")),
+        chat_template_->has_generation_tags() ? "generation tags" : "prefix difference");
+  return line;
+}
+
+// A setting about tokens that are not there would be kept in silence.
+void SampleEncoder::require_ends(const Sample& sample) const {
+  if (supervision_.ends == LearntEnds::Turn) return;
+  const auto mask_with = [&](LearntEnds ends) {
+    Supervision other = supervision_;
+    other.ends = ends;
+    return SampleEncoder(tokenizer_, chat_template_, other).encode(sample).supervised;
+  };
+  const std::vector<uint8_t> with_ends = mask_with(LearntEnds::Turn);
+  const bool learns = std::find(with_ends.begin(), with_ends.end(), 1) != with_ends.end();
+  if (learns && with_ends == mask_with(LearntEnds::None))
+    throw DataError(
+        "data.train_on_eos asks about tokens that close turns, but no learnt turn of this row ends "
+        "with a special token",
+        {.file = sample.file,
+         .line = sample.line,
+         .hint = "leave data.train_on_eos out; `convoy data tokens --data` shows what is learnt"});
+}
+
+int64_t count_supervised(const EncodedRow& row) {
+  return std::count_if(row.supervised.begin(), row.supervised.end(),
+                       [](uint8_t flag) { return flag != 0; });
+}
+
+std::string own_bos_notice(int64_t rows) {
+  return fmt::format("{} with a BOS of {} own; the one that the tokenizer adds was left out",
+                     rows == 1 ? "1 row begins" : fmt::format("{} rows begin", rows),
+                     rows == 1 ? "its" : "their");
+}
+
+}  // namespace convoy::data

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// One row of data, in the few shapes every schema reduces to, and its encoding: ids and the supervision mask.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "convoy/data/datasets/supervision.h"
+#include "convoy/data/datasets/token_dataset.h"
+#include "convoy/data/text/chat_template.h"
+#include "convoy/data/text/tokenizer.h"
+
+namespace convoy::data {
+
+struct Sample {
+  enum class Kind {
+    Chat,                  // messages (and tools): through the chat template
+    ChatPromptCompletion,  // prompt and completion, both lists of messages
+    PromptCompletion,      // prompt and completion strings: no template
+    Text,                  // plain text
+  };
+  Kind kind = Kind::Text;
+  nlohmann::ordered_json messages{};             // Chat; the prompt of ChatPromptCompletion
+  nlohmann::ordered_json completion_messages{};  // ChatPromptCompletion
+  nlohmann::ordered_json variables{};  // of both chat kinds, as ChatTemplate::render takes them
+  std::string prompt{};
+  std::string completion{};
+  std::string text{};
+  std::string file{};  // where it came from, for errors
+  int64_t line = 0;    // 1-based; 0 when the format has no lines
+  int64_t index = 0;   // 0-based row number
+};
+
+// Encodes samples of one tokenizer and template. Thread-safe.
+class SampleEncoder {
+ public:
+  // `chat_template` may be null: chat samples are then a DataError that says how to supply one.
+  SampleEncoder(const text::Tokenizer& tokenizer, const text::ChatTemplate* chat_template,
+                Supervision supervision);
+
+  // BOS is never doubled. Text and string completions get EOS appended, chat does not (its template
+  // ends turns). Learnt turns are supervised with their end-of-turn token, by {% generation %}
+  // spans or by prefix difference; answers, completions and texts without a letter as Supervision
+  // says. Contents in parts are joined where the template reads only strings. Not truncated. Throws
+  // DataError naming file and line.
+  EncodedRow encode(const Sample& sample) const;
+  // Ids of a prompt to be continued: chat up to its last assistant turn with the generation prompt, or the plain
+  // prompt/text without EOS. Throws DataError.
+  EncodedRow encode_prompt(const Sample& sample) const;
+  // The text that encode() tokenises.
+  std::string render(const Sample& sample, bool add_generation_prompt) const;
+  // One line on BOS, EOS and the mask, from an example. Throws DataError, also where the supervision asks for ends of
+  // turns and the template closes turns without a special token.
+  std::string policy(const Sample& sample) const;
+
+ private:
+  EncodedRow encode_chat(const Sample& sample) const;
+  const nlohmann::ordered_json& readable(const nlohmann::ordered_json& messages,
+                                         const nlohmann::ordered_json& variables,
+                                         nlohmann::ordered_json& held) const;
+  void skip_empty_answer(EncodedRow& row, const char* answer) const;
+  EncodedRow encode_prompt_completion(const Sample& sample) const;
+  EncodedRow encode_text(const Sample& sample) const;
+  EncodedRow plain_row(const std::string& text) const;
+  text::Encoding chat_encoding(const std::string& text) const;
+  bool begins_with_bos(const std::vector<int32_t>& ids) const;
+  void append_eos(std::vector<int32_t>& ids) const;
+
+  const text::Tokenizer& tokenizer_;
+  const text::ChatTemplate* chat_template_;
+  bool learns_every_token() const { return supervision_.supervise == Supervise::All; }
+  void require_ends(const Sample& sample) const;
+
+  Supervision supervision_;
+};
+
+// What becomes of rows longer than allowed. KeepEnd keeps a leading BOS; Split cuts them into rows (row_windows.h).
+enum class Truncation { Split, KeepStart, KeepEnd, Drop, Error };
+
+// Tokens of the row that are targets of the loss.
+int64_t count_supervised(const EncodedRow& row);
+
+// "3 rows begin with a BOS of their own; the one that the tokenizer adds was left out".
+std::string own_bos_notice(int64_t rows);
+
+}  // namespace convoy::data

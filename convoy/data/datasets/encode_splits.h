@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// From files to encoded splits: read, detect the schema, render, tokenise, mask, truncate, drop, cache.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "convoy/core/base/log.h"
+#include "convoy/core/settings/train_settings.h"
+#include "convoy/data/datasets/mixed_units.h"
+#include "convoy/data/datasets/token_dataset.h"
+#include "convoy/data/text/chat_template.h"
+#include "convoy/data/text/tokenizer.h"
+
+namespace convoy::data {
+
+struct SplitReport {
+  std::string name;  // "train", "val", "test"; of a mix "train of NAME"
+  std::vector<std::string> files;
+  std::string schema;  // as detected or forced
+  int64_t rows_read = 0;
+  int64_t rows_unreadable = 0;    // only with bad_rows = skip
+  int64_t rows_unsupervised = 0;  // dropped: nothing to learn after truncation
+  int64_t rows_truncated = 0;
+  int64_t rows_split = 0;         // truncation = split: longer ones
+  int64_t windows = 0;            // the rows that those became
+  int64_t rows_dropped_long = 0;  // truncation = drop
+  int64_t fields_cut = 0;         // max_field_chars
+  int64_t rows_own_bos = 0;       // EncodedRow::own_bos, of all rows read
+  int64_t tokens = 0;
+  int64_t supervised_tokens = 0;
+  std::vector<std::string> warnings;  // of the whole file: unreadable rows, and row_warnings.h
+  bool from_cache = false;
+  std::string content_hash;  // of the source files
+};
+
+// "train: 7473 rows of train.jsonl (loose), 812345 tokens, 61.3 % supervised; 2 rows truncated".
+std::string report_line(const SplitReport& report);
+
+struct EncodedSplits {
+  TokenDataset train;
+  TokenDataset val;
+  TokenDataset test;
+  std::vector<SplitReport> reports;
+  std::string
+      policy;  // one line: BOS/EOS audit ("EOS <|im_end|> is supervised at the end of every answer; no BOS")
+  std::vector<MixPart> mix = {};  // the parts of `train`; empty without a mix
+};
+
+struct EncodeInputs {
+  const settings::DataSettings& data;
+  std::string task;  // "sft", "pretrain", or "mixed": those of `datasets`
+  int64_t max_seq_len = 0;
+  uint64_t seed = 0;  // of the split shuffle
+  const text::Tokenizer& tokenizer;
+  const text::ChatTemplate* chat_template;  // may be null: chat rows are then refused
+  const Log& log;
+  std::vector<settings::MixedDataset> datasets = {};
+  bool warns = true;  // false: another rank, which reads the same rows, does
+};
+
+enum class Splits { TrainAndVal, Test, All };
+
+// Logs one report line per split. Throws DataError with file and line; a split whose rows are all unsupervised is refused. One process of a node may
+// encode while others wait and then read the cache: calls are safe to run concurrently.
+EncodedSplits encode_splits(const EncodeInputs& inputs, Splits wanted);
+
+}  // namespace convoy::data

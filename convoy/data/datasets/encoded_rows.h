@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The rows of one file, encoded one after another, for commands that answer, score or show them. A row that cannot be
+// encoded is a bad row as one that cannot be read.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <optional>
+
+#include "convoy/core/base/log.h"
+#include "convoy/data/datasets/encode_sample.h"
+#include "convoy/data/datasets/sample_reader.h"
+
+namespace convoy::data {
+
+struct EncodedSample {
+  Sample sample;
+  EncodedRow row;
+};
+
+// One thread.
+class EncodedRows {
+ public:
+  using Encode = std::function<EncodedRow(const Sample&)>;
+
+  EncodedRows(std::filesystem::path path, SchemaConfig config, BadRows bad_rows, RowUse use,
+              Encode encode);
+
+  // The next row that is not bad, with its source_index; nothing at the end. Throws DataError.
+  std::optional<EncodedSample> next();
+
+  // After the last row: throws DataError when there was none, and says which were skipped and whose BOS was left out.
+  void finish(const Log& log) const;
+
+ private:
+  SampleReader reader_;
+  Encode encode_;
+  int64_t rows_own_bos_ = 0;
+};
+
+}  // namespace convoy::data

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a run read, wrote and paid, beside its output as OUTPUT.manifest.json: whoever has the files can tell whether they
+// are those of the run.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "convoy/data/datasets/row_writer.h"
+
+namespace convoy::data {
+
+struct FileRecord {
+  std::string path;
+  int64_t bytes = 0;
+  int64_t rows = -1;  // -1 = not counted
+  std::string sha256;
+};
+
+struct Manifest {
+  std::vector<FileRecord> inputs = {};
+  std::vector<FileRecord> outputs = {};
+  nlohmann::ordered_json rows_by_state =
+      nlohmann::ordered_json::object();  // {"ok": 990, "truncated": 10}
+  nlohmann::ordered_json configuration = nlohmann::ordered_json::object();
+  nlohmann::ordered_json cost =
+      nlohmann::ordered_json::object();  // in tokens, by stage or as a whole
+};
+
+FileRecord record_of(const WrittenFile& file);
+// Hashes the file. Throws DataError.
+FileRecord record_of_file(const std::filesystem::path& path, int64_t rows = -1);
+
+std::filesystem::path manifest_path(const std::filesystem::path& output);
+
+// Atomically, as the last file of a run: a manifest says that its outputs are whole. Outputs in its folder are named
+// relative to it, so that the folder may move; all others by absolute paths. Returns its path. Throws IoError.
+std::filesystem::path publish_manifest(const std::filesystem::path& output,
+                                       const Manifest& manifest);
+
+// Throws DataError when it is missing or not a manifest.
+Manifest read_manifest(const std::filesystem::path& path);
+
+// Every file that is missing or is not as the manifest says, one sentence each; empty = all are. Throws DataError.
+std::vector<std::string> verify_manifest(const std::filesystem::path& path);
+
+}  // namespace convoy::data

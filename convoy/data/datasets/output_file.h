@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "convoy/core/base/files.h"
+#include "convoy/core/base/hash.h"
+#include "convoy/data/datasets/byte_sink.h"
+#include "convoy/data/datasets/compressor.h"
+#include "convoy/data/datasets/row_writer.h"
+
+namespace convoy::data {
+
+// A file that appears whole under its name, packed as the name says, hashed on the way. One thread. Throws IoError.
+class OutputFile : public ByteSink {
+ public:
+  explicit OutputFile(const std::filesystem::path& path);
+
+  void write(std::string_view bytes) override;
+  WrittenFile publish(int64_t rows);  // the last call
+
+ private:
+  void flush();
+
+  std::filesystem::path path_;
+  AtomicFile file_;
+  std::unique_ptr<Compressor> compressor_;  // none: as it is
+  std::string pending_;                     // packed, on the way to the file
+  Sha256 hash_;
+  int64_t bytes_ = 0;
+};
+
+}  // namespace convoy::data

@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "convoy/data/datasets/row_formats.h"
+
+namespace convoy::data {
+
+// Through the plugin (parquet_plugin.h).
+RowFormat parquet_format();
+
+}  // namespace convoy::data

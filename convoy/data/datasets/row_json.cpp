@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "convoy/core/base/json_reason.h"
+#include "convoy/data/datasets/json_members.h"
+#include "convoy/data/datasets/row_formats.h"
+#include "convoy/data/datasets/utf8.h"
+
+namespace convoy::data {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using Members = Json::object_t::Container;  // of an object, by their place
+
+// Objects with more members get an index of their names.
+constexpr size_t kMembersWithoutIndex = 32;
+
+// Checked before parsing, so that neither the parser nor any later walk over the value meets a deep
+// one.
+void check_depth(std::string_view text, const ErrorPlace& place) {
+  int depth = 0;
+  bool in_string = false;
+  for (size_t at = 0; at < text.size(); ++at) {
+    const char byte = text[at];
+    if (in_string) {
+      if (byte == '\\') ++at;
+      in_string = byte != '"';
+    } else if (byte == '"') {
+      in_string = true;
+    } else if (byte == '{' || byte == '[') {
+      if (++depth > kMaxJsonDepth)
+        throw JsonRowError(fmt::format("JSON nested deeper than {} levels", kMaxJsonDepth), at + 1,
+                           "", place);
+    } else if (byte == '}' || byte == ']') {
+      --depth;
+    }
+  }
+}
+
+// Builds the value of a row as the library's own parser does (of two members of one name the last
+// counts), in linear time, and refuses whole numbers that it would round.
+class RowBuilder {
+ public:
+  using number_integer_t = Json::number_integer_t;
+  using number_unsigned_t = Json::number_unsigned_t;
+  using number_float_t = Json::number_float_t;
+  using string_t = Json::string_t;
+  using binary_t = Json::binary_t;
+
+  explicit RowBuilder(const ErrorPlace& place) : place_(place) {}
+
+  Json take() { return std::move(root_); }
+
+  bool null() { return put(nullptr); }
+  bool boolean(bool value) { return put(value); }
+  bool number_integer(number_integer_t value) { return put(value); }
+  bool number_unsigned(number_unsigned_t value) { return put(value); }
+  bool number_float(number_float_t value, const string_t& text) {
+    if (text.find_first_not_of("-0123456789") == std::string::npos) refuse(text);
+    return put(value);
+  }
+  bool string(string_t& value) { return put(std::move(value)); }
+  bool binary(binary_t& value) { return put(std::move(value)); }
+  bool start_object(size_t) { return open(Json::object()); }
+  bool end_object() { return close(); }
+  bool start_array(size_t) { return open(Json::array()); }
+  bool end_array() { return close(); }
+
+  bool key(string_t& name) {
+    Level& level = levels_.back();
+    const Members& members = level.value->get_ref<Json::object_t&>();
+    level.key = name;
+    if (const auto known = find(level, members, name)) {
+      level.member = *known;
+      return true;
+    }
+    level.member = members.size();
+    if (!level.index.empty()) level.index.emplace(name, level.member);
+    add_member(*level.value, std::move(name), nullptr);
+    return true;
+  }
+
+  template <class Exception>
+  bool parse_error(size_t, const std::string&, const Exception& error) {
+    throw error;
+  }
+
+ private:
+  struct Level {
+    Json* value;
+    std::string key = {};  // of the member that is read; of an object
+    size_t member = 0;
+    std::unordered_map<std::string, size_t> index = {};  // of a large object
+  };
+
+  static std::optional<size_t> find(Level& level, const Members& members, const std::string& name) {
+    if (members.size() <= kMembersWithoutIndex) {
+      for (size_t member = 0; member < members.size(); ++member)
+        if (members[member].first == name) return member;
+      return std::nullopt;
+    }
+    if (level.index.empty())
+      for (size_t member = 0; member < members.size(); ++member)
+        level.index.emplace(members[member].first, member);
+    const auto found = level.index.find(name);
+    return found == level.index.end() ? std::nullopt : std::optional(found->second);
+  }
+
+  Json& place_value(Json value) {
+    if (levels_.empty()) return root_ = std::move(value);
+    Level& level = levels_.back();
+    if (level.value->is_array()) {
+      level.value->push_back(std::move(value));
+      return level.value->back();
+    }
+    Members& members = level.value->get_ref<Json::object_t&>();
+    return members[level.member].second = std::move(value);
+  }
+  bool put(Json value) {
+    place_value(std::move(value));
+    return true;
+  }
+  bool open(Json value) {
+    levels_.push_back({&place_value(std::move(value))});
+    return true;
+  }
+  bool close() {
+    levels_.pop_back();
+    return true;
+  }
+
+  [[noreturn]] void refuse(const std::string& number) const {
+    std::string path;
+    for (const Level& level : levels_) {
+      // A list within which something is open holds that already.
+      const size_t item = level.value->size() - (&level == &levels_.back() ? 0 : 1);
+      path += level.value->is_array() ? fmt::format("[{}]", item)
+                                      : (path.empty() ? "" : ".") + level.key;
+    }
+    ErrorPlace place = place_;
+    place.key = path;
+    place.hint = "write it as a text, in quotes: it keeps its digits then";
+    throw DataError(fmt::format("{}{:.40} is a whole number of more than 64 bits",
+                                path.empty() ? "" : fmt::format("`{}`: ", path), number),
+                    place);
+  }
+
+  const ErrorPlace& place_;
+  Json root_;
+  std::vector<Level> levels_;
+};
+
+}  // namespace
+
+JsonRowError::JsonRowError(std::string_view what, size_t byte, std::string_view reason,
+                           const ErrorPlace& place)
+    : DataError(fmt::format("{} at byte {}{}{}", what, byte, reason.empty() ? "" : ": ", reason),
+                place),
+      what_(what),
+      reason_(reason),
+      byte_(byte) {}
+
+JsonRowError JsonRowError::at(int64_t line, int64_t column) const {
+  ErrorPlace there = place();
+  there.line = line;
+  return {what_, static_cast<size_t>(column), reason_, there};
+}
+
+Json parse_json_row(std::string_view text, const ErrorPlace& place) {
+  // The parser would take a NUL for the end of its input.
+  if (const size_t nul = text.find('\0'); nul != std::string_view::npos)
+    throw JsonRowError("NUL byte", nul + 1, "", place);
+  if (const auto bad = find_invalid_utf8(text))
+    throw JsonRowError("not valid UTF-8", *bad + 1, "", place);
+  check_depth(text, place);
+  try {
+    RowBuilder builder(place);
+    Json::sax_parse(text, &builder);
+    return builder.take();
+  } catch (const Json::parse_error& error) {
+    throw JsonRowError("not valid JSON", error.byte, json_reason(error.what()), place);
+  } catch (const Json::exception& error) {
+    throw DataError(fmt::format("not valid JSON: {}", json_reason(error.what())), place);
+  }
+}
+
+std::string json_row_text(const Json& row, int indent, int64_t number,
+                          const std::filesystem::path& path) {
+  try {
+    return row.dump(indent);
+  } catch (const Json::exception& error) {  // text that is not UTF-8
+    throw DataError(fmt::format("row {} cannot be written: {}", number, json_reason(error.what())),
+                    {.file = path.string()});
+  }
+}
+
+}  // namespace convoy::data

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/data/datasets/row_source.h"
+
+#include <algorithm>
+
+#include "convoy/data/datasets/row_formats.h"
+
+namespace convoy::data {
+namespace {
+
+constexpr int64_t kListedBadRows = 20;
+constexpr int64_t kToleratedBadRows = 100;
+
+}  // namespace
+
+BadRows bad_rows_named(std::string_view name) {
+  return name == "skip" ? BadRows::Skip : BadRows::Error;
+}
+
+void BadRowList::add(const DataError& error, int64_t index, int64_t rows_seen, BadRows policy) {
+  if (policy == BadRows::Error) throw DataError(error);
+  ++count_;
+  if (static_cast<int64_t>(first_.size()) < kListedBadRows)
+    first_.push_back({error.place().line, index, error.what()});
+  if (count_ > kToleratedBadRows && count_ * 10 > rows_seen)
+    throw DataError(
+        fmt::format("{} of the first {} rows are unreadable, too many to skip; the last: {}",
+                    count_, rows_seen, error.what()),
+        error.place());
+}
+
+std::string BadRowList::summary() const {
+  std::vector<BadRow> listed = first_;  // threads may have added them out of order
+  std::sort(listed.begin(), listed.end(),
+            [](const BadRow& a, const BadRow& b) { return a.index < b.index; });
+  std::string lines;
+  for (const BadRow& row : listed)
+    lines +=
+        fmt::format("{}{}", lines.empty() ? "" : ", ", row.line > 0 ? row.line : row.index + 1);
+  if (count_ > kListedBadRows) lines += ", ...";
+  const char* noun = !listed.empty() && listed[0].line > 0 ? "line" : "row";
+  return fmt::format("{} unreadable row{} skipped: {}{} {}; first: {}", count_,
+                     count_ == 1 ? "" : "s", noun, count_ == 1 ? "" : "s", lines,
+                     listed.empty() ? "" : listed[0].message);
+}
+
+RowPosition position_in(const RawRow& raw, size_t byte) {
+  const std::string_view before =
+      std::string_view(raw.text).substr(0, std::max<size_t>(byte, 1) - 1);
+  const size_t newline = before.rfind('\n');
+  if (newline == std::string_view::npos)
+    return {raw.row.line, raw.column + static_cast<int64_t>(before.size())};
+  return {raw.row.line + std::count(before.begin(), before.end(), '\n'),
+          static_cast<int64_t>(before.size() - newline)};
+}
+
+Row parse_row(RawRow raw) {
+  if (raw.text.empty()) return std::move(raw.row);
+  try {
+    raw.row.value = parse_json_row(raw.text, {.file = raw.row.file, .line = raw.row.line});
+  } catch (const JsonRowError& error) {
+    const RowPosition there = position_in(raw, error.byte());
+    throw error.at(there.line, there.column);
+  }
+  return std::move(raw.row);
+}
+
+std::optional<RawRow> RowSource::next_raw() {
+  std::optional<Row> row = next();
+  if (!row) return std::nullopt;
+  return RawRow{std::move(*row), {}, 1};
+}
+
+int64_t RowSource::skip(int64_t count) {
+  for (int64_t skipped = 0; skipped < count; ++skipped) {
+    try {
+      if (!next()) return skipped;
+    } catch (const DataError&) {
+      if (!row_is_lost()) throw;
+    }
+  }
+  return count;
+}
+
+bool names_rows(const std::filesystem::path& path) {
+  return RowFormats::built_in().named_by(path) != nullptr;
+}
+
+bool names_text(const std::filesystem::path& path) {
+  const RowFormat* const format = RowFormats::built_in().named_by(path);
+  return format != nullptr && format->is_text;
+}
+
+std::string known_row_formats() { return RowFormats::built_in().readable(); }
+
+std::unique_ptr<RowSource> open_rows(const std::filesystem::path& path, TextRows text_rows) {
+  return RowFormats::built_in().open(path, text_rows);
+}
+
+}  // namespace convoy::data

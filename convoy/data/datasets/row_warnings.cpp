@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/data/datasets/row_warnings.h"
+
+#include <fmt/format.h>
+
+#include "convoy/core/base/counted.h"
+
+namespace convoy::data {
+namespace {
+
+std::string place_of(const RowTally& tally) {
+  const std::string line =
+      tally.first_line > 0 ? fmt::format(" on line {}", tally.first_line) : std::string();
+  return fmt::format("the first is row {}{}", tally.first_index + 1, line);
+}
+
+}  // namespace
+
+void RowTally::add(const Sample& sample) {
+  if (rows++ > 0) return;
+  first_index = sample.index;
+  first_line = sample.line;
+}
+
+void RowTally::add(const RowTally& later) {
+  if (rows == 0) {
+    *this = later;
+  } else {
+    rows += later.rows;
+  }
+}
+
+void RowLosses::add(const Sample& sample, const EncodedRow& row) {
+  ++rows_encoded;
+  if (row.empty_answer) empty_answers.add(sample);
+  if (row.tools_unread) tools_unread.add(sample);
+  if (row.calls_unread) calls_unread.add(sample);
+}
+
+void RowLosses::add(const RowLosses& later) {
+  rows_encoded += later.rows_encoded;
+  empty_answers.add(later.empty_answers);
+  tools_unread.add(later.tools_unread);
+  calls_unread.add(later.calls_unread);
+  answers_cut.add(later.answers_cut);
+  texts_cut.add(later.texts_cut);
+}
+
+std::vector<std::string> row_warnings(const RowLosses& losses, int64_t max_tokens,
+                                      Truncation truncation) {
+  std::vector<std::string> warnings;
+  if (const RowTally& tally = losses.tools_unread; tally.rows > 0)
+    warnings.push_back(fmt::format(
+        "the chat template writes nothing of the `tools` of {}, {}: the model does not see them; "
+        "data.template_path names a template that writes them",
+        counted(tally.rows, "row"), place_of(tally)));
+  if (const RowTally& tally = losses.calls_unread; tally.rows > 0)
+    warnings.push_back(fmt::format(
+        "the chat template writes nothing of the `tool_calls` of {}, {}: they are not learnt; "
+        "data.template_path names a template that writes them",
+        counted(tally.rows, "row"), place_of(tally)));
+  if (const RowTally& tally = losses.empty_answers; tally.rows > 0)
+    warnings.push_back(fmt::format(
+        "{} an empty answer, {}: it is not learnt; data.empty_answers: learn learns its end",
+        counted(tally.rows, "row has", "rows have"), place_of(tally)));
+  if (const RowTally& tally = losses.answers_cut; tally.rows > 0)
+    warnings.push_back(fmt::format(
+        "{:.1f} % of the rows ({} of {}) lose their answer to model.max_seq_len {} and are "
+        "dropped, "
+        "{}: raise it{}",
+        100.0 * static_cast<double>(tally.rows) / static_cast<double>(losses.rows_encoded),
+        tally.rows, losses.rows_encoded, max_tokens, place_of(tally),
+        truncation == Truncation::KeepStart
+            ? ", or keep the end of long rows with data.truncation_side: left"
+            : ""));
+  if (const RowTally& tally = losses.texts_cut; tally.rows > 0)
+    warnings.push_back(fmt::format(
+        "{} longer than model.max_seq_len {}, {}: the rest is not learnt; data.truncation: split "
+        "learns all of it, data.text_rows: line makes a row of each line of a .txt file",
+        counted(tally.rows, "text is", "texts are"), max_tokens, place_of(tally)));
+  return warnings;
+}
+
+}  // namespace convoy::data

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What is lost of the rows of a file without being an error: how many rows, and which is the first.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "convoy/data/datasets/encode_sample.h"
+
+namespace convoy::data {
+
+// Rows of which one thing is true.
+struct RowTally {
+  int64_t rows = 0;
+  int64_t first_index = 0;  // 0-based
+  int64_t first_line = 0;   // 0 where the format has no lines
+
+  void add(const Sample& sample);
+  void add(const RowTally& later);
+};
+
+struct RowLosses {
+  int64_t rows_encoded = 0;
+  RowTally empty_answers;  // EncodedRow::empty_answer
+  RowTally tools_unread;   // EncodedRow::tools_unread
+  RowTally calls_unread;   // EncodedRow::calls_unread
+  RowTally answers_cut;    // nothing that is learnt was left by truncation
+  RowTally texts_cut;      // plain texts of which a part was left by truncation
+
+  void add(const Sample& sample, const EncodedRow& row);
+  void add(const RowLosses& later);
+};
+
+// One sentence for each of those, with what to do.
+std::vector<std::string> row_warnings(const RowLosses& losses, int64_t max_tokens,
+                                      Truncation truncation);
+
+}  // namespace convoy::data

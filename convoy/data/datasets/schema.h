@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The row schemas of training data: recognised by the keys of a row, never guessed, or forced; each reduces to a Sample.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "convoy/core/settings/train_settings.h"
+#include "convoy/data/datasets/encode_sample.h"
+#include "convoy/data/datasets/row_source.h"
+
+namespace convoy::data {
+
+enum class Schema { Messages, ShareGpt, Alpaca, PromptCompletion, Triple, Rendered, Text, Loose };
+
+std::string_view schema_name(Schema schema);  // as in data.schema: "messages", "sharegpt", ...
+Schema schema_named(std::string_view name);   // Throws ConfigError
+
+struct SchemaConfig {
+  std::string schema = "auto";
+  std::string task = "sft";  // "pretrain" reads instruction, input, output rows as text
+  std::string text_field = "text";
+  std::string text_rows = "document";           // of .txt files: or "line"
+  std::string system_prompt = {};               // added to chat rows without a system turn
+  nlohmann::ordered_json template_kwargs = {};  // of the whole run: null or an object
+  int64_t max_field_chars = 0;                  // 0 = off
+
+  static SchemaConfig from(const settings::DataSettings& data, std::string task);
+};
+
+// Every schema whose keys the row has; `loose` only when no other fits. Null values count as absent.
+std::vector<Schema> matching_schemas(const Row& row, const SchemaConfig& config);
+
+// The one schema of the row: the forced one, or the only match. Throws DataError that names the candidates, or the keys.
+Schema detect_schema(const Row& row, const SchemaConfig& config);
+
+struct ConvertedRow {
+  Sample sample;
+  int64_t fields_cut = 0;  // by max_field_chars
+  std::vector<std::string> unread =
+      {};  // columns that the sample has nothing of; null counts as absent
+};
+
+// Throws DataError with file and line when a field is missing or has the wrong type.
+ConvertedRow convert_row(const Row& row, Schema schema, const SchemaConfig& config);
+
+// A row to be continued: prompt (string or messages) alone, messages, text, or any schema above.
+Sample convert_prompt(const Row& row, const SchemaConfig& config);
+
+}  // namespace convoy::data

@@ -1,0 +1,286 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/data/datasets/signals/uci_har.h"
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <charconv>
+#include <cmath>
+#include <exception>
+#include <map>
+#include <mutex>
+#include <string_view>
+#include <thread>
+
+#include "convoy/core/base/error.h"
+#include "convoy/core/base/files.h"
+#include "convoy/core/base/quiet_thread.h"
+
+namespace convoy::data {
+namespace {
+
+namespace fs = std::filesystem;
+
+bool is_blank(char letter) { return letter == ' ' || letter == '\t' || letter == '\r'; }
+bool is_digit(char letter) { return letter >= '0' && letter <= '9'; }
+
+// Decimal numbers as a double has them exactly: at most 19 digits of which 15 count, and a power of
+// ten that a double holds. Quotient and product of two exact doubles are rounded once, so the
+// answer is that of any correct reader. Null: another way is needed.
+const char* parse_exact(const char* at, const char* end, double& value) {
+  static constexpr std::array<double, 23> kPowers = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
+                                                     1e8,  1e9,  1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
+                                                     1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
+  const bool negative = at != end && *at == '-';
+  if (negative) ++at;
+  uint64_t mantissa = 0;
+  int digits = 0;
+  int exponent = 0;
+  const char* const first = at;
+  for (; at != end && is_digit(*at); ++at, ++digits)
+    mantissa = mantissa * 10 + static_cast<uint64_t>(*at - '0');
+  if (at != end && *at == '.') {
+    const char* const point = ++at;
+    for (; at != end && is_digit(*at); ++at, ++digits)
+      mantissa = mantissa * 10 + static_cast<uint64_t>(*at - '0');
+    exponent = -static_cast<int>(std::min<ptrdiff_t>(at - point, 99));
+  }
+  if (digits == 0 || digits > 19 || at == first) return nullptr;
+  if (at != end && (*at == 'e' || *at == 'E')) {
+    int power = 0;
+    const char* from = at + 1;
+    if (from != end && *from == '+') ++from;
+    const auto [stop, error] = std::from_chars(from, end, power);
+    if (error != std::errc() || power > 99 || power < -99) return nullptr;
+    exponent += power;
+    at = stop;
+  }
+  if (mantissa > (uint64_t{1} << 53) || exponent > 22 || exponent < -22) return nullptr;
+  const auto whole = static_cast<double>(mantissa);
+  const auto power = kPowers[static_cast<size_t>(std::abs(exponent))];
+  value = exponent < 0 ? whole / power : whole * power;
+  if (negative) value = -value;
+  return at;
+}
+
+const char* parse_number(const char* at, const char* end, double& value) {
+  if (end - at > 1 && *at == '+' && (is_digit(at[1]) || at[1] == '.')) ++at;
+  if (const char* const stop = parse_exact(at, end, value)) return stop;
+  const auto [stop, error] = std::from_chars(at, end, value);
+  return error == std::errc() ? stop : at;
+}
+
+// The word at `at`, as errors show it.
+std::string_view word_at(const char* at, const char* end) {
+  constexpr ptrdiff_t kMost = 40;
+  const char* stop = at;
+  while (stop != end && !is_blank(*stop) && *stop != '\n' && stop - at < kMost) ++stop;
+  return {at, static_cast<size_t>(stop - at)};
+}
+
+// The numbers of a text, line by line.
+class NumberLines {
+ public:
+  explicit NumberLines(const fs::path& path) : path_(path), text_(read_file(path)) {
+    // Blank lines at the end are no lines.
+    while (!text_.empty() && (is_blank(text_.back()) || text_.back() == '\n')) text_.pop_back();
+    at_ = text_.data();
+    end_ = at_ + text_.size();
+  }
+
+  bool done() const { return at_ == end_; }
+  int64_t line() const { return line_; }
+  size_t bytes() const { return text_.size(); }
+
+  // Appends those of the next line to `values`; how many there were.
+  int64_t take_line(std::vector<float>& values) {
+    ++line_;
+    int64_t count = 0;
+    for (;; ++count) {
+      while (at_ != end_ && is_blank(*at_)) ++at_;
+      if (at_ == end_ || *at_ == '\n') break;
+      double value = 0;
+      const char* const stop = parse_number(at_, end_, value);
+      const auto rounded = static_cast<float>(value);
+      if (stop == at_ || (stop != end_ && !is_blank(*stop) && *stop != '\n') ||
+          !std::isfinite(rounded))
+        fail(fmt::format("wanted a finite number at place {} of the line, found `{}`", count + 1,
+                         word_at(at_, end_)));
+      values.push_back(rounded);
+      at_ = stop;
+    }
+    if (at_ != end_) ++at_;
+    return count;
+  }
+
+  [[noreturn]] void fail(const std::string& message) const {
+    throw DataError(message, {.file = path_.string(), .line = line_});
+  }
+
+ private:
+  fs::path path_;
+  std::string text_;
+  const char* at_ = nullptr;
+  const char* end_ = nullptr;
+  int64_t line_ = 0;
+};
+
+struct Channel {
+  std::vector<float> values;
+  int64_t windows = 0;
+  int64_t rows = 0;  // numbers of a line
+};
+
+Channel read_channel(const fs::path& path) {
+  constexpr size_t kUsualBytesOfNumber = 9;
+  NumberLines lines(path);
+  Channel channel;
+  channel.values.reserve(lines.bytes() / kUsualBytesOfNumber);
+  while (!lines.done()) {
+    const int64_t count = lines.take_line(channel.values);
+    if (channel.windows == 0) channel.rows = count;
+    if (count != channel.rows || count == 0)
+      lines.fail(
+          fmt::format("wanted {} numbers as in the first line, found {}", channel.rows, count));
+    ++channel.windows;
+  }
+  if (channel.windows == 0) throw DataError("the file holds no windows", {.file = path.string()});
+  return channel;
+}
+
+std::vector<int64_t> read_whole_numbers(const fs::path& path, int64_t least, const char* what) {
+  constexpr float kMost = 1 << 20;
+  NumberLines lines(path);
+  std::vector<float> values;
+  while (!lines.done()) {
+    const int64_t count = lines.take_line(values);
+    if (count != 1) lines.fail(fmt::format("wanted one {} a line, found {} numbers", what, count));
+    const float value = values.back();
+    if (value != std::floor(value) || value < static_cast<float>(least) || value > kMost)
+      lines.fail(fmt::format("wanted a {} from {} on, found {}", what, least, value));
+  }
+  return {values.begin(), values.end()};
+}
+
+std::string file_ending(const std::string& split) { return "_" + split + ".txt"; }
+
+fs::path signals_folder(const fs::path& folder, const std::string& split) {
+  return folder / split / "Inertial Signals";
+}
+
+// By channel name.
+std::map<std::string, fs::path> channel_files(const fs::path& folder, const std::string& split) {
+  const fs::path signals = signals_folder(folder, split);
+  std::error_code failure;
+  std::map<std::string, fs::path> files;
+  for (const fs::directory_entry& entry : fs::directory_iterator(signals, failure)) {
+    const std::string name = entry.path().filename().string();
+    const std::string ending = file_ending(split);
+    if (name.size() > ending.size() && name.ends_with(ending))
+      files[name.substr(0, name.size() - ending.size())] = entry.path();
+  }
+  if (failure || files.empty())
+    throw DataError(fmt::format("wanted a folder with files NAME{}, one for each channel, found {}",
+                                file_ending(split), failure ? "no folder" : "none"),
+                    {.file = signals.string(),
+                     .hint = "classify.data_dir is the folder that holds train and test in the "
+                             "layout of UCI HAR"});
+  return files;
+}
+
+// `threads` at a time; the error of the first file that has one.
+std::vector<Channel> read_channels(const std::vector<fs::path>& paths, int64_t threads) {
+  std::vector<Channel> channels(paths.size());
+  std::vector<std::exception_ptr> failures(paths.size());
+  std::atomic<size_t> next = 0;
+  const auto work = [&] {
+    for (size_t index = next++; index < paths.size(); index = next++) try {
+        channels[index] = read_channel(paths[index]);
+      } catch (...) {
+        failures[index] = std::current_exception();
+      }
+  };
+  std::vector<std::thread> helpers;
+  const auto most = static_cast<int64_t>(paths.size());
+  for (int64_t helper = 1; helper < std::min(threads, most); ++helper)
+    helpers.push_back(quiet_thread(work));
+  work();
+  for (std::thread& helper : helpers) helper.join();
+  for (const std::exception_ptr& failure : failures)
+    if (failure) std::rethrow_exception(failure);
+  return channels;
+}
+
+void require_windows(int64_t found, int64_t wanted, const fs::path& path) {
+  if (found != wanted)
+    throw DataError(fmt::format("wanted {} lines, one for each window, found {}", wanted, found),
+                    {.file = path.string()});
+}
+
+}  // namespace
+
+bool has_signal_split(const fs::path& folder, const std::string& split) {
+  std::error_code ignored;
+  return fs::is_directory(signals_folder(folder, split), ignored);
+}
+
+SignalWindows read_signal_split(const fs::path& folder, const std::string& split, int64_t threads) {
+  SignalWindows windows;
+  std::vector<fs::path> paths;
+  for (const auto& [name, path] : channel_files(folder, split)) {
+    windows.channel_names.push_back(name);
+    paths.push_back(path);
+  }
+  const std::vector<Channel> channels = read_channels(paths, threads);
+  windows.num_windows = channels[0].windows;
+  windows.window_rows = channels[0].rows;
+  for (size_t index = 1; index < channels.size(); ++index) {
+    require_windows(channels[index].windows, windows.num_windows, paths[index]);
+    if (channels[index].rows != windows.window_rows)
+      throw DataError(
+          fmt::format("wanted {} numbers a line as in {}, found {}", windows.window_rows,
+                      paths[0].filename().string(), channels[index].rows),
+          {.file = paths[index].string(), .line = 1});
+  }
+  windows.values.resize(channels[0].values.size() * channels.size());
+  for (size_t index = 0; index < channels.size(); ++index)
+    for (size_t at = 0; at < channels[index].values.size(); ++at)
+      windows.values[at * channels.size() + index] = channels[index].values[at];
+  const fs::path classes = folder / split / ("y" + file_ending(split));
+  windows.classes = read_whole_numbers(classes, 1, "class");
+  require_windows(static_cast<int64_t>(windows.classes.size()), windows.num_windows, classes);
+  for (int64_t& of_window : windows.classes) --of_window;
+  const fs::path subjects = folder / split / ("subject" + file_ending(split));
+  if (fs::exists(subjects)) {
+    windows.subjects = read_whole_numbers(subjects, 0, "subject");
+    require_windows(static_cast<int64_t>(windows.subjects.size()), windows.num_windows, subjects);
+  }
+  return windows;
+}
+
+std::vector<std::string> read_class_names(const fs::path& folder, int64_t num_classes) {
+  std::vector<std::string> names;
+  const fs::path path = folder / "activity_labels.txt";
+  if (!fs::exists(path)) {
+    for (int64_t number = 1; number <= num_classes; ++number)
+      names.push_back(std::to_string(number));
+    return names;
+  }
+  const std::string text = read_file(path);
+  size_t begin = 0;
+  for (int64_t line = 1; begin < text.size(); ++line) {
+    const size_t stop = std::min(text.find('\n', begin), text.size());
+    std::string_view row = std::string_view(text).substr(begin, stop - begin);
+    begin = stop + 1;
+    while (!row.empty() && is_blank(row.back())) row.remove_suffix(1);
+    if (row.empty()) continue;
+    const std::string number = std::to_string(names.size() + 1) + " ";
+    if (!row.starts_with(number) || row.size() == number.size())
+      throw DataError(fmt::format("wanted `{}NAME`, found `{}`", number, row),
+                      {.file = path.string(), .line = line});
+    names.emplace_back(row.substr(number.size()));
+  }
+  return names;
+}
+
+}  // namespace convoy::data

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Which tokens of a row carry loss. The words are axolotl's (roles_to_train, train_on_eos).
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "convoy/core/settings/train_settings.h"
+
+namespace convoy::data {
+
+enum class Supervise {
+  Auto,  // chat: turns of the roles; prompt/completion: the completion; text: everything
+  Assistant,
+  Last,  // only the last such turn
+  All,   // every token but the first
+};
+
+// Of chat rows: which of the special tokens that close turns are learnt.
+enum class LearntEnds {
+  Turn,  // those of learnt turns
+  All,   // those of other turns, too
+  Last,  // the conversation's last
+  None,
+};
+
+// What becomes of an answer or a completion without text.
+enum class EmptyAnswers {
+  Skip,   // it is not learnt
+  Learn,  // the token that ends it is learnt
+  Error,
+};
+
+struct Supervision {
+  Supervise supervise = Supervise::Auto;
+  std::vector<std::string> roles = {"assistant"};  // not empty
+  LearntEnds ends = LearntEnds::Turn;
+  EmptyAnswers empty_answers = EmptyAnswers::Skip;
+
+  // By the words of data.supervise, data.roles_to_train, data.train_on_eos and data.empty_answers.
+  // Throws ConfigError, also for words that contradict each other.
+  static Supervision named(const std::string& supervise,
+                           const std::vector<std::string>& roles = {"assistant"},
+                           const std::string& ends = "turn",
+                           const std::string& empty_answers = "skip");
+  static Supervision from(const settings::DataSettings& data);
+
+  bool learns(const std::string& role) const;
+};
+
+}  // namespace convoy::data

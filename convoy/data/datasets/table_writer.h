@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "convoy/data/datasets/column_type.h"
+#include "convoy/data/datasets/output_file.h"
+#include "convoy/data/datasets/row_spool.h"
+#include "convoy/data/datasets/row_writer.h"
+
+namespace convoy::data {
+
+// Formats whose head names all columns: rows wait in a file without a name beside the output until
+// all were seen.
+class TableWriter : public RowWriter {
+ public:
+  explicit TableWriter(const std::filesystem::path& path);
+
+  void write(const nlohmann::ordered_json& row) override;
+  WrittenFile finish() override;
+
+ protected:
+  virtual void begin_table(const ColumnType& columns, OutputFile& file) = 0;
+  virtual void write_row(const nlohmann::ordered_json& row) = 0;
+  virtual void end_table() {}
+
+ private:
+  std::filesystem::path path_;
+  OutputFile file_;
+  RowSpool spool_;
+  ColumnType columns_;
+  int64_t rows_ = 0;
+};
+
+}  // namespace convoy::data

@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "convoy/data/datasets/row_formats.h"
+
+namespace convoy::data {
+
+// A plain text as rows {"text": ...}; it is never written.
+RowFormat text_format();
+
+}  // namespace convoy::data

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Encoded splits on disk, one file per key. A key names everything the tokens depend on, so a hit is always right; a
+// damaged file is a miss.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "convoy/core/base/log.h"
+#include "convoy/data/datasets/encode_splits.h"
+#include "convoy/data/datasets/encoded_spool.h"
+#include "convoy/data/datasets/scratch_file.h"
+#include "convoy/data/datasets/token_dataset.h"
+
+namespace convoy::data {
+
+struct CachedSplit {
+  TokenDataset dataset;
+  SplitReport report;
+  std::string policy;
+};
+
+// The rows of one split: how many there are, and all of them in order, as often as asked for.
+struct TokenFileRows {
+  int64_t num_rows = 0;
+  int64_t num_tokens = 0;
+  std::function<void(const std::function<void(const SpooledRow&)>& take)> for_each;
+};
+
+// Safe to use from several processes at once: files appear whole, and the last writer of a key wins.
+class TokenCache {
+ public:
+  // `setting` as in data.cache_dir: empty = $XDG_CACHE_HOME or ~/.cache, convoy/tokens in it; "none" = off.
+  TokenCache(const std::string& setting, const Log& log);
+
+  // Maps the file of `key` (a SHA-256) and checks it whole. Nothing when absent; a warning and nothing when damaged.
+  std::optional<CachedSplit> load(const std::string& key) const;
+  // Writes the file of `key` row by row and loads it: memory does not grow with the rows. Without a folder the file is
+  // memory. Throws IoError; then nothing is at the path, or what was there before.
+  CachedSplit store(const std::string& key, const TokenFileRows& rows, const SplitReport& report,
+                    const std::string& policy) const;
+
+  std::filesystem::path path_of(const std::string& key) const;
+  // Where rows may wait until they are stored. Throws IoError.
+  ScratchFile scratch() const;
+
+ private:
+  static CachedSplit map(const std::filesystem::path& path, const std::string& key);
+
+  std::optional<std::filesystem::path> folder_;
+  const Log& log_;
+};
+
+}  // namespace convoy::data

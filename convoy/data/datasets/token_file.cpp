@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/data/datasets/token_file.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <bit>
+#include <cerrno>
+#include <cstring>
+#include <numeric>
+
+#include "convoy/core/base/error.h"
+#include "convoy/core/base/hash.h"
+
+namespace convoy::data {
+namespace {
+
+static_assert(std::endian::native == std::endian::little);
+
+constexpr size_t kTokenPieceBytes = size_t{1} << 20;
+
+enum PieceName { Offsets, SourceIndices, SupervisedCounts, Ids, Mask };
+
+template <class Value>
+std::string_view bytes_of(const Value& value) {
+  return {reinterpret_cast<const char*>(&value), sizeof(Value)};
+}
+
+template <class Value>
+std::string_view bytes_of(std::span<const Value> values) {
+  return {reinterpret_cast<const char*>(values.data()), values.size_bytes()};
+}
+
+void write_at(int descriptor, int64_t at_bytes, std::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t count = ::pwrite(descriptor, bytes.data(), bytes.size(), at_bytes);
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) throw IoError(fmt::format("could not write: {}", std::strerror(errno)));
+    bytes.remove_prefix(static_cast<size_t>(count));
+    at_bytes += count;
+  }
+}
+
+void for_each_piece(int descriptor, int64_t begin_bytes, int64_t end_bytes,
+                    const std::function<void(std::string_view)>& take) {
+  std::string buffer(kTokenPieceBytes, '\0');
+  while (begin_bytes < end_bytes) {
+    const auto wanted = std::min(static_cast<int64_t>(buffer.size()), end_bytes - begin_bytes);
+    const ssize_t count =
+        ::pread(descriptor, buffer.data(), static_cast<size_t>(wanted), begin_bytes);
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0)
+      throw IoError(
+          fmt::format("could not read: {}", count == 0 ? "the file ended" : std::strerror(errno)));
+    take({buffer.data(), static_cast<size_t>(count)});
+    begin_bytes += count;
+  }
+}
+
+}  // namespace
+
+uint32_t crc32c_of_file(int descriptor, int64_t begin_bytes, int64_t end_bytes) {
+  uint32_t crc = 0;
+  for_each_piece(descriptor, begin_bytes, end_bytes,
+                 [&](std::string_view bytes) { crc = crc32c(bytes, crc); });
+  return crc;
+}
+
+TokenFileWriter::TokenFileWriter(int descriptor, int64_t json_bytes, int64_t num_rows,
+                                 int64_t num_tokens)
+    : descriptor_(descriptor) {
+  header_.json_bytes = json_bytes;
+  header_.num_rows = num_rows;
+  header_.num_tokens = num_tokens;
+  const std::array<int64_t, 5> sizes_bytes = {(num_rows + 1) * 8, num_rows * 8, num_rows * 8,
+                                              num_tokens * 4, num_tokens};
+  auto at = static_cast<int64_t>(sizeof(TokenFileHeader) + padded(static_cast<size_t>(json_bytes)));
+  for (size_t piece = 0; piece < pieces_.size(); ++piece) {
+    pieces_[piece] = {.at_bytes = at, .end_bytes = at + sizes_bytes[piece]};
+    at += static_cast<int64_t>(padded(static_cast<size_t>(sizes_bytes[piece])));
+  }
+  size_bytes_ = at;
+  // The padding is what the file has where nothing is written.
+  if (::ftruncate(descriptor_, size_bytes_) != 0)
+    throw IoError(
+        fmt::format("could not make room for {} bytes: {}", size_bytes_, std::strerror(errno)));
+  append(pieces_[Offsets], bytes_of(int64_t{0}));
+}
+
+void TokenFileWriter::append(Piece& piece, std::string_view bytes) {
+  piece.pending += bytes;
+  if (piece.pending.size() >= kTokenPieceBytes) flush(piece);
+}
+
+void TokenFileWriter::flush(Piece& piece) {
+  const auto bytes = static_cast<int64_t>(piece.pending.size());
+  CONVOY_INVARIANT(piece.at_bytes + bytes <= piece.end_bytes, "more rows than were announced");
+  write_at(descriptor_, piece.at_bytes, piece.pending);
+  piece.at_bytes += bytes;
+  piece.pending.clear();
+}
+
+void TokenFileWriter::add(int64_t source_index, std::span<const int32_t> ids,
+                          std::span<const uint8_t> supervised) {
+  tokens_ += static_cast<int64_t>(ids.size());
+  const auto count = std::accumulate(supervised.begin(), supervised.end(), int64_t{0});
+  append(pieces_[Offsets], bytes_of(tokens_));
+  append(pieces_[SourceIndices], bytes_of(source_index));
+  append(pieces_[SupervisedCounts], bytes_of(count));
+  append(pieces_[Ids], bytes_of(ids));
+  append(pieces_[Mask], bytes_of(supervised));
+}
+
+std::string TokenFileWriter::content_hash() {
+  Sha256 hash;
+  for (Piece& piece : pieces_) {
+    flush(piece);
+    CONVOY_INVARIANT(piece.at_bytes == piece.end_bytes, "fewer rows than were announced");
+  }
+  const auto num_rows = header_.num_rows;
+  const std::array<std::pair<PieceName, int64_t>, 3> hashed = {
+      {{Offsets, (num_rows + 1) * 8}, {Ids, header_.num_tokens * 4}, {Mask, header_.num_tokens}}};
+  for (const auto& [name, bytes] : hashed) {
+    const int64_t end = pieces_[name].end_bytes;
+    for_each_piece(descriptor_, end - bytes, end,
+                   [&](std::string_view piece) { hash.update(piece); });
+  }
+  return hash.hex();
+}
+
+void TokenFileWriter::finish(std::string_view json) {
+  CONVOY_INVARIANT(static_cast<int64_t>(json.size()) == header_.json_bytes,
+                   "{} bytes of JSON, {} were announced", json.size(), header_.json_bytes);
+  write_at(descriptor_, sizeof(TokenFileHeader), json);
+  write_at(descriptor_, 0, bytes_of(header_));
+  header_.crc = crc32c_of_file(descriptor_, TokenFileHeader::checked_from(), size_bytes_);
+  write_at(descriptor_, 0, bytes_of(header_));
+}
+
+}  // namespace convoy::data

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/data/datasets/turn_finder.h"
+
+#include <algorithm>
+#include <string_view>
+
+#include "convoy/core/base/error.h"
+
+namespace convoy::data {
+namespace {
+
+using nlohmann::ordered_json;
+
+// A letter of no language, so that no text holds it by chance.
+constexpr std::string_view kProbe = "\xEE\x80\x9A";
+constexpr std::string_view kTurnBlanks = " \t\r\n";
+
+size_t common_prefix(std::string_view left, std::string_view right) {
+  const auto [at, other] = std::mismatch(left.begin(), left.end(), right.begin(), right.end());
+  return static_cast<size_t>(at - left.begin());
+}
+
+}  // namespace
+
+TurnSpan TurnFinder::find(size_t index) const {
+  if (auto span = by_prefix(index)) return *span;
+  if (auto span = by_probe(index)) return *span;
+  if (auto span = by_closing(index)) return *span;
+  refuse(index);
+}
+
+void TurnFinder::refuse(size_t index) const {
+  throw DataError(
+      fmt::format("the chat template writes message {} differently once others follow, so its "
+                  "tokens cannot be told from the rest",
+                  index),
+      {.hint = "put {% generation %} tags around the assistant's text in the template, or "
+               "supervise only the last turn"});
+}
+
+// A letter before and one behind the content show where it lies; the conversation up to the turn shows what closes it.
+std::optional<TurnSpan> TurnFinder::find_content(size_t index) const {
+  const ordered_json& message = messages_[index];
+  if (!message.contains("content") || !message["content"].is_string())
+    throw DataError(fmt::format("message {} has no content that is a text, so its tokens cannot be "
+                                "told from the rest",
+                                index),
+                    {.hint = "write its content as one string, or leave its role out of "
+                             "data.roles_to_train"});
+  const auto& content = message["content"].get_ref<const std::string&>();
+  const size_t first = content.find_first_not_of(kTurnBlanks);
+  if (first == std::string::npos) return std::nullopt;
+  const size_t last = content.find_last_not_of(kTurnBlanks) + 1;
+  const std::string opened = render_with_letter(messages_.size(), index, first);
+  const std::string closed = render_with_letter(messages_.size(), index, last);
+  const size_t begin = opened.find(kProbe);
+  const size_t end = closed.find(kProbe);
+  if (begin == std::string::npos || end == std::string::npos) return std::nullopt;
+  if (end < begin || common_prefix(opened, full_) < begin || common_prefix(closed, full_) < end)
+    refuse(index);
+  return TurnSpan{static_cast<int64_t>(begin),
+                  static_cast<int64_t>(end + closing_length(index, last, end)),
+                  static_cast<int64_t>(index)};
+}
+
+// Bytes from `end` on that the template writes behind the content of message `index` wherever that stands. A template
+// may refuse a conversation that ends there, or write the content elsewhere: then nothing is known to close it.
+size_t TurnFinder::closing_length(size_t index, size_t content_end, size_t end) const {
+  try {
+    const std::string alone = render_with_letter(index + 1, index, content_end);
+    const size_t probe = alone.rfind(kProbe);
+    if (probe == std::string::npos) return 0;
+    const std::string closing = alone.substr(probe + kProbe.size());
+    return full_.compare(end, closing.size(), closing) == 0 ? closing.size() : 0;
+  } catch (const DataError&) {
+    return 0;
+  }
+}
+
+// The first `count` messages with a letter put into the content of message `index`.
+std::string TurnFinder::render_with_letter(size_t count, size_t index, size_t at) const {
+  ordered_json probed(messages_.begin(), messages_.begin() + static_cast<std::ptrdiff_t>(count));
+  probed[index]["content"].get_ref<std::string&>().insert(at, kProbe);
+  return renders_.other(probed, false);
+}
+
+std::optional<TurnSpan> TurnFinder::by_prefix(size_t index) const {
+  if (index == 0) return std::nullopt;
+  const std::string before = renders_.first(index, true);
+  size_t begin = before.size();
+  if (!full_.starts_with(before)) {
+    // A generation prompt may go on further than the turn does ("<think>"): the turn begins where they part, if that
+    // is within the prompt.
+    const std::string without_prompt = renders_.first(index, false);
+    begin = common_prefix(before, full_);
+    if (!before.starts_with(without_prompt) || begin <= without_prompt.size()) return std::nullopt;
+  }
+  const bool last = index + 1 == messages_.size();
+  const std::string upto = last ? full_ : renders_.first(index + 1, false);
+  if (!full_.starts_with(upto) || upto.size() <= begin) return std::nullopt;
+  return TurnSpan{static_cast<int64_t>(begin), static_cast<int64_t>(upto.size()),
+                  static_cast<int64_t>(index)};
+}
+
+std::optional<std::string> TurnFinder::turn_header(size_t index) const {
+  const size_t count = std::max<size_t>(index, 1);
+  const std::string with = renders_.first(count, true);
+  const std::string without = renders_.first(count, false);
+  if (!with.starts_with(without) || with.size() == without.size()) return std::nullopt;
+  return with.substr(without.size());
+}
+
+// The first `count` messages with a letter put before or after the content of message `index`.
+std::optional<std::string> TurnFinder::render_probed(size_t count, size_t index,
+                                                     bool at_end) const {
+  const ordered_json& message = messages_[index];
+  if (!message.contains("content") || !message["content"].is_string()) return std::nullopt;
+  const size_t end = message["content"].get_ref<const std::string&>().size();
+  return render_with_letter(count, index, at_end ? end : 0);
+}
+
+// The generation prompt ends where the turn begins; else the turn's header is the last one before its content.
+std::optional<size_t> TurnFinder::probed_begin(size_t index) const {
+  if (index > 0) {
+    const std::string before = renders_.first(index, true);
+    if (full_.starts_with(before)) return before.size();
+  }
+  const auto probed = render_probed(messages_.size(), index, false);
+  const auto header = turn_header(index);
+  if (!probed || !header) return std::nullopt;
+  const size_t content = probed->find(kProbe);
+  if (content == std::string::npos || content > full_.size() ||
+      probed->compare(0, content, full_, 0, content) != 0)
+    return std::nullopt;
+  const size_t found = full_.rfind(*header, content);
+  if (found == std::string::npos || found + header->size() > content) return std::nullopt;
+  return found + header->size();
+}
+
+// A letter after the content shows where the content ends; there the turn closes as it does when it is the last one.
+std::optional<TurnSpan> TurnFinder::by_probe(size_t index) const {
+  const auto begin = probed_begin(index);
+  const auto probed = render_probed(messages_.size(), index, true);
+  const auto alone = render_probed(index + 1, index, true);
+  if (!begin || !probed || !alone) return std::nullopt;
+  const size_t probe = alone->rfind(kProbe);
+  if (probe == std::string::npos || probed->find(kProbe) == std::string::npos) return std::nullopt;
+  const std::string closing = alone->substr(probe + kProbe.size());
+  const size_t content_end = common_prefix(*probed, full_);
+  if (closing.empty() || content_end < *begin ||
+      full_.compare(content_end, closing.size(), closing) != 0)
+    return std::nullopt;
+  return TurnSpan{static_cast<int64_t>(*begin), static_cast<int64_t>(content_end + closing.size()),
+                  static_cast<int64_t>(index)};
+}
+
+// A turn without content (tool calls only) ends at the first text that closes every turn, provided that the message
+// itself does not hold that text.
+std::optional<TurnSpan> TurnFinder::by_closing(size_t index) const {
+  if (index == 0) return std::nullopt;
+  const auto begin = probed_begin(index);
+  if (!begin) return std::nullopt;
+  ordered_json plain(messages_.begin(), messages_.begin() + static_cast<std::ptrdiff_t>(index));
+  plain.push_back({{"role", "assistant"}, {"content", kProbe}});
+  const std::string alone = renders_.other(plain, false);
+  const size_t probe = alone.rfind(kProbe);
+  if (probe == std::string::npos) return std::nullopt;
+  const std::string closing = alone.substr(probe + kProbe.size());
+  const size_t last = closing.find_last_not_of(kTurnBlanks);
+  if (last == std::string::npos) return std::nullopt;
+  const std::string mark = closing.substr(0, last + 1);
+  if (messages_[index].dump().find(mark) != std::string::npos) return std::nullopt;
+  const size_t found = full_.find(closing, *begin);
+  if (found == std::string::npos) return std::nullopt;
+  return TurnSpan{static_cast<int64_t>(*begin), static_cast<int64_t>(found + closing.size()),
+                  static_cast<int64_t>(index)};
+}
+
+}  // namespace convoy::data

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Samples and all that was measured of them.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "convoy/data/evaluate/sample.h"
+#include "convoy/data/evaluate/text_metrics.h"
+
+namespace convoy::evaluate {
+
+struct ScoredSamples {
+  std::vector<std::string> metrics;  // names
+  std::vector<RowScores> rows;       // by sample
+  nlohmann::json figures;            // MetricMeans::json()
+};
+
+// On all CPUs that may be used. Blocks.
+ScoredSamples score_samples(const TextMetrics& metrics, const std::vector<Sample>& samples);
+
+}  // namespace convoy::evaluate

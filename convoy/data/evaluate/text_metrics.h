@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The metrics of generated text, by name, and their means over a data set. Each scores a row alone;
+// larger is better. An empty prediction is a row like any other, and
+// gets 0 in all of them unless a reference is empty too. Of several references the one that
+// gives most counts, but for sari, which takes them together.
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "convoy/core/settings/text_metric_list.h"
+#include "convoy/data/evaluate/json_schema.h"
+#include "convoy/data/evaluate/sample.h"
+
+namespace convoy::evaluate {
+
+using MetricFacts = settings::TextMetricFacts;
+
+// All there are.
+std::span<const MetricFacts> text_metrics();
+// The largest value of a metric; of what is none, 1.
+double most_of_metric(std::string_view name);
+
+// "####" or \boxed stands in a reference.
+bool marks_answer(const std::string& reference);
+
+// Of one row.
+struct RowScores {
+  std::vector<double> values = {};  // by metric; NaN: there was nothing to measure
+  bool names_answer = false;        // a reference marks its answer
+};
+
+class TextMetrics {
+ public:
+  // `names`: of text_metrics(); empty = all. `schema_file`: what schema_compliance checks against;
+  // empty = nothing to. Throws ConfigError.
+  explicit TextMetrics(std::vector<std::string> names = {}, const std::string& schema_file = {});
+
+  const std::vector<std::string>& names() const { return names_; }
+  // Thread-safe.
+  RowScores score(const Sample& sample) const;
+
+ private:
+  friend class MetricMeans;
+  std::vector<std::string> names_;
+  std::vector<size_t> numbers_;  // of text_metrics()
+  std::optional<JsonSchema> schema_;
+};
+
+// Rows are added in their order, so that the sums are the same however they were computed.
+class MetricMeans {
+ public:
+  explicit MetricMeans(const TextMetrics& metrics);  // which outlives it
+
+  void add(const RowScores& scores);
+  int64_t count() const { return count_; }
+  // Nothing for a metric that had nothing to measure: schema_compliance without a schema, sari of
+  // rows without an input, numeric_match and answer_match where no reference marks its answer.
+  std::optional<double> mean(size_t metric) const;
+  // {"count": .., "rougeL": .., ..}; null where there is no mean.
+  nlohmann::json json() const;
+
+ private:
+  const TextMetrics& metrics_;
+  std::vector<double> sums_;
+  int64_t count_ = 0;
+  bool has_answers_ = false;
+};
+
+}  // namespace convoy::evaluate

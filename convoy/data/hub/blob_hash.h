@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the hub names a file by: the sha256 of a large one (64 hex digits), git's id of a small one
+// (40), which is the SHA-1 of "blob SIZE\0" and the bytes (FIPS 180-4; git-hash-object).
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "convoy/core/base/hash.h"
+
+namespace convoy::hub {
+
+class Sha1 {
+ public:
+  void update(std::string_view bytes);
+  std::string hex();  // ends the hash
+
+ private:
+  void take_block(const uint8_t* block);
+
+  std::array<uint32_t, 5> state_ = {0x67452301, 0xefcdab89, 0x98badcfe, 0x10325476, 0xc3d2e1f0};
+  std::array<uint8_t, 64> buffer_{};
+  size_t buffered_bytes_ = 0;
+  uint64_t total_bytes_ = 0;
+};
+
+// Whether bytes are those of the file that an etag names.
+class BlobHash {
+ public:
+  BlobHash(std::string etag, int64_t size_bytes);
+
+  void update(std::string_view bytes);
+  // Ends the hash. True, too, for an etag of no known kind: then only the size speaks.
+  bool matches();
+  bool is_checkable() const { return kind_ != Kind::Unknown; }
+
+ private:
+  enum class Kind { Sha256, GitId, Unknown };
+
+  std::string etag_;
+  Kind kind_;
+  Sha256 sha256_;
+  Sha1 git_id_;
+};
+
+}  // namespace convoy::hub

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A revision of a repository of the hub into the local hub cache, where every command finds it by
+// its id. Several files at once; what a stopped or killed fetch has got, the next one goes on with.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "convoy/core/base/log.h"
+#include "convoy/data/hub/file_choice.h"
+#include "convoy/data/hub/hub_client.h"
+#include "convoy/data/hub/hub_settings.h"
+
+namespace convoy::hub {
+
+struct FetchPlan {
+  RepositoryName repository;
+  std::string revision = "main";
+  FileChoice choice = {};
+  std::function<bool(const std::string&)> is_read = {};  // what is taken where nothing is included
+  std::filesystem::path cache;
+  int64_t num_parallel = 4;
+  bool verify = false;   // hash what is there already, too
+  bool dry_run = false;  // ask for everything, write nothing
+};
+
+struct FetchedFile {
+  RemoteFile file;
+  bool was_there = false;
+};
+
+struct FetchResult {
+  std::string commit;
+  std::filesystem::path folder;  // the snapshot
+  std::vector<FetchedFile> files;
+  int64_t fetched_bytes = 0;
+};
+
+// How far a fetch is. Written by its threads, read by whoever shows it.
+struct FetchProgress {
+  std::atomic<int64_t> total_bytes = 0;  // 0 until it is known
+  std::atomic<int64_t> start_bytes = 0;  // there from an earlier fetch
+  std::atomic<int64_t> done_bytes = 0;
+  std::atomic<int64_t> total_files = 0;
+  std::atomic<int64_t> done_files = 0;
+};
+
+// Blocks, until `stop` at the latest: then StopRequest. Throws ConfigError where the hub may not be
+// asked, DataError for what it does not have or give, and for files that are not what it says,
+// NetworkError, IoError (also before anything is fetched: too little space).
+FetchResult fetch(const FetchPlan& plan, const HubSettings& settings, const StopTest& stop,
+                  FetchProgress& progress, const Log& log);
+
+}  // namespace convoy::hub

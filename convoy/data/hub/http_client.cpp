@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/data/hub/http_client.h"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <exception>
+#include <memory>
+#include <new>
+#include <utility>
+
+#include "convoy/core/base/error.h"
+#include "convoy/core/base/lower_case.h"
+#include "convoy/core/base/trimmed.h"
+
+namespace convoy::hub {
+namespace {
+
+// One request on its way: what the callbacks of libcurl see.
+struct Exchange {
+  const HttpRequest& request;
+  const StopTest& stop;
+  HttpAnswer answer = {};
+  std::exception_ptr failure = {};
+
+  bool wants_bytes() const {
+    return request.on_bytes && (answer.status == 200 || answer.status == 206);
+  }
+
+  void take_header(std::string_view line) {
+    if (line.starts_with("HTTP/")) {  // of an interim answer, of a proxy, or of the answer itself
+      answer = {};
+      if (const size_t space = line.find(' '); space != std::string_view::npos)
+        answer.status = std::atoi(std::string(line.substr(space + 1, 3)).c_str());
+      return;
+    }
+    const size_t colon = line.find(':');
+    if (colon == std::string_view::npos) return;
+    answer.headers[lower_case(std::string(line.substr(0, colon)))] =
+        trimmed(line.substr(colon + 1), " \t\r\n");
+  }
+
+  void take_bytes(std::string_view bytes) {
+    if (wants_bytes()) return request.on_bytes(answer, bytes);
+    if (answer.body.size() + bytes.size() > HttpClient::kMostKeptBytes)
+      throw DataError(fmt::format("{}: an answer of more than {} bytes", request.url,
+                                  HttpClient::kMostKeptBytes));
+    answer.body += bytes;
+  }
+};
+
+size_t on_header(char* bytes, size_t size, size_t count, void* exchange) {
+  static_cast<Exchange*>(exchange)->take_header({bytes, size * count});
+  return size * count;
+}
+
+size_t on_body(char* bytes, size_t size, size_t count, void* opaque) {
+  auto* exchange = static_cast<Exchange*>(opaque);
+  try {
+    exchange->take_bytes({bytes, size * count});
+    return size * count;
+  } catch (...) {
+    exchange->failure = std::current_exception();
+    return 0;
+  }
+}
+
+int on_progress(void* exchange, curl_off_t, curl_off_t, curl_off_t, curl_off_t) {
+  return static_cast<Exchange*>(exchange)->stop() ? 1 : 0;
+}
+
+struct HeaderList {
+  const CurlLibrary& curl;
+  curl_slist* list = nullptr;
+
+  HeaderList(const CurlLibrary& library, const std::vector<std::string>& headers) : curl(library) {
+    for (const std::string& header : headers) {
+      curl_slist* const longer = curl.slist_append(list, header.c_str());
+      if (longer == nullptr) throw std::bad_alloc();
+      list = longer;
+    }
+  }
+  ~HeaderList() { curl.slist_free_all(list); }
+  HeaderList(const HeaderList&) = delete;
+  HeaderList& operator=(const HeaderList&) = delete;
+};
+
+}  // namespace
+
+std::string HttpAnswer::header(const std::string& name) const {
+  const auto found = headers.find(name);
+  return found == headers.end() ? "" : found->second;
+}
+
+HttpClient::HttpClient(const CurlLibrary& curl, HttpLimits limits, StopTest stop)
+    : curl_(curl), limits_(std::move(limits)), stop_(std::move(stop)), handle_(curl.easy_init()) {
+  if (handle_ == nullptr) throw std::bad_alloc();
+}
+
+HttpClient::~HttpClient() { curl_.easy_cleanup(handle_); }
+
+HttpAnswer HttpClient::send(const HttpRequest& request) {
+  if (!request.url.starts_with("http://") && !request.url.starts_with("https://"))
+    throw ConfigError(fmt::format("`{}` is no http:// or https:// address", request.url),
+                      {.hint = "check HF_ENDPOINT"});
+  Exchange exchange{.request = request, .stop = stop_};
+  const HeaderList headers(curl_, request.headers);
+  std::array<char, CURL_ERROR_SIZE> reason{};
+  const auto set = [&](CURLoption option, auto value) {
+    curl_.easy_setopt(handle_, option, value);
+  };
+  curl_.easy_reset(handle_);  // keeps its open connections
+  set(CURLOPT_URL, request.url.c_str());
+  set(CURLOPT_NOBODY, request.head ? 1L : 0L);
+  set(CURLOPT_HTTPHEADER, headers.list);
+  set(CURLOPT_USERAGENT, "convoy/" CONVOY_VERSION);
+  set(CURLOPT_HEADERFUNCTION, on_header);
+  set(CURLOPT_HEADERDATA, &exchange);
+  set(CURLOPT_WRITEFUNCTION, on_body);
+  set(CURLOPT_WRITEDATA, &exchange);
+  set(CURLOPT_XFERINFOFUNCTION, on_progress);
+  set(CURLOPT_XFERINFODATA, &exchange);
+  set(CURLOPT_NOPROGRESS, 0L);
+  set(CURLOPT_NOSIGNAL, 1L);
+  set(CURLOPT_ERRORBUFFER, reason.data());
+  set(CURLOPT_BUFFERSIZE, 256L << 10);
+  set(CURLOPT_CONNECTTIMEOUT, static_cast<long>(limits_.connect_seconds));
+  set(CURLOPT_LOW_SPEED_LIMIT, 1L);
+  set(CURLOPT_LOW_SPEED_TIME, static_cast<long>(limits_.stall_seconds));
+  if (!limits_.certificates.empty()) set(CURLOPT_CAINFO, limits_.certificates.c_str());
+  const CURLcode code = curl_.easy_perform(handle_);
+  set(CURLOPT_ERRORBUFFER, static_cast<char*>(nullptr));
+  if (exchange.failure) std::rethrow_exception(exchange.failure);
+  if (stop_()) throw StopRequest("stopped on request");
+  if (code == CURLE_OK) return std::move(exchange.answer);
+  if (code == CURLE_URL_MALFORMAT || code == CURLE_UNSUPPORTED_PROTOCOL)
+    throw ConfigError(fmt::format("`{}` is no address", request.url),
+                      {.hint = "check HF_ENDPOINT"});
+  throw NetworkError(
+      fmt::format("{}: {}", request.url,
+                  reason[0] != '\0' ? reason.data() : curl_.easy_strerror(code)),
+      {.hint = "set HF_ENDPOINT to a mirror, or https_proxy to a proxy, that this machine reaches; "
+               "without a network fetch on another machine and copy the folder that it prints: a "
+               "folder may be named wherever an id may, and nothing is asked for it"});
+}
+
+}  // namespace convoy::hub

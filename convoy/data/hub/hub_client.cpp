@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/data/hub/hub_client.h"
+
+#include <algorithm>
+#include <charconv>
+#include <chrono>
+#include <cmath>
+#include <thread>
+#include <utility>
+
+#include "convoy/core/base/error.h"
+#include "convoy/core/io/json_reader.h"
+#include "convoy/core/telemetry/progress.h"
+#include "convoy/data/hub/url.h"
+
+namespace convoy::hub {
+namespace {
+
+constexpr int kMostRedirects = 8;
+constexpr int kMostFailures = 6;  // in a row, without a byte between them
+constexpr double kFirstWaitSeconds = 0.5;
+constexpr double kLongestWaitSeconds = 60;
+constexpr int64_t kMostFileBytes = int64_t{1} << 50;
+
+// The hub can not answer now, and says perhaps when it can.
+class Busy : public NetworkError {
+ public:
+  Busy(const std::string& message, double wait_seconds)
+      : NetworkError(message, {.hint = "try again later"}), wait_seconds_(wait_seconds) {}
+  double wait_seconds() const { return wait_seconds_; }  // 0: it does not say
+
+ private:
+  double wait_seconds_;
+};
+
+bool is_redirect(int status) {
+  return status == 301 || status == 302 || status == 303 || status == 307 || status == 308;
+}
+
+bool may_pass(int status) { return status == 408 || status == 429 || status >= 500; }
+
+int64_t whole_number(const std::string& text) {  // -1 where it is none
+  int64_t value = -1;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  return error == std::errc() && end == text.data() + text.size() ? value : -1;
+}
+
+// W/"abc" -> abc
+std::string plain_etag(std::string etag) {
+  if (etag.starts_with("W/")) etag.erase(0, 2);
+  std::erase(etag, '"');
+  return etag;
+}
+
+// A file of the cache is named by it.
+bool is_blob_name(const std::string& etag) {
+  return !etag.empty() && etag.size() <= 128 &&
+         std::all_of(etag.begin(), etag.end(), [](unsigned char letter) {
+           return std::isalnum(letter) || letter == '-' || letter == '_';
+         });
+}
+
+bool is_path_inside(const std::string& path) {
+  if (path.size() > 1024 || path.find_first_of(std::string_view("\\\0", 2)) != path.npos)
+    return false;
+  for (size_t begin = 0; begin <= path.size();) {
+    const size_t end = std::min(path.find('/', begin), path.size());
+    const std::string part = path.substr(begin, end - begin);
+    if (part.empty() || part == "." || part == ".." || part.size() > 255) return false;
+    begin = end + 1;
+  }
+  return true;
+}
+
+// Where in the file an answer of status 206 begins: "bytes 5-9/10".
+int64_t range_begin(const HttpAnswer& answer) {
+  const std::string range = answer.header("content-range");
+  if (!range.starts_with("bytes ")) return -1;
+  return whole_number(range.substr(6, range.find('-') - 6));
+}
+
+}  // namespace
+
+HubClient::HubClient(const CurlLibrary& curl, const HubSettings& settings,
+                     RepositoryName repository, StopTest stop, Log log)
+    : http_(curl, {.stall_seconds = settings.stall_seconds, .certificates = settings.certificates},
+            stop),
+      settings_(settings),
+      repository_(std::move(repository)),
+      stop_(std::move(stop)),
+      log_(std::move(log)) {}
+
+std::string HubClient::api_url(const std::string& revision) const {
+  const bool is_model = repository_.kind == io::HubRepository::Model;
+  return fmt::format("{}/api/{}/{}/revision/{}", settings_.endpoint,
+                     is_model ? "models" : "datasets", repository_.id,
+                     escaped_for_url(revision, ""));
+}
+
+std::string HubClient::file_url(const std::string& commit, const std::string& path) const {
+  const bool is_model = repository_.kind == io::HubRepository::Model;
+  return fmt::format("{}/{}{}/resolve/{}/{}", settings_.endpoint, is_model ? "" : "datasets/",
+                     repository_.id, commit, escaped_for_url(path));
+}
+
+const char* HubClient::kind_word() const {
+  return repository_.kind == io::HubRepository::Model ? "model" : "data set";
+}
+
+void HubClient::refuse_access(const HttpAnswer& answer) const {
+  const std::string page =
+      fmt::format("{}/{}{}", settings_.endpoint,
+                  repository_.kind == io::HubRepository::Model ? "" : "datasets/", repository_.id);
+  const bool is_gated = answer.header("x-error-code") == "GatedRepo";
+  const std::string who = settings_.token.empty() ? "nobody (no token is set)"
+                                                  : fmt::format("the owner of the token from {}",
+                                                                settings_.token_source);
+  if (is_gated || answer.status == 403)
+    throw DataError(
+        fmt::format("the hub does not give {} to {}: access must be granted", repository_.id, who),
+        {.hint =
+             fmt::format("accept the terms on {} with your account, then set HF_TOKEN to a token "
+                         "of that account ({}/settings/tokens)",
+                         page, settings_.endpoint)});
+  throw DataError(
+      fmt::format("the hub does not show {} to {}: it is private, or there is none of that name",
+                  repository_.id, who),
+      {.hint =
+           fmt::format("check the name; for a private one set HF_TOKEN to a token that may read "
+                       "it ({}/settings/tokens)",
+                       settings_.endpoint)});
+}
+
+void HubClient::refuse(const HttpAnswer& answer, const std::string& url) const {
+  const std::string said = answer.header("x-error-message");
+  const std::string reason = said.empty() ? "" : fmt::format(" ({:.300})", said);
+  // An address at another host is signed for a while only: the next try gets a new one.
+  const bool is_hub = same_origin(url, settings_.endpoint);
+  if (may_pass(answer.status) || (answer.status == 403 && !is_hub)) {
+    const int64_t seconds = whole_number(answer.header("retry-after"));
+    throw Busy(fmt::format("{} answers {}{}", url, answer.status, reason),
+               static_cast<double>(std::max<int64_t>(seconds, 0)));
+  }
+  if (answer.status == 401 || answer.status == 403) refuse_access(answer);
+  if (answer.status == 404) {
+    const bool no_revision = answer.header("x-error-code") == "RevisionNotFound";
+    throw DataError(
+        fmt::format("the hub has no {} {}: {} answers 404{}",
+                    no_revision ? "such revision of" : kind_word(), repository_.id, url, reason),
+        {.hint = no_revision ? "--revision takes a branch, a tag or a commit"
+                             : "check the name, and HF_ENDPOINT where it is set"});
+  }
+  throw DataError(fmt::format("{} answers {}{}", url, answer.status, reason));
+}
+
+HttpAnswer HubClient::send_hop(HttpRequest& request, const std::string& url) {
+  HttpRequest hop = request;
+  hop.url = url;
+  if (!settings_.token.empty() && same_origin(url, settings_.endpoint))
+    hop.headers.push_back("Authorization: Bearer " + settings_.token);
+  return http_.send(hop);
+}
+
+HttpAnswer HubClient::ask(HttpRequest request) {
+  std::string url = request.url;
+  for (int hops = 0; hops <= kMostRedirects; ++hops) {
+    HttpAnswer answer = send_hop(request, url);
+    if (answer.status == 200 || answer.status == 206) return answer;
+    if (!is_redirect(answer.status)) refuse(answer, url);
+    // What tells of the file stands in the hub's own answer; the host of its bytes knows less.
+    const bool tells_all = request.head && !answer.header("x-linked-etag").empty();
+    if (tells_all) return answer;
+    url = redirected_url(url, answer.header("location"));
+  }
+  throw DataError(fmt::format("{} is sent on more than {} times", request.url, kMostRedirects));
+}
+
+void HubClient::wait(double seconds) const {
+  const auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(seconds);
+  while (std::chrono::steady_clock::now() < end) {
+    if (stop_()) throw StopRequest("stopped on request");
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
+}
+
+void HubClient::with_retries(const std::function<void()>& attempt,
+                             const std::function<int64_t()>& progress) {
+  int failures = 0;
+  int64_t before = progress ? progress() : 0;
+  for (;;) {
+    double asked_seconds = 0;
+    std::string reason;
+    try {
+      return attempt();
+    } catch (const NetworkError& error) {
+      const int64_t now = progress ? progress() : 0;
+      failures = now > before ? 1 : failures + 1;
+      before = now;
+      if (failures >= kMostFailures) throw;
+      if (const auto* busy = dynamic_cast<const Busy*>(&error))
+        asked_seconds = busy->wait_seconds();
+      reason = error.what();
+    }
+    const double own_seconds = kFirstWaitSeconds * std::pow(2, failures - 1);
+    if (asked_seconds > 10 * kLongestWaitSeconds)
+      throw NetworkError(
+          fmt::format("{}, and wants {} of quiet", reason, telemetry::duration_text(asked_seconds)),
+          {.hint = "run the same command later: what is there is kept"});
+    const double seconds = std::max(asked_seconds, std::min(own_seconds, kLongestWaitSeconds));
+    log_.info(fmt::format("{}; again in {:.1f} s", reason, seconds));
+    wait(seconds);
+  }
+}
+
+RepositoryState HubClient::find_revision(const std::string& revision) {
+  const std::string url = api_url(revision);
+  HttpAnswer answer;
+  with_retries([&] { answer = ask({.url = url, .headers = {"Accept: application/json"}}); });
+  const io::JsonReader state(io::parse_json(answer.body, url), url);
+  RepositoryState found{.commit = state.require_string("sha")};
+  if (found.commit.find('/') != std::string::npos || !io::looks_like_hub_revision(found.commit))
+    state.fail("sha", fmt::format("`{:.100}` is no commit", found.commit));
+  const io::Json* siblings = state.find("siblings");
+  if (siblings == nullptr || !siblings->is_array())
+    state.fail("siblings", "wanted a list of files");
+  for (const io::Json& sibling : *siblings) {
+    const std::string path = io::JsonReader(sibling, url).require_string("rfilename");
+    if (!is_path_inside(path))
+      state.fail("siblings", fmt::format("`{:.200}` is no path inside the repository", path));
+    found.files.push_back(path);
+  }
+  return found;
+}
+
+RemoteFile HubClient::find_file(const std::string& commit, const std::string& path) {
+  const std::string url = file_url(commit, path);
+  HttpAnswer answer;
+  with_retries(
+      [&] { answer = ask({.url = url, .head = true, .headers = {"Accept-Encoding: identity"}}); });
+  const auto first_of = [&](const char* linked, const char* own) {
+    const std::string value = answer.header(linked);
+    return value.empty() ? answer.header(own) : value;
+  };
+  RemoteFile file{.path = path,
+                  .etag = plain_etag(first_of("x-linked-etag", "etag")),
+                  .size_bytes = whole_number(first_of("x-linked-size", "content-length"))};
+  if (!is_blob_name(file.etag))
+    throw DataError(
+        fmt::format("{} comes with the ETag `{:.100}`, which names no file", url, file.etag),
+        {.hint = "check HF_ENDPOINT: a mirror must pass the hub's headers on"});
+  if (file.size_bytes < 0 || file.size_bytes > kMostFileBytes)
+    throw DataError(fmt::format("{} does not say how large it is", url),
+                    {.hint = "check HF_ENDPOINT: a mirror must pass the hub's headers on"});
+  return file;
+}
+
+void HubClient::read_file(const std::string& commit, const RemoteFile& file, int64_t begin,
+                          const PieceSink& sink) {
+  const std::string url = file_url(commit, file.path);
+  int64_t at = -1;  // where the next piece stands
+  HttpRequest request{.url = url, .headers = {"Accept-Encoding: identity"}};
+  if (begin > 0) request.headers.push_back(fmt::format("Range: bytes={}-", begin));
+  request.on_bytes = [&](const HttpAnswer& answer, std::string_view bytes) {
+    if (at < 0) {
+      at = answer.status == 206 ? range_begin(answer) : 0;
+      if (answer.status == 206 && at != begin)
+        throw DataError(fmt::format("{}: asked for bytes from {} on, found `{:.100}`", url, begin,
+                                    answer.header("content-range")));
+    }
+    sink(at, bytes);
+    at += static_cast<int64_t>(bytes.size());
+  };
+  ask(std::move(request));
+  const int64_t reached = std::max<int64_t>(at, 0);
+  if (reached < file.size_bytes)
+    throw NetworkError(fmt::format("{} ended after {} of {} bytes", url, reached, file.size_bytes),
+                       {.hint = "run the same command again: it goes on there"});
+}
+
+}  // namespace convoy::hub

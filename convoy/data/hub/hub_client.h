@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The hub's protocol: what a revision holds, what a file is, its bytes. The token goes to the hub's
+// own host and to no other that it sends us to.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "convoy/core/base/log.h"
+#include "convoy/core/io/hub_cache.h"
+#include "convoy/data/hub/http_client.h"
+#include "convoy/data/hub/hub_settings.h"
+
+namespace convoy::hub {
+
+struct RepositoryName {
+  std::string id = {};  // "org/name"
+  io::HubRepository kind = io::HubRepository::Model;
+};
+
+struct RepositoryState {
+  std::string commit = {};
+  std::vector<std::string> files = {};  // paths inside the repository
+};
+
+struct RemoteFile {
+  std::string path = {};
+  std::string etag = {};  // names the blob: the file's sha256 or its git id
+  int64_t size_bytes = 0;
+};
+
+// Takes a piece of a file; `begin` is where in the file it stands.
+using PieceSink = std::function<void(int64_t begin, std::string_view bytes)>;
+
+// One thread.
+class HubClient {
+ public:
+  HubClient(const CurlLibrary& curl, const HubSettings& settings, RepositoryName repository,
+            StopTest stop, Log log);
+
+  // Each tries again where the hub or the way to it fails for a while. Throws DataError for what
+  // the hub does not have or does not give, NetworkError when it can not be reached, StopRequest.
+  RepositoryState find_revision(const std::string& revision);
+  RemoteFile find_file(const std::string& commit, const std::string& path);
+
+  // One try: bytes from `begin` on, or all of them from 0 where the server does not know ranges.
+  // Throws what find_file() throws, and NetworkError where the bytes end early: what came was
+  // taken.
+  void read_file(const std::string& commit, const RemoteFile& file, int64_t begin,
+                 const PieceSink& sink);
+
+  // Calls `attempt` until it returns, with longer and longer waits after each NetworkError, and at
+  // once where `progress` (bytes so far) has grown. Throws the last error.
+  void with_retries(const std::function<void()>& attempt,
+                    const std::function<int64_t()>& progress = {});
+
+ private:
+  HttpAnswer ask(HttpRequest request);  // follows redirects; status 200 or 206, or it throws
+  HttpAnswer send_hop(HttpRequest& request, const std::string& url);
+  [[noreturn]] void refuse(const HttpAnswer& answer, const std::string& url) const;
+  [[noreturn]] void refuse_access(const HttpAnswer& answer) const;
+  const char* kind_word() const;  // "model" or "data set"
+  std::string api_url(const std::string& revision) const;
+  std::string file_url(const std::string& commit, const std::string& path) const;
+  void wait(double seconds) const;  // throws StopRequest
+
+  HttpClient http_;
+  const HubSettings& settings_;
+  RepositoryName repository_;
+  StopTest stop_;
+  Log log_;
+};
+
+}  // namespace convoy::hub

@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/data/text/chat_template.h"
+
+#include <algorithm>
+#include <array>
+#include <map>
+
+#include "convoy/core/base/error.h"
+#include "convoy/core/base/files.h"
+#include "convoy/core/base/hash.h"
+#include "convoy/data/text/rust_handles.h"
+#include "convoy/data/text/tokenizer_settings.h"
+
+namespace convoy::text {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::ordered_json;
+
+constexpr int64_t kMaxTemplateBytes = int64_t{4} << 20;
+
+struct Source {
+  std::string text;
+  std::string file;
+  // Within a JSON file the template's lines are not the file's.
+  bool in_json = false;
+};
+
+// By name; "default" is the one for conversations without tools.
+std::map<std::string, Source> find_sources(const fs::path& folder, const fs::path& override_path,
+                                           const TokenizerSettings& settings) {
+  std::map<std::string, Source> sources;
+  if (!override_path.empty()) {
+    sources["default"] = {read_file(override_path, kMaxTemplateBytes), override_path.string()};
+    return sources;
+  }
+  const std::string config_file = (folder / "tokenizer_config.json").string();
+  const ordered_json& written = settings.chat_template;
+  if (written.is_string()) {
+    sources["default"] = {written.get<std::string>(), config_file, true};
+  } else if (written.is_array()) {
+    for (const auto& entry : written) {
+      if (!entry.is_object() || !entry.contains("name") || !entry["name"].is_string() ||
+          !entry.contains("template") || !entry["template"].is_string())
+        throw DataError("chat_template: wanted a list of {name, template}",
+                        {.file = config_file, .key = "chat_template"});
+      sources[entry["name"].get<std::string>()] = {entry["template"].get<std::string>(),
+                                                   config_file, true};
+    }
+  } else if (!written.is_null()) {
+    throw DataError("chat_template: wanted a string or a list of {name, template}",
+                    {.file = config_file, .key = "chat_template"});
+  }
+  if (const fs::path own = folder / "chat_template.jinja"; fs::exists(own))
+    sources["default"] = {read_file(own, kMaxTemplateBytes), own.string()};
+  if (const fs::path tools = folder / "additional_chat_templates" / "tool_use.jinja";
+      fs::exists(tools))
+    sources["tool_use"] = {read_file(tools, kMaxTemplateBytes), tools.string()};
+  return sources;
+}
+
+struct Compiled {
+  RustTemplate handle;
+  Source source;
+};
+
+// The `line`th line of a template, cut to what fits into a message.
+std::string line_of(const std::string& text, int64_t line) {
+  size_t begin = 0;
+  for (int64_t at = 1; at < line && begin != std::string::npos; ++at) {
+    begin = text.find('\n', begin);
+    if (begin != std::string::npos) ++begin;
+  }
+  if (begin == std::string::npos) return "";
+  constexpr size_t kMaxBytes = 120;
+  std::string found = text.substr(begin, text.find('\n', begin) - begin);
+  const size_t first = found.find_first_not_of(" \t\r");
+  if (first == std::string::npos) return "";
+  found = found.substr(first, found.find_last_not_of(" \t\r") + 1 - first);
+  if (found.size() <= kMaxBytes) return found;
+  size_t end = kMaxBytes;
+  while (end > 0 && (static_cast<unsigned char>(found[end]) & 0xC0) == 0x80) --end;
+  return found.substr(0, end) + "...";
+}
+
+[[noreturn]] void fail(ConvoyText error, int64_t line, const Source& source) {
+  std::string message =
+      fmt::format("{}: {}", source.in_json ? "the chat template in this file" : "chat template",
+                  take_text(error));
+  ErrorPlace place{.file = source.file};
+  if (source.in_json) place.key = "chat_template";
+  if (line > 0) {
+    message += fmt::format("; template line {}: `{}`", line, line_of(source.text, line));
+    if (!source.in_json) place.line = line;
+  }
+  throw DataError(message, place);
+}
+
+Compiled compile(const Source& source) {
+  ConvoyTemplate* handle = nullptr;
+  ConvoyText error{};
+  int64_t line = 0;
+  if (convoy_template_create(bytes_of(source.text), source.text.size(), &handle, &line, &error) !=
+      0)
+    fail(error, line, source);
+  return {RustTemplate(handle), source};
+}
+
+constexpr std::array<const char*, 3> kReasoningKeys = {"reasoning_content", "thinking",
+                                                       "reasoning"};
+
+bool is_normal(const ordered_json& message) {
+  return std::none_of(kReasoningKeys.begin(), kReasoningKeys.end(),
+                      [&](const char* key) { return message.contains(key); }) &&
+         std::none_of(message.begin(), message.end(),
+                      [](const ordered_json& value) { return value.is_null(); });
+}
+
+// As transformers does: keys without a value are dropped, and reasoning is offered under each of its names.
+ordered_json normalised(const ordered_json& message) {
+  ordered_json kept = ordered_json::object();
+  ordered_json reasoning;
+  for (const char* key : kReasoningKeys)
+    if (reasoning.is_null() && message.contains(key)) reasoning = message[key];
+  if (!reasoning.is_null()) kept["thinking"] = reasoning;
+  for (const auto& [key, value] : message.items())
+    if (!value.is_null()) kept[key] = value;
+  if (!reasoning.is_null()) kept["reasoning_content"] = reasoning;
+  return kept;
+}
+
+// `"name":value,` for each member of an object, or of none.
+std::string members_of(const ordered_json& object) {
+  if (object.is_null() || object.empty()) return "";
+  const std::string text = object.dump();
+  return text.substr(1, text.size() - 2) + ",";
+}
+
+std::string json_of(const ordered_json& messages) {
+  if (!messages.is_array() || messages.empty())
+    throw DataError("wanted a conversation of at least one message");
+  std::string text = "[";
+  for (const ordered_json& message : messages) {
+    if (!message.is_object())
+      throw DataError("wanted messages that are objects with role and content");
+    if (text.size() > 1) text += ',';
+    text += is_normal(message) ? message.dump() : normalised(message).dump();
+  }
+  return text + "]";
+}
+
+}  // namespace
+
+struct ChatTemplate::State {
+  Compiled standard;
+  std::optional<Compiled> with_tools;
+  std::string defaults;  // members of a JSON object: what a template may ask for, and no row says
+  std::string content_hash;
+};
+
+struct Conversation::State {
+  RustConversation handle;
+  const Compiled& used;
+};
+
+Conversation::Conversation(std::unique_ptr<State> state) : state_(std::move(state)) {}
+Conversation::~Conversation() = default;
+Conversation::Conversation(Conversation&&) noexcept = default;
+
+ChatTemplate::ChatTemplate(std::unique_ptr<State> state) : state_(std::move(state)) {}
+ChatTemplate::~ChatTemplate() = default;
+ChatTemplate::ChatTemplate(ChatTemplate&&) noexcept = default;
+ChatTemplate& ChatTemplate::operator=(ChatTemplate&&) noexcept = default;
+
+std::optional<ChatTemplate> ChatTemplate::load(const fs::path& model_folder,
+                                               const fs::path& override_path) {
+  const TokenizerSettings settings = TokenizerSettings::load(model_folder);
+  const auto sources = find_sources(model_folder, override_path, settings);
+  if (sources.empty()) return std::nullopt;
+  const auto standard = sources.find("default");
+  if (standard == sources.end())
+    throw DataError("chat_template has no template named `default`",
+                    {.file = sources.begin()->second.file,
+                     .key = "chat_template",
+                     .hint = "name the template to use by its own file"});
+  auto state = std::make_unique<State>();
+  state->standard = compile(standard->second);
+  Sha256 hash;
+  hash.update(standard->second.text);
+  if (const auto tools = sources.find("tool_use"); tools != sources.end()) {
+    state->with_tools = compile(tools->second);
+    hash.update(std::string_view("\0", 1));
+    hash.update(tools->second.text);
+  }
+  ordered_json defaults = {{"tools", nullptr}, {"documents", nullptr}};
+  for (const auto& [name, token] : settings.named_tokens) {
+    defaults[name] = token;
+    hash.update(fmt::format("\n{}={}", name, token));
+  }
+  state->defaults = members_of(defaults);
+  state->content_hash = hash.hex();
+  return ChatTemplate(std::move(state));
+}
+
+Conversation ChatTemplate::read(const ordered_json& messages, const ordered_json& variables) const {
+  const auto tools = variables.find("tools");
+  const bool has_tools = tools != variables.end() && !tools->is_null();
+  const Compiled& used = has_tools && state_->with_tools ? *state_->with_tools : state_->standard;
+  std::string text;
+  try {
+    // A name that stands twice has its last value.
+    text = fmt::format("{{{}{}\"messages\":{}}}", state_->defaults, members_of(variables),
+                       json_of(messages));
+  } catch (const nlohmann::json::exception& error) {
+    throw DataError(fmt::format("the conversation is not valid UTF-8: {}", error.what()));
+  }
+  ConvoyConversation* handle = nullptr;
+  ConvoyText error{};
+  if (convoy_conversation_read(bytes_of(text), text.size(), &handle, &error) != 0)
+    fail(error, 0, used.source);
+  return Conversation(std::make_unique<Conversation::State>(RustConversation(handle), used));
+}
+
+RenderedChat ChatTemplate::render(const ordered_json& messages, const ordered_json& variables,
+                                  bool add_generation_prompt) const {
+  return read(messages, variables).render(messages.size(), add_generation_prompt);
+}
+
+RenderedChat Conversation::render(size_t num_messages, bool add_generation_prompt) const {
+  const Compiled& used = state_->used;
+  ConvoyRender render{};
+  ConvoyText error{};
+  int64_t line = 0;
+  if (convoy_template_render(used.handle.get(), state_->handle.get(), num_messages,
+                             add_generation_prompt, &render, &line, &error) != 0)
+    fail(error, line, used.source);
+  RenderedChat chat;
+  chat.text.assign(reinterpret_cast<const char*>(render.text.data), render.text.size);
+  for (size_t span = 0; span < render.num_spans; ++span)
+    chat.generation_spans.emplace_back(render.spans[2 * span], render.spans[2 * span + 1]);
+  convoy_render_free(render);
+  return chat;
+}
+
+bool ChatTemplate::has_generation_tags() const {
+  return convoy_template_has_generation(state_->standard.handle.get()) != 0;
+}
+
+const std::string& ChatTemplate::content_hash() const { return state_->content_hash; }
+
+}  // namespace convoy::text

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// One NVIDIA GPU of this process: its context, and the kernels of sweeps in it.
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "convoy/machine/nvidia/kernels.h"
+
+namespace convoy::experiments::cuda {
+
+// PTX of every kernel of guess_kernels.cu; empty where it was built without clang.
+nvidia::KernelTexts kernel_texts();
+
+class Device {
+ public:
+  // `number`: among those that this process may use. `place` is what others call it. Takes the
+  // GPU's context, about 300 MB of its memory. Throws ConfigError, DeviceMemory, DeviceLost.
+  Device(std::shared_ptr<const nvidia::Driver> driver, int number, const std::string& place);
+
+  const std::string& name() const { return name_; }  // "cuda:PLACE NVIDIA H100"
+  int multiprocessors() const { return context_.multiprocessors(); }
+  double clock_hertz() const { return context_.clock_hertz(); }
+
+ private:
+  friend class DeviceUse;
+
+  nvidia::Context context_;
+  std::string name_;
+  std::mutex mutex_;
+  nvidia::Kernels kernels_;
+};
+
+// "libcuda.so.1", or what CONVOY_CUDA_LIBRARY names.
+std::filesystem::path driver_library(const std::map<std::string, std::string>& environment);
+
+// The first GPU that this process sees, after one kernel was compiled for it: what no sweep could
+// do without is known at once. Throws ConfigError, DeviceMemory, DeviceLost.
+std::shared_ptr<Device> open_device(const std::filesystem::path& driver_library,
+                                    const std::string& place);
+
+// The device for one thread at a time, for as long as this lives. Every call throws what
+// Driver::check does.
+class DeviceUse {
+ public:
+  explicit DeviceUse(Device& device);
+
+  const nvidia::Driver& driver() const { return device_.context_.driver(); }
+  // Blocks while the driver compiles it, the first time.
+  const nvidia::Kernel& kernel(const std::string& name) const;
+  // Starts as many threads as the GPU holds at once, but not more than `threads`. Returns at once.
+  void launch(const nvidia::Kernel& kernel, uint64_t threads, const void* parameters) const;
+
+ private:
+  Device& device_;
+  std::unique_lock<std::mutex> lock_;
+};
+
+// Memory of a GPU.
+class Buffer {
+ public:
+  Buffer(std::shared_ptr<Device> device, size_t bytes);
+  ~Buffer();
+  Buffer(Buffer&& other) noexcept;
+  Buffer& operator=(Buffer&&) = delete;
+
+  template <class T>
+  T* as() const {
+    return reinterpret_cast<T*>(address_);
+  }
+  size_t bytes() const { return bytes_; }
+  void write(const DeviceUse& use, const void* from, size_t bytes) const;
+  // Blocks until everything before it is done.
+  void read(const DeviceUse& use, void* to, size_t bytes) const;
+  void clear(const DeviceUse& use) const;  // to 0; in order with launches
+
+ private:
+  std::shared_ptr<Device> device_;
+  nvidia::DeviceAddress address_ = 0;
+  size_t bytes_ = 0;
+};
+
+}  // namespace convoy::experiments::cuda

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Gradient descent on eight problems of one shape, one per lane of a vector of doubles (descent_kernel.cpp). Compiled
+// for several instruction sets and chosen by the loader; every choice gives the same bits, and so does every neighbour
+// of a lane.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "convoy/farm/experiments/mf/mf_parameters.h"
+
+namespace convoy::experiments {
+
+inline constexpr size_t kDescentLanes = 8;
+
+struct alignas(64) LaneDoubles {
+  double lane[kDescentLanes] = {};
+};
+
+// Weights of a layer are [output unit][input], matrices between layers [unit][row], measurements [measurement][entry]
+// with entries by columns, as the last layer's output has them.
+struct DescentBatch {
+  uint32_t n_rows = 0, n_cols = 0;
+  MfActivation activation = MfActivation::Linear;
+  LaneDoubles negative_slope;
+  std::vector<uint32_t> units;  // before the first layer, between layers, after the last
+
+  std::vector<LaneDoubles> weights, gradients, velocity;  // of all layers, one after another
+  std::vector<LaneDoubles> outputs, slopes;               // of all layers: values, d loss / d value
+  std::vector<LaneDoubles> measurements, targets;
+
+  LaneDoubles lr, momentum, square_average;
+  double correction = 1;  // 0.99^t
+  bool uses_velocity = false;
+
+  size_t first_weight(size_t layer) const;
+  size_t first_output(size_t layer) const;
+  size_t num_layers() const { return units.size() - 1; }
+};
+
+// One epoch: forward, backward, update.
+void descend_once(DescentBatch& batch);
+// The output of the last layer for the current weights, in `outputs`.
+void evaluate(DescentBatch& batch);
+
+}  // namespace convoy::experiments

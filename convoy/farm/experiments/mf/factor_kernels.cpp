@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/farm/experiments/mf/factor_kernels.h"
+
+#include <algorithm>
+
+#include "convoy/core/base/error.h"
+
+namespace convoy::experiments {
+
+#define CONVOY_FACTOR_KERNELS(level)         \
+  namespace level {                          \
+  extern const FactorKernels kFactorKernels; \
+  }
+CONVOY_FACTOR_KERNELS(scalar)
+CONVOY_FACTOR_KERNELS(avx2)
+CONVOY_FACTOR_KERNELS(avx512)
+#undef CONVOY_FACTOR_KERNELS
+
+namespace {
+
+const FactorKernels& kernels(CpuLevel level) {
+  CONVOY_INVARIANT(level <= best_cpu_level(), "this machine cannot run {}", cpu_level_name(level));
+  switch (level) {
+    case CpuLevel::Scalar:
+      break;
+    case CpuLevel::Avx2:
+      return avx2::kFactorKernels;
+    case CpuLevel::Avx512:
+      return avx512::kFactorKernels;
+  }
+  return scalar::kFactorKernels;
+}
+
+}  // namespace
+
+FactorKernel factor_kernel(CpuLevel level, Precision precision, MfPrior prior) {
+  return kernels(level).of[static_cast<int>(precision)][static_cast<int>(prior)];
+}
+
+uint32_t units_together(uint32_t inputs) { return std::max(8u, kSlotsTogether / inputs / 8 * 8); }
+
+uint32_t FactorPlan::most_units() const {
+  uint32_t most = n_rows;
+  for (const Layer& layer : layers) most = std::max(most, layer.outputs);
+  return most;
+}
+
+FactorMemory::FactorMemory(const FactorPlan& plan) {
+  size_t slots = 0;
+  for (const FactorPlan::Layer& layer : plan.layers)
+    slots =
+        std::max(slots, plan.diagonal.empty() ? size_t{units_together(layer.inputs)} * layer.inputs
+                                              : size_t{layer.num_slots});
+  slots = (slots + kPackedSlotsPerBlock - 1) / kPackedSlotsPerBlock * kPackedSlotsPerBlock;
+  const size_t units = size_t{plan.most_units()} * plan.n_rows;
+  const size_t unpacked = plan.diagonal.empty() ? 0 : size_t{plan.n_rows} * plan.n_rows;
+  storage_.resize((slots + unpacked + 2 * units + 1) * kFactorGuesses);
+  if (plan.reduce) factor_.resize(size_t{plan.n_rows} * plan.n_rows * kFactorGuesses);
+  const size_t misfit = (reinterpret_cast<uintptr_t>(storage_.data()) / sizeof(float)) % 16;
+  weights_ = storage_.data() + (16 - misfit) % 16;
+  unpacked_ = weights_ + slots * kFactorGuesses;
+  units_[0] = unpacked_ + unpacked * kFactorGuesses;
+  units_[1] = units_[0] + units * kFactorGuesses;
+}
+
+}  // namespace convoy::experiments

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The loops of guess-and-check on factorisations compiled for AVX2 with FMA.
+#include <immintrin.h>
+
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+
+#include "convoy/farm/experiments/mf/factor_kernels.h"
+
+#pragma GCC target("avx2,fma")
+
+namespace convoy::experiments::avx2 {
+namespace {
+// Each needs those before it.
+// clang-format off
+#include "convoy/farm/experiments/random/lanes_avx2.inl"
+#include "convoy/farm/experiments/random/normal_transform.inl"
+#include "convoy/farm/experiments/random/philox_lanes.inl"
+#include "convoy/farm/experiments/mf/wide_avx2.inl"
+#include "convoy/farm/experiments/mf/shortcut_loops.inl"
+#include "convoy/farm/experiments/mf/factor_loops.inl"
+// clang-format on
+}  // namespace
+
+extern const FactorKernels kFactorKernels;
+const FactorKernels kFactorKernels = make_factor_kernels();
+
+}  // namespace convoy::experiments::avx2

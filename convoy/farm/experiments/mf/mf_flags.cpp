@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/farm/experiments/mf/mf_flags.h"
+
+#include <nlohmann/json.hpp>
+
+#include "convoy/core/base/error.h"
+#include "convoy/farm/experiments/mf/mf_parameters.h"
+#include "convoy/farm/experiments/mf/mf_table.h"
+#include "convoy/farm/experiments/mf/mf_theory.h"
+#include "convoy/farm/experiments/mf/mf_workload.h"
+#include "convoy/farm/experiments/random/stream.h"
+
+namespace convoy::experiments {
+namespace {
+
+constexpr int64_t kDefaultWidth = 5, kDefaultDepth = 2;
+
+std::vector<int64_t> axis_of(const MfFlags& flags) {
+  if (flags.over_depths()) return flags.depths;
+  return flags.widths.empty() ? std::vector<int64_t>{5, 10, 20, 40, 80, 160} : flags.widths;
+}
+
+// A list of one entry is spread over the axis.
+double entry_of(const std::vector<double>& list, size_t place, size_t count, const char* key) {
+  if (list.size() == 1) return list[0];
+  if (list.size() < count)
+    throw ConfigError(fmt::format("{}: wanted 1 entry, or one for each of the {} values of the "
+                                  "axis, found {}",
+                                  key, count, list.size()),
+                      {.key = key});
+  return list[place];
+}
+
+MfShortcut shortcut_of(const MfFlags& flags, const MfParameters& parameters) {
+  for (const auto shortcut : {MfShortcut::None, MfShortcut::Gram, MfShortcut::Bartlett})
+    if (flags.shortcut == shortcut_word(shortcut)) return shortcut;
+  for (const auto best : {MfShortcut::Bartlett, MfShortcut::Gram})
+    if (shortcut_refusal(parameters, best).empty()) return best;
+  return MfShortcut::None;
+}
+
+MfParameters common_parameters(const MfFlags& flags) {
+  MfParameters common;
+  common.n_rows = flags.n_rows;
+  common.n_cols = flags.n_cols;
+  common.gt_rank = flags.gt_rank;
+  common.gt_norm = flags.gt_norm;
+  common.completion = flags.completion;
+  common.num_measurements = flags.num_measurements;
+  common.activation = parse_activation(flags.activation);
+  if (common.activation == MfActivation::LeakyReLU) common.negative_slope = flags.negative_slope;
+  common.sweep_seed = flags.sweep_seed;
+  return common;
+}
+
+MfParameters guess_parameters(const MfFlags& flags, MfParameters parameters) {
+  parameters.gnc_eps_train = flags.gnc_eps_train;
+  parameters.gnc_init = parse_prior(flags.gnc_init);
+  parameters.gnc_normalize = flags.gnc_normalize;
+  if (flags.gnc_normalize) parameters.gnc_softening = flags.gnc_softening;
+  parameters.shortcut = shortcut_of(flags, parameters);
+  return parameters;
+}
+
+MfDescent descent_of(const MfFlags& flags, size_t place, size_t count) {
+  MfDescent descent;
+  descent.lr = entry_of(flags.gd_lrs, place, count, "gd_lrs");
+  descent.init_scale = entry_of(flags.gd_init_scales, place, count, "gd_init_scales");
+  descent.epochs = flags.gd_epochs;
+  descent.log_period = flags.gd_log_period;
+  descent.momentum = flags.gd_momentum;
+  descent.apply_momentum = flags.gd_apply_momentum;
+  return descent;
+}
+
+// What tables and file names are made of is written even where it has its default.
+sweep::PlannedCell planned_cell(const std::string& method, int64_t seed,
+                                const MfParameters& parameters) {
+  parameters.check();
+  stream_key(parameters.sweep_seed, seed);
+  auto object = nlohmann::json::parse(parameters.json());
+  object["width"] = parameters.width;
+  object["depth"] = parameters.depth;
+  object["gt_rank"] = parameters.gt_rank;
+  object["activation"] = activation_word(parameters.activation);
+  object["num_measurements"] = parameters.num_measurements;
+  if (method != "gd") object["gnc_init"] = prior_word(parameters.gnc_init);
+  if (method == "gnc") object["gnc_eps_train"] = parameters.gnc_eps_train;
+  if (method == "gnc") object["shortcut"] = shortcut_word(parameters.shortcut);
+  sweep::PlannedCell planned;
+  planned.cell = {.method = method, .seed = seed, .parameters = object.dump()};
+  planned.priority = parameters.width * parameters.depth;
+  return planned;
+}
+
+void add_cells(sweep::SweepPlan& plan, const MfFlags& flags, int64_t seed,
+               const MfParameters& common, const MfDescent& descent) {
+  if (flags.gnc) {
+    MfParameters parameters = guess_parameters(flags, common);
+    sweep::PlannedCell planned = planned_cell("gnc", seed, parameters);
+    planned.guesses = flags.gnc_num_samples;
+    planned.stop = {.standard_error = flags.target_standard_error,
+                    .accepted = flags.target_accepted};
+    plan.cells.push_back(std::move(planned));
+    if (flags.prior && !flags.over_depths() && !has_exact_prior_mean(parameters)) {
+      parameters.gnc_eps_train = MfParameters{}.gnc_eps_train;
+      sweep::PlannedCell of_prior = planned_cell("prior", seed, parameters);
+      of_prior.guesses = MfFlags::kPriorGuesses;
+      plan.cells.push_back(std::move(of_prior));
+    }
+  }
+  if (!flags.gd) return;
+  MfParameters parameters = common;
+  parameters.descent = descent;
+  plan.cells.push_back(planned_cell("gd", seed, parameters));
+}
+
+std::string too_long(const char* key, size_t entries, size_t values) {
+  return fmt::format(
+      "{} has {} entries for {} values of the axis: those after the first {} are "
+      "ignored",
+      key, entries, values, values);
+}
+
+}  // namespace
+
+std::vector<std::string> MfFlags::notices() const {
+  std::vector<std::string> lines;
+  const size_t count = axis_of(*this).size();
+  if (!gnc_batch_sizes.empty()) {
+    const bool extra = gnc_batch_sizes.size() > 1 && gnc_batch_sizes.size() != count;
+    lines.push_back(fmt::format(
+        "gnc_batch_sizes has no meaning any more: no result depends on batches{}",
+        extra ? fmt::format(" ({} entries for {} values of the axis are read and ignored)",
+                            gnc_batch_sizes.size(), count)
+              : ""));
+  }
+  if (gd_lrs.size() > 1 && gd_lrs.size() > count)
+    lines.push_back(too_long("gd_lrs", gd_lrs.size(), count));
+  if (gd_init_scales.size() > 1 && gd_init_scales.size() > count)
+    lines.push_back(too_long("gd_init_scales", gd_init_scales.size(), count));
+  if (gd_verbose || gd_print_period != kPrintPeriod)
+    lines.emplace_back(
+        "gd_verbose and gd_print_period have no meaning any more: descents print nothing");
+  if (!over_depths() && !width.is_auto()) lines.emplace_back("width has no meaning beside widths");
+  if (over_depths() && !depth.is_auto()) lines.emplace_back("depth has no meaning beside depths");
+  return lines;
+}
+
+sweep::SweepPlan plan_mf(const MfFlags& flags) {
+  CONVOY_CHECK(flags.gnc || flags.gd, ConfigError, "nothing to do with --no-gnc and --no-gd");
+  if (!flags.widths.empty() && !flags.depths.empty())
+    throw ConfigError("wanted widths or depths, found both", {.key = "depths"});
+  const std::vector<int64_t> axis = axis_of(flags);
+  sweep::check_distinct(axis, flags.over_depths() ? "depths" : "widths");
+  const auto num_seeds = static_cast<double>(sweep::num_chosen_seeds(flags.seeds, flags.num_seeds));
+  sweep::check_cell_count(static_cast<double>(axis.size()) * num_seeds *
+                          (flags.gnc && flags.gd ? 2 : 1));
+  const std::vector<int64_t> seeds = sweep::chosen_seeds(flags.seeds, flags.num_seeds);
+  sweep::SweepPlan plan{.label = flags.over_depths() ? "mf-depth" : "mf-width",
+                        .workload = "mf",
+                        .mode = flags.mode,
+                        .version = MfWorkload(precision_of(flags.mode)).version(),
+                        .cells = {}};
+  MfParameters common = common_parameters(flags);
+  for (size_t place = 0; place < axis.size(); ++place) {
+    common.width = flags.over_depths() ? flags.width.value.value_or(kDefaultWidth) : axis[place];
+    common.depth = flags.over_depths() ? axis[place] : flags.depth.value.value_or(kDefaultDepth);
+    for (const int64_t seed : seeds)
+      add_cells(plan, flags, seed, common, descent_of(flags, place, axis.size()));
+  }
+  return plan;
+}
+
+namespace {
+
+class MfWorkloadFlags : public WorkloadFlagsOf<MfFlags> {
+ public:
+  sweep::SweepPlan plan() const override { return plan_mf(flags_); }
+  std::vector<sweep::NamedFile> tables(const sweep::SweepResults& results,
+                                       const std::string&) const override {
+    return {mf_wide_csv(results, flags_.over_depths() ? "depth" : "width")};
+  }
+  std::vector<std::string> notices() const override { return flags_.notices(); }
+};
+
+}  // namespace
+
+WorkloadKind mf_kind() {
+  return {.name = "mf",
+          .summary = "Sweep matrix factorisations, over width or depth",
+          .usage = "convoy sweep mf [flags]",
+          .example =
+              "convoy sweep mf --config "
+              "examples/sweep/width/width_gt_rank=1_act=Linear_gnc_init=gauss.json",
+          .first_flags = {"num-seeds", "seeds", "widths", "depths", "gnc", "gnc-num-samples", "gd",
+                          "config", "workers", "store", "results-dir", "dry-run"},
+          .flags = []() -> std::unique_ptr<WorkloadFlags> {
+            return std::make_unique<MfWorkloadFlags>();
+          },
+          .fields = default_fields<MfFlags>,
+          .make = [](const std::string& mode,
+                     std::shared_ptr<cuda::Device>) -> std::unique_ptr<sweep::Workload> {
+            return std::make_unique<MfWorkload>(precision_of(mode));
+          },
+          .wide_csv =
+              [](const sweep::SweepResults& results, const std::string&) {
+                return std::vector<sweep::NamedFile>{mf_wide_csv(results)};
+              }};
+}
+
+}  // namespace convoy::experiments

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/farm/experiments/mf/mf_guesses.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "convoy/farm/experiments/mf/factor_kernels.h"
+#include "convoy/farm/experiments/mf/factor_plan.h"
+#include "convoy/farm/experiments/random/numbers.h"
+
+namespace convoy::experiments {
+namespace {
+
+// Losses from here on leave the range of the exact sums: counted as not finite.
+constexpr double kLargestLoss = 0x1p40;
+
+std::vector<double> by_rows(const FactorPlan& plan, const float* y, uint32_t lane) {
+  std::vector<double> rows(size_t{plan.n_rows} * plan.n_cols);
+  for (uint32_t col = 0; col < plan.n_cols; ++col)
+    for (uint32_t row = 0; row < plan.n_rows; ++row)
+      rows[row * plan.n_cols + col] =
+          double{y[size_t{col * plan.n_rows + row} * kFactorGuesses + lane]};
+  return rows;
+}
+
+class MfGuesses : public sweep::GuessExperiment {
+ public:
+  MfGuesses(const MfProblem& problem, MfCheck check, Precision precision, CpuLevel level)
+      : problem_(problem),
+        plan_(factor_plan(problem, check, precision)),
+        precision_(precision),
+        level_(level),
+        kernel_(factor_kernel(level, precision, problem.parameters.gnc_init)) {}
+
+  sweep::Tally run(uint64_t first, uint64_t count) const override {
+    sweep::Tally tally;
+    FactorMemory memory(plan_);
+    for_each_table(first, count, [&](uint64_t from, uint64_t part) {
+      const AddressTables tables(problem_.key, Stream::Guess, precision_, from, plan_.num_blocks);
+      run_within(tables, from & 0xFFFFFFFFu, part, memory, tally);
+    });
+    return tally;
+  }
+
+  double expected_rate() const override {
+    // Weights per second of one core at 3 GHz, measured.
+    const double weights = level_ == CpuLevel::Avx512 ? 1.6e9
+                           : level_ == CpuLevel::Avx2 ? 8e8
+                                                      : 2e7;
+    return weights / (plan_.slots_per_block * (plan_.num_blocks + 1.0));
+  }
+
+ private:
+  void run_within(const AddressTables& tables, uint64_t first, uint64_t count, FactorMemory& memory,
+                  sweep::Tally& tally) const {
+    std::vector<float> y(size_t{problem_.num_entries} * kFactorGuesses + kFactorGuesses);
+    float* const aligned = aligned_to_lanes(y.data());
+    for (uint64_t done = 0; done < count; done += kFactorGuesses) {
+      const uint64_t lanes = std::min<uint64_t>(kFactorGuesses, count - done);
+      const uint32_t wanted = (1u << lanes) - 1;
+      uint32_t passed =
+          wanted & kernel_(plan_, tables, static_cast<uint32_t>(first + done), memory, aligned);
+      for (; passed != 0; passed &= passed - 1)
+        add_loss(aligned, static_cast<uint32_t>(__builtin_ctz(passed)), tally);
+    }
+    tally.guesses += static_cast<int64_t>(count);
+  }
+
+  void add_loss(const float* y, uint32_t lane, sweep::Tally& tally) const {
+    const double loss = problem_.test_loss(by_rows(plan_, y, lane).data());
+    ++tally.accepted;
+    if (!(loss < kLargestLoss)) {
+      ++tally.non_finite;
+      return;
+    }
+    tally.loss.add(loss);
+    tally.loss_squared.add(loss * loss);
+  }
+
+  MfProblem problem_;
+  FactorPlan plan_;
+  Precision precision_;
+  CpuLevel level_;
+  FactorKernel kernel_;
+};
+
+}  // namespace
+
+std::unique_ptr<sweep::GuessExperiment> mf_guess_experiment(const MfProblem& problem, MfCheck check,
+                                                            Precision precision, CpuLevel level) {
+  return std::make_unique<MfGuesses>(problem, check, precision, level);
+}
+
+MfGuess mf_guess(const MfProblem& problem, uint64_t guess, Precision precision, CpuLevel level) {
+  const FactorPlan all = factor_plan(problem, MfCheck::Nothing, precision);
+  const FactorPlan checked = factor_plan(problem, MfCheck::TrainLoss, precision);
+  const AddressTables tables(problem.key, Stream::Guess, precision, guess, all.num_blocks);
+  const FactorKernel kernel = factor_kernel(level, precision, problem.parameters.gnc_init);
+  FactorMemory memory(all);
+  std::vector<float> y(size_t{problem.num_entries} * kFactorGuesses + kFactorGuesses);
+  float* const aligned = aligned_to_lanes(y.data());
+  const auto lower = static_cast<uint32_t>(guess);
+  MfGuess made;
+  made.passes = (kernel(checked, tables, lower, memory, aligned) & 1u) != 0;
+  kernel(all, tables, lower, memory, aligned);
+  made.y = by_rows(all, aligned, 0);
+  return made;
+}
+
+std::vector<std::vector<float>> mf_guess_weights(const MfProblem& problem, uint64_t guess,
+                                                 Precision precision) {
+  const FactorPlan plan = factor_plan(problem, MfCheck::Nothing, precision);
+  std::vector<std::vector<float>> weights;
+  for (const FactorPlan::Layer& layer : plan.layers) {
+    std::vector<float>& drawn = weights.emplace_back(layer.num_slots);
+    const Address address{problem.key, Stream::Guess, precision, guess};
+    const uint32_t slot = layer.first_block * plan.slots_per_block;
+    if (problem.parameters.gnc_init == MfPrior::Uniform)
+      fill_uniforms(address, slot, drawn);
+    else if (precision == Precision::Fast)
+      fill_packed_normals(address, slot, drawn);
+    else
+      fill_normals(address, slot, drawn);
+  }
+  return weights;
+}
+
+}  // namespace convoy::experiments

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Guess-and-check on one problem of `mf`: Y = I; Y <- phi(Y W / sqrt(width)) for each hidden layer; Y <- Y W /
+// sqrt(n_cols). A guess passes when its training loss is below gnc_eps_train.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "convoy/farm/experiments/mf/mf_problem.h"
+#include "convoy/farm/experiments/random/cpu_level.h"
+#include "convoy/farm/sweep/workload.h"
+
+namespace convoy::experiments {
+
+enum class MfCheck {
+  TrainLoss,
+  Nothing,  // every guess passes: the mean is that of the prior
+};
+
+// Weights come from Stream::Guess: layer after layer, each from a new block of slots on, by output unit and then input.
+// Throws StateError for a level this machine cannot run.
+std::unique_ptr<sweep::GuessExperiment> mf_guess_experiment(const MfProblem& problem, MfCheck check,
+                                                            Precision precision, CpuLevel level);
+
+// What the experiment makes of guess `guess`: Y by rows, and whether its training loss passes.
+struct MfGuess {
+  std::vector<double> y;
+  bool passes = false;
+};
+MfGuess mf_guess(const MfProblem& problem, uint64_t guess, Precision precision, CpuLevel level);
+
+// The weights of a guess without shortcut, by layer, [output unit][input].
+std::vector<std::vector<float>> mf_guess_weights(const MfProblem& problem, uint64_t guess,
+                                                 Precision precision);
+
+}  // namespace convoy::experiments

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The mean test loss of all guesses, where it has a closed form.
+//
+// E Y = 0 as the last layer is symmetric, so the mean is (E |P Y|^2 + |P truth|^2) / tested with the projector P onto
+// what no measurement sees, and E Y_rc Y_sd = [c = d] s^2 / n_cols E (H H^T)_rs with the variance s^2 of a weight and the
+// last hidden matrix H. H is known to second order where there is one hidden layer, or all are linear.
+#pragma once
+
+#include "convoy/farm/experiments/mf/mf_problem.h"
+
+namespace convoy::experiments {
+
+// Not with gnc_normalize or several hidden layers that are not linear.
+bool has_exact_prior_mean(const MfParameters& parameters);
+
+// NaN: no closed form.
+double mf_prior_mean(const MfProblem& problem);
+
+}  // namespace convoy::experiments

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/farm/experiments/mf/mf_workload.h"
+
+#include <cmath>
+
+#include "convoy/core/base/error.h"
+#include "convoy/farm/experiments/mf/mf_descent.h"
+#include "convoy/farm/experiments/mf/mf_guesses.h"
+#include "convoy/farm/experiments/mf/mf_theory.h"
+
+namespace convoy::experiments {
+namespace {
+
+// Raised with any change of a cell's numbers.
+constexpr int kFactorNumbersVersion = 1;
+
+MfProblem problem_of(const sweep::Cell& cell) {
+  return draw_mf_problem(MfParameters::parse(cell.parameters), cell.seed);
+}
+
+}  // namespace
+
+MfWorkload::MfWorkload(Precision precision, CpuLevel level) : precision_(precision), level_(level) {
+  CONVOY_INVARIANT(level <= best_cpu_level(), "this machine cannot run {}", cpu_level_name(level));
+}
+
+std::string MfWorkload::version() const {
+  return fmt::format("{}-{}-layout{}", kFactorNumbersVersion,
+                     precision_ == Precision::Exact ? "exact" : "fast", kRandomLayout);
+}
+
+std::unique_ptr<sweep::GuessExperiment> MfWorkload::guesses(const sweep::Cell& cell) const {
+  const MfCheck check = cell.method == "prior" ? MfCheck::Nothing : MfCheck::TrainLoss;
+  return mf_guess_experiment(problem_of(cell), check, precision_, level_);
+}
+
+std::vector<sweep::DescentOutcome> MfWorkload::descend(
+    const std::vector<sweep::Cell>& cells) const {
+  std::vector<MfProblem> problems;
+  std::vector<MfWeights> initial;
+  for (const sweep::Cell& cell : cells) {
+    problems.push_back(problem_of(cell));
+    initial.push_back(mf_initial_weights(problems.back()));
+  }
+  return descend_mf(problems, initial);
+}
+
+sweep::Theory MfWorkload::theory(const sweep::Cell& cell) const {
+  return {.prior_mean = cell.method == "gnc" ? mf_prior_mean(problem_of(cell)) : std::nan("")};
+}
+
+}  // namespace convoy::experiments

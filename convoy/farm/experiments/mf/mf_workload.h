@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Workload `mf`: guess-and-check and gradient descent on matrix factorisation (mf_parameters.h). Methods "gnc"; "prior",
+// guesses without the check; "gd". Thread-safe.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "convoy/farm/experiments/random/cpu_level.h"
+#include "convoy/farm/experiments/random/stream.h"
+#include "convoy/farm/sweep/workload.h"
+
+namespace convoy::experiments {
+
+class MfWorkload : public sweep::Workload {
+ public:
+  // The level changes speed only. Throws StateError for one this machine cannot run.
+  explicit MfWorkload(Precision precision = Precision::Exact, CpuLevel level = best_cpu_level());
+
+  std::string name() const override { return "mf"; }
+  // "1-exact-layout1": version of the numbers, precision, layout of the random numbers.
+  std::string version() const override;
+  std::unique_ptr<sweep::GuessExperiment> guesses(const sweep::Cell& cell) const override;
+  std::vector<sweep::DescentOutcome> descend(const std::vector<sweep::Cell>& cells) const override;
+  sweep::Theory theory(
+      const sweep::Cell& cell) const override;  // of "gnc": the prior's mean, where it is exact
+
+ private:
+  Precision precision_;
+  CpuLevel level_;
+};
+
+}  // namespace convoy::experiments

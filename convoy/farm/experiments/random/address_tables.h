@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the rounds of Philox make of key, stream and slot, computed once for many guesses;
+// philox_lanes.inl says how it is used. Immutable after construction.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include "convoy/farm/experiments/random/address_constants.h"
+#include "convoy/farm/experiments/random/stream.h"
+
+namespace convoy::experiments {
+
+// Values of 32 bits, kept in 64 to be broadcast to lanes.
+struct BlockWords {
+  uint64_t first = 0, third = 0, fourth = 0;
+};
+
+struct AddressTables : AddressConstants {
+  // Good for guesses whose upper 32 bits are those of `guess`.
+  AddressTables(PhiloxKey key, Stream stream, Precision precision, uint64_t guess,
+                uint32_t num_blocks);
+
+  std::vector<BlockWords> blocks;
+};
+
+// Calls run(first, count) for each part of the guesses that one AddressTables is good for, in order.
+template <class Run>
+void for_each_table(uint64_t first, uint64_t count, Run&& run) {
+  constexpr uint64_t kGuessesPerTable = uint64_t{1} << 32;
+  while (count > 0) {
+    const uint64_t part = std::min(count, kGuessesPerTable - first % kGuessesPerTable);
+    run(first, part);
+    first += part;
+    count -= part;
+  }
+}
+
+}  // namespace convoy::experiments

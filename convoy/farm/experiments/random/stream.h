@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Which random number is whose. Every number of a sweep has an address: the seeds (the key), a
+// stream, a guess and a slot within the guess (the counter). A number depends on its address alone,
+// so a guess is the same on any device, in any batch, split or resumed run. Cells of one seed share
+// their numbers: slot j of guess g is the same at every student dimension.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "convoy/farm/experiments/random/philox.h"
+
+namespace convoy::experiments {
+
+enum class Stream : uint8_t { Teacher = 1, Data = 2, Guess = 3, DescentInit = 4, GuessSum = 5 };
+
+// How words become normals. Both give the same bits on every CPU.
+enum class Precision : uint8_t {
+  Exact,  // Philox4x32-10; a normal within 3e-6 (1 + |x|) of the exact transform
+  Fast,   // fewer rounds and shorter polynomials, within statistical tests
+};
+
+// "fast" or anything else.
+inline Precision precision_of(std::string_view mode) {
+  return mode == "fast" ? Precision::Fast : Precision::Exact;
+}
+
+// Slots are counted within 24 bits of blocks of four.
+inline constexpr uint32_t kSlotsPerBlock = 4;
+// Packed normals: two of each word.
+inline constexpr uint32_t kPackedSlotsPerBlock = 8;
+inline constexpr uint32_t kMaxSlots = kSlotsPerBlock << 24;
+// Changes whenever the address of any number does; it is part of the counter.
+inline constexpr uint32_t kRandomLayout = 2;
+
+// The counter enters in words 1 and 3, which the first round only adds (xor) to the multiplied
+// words: what depends on the guess and what depends on the slot stay apart for three rounds, so a
+// kernel computes these once per guess and once per slot. That round does not mix; hence 8 here
+// mix as 7 do with a counter in words 0 and 2, the least that passes Crush.
+constexpr uint32_t philox_rounds(Precision precision) {
+  return precision == Precision::Exact ? 10 : 8;
+}
+
+// Throws ConfigError unless both seeds fit into 32 bits.
+PhiloxKey stream_key(int64_t sweep_seed, int64_t experiment_seed);
+
+constexpr PhiloxWords stream_counter(Stream stream, uint64_t guess, uint32_t block) {
+  return {kRandomLayout, static_cast<uint32_t>(guess), static_cast<uint32_t>(guess >> 32),
+          block | (static_cast<uint32_t>(stream) << 24)};
+}
+
+// The four words of slots 4 * block .. 4 * block + 3.
+constexpr PhiloxWords stream_words(PhiloxKey key, Stream stream, uint64_t guess, uint32_t block,
+                                   Precision precision) {
+  return philox4x32(stream_counter(stream, guess, block), key, philox_rounds(precision));
+}
+
+}  // namespace convoy::experiments

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The tile kernels of one instruction set (tile.inl); numbers.cpp picks one.
+#pragma once
+
+#include <cstdint>
+
+#include "convoy/farm/experiments/random/address_tables.h"
+
+namespace convoy::experiments {
+
+struct TileFillers {
+  using Fill = void (*)(const AddressTables& tables, uint32_t guess, uint32_t num_slots,
+                        float* out);
+  // [precision][normal]
+  Fill fill[2][2];
+};
+
+namespace scalar {
+// Packed normals of one guess in whole blocks: out[slot].
+void fill_packed_blocks(const AddressTables& tables, uint32_t guess, float* out);
+}  // namespace scalar
+
+}  // namespace convoy::experiments

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/farm/experiments/ssm/guess_kernels.h"
+
+#include "convoy/core/base/error.h"
+
+namespace convoy::experiments {
+
+#define CONVOY_GUESS_KERNELS(level)        \
+  namespace level {                        \
+  extern const GuessKernels kGuessKernels; \
+  }
+CONVOY_GUESS_KERNELS(scalar)
+CONVOY_GUESS_KERNELS(avx2)
+CONVOY_GUESS_KERNELS(avx512)
+#undef CONVOY_GUESS_KERNELS
+
+namespace {
+
+const GuessKernels& kernels(CpuLevel level) {
+  CONVOY_INVARIANT(level <= best_cpu_level(), "this machine cannot run {}", cpu_level_name(level));
+  switch (level) {
+    case CpuLevel::Scalar:
+      break;
+    case CpuLevel::Avx2:
+      return avx2::kGuessKernels;
+    case CpuLevel::Avx512:
+      return avx512::kGuessKernels;
+  }
+  return scalar::kGuessKernels;
+}
+
+}  // namespace
+
+PowerSums power_sums(CpuLevel level, Precision precision, uint32_t mask) {
+  CONVOY_INVARIANT(mask > 0 && mask < 1u << kMaxGuessPower, "powers {:#x}", mask);
+  const uint32_t set = mask < 1u << 4 ? mask - 1 : mask < 1u << 6 ? 15 : mask < 1u << 8 ? 16 : 17;
+  return kernels(level).sums[static_cast<int>(precision)][set];
+}
+
+}  // namespace convoy::experiments

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The loops of guess-and-check compiled for AVX-512.
+#include <immintrin.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+
+#include "convoy/farm/experiments/ssm/guess_kernels.h"
+
+#pragma GCC target("avx2,fma,avx512f,avx512dq,avx512vl,prefer-vector-width=512")
+
+namespace convoy::experiments::avx512 {
+namespace {
+namespace one {
+#include "convoy/farm/experiments/random/lanes_avx512.inl"
+}
+#include "convoy/farm/experiments/random/lanes_twice.inl"
+using Lanes = Twice<one::Lanes>;
+#include "convoy/farm/experiments/random/normal_transform.inl"
+#include "convoy/farm/experiments/random/philox_lanes.inl"
+#include "convoy/farm/experiments/ssm/guess_loops.inl"
+}  // namespace
+
+extern const GuessKernels kGuessKernels;
+const GuessKernels kGuessKernels = make_kernels();
+
+}  // namespace convoy::experiments::avx512

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Full-batch gradient descent on a problem of `ssm`, in double precision, in an order of operations
+// that does not depend on the CPU.
+#pragma once
+
+#include "convoy/farm/experiments/ssm/ssm_problem.h"
+#include "convoy/farm/sweep/workload.h"
+
+namespace convoy::experiments {
+
+// The weights before the first update, from Stream::DescentInit.
+std::vector<double> initial_weights(const SsmProblem& problem);
+
+// Updates as the optimizers of PyTorch do. The losses are those before the update of the last epoch
+// divisible by 10, after `steps` updates.
+sweep::DescentOutcome descend_ssm(const SsmProblem& problem, std::vector<double> weights);
+
+}  // namespace convoy::experiments

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Workload `ssm`: guess-and-check and gradient descent on diagonal state-space models
+// (ssm_parameters.h). Methods "gnc" and "gd". A guess draws a_j from N(0, 1/d), passes when its
+// training loss is below eps_train, and its loss is sum_m s_m^2. Thread-safe.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "convoy/farm/experiments/cuda/device.h"
+#include "convoy/farm/experiments/random/cpu_level.h"
+#include "convoy/farm/experiments/random/stream.h"
+#include "convoy/farm/sweep/workload.h"
+
+namespace convoy::experiments {
+
+class SsmWorkload : public sweep::Workload {
+ public:
+  // The level changes speed only, and so does a GPU, which computes guesses where it is not null.
+  // Throws StateError for a level this machine cannot run.
+  explicit SsmWorkload(Precision precision = Precision::Exact, CpuLevel level = best_cpu_level(),
+                       std::shared_ptr<cuda::Device> gpu = nullptr);
+
+  std::string name() const override { return "ssm"; }
+  // "2-exact-layout2": version of the numbers, precision, layout of the random numbers.
+  std::string version() const override;
+  std::unique_ptr<sweep::GuessExperiment> guesses(const sweep::Cell& cell) const override;
+  // Cells of any mixture of parameters. The value is the generalisation loss before the update of
+  // the last epoch divisible by 10. In double precision.
+  std::vector<sweep::DescentOutcome> descend(const std::vector<sweep::Cell>& cells) const override;
+  // prior_mean is exact; curve is the Gaussian approximation; asymptote for rank 1; acceptance is
+  // exact where the test depends on sum a_j alone (one sequence, w along e_1).
+  sweep::Theory theory(const sweep::Cell& cell) const override;
+
+  std::vector<std::string> axes() const override { return {"student_dim"}; }
+
+ private:
+  Precision precision_;
+  CpuLevel level_;
+  std::shared_ptr<cuda::Device> gpu_;
+};
+
+}  // namespace convoy::experiments

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Parts of result tables with one row per value of the axis and one column per seed and quantity.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "convoy/farm/sweep/results/cell_result.h"
+
+namespace convoy::experiments {
+
+// A parameter of the cell that is a whole number; 0 where it has none of that name.
+int64_t whole_parameter(const sweep::CellResult& cell, const std::string& name);
+
+void add_distinct(std::vector<int64_t>& values, int64_t value);
+
+// Of a cell or null: its number; "nan" of a censored one; else "".
+std::string value_text(const sweep::CellResult* cell);
+
+}  // namespace convoy::experiments

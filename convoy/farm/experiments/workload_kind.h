@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// One workload that Convoy computes itself, as the programs offer it. To add one: a folder with its Workload, its flags
+// and a function that returns its WorkloadKind, and one line in registry.cpp. `ball/` is the smallest.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "convoy/core/config/field_list.h"
+#include "convoy/core/config/flags.h"
+#include "convoy/farm/experiments/cuda/device.h"
+#include "convoy/farm/sweep/results/cell_result.h"
+#include "convoy/farm/sweep/results/csv_text.h"
+#include "convoy/farm/sweep/runner/planned_cell.h"
+#include "convoy/farm/sweep/workload.h"
+
+namespace convoy::experiments {
+
+// Where a sweep's flags say that it computes and writes.
+struct SweepPlaces {
+  std::string checkpoint_dir;        // folder of the store; empty = that of the results
+  std::string figures_dir;           // empty = no figures
+  std::string guess_device = "cpu";  // sweep::RunOptions
+  int64_t max_gpus = -1;
+};
+
+// The flags of `convoy sweep NAME`, and the cells they stand for.
+class WorkloadFlags {
+ public:
+  virtual ~WorkloadFlags() = default;
+
+  virtual config::Section section() = 0;        // of the fields
+  virtual std::string config_file() const = 0;  // read before the command line; empty = none
+  virtual void start_over() = 0;                // back to the defaults, of a preset that was named
+  virtual sweep::SweepPlan plan() const = 0;  // throws ConfigError, which names the flag; DataError
+  virtual SweepPlaces places() const = 0;
+  // The tables that are written at the end; `time` goes into names, "20250902_080855".
+  virtual std::vector<sweep::NamedFile> tables(const sweep::SweepResults& results,
+                                               const std::string& time) const = 0;
+  // One line per flag that was given and has no meaning any more, or is not used up.
+  virtual std::vector<std::string> notices() const { return {}; }
+  // What is likely to come out otherwise than hoped.
+  virtual std::vector<std::string> warnings() const { return {}; }
+  // A flag whose value may be left out; empty = none.
+  virtual std::string flag_without_value() const { return ""; }
+};
+
+struct WorkloadKind {
+  std::string_view name;                      // of the sub-command, and in stores
+  std::string_view summary;                   // one line in `convoy sweep --help`
+  std::string_view usage;                     // "convoy sweep NAME [flags]"
+  std::string_view example;                   // a command line
+  std::vector<std::string_view> first_flags;  // those that --help shows, at most twelve
+  std::unique_ptr<WorkloadFlags> (*flags)();
+  config::Section (*fields)();  // of the flags, with their defaults
+  // `mode`: "exact" or "fast" where the workload has both, else "". `gpu`: computes guesses where the workload can use
+  // one; null = the CPU does.
+  std::unique_ptr<sweep::Workload> (*make)(const std::string& mode,
+                                           std::shared_ptr<cuda::Device> gpu);
+  // Its tables of results that are read from a store; null = it has none but those of every sweep.
+  std::vector<sweep::NamedFile> (*wide_csv)(const sweep::SweepResults& results,
+                                            const std::string& time) = nullptr;
+};
+
+// WorkloadKind::fields.
+template <class Flags>
+config::Section default_fields() {
+  static Flags defaults;
+  return config::list_fields(defaults);
+}
+
+// What most flags of workloads have in common. Flags: fields(), config, checkpoint_dir, figures_dir.
+template <class Flags>
+class WorkloadFlagsOf : public WorkloadFlags {
+ public:
+  config::Section section() override { return config::list_fields(flags_); }
+  std::string config_file() const override { return flags_.config; }
+  void start_over() override { flags_ = {}; }
+  SweepPlaces places() const override {
+    return {.checkpoint_dir = flags_.checkpoint_dir, .figures_dir = flags_.figures_dir};
+  }
+
+ protected:
+  Flags flags_;
+};
+
+}  // namespace convoy::experiments

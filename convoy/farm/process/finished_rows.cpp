@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/farm/process/finished_rows.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <unordered_map>
+
+#include "convoy/core/base/error.h"
+
+namespace convoy::process {
+namespace {
+
+using nlohmann::json;
+
+struct RowResult {
+  SegmentPlace place;
+  std::string state;
+  RowCost cost;
+};
+
+RowResult decode_result(const std::string& payload) {
+  try {
+    const json result = json::parse(payload);
+    return {.place = decode_place(result.at("place").dump()),
+            .state = result.at("state"),
+            .cost = {result.at("texts"), result.at("prompt_tokens"), result.at("new_tokens")}};
+  } catch (const json::exception& error) {
+    throw DataError(fmt::format("a result of the store is no row's: {}", error.what()));
+  }
+}
+
+// Where a finished row lies. Places of files by number: their names are long, and few.
+struct Entry {
+  int64_t index = 0;
+  int64_t task = 0;
+  int64_t offset = 0;
+  int64_t length = 0;
+  int64_t file = -1;  // -1 = the task failed
+};
+
+class Pass {
+ public:
+  Pass(jobs::JobStore& store, const RowRun& run) : store_(store), run_(run), reader_(run.folder) {
+    entries_.reserve(static_cast<size_t>(run.rows));
+    store.for_each_task(run.group, [&](const jobs::TaskRecord& task) { add(task); });
+    // Tasks are in this order already, but in a store that was recovered.
+    std::sort(entries_.begin(), entries_.end(),
+              [](const Entry& left, const Entry& right) { return left.index < right.index; });
+    for (size_t place = 0; place < entries_.size(); ++place)
+      CONVOY_CHECK(entries_[place].index == static_cast<int64_t>(place), DataError,
+                   "the store has row {} where row {} should be", entries_[place].index, place);
+    CONVOY_CHECK(static_cast<int64_t>(entries_.size()) == run.rows, DataError,
+                 "the store has {} of {} rows", entries_.size(), run.rows);
+  }
+
+  FinishedPass visit_all(const std::function<void(PublishedRow&)>& visit) {
+    FinishedPass pass;
+    std::vector<int64_t> damaged;
+    for (const Entry& entry : entries_) {
+      std::optional<PublishedRow> row = read(entry);
+      if (!row) {
+        damaged.push_back(entry.task);
+        continue;
+      }
+      visit(*row);
+      ++pass.rows;
+    }
+    pass.reopened = damaged.empty() ? 0 : store_.redo(damaged);
+    return pass;
+  }
+
+ private:
+  void add(const jobs::TaskRecord& task) {
+    CONVOY_INVARIANT(task.result.has_value(), "a row of the run is not finished");
+    Entry entry{.index = PlannedRow::parse(task.parameters).index, .task = task.number};
+    if (task.result->kind == jobs::ResultKind::Failed) {
+      failed_[task.number] = {task.parameters, task.result->failure};
+    } else {
+      const RowResult result = decode_result(task.result->payload);
+      entry.offset = result.place.offset;
+      entry.length = result.place.length;
+      entry.file = number_of(result.place.file);
+    }
+    entries_.push_back(entry);
+  }
+
+  int64_t number_of(const std::string& file) {
+    const auto [known, is_new] = numbers_.emplace(file, static_cast<int64_t>(files_.size()));
+    if (is_new) files_.push_back(file);
+    return known->second;
+  }
+
+  // Nothing where it is damaged.
+  std::optional<PublishedRow> read(const Entry& entry) {
+    if (entry.file < 0) return failed_row(entry);
+    try {
+      PublishedRow row{.stored = decode_row(reader_.read(
+                           {files_[static_cast<size_t>(entry.file)], entry.offset, entry.length},
+                           RecordKind::Row))};
+      if (row.stored.index == entry.index) return row;
+    } catch (const DataError&) {
+    }
+    return std::nullopt;
+  }
+
+  PublishedRow failed_row(const Entry& entry) {
+    const auto& [parameters, failure] = failed_.at(entry.task);
+    PublishedRow row;
+    row.input = read_input(reader_, parameters);
+    row.stored = {.index = row.input->index,
+                  .source_index = row.input->source_index,
+                  .hash = row.input->hash,
+                  .row = {.state = "engine_error", .value = nullptr},
+                  .cost = {}};
+    row.failure = failure.message;
+    row.tries = failure.attempt;
+    return row;
+  }
+
+  jobs::JobStore& store_;
+  const RowRun& run_;
+  SegmentReader reader_;
+  std::vector<Entry> entries_;
+  std::vector<std::string> files_;
+  std::unordered_map<std::string, int64_t> numbers_;
+  std::unordered_map<int64_t, std::pair<std::string, jobs::Failure>> failed_;
+};
+
+}  // namespace
+
+FinishedPass for_each_finished(jobs::JobStore& store, const RowRun& run,
+                               const std::function<void(PublishedRow&)>& visit) {
+  return Pass(store, run).visit_all(visit);
+}
+
+int64_t reopen_engine_errors(jobs::JobStore& store, const RowRun& run) {
+  std::vector<int64_t> failed;
+  store.for_each_task(run.group, [&](const jobs::TaskRecord& task) {
+    if (!task.result) return;
+    if (task.result->kind == jobs::ResultKind::Failed ||
+        decode_result(task.result->payload).state == "engine_error")
+      failed.push_back(task.number);
+  });
+  return failed.empty() ? 0 : store.redo(failed);
+}
+
+RunCounts count_finished(jobs::JobStore& store, const RowRun& run) {
+  RunCounts counts;
+  store.for_each_task(run.group, [&](const jobs::TaskRecord& task) {
+    if (!task.result) return;
+    if (task.result->kind == jobs::ResultKind::Failed) {
+      ++counts.rows_by_state["engine_error"];
+      return;
+    }
+    const RowResult result = decode_result(task.result->payload);
+    ++counts.rows_by_state[result.state];
+    counts.cost.texts += result.cost.texts;
+    counts.cost.prompt_tokens += result.cost.prompt_tokens;
+    counts.cost.new_tokens += result.cost.new_tokens;
+  });
+  return counts;
+}
+
+InputRow read_input(SegmentReader& reader, const std::string& parameters) {
+  const PlannedRow planned = PlannedRow::parse(parameters);
+  try {
+    InputRow row = decode_input(
+        reader.read({kInputSegment, planned.offset, planned.length}, RecordKind::Input));
+    CONVOY_CHECK(row.index == planned.index && row.hash == planned.hash, DataError,
+                 "the run's rows are not those of its plan: row {} where row {} should be",
+                 row.index, planned.index);
+    return row;
+  } catch (DataError& error) {
+    error.place().hint = "remove this file: the same command writes it again";
+    throw;
+  }
+}
+
+std::string encode_result(const StoredRow& row, const SegmentPlace& place) {
+  return json{{"place", json::array({place.file, place.offset, place.length})},
+              {"state", row.row.state},
+              {"texts", row.cost.texts},
+              {"prompt_tokens", row.cost.prompt_tokens},
+              {"new_tokens", row.cost.new_tokens}}
+      .dump();
+}
+
+}  // namespace convoy::process

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a run has: its finished rows, in the order of the data set.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "convoy/core/jobs/job_store.h"
+#include "convoy/farm/process/ledger_plan.h"
+#include "convoy/farm/process/ledger_record.h"
+
+namespace convoy::process {
+
+struct PublishedRow {
+  StoredRow stored;
+  // Of a row that took its workers down with it as often as it may: then there is no value, `stored.row.state` is
+  // "engine_error", and this is the row as it was read.
+  std::optional<InputRow> input = {};
+  std::string failure = {};
+  int tries = 0;
+};
+
+struct FinishedPass {
+  int64_t rows = 0;
+  // Rows whose record can not be read: they are open again. Then the rows that were visited are not all of them.
+  int64_t reopened = 0;
+};
+
+// Visits every row once, when no row is open. Of the memory, 40 bytes a row grow with their number. `visit` may not use
+// the store. Throws StateError while rows are open, and what `visit` throws.
+FinishedPass for_each_finished(jobs::JobStore& store, const RowRun& run,
+                               const std::function<void(PublishedRow&)>& visit);
+
+// Rows in state "engine_error" are open again, without their texts: settings or a machine that were wrong may be right by
+// now. Returns how many.
+int64_t reopen_engine_errors(jobs::JobStore& store, const RowRun& run);
+
+// Rows and tokens so far, by state; of the store alone, so that it may be asked while the run goes on.
+struct RunCounts {
+  std::map<std::string, int64_t> rows_by_state;
+  RowCost cost;
+};
+RunCounts count_finished(jobs::JobStore& store, const RowRun& run);
+
+// The row of a task. Throws DataError.
+InputRow read_input(SegmentReader& reader, const std::string& parameters);
+
+// What the store says of a finished row: where it lies, its state and its cost.
+std::string encode_result(const StoredRow& row, const SegmentPlace& place);
+
+}  // namespace convoy::process

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/farm/process/ledger_record.h"
+
+#include "convoy/core/base/error.h"
+#include "convoy/core/base/hash.h"
+
+namespace convoy::process {
+namespace {
+
+using nlohmann::json;
+using nlohmann::ordered_json;
+
+// An engine's text is UTF-8, but what it says of an error may hold anything.
+std::string text_of(const ordered_json& value) {
+  return value.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
+}
+
+template <class Read>
+auto decoded(std::string_view bytes, const char* what, Read&& read) {
+  try {
+    return read(ordered_json::parse(bytes));
+  } catch (const nlohmann::json::exception& error) {
+    throw DataError(fmt::format("{} can not be read: {}", what, error.what()));
+  }
+}
+
+}  // namespace
+
+std::string row_hash(const ordered_json& value) { return sha256_hex(json(value).dump()); }
+
+std::string encode_input(const InputRow& row) {
+  ordered_json record = {{"index", row.index},
+                         {"source_index", row.source_index},
+                         {"hash", row.hash},
+                         {"value", row.value}};
+  if (!row.unreadable.empty()) record["unreadable"] = row.unreadable;
+  return record.dump();
+}
+
+InputRow decode_input(std::string_view bytes) {
+  return decoded(bytes, "an input row", [](ordered_json record) {
+    InputRow row{.index = record.at("index"),
+                 .source_index = record.at("source_index"),
+                 .hash = record.at("hash")};
+    row.value = std::move(record.at("value"));
+    row.unreadable = record.value("unreadable", std::string());
+    return row;
+  });
+}
+
+std::string encode_text(int64_t row_index, const KeptStep& step) {
+  const TextResult& result = step.result;
+  ordered_json record = {{"index", row_index},
+                         {"key", step.key},
+                         {"finish", text_finish_name(result.finish)},
+                         {"text", result.text},
+                         {"prompt_tokens", result.prompt_tokens},
+                         {"new_tokens", result.new_tokens}};
+  if (result.finish == TextFinish::Error) {
+    record["error"] = result.error;
+    record["error_may_pass"] = result.error_may_pass;
+    record["tries"] = step.tries;
+  }
+  return text_of(record);
+}
+
+KeptStep decode_text(int64_t row_index, std::string_view bytes) {
+  return decoded(bytes, "a text", [&](ordered_json record) {
+    CONVOY_CHECK(record.at("index") == row_index, DataError,
+                 "a text of row {} where one of row {} should be", record.at("index").dump(),
+                 row_index);
+    KeptStep step{.key = record.at("key"), .result = {}};
+    step.tries = record.value("tries", 1);
+    step.result.finish = text_finish_named(record.at("finish").get<std::string>());
+    step.result.text = std::move(record.at("text").get_ref<std::string&>());
+    step.result.error = record.value("error", std::string());
+    step.result.error_may_pass = record.value("error_may_pass", false);
+    step.result.prompt_tokens = record.at("prompt_tokens");
+    step.result.new_tokens = record.at("new_tokens");
+    return step;
+  });
+}
+
+std::string encode_row(const StoredRow& row) {
+  return text_of({{"index", row.index},
+                  {"source_index", row.source_index},
+                  {"hash", row.hash},
+                  {"state", row.row.state},
+                  {"texts", row.cost.texts},
+                  {"prompt_tokens", row.cost.prompt_tokens},
+                  {"new_tokens", row.cost.new_tokens},
+                  {"value", row.row.value}});
+}
+
+StoredRow decode_row(std::string_view bytes) {
+  return decoded(bytes, "a finished row", [](ordered_json record) {
+    StoredRow row{.index = record.at("index"),
+                  .source_index = record.at("source_index"),
+                  .hash = record.at("hash")};
+    row.row.state = record.at("state");
+    row.row.value = std::move(record.at("value"));
+    row.cost = {record.at("texts"), record.at("prompt_tokens"), record.at("new_tokens")};
+    return row;
+  });
+}
+
+std::string encode_place(const SegmentPlace& place) {
+  return json::array({place.file, place.offset, place.length}).dump();
+}
+
+SegmentPlace decode_place(std::string_view bytes) {
+  return decoded(bytes, "the place of a record", [](const ordered_json& place) {
+    return SegmentPlace{place.at(0), place.at(1), place.at(2)};
+  });
+}
+
+}  // namespace convoy::process

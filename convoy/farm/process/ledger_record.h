@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the segments of a run hold, as bytes: rows as they were read, texts, and finished rows. JSON objects.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "convoy/farm/process/row_program.h"
+#include "convoy/farm/process/segment.h"
+
+namespace convoy::process {
+
+// What a row took.
+struct RowCost {
+  int64_t texts = 0;
+  int64_t prompt_tokens = 0;
+  int64_t new_tokens = 0;
+};
+
+// A finished row as it is kept.
+struct StoredRow {
+  int64_t index = 0;
+  int64_t source_index = 0;
+  std::string hash = {};
+  FinishedRow row = {};
+  RowCost cost = {};
+};
+
+// SHA-256 of the row with its keys sorted, without blanks; hexadecimal.
+std::string row_hash(const nlohmann::ordered_json& value);
+
+// Each decode_ throws DataError for bytes that its encode_ did not write.
+std::string encode_input(const InputRow& row);
+InputRow decode_input(std::string_view bytes);
+std::string encode_text(int64_t row_index, const KeptStep& step);
+KeptStep decode_text(int64_t row_index, std::string_view bytes);  // must be of that row
+std::string encode_row(const StoredRow& row);
+StoredRow decode_row(std::string_view bytes);
+
+// Short JSON, for the store.
+std::string encode_place(const SegmentPlace& place);
+SegmentPlace decode_place(std::string_view json);
+
+}  // namespace convoy::process

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/farm/process/model_facts.h"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+
+#include "convoy/core/base/error.h"
+#include "convoy/core/base/hash.h"
+#include "convoy/core/io/model_fingerprint.h"
+#include "convoy/core/settings/template_kwargs.h"
+#include "convoy/farm/process/think_text.h"
+#include "convoy/model/architecture/families/family.h"
+
+namespace convoy::process {
+namespace {
+
+std::string adapter_fingerprint(const std::string& adapter) {
+  if (adapter.empty()) return {};
+  const io::ModelFolder folder = io::ModelFolder::open_without_config(adapter);
+  Sha256 hash;
+  for (const char* name : {"adapter_config.json", "adapter_model.safetensors"})
+    hash.update(sha256_hex_of_file(folder.require(name)));
+  return hash.hex();
+}
+
+// A tensor of codes, or of what bitsandbytes stores beside them: scales and tables.
+bool is_of_codes(const std::string& name, const io::TensorView& view) {
+  return view.dtype == io::Dtype::U8 || view.dtype == io::Dtype::I8 || name.ends_with(".SCB") ||
+         name.find(".weight.") != std::string::npos;
+}
+
+// Of weights in blocks of 64 that share a scale, or int8 in rows that do.
+int64_t encoded_bytes(int64_t parameters, const settings::ProcessModelSettings& model) {
+  if (model.quantization == "int8") return parameters + parameters / 256;
+  const int64_t blocks = parameters / 64;
+  return parameters / 2 + (model.double_quant ? blocks + blocks / 64 : 4 * blocks);
+}
+
+void read_shape(const io::ModelFolder& folder, ModelFacts& facts) {
+  const architecture::DecoderSpec spec = families::read_decoder_spec(folder);
+  facts.layers = spec.num_layers();
+  facts.kv_values_per_token = 2 * facts.layers * spec.num_kv_heads * spec.head_dim;
+  facts.positions = spec.max_positions;
+  for (const architecture::LayerSpec& layer : spec.layers) {
+    const int64_t window = layer.sliding_window;
+    if (window > 0 && (facts.window_tokens == 0 || window < facts.window_tokens))
+      facts.window_tokens = window;
+  }
+  for (const architecture::ParameterDeclaration& declared :
+       architecture::declare_parameters(spec)) {
+    int64_t elements = 1;
+    for (const int64_t size : declared.shape) elements *= size;
+    facts.parameters += elements;
+    if (declared.shape.size() == 2 && declared.name != "model.embed_tokens.weight" &&
+        declared.name != "lm_head.weight")
+      facts.block_parameters += elements;
+  }
+  const io::ModelWeights weights(folder);
+  for (const std::string& name : weights.names()) {
+    const io::TensorView view = weights.require(name);
+    if (is_of_codes(name, view))
+      facts.stored_code_bytes += static_cast<int64_t>(view.bytes.size());
+    else
+      facts.whole_parameters += view.num_elements();
+  }
+}
+
+}  // namespace
+
+ModelFacts read_model_facts(const settings::ProcessModelSettings& model) {
+  if (model.name.empty())
+    throw ConfigError(
+        "no model is named: Convoy has none of its own and takes none unasked",
+        {.key = "model.name",
+         .hint =
+             "--preset process-standard, or process-low-memory where memory is short, names the "
+             "processing guide's model and data set; else --model FOLDER, or a hub id that lies "
+             "in the local cache"});
+  const io::ModelFolder folder = io::ModelFolder::open(model.name, model.revision);
+  ModelFacts facts;
+  facts.folder = folder.path().string();
+  facts.chat_template = text::ChatTemplate::load(folder.path(), model.template_path);
+  facts.identity =
+      fmt::format("{} {} {}", io::model_fingerprint(folder), adapter_fingerprint(model.adapter),
+                  facts.chat_template ? facts.chat_template->content_hash() : "");
+  read_shape(folder, facts);
+  return facts;
+}
+
+scheduler::MemoryNeeds ModelFacts::memory_needs(int64_t bytes_per_value,
+                                                const settings::ProcessModelSettings& model) const {
+  constexpr int64_t kProgramBytes = int64_t{400} << 20;
+  // One scale in two bytes for 128 int8, or for 32 int4 values.
+  return {.program_bytes = kProgramBytes,
+          .weight_bytes = model.encodes() ? (parameters - block_parameters) * bytes_per_value +
+                                                encoded_bytes(block_parameters, model)
+                          : stored_code_bytes > 0
+                              ? whole_parameters * bytes_per_value + stored_code_bytes
+                              : parameters * bytes_per_value,
+          .int8_weight_bytes = parameters + parameters / 64,
+          .int4_weight_bytes = parameters / 2 + parameters / 16,
+          .kv_bytes_per_token = kv_values_per_token * bytes_per_value,
+          .int8_kv_bytes_per_token = kv_values_per_token + kv_values_per_token / 16,
+          .step_bytes_per_token = layers == 0 ? 0 : 64 * kv_values_per_token / layers,
+          .block_tokens = kKvBlockTokens};
+}
+
+void settle_prompts(settings::ProcessSettings& settings, const ModelFacts& model) {
+  settings::PromptSettings& prompts = settings.prompts;
+  if (prompts.chat == "auto") prompts.chat = model.chat_template ? "on" : "off";
+  if (prompts.chat == "on" && !model.chat_template)
+    throw ConfigError(fmt::format("prompts.chat is on, but {} has no chat template", model.folder),
+                      {.key = "prompts.chat", .hint = "--plain, or model.template_path=FILE"});
+  if (prompts.chat == "off" && !prompts.system.empty())
+    throw ConfigError("prompts.system has no effect on plain prompts",
+                      {.key = "prompts.system", .hint = "write it into the prompts' files"});
+  if (prompts.opens_think != "auto") return;
+  prompts.opens_think = "no";
+  if (prompts.chat != "on") return;
+  const Prompt probe{.messages = {{{"role", "user"}, {"content", "1 + 1 = ?"}}}};
+  if (opens_think(rendered_prompt(probe, settings.model, model))) prompts.opens_think = "yes";
+}
+
+std::string rendered_prompt(const Prompt& prompt, const settings::ProcessModelSettings& model,
+                            const ModelFacts& facts) {
+  if (prompt.messages.is_null()) return prompt.text;
+  const nlohmann::ordered_json variables =
+      settings::template_kwargs(model.template_kwargs, "model.template_kwargs");
+  return facts.chat_template->render(prompt.messages, variables, true).text;
+}
+
+}  // namespace convoy::process

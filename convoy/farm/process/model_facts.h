@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What processing needs to know of a model before it is loaded: who it is, how it chats, and what it
+// takes of memory. Reads the folder's small files, and of the weights their headers. Without LibTorch.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "convoy/data/text/chat_template.h"
+#include "convoy/farm/process/pipeline_plan.h"
+#include "convoy/generate/scheduler/memory_ladder.h"
+
+namespace convoy::process {
+
+inline constexpr int64_t kKvBlockTokens = 32;  // of the engine's KV cache
+
+struct ModelFacts {
+  std::string folder;
+  std::string identity;  // of weights, adapter and template
+  std::optional<text::ChatTemplate> chat_template;
+  int64_t parameters = 0;
+  int64_t block_parameters = 0;  // of them, in linear maps of blocks: what --quantization encodes
+  // Of a folder that stores weights in codes: these codes, and how many parameters stand beside them. 0: it stores numbers.
+  int64_t stored_code_bytes = 0;
+  int64_t whole_parameters = 0;
+  int64_t layers = 0;
+  int64_t kv_values_per_token = 0;  // of all layers, keys and values
+  int64_t positions = 0;            // longest text
+  int64_t window_tokens = 0;        // of the layers that see fewest keys; 0 = all see all
+
+  // Bytes of one engine that computes in `bytes_per_value`: 2 of bf16, 4 of fp32; its weights held as `model` says.
+  scheduler::MemoryNeeds memory_needs(int64_t bytes_per_value,
+                                      const settings::ProcessModelSettings& model) const;
+};
+
+// Throws ConfigError where no model is named; DataError.
+ModelFacts read_model_facts(const settings::ProcessModelSettings& model);
+
+// Settles what the settings leave to the model: prompts.chat and prompts.opens_think. Throws
+// ConfigError where chat is on and there is no template.
+void settle_prompts(settings::ProcessSettings& settings, const ModelFacts& model);
+
+// A prompt as the model will read it, but for the tokenizer's own BOS.
+std::string rendered_prompt(const Prompt& prompt, const settings::ProcessModelSettings& model,
+                            const ModelFacts& facts);
+
+}  // namespace convoy::process

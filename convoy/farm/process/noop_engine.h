@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Something that looks like a language model to the processing of rows: texts by rule, at a set pace. For tests and
+// benchmarks of all that is around the model.
+#pragma once
+
+#include <chrono>
+#include <deque>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "convoy/farm/process/row_program.h"
+#include "convoy/farm/process/text_engine.h"
+
+namespace convoy::process {
+
+struct NoopEngineOptions {
+  int64_t batch = 32;                      // requests that run at once
+  std::chrono::microseconds step_time{0};  // slept in each step, as a device would take
+  int64_t tokens_per_step = 1;             // of each running request
+  int64_t min_tokens = 1;                  // of a text
+  int64_t max_tokens = 1;
+  // Asked once per request when its text would be ready: an error in its place. Empty = never.
+  std::function<std::string(const TextRequest&)> error_of = {};
+  bool error_may_pass = false;
+};
+
+// A text depends on its prompt and its draw alone.
+class NoopEngine : public TextEngine {
+ public:
+  explicit NoopEngine(NoopEngineOptions options);
+  void submit(TextRequest request) override;
+  void cancel(int64_t number) override;
+  int64_t unfinished() const override;
+  std::vector<TextResult> step() override;
+  EngineFigures figures() const override;
+
+ private:
+  struct Running {
+    TextRequest request;
+    uint64_t word = 0;  // all that the text is made from
+    int64_t tokens = 0;
+    int64_t tokens_left = 0;
+  };
+  TextResult finish(const Running& running) const;
+
+  NoopEngineOptions options_;
+  std::deque<TextRequest> waiting_;
+  std::vector<Running> running_;
+  EngineFigures figures_;
+};
+
+// `samples` texts of the row's "problem", then a judge of each that sees the text. The finished row holds them all.
+class NoopProgram : public RowProgram {
+ public:
+  struct Options {
+    int samples = 2;
+    bool judges = true;
+    uint64_t seed = 42;
+  };
+  explicit NoopProgram(Options options) : options_(options) {}
+  NextSteps next(const InputRow& row, std::span<const KeptStep> kept) const override;
+  int64_t expected_cost(const InputRow& row) const override;  // the row's "cost", else 0
+
+ private:
+  Options options_;
+};
+
+}  // namespace convoy::process

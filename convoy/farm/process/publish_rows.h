@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The finished rows of a run as its output: in the order of the data set, in bounded memory, each file
+// whole or not there.
+#pragma once
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <vector>
+
+#include "convoy/core/jobs/job_store.h"
+#include "convoy/core/settings/process_settings.h"
+#include "convoy/data/datasets/dataset.h"
+#include "convoy/data/datasets/manifest.h"
+#include "convoy/farm/process/finished_rows.h"
+#include "convoy/farm/process/pipeline_plan.h"
+#include "convoy/farm/process/run_report.h"
+
+namespace convoy::process {
+
+// What is written for these settings: the output, and the CSV file beside a .json, packed alike.
+std::vector<std::filesystem::path> output_files(const settings::ProcessOutputSettings& output);
+
+// Throws ConfigError where one of them has no format, or one of them or their manifest is among the data set's files.
+// Changes nothing.
+void check_outputs(const settings::ProcessOutputSettings& output, const data::Dataset& dataset);
+
+// Throws where one of them could not be written, before the work whose rows they are to hold.
+void require_outputs(const settings::ProcessOutputSettings& output);
+
+struct Publication {
+  std::vector<data::FileRecord> files = {};
+  RunReport report = {};
+  int64_t reopened = 0;  // rows that can not be read and are open again: then nothing was published
+};
+
+// Of rows that were finished under other conditions, too. Rejected rows are in the report and in no
+// file. Throws as for_each_finished() and data::RowWriter.
+Publication publish_rows(jobs::JobStore& store, const RowRun& run, const PipelinePlan& plan);
+
+}  // namespace convoy::process

@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/farm/process/row_values.h"
+
+#include <algorithm>
+
+#include "convoy/farm/process/stages/stage.h"
+
+namespace convoy::process {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+template <class Value>
+Json or_null(const std::optional<Value>& value) {
+  return value ? Json(*value) : Json(nullptr);
+}
+
+// One answer as text, several as a list.
+Json text_or_null(const std::string& text) { return text.empty() ? Json(nullptr) : Json(text); }
+
+Json verdict_json(const std::optional<answers::Verdict>& verdict) {
+  return verdict ? Json(answers::verdict_name(*verdict)) : Json(nullptr);
+}
+
+// "stop", "length", "error"; a text that ends inside its thoughts was cut, whatever cut it.
+std::string_view finish_of(const Version& version) {
+  if (version.finish == TextFinish::Stop && version.text.is_open)
+    return text_finish_name(TextFinish::Length);
+  return text_finish_name(version.finish);
+}
+
+Json scores_json(const std::optional<Judgement>& judgement) {
+  if (!judgement) return nullptr;
+  Json scores = Json::object();
+  for (const auto& [criterion, score] : judgement->scores.criteria)
+    scores[criterion] = or_null(score);
+  scores["parsed"] = judgement->scores.score.has_value();
+  scores["finish"] = text_finish_name(judgement->finish);
+  return scores;
+}
+
+Json evaluation_json(const Version& version) {
+  return version.judgement ? text_or_null(version.judgement->text) : Json(nullptr);
+}
+
+bool names_answer(const std::string& line) {
+  std::string lower = line;
+  std::transform(lower.begin(), lower.end(), lower.begin(),
+                 [](unsigned char letter) { return static_cast<char>(std::tolower(letter)); });
+  for (const char* words : {"answer is", "result is", "solution is", "therefore", "thus"})
+    if (lower.find(words) != std::string::npos) return true;
+  return false;
+}
+
+// The reference's rule for its column `solution`: the answer, else the last line that announces one,
+// else the last line.
+Json solution_of(const Version& version) {
+  if (version.answer) return *version.answer;
+  std::string last;
+  std::string announced;
+  const std::string& text = version.text.said;
+  for (size_t begin = 0; begin < text.size();) {
+    const size_t end = std::min(text.find('\n', begin), text.size());
+    const std::string line = text.substr(begin, end - begin);
+    if (line.find_first_not_of(" \t\r") != std::string::npos) {
+      last = line;
+      if (names_answer(line)) announced = line;
+    }
+    begin = end + 1;
+  }
+  return text_or_null(announced.empty() ? last : announced);
+}
+
+Json sample_json(const RowState& row, const SampleState& sample, bool with_texts) {
+  Json value = {{"sample", sample.number}};
+  if (sample.versions.empty()) return value;
+  const Version& version = sample.best();
+  value["finish"] = finish_of(version);
+  value["answer"] = or_null(version.answer);
+  value["verified"] = verdict_json(version.verdict);
+  value["first_verified"] = verdict_json(sample.versions.front().verdict);
+  value["quality_score"] = or_null(version.score());
+  for (const Stage& stage : all_stages())
+    for (const StageSampleColumn& column : stage.sample_columns)
+      if (Json found = column.value(row, sample); !found.is_null())
+        value[column.name] = std::move(found);
+  value["versions"] = sample.versions.size();
+  if (!version.error.empty()) value["error"] = version.error;
+  if (!with_texts) return value;
+  value["think"] = text_or_null(version.text.think);
+  value["reasoning"] = text_or_null(version.text.said);
+  return value;
+}
+
+Json samples_json(const RowState& row, const SampleState* chosen) {
+  Json samples = Json::array();
+  for (const SampleState& sample : row.samples)
+    samples.push_back(sample_json(row, sample, &sample != chosen));
+  return samples;
+}
+
+// The versions that do not stand.
+Json history_json(const SampleState& sample) {
+  Json history = Json::array();
+  for (size_t number = 0; number < sample.versions.size(); ++number) {
+    if (number == sample.kept) continue;
+    const Version& version = sample.versions[number];
+    Json entry = {{"version", number},
+                  {"finish", finish_of(version)},
+                  {"think", text_or_null(version.text.think)},
+                  {"reasoning", text_or_null(version.text.said)},
+                  {"answer", or_null(version.answer)},
+                  {"verified", verdict_json(version.verdict)},
+                  {"quality_score", or_null(version.score())},
+                  {"scores", scores_json(version.judgement)},
+                  {"evaluation", evaluation_json(version)}};
+    if (!version.error.empty()) entry["error"] = version.error;
+    history.push_back(std::move(entry));
+  }
+  return history;
+}
+
+// Of the version that the kept one took the place of; null: it is the first.
+Json previous_version_json(const SampleState& sample) {
+  if (sample.kept == 0) return nullptr;
+  const Version& version = sample.versions[sample.kept - 1];
+  return {{"reasoning", text_or_null(version.text.said)},
+          {"solution", solution_of(version)},
+          {"quality_score", or_null(version.score())},
+          {"evaluation", evaluation_json(version)}};
+}
+
+Json tokens_json(std::span<const KeptStep> kept) {
+  int64_t prompt = 0;
+  int64_t made = 0;
+  std::map<std::string, int64_t> by_stage;
+  for (const KeptStep& step : kept) {
+    prompt += step.result.prompt_tokens;
+    made += step.result.new_tokens;
+    by_stage[step.key.substr(0, step.key.find('/'))] += step.result.new_tokens;
+  }
+  return {{"prompt", prompt}, {"new", made}, {"by_stage", by_stage}};
+}
+
+// Of a row that has no text.
+void add_error(const RowState& row, Json& metadata) {
+  for (const SampleState& sample : row.samples) {
+    if (sample.versions.empty() || sample.best().error.empty()) continue;
+    metadata["error"] = sample.best().error;
+    metadata["tries"] = sample.best().tries;
+    return;
+  }
+}
+
+}  // namespace
+
+Json golds_json(const std::vector<std::string>& golds) {
+  if (golds.empty()) return nullptr;
+  return golds.size() == 1 ? Json(golds.front()) : Json(golds);
+}
+
+std::map<std::string, std::string> row_values(const RowState& row) {
+  std::map<std::string, std::string> values = {{"problem", row.fields.problem}};
+  if (!row.input->value.is_object()) return values;
+  for (const auto& [name, value] : row.input->value.items())
+    if (!value.is_null())
+      values["row." + name] = value.is_string() ? value.get<std::string>() : value.dump();
+  return values;
+}
+
+const SampleState* chosen_sample(const RowState& row) {
+  if (row.chosen) return &row.samples[*row.chosen];
+  const SampleState* best = nullptr;
+  const auto rank = [](const SampleState& sample) {
+    const Version& version = sample.best();
+    return std::make_pair(version.verdict == answers::Verdict::Yes, version.score().value_or(-1));
+  };
+  for (const SampleState& sample : row.samples) {
+    if (sample.versions.empty() || sample.best().finish == TextFinish::Error) continue;
+    if (best == nullptr || rank(sample) > rank(*best)) best = &sample;
+  }
+  return best;
+}
+
+Json filter_figures(const RowState& row) {
+  const SampleState* sample = chosen_sample(row);
+  Json figures = {{"samples", row.samples.size()}};
+  for (const Stage& stage : all_stages())
+    for (const StageFigure& figure : stage.figures)
+      figures[figure.name] = figure.value(row, sample == nullptr ? nullptr : &sample->best());
+  if (sample == nullptr) return figures;
+  const Version& version = sample->best();
+  figures["finish"] = finish_of(version);
+  figures["tokens"] = version.new_tokens;
+  figures["characters"] = version.text.said.size();
+  figures["has_answer"] = version.answer ? "yes" : "no";
+  return figures;
+}
+
+std::string row_state_name(const RowState& row) {
+  const SampleState* sample = chosen_sample(row);
+  if (sample == nullptr) return "engine_error";
+  return finish_of(sample->best()) == "length" ? "truncated" : "ok";
+}
+
+Json output_value(const PipelinePlan& plan, const RowState& row, std::span<const KeptStep> kept) {
+  const SampleState* sample = chosen_sample(row);
+  const Version none;
+  const Version& version = sample == nullptr ? none : sample->best();
+  Json value = {{"problem", row.fields.problem},
+                {"solution", solution_of(version)},
+                {"reasoning", text_or_null(version.text.said)},
+                {"quality_score", or_null(version.score())},
+                {"metadata", {{"original_data", row.input->value}}}};
+  if (sample != nullptr) value["metadata"]["previous_version"] = previous_version_json(*sample);
+  if (sample == nullptr) add_error(row, value["metadata"]);
+  value["index"] = row.input->index;
+  value["source_index"] = row.input->source_index;
+  value["state"] = row_state_name(row);
+  value["finish"] = sample == nullptr ? Json("error") : Json(finish_of(version));
+  value["think"] = text_or_null(version.text.think);
+  value["answer"] = or_null(version.answer);
+  value["gold"] = golds_json(row.golds);
+  value["verified"] = verdict_json(version.verdict);
+  value["accepted"] =
+      version.score() ? Json(*version.score() >= plan.settings.evaluate.threshold) : Json(nullptr);
+  value["scores"] = scores_json(version.judgement);
+  value["evaluation"] = evaluation_json(version);
+  for (const Stage& stage : all_stages())
+    for (const StageColumn& column : stage.columns) value[column.name] = column.value(row);
+  value["sample"] = sample == nullptr ? Json(nullptr) : Json(sample->number);
+  value["version"] = sample == nullptr ? Json(nullptr) : Json(sample->kept);
+  value["samples"] = samples_json(row, sample);
+  value["history"] = sample == nullptr ? Json::array() : history_json(*sample);
+  value["tokens"] = tokens_json(kept);
+  value["figures"] = row.figures;
+  return value;
+}
+
+void apply_conditions(const std::vector<FilterCondition>& conditions, Json& value) {
+  const Json figures = value.value("figures", Json(nullptr));
+  value.erase("figures");
+  if (value.at("state") != "ok" && value.at("state") != "truncated") return;
+  std::vector<std::string> failed;
+  for (const FilterCondition& condition : conditions)
+    if (!condition.holds(figures)) failed.push_back(condition.text());
+  if (failed.empty()) return;
+  value["state"] = "rejected";
+  value["rejected_by"] = failed;
+}
+
+Json input_only_value(const InputRow& input, const std::string& state, const std::string& reason) {
+  Json value = Json::object();
+  for (const char* name : {"problem", "solution", "reasoning", "quality_score"})
+    value[name] = nullptr;
+  value["metadata"] = {{"original_data", input.value}, {"error", reason}};
+  value["index"] = input.index;
+  value["source_index"] = input.source_index;
+  value["state"] = state;
+  for (const char* name :
+       {"finish", "think", "answer", "gold", "verified", "accepted", "scores", "evaluation"})
+    value[name] = nullptr;
+  for (const Stage& stage : all_stages())
+    for (const StageColumn& column : stage.columns) value[column.name] = nullptr;
+  for (const char* name : {"sample", "version"}) value[name] = nullptr;
+  value["samples"] = Json::array();
+  value["history"] = Json::array();
+  value["tokens"] = {{"prompt", 0}, {"new", 0}, {"by_stage", Json::object()}};
+  return value;
+}
+
+}  // namespace convoy::process

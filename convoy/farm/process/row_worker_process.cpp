@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/farm/process/row_worker_process.h"
+
+#include <cstdlib>
+
+#include "convoy/core/base/error.h"
+#include "convoy/farm/workers/worker.h"
+
+namespace convoy::process {
+namespace {
+
+using nlohmann::json;
+
+constexpr const char* kStoreVariable = "CONVOY_PROCESS_STORE";
+constexpr const char* kTaskVariable = "CONVOY_PROCESS_TASK";
+constexpr const char* kSign = "figures ";
+
+std::string taken(const char* variable) {
+  const char* const value = std::getenv(variable);
+  CONVOY_CHECK(value != nullptr, ConfigError, "a worker of `convoy process` wants {} from it",
+               variable);
+  std::string text = value;
+  ::unsetenv(variable);
+  return text;
+}
+
+// One list for both directions.
+template <class Sign, class Visit>
+void visit_figures(Sign& sign, Visit&& visit) {
+  visit("rows", sign.worker.rows);
+  visit("texts", sign.worker.texts);
+  visit("prompt_tokens", sign.worker.prompt_tokens);
+  visit("new_tokens", sign.worker.new_tokens);
+  visit("texts_read_back", sign.worker.texts_read_back);
+  visit("texts_lost", sign.worker.texts_lost);
+  visit("rows_given_up", sign.worker.rows_given_up);
+  visit("rows_held", sign.worker.rows_held);
+  visit("seconds_by_stage", sign.worker.seconds_by_stage);
+  visit("not_begun", sign.worker.not_begun);
+  visit("running", sign.engine.running);
+  visit("waiting", sign.engine.waiting);
+  visit("kv_use", sign.engine.kv_use);
+  visit("prefill_tokens", sign.engine.prefill_tokens);
+  visit("cached_prompt_tokens", sign.engine.cached_prompt_tokens);
+  visit("decode_tokens", sign.engine.decode_tokens);
+  visit("preemptions", sign.engine.preemptions);
+  visit("prefill_seconds", sign.engine.prefill_seconds);
+  visit("decode_seconds", sign.engine.decode_seconds);
+}
+
+}  // namespace
+
+std::map<std::string, std::string> WorkerTask::environment() const {
+  const json task = {{"group", run.group},         {"folder", run.folder.string()},
+                     {"rows", run.rows},           {"rows_in_flight", rows_in_flight},
+                     {"num_workers", num_workers}, {"lease_ms", lease_ms},
+                     {"max_tries", max_tries}};
+  return {{kStoreVariable, store}, {kTaskVariable, task.dump()}};
+}
+
+WorkerTask WorkerTask::take_from_environment() {
+  WorkerTask task{.store = taken(kStoreVariable)};
+  const std::string text = taken(kTaskVariable);
+  try {
+    const json told = json::parse(text);
+    task.run = {.group = told.at("group"),
+                .folder = told.at("folder").get<std::string>(),
+                .rows = told.at("rows")};
+    task.rows_in_flight = told.at("rows_in_flight");
+    task.num_workers = told.at("num_workers");
+    task.lease_ms = told.at("lease_ms");
+    task.max_tries = told.at("max_tries");
+  } catch (const json::exception& error) {
+    throw ConfigError(fmt::format("{} can not be read: {}", kTaskVariable, error.what()));
+  }
+  return task;
+}
+
+RowWorkerFigures run_row_worker_process(const WorkerTask& task,
+                                        const std::function<WorkerEquipment()>& make) {
+  workers::WorkerProcess process;
+  const auto store = process.open_store(task.store);
+  const WorkerEquipment equipment = make();
+  RowWorkerOptions options;
+  options.name = process.name();
+  options.rows_in_flight = task.rows_in_flight;
+  options.num_workers = task.num_workers;
+  options.lease = std::chrono::milliseconds(task.lease_ms);
+  options.max_tries = static_cast<int>(task.max_tries);
+  options.stop_wanted = process.stop_wanted();
+  options.tell = [](const RowWorkerFigures& worker, const EngineFigures& engine) {
+    workers::tell_supervisor(WorkerSign{worker, engine}.line());
+  };
+  return run_row_worker(options, task.run, *equipment.program, *equipment.engine, *store);
+}
+
+std::string WorkerSign::line() const {
+  json figures;
+  visit_figures(*this, [&](const char* name, const auto& value) { figures[name] = value; });
+  return kSign + figures.dump() + "\n";
+}
+
+std::optional<WorkerSign> WorkerSign::parse(const std::string& line) {
+  if (!line.starts_with(kSign)) return std::nullopt;
+  const json figures = json::parse(line.substr(std::string_view(kSign).size()), nullptr, false);
+  if (!figures.is_object()) return std::nullopt;
+  WorkerSign sign;
+  try {
+    visit_figures(sign, [&](const char* name, auto& value) { figures.at(name).get_to(value); });
+  } catch (const json::exception&) {
+    return std::nullopt;
+  }
+  return sign;
+}
+
+}  // namespace convoy::process

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A worker as a process of its own: what its supervisor tells it in its environment, and what it tells back, a line a
+// second on its stdout.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "convoy/farm/process/row_worker.h"
+
+namespace convoy::process {
+
+// What a worker works on. Where its rows come from and go to; not what is made of them.
+struct WorkerTask {
+  std::string store = {};  // URL, maybe with a password: not for command lines
+  RowRun run = {};
+  int64_t rows_in_flight = 64;
+  int64_t num_workers = 1;
+  int64_t lease_ms = 60'000;
+  int64_t max_tries = 3;
+
+  std::map<std::string, std::string> environment() const;
+  // Of this process, which its children do not inherit then. Throws ConfigError.
+  static WorkerTask take_from_environment();
+};
+
+struct WorkerEquipment {
+  std::unique_ptr<RowProgram> program;
+  std::unique_ptr<TextEngine> engine;
+};
+
+// Works until no row is open, or until SIGTERM, SIGINT or SIGHUP. `make` is called once signals are in hand. Throws what
+// run_row_worker() and `make` throw. Blocks.
+RowWorkerFigures run_row_worker_process(const WorkerTask& task,
+                                        const std::function<WorkerEquipment()>& make);
+
+// A line of the worker's stdout.
+struct WorkerSign {
+  RowWorkerFigures worker = {};
+  EngineFigures engine = {};
+
+  std::string line() const;                                         // ends in '\n'
+  static std::optional<WorkerSign> parse(const std::string& line);  // none: it is something else
+};
+
+}  // namespace convoy::process

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include "convoy/farm/process/row_values.h"
+#include "convoy/farm/process/stages/stage.h"
+
+namespace convoy::process {
+
+bool evaluate_version(const StageInputs& inputs, const RowState& row, const SampleState& sample,
+                      size_t number, Version& version) {
+  if (version.finish == TextFinish::Error) return true;
+  const settings::EvaluateSettings& judge = inputs.plan.settings.evaluate;
+  std::map<std::string, std::string> values = row_values(row);
+  values["reasoning"] = version.shown();
+  values["solution"] = version.answer.value_or("");
+  const std::string text = inputs.plan.evaluate.render(values);
+  const std::string key = fmt::format("evaluate/{}/{}", sample.number, number);
+  const KeptStep* step = inputs.texts.find_or_ask(key, [&] {
+    return TextRequest{.prompt = inputs.plan.prompt(text),
+                       .sampling = {.temperature = judge.temperature,
+                                    .top_p = judge.top_p,
+                                    .max_new_tokens = judge.max_tokens},
+                       .draw = draw_source(inputs.plan, row, TextKind::Judgement, sample.number,
+                                           static_cast<int64_t>(number))};
+  });
+  if (step == nullptr) return false;
+  const TextResult& result = step->result;
+  const ThinkText reply = split_think(result.text, inputs.plan.opens_think(text));
+  version.judgement = Judgement{.scores = read_judge_scores(reply.said, judge.weights),
+                                .text = reply.said,
+                                .finish = result.finish};
+  return true;
+}
+
+namespace {
+
+void evaluate(const StageInputs& inputs, const RowState& row, SampleState& sample) {
+  for (size_t number = 0; number < sample.versions.size(); ++number)
+    if (!evaluate_version(inputs, row, sample, number, sample.versions[number]))
+      sample.waiting = true;
+}
+
+TextDemand evaluate_demand(const settings::ProcessSettings& settings) {
+  return {.requests = settings.generate.n,
+          .new_tokens = settings.generate.n * settings.evaluate.max_tokens};
+}
+
+nlohmann::ordered_json score_figure(const RowState& /*row*/, const Version* version) {
+  if (version == nullptr || !version->score()) return nullptr;
+  return *version->score();
+}
+
+}  // namespace
+
+Stage evaluate_stage() {
+  return {.name = "evaluate",
+          .summary = "lets the model judge each solution",
+          .demand = evaluate_demand,
+          .of_sample = evaluate,
+          .figures = {{"score", {}, score_figure}}};
+}
+
+}  // namespace convoy::process

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/farm/process/row_values.h"
+#include "convoy/farm/process/stages/stage.h"
+
+namespace convoy::process {
+namespace {
+
+// Conditions are met where rows are published: others can then be asked for without computing
+// again.
+void filter(const StageInputs&, RowState& row) { row.figures = filter_figures(row); }
+
+}  // namespace
+
+Stage filter_stage() {
+  return {.name = "filter", .summary = "rejects rows that miss a condition", .of_row = filter};
+}
+
+}  // namespace convoy::process

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include "convoy/farm/process/row_values.h"
+#include "convoy/farm/process/stages/stage.h"
+
+namespace convoy::process {
+namespace {
+
+void generate(const StageInputs& inputs, RowState& row) {
+  const settings::DrawSettings& draw = inputs.plan.settings.generate;
+  const std::string text = inputs.plan.generate.render(row_values(row));
+  for (int64_t number = 0; number < draw.n; ++number) {
+    SampleState sample{.number = number};
+    const KeptStep* step = inputs.texts.find_or_ask(fmt::format("generate/{}", number), [&] {
+      return TextRequest{.prompt = inputs.plan.prompt(text),
+                         .sampling = {.temperature = draw.temperature,
+                                      .top_k = draw.top_k,
+                                      .top_p = draw.top_p,
+                                      .min_p = draw.min_p,
+                                      .repetition_penalty = draw.repetition_penalty,
+                                      .max_new_tokens = draw.max_tokens,
+                                      .stop = draw.stop.names},
+                         .draw = draw_source(inputs.plan, row, TextKind::Solution, number, 0)};
+    });
+    if (step == nullptr)
+      sample.waiting = true;
+    else
+      sample.versions.push_back(read_version(*step, inputs.plan.opens_think(text)));
+    row.samples.push_back(std::move(sample));
+  }
+}
+
+TextDemand generate_demand(const settings::ProcessSettings& settings) {
+  return {.requests = settings.generate.n,
+          .new_tokens = settings.generate.n * settings.generate.max_tokens};
+}
+
+}  // namespace
+
+Stage generate_stage() {
+  return {.name = "generate",
+          .summary = "writes n solutions",
+          .demand = generate_demand,
+          .of_row = generate};
+}
+
+}  // namespace convoy::process

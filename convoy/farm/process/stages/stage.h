@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What is done to a row: plain functions, in the order that the settings give. A stage looks at one
+// sample, or at all of a row's; it reads the row's state, asks for texts, and writes what it found into
+// the state. It runs again, from the beginning, each time the row has a text more, so it keeps nothing
+// and does the same each time. Thread-safe.
+//
+// To add one: a file with its functions and its entry, the declaration of the entry below, one line
+// in stages/registry.cpp. A stage that finds out more than the state has members for leaves an
+// object in RowState::results; its entry makes columns of the output and figures of the filter from
+// that.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "convoy/farm/process/pipeline_plan.h"
+#include "convoy/farm/process/row_state.h"
+#include "convoy/farm/process/row_texts.h"
+
+namespace convoy::process {
+
+struct StageInputs {
+  const PipelinePlan& plan;
+  RowTexts& texts;
+};
+
+// The texts that a stage asks of a row at most.
+struct TextDemand {
+  int64_t requests = 0;
+  int64_t new_tokens = 0;
+};
+
+// A column of every row of the output, behind those that all rows have; null where it did not run.
+struct StageColumn {
+  std::string_view name;
+  nlohmann::ordered_json (*value)(const RowState& row);
+};
+
+// A member of each entry of the column `samples`; null = left out.
+struct StageSampleColumn {
+  std::string_view name;
+  nlohmann::ordered_json (*value)(const RowState& row, const SampleState& sample);
+};
+
+// What conditions of the filter may ask for; null = unknown. `version`: the text that stands for
+// the row, null where there is none.
+struct StageFigure {
+  std::string_view name;
+  std::vector<std::string_view> words;  // empty: it is a number
+  nlohmann::ordered_json (*value)(const RowState& row, const Version* version);
+};
+
+struct Stage {
+  std::string_view name;
+  std::string_view summary;
+  TextDemand (*demand)(const settings::ProcessSettings& settings) = nullptr;  // null: none
+  // One of the two. A stage of rows waits until no sample of the row waits for a text.
+  void (*of_sample)(const StageInputs& inputs, const RowState& row, SampleState& sample) = nullptr;
+  void (*of_row)(const StageInputs& inputs, RowState& row) = nullptr;
+  std::vector<StageColumn> columns = {};
+  std::vector<StageSampleColumn> sample_columns = {};
+  std::vector<StageFigure> figures = {};
+};
+
+// Every stage there is.
+const std::vector<Stage>& all_stages();
+// Those of the settings, in their order. Throws ConfigError: an unknown one, one twice, one before what
+// it needs.
+std::vector<const Stage*> stages_named(const std::vector<std::string>& names);
+
+// The numbers of a sample's texts within the row, for their random draws: no two texts share one.
+enum class TextKind : uint64_t { Solution = 0, Judgement = 1, Improvement = 2 };
+DrawSource draw_source(const PipelinePlan& plan, const RowState& row, TextKind kind, int64_t sample,
+                       int64_t version);
+
+// What a text says, as a version of a sample.
+Version read_version(const KeptStep& step, bool prompt_opens_think);
+
+void verify_version(const RowState& row, Version& version);
+// Judges one version. False while its judgement is asked for.
+bool evaluate_version(const StageInputs& inputs, const RowState& row, const SampleState& sample,
+                      size_t number, Version& version);
+// What a judgement says to whoever writes the next version.
+std::string feedback(const settings::ProcessSettings& settings, const Version& version);
+
+Stage generate_stage();
+Stage verify_stage();
+Stage evaluate_stage();
+Stage improve_stage();
+Stage vote_stage();
+Stage filter_stage();
+
+}  // namespace convoy::process

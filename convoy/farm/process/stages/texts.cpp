@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What several stages need of a text: its place among the row's draws, and its parts.
+#include "convoy/data/answers/extraction.h"
+#include "convoy/farm/process/stages/stage.h"
+
+namespace convoy::process {
+namespace {
+
+bool marks_an_answer(const std::string& text) {
+  for (const char* mark : {"\\boxed", "\\fbox", "####"})
+    if (text.find(mark) != std::string::npos) return true;
+  return false;
+}
+
+// Thoughts hold many numbers and no answer. A text that was cut has come to an answer only where it
+// marks one: the last number, or what followed "answer:", may be anything.
+std::optional<std::string> answer_of(const Version& version) {
+  if (version.finish != TextFinish::Stop && !marks_an_answer(version.text.said))
+    return std::nullopt;
+  std::string answer = answers::extract_answer(version.text.said);
+  if (answer.empty()) return std::nullopt;
+  return answer;
+}
+
+}  // namespace
+
+DrawSource draw_source(const PipelinePlan& plan, const RowState& row, TextKind kind, int64_t sample,
+                       int64_t version) {
+  // The row's place in the whole data set: a run over a part of it draws the same.
+  return {.seed = static_cast<uint64_t>(plan.settings.seed),
+          .row = row.input->source_index,
+          .sample = static_cast<uint64_t>(kind) << 48 | static_cast<uint64_t>(version) << 32 |
+                    static_cast<uint64_t>(sample)};
+}
+
+Version read_version(const KeptStep& step, bool prompt_opens_think) {
+  const TextResult& result = step.result;
+  Version version;
+  version.tries = step.tries;
+  version.finish = result.finish;
+  version.error = result.error;
+  version.new_tokens = result.new_tokens;
+  if (result.finish == TextFinish::Error) return version;
+  version.text = split_think(result.text, prompt_opens_think);
+  version.answer = answer_of(version);
+  return version;
+}
+
+}  // namespace convoy::process

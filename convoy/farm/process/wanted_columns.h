@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Columns that settings and prompts name, looked for in the rows before the work: one that no row has is a slip.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "convoy/farm/process/pipeline_plan.h"
+
+namespace convoy::process {
+
+struct WantedColumn {
+  std::string name;
+  std::string wanted_by;  // "--answer-field", or the prompt's name
+};
+
+// Of the fields that the settings name, and of the prompts of the stages that run. In that order.
+std::vector<WantedColumn> wanted_columns(const PipelinePlan& plan);
+
+// One thread.
+class ColumnSearch {
+ public:
+  explicit ColumnSearch(std::vector<WantedColumn> wanted);
+
+  // Null counts as there: any row may lack a value.
+  void look_at(const nlohmann::ordered_json& row);
+  bool found_all() const { return missing_.empty(); }
+  // Throws DataError that names what no row had, and what they have.
+  void require_all() const;
+
+ private:
+  std::vector<WantedColumn> missing_;
+  std::vector<std::string> seen_;  // of the rows, in their order, limited
+};
+
+}  // namespace convoy::process

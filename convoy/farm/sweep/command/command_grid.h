@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The flags of `convoy sweep run`, and the cells they stand for: one run of a command for each value of each name, and
+// each seed.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "convoy/core/config/field.h"
+#include "convoy/farm/sweep/runner/planned_cell.h"
+
+namespace convoy::sweep {
+
+struct CommandFlags {
+  std::string name = "run";
+  config::NameList grid;
+  config::NameList env;
+  std::string result;
+  bool persistent = false;
+  bool redo = false;
+  int64_t max_gpus = -1;
+  int64_t workers_per_device = 1;
+  int64_t num_seeds = 1;
+  std::vector<int64_t> seeds;
+
+  template <class Visitor>
+  void fields(Visitor& visit) {
+    visit("name", name, "name of the sweep");
+    visit("grid", grid, "NAME=A,B,C: values of {NAME}; may be given more than once");
+    visit("env", env, "NAME=VALUE for the command; may be given more than once");
+    visit("result", result,
+          "name of the number in the last line of stdout that is a JSON object with it, `a.b` "
+          "within another; empty = the seconds it took");
+    visit("persistent", persistent,
+          "the command stays, reads a JSON line of names and values for each cell and answers "
+          "with one");
+    visit(
+        "redo", redo,
+        "compute again what has a result: every cell, or those of the NAME=A,B that follow, as in "
+        "`--redo lr=0.1 seed=0,1`; results are kept until the new ones are there");
+    visit("max_gpus", max_gpus,
+          "GPUs that workers share; each sees one as CUDA_VISIBLE_DEVICES; -1 = all, 0 = none")
+        .at_least(-1);
+    visit("workers_per_device", workers_per_device, "workers on each GPU").at_least(1);
+    visit("num_seeds", num_seeds, "values 0 to N - 1 of {seed}").at_least(1);
+    visit("seeds", seeds, "values of {seed}, in place of --num-seeds");
+  }
+};
+
+// Throws ConfigError: a name given twice, a value twice (1 and 1.0 are one), a placeholder without a name, no command.
+SweepPlan plan_command(const CommandFlags& flags, const std::vector<std::string>& command);
+
+// Whether a cell is one of those that `choices` name, "NAME=A,B" each: it has one of the values of each name. Every cell
+// for none. Throws ConfigError where a name or a value is none of the grid's, or of the seeds.
+std::function<bool(const Cell&)> chosen_cells(const CommandFlags& flags,
+                                              const std::vector<std::string>& choices);
+
+// Throws ConfigError when a program that a cell would start can not be, as far as it can be told before.
+void check_programs(const CommandFlags& flags, const std::vector<std::string>& command);
+
+}  // namespace convoy::sweep

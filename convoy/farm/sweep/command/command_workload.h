@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Workload `run`: a cell is one run of a program of the user's; its value is a number in what the program prints.
+//
+// Parameters of a cell: {"command": [..], "environment": {..}, "result": KEY, "values": {NAME: VALUE, ..}}. Every "{name}"
+// and "{seed}" in the command and the environment is replaced by the value of that name; "{{" and "}}" are braces.
+// The last line of stdout that is a JSON object with KEY holds the result. With an empty KEY the value is the seconds
+// that the program took. In its environment: CONVOY_SWEEP_SEED, CONVOY_SWEEP_PARAMETERS (a JSON object of the values
+// and the seed).
+//
+// With "persistent": true the program stays (PersistentProgram): it gets that object as a line for each cell, and its
+// answer holds KEY, or {"error": TEXT}.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "convoy/farm/sweep/command/persistent_program.h"
+#include "convoy/farm/sweep/command/program_record.h"
+#include "convoy/farm/sweep/workload.h"
+
+namespace convoy::sweep {
+
+struct CellCommand;
+
+class CommandWorkload : public Workload {
+ public:
+  // Programs that run longer for a cell are ended, with what they started; 0 = none are.
+  explicit CommandWorkload(double timeout_seconds = 0) : timeout_seconds_(timeout_seconds) {}
+
+  std::string name() const override { return "run"; }
+  std::string version() const override { return "1"; }
+  std::unique_ptr<GuessExperiment> guesses(const Cell& cell) const override;  // throws ConfigError
+  // Throws TaskFailure: "exit", "crash", "timeout", "output", "start".
+  std::vector<DescentOutcome> descend(const std::vector<Cell>& cells) const override;
+  Theory theory(const Cell& cell) const override;
+
+ private:
+  DescentOutcome ask(const CellCommand& command) const;
+
+  double timeout_seconds_;
+  mutable ProgramRecord record_;
+  mutable std::unique_ptr<PersistentProgram> program_;  // of the last cell that has one
+  mutable std::string program_record_;                  // of its start
+};
+
+// The command of a cell, its placeholders replaced.
+std::vector<std::string> program_of(const Cell& cell);
+
+// `text` with its placeholders replaced. Throws ConfigError on an unknown name.
+std::string fill_placeholders(const std::string& text, const std::vector<std::string>& names,
+                              const std::vector<std::string>& values);
+
+}  // namespace convoy::sweep

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/farm/sweep/command/grid_values.h"
+
+#include <map>
+#include <optional>
+
+#include "convoy/core/base/error.h"
+#include "convoy/farm/sweep/results/cell_result.h"
+
+namespace convoy::sweep {
+namespace {
+
+// As tables see it: a text that is a number is that number.
+nlohmann::json shown_value(const nlohmann::json& value) {
+  if (!value.is_string()) return value;
+  const std::optional<double> number = number_in(value.get_ref<const std::string&>());
+  return number ? nlohmann::json(*number) : value;
+}
+
+std::string spelling(const nlohmann::json& value) {
+  return value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+}  // namespace
+
+void check_grid_values(const std::string& name, const std::vector<nlohmann::json>& values) {
+  CONVOY_CHECK(!values.empty(), ConfigError, "the grid has no value of `{}`", name);
+  std::map<nlohmann::json, nlohmann::json> known;
+  for (const nlohmann::json& value : values) {
+    const auto [first, added] = known.emplace(shown_value(value), value);
+    CONVOY_CHECK(added, ConfigError, "the grid has a value of `{}` twice, as {} and as {}", name,
+                 spelling(first->second), spelling(value));
+  }
+}
+
+}  // namespace convoy::sweep

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/farm/sweep/command/grid_values.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "convoy/core/base/error.h"
+#include "convoy/farm/sweep/command/command_grid.h"
+#include "convoy/farm/sweep/command/function_sweep.h"
+
+namespace convoy::sweep {
+namespace {
+
+using nlohmann::json;
+
+std::string refusal_of(const std::vector<json>& values) {
+  try {
+    check_grid_values("lr", values);
+  } catch (const ConfigError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+std::string refusal_by_command(const std::string& values) {
+  CommandFlags flags;
+  flags.grid.names = {"lr=" + values};
+  try {
+    plan_command(flags, {"echo", "{lr}"});
+  } catch (const ConfigError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+std::string refusal_by_function(const std::vector<json>& values) {
+  FunctionSweep sweep;
+  sweep.name = "one";
+  sweep.grid["lr"] = values;
+  sweep.value = [](const json&, int64_t) { return 0.0; };
+  const char* const words[] = {"program"};
+  try {
+    run_function_sweep(sweep, RunOptions(), 1, words);
+  } catch (const ConfigError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(GridValues, OneNumberIsOneValueHoweverItIsSpelt) {
+  EXPECT_EQ(refusal_of({1, 2, 1.0}), "the grid has a value of `lr` twice, as 1 and as 1.0");
+  EXPECT_EQ(refusal_of({1e-3, "0.001"}),
+            "the grid has a value of `lr` twice, as 0.001 and as \"0.001\"");
+  EXPECT_EQ(refusal_of({"adam", "adam"}),
+            "the grid has a value of `lr` twice, as \"adam\" and as \"adam\"");
+  EXPECT_EQ(refusal_of({}), "the grid has no value of `lr`");
+  EXPECT_EQ(refusal_of({1, 2, "adam", true, json::array({1, 2})}), "");
+}
+
+TEST(GridValues, TextThatIsNoUtf8IsRefusedInWordsToo) {
+  EXPECT_NE(refusal_of({"\xff", "\xff"}), "");
+}
+
+TEST(GridValues, OfACommandAndOfAFunctionAreRefusedInTheSameWords) {
+  const std::string words = "the grid has a value of `lr` twice, as \"1\" and as \"1.0\"";
+  EXPECT_EQ(refusal_by_command("1,2,1.0"), words);
+  EXPECT_EQ(refusal_by_function({"1", "2", "1.0"}), words);
+}
+
+}  // namespace
+}  // namespace convoy::sweep

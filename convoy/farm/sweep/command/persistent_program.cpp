@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/farm/sweep/command/persistent_program.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <poll.h>
+#include <sys/ioctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <nlohmann/json.hpp>
+
+#include "convoy/farm/sweep/command/json_answer.h"
+#include "convoy/farm/sweep/command/program_run.h"
+#include "convoy/farm/sweep/runner/task_failure.h"
+#include "convoy/machine/processes/signals.h"
+
+namespace convoy::sweep {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+constexpr size_t kLineBytes = 1 << 20;
+constexpr double kLongestWaitSeconds = 1;
+constexpr double kLookSeconds = 0.02;  // for a program to begin to read, of which there is no event
+
+double program_seconds(Clock::time_point begin) {
+  return std::chrono::duration<double>(Clock::now() - begin).count();
+}
+
+// Of what was written into the pipe. 0 when it can not be told.
+size_t unread_bytes(int descriptor) {
+  int count = 0;
+  return ::ioctl(descriptor, FIONREAD, &count) == 0 ? static_cast<size_t>(count) : 0;
+}
+
+// Writes what fits now. False when nobody reads any more.
+bool send_some(int descriptor, std::string& text) {
+  while (!text.empty()) {
+    const ssize_t sent = ::write(descriptor, text.data(), text.size());
+    if (sent < 0 && errno == EINTR) continue;
+    if (sent < 0) return errno == EAGAIN;
+    text.erase(0, static_cast<size_t>(sent));
+  }
+  return true;
+}
+
+}  // namespace
+
+PersistentLimits PersistentLimits::of_timeout(double cell_seconds) {
+  constexpr double kStartSeconds = 600;
+  return {.cell_seconds = cell_seconds,
+          .start_seconds = cell_seconds > 0 ? std::max(cell_seconds, kStartSeconds) : 0};
+}
+
+PersistentProgram::PersistentProgram(std::vector<std::string> program,
+                                     std::map<std::string, std::string> environment,
+                                     PersistentLimits limits)
+    : program_(std::move(program)), environment_(std::move(environment)), limits_(limits) {}
+
+PersistentProgram::~PersistentProgram() { end(); }
+
+void PersistentProgram::start() {
+  Pipe input = make_pipe();
+  processes::RankStart start;
+  start.program = program_;
+  start.environment = environment_;
+  start.input = input.read_end.get();
+  sigemptyset(&start.signals);
+  running_.emplace();
+  try {
+    running_->process = processes::start_rank(start);
+  } catch (...) {
+    running_.reset();
+    throw;
+  }
+  ++num_starts_;
+  running_->input = std::move(input.write_end);
+  ::fcntl(running_->input.get(), F_SETFL, O_NONBLOCK);
+}
+
+int PersistentProgram::end() {
+  if (!running_) return 0;
+  if (running_->status) return *running_->status;
+  const pid_t pid = running_->process.pid;
+  // One that ended by itself keeps its own status.
+  processes::signal_group(pid, SIGKILL);
+  int status = 0;
+  while (::waitpid(pid, &status, 0) < 0 && errno == EINTR) {
+  }
+  drain_program(running_->process.errors, running_->errors_tail, kProgramTailBytes, STDERR_FILENO);
+  running_->status = status;
+  return status;
+}
+
+PersistentProgram::Turn PersistentProgram::exchange_lines(const std::string& question,
+                                                          std::string& answer) {
+  Running& running = *running_;
+  std::string unsent = question;
+  auto begin = Clock::now();
+  // One that answered waits for its next line.
+  bool taken = running.answered;
+  bool ended = false;
+  while (true) {
+    const size_t line_end = running.output.find('\n');
+    if (line_end != std::string::npos || running.output.size() > kLineBytes) {
+      answer = running.output.substr(0, line_end);
+      running.output.erase(0, line_end == std::string::npos ? line_end : line_end + 1);
+      return Turn::Answer;
+    }
+    if (ended) return Turn::Ended;
+    if (!send_some(running.input.get(), unsent)) unsent.clear();
+    if (!taken && unread_bytes(running.input.get()) < question.size() - unsent.size()) {
+      taken = true;
+      begin = Clock::now();
+    }
+    const double limit = taken ? limits_.cell_seconds : limits_.start_seconds;
+    const double longest_wait = taken ? kLongestWaitSeconds : kLookSeconds;
+    const double left = limit > 0 ? limit - program_seconds(begin) : longest_wait;
+    if (left <= 0) return taken ? Turn::TimedOut : Turn::NeverRead;
+    std::array<pollfd, 4> polled = {
+        {{.fd = running.process.exited.get(), .events = POLLIN, .revents = 0},
+         {.fd = running.process.output.get(), .events = POLLIN, .revents = 0},
+         {.fd = running.process.errors.get(), .events = POLLIN, .revents = 0},
+         {.fd = unsent.empty() ? -1 : running.input.get(), .events = POLLOUT, .revents = 0}}};
+    ::poll(polled.data(), polled.size(), static_cast<int>(1000 * std::min(left, longest_wait)) + 1);
+    ended = polled[0].revents != 0;
+    drain_program(running.process.output, running.output, 2 * kLineBytes, -1);
+    drain_program(running.process.errors, running.errors_tail, kProgramTailBytes, STDERR_FILENO);
+  }
+}
+
+// Since its last answer: the cell to come is not to blame for it.
+bool PersistentProgram::said_something_unasked() {
+  if (!running_ || running_->status) return false;
+  drain_program(running_->process.output, running_->output, 2 * kLineBytes, -1);
+  return !running_->output.empty();
+}
+
+void PersistentProgram::check_cell(const nlohmann::json& answer) {
+  const nlohmann::json* found = find_key(answer, "cell");
+  if (found == nullptr) found = find_key(answer, "request.cell");
+  const std::string text = answer.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  if (found == nullptr)
+    fail("output",
+         fmt::format(
+             "wanted \"cell\": {} in the answer (or the line that was read, as \"request\"), "
+             "found `{}`",
+             cell_, text.substr(0, 80)),
+         -1);
+  if (*found != cell_)
+    fail("output",
+         fmt::format("wanted the answer of cell {}, found that of another: `{}`", cell_,
+                     text.substr(0, 80)),
+         -1);
+}
+
+nlohmann::json PersistentProgram::ask(const nlohmann::json& question) {
+  nlohmann::json numbered = question;
+  numbered["cell"] = ++cell_;
+  const std::string line =
+      numbered.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+  if (said_something_unasked()) {
+    end();
+    running_.reset();
+  }
+  for (bool again = false;; again = true) {
+    if (!running_) start();
+    std::string answer;
+    const Turn turn = exchange_lines(line, answer);
+    if (turn == Turn::TimedOut)
+      fail("timeout", fmt::format("no answer within {} s", limits_.cell_seconds), -1);
+    if (turn == Turn::NeverRead)
+      fail("timeout",
+           fmt::format("it did not begin to read within {} s of its start", limits_.start_seconds),
+           -1);
+    if (turn == Turn::Ended) {
+      // One that answered others and then ended by itself need not have seen this cell.
+      const bool by_itself = running_->answered && !again;
+      if (!by_itself) fail_ended();
+      const int status = end();
+      if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) fail_ended();
+      running_.reset();
+      continue;
+    }
+    if (answer.size() > kLineBytes)
+      fail("output",
+           fmt::format("wanted an answer of {} bytes at most, found a longer line: `{}...`",
+                       kLineBytes, answer.substr(0, 40)),
+           -1);
+    auto object = json_line(answer);
+    if (!object)
+      fail("output",
+           fmt::format("wanted a line with a JSON object, found `{}`", answer.substr(0, 80)), -1);
+    check_cell(*object);
+    running_->answered = true;
+    running_->errors_tail.clear();
+    return std::move(*object);
+  }
+}
+
+void PersistentProgram::fail_ended() {
+  const int status = end();
+  if (WIFSIGNALED(status))
+    fail("crash",
+         fmt::format("the program was ended by {}", processes::signal_name(WTERMSIG(status))),
+         status);
+  fail("exit", fmt::format("the program ended with {} and no answer", WEXITSTATUS(status)), status);
+}
+
+// The next cell starts it anew: nobody knows what this one still has in its pipes.
+void PersistentProgram::fail(const std::string& kind, const std::string& message, int status) {
+  if (status < 0) end();
+  jobs::Failure failure;
+  failure.kind = kind;
+  failure.message = message;
+  if (status >= 0) {
+    failure.signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+    failure.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  }
+  failure.stderr_tail = running_->errors_tail;
+  running_.reset();
+  throw TaskFailure(std::move(failure));
+}
+
+}  // namespace convoy::sweep

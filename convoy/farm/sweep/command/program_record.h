@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Which files computed a cell: the program of its command, and the scripts that the command names, each with a hash of its
+// bytes. What those files read or import is not known. One thread.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "convoy/farm/sweep/results/cell_result.h"
+
+namespace convoy::sweep {
+
+class ProgramRecord {
+ public:
+  // {"./train.py":"0f3a5c2e9d1b7468","python3":"..."}: a JSON object on one line, with the names
+  // that argv has. A script is a file with the right to be executed, one that begins with "#!" or
+  // has the ending of a script, or the first file that an interpreter is given; also one that is
+  // named within a word, as that of `sh -c`, and a module that `python -m` names.
+  std::string of(const std::vector<std::string>& argv);
+
+ private:
+  // Told by the kernel; as long as it is the same, the bytes are.
+  struct Version {
+    uint64_t device = 0, inode = 0;
+    int64_t size_bytes = 0, modified_ns = 0, changed_ns = 0;
+    bool operator==(const Version&) const = default;
+  };
+  struct Known {
+    Version version;
+    bool is_script = false;
+    std::string hash;
+  };
+  const Known* known(const std::string& file);  // null: no regular file that can be read
+
+  std::map<std::string, Known> known_;
+};
+
+// What became of the files behind values of a sweep of commands.
+struct ChangedPrograms {
+  std::set<std::string> files;  // that are others now, or gone
+  int64_t values = 0;           // that they had computed
+};
+ChangedPrograms changed_programs(const SweepResults& results);
+
+}  // namespace convoy::sweep

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// One program from start to end, its output caught.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "convoy/core/base/descriptor.h"
+
+namespace convoy::sweep {
+
+struct ProgramEnd {
+  int exit_code = 0;
+  int signal = 0;          // 0 = it ended by itself
+  bool timed_out = false;  // it was killed for its time
+  double seconds = 0;
+  std::string object_lines;  // of stdout those that begin with '{', the last MiB of them
+  std::string errors_tail;
+};
+
+constexpr size_t kProgramTailBytes = 2048;  // of stderr that is kept
+
+// Appends what can be read now to `kept`, of which the last `limit` bytes stay, and to `pass_on` unless that is negative: 1 MiB
+// at most, so that a program that writes faster than this reads does not hold it. Closes the descriptor at its end.
+void drain_program(Descriptor& from, std::string& kept, size_t limit, int pass_on);
+
+// Runs `program` (argv; looked up in PATH unless it has a '/') in a session of its own, without a stdin, and passes its
+// stderr on. What it left in its process group is killed when it ends, or after `timeout_seconds` (0 = never). The kernel
+// kills it when this process dies. Blocks. Throws ConfigError when it can not be started, IoError.
+ProgramEnd run_program(const std::vector<std::string>& program,
+                       const std::map<std::string, std::string>& environment,
+                       double timeout_seconds);
+
+}  // namespace convoy::sweep

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What became of one cell, as tables, files and figures see it. Plain data.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <map>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "convoy/core/jobs/task.h"
+#include "convoy/farm/sweep/workload.h"
+
+namespace convoy::sweep {
+
+enum class CellState {
+  Partial,   // not all of it is computed
+  Value,     // a number
+  Censored,  // guesses are done, none passed
+  Failed,    // it was tried as often as allowed
+  Former,    // it is to be computed again; the number is the one that it had
+};
+
+std::string cell_state_word(CellState state);  // "partial", "value", "censored", "failed", "former"
+
+struct CellResult {
+  Cell cell;
+  CellState state = CellState::Partial;
+  double value = std::numeric_limits<double>::quiet_NaN();  // NaN unless state is Value or Former
+  int64_t planned_guesses = 0;                              // 0: a descent or a command
+  Tally tally;                                              // of guesses that count
+  DescentOutcome descent;
+  Theory theory;
+  std::shared_ptr<const jobs::Failure> failure;  // the last one where state is Failed, or null
+  int64_t attempts = 0;
+  double seconds = 0;  // of all workers together
+  SharedText device;
+  // Of a command: names of its program and its scripts with a hash of each, a JSON object; empty = not known.
+  SharedText program;
+  int64_t finished_ms = 0;  // jobs::TaskRecord
+  // Where state is Failed: the number that it had before it was computed again; NaN = none.
+  double former_value = std::numeric_limits<double>::quiet_NaN();
+
+  double standard_error() const;  // NaN: none
+  // 95 %: of a mean mean +- 1.96 standard errors; NaN where there is none.
+  double low() const;
+  double high() const;
+  double accepted_share() const;  // NaN without guesses
+  // 95 % upper bound of the acceptance probability of a censored cell: 3 / guesses.
+  double share_bound() const;
+};
+
+// Cells of one workload and version.
+struct SweepResults {
+  std::string workload;
+  std::string version;
+  std::vector<std::string> axes = {};  // Workload::axes
+  std::vector<CellResult> cells;
+
+  int64_t count(CellState state) const;
+  std::map<CellState, int64_t> counts() const;  // of every state
+};
+
+// What the text says where all of it is a finite number: "1", "1.0" and "1e0" are one.
+std::optional<double> number_in(const std::string& text);
+
+// What the cell's tables have columns for: its parameters by name; of a command, the values of its grid. Numbers where
+// the text is one.
+std::map<std::string, nlohmann::json> axes_of(const Cell& cell);
+
+// The same for many cells: equal parameters are read once.
+class AxesOfCells {
+ public:
+  // Valid until the next call.
+  const std::map<std::string, nlohmann::json>& of(const Cell& cell);
+
+ private:
+  std::unordered_map<std::string, std::map<std::string, nlohmann::json>> known_;
+};
+
+// One of them, NaN when it is missing or no number.
+double number_parameter(const Cell& cell, const std::string& name);
+
+// Of `values`, which hold finite numbers only: linear interpolation between order statistics, as
+// numpy has it. NaN when empty. `share` in [0, 1].
+double quantile(std::vector<double> values, double share);
+double quantile_of_sorted(const std::vector<double>& values, double share);
+
+}  // namespace convoy::sweep

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "convoy/farm/sweep/results/figure.h"
+#include "convoy/farm/sweep/results/summary.h"
+#include "convoy/farm/sweep/results/tidy_table.h"
+
+namespace convoy::sweep {
+namespace {
+
+CellResult cell_of(const std::string& method, int64_t dim, int64_t seed, CellState state,
+                   double value = std::nan("")) {
+  CellResult cell;
+  cell.cell = {.method = method,
+               .seed = seed,
+               .parameters = nlohmann::json{
+                   {"student_dim", dim},
+                   {"teacher_rank", 1},
+                   {"sequence_length", 5},
+                   {"num_sequences",
+                    1}}.dump()};
+  cell.state = state;
+  cell.value = value;
+  cell.planned_guesses = method == "gnc" ? 1000 : 0;
+  if (method == "gnc") cell.tally.guesses = 1000;
+  cell.theory.curve = 0.5;
+  return cell;
+}
+
+// Seeds 3 and 1; one cell of each state.
+SweepResults example() {
+  SweepResults results{.workload = "ssm", .version = "1", .axes = {"student_dim"}, .cells = {}};
+  results.cells = {
+      cell_of("gnc", 150, 3, CellState::Value, 0.25), cell_of("gnc", 150, 1, CellState::Censored),
+      cell_of("gnc", 300, 3, CellState::Failed),      cell_of("gnc", 300, 1, CellState::Partial),
+      cell_of("gd", 150, 3, CellState::Value, 1e-5),  cell_of("gd", 300, 1, CellState::Value, 2)};
+  results.cells[2].failure = std::make_shared<jobs::Failure>(
+      jobs::Failure{.kind = "crash", .message = "it \"fell\", twice", .attempt = 2});
+  return results;
+}
+
+TEST(TidyCsv, OneRowPerCellWithItsFailure) {
+  const std::string text = tidy_csv(example());
+  EXPECT_TRUE(
+      text.starts_with("workload,version,method,seed,num_sequences,sequence_length,"
+                       "student_dim,teacher_rank,state,value,"));
+  EXPECT_NE(text.find("failed,,,,,1000,0,0,"), std::string::npos) << text;
+  EXPECT_NE(text.find("crash,\"it \"\"fell\"\", twice\""), std::string::npos) << text;
+  const auto rows = tidy_json(example());
+  EXPECT_TRUE(rows[1]["value"].is_null());
+  EXPECT_EQ(rows[4]["value"], 1e-5);
+}
+
+TEST(Summary, MediansAreOfValuesAloneAndCountTheOthers) {
+  const SweepResults results = example();
+  EXPECT_EQ(axis_name(results), "student_dim");
+  const auto rows = summarise(results, "student_dim");
+  ASSERT_EQ(rows.size(), 4u);
+  EXPECT_EQ(rows[0].median, 0.25);
+  EXPECT_EQ(rows[0].counts_text(), "1 of 2, 1 censored");
+  EXPECT_TRUE(std::isnan(rows[1].median));
+  EXPECT_EQ(rows[1].counts_text(), "0 of 2, 1 failed, 1 unfinished");
+  EXPECT_EQ(counts_text(results), "6 cells: 3 values, 1 censored, 1 failed, 1 unfinished");
+  const std::string table = table_text(results, false);
+  EXPECT_NE(table.find("crash: it \"fell\", twice (attempt 2)"), std::string::npos) << table;
+  EXPECT_NE(table.find("0 of 1000 guesses passed: P < 3.00e-03 at 95 %"), std::string::npos);
+}
+
+TEST(Quantiles, AsNumpyHasThem) {
+  EXPECT_EQ(quantile({4, 1, 3, 2}, 0.25), 1.75);
+  EXPECT_EQ(quantile({1, 2, 3}, 0.5), 2);
+  EXPECT_TRUE(std::isnan(quantile({}, 0.5)));
+}
+
+TEST(Axes, OfACommandAreTheValuesOfItsGrid) {
+  const Cell cell{.method = "run",
+                  .seed = 0,
+                  .parameters = R"({"command":["x"],"values":{"lr":"1e-3","name":"x","n":"5"}})"};
+  const auto axes = axes_of(cell);
+  EXPECT_EQ(axes.size(), 3u);
+  EXPECT_EQ(axes.at("lr"), 1e-3);
+  EXPECT_TRUE(axes.at("n").is_number_integer());
+  EXPECT_EQ(axes.at("name"), "x");
+}
+
+TEST(Figures, HaveBandCurvesAndCounts) {
+  SweepResults results = example();
+  results.cells.push_back(cell_of("gnc", 150, 7, CellState::Value, 0.75));
+  const std::string svg = figure_svg(results, {});
+  EXPECT_NE(svg.find("<polygon"), std::string::npos);
+  EXPECT_NE(svg.find("1 censored, 1 failed"), std::string::npos);
+  EXPECT_NE(svg.find("theory"), std::string::npos);
+  EXPECT_NE(svg.find("guess and check, a line per seed"), std::string::npos);
+  EXPECT_TRUE(figure_png(results, {}).starts_with("\x89PNG"));
+}
+
+TEST(Figures, EachTeacherRankHasItsOwnTheory) {
+  SweepResults results{.workload = "ssm", .version = "1", .axes = {"student_dim"}, .cells = {}};
+  for (const int64_t rank : {1, 2})
+    for (const int64_t dim : {150, 300}) {
+      CellResult cell = cell_of("gnc", dim, 0, CellState::Value, 0.5);
+      auto parameters = nlohmann::json::parse(cell.cell.parameters.str());
+      parameters["teacher_rank"] = rank;
+      cell.cell.parameters = parameters.dump();
+      cell.theory.curve = 0.25 * static_cast<double>(rank);
+      cell.theory.prior_mean = 2;
+      results.cells.push_back(cell);
+    }
+  const std::string svg = figure_svg(results, {});
+  EXPECT_NE(svg.find(">theory teacher_rank=1<"), std::string::npos) << svg;
+  EXPECT_NE(svg.find(">theory teacher_rank=2<"), std::string::npos);
+  // What both ranks share is one curve.
+  EXPECT_NE(svg.find(">prior mean<"), std::string::npos);
+  EXPECT_EQ(svg.find(">prior mean teacher_rank"), std::string::npos);
+}
+
+TEST(Figures, ValuesThatAreNoWholeNumbersStandOnTheAxisByName) {
+  SweepResults results{.workload = "run", .version = "1", .axes = {"student_dim"}, .cells = {}};
+  for (const std::string word : {"adam", "sgd"}) {
+    CellResult cell;
+    cell.cell = {.method = "run",
+                 .seed = 0,
+                 .parameters = R"({"command":["x"],"values":{"opt":")" + word + R"("}})"};
+    cell.state = CellState::Value;
+    cell.value = 1;
+    results.cells.push_back(cell);
+  }
+  const std::string svg = figure_svg(results, {});
+  for (const char* name : {">adam<", ">sgd<", ">opt<"}) {
+    const size_t first = svg.find(name);
+    ASSERT_NE(first, std::string::npos) << name;
+    EXPECT_NE(svg.find(name, first + 1), std::string::npos) << name << " in the right panel";
+  }
+}
+
+}  // namespace
+}  // namespace convoy::sweep

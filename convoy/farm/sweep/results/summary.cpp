@@ -1,0 +1,409 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/farm/sweep/results/summary.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <ctime>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <tuple>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "convoy/core/base/counted.h"
+#include "convoy/farm/sweep/results/csv_text.h"
+
+namespace convoy::sweep {
+namespace {
+
+using Rows = std::vector<std::vector<std::string>>;
+
+std::string axis_text(const nlohmann::json& value) {
+  return value.is_string() ? value.get<std::string>() : value.dump();
+}
+
+// As neighbours of a million cells mostly are: for them nothing is looked up.
+bool are_alike(const Cell* last, const Cell& cell) {
+  return last != nullptr && last->parameters.shares(cell.parameters) && last->method == cell.method;
+}
+
+// Adds the names whose values differ among these parameters, or that some of them lack.
+void add_varying(const std::vector<Cell>& cells, std::set<std::string>& names) {
+  std::map<std::string, std::set<std::string>> values;
+  std::map<std::string, size_t> seen;
+  for (const Cell& cell : cells)
+    for (const auto& [name, value] : axes_of(cell)) {
+      values[name].insert(value.dump());
+      ++seen[name];
+    }
+  for (const auto& [name, found] : values)
+    if (found.size() + (seen[name] < cells.size() ? 1 : 0) > 1) names.insert(name);
+}
+
+// Names of parameters that differ between cells of one method and seed. What differs only between seeds, as data of a
+// file do, is no axis.
+std::set<std::string> varying_names(const SweepResults& results) {
+  std::map<std::string, std::map<std::string, size_t>> texts;  // by method: parameters, numbered
+  const Cell* last = nullptr;
+  for (const CellResult& cell : results.cells) {
+    if (are_alike(last, cell.cell)) continue;
+    last = &cell.cell;
+    auto& known = texts[cell.cell.method];
+    known.try_emplace(cell.cell.parameters, known.size());
+  }
+  std::set<std::string> names;
+  for (const auto& [method, known] : texts) {
+    if (known.size() == 1) continue;
+    std::unordered_map<int64_t, std::set<size_t>> of_seed;
+    for (const CellResult& cell : results.cells)
+      if (cell.cell.method == method)
+        of_seed[cell.cell.seed].insert(known.at(cell.cell.parameters));
+    std::vector<Cell> by_number(known.size());
+    for (const auto& [text, number] : known) by_number[number].parameters = text;
+    std::set<std::set<size_t>> distinct;
+    for (const auto& [seed, numbers] : of_seed) distinct.insert(numbers);
+    for (const std::set<size_t>& numbers : distinct) {
+      std::vector<Cell> cells;
+      for (const size_t number : numbers) cells.push_back(by_number[number]);
+      add_varying(cells, names);
+    }
+  }
+  return names;
+}
+
+// Of those, what tells cells of one method at one value of the axis apart: a step size that goes with the axis does not.
+std::set<std::string> grouping_names(const SweepResults& results, const std::string& axis) {
+  std::map<std::tuple<std::string, std::string, std::string>, std::set<std::string>> values;
+  const std::set<std::string> varying = varying_names(results);
+  std::unordered_set<std::string> seen;
+  const Cell* last = nullptr;
+  for (const CellResult& cell : results.cells) {
+    if (are_alike(last, cell.cell)) continue;
+    last = &cell.cell;
+    if (!seen.insert(cell.cell.method + cell.cell.parameters.str()).second) continue;
+    const auto axes = axes_of(cell.cell);
+    const auto text = [&](const std::string& name) {
+      return axes.contains(name) ? axes.at(name).dump() : "";
+    };
+    for (const std::string& name : varying)
+      values[{cell.cell.method, text(axis), name}].insert(text(name));
+  }
+  std::set<std::string> names;
+  for (const auto& [place, found] : values)
+    if (found.size() > 1) names.insert(std::get<2>(place));
+  names.erase(axis);
+  return names;
+}
+
+std::string group_text(const std::map<std::string, nlohmann::json>& axes,
+                       const std::set<std::string>& names) {
+  std::string text;
+  for (const std::string& name : names)
+    if (axes.contains(name))
+      text += fmt::format("{}{}={}", text.empty() ? "" : " ", name, axis_text(axes.at(name)));
+  return text;
+}
+
+std::string table_of(Rows rows) {
+  std::vector<size_t> widths;
+  for (auto& row : rows)
+    for (std::string& text : row) text = escaped_line(text);
+  for (const auto& row : rows)
+    for (size_t column = 0; column < row.size(); ++column) {
+      if (column == widths.size()) widths.push_back(0);
+      widths[column] = std::max(widths[column], row[column].size());
+    }
+  std::string text;
+  for (const auto& row : rows) {
+    std::string line;
+    for (size_t column = 0; column < row.size(); ++column)
+      line += column < 2 || column + 1 == row.size()
+                  ? fmt::format("{:<{}}  ", row[column], widths[column])
+                  : fmt::format("{:>{}}  ", row[column], widths[column]);
+    line.erase(line.find_last_not_of(' ') + 1);
+    text += line + "\n";
+  }
+  return text;
+}
+
+std::string short_number(double value) {
+  return std::isfinite(value) ? fmt::format("{:.5g}", value) : "-";
+}
+
+std::string share_text(double value) {
+  return std::isfinite(value) ? fmt::format("{:.3e}", value) : "-";
+}
+
+std::string value_text(const CellResult& cell) {
+  switch (cell.state) {
+    case CellState::Value:
+    case CellState::Former:
+      return short_number(cell.value);
+    case CellState::Censored:
+      return "censored";
+    case CellState::Failed:
+      return "FAILED";
+    case CellState::Partial:
+      break;
+  }
+  return "unfinished";
+}
+
+std::string one_line(std::string text) {
+  std::replace(text.begin(), text.end(), '\n', ' ');
+  return text;
+}
+
+// Local time to the minute, "05:05"; with the day unless that is today, as `other` is, which it may stand beside.
+std::string clock_text(int64_t milliseconds, int64_t other) {
+  if (milliseconds == 0) return "before";
+  const auto local = [](std::time_t seconds) {
+    std::tm fields{};
+    ::localtime_r(&seconds, &fields);
+    return fields;
+  };
+  const auto day = [](const std::tm& fields) { return 1000 * fields.tm_year + fields.tm_yday; };
+  const std::tm fields = local(milliseconds / 1000);
+  const int today = day(local(std::time(nullptr)));
+  const bool both_today = day(fields) == today && day(local(other / 1000)) == today;
+  char text[32] = {};
+  std::strftime(text, sizeof(text), both_today ? "%H:%M" : "%Y-%m-%d %H:%M", &fields);
+  return text;
+}
+
+std::string remark(const CellResult& cell) {
+  switch (cell.state) {
+    case CellState::Censored:
+      return fmt::format("0 of {} guesses passed: P < {:.2e} at 95 %", cell.tally.guesses,
+                         cell.share_bound());
+    case CellState::Failed:
+      return fmt::format("{}: {} (attempt {}){}", cell.failure->kind,
+                         one_line(cell.failure->message), cell.failure->attempt,
+                         std::isfinite(cell.former_value)
+                             ? fmt::format("; it was {} before", short_number(cell.former_value))
+                             : "");
+    case CellState::Former:
+      return fmt::format("to be computed again; this is its value from {}",
+                         clock_text(cell.finished_ms, cell.finished_ms));
+    case CellState::Partial:
+      return cell.planned_guesses > 0
+                 ? fmt::format("{} of {} guesses", cell.tally.guesses, cell.planned_guesses)
+                 : "";
+    case CellState::Value:
+      break;
+  }
+  return cell.tally.non_finite > 0
+             ? fmt::format("no finite number: {}",
+                           counted(cell.tally.non_finite, "accepted loss", "accepted losses"))
+             : "";
+}
+
+std::string interval_text(const CellResult& cell) {
+  return std::isfinite(cell.low()) ? fmt::format("{:.5g} .. {:.5g}", cell.low(), cell.high()) : "-";
+}
+
+Rows summary_rows(const SweepResults& results, const std::string& axis) {
+  Rows rows = {{"METHOD", axis.empty() ? "" : axis, "MEDIAN", "QUARTILES", "PRIOR", "THEORY",
+                "ACCEPTED", "CELLS"}};
+  for (const SeedSummary& one : summarise(results, axis)) {
+    const std::string place =
+        one.group.empty() ? one.axis : fmt::format("{} {}", one.axis, one.group);
+    rows.push_back(
+        {one.method, place, short_number(one.median),
+         std::isfinite(one.low) ? fmt::format("{:.5g} .. {:.5g}", one.low, one.high) : "-",
+         short_number(one.prior_mean), short_number(one.theory), share_text(one.accepted_share),
+         one.counts_text()});
+  }
+  return rows;
+}
+
+Rows cell_rows(const SweepResults& results, const std::string& axis, bool all) {
+  const std::set<std::string> names = grouping_names(results, axis);
+  Rows rows = {{"METHOD", axis, "SEED", "VALUE", "95 % INTERVAL", "ACCEPTED", "GUESSES", "REMARK"}};
+  AxesOfCells known;
+  for (const CellResult& cell : results.cells) {
+    if (!all && cell.state == CellState::Value) continue;
+    const auto& axes = known.of(cell.cell);
+    std::string place = axes.contains(axis) ? axis_text(axes.at(axis)) : "";
+    for (const std::string& name : names)
+      if (axes.contains(name)) place += fmt::format(" {}={}", name, axis_text(axes.at(name)));
+    const bool guessed = cell.planned_guesses > 0;
+    rows.push_back({cell.cell.method, place, std::to_string(cell.cell.seed), value_text(cell),
+                    interval_text(cell), guessed ? std::to_string(cell.tally.accepted) : "-",
+                    guessed ? std::to_string(cell.tally.guesses) : "-", remark(cell)});
+  }
+  return rows;
+}
+
+double median_of(const std::vector<double>& values) {
+  std::vector<double> finite;
+  for (const double value : values)
+    if (std::isfinite(value)) finite.push_back(value);
+  return quantile(finite, 0.5);
+}
+
+}  // namespace
+
+std::string escaped_line(std::string_view text) {
+  std::string escaped;
+  for (const char letter : text) {
+    const auto byte = static_cast<unsigned char>(letter);
+    if (letter == '\n')
+      escaped += "\\n";
+    else if (letter == '\t')
+      escaped += "\\t";
+    else if (letter == '\r')
+      escaped += "\\r";
+    else if (byte < 0x20 || byte == 0x7f)
+      escaped += fmt::format("\\x{:02x}", byte);
+    else
+      escaped += letter;
+  }
+  return escaped;
+}
+
+std::string SeedSummary::counts_text() const {
+  const int64_t all = values + failed + censored + partial + former;
+  if (values == all) return std::to_string(all);
+  std::string text = fmt::format("{} of {}", values, all);
+  if (failed > 0) text += fmt::format(", {} failed", failed);
+  if (censored > 0) text += fmt::format(", {} censored", censored);
+  if (partial > 0) text += fmt::format(", {} unfinished", partial);
+  if (former > 0) text += fmt::format(", {} to be computed again", former);
+  return text;
+}
+
+std::string axis_name(const SweepResults& results) {
+  if (results.cells.empty()) return "";
+  const auto axes = axes_of(results.cells.front().cell);
+  const std::set<std::string> names = varying_names(results);
+  for (const std::string& known : results.axes)
+    if (names.contains(known)) return known;
+  for (const std::string& known : results.axes)
+    if (axes.contains(known)) return known;
+  for (const std::string& name : names)
+    if (axes.contains(name) && axes.at(name).is_number()) return name;
+  return names.empty() ? "" : *names.begin();
+}
+
+std::vector<std::string> axis_of_cells(const SweepResults& results, const std::string& axis) {
+  AxesOfCells known;
+  std::vector<std::string> values;
+  for (const CellResult& cell : results.cells) {
+    const auto& axes = known.of(cell.cell);
+    const auto found = axes.find(axis);
+    values.push_back(found == axes.end() ? "" : axis_text(found->second));
+  }
+  return values;
+}
+
+std::vector<std::string> groups_of_cells(const SweepResults& results, const std::string& axis) {
+  const std::set<std::string> names = grouping_names(results, axis);
+  AxesOfCells known;
+  std::vector<std::string> groups;
+  for (const CellResult& cell : results.cells)
+    groups.push_back(group_text(known.of(cell.cell), names));
+  return groups;
+}
+
+std::vector<SeedSummary> summarise(const SweepResults& results, const std::string& axis) {
+  const std::set<std::string> others = grouping_names(results, axis);
+  struct Collected {
+    SeedSummary summary;
+    std::vector<double> values, priors, curves;
+    int64_t guesses = 0, accepted = 0;
+  };
+  std::vector<Collected> all;
+  std::map<std::tuple<std::string, std::string, std::string>, size_t> places;
+  std::unordered_map<std::string, size_t> known;  // rows by method and parameters
+  const auto row_of = [&](const CellResult& cell) {
+    const auto axes = axes_of(cell.cell);
+    SeedSummary key;
+    key.method = cell.cell.method;
+    if (axes.contains(axis)) key.axis = axis_text(axes.at(axis));
+    key.group = group_text(axes, others);
+    const auto [place, added] = places.try_emplace({key.method, key.group, key.axis}, all.size());
+    if (added) {
+      const double number = number_parameter(cell.cell, axis);
+      key.position = std::isfinite(number) ? number : static_cast<double>(all.size());
+      all.push_back({.summary = key, .values = {}, .priors = {}, .curves = {}});
+    }
+    return place->second;
+  };
+  const auto known_row_of = [&](const CellResult& cell) {
+    const auto [found, added] = known.try_emplace(cell.cell.method + cell.cell.parameters.str());
+    if (added) found->second = row_of(cell);
+    return found->second;
+  };
+  const Cell* last = nullptr;
+  size_t place = 0;
+  for (const CellResult& cell : results.cells) {
+    if (!are_alike(last, cell.cell)) place = known_row_of(cell);
+    last = &cell.cell;
+    Collected& row = all[place];
+    if (cell.state == CellState::Value) row.values.push_back(cell.value);
+    row.summary.values += cell.state == CellState::Value ? 1 : 0;
+    row.summary.failed += cell.state == CellState::Failed ? 1 : 0;
+    row.summary.censored += cell.state == CellState::Censored ? 1 : 0;
+    row.summary.partial += cell.state == CellState::Partial ? 1 : 0;
+    row.summary.former += cell.state == CellState::Former ? 1 : 0;
+    row.priors.push_back(cell.theory.prior_mean);
+    row.curves.push_back(cell.theory.curve);
+    row.guesses += cell.tally.guesses;
+    row.accepted += cell.tally.accepted;
+  }
+  std::vector<SeedSummary> summaries;
+  for (Collected& row : all) {
+    std::sort(row.values.begin(), row.values.end());
+    row.summary.median = quantile_of_sorted(row.values, 0.5);
+    row.summary.low = quantile_of_sorted(row.values, 0.25);
+    row.summary.high = quantile_of_sorted(row.values, 0.75);
+    row.summary.prior_mean = median_of(row.priors);
+    row.summary.theory = median_of(row.curves);
+    row.summary.accepted_share =
+        row.guesses > 0 ? static_cast<double>(row.accepted) / static_cast<double>(row.guesses)
+                        : std::nan("");
+    summaries.push_back(row.summary);
+  }
+  return summaries;
+}
+
+std::string table_text(const SweepResults& results, bool every_cell) {
+  const std::string axis = axis_name(results);
+  std::string text = table_of(summary_rows(results, axis));
+  const Rows cells = cell_rows(results, axis, every_cell);
+  if (cells.size() > 1) text += "\n" + table_of(cells);
+  return text;
+}
+
+std::string counts_text(const SweepResults& results) {
+  const auto counts = results.counts();
+  std::string text =
+      fmt::format("{}: {}", counted(static_cast<int64_t>(results.cells.size()), "cell"),
+                  counted(counts.at(CellState::Value), "value"));
+  if (const int64_t count = counts.at(CellState::Censored); count > 0)
+    text += fmt::format(", {} censored", count);
+  if (const int64_t count = counts.at(CellState::Failed); count > 0)
+    text += fmt::format(", {} failed", count);
+  if (const int64_t count = counts.at(CellState::Partial); count > 0)
+    text += fmt::format(", {} unfinished", count);
+  if (const int64_t count = counts.at(CellState::Former); count > 0)
+    text += fmt::format(", {} to be computed again", count);
+  return text;
+}
+
+std::string finished_text(const SweepResults& results) {
+  int64_t first = std::numeric_limits<int64_t>::max(), last = 0;
+  for (const CellResult& cell : results.cells) {
+    first = std::min(first, cell.finished_ms);
+    last = std::max(last, cell.finished_ms);
+  }
+  if (results.cells.empty() || first == 0) return "";
+  const std::string from = clock_text(first, last), to = clock_text(last, first);
+  return from == to ? "all from " + from : fmt::format("from {} to {}", from, to);
+}
+
+}  // namespace convoy::sweep

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Cells over seeds: medians that say how many cells they are of, and the table that people read.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "convoy/farm/sweep/results/cell_result.h"
+
+namespace convoy::sweep {
+
+// Over the seeds of one method at one value of the axis. The quantiles are of the cells with a value only: a failed,
+// censored or unfinished one never stands in as a number, and is counted.
+struct SeedSummary {
+  std::string method;
+  std::string group;    // other parameters that vary, "teacher_rank=2"; empty = none does
+  std::string axis;     // the axis' value as text
+  double position = 0;  // as a number; the row's number where it is none
+  double median = 0, low = 0, high = 0;  // quartiles; NaN without any value
+  double prior_mean = 0, theory = 0;     // medians over seeds of the closed forms; NaN = none
+  int64_t values = 0, failed = 0, censored = 0, partial = 0, former = 0;
+  double accepted_share = 0;  // of all guesses together; NaN without guesses
+
+  std::string counts_text() const;  // "8", "7 of 8, 1 failed"
+};
+
+// The parameter along which tables and figures go: of the workload's axes the first that varies, or the
+// first at all; else the first that varies and is a number, else the first that varies; empty when none does.
+std::string axis_name(const SweepResults& results);
+std::vector<SeedSummary> summarise(const SweepResults& results, const std::string& axis);
+
+// SeedSummary::axis of each cell.
+std::vector<std::string> axis_of_cells(const SweepResults& results, const std::string& axis);
+// SeedSummary::group of each cell.
+std::vector<std::string> groups_of_cells(const SweepResults& results, const std::string& axis);
+
+// Lines: a row per method and value of the axis with the median, quartiles and counts over seeds, then, with
+// `every_cell`, one row per cell with its 95 % interval. Failed and censored cells are marked and explained.
+std::string table_text(const SweepResults& results, bool every_cell);
+
+// Control characters as C writes them, so that a name or value stays on its line.
+std::string escaped_line(std::string_view text);
+
+// "56 cells: 54 values, 1 censored, 1 failed".
+std::string counts_text(const SweepResults& results);
+
+// When its cells got their results: "all from 05:05", "from 05:05 to 06:20"; days are named unless it was today. Empty
+// where that is not known of every cell.
+std::string finished_text(const SweepResults& results);
+
+}  // namespace convoy::sweep

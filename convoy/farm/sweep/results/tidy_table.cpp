@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/farm/sweep/results/tidy_table.h"
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "convoy/farm/sweep/results/csv_text.h"
+
+namespace convoy::sweep {
+namespace {
+
+using nlohmann::ordered_json;
+
+ordered_json number_or_null(double value) {
+  return std::isfinite(value) ? ordered_json(value) : ordered_json(nullptr);
+}
+
+ordered_json text_or_null(const std::string& text) {
+  return text.empty() ? ordered_json(nullptr) : ordered_json(text);
+}
+
+// What programs write on stderr is in any encoding.
+ordered_json readable_or_null(const std::string& bytes) {
+  if (bytes.empty()) return nullptr;
+  return ordered_json::parse(
+      ordered_json(bytes).dump(-1, ' ', false, ordered_json::error_handler_t::replace));
+}
+
+std::set<std::string> parameter_names(const SweepResults& results) {
+  std::set<std::string> names;
+  AxesOfCells known;
+  for (const CellResult& cell : results.cells)
+    for (const auto& [name, value] : known.of(cell.cell)) names.insert(name);
+  return names;
+}
+
+void add_outcome(ordered_json& row, const CellResult& cell) {
+  const bool guessed = cell.planned_guesses > 0;
+  row["state"] = cell_state_word(cell.state);
+  row["value"] = number_or_null(cell.value);
+  row["standard_error"] = number_or_null(cell.standard_error());
+  row["low"] = number_or_null(cell.low());
+  row["high"] = number_or_null(cell.high());
+  row["guesses"] = guessed ? ordered_json(cell.tally.guesses) : ordered_json(nullptr);
+  row["accepted"] = guessed ? ordered_json(cell.tally.accepted) : ordered_json(nullptr);
+  row["non_finite"] = guessed ? ordered_json(cell.tally.non_finite) : ordered_json(nullptr);
+  row["accepted_share"] = number_or_null(cell.accepted_share());
+  row["prior_mean"] = number_or_null(cell.theory.prior_mean);
+  row["theory"] = number_or_null(cell.theory.curve);
+  row["asymptote"] = number_or_null(cell.theory.asymptote);
+  row["theory_acceptance"] = number_or_null(cell.theory.acceptance);
+  row["train_loss"] = number_or_null(cell.descent.train_loss);
+  row["steps"] = cell.descent.steps > 0 ? ordered_json(cell.descent.steps) : ordered_json(nullptr);
+}
+
+void add_effort(ordered_json& row, const CellResult& cell) {
+  const bool failed = cell.state == CellState::Failed;
+  row["attempts"] = cell.attempts > 0 ? ordered_json(cell.attempts) : ordered_json(nullptr);
+  row["failure_kind"] = text_or_null(failed ? cell.failure->kind : "");
+  row["failure_message"] = text_or_null(failed ? cell.failure->message : "");
+  row["failure_signal"] = failed && cell.failure->signal != 0 ? ordered_json(cell.failure->signal)
+                                                              : ordered_json(nullptr);
+  row["failure_stderr"] = readable_or_null(failed ? cell.failure->stderr_tail : "");
+  row["seconds"] = cell.seconds > 0 ? ordered_json(cell.seconds) : ordered_json(nullptr);
+  row["guesses_per_second"] =
+      cell.seconds > 0 && cell.tally.guesses > 0
+          ? ordered_json(static_cast<double>(cell.tally.guesses) / cell.seconds)
+          : ordered_json(nullptr);
+  row["device"] = text_or_null(cell.device);
+}
+
+std::string field_text(const ordered_json& value) {
+  if (value.is_null()) return "";
+  if (value.is_string()) return csv_field(value.get<std::string>());
+  if (value.is_number_float()) return number_text(value.get<double>());
+  return csv_field(value.dump());
+}
+
+}  // namespace
+
+ordered_json tidy_json(const SweepResults& results) {
+  const std::set<std::string> names = parameter_names(results);
+  ordered_json rows = ordered_json::array();
+  AxesOfCells known;
+  for (const CellResult& cell : results.cells) {
+    ordered_json row;
+    row["workload"] = results.workload;
+    row["version"] = results.version;
+    row["method"] = cell.cell.method;
+    row["seed"] = cell.cell.seed;
+    const auto& axes = known.of(cell.cell);
+    for (const std::string& name : names) {
+      const auto found = axes.find(name);
+      // A grid may use any name; what Convoy says of a cell keeps its own.
+      const std::string column = row.contains(name) ? "parameter_" + name : name;
+      row[column] = found == axes.end() ? ordered_json(nullptr) : ordered_json(found->second);
+    }
+    add_outcome(row, cell);
+    add_effort(row, cell);
+    rows.push_back(std::move(row));
+  }
+  return rows;
+}
+
+std::string tidy_json_text(const SweepResults& results) {
+  return tidy_json(results).dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n";
+}
+
+std::vector<std::string> tidy_columns(const SweepResults& results) {
+  // A row of each set of parameters has all the names.
+  SweepResults few{.workload = results.workload, .version = results.version, .cells = {}};
+  std::set<std::string> seen;
+  for (const CellResult& cell : results.cells)
+    if (seen.insert(cell.cell.parameters).second) few.cells.push_back(cell);
+  if (few.cells.empty()) few.cells.emplace_back();
+  const ordered_json rows = tidy_json(few);
+  std::vector<std::string> columns;
+  for (const auto& [name, value] : rows[0].items()) columns.push_back(name);
+  return columns;
+}
+
+std::string tidy_csv(const SweepResults& results) {
+  std::string text;
+  for (const std::string& column : tidy_columns(results))
+    text += (text.empty() ? "" : ",") + csv_field(column);
+  text += "\n";
+  for (const ordered_json& row : tidy_json(results)) {
+    bool first = true;
+    for (const auto& [name, value] : row.items()) {
+      if (!first) text += ',';
+      text += field_text(value);
+      first = false;
+    }
+    text += "\n";
+  }
+  return text;
+}
+
+}  // namespace convoy::sweep

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A cell's one final result as the store keeps it, and back.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "convoy/core/jobs/task.h"
+#include "convoy/farm/sweep/results/cell_result.h"
+#include "convoy/farm/sweep/runner/planned_cell.h"
+
+namespace convoy::sweep {
+
+// How a result came about, beside its numbers.
+struct Effort {
+  int64_t microseconds = 0;  // of all workers together
+  int64_t attempts = 1;
+  std::string device;
+};
+
+// Censored where nothing passed; failed where only losses that are no numbers did, never a number in their place.
+jobs::Result guess_result(const Tally& tally, const Effort& effort);
+// Failed where the loss is no finite number.
+jobs::Result descent_result(const DescentOutcome& outcome, const Effort& effort);
+
+// Of the cell before: where a text is the same it is shared.
+struct LikelyTexts {
+  SharedText device = {};
+  SharedText program = {};
+};
+
+// The state, numbers and effort of a task with its result; `theory` is left alone. Throws DataError.
+CellResult cell_result(const PlannedCell& planned, const jobs::TaskRecord& record,
+                       const LikelyTexts& likely = {});
+
+// "AMD EPYC 7B13, 2 of 8 cores": what the host computes with.
+std::string device_name();
+
+}  // namespace convoy::sweep

@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/farm/sweep/runner/coordinator.h"
+
+#include <algorithm>
+#include <memory>
+#include <set>
+#include <utility>
+
+#include "convoy/core/base/counted.h"
+#include "convoy/core/base/error.h"
+#include "convoy/core/base/milliseconds.h"
+#include "convoy/farm/sweep/runner/program_watch.h"
+#include "convoy/farm/sweep/runner/slow_notice.h"
+#include "convoy/farm/sweep/runner/sweep_progress.h"
+#include "convoy/farm/sweep/runner/worker_command.h"
+#include "convoy/farm/workers/worker.h"
+#include "convoy/farm/workers/worker_supervisor.h"
+
+namespace convoy::sweep {
+namespace {
+
+constexpr int kMostLosses = 20;  // of one range to kills from outside
+
+jobs::Failure failure_of(const workers::WorkerDeath& death, double timeout_seconds) {
+  if (death.timed_out)
+    return death.failure("timeout", fmt::format("no sign of life for {} s", timeout_seconds));
+  if (death.memory && death.signal == SIGKILL)
+    return death.failure("memory", "the kernel killed the worker for its memory");
+  if (death.signal == SIGKILL)
+    return death.failure("lost", "the worker was killed again and again");
+  return death.failure(death.signal != 0 ? "crash" : "exit", "the worker " + death.end_words());
+}
+
+class SweepRun : public workers::SupervisedWork {
+ public:
+  SweepRun(const SweepPlan& plan, const Workload& workload, const RunOptions& options)
+      : options_(options), supervisor_(options.store, options.log), store_(supervisor_.store()) {
+    if (jobs::on_network_file_system(options.store))
+      options_.log.warning(fmt::format(
+          "{} is on a network file system: let one host use it at a time, or several a PostgreSQL "
+          "store (--store postgresql://...)",
+          options.store));
+    kill_leftovers();
+    const std::string num_cells = counted(static_cast<int64_t>(plan.cells.size()), "cell");
+    {
+      const SlowNotice notice(options_.log,
+                              fmt::format("putting {} into {}", num_cells, store_.name()));
+      sweep_ = store_plan(store_, plan);
+    }
+    for (const std::string& version : sweep_.other_versions)
+      options_.log.info(fmt::format(
+          "results of version {} are in the store too; they are kept apart from those of {}",
+          version, plan.version));
+    workers::release_gone_owners(store_, sweep_.group_numbers());
+    if (const int64_t again = retry_failed(store_, sweep_); again > 0)
+      options_.log.info(fmt::format("trying again: {}", counted(again, "failed cell")));
+    if (options.redo) {
+      const int64_t again = redo_cells(store_, sweep_, options.redo);
+      options_.log.info(again == 0 ? "no cell has a result to compute again"
+                                   : fmt::format("computing again: {}; results are kept until the "
+                                                 "new ones are there",
+                                                 counted(again, "cell")));
+    }
+    if (sweep_.reused > 0)
+      options_.log.info(fmt::format("known from other sweeps: {}", counted(sweep_.reused, "cell")));
+    report_.cells = static_cast<int64_t>(plan.cells.size());
+    report_.added = sweep_.added;
+    report_.reused = sweep_.reused;
+    report_.ran = workers::any_open(store_, sweep_.group_numbers());
+    if (!report_.ran) return;
+    const std::vector<std::string> devices = wanted_devices(options);
+    const int64_t workers = worker_count(options, devices);
+    if (options.starts_programs) programs_ = std::make_unique<ProgramWatch>();
+    supervision_.pool.environment = worker_environments(options, devices, workers);
+    options_.log.info(workers_text(supervision_.pool.environment));
+    if (programs_)
+      for (auto& one : supervision_.pool.environment) one.merge(ProgramWatch::environment());
+    supervision_.pool.command = worker_command(plan, workload, options, sweep_, workers);
+    supervision_.pool.workers = workers;
+    supervision_.pool.cpus = worker_cores(options, workers);
+    supervision_.pool.log_folder = options.log_folder;
+    supervision_.groups = sweep_.group_numbers();
+    supervision_.divides_tasks =
+        std::any_of(plan.cells.begin(), plan.cells.end(),
+                    [](const PlannedCell& each) { return each.guesses > 0; });
+    supervision_.lease = milliseconds_of(options.lease_seconds);
+    supervision_.renews_leases = true;
+    supervision_.max_attempts = static_cast<int>(options.max_attempts);
+    const SlowNotice notice(options_.log, fmt::format("reading what is done of {}", num_cells));
+    progress_ = std::make_unique<SweepProgress>(plan, workload, store_, sweep_, options.color,
+                                                options.log.level());
+  }
+
+  RunReport run() {
+    if (report_.ran) {
+      report_.stop_signal = supervisor_.run(supervision_, *this);
+      if (programs_) programs_->kill_orphans({});
+      settle();
+      store_.sync();
+      progress_->finish();
+    }
+    for (const int64_t group : sweep_.group_numbers()) {
+      const jobs::Counts counts = store_.counts(group);
+      report_.done += counts.done;
+      report_.failed += counts.failed;
+    }
+    report_.sweep = sweep_;
+    return report_;
+  }
+
+ private:
+  void kill_leftovers() {
+    if (!options_.starts_programs) return;
+    if (const int killed = ProgramWatch::kill_leftovers(); killed > 0)
+      options_.log.warning(
+          fmt::format("a sweep was killed with all its workers: {} that it had "
+                      "started {} still there, and ended now",
+                      counted(killed, "process", "processes"), killed == 1 ? "was" : "were"));
+  }
+
+  telemetry::Progress& bar() override { return progress_->bar(); }
+
+  bool hear(size_t worker, const std::string& line) override {
+    const std::optional<WorkerMessage> message = WorkerMessage::parse(line);
+    if (!message) return false;
+    const bool begins = message->kind == WorkerMessage::Kind::Begin;
+    if (begins) computing_[worker] = message->leases;
+    if (message->kind == WorkerMessage::Kind::Idle) computing_[worker].clear();
+    if (message->kind == WorkerMessage::Kind::Note) tell_note(worker, message->text);
+    progress_->add(worker, *message);
+    return begins;
+  }
+
+  workers::DeathAccount account_for(const workers::WorkerDeath& death,
+                                    const std::vector<jobs::Lease>& leases) override {
+    any_died_ = true;
+    const std::vector<int64_t> computing = std::exchange(computing_[death.worker], {});
+    progress_->forget(death.worker);
+    if (death.ended_well()) return {};
+    if (const auto error = own_error(death)) throw *error;
+    workers::DeathAccount account;
+    account.idle = !death.worked && death.signal != SIGKILL;
+    for (const jobs::Lease& lease : leases)
+      if (std::find(computing.begin(), computing.end(), lease.number) != computing.end() &&
+          is_its_fault(death, lease))
+        account.failures.push_back(
+            {.lease = lease, .failure = failure_of(death, options_.timeout_seconds)});
+    if (!account.failures.empty()) {
+      account.message = account.failures[0].failure.message;
+    } else if (!death.told_to_end) {
+      account.message =
+          fmt::format("ended by {}; what it had not handed in is computed again", death.end_text());
+    }
+    return account;
+  }
+
+  // A worker that somebody kills is no fault of what it computed, up to a point: a range that many
+  // workers were killed over has failed.
+  bool is_its_fault(const workers::WorkerDeath& death, const jobs::Lease& lease) {
+    if (death.signal == SIGTERM || death.signal == SIGINT || death.signal == SIGHUP) return false;
+    if (death.signal != SIGKILL || death.timed_out || death.memory) return true;
+    return ++losses_[{lease.task, lease.first}] >= kMostLosses;
+  }
+
+  void look(processes::ProcessPool& pool) override {
+    if (programs_) {
+      if (std::exchange(any_died_, false)) programs_->kill_orphans(pool.pids());
+      programs_->keep_guard();
+    }
+    // Workers end programs for their time themselves, and get some seconds more for that.
+    const std::chrono::duration<double> limit(options_.timeout_seconds + options_.start_seconds +
+                                              (programs_ ? 10 : 0));
+    if (options_.timeout_seconds > 0)
+      for (const size_t worker : pool.silent_for(limit))
+        if (!computing_[worker].empty()) pool.kill(worker);
+    progress_->show();
+  }
+
+  void each_second(int64_t released) override {
+    if (released > 0) kill_leftovers();
+  }
+
+  void settle() override {
+    for (const jobs::Group& group : sweep_.groups) finish_complete(store_, group.number);
+    if (!has_stop_rules_) return;
+    const std::vector<jobs::Lease> leases = all_leases(store_, sweep_);
+    has_stop_rules_ = finish_stopped(store_, leases) || leases.empty();
+  }
+
+  // Workers that come one after another have the same to say.
+  void tell_note(size_t worker, const std::string& text) {
+    if (options_.log.level() == LogLevel::Verbose || told_notes_.insert(text).second)
+      bar().message(fmt::format("[worker {}] {}", worker, text));
+  }
+
+  const RunOptions& options_;
+  workers::WorkerSupervisor supervisor_;
+  jobs::JobStore& store_;
+  StoredSweep sweep_;
+  workers::SupervisorOptions supervision_;
+  std::unique_ptr<ProgramWatch> programs_;
+  std::unique_ptr<SweepProgress> progress_;
+  RunReport report_;
+  std::map<size_t, std::vector<int64_t>> computing_;  // leases, by worker
+  std::set<std::string> told_notes_;
+  bool has_stop_rules_ = true;
+  bool any_died_ = false;                              // since the last look
+  std::map<std::pair<int64_t, int64_t>, int> losses_;  // to kills, by task and first unit
+};
+
+}  // namespace
+
+RunReport run_sweep(const SweepPlan& plan, const Workload& workload, const RunOptions& options) {
+  return SweepRun(plan, workload, options).run();
+}
+
+}  // namespace convoy::sweep

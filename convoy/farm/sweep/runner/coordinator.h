@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Runs a sweep on this host: plans it into the store, keeps worker processes at work on it, records what kills them, and
+// ends when every cell has its result. Others may run the same sweep over the same store at the same time, here or on
+// other hosts. One call at a time per process: it owns the stop signals while it runs.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "convoy/core/base/log.h"
+#include "convoy/core/telemetry/environment.h"
+#include "convoy/farm/sweep/runner/planned_cell.h"
+#include "convoy/farm/sweep/runner/sweep_store.h"
+
+namespace convoy::sweep {
+
+struct RunOptions {
+  std::string store;                        // path or URL, see jobs::open_store
+  std::vector<std::string> worker_command;  // argv up to the flags of `sweep-worker`
+  int64_t workers = 0;                      // 0 = usable CPUs
+  int64_t cores_per_worker = 0;  // each worker on cores of its own; 0 = as the system likes
+  // Who computes guesses: "cpu"; "auto": GPUs as well, where they can be used; "cuda": only GPUs.
+  std::string guess_device = "cpu";
+  bool has_gpu_kernels = true;  // false: this build can not guess on GPUs
+  int64_t max_gpus = -1;  // for guesses, and for programs that workers start; -1 = all, 0 = none
+  int64_t workers_per_device = 1;
+  double timeout_seconds = 3600;               // of a descent, a command, or silence; 0 = none
+  double start_seconds = 0;                    // silence of a program's start comes on top of that
+  int64_t max_attempts = 3;                    // of one range
+  double lease_seconds = 60;                   // of workers that nobody hears of any more
+  std::string log_folder;                      // for the workers' stderr; empty = nowhere
+  std::function<bool(const Cell&)> redo = {};  // finished cells to compute again; empty = none
+  bool starts_programs = false;  // workers start others: nothing of them may stay behind
+  telemetry::ColorChoice color = telemetry::ColorChoice::Auto;
+  Log log;
+};
+
+struct RunReport {
+  int64_t cells = 0;
+  int64_t done = 0;  // value or censored
+  int64_t failed = 0;
+  int64_t added = 0;
+  int64_t reused = 0;
+  bool ran = false;     // something was left to compute
+  StoredSweep sweep;    // where the results are
+  int stop_signal = 0;  // 0 = ran to its end
+  bool finished() const { return done + failed == cells; }
+};
+
+// Blocks. Throws what the store throws, ConfigError where wanted GPUs are not there, and StateError when workers can not
+// work.
+RunReport run_sweep(const SweepPlan& plan, const Workload& workload, const RunOptions& options);
+
+}  // namespace convoy::sweep

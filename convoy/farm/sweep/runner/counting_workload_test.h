@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A workload for tests of the runner: guess g of seed s passes for about one in ten, with a loss made of both. The value
+// of a descent is its seed; parameters say how it fails.
+#pragma once
+
+#include <array>
+#include <nlohmann/json.hpp>
+#include <span>
+
+#include "convoy/core/base/error.h"
+#include "convoy/core/base/hash.h"
+#include "convoy/farm/sweep/workload.h"
+
+namespace convoy::sweep {
+
+class CountingExperiment : public GuessExperiment {
+ public:
+  CountingExperiment(int64_t seed, uint64_t throws_at) : seed_(seed), throws_at_(throws_at) {}
+  Tally run(uint64_t first, uint64_t count) const override {
+    Tally tally;
+    for (uint64_t guess = first; guess < first + count; ++guess) {
+      if (guess == throws_at_) throw NumericError("a bad guess");
+      ++tally.guesses;
+      const std::array<uint64_t, 2> words = {guess, static_cast<uint64_t>(seed_)};
+      const uint64_t word = mix_seed(words);
+      if (word % 10 != 0) continue;
+      ++tally.accepted;
+      const double loss = static_cast<double>(word >> 40) * 0x1p-24;
+      tally.loss.add(loss);
+      tally.loss_squared.add(loss * loss);
+    }
+    return tally;
+  }
+  double expected_rate() const override { return 1e7; }
+
+ private:
+  int64_t seed_;
+  uint64_t throws_at_;
+};
+
+class CountingWorkload : public Workload {
+ public:
+  std::string name() const override { return "counting"; }
+  std::string version() const override { return "1"; }
+  std::unique_ptr<GuessExperiment> guesses(const Cell& cell) const override {
+    const auto parameters = nlohmann::json::parse(cell.parameters.str());
+    return std::make_unique<CountingExperiment>(cell.seed,
+                                                parameters.value("throws_at", ~uint64_t{0}));
+  }
+  std::vector<DescentOutcome> descend(const std::vector<Cell>& cells) const override {
+    std::vector<DescentOutcome> outcomes;
+    for (const Cell& cell : cells) {
+      const auto parameters = nlohmann::json::parse(cell.parameters.str());
+      if (parameters.value("memory", false)) throw std::bad_alloc();
+      outcomes.push_back({.loss = static_cast<double>(cell.seed), .train_loss = 0, .steps = 1});
+      if (parameters.value("nan", false)) outcomes.back().loss = std::nan("");
+    }
+    return outcomes;
+  }
+  Theory theory(const Cell&) const override { return {}; }
+};
+
+}  // namespace convoy::sweep

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Cells as tasks of the store: what is to be computed of a cell, and the text that its identity is the hash of.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "convoy/core/jobs/task.h"
+#include "convoy/farm/sweep/workload.h"
+
+namespace convoy::sweep {
+
+// A cell of guesses may end before its planned count. The rule looks only at the tally of the first n guesses, for the
+// n of a fixed series (checkpoint_block), so the end does not depend on who computed what when.
+struct StopRule {
+  double standard_error = 0;  // of the mean, wanted; 0 = off
+  int64_t accepted = 0;       // guesses, wanted; 0 = off
+
+  bool any() const { return standard_error > 0 || accepted > 0; }
+  bool met(const Tally& tally) const;
+  bool operator==(const StopRule&) const = default;
+};
+
+struct PlannedCell {
+  Cell cell;
+  int64_t guesses = 0;  // 0: one descent, or one command
+  StopRule stop;
+  int64_t priority = 0;  // higher goes first; no part of the identity
+
+  std::string parameters() const;  // canonical
+  // What parameters() has behind the text of the cell.
+  void append_rest(std::string& text) const;
+  jobs::NewTask task() const;
+  static PlannedCell parse(const std::string& parameters);  // throws DataError
+  bool operator==(const PlannedCell&) const = default;
+};
+
+// PlannedCell::parse of many: cells of equal parameters share their text, which is most of them.
+class PlannedCellReader {
+ public:
+  const PlannedCell& read(const std::string& parameters);  // valid until the next call
+
+ private:
+  const SharedText& shared(std::string_view text);
+
+  PlannedCell planned_;
+  std::unordered_map<std::string, SharedText> known_;
+};
+
+// The checkpoints of a cell with a stop rule: block b holds the guesses [checkpoint_begin(b), checkpoint_begin(b + 1)).
+// They grow by a quarter of an octave from 65,536 on, so at most 19 % is computed in vain.
+int64_t checkpoint_begin(int64_t block);
+int64_t checkpoint_block(int64_t guess);
+
+// Throws ConfigError for more cells than one sweep can hold. A product of axes: asked before they are made.
+void check_cell_count(double num_cells);
+
+// Throws ConfigError, with `key` as its place, for no value or one that is there twice.
+void check_distinct(const std::vector<int64_t>& values, const std::string& key);
+
+// The seeds that a person names, or 0 to num_seeds - 1 where none is named. Throws ConfigError for one named twice.
+std::vector<int64_t> chosen_seeds(const std::vector<int64_t>& named, int64_t num_seeds);
+// As many, without making them.
+int64_t num_chosen_seeds(const std::vector<int64_t>& named, int64_t num_seeds);
+
+struct SweepPlan {
+  std::string label;  // of the sweep, as people name it: "ssm"
+  std::string workload;
+  std::string mode;  // "exact" or "fast" where the workload has both, else ""
+  std::string version;
+  std::vector<PlannedCell> cells;  // distinct
+
+  // Of all that is planned but the version, the order of the cells aside; hexadecimal.
+  std::string digest() const;
+  // Label and the beginning of the digest. A plan changes with each axis value; what is computed does not change with
+  // the plan.
+  std::string name() const { return name_of(digest()); }
+  std::string name_of(const std::string& digest) const;
+  std::vector<std::string> methods() const;  // in order of first use
+};
+
+}  // namespace convoy::sweep

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a finished range of guesses leaves in the store: tallies, split at the checkpoints of the cell's stop rule.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "convoy/farm/sweep/runner/planned_cell.h"
+
+namespace convoy::sweep {
+
+class RangeTally {
+ public:
+  // Adds a tally of guesses that follow those added so far; `block` never falls. Without a stop rule all guesses are of
+  // block 0.
+  void add(int64_t block, const Tally& tally);
+  // `right` holds the guesses that follow. Associative, bit for bit.
+  void append(const RangeTally& right);
+  void add_time(int64_t microseconds) { microseconds_ += microseconds; }
+  void add_gpu(const std::string& name);  // that took part
+
+  Tally total() const;
+  int64_t microseconds() const { return microseconds_; }
+  const std::vector<std::string>& gpus() const { return gpus_; }  // sorted
+  std::string text() const;
+  static RangeTally parse(const std::string& text);  // throws DataError
+
+  // For a range that begins with guess 0: the tally up to the first complete checkpoint that meets the rule.
+  std::optional<Tally> stopped(const StopRule& rule) const;
+
+ private:
+  struct Block {
+    int64_t number = 0;
+    Tally tally;
+  };
+  std::vector<Block> blocks_;
+  int64_t microseconds_ = 0;
+  std::vector<std::string> gpus_;
+};
+
+// JobStore's merge of payloads.
+std::string merge_range_payloads(const std::string& left, const std::string& right);
+
+// Guesses [first, first + count) of `planned`, split where its stop rule looks.
+RangeTally run_range(const GuessExperiment& experiment, const PlannedCell& planned, int64_t first,
+                     int64_t count);
+
+}  // namespace convoy::sweep

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A sweep in the store: its groups of tasks, what other sweeps already computed of them, and its results.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "convoy/core/jobs/job_store.h"
+#include "convoy/farm/sweep/results/cell_result.h"
+#include "convoy/farm/sweep/runner/planned_cell.h"
+
+namespace convoy::sweep {
+
+// Where a plan's tasks are: one group per method.
+struct StoredSweep {
+  std::vector<jobs::Group> groups;
+  std::vector<std::string> methods;         // of the groups
+  std::vector<std::string> other_versions;  // of the same plan, whose results are kept apart
+  int64_t added = 0;                        // tasks that the store lacked
+  int64_t reused = 0;                       // finished ones taken over from other sweeps
+
+  std::vector<int64_t> group_numbers() const;
+};
+
+// Adds what is missing. Results of equal tasks in other sweeps of the store are taken over. Idempotent.
+StoredSweep store_plan(jobs::JobStore& store, const SweepPlan& plan);
+
+// Failed tasks are tried again, unless somebody is at work on the sweep. Returns how many.
+int64_t retry_failed(jobs::JobStore& store, const StoredSweep& sweep);
+
+// Finished cells that are `wanted` are computed again; see jobs::JobStore::redo. Returns how many.
+int64_t redo_cells(jobs::JobStore& store, const StoredSweep& sweep,
+                   const std::function<bool(const Cell&)>& wanted);
+
+// Gives every open task of the group its result whose units are all there. Returns how many.
+int64_t finish_complete(jobs::JobStore& store, int64_t group);
+// The same for tasks of these leases whose stop rule is met. False when none of them has a rule.
+bool finish_stopped(jobs::JobStore& store, const std::vector<jobs::Lease>& leases);
+// Of the sweep's open tasks.
+std::vector<jobs::Lease> all_leases(jobs::JobStore& store, const StoredSweep& sweep);
+
+// In the order of the plan. Theory is filled in from the workload.
+SweepResults read_results(jobs::JobStore& store, const StoredSweep& sweep,
+                          const Workload& workload);
+
+// Sweeps of a store, the one that was run last at the end: what `show`, `plot` and `export` choose from.
+struct SweepName {
+  std::string name;  // SweepPlan::name()
+  std::string workload;
+  std::string version;
+  int64_t created_ms = 0;  // jobs::Group
+  int64_t last_run_ms = 0;
+  std::string problem = {};  // jobs::Group: then it may be no sweep's name, and another lacks cells
+};
+std::vector<SweepName> stored_sweeps(jobs::JobStore& store);
+// `name`: "ssm-1a2b3c4d5e6f", those that begin with "ssm-", either with "@VERSION"; "" = all. In the same order, one at
+// least. Throws DataError when the store holds none, ConfigError when none is named so.
+std::vector<SweepName> find_sweeps(jobs::JobStore& store, const std::string& name);
+StoredSweep stored_sweep(jobs::JobStore& store, const SweepName& name);
+int64_t count_cells(jobs::JobStore& store, const StoredSweep& sweep);
+
+}  // namespace convoy::sweep

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/farm/sweep/runner/work_estimate.h"
+
+namespace convoy::sweep {
+namespace {
+
+constexpr double kWindowSeconds = 30;
+constexpr double kLeastPaceSeconds = 0.5;  // below that a pace is an accident
+
+}  // namespace
+
+void WorkEstimate::measure(int64_t microseconds, int64_t expected_microseconds, int64_t descents) {
+  const double seconds = static_cast<double>(microseconds) * 1e-6;
+  if (expected_microseconds > 0) {
+    measured_ += seconds;
+    expected_ += static_cast<double>(expected_microseconds) * 1e-6;
+  } else if (descents > 0) {
+    descent_seconds_ += seconds;
+    descents_ += descents;
+  }
+}
+
+void WorkEstimate::note(double now_seconds, const SweepWork& done) {
+  if (!samples_.empty() && now_seconds - samples_.back().seconds < kLeastPaceSeconds) {
+    if (samples_.size() > 1) samples_.back().done = done;
+    return;
+  }
+  samples_.push_back({now_seconds, done});
+  while (samples_.size() > 2 && now_seconds - samples_[1].seconds > kWindowSeconds)
+    samples_.pop_front();
+}
+
+double WorkEstimate::core_seconds(const SweepWork& work) const {
+  const double factor = expected_ > 0 ? measured_ / expected_ : 1;
+  const double each = descents_ > 0 ? descent_seconds_ / static_cast<double>(descents_) : 0;
+  return work.guess_seconds * factor + static_cast<double>(work.descents) * each;
+}
+
+double WorkEstimate::seconds_left(const SweepWork& left) const {
+  if (samples_.size() < 2) return -1;
+  const Sample& first = samples_.front();
+  const Sample& last = samples_.back();
+  const double done = core_seconds({last.done.guess_seconds - first.done.guess_seconds,
+                                    last.done.descents - first.done.descents});
+  if (done <= 0) return -1;
+  return core_seconds(left) * (last.seconds - first.seconds) / done;
+}
+
+}  // namespace convoy::sweep

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// How a runner starts its workers: how many, on which cores, with which flags of `sweep-worker`.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "convoy/farm/sweep/runner/coordinator.h"
+#include "convoy/farm/sweep/runner/sweep_store.h"
+
+namespace convoy::sweep {
+
+// GPUs that workers use, as CUDA_VISIBLE_DEVICES names each of them alone. Warns of GPUs that were
+// asked for and are not there, or can not be used. Throws ConfigError where only GPUs are to
+// compute guesses and there are none.
+std::vector<std::string> wanted_devices(const RunOptions& options);
+
+int64_t worker_count(const RunOptions& options, const std::vector<std::string>& devices);
+
+// What each worker finds in its environment: CONVOY_SWEEP_WORKER and CONVOY_SWEEP_WORKERS; where workers start programs
+// and this host has GPUs that are wanted, CUDA_VISIBLE_DEVICES with one of them; where GPUs compute guesses, the first
+// workers find one each there, and RunOptions::guess_device in CONVOY_SWEEP_DEVICE.
+std::vector<std::map<std::string, std::string>> worker_environments(
+    const RunOptions& options, const std::vector<std::string>& devices, int64_t workers);
+
+// Who computes, for the start of a run: "2 workers on CPUs", "3 workers: GPU 0, GPU 1, 1 on CPUs".
+std::string workers_text(const std::vector<std::map<std::string, std::string>>& environments);
+
+// Cores of each worker; empty = all have those of this process.
+std::vector<std::vector<int>> worker_cores(const RunOptions& options, int64_t workers);
+
+// argv of every worker of the sweep.
+std::vector<std::string> worker_command(const SweepPlan& plan, const Workload& workload,
+                                        const RunOptions& options, const StoredSweep& sweep,
+                                        int64_t workers);
+
+}  // namespace convoy::sweep

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/farm/sweep/runner/worker_message.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <sstream>
+
+namespace convoy::sweep {
+
+std::string WorkerMessage::line() const {
+  switch (kind) {
+    case Kind::Begin: {
+      std::string text_line = "begin";
+      for (const int64_t lease : leases) text_line += fmt::format(" {}", lease);
+      return text_line + "\n";
+    }
+    case Kind::Computed:
+      return fmt::format("computed {} {} {} {} {}\n", guesses, accepted, cells, microseconds,
+                         expected_microseconds);
+    case Kind::Stored:
+      return fmt::format("stored {} {} {}\n", guesses, accepted, cells);
+    case Kind::Note: {
+      std::string one_line = text;
+      std::replace(one_line.begin(), one_line.end(), '\n', ' ');
+      return fmt::format("note {}\n", one_line);
+    }
+    case Kind::Idle:
+      break;
+  }
+  return "idle\n";
+}
+
+std::optional<WorkerMessage> WorkerMessage::parse(const std::string& line) {
+  std::istringstream words(line);
+  std::string kind;
+  words >> kind;
+  WorkerMessage message;
+  if (kind == "begin") {
+    message.kind = Kind::Begin;
+    for (int64_t lease = 0; words >> lease;) message.leases.push_back(lease);
+    return message;
+  }
+  if (kind == "computed" || kind == "stored") {
+    message.kind = kind == "stored" ? Kind::Stored : Kind::Computed;
+    words >> message.guesses >> message.accepted >> message.cells;
+    if (kind == "computed") words >> message.microseconds >> message.expected_microseconds;
+    return words.fail() ? std::nullopt : std::optional(message);
+  }
+  if (kind == "note") {
+    message.kind = Kind::Note;
+    message.text = line.size() > 5 ? line.substr(5) : "";
+    return message;
+  }
+  return kind == "idle" ? std::optional(message) : std::nullopt;
+}
+
+}  // namespace convoy::sweep

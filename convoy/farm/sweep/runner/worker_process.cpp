@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/farm/sweep/runner/worker_process.h"
+
+#include <cstdlib>
+
+#include "convoy/core/base/error.h"
+#include "convoy/core/base/milliseconds.h"
+#include "convoy/farm/sweep/runner/cell_outcome.h"
+#include "convoy/farm/sweep/runner/worker.h"
+#include "convoy/farm/workers/worker.h"
+
+namespace convoy::sweep {
+
+void run_worker_process(const WorkerFlags& flags, const std::function<WorkerEquipment()>& make) {
+  CONVOY_CHECK(!flags.groups.empty() && flags.groups.size() == flags.cells_per_claim.size(),
+               ConfigError, "--groups and --cells-per-claim want one number per group");
+  const char* const store_name = std::getenv(kWorkerStoreVariable);
+  CONVOY_CHECK(store_name != nullptr, ConfigError, "a worker wants its store in {}",
+               kWorkerStoreVariable);
+  const std::string store_url = store_name;
+  ::unsetenv(kWorkerStoreVariable);
+  workers::WorkerProcess process;
+  const WorkerEquipment equipment = make();
+  const auto store = process.open_store(store_url);
+  WorkerOptions options;
+  options.name = process.name();
+  for (size_t at = 0; at < flags.groups.size(); ++at)
+    options.groups.push_back({flags.groups[at], flags.cells_per_claim[at]});
+  options.first_range_guesses = flags.first_range;
+  options.max_attempts = static_cast<int>(flags.max_attempts);
+  options.lease = milliseconds_of(flags.lease);
+  options.device = device_name();
+  options.gpu = equipment.gpu;
+  options.notes = flags.notes;
+  options.tell = [](const WorkerMessage& message) { workers::tell_supervisor(message.line()); };
+  options.stop_wanted = process.stop_wanted();
+  run_worker(options, *equipment.workload, *store);
+}
+
+}  // namespace convoy::sweep

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The main() of a worker process, as a runner starts it: `convoy sweep-worker`, or a program of a user's own.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "convoy/farm/sweep/workload.h"
+
+namespace convoy::sweep {
+
+// Names the store for a worker, whose programs do not inherit it.
+inline constexpr const char* kWorkerStoreVariable = "CONVOY_SWEEP_STORE";
+
+// What worker_command() of the runner says.
+struct WorkerFlags {
+  std::string workload;
+  std::string mode;
+  std::vector<int64_t> groups;
+  std::vector<int64_t> cells_per_claim;
+  int64_t first_range = 1 << 16;
+  int64_t max_attempts = 3;
+  double timeout = 0;
+  double lease = 60;
+  bool notes = false;
+
+  template <class Visitor>
+  void fields(Visitor& visit) {
+    visit("workload", workload, "what is computed");
+    visit("mode", mode, "of the workload");
+    visit("groups", groups, "numbers in the store");
+    visit("cells_per_claim", cells_per_claim, "of each group");
+    visit("first_range", first_range, "guesses").at_least(1);
+    visit("max_attempts", max_attempts, "tries of a range").at_least(1);
+    visit("timeout", timeout, "seconds a program may take; 0 = any").at_least(0);
+    visit("lease", lease, "seconds").at_least(1);
+    visit("notes", notes, "tell what is computed");
+  }
+};
+
+struct WorkerEquipment {
+  std::unique_ptr<Workload> workload;
+  std::string gpu;  // its name; empty = computes with the CPU
+};
+
+// Works until nothing is open, or a stop signal. `make` is called once signals are in hand. Blocks. Throws what the
+// store and `make` throw.
+void run_worker_process(const WorkerFlags& flags, const std::function<WorkerEquipment()>& make);
+
+}  // namespace convoy::sweep

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a sweep computes, as its runner sees it: cells that are tallied over
+// ranges of guesses, or descended to a value. A workload is a pure function of
+// a cell: the numbers do not depend on host, process, thread, batch, split or
+// order.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+#include "convoy/farm/sweep/shared_text.h"
+
+namespace convoy::sweep {
+
+const SharedText& no_parameters();  // "{}"
+
+// One experiment of one method. `parameters` is a JSON object on one line, keys
+// sorted, with everything that decides the numbers but the seed; together with
+// workload, version and seed it is the cell's identity.
+struct Cell {
+  std::string method;  // "gnc", "gd", "run"
+  int64_t seed = 0;
+  SharedText parameters = no_parameters();
+
+  bool operator==(const Cell&) const = default;
+};
+
+// A sum whose bits do not depend on the order of its terms: each is rounded to
+// 2^-40 once and added as an integer.
+class FixedSum {
+ public:
+  void add(double value);  // finite, |value| < 2^40; larger ones are clamped and
+                           // counted by the caller
+  void add(const FixedSum& other) { units_ += other.units_; }
+  static FixedSum of_units(__int128 units) {
+    FixedSum sum;
+    sum.units_ = units;
+    return sum;
+  }
+  double value() const;
+  std::string text() const;                        // exact, decimal
+  static FixedSum parse(const std::string& text);  // throws DataError
+  bool operator==(const FixedSum&) const = default;
+
+ private:
+  __int128 units_ = 0;
+};
+
+// What a range of guesses adds up to. merge() is commutative and associative,
+// bit for bit.
+struct Tally {
+  int64_t guesses = 0;
+  int64_t accepted = 0;
+  int64_t non_finite = 0;  // accepted, but its loss is no finite number: not in the sums
+  FixedSum loss;           // over accepted finite guesses
+  FixedSum loss_squared;
+
+  void merge(const Tally& other);
+  double mean() const;            // NaN without an accepted guess
+  double standard_error() const;  // of the mean; NaN below two accepted guesses
+  std::string json() const;
+  static Tally parse(const std::string& json);  // throws DataError
+  bool operator==(const Tally&) const = default;
+};
+
+class GuessExperiment {
+ public:
+  virtual ~GuessExperiment() = default;
+  // Guesses [first, first + count) on the calling thread. Thread-safe. The same
+  // bits for every split of a range.
+  virtual Tally run(uint64_t first, uint64_t count) const = 0;
+  // Rough speed of one core, or of its GPU, guesses per second: sizes of first ranges.
+  virtual double expected_rate() const = 0;
+  // The GPU that computes; empty = the calling thread does.
+  virtual std::string gpu() const { return ""; }
+};
+
+struct DescentOutcome {
+  double loss = std::numeric_limits<double>::quiet_NaN();  // generalisation loss where the
+                                                           // papers read it
+  double train_loss = std::numeric_limits<double>::quiet_NaN();
+  int64_t steps = 0;
+  std::string program =
+      {};  // a JSON object that names what computed it; empty = the workload alone
+};
+
+// Closed forms beside the numbers; NaN = none or undefined.
+struct Theory {
+  double prior_mean = std::numeric_limits<double>::quiet_NaN();
+  double curve = std::numeric_limits<double>::quiet_NaN();
+  double asymptote = std::numeric_limits<double>::quiet_NaN();
+  double acceptance = std::numeric_limits<double>::quiet_NaN();  // exact probability where one
+                                                                 // is known
+};
+
+class Workload {
+ public:
+  virtual ~Workload() = default;
+  virtual std::string name() const = 0;
+  // Changes whenever the numbers of a cell may: code, layout of random numbers,
+  // mode. Results of other versions are kept apart.
+  virtual std::string version() const = 0;
+  // Throws ConfigError when the parameters are not this workload's.
+  virtual std::unique_ptr<GuessExperiment> guesses(const Cell& cell) const = 0;
+  // One value per cell, each as if it were alone. Blocks; one thread.
+  virtual std::vector<DescentOutcome> descend(const std::vector<Cell>& cells) const = 0;
+  virtual Theory theory(const Cell& cell) const = 0;
+  // Parameters along which its tables and figures go, the first that varies; programs and functions
+  // often call theirs like this.
+  virtual std::vector<std::string> axes() const { return {"width", "depth"}; }
+};
+
+}  // namespace convoy::sweep

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Keeps worker processes of this host at the tasks of a store until none is open: starts and
+// replaces them, records what their deaths mean, releases the leases of owners that are gone, and
+// ends them. Supervisors of other processes may work on the same store at the same time, here or on
+// other hosts.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "convoy/core/base/log.h"
+#include "convoy/core/jobs/job_store.h"
+#include "convoy/core/telemetry/progress.h"
+#include "convoy/machine/processes/process_pool.h"
+#include "convoy/machine/processes/signals.h"
+
+namespace convoy::workers {
+
+struct WorkerDeath : processes::ProcessDeath {
+  bool worked = false;       // SupervisedWork::hear() was true for one of its lines
+  bool memory = false;       // the kernel killed a process for its memory since the last death
+  bool told_to_end = false;  // by the supervisor
+
+  bool ended_well() const { return signal == 0 && exit_code == 0; }
+  std::string end_text() const;   // "SIGKILL", "exit code 3"
+  std::string end_words() const;  // "was ended by SIGKILL", "ended with 3"
+  // Of this kind, with the code, signal and last words of the worker.
+  jobs::Failure failure(std::string kind, std::string message) const;
+};
+
+// What a death means for the work.
+struct DeathAccount {
+  std::vector<jobs::RangeFailure> failures = {};  // ranges that may have caused it
+  std::string message = {};                       // for people; empty = none
+  bool idle = false;                              // counts towards IdleDeathLimits
+};
+
+// One kind of work, as its supervisor sees it. The thread of WorkerSupervisor::run() calls; what a
+// call throws ends run(). Signals and lines of workers wait meanwhile, so a call must not block for
+// long.
+class SupervisedWork {
+ public:
+  virtual ~SupervisedWork() = default;
+  virtual telemetry::Progress& bar() = 0;
+  // A line of a worker's stdout. True once that worker has begun, which ends idle deaths in a row.
+  virtual bool hear(size_t worker, const std::string& line) = 0;
+  // `leases`: those that the worker owned.
+  virtual DeathAccount account_for(const WorkerDeath& death,
+                                   const std::vector<jobs::Lease>& leases) = 0;
+  // Before open tasks are counted, four times a second: finishes tasks whose units are all there.
+  virtual void settle() {}
+  // Ten times a second at least. May kill workers.
+  virtual void look(processes::ProcessPool& /*pool*/) {}
+  // `released`: leases whose owners were found gone.
+  virtual void each_second(int64_t /*released*/) {}
+};
+
+// How many workers may die in a row without having begun.
+struct IdleDeathLimits {
+  int deaths = 5;
+  int kills = 5;  // the same when the last of them was a SIGKILL
+  // False: counted over all workers, and run() throws at the limit. True: counted for each; one at
+  // its limit is not started again, and run() throws when none is left.
+  bool of_each_worker = false;
+};
+
+struct SupervisorOptions {
+  processes::PoolOptions pool;  // `signals` is filled in
+  std::vector<int64_t> groups;  // of the store
+  bool divides_tasks = false;   // one open task is work for all workers, else for one
+  std::chrono::milliseconds lease{60'000};
+  bool renews_leases = false;                   // for its workers; else they renew them themselves
+  std::chrono::milliseconds stop_grace{5'000};  // then workers that were told to end are killed
+  int max_attempts = 3;                         // of a range
+  IdleDeathLimits idle_deaths = {};
+};
+
+// One at a time per process: it owns the stop signals while it lives. Used by one thread.
+class WorkerSupervisor {
+ public:
+  using OpenStore = std::function<std::unique_ptr<jobs::JobStore>(const jobs::StoreOptions&)>;
+  // The warning while the server is away; empty = one that names the store and the limit.
+  using WaitingText = std::function<std::string(std::chrono::milliseconds left)>;
+
+  // Opens the store; its calls wait kServerLimit for a server that goes away, or until a stop
+  // signal, and then throw IoError. Throws what `open` throws. Blocks.
+  WorkerSupervisor(const OpenStore& open, Log log, WaitingText waiting_text = {});
+  WorkerSupervisor(const std::string& store, Log log, WaitingText waiting_text = {});
+
+  jobs::JobStore& store() { return *store_; }
+
+  // Keeps workers running until no task is open or a stop signal comes, then tells them to end and
+  // waits for them: the first signal lets them hand in what they have, the next kills them. Returns
+  // the signal, 0 = no task is open. Throws what the store and `work` throw; ConfigError and
+  // IoError when no worker can be started; after too many idle deaths the error that the last
+  // worker's last words say, else StateError with these words as hint. No worker is left however it
+  // ends. Blocks.
+  int run(SupervisorOptions options, SupervisedWork& work);
+
+ private:
+  class Run;
+
+  bool keep_waiting(std::chrono::milliseconds left);
+  int next_stop_signal();  // 0 = none waits
+
+  Log log_;
+  WaitingText waiting_text_;
+  processes::SignalStream signals_;
+  int stop_signal_ = 0;
+  std::chrono::steady_clock::time_point next_warning_;
+  std::unique_ptr<jobs::JobStore> store_;
+};
+
+// Releases the leases of owners that ran on this host and are gone. Returns how many. Throws what
+// the store throws.
+int64_t release_gone_owners(jobs::JobStore& store, std::span<const int64_t> groups);
+
+}  // namespace convoy::workers

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/generate/engine/answer_text.h"
+
+#include <algorithm>
+
+namespace convoy::generate {
+
+std::string_view finish_reason_name(FinishReason reason) {
+  switch (reason) {
+    case FinishReason::Stop:
+      return "stop";
+    case FinishReason::Length:
+      return "length";
+    case FinishReason::NotFinite:
+      break;
+  }
+  return "not_finite";
+}
+
+AnswerText::AnswerText(const text::Tokenizer& tokenizer, const std::vector<int32_t>& end_ids,
+                       const Request& request, int64_t most_tokens)
+    : tokenizer_(tokenizer),
+      end_ids_(end_ids),
+      stop_ids_(request.stop_ids),
+      stop_(request.stop),
+      most_tokens_(most_tokens) {
+  for (const std::string& stop : stop_)
+    longest_stop_bytes_ = std::max(longest_stop_bytes_, stop.size());
+}
+
+bool AnswerText::ends_text(int32_t token) const {
+  const auto holds = [token](const std::vector<int32_t>& ids) {
+    return std::find(ids.begin(), ids.end(), token) != ids.end();
+  };
+  return holds(end_ids_) || holds(stop_ids_);
+}
+
+std::optional<FinishReason> AnswerText::take(int32_t token) {
+  tokens_.push_back(token);
+  if (ends_text(token)) {
+    ends_in_end_token_ = true;
+    return FinishReason::Stop;
+  }
+  stop_at_ = find_stop();
+  if (stop_at_) return FinishReason::Stop;
+  if (static_cast<int64_t>(tokens_.size()) >= most_tokens_) return FinishReason::Length;
+  return {};
+}
+
+std::optional<size_t> AnswerText::find_stop() const {
+  if (stop_.empty()) return {};
+  // Only the end of the text can hold a new stop string: each token that shows gives a byte or more.
+  const size_t tail = std::min(tokens_.size(), longest_stop_bytes_ + 8);
+  const std::string end =
+      tokenizer_.decode({tokens_.end() - static_cast<ptrdiff_t>(tail), tokens_.end()}, true);
+  const bool may_hold = std::any_of(stop_.begin(), stop_.end(), [&](const std::string& stop) {
+    return end.find(stop) != std::string::npos;
+  });
+  if (!may_hold) return {};
+  const std::string text = tokenizer_.decode(tokens_, true);
+  size_t first = std::string::npos;
+  for (const std::string& stop : stop_) first = std::min(first, text.find(stop));
+  return first == std::string::npos ? std::nullopt : std::optional(first);
+}
+
+std::string AnswerText::text() const {
+  std::vector<int32_t> shown = tokens_;
+  if (ends_in_end_token_) shown.pop_back();  // an end token need not be a special one
+  std::string text = tokenizer_.decode(shown, true);
+  if (stop_at_) text.resize(*stop_at_);
+  return text;
+}
+
+}  // namespace convoy::generate

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The text of one answer while its tokens come, and the rules that end it. One thread.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "convoy/data/text/tokenizer.h"
+#include "convoy/generate/engine/request.h"
+
+namespace convoy::generate {
+
+class AnswerText {
+ public:
+  // Both must outlive it. `most_tokens`: where a limit cuts it.
+  AnswerText(const text::Tokenizer& tokenizer, const std::vector<int32_t>& end_ids,
+             const Request& request, int64_t most_tokens);
+
+  // Why the answer ends with this token; nothing while it goes on.
+  std::optional<FinishReason> take(int32_t token);
+  const std::vector<int32_t>& tokens() const { return tokens_; }
+  std::string text() const;
+
+ private:
+  bool ends_text(int32_t token) const;
+  // Where the first stop string begins in the text.
+  std::optional<size_t> find_stop() const;
+
+  const text::Tokenizer& tokenizer_;
+  const std::vector<int32_t>& end_ids_;
+  std::vector<int32_t> stop_ids_;
+  std::vector<std::string> stop_;
+  size_t longest_stop_bytes_ = 0;
+  int64_t most_tokens_;
+  std::vector<int32_t> tokens_;
+  bool ends_in_end_token_ = false;
+  std::optional<size_t> stop_at_;
+};
+
+}  // namespace convoy::generate

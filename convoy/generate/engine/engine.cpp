@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/generate/engine/engine.h"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "convoy/core/base/error.h"
+#include "convoy/generate/engine/kv_budget.h"
+#include "convoy/machine/device/transfer.h"
+
+namespace convoy::generate {
+namespace {
+
+constexpr int64_t kBlockTokens = kernels::kBlockTokensStep;
+
+EngineConfig completed(EngineConfig config, const nn::CausalLm& model,
+                       const text::Tokenizer& tokenizer) {
+  if (config.longest_row_tokens <= 0) config.longest_row_tokens = model.max_positions();
+  config.longest_row_tokens = std::min(config.longest_row_tokens, model.max_positions());
+  if (const auto eos = tokenizer.eos_id()) config.end_ids.push_back(*eos);
+  return config;
+}
+
+std::vector<scheduler::LayerGroup> layer_groups(const nn::CausalLm& model,
+                                                const EngineConfig& config) {
+  return kv_blocks(model.kv_geometry(), {.block_tokens = kBlockTokens,
+                                         .max_rows = config.max_rows,
+                                         .longest_row_tokens = config.longest_row_tokens,
+                                         .step_tokens = config.prefill_chunk,
+                                         .blocks = config.kv_blocks,
+                                         .memory_bytes = config.kv_memory_bytes,
+                                         .element = config.kv_element});
+}
+
+std::vector<int64_t> sizes(const std::vector<scheduler::LayerGroup>& groups) {
+  std::vector<int64_t> num_blocks;
+  for (const scheduler::LayerGroup& group : groups) num_blocks.push_back(group.num_blocks);
+  return num_blocks;
+}
+
+void check_rules(const Request& request) {
+  check_sampling(request.sampling);
+  if (request.max_new_tokens < 1)
+    throw ConfigError(
+        fmt::format("max_new_tokens must be at least 1, found {}", request.max_new_tokens),
+        {.key = "max_new_tokens"});
+  for (const std::string& stop : request.stop)
+    if (stop.empty())
+      throw ConfigError("stop must be a list of strings that are not empty", {.key = "stop"});
+}
+
+}  // namespace
+
+struct Engine::Row {
+  Request request;  // its prompt is the scheduler's
+  int64_t prompt_tokens = 0;
+  AnswerText answer;
+  std::vector<float> logprobs;
+};
+
+Engine::Engine(nn::CausalLm& model, const text::Tokenizer& tokenizer, EngineConfig config)
+    : model_(model),
+      tokenizer_(tokenizer),
+      config_(completed(std::move(config), model, tokenizer)),
+      pickable_ids_(std::min(model.vocab_size(), tokenizer.vocab_size())),
+      groups_(layer_groups(model, config_)),
+      scheduler_({.block_tokens = kBlockTokens,
+                  .max_rows = config_.max_rows,
+                  .step_tokens = config_.prefill_chunk,
+                  .shares_prefixes = config_.shares_prefixes,
+                  .groups = groups_}),
+      cache_(model.kv_geometry(), kBlockTokens, sizes(groups_), config_.kv_element) {}
+
+Engine::~Engine() = default;
+
+void Engine::submit(Request request) {
+  check_rules(request);
+  const auto tokens = static_cast<int64_t>(request.prompt.size());
+  CONVOY_CHECK(tokens > 0, DataError, "prompt {} has no tokens", request.number);
+  CONVOY_CHECK(tokens < model_.max_positions(), DataError,
+               "prompt {} has {} tokens, the model reads at most {} with the answer",
+               request.number, tokens, model_.max_positions());
+  const int64_t num_adapters = config_.adapters == nullptr ? 0 : config_.adapters->size();
+  CONVOY_CHECK(request.adapter >= 0 && request.adapter <= num_adapters, DataError,
+               "prompt {} wants adapter {}, the engine has {}", request.number, request.adapter,
+               num_adapters);
+  const int64_t most_tokens = std::min(tokens + request.max_new_tokens, model_.max_positions());
+  if (!scheduler_.fits(most_tokens))
+    throw DataError(
+        fmt::format("prompt {} and its answer may have {} tokens, more than the KV cache holds",
+                    request.number, most_tokens),
+        {.hint = "raise --kv-blocks, or allow fewer new tokens"});
+  const int64_t number = request.number;
+  scheduler_.add({.number = number,
+                  .prompt = std::exchange(request.prompt, {}),
+                  .most_tokens = most_tokens,
+                  .priority = request.priority,
+                  .adapter = request.adapter});
+  AnswerText answer(tokenizer_, config_.end_ids, request, most_tokens - tokens);
+  rows_.emplace(number, std::make_unique<Row>(Row{.request = std::move(request),
+                                                  .prompt_tokens = tokens,
+                                                  .answer = std::move(answer),
+                                                  .logprobs = {}}));
+}
+
+void Engine::cancel(int64_t number) {
+  scheduler_.remove(number);
+  rows_.erase(number);
+}
+
+std::string Engine::text_so_far(int64_t number) const { return rows_.at(number)->answer.text(); }
+
+std::vector<Completion> Engine::step() {
+  const at::NoGradGuard no_grad;
+  const auto start = std::chrono::steady_clock::now();
+  const std::vector<scheduler::PlannedRow> plan = plan_step();
+  std::vector<Completion> ended;
+  if (plan.empty()) {
+    attend_pass();
+    return ended;
+  }
+  const at::Tensor hidden_RD = compute(plan);
+  std::vector<Row*> drawing;
+  for (const scheduler::PlannedRow& planned : plan)
+    if (planned.draws) drawing.push_back(rows_.at(planned.number).get());
+  {
+    // Other ranks may draw in a step in which this one does not.
+    const nn::UnitUse use = model_.use_head();
+    if (!drawing.empty()) draw(hidden_RD, drawing, ended);
+  }
+  scheduler_.finish_step();
+  count(plan, std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+  return ended;
+}
+
+void Engine::attend_pass() {
+  if (model_.residency() == nullptr || !model_.residency()->is_collective()) return;
+  const std::vector<int64_t> one{0};
+  model_.hidden_states(nn::TokenBatch(one, one, {0, 1}, model_.device()), {});
+  const nn::UnitUse use = model_.use_head();
+}
+
+std::vector<scheduler::PlannedRow> Engine::plan_step() {
+  std::vector<scheduler::PlannedRow> plan = scheduler_.plan();
+  if (config_.adapters == nullptr) return plan;
+  const auto adapter = [this](const scheduler::PlannedRow& planned) {
+    return rows_.at(planned.number)->request.adapter;
+  };
+  std::stable_sort(plan.begin(), plan.end(),
+                   [&](const auto& a, const auto& b) { return adapter(a) < adapter(b); });
+  return plan;
+}
+
+void Engine::set_adapters(const std::vector<scheduler::PlannedRow>& plan) const {
+  if (config_.adapters == nullptr) return;
+  std::vector<adapters::AdapterTokens> tokens;
+  for (const scheduler::PlannedRow& planned : plan)
+    tokens.push_back({.adapter = rows_.at(planned.number)->request.adapter,
+                      .tokens = planned.end - planned.begin});
+  config_.adapters->set_tokens(tokens);
+}
+
+at::Tensor Engine::compute(const std::vector<scheduler::PlannedRow>& plan) {
+  std::vector<int64_t> ids;
+  std::vector<int64_t> positions;
+  std::vector<int64_t> starts{0};
+  std::vector<int64_t> last;
+  std::vector<std::vector<kernels::PagedRow>> rows(groups_.size());
+  for (const scheduler::PlannedRow& planned : plan) {
+    const std::vector<int32_t>& tokens = scheduler_.tokens(planned.number);
+    for (int64_t position = planned.begin; position < planned.end; ++position) {
+      ids.push_back(tokens[static_cast<size_t>(position)]);
+      positions.push_back(position);
+    }
+    starts.push_back(static_cast<int64_t>(ids.size()));
+    if (planned.draws) last.push_back(starts.back() - 1);
+    const std::vector<scheduler::BlockTable>& tables = scheduler_.tables(planned.number);
+    for (size_t group = 0; group < groups_.size(); ++group)
+      rows[group].push_back({.num_queries = planned.end - planned.begin,
+                             .num_keys = planned.end,
+                             .blocks = tables[group]});
+  }
+  std::vector<kernels::PagedRows> paged;
+  for (std::vector<kernels::PagedRow>& of_group : rows)
+    paged.emplace_back(std::move(of_group), kBlockTokens, model_.device());
+  cache_.set_rows(std::move(paged));
+  set_adapters(plan);
+  const nn::TokenBatch batch(ids, positions, std::move(starts), model_.device());
+  at::Tensor hidden_TD = model_.hidden_states(batch, {.cache = &cache_});
+  if (last.empty()) return {};
+  if (last.size() == ids.size()) return hidden_TD;
+  return hidden_TD.index_select(0, device::to_device<int64_t>(last, model_.device()));
+}
+
+void Engine::draw(const at::Tensor& hidden_RD, const std::vector<Row*>& rows,
+                  std::vector<Completion>& ended) {
+  std::vector<DrawPoint> points;
+  points.reserve(rows.size());
+  for (const Row* row : rows)
+    points.push_back({.sampling = row->request.sampling,
+                      .source = row->request.draw,
+                      .position = static_cast<int64_t>(row->answer.tokens().size()),
+                      .seen_ids = scheduler_.tokens(row->request.number),
+                      .wants_logprob = row->request.wants_logprobs});
+  const std::vector<kernels::SampledToken> picked =
+      next_tokens(model_.head(), hidden_RD, pickable_ids_, points);
+  for (size_t index = 0; index < rows.size(); ++index) {
+    Row& row = *rows[index];
+    const int64_t number = row.request.number;
+    std::optional<FinishReason> reason = FinishReason::NotFinite;
+    if (picked[index].id != kernels::kNoToken) {
+      const auto token = static_cast<int32_t>(picked[index].id);
+      if (row.request.wants_logprobs) row.logprobs.push_back(picked[index].logprob);
+      scheduler_.append(number, token);
+      reason = row.answer.take(token);
+    }
+    if (!reason) continue;
+    ended.push_back(complete(row, *reason));
+    cancel(number);
+  }
+}
+
+Completion Engine::complete(const Row& row, FinishReason reason) const {
+  return {.number = row.request.number,
+          .prompt_tokens = row.prompt_tokens,
+          .text = row.answer.text(),
+          .token_ids = row.answer.tokens(),
+          .logprobs = row.logprobs,
+          .finish_reason = reason};
+}
+
+void Engine::count(const std::vector<scheduler::PlannedRow>& plan, double seconds) {
+  int64_t decoded = 0;
+  int64_t all = 0;
+  for (const scheduler::PlannedRow& planned : plan) {
+    const int64_t tokens = planned.end - planned.begin;
+    all += tokens;
+    if (tokens == 1 && planned.draws) ++decoded;
+  }
+  const double share = static_cast<double>(decoded) / static_cast<double>(all);
+  figures_.decode_tokens += decoded;
+  figures_.prefill_tokens += all - decoded;
+  figures_.decode_seconds += share * seconds;
+  figures_.prefill_seconds += (1 - share) * seconds;
+}
+
+EngineFigures Engine::figures() const {
+  const scheduler::SchedulerFigures scheduled = scheduler_.figures();
+  EngineFigures figures = figures_;
+  figures.running = scheduled.running;
+  figures.waiting = scheduled.waiting;
+  figures.kv_use = scheduled.num_blocks == 0 ? 0.0
+                                             : static_cast<double>(scheduled.taken_blocks) /
+                                                   static_cast<double>(scheduled.num_blocks);
+  figures.cached_prompt_tokens = scheduled.cached_prompt_tokens;
+  figures.preemptions = scheduled.preemptions;
+  return figures;
+}
+
+std::vector<Completion> answer_all(Engine& engine, std::vector<Request> requests,
+                                   const OnCompletion& on_completion) {
+  std::vector<Completion> completions(requests.size());
+  for (size_t index = 0; index < requests.size(); ++index) {
+    requests[index].number = static_cast<int64_t>(index);
+    engine.submit(std::move(requests[index]));
+  }
+  while (engine.unfinished() > 0) {
+    for (Completion& completion : engine.step()) {
+      if (on_completion) on_completion(completion);
+      completions[static_cast<size_t>(completion.number)] = std::move(completion);
+    }
+  }
+  return completions;
+}
+
+}  // namespace convoy::generate

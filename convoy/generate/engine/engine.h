@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The generation engine: requests come at any time, each step() is one forward pass over what all that run want next -
+// pieces of prompts and single tokens together, without padding - and returns what ended. A request's text depends on
+// the request alone, not on what it is generated with (limits: docs/decisions/0006-bits-of-a-row.md). One thread.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "convoy/data/text/tokenizer.h"
+#include "convoy/generate/engine/answer_text.h"
+#include "convoy/generate/engine/request.h"
+#include "convoy/generate/scheduler/engine_figures.h"
+#include "convoy/generate/scheduler/scheduler.h"
+#include "convoy/model/adapters/served_adapters.h"
+#include "convoy/model/nn/causal_lm.h"
+#include "convoy/model/nn/kv_cache.h"
+
+namespace convoy::generate {
+
+struct EngineConfig {
+  int64_t max_rows = 16;           // in one step
+  int64_t prefill_chunk = 512;     // tokens of a step, of prompts and new ones together
+  int64_t kv_blocks = 0;           // 0: enough for `max_rows` of the longest rows
+  int64_t longest_row_tokens = 0;  // prompt and answer, where it is known; 0: the model's positions
+  int64_t kv_memory_bytes = 0;     // bound of the KV cache where `kv_blocks` is 0; 0: none
+  kernels::CacheElement kv_element = kernels::CacheElement::Model;
+  bool shares_prefixes = true;
+  adapters::ServedAdapters* adapters = nullptr;  // of the model; outlives the engine
+  std::vector<int32_t> end_ids = {};  // beside the tokenizer's eos: families::end_token_ids
+};
+
+using EngineFigures = scheduler::EngineFigures;
+
+class Engine {
+ public:
+  // Model and tokenizer must outlive it. Throws ConfigError on a config out of range.
+  Engine(nn::CausalLm& model, const text::Tokenizer& tokenizer, EngineConfig config);
+  ~Engine();
+
+  // Throws DataError on a prompt without tokens, or one that leaves no room before the model's last position or in the
+  // KV cache, ConfigError on a rule out of range. A text that reaches the last position ends with reason Length.
+  void submit(Request request);
+  void cancel(int64_t number);                    // at any time; nothing is returned of it
+  std::string text_so_far(int64_t number) const;  // of an unfinished request
+  int64_t unfinished() const { return static_cast<int64_t>(rows_.size()); }
+  // Blocks. What ended, in the order of the step's rows. Without requests it does nothing, but
+  // where the model's residency is collective: there it takes part in the pass of the other ranks,
+  // all of which step together. After an exception the next call computes the same rows again.
+  std::vector<Completion> step();
+
+  EngineFigures figures() const;
+
+ private:
+  struct Row;
+  // Of the step's rows those of one adapter stand together.
+  std::vector<scheduler::PlannedRow> plan_step();
+  void attend_pass();
+  // The forward pass: hidden states [R, D] of the rows that draw.
+  at::Tensor compute(const std::vector<scheduler::PlannedRow>& plan);
+  void set_adapters(const std::vector<scheduler::PlannedRow>& plan) const;
+  void draw(const at::Tensor& hidden_RD, const std::vector<Row*>& rows,
+            std::vector<Completion>& ended);
+  Completion complete(const Row& row, FinishReason reason) const;
+  void count(const std::vector<scheduler::PlannedRow>& plan, double seconds);
+
+  nn::CausalLm& model_;
+  const text::Tokenizer& tokenizer_;
+  EngineConfig config_;
+  int64_t pickable_ids_;  // padded rows of the vocabulary are never picked
+  std::vector<scheduler::LayerGroup> groups_;
+  scheduler::Scheduler scheduler_;
+  nn::KvCache cache_;
+  std::unordered_map<int64_t, std::unique_ptr<Row>> rows_;
+  EngineFigures figures_;
+};
+
+// Answers all requests. Called with each completion when it ends; returns them in the order of the requests, whose
+// numbers are set to their places.
+using OnCompletion = std::function<void(const Completion&)>;
+std::vector<Completion> answer_all(Engine& engine, std::vector<Request> requests,
+                                   const OnCompletion& on_completion = {});
+
+}  // namespace convoy::generate

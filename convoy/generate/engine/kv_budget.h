@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// How many KV blocks an engine gets.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "convoy/generate/scheduler/layer_blocks.h"
+#include "convoy/model/nn/kv_cache.h"
+
+namespace convoy::generate {
+
+struct KvBudget {
+  int64_t block_tokens = kernels::kBlockTokensStep;
+  int64_t max_rows = 16;
+  int64_t longest_row_tokens = 0;  // prompt and answer
+  int64_t step_tokens = 512;
+  int64_t blocks = 0;        // of layers that see all keys; 0: as many as all rows may want
+  int64_t memory_bytes = 0;  // bound of all blocks together; 0: none
+  kernels::CacheElement element = kernels::CacheElement::Model;
+};
+
+// By layer group of the model. Layers with a window get what their windows may want. At least one block each.
+std::vector<scheduler::LayerGroup> kv_blocks(const nn::KvGeometry& geometry,
+                                             const KvBudget& budget);
+
+}  // namespace convoy::generate

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What is asked of a generation engine, and what it answers. Plain data.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "convoy/generate/engine/sampler.h"
+
+namespace convoy::generate {
+
+struct Request {
+  int64_t number = 0;  // the caller's; unique among the unfinished ones
+  std::vector<int32_t> prompt = {};
+  Sampling sampling = {};
+  DrawSource draw = {};
+  int64_t max_new_tokens = 200;
+  std::vector<std::string> stop = {};  // strings that end a text and are not part of it
+  std::vector<int32_t> stop_ids = {};  // beside the engine's end ids
+  int64_t priority = 0;                // higher goes first
+  int64_t adapter = 0;                 // 0 = none, else the engine's adapter number `adapter`
+  bool wants_logprobs = false;
+};
+
+// Stop: an end token or a stop string. Length: a limit cut the text. NotFinite: the model's logits held no number.
+enum class FinishReason { Stop, Length, NotFinite };
+std::string_view finish_reason_name(FinishReason reason);  // "stop", "length", "not_finite"
+
+struct Completion {
+  int64_t number = 0;
+  int64_t prompt_tokens = 0;
+  std::string text = {};                // without end token, stop string and special tokens
+  std::vector<int32_t> token_ids = {};  // all that were generated, the end token included
+  std::vector<float> logprobs = {};     // of each, when wanted: under the model, before any rule
+  FinishReason finish_reason = FinishReason::Length;
+};
+
+}  // namespace convoy::generate

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a generation engine has done and is doing. Plain data.
+#pragma once
+
+#include <cstdint>
+
+namespace convoy::scheduler {
+
+// running, waiting and kv_use are of now, the others count since the engine was made.
+struct EngineFigures {
+  int64_t running = 0;  // requests
+  int64_t waiting = 0;
+  double kv_use = 0;  // share of the KV blocks that rows hold
+  int64_t prefill_tokens = 0;
+  int64_t cached_prompt_tokens = 0;  // taken from a shared prefix, not computed
+  int64_t decode_tokens = 0;
+  int64_t preemptions = 0;
+  double prefill_seconds = 0;  // of a step that did both, by its tokens
+  double decode_seconds = 0;
+};
+
+}  // namespace convoy::scheduler

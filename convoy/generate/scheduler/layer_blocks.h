@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The KV blocks of the layers that see the same keys: all of a row's, or those of a window. A row holds a table of blocks
+// by place; places below its window hold none. One thread.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "convoy/generate/scheduler/block_pool.h"
+#include "convoy/generate/scheduler/prefix_index.h"
+
+namespace convoy::scheduler {
+
+struct LayerGroup {
+  int64_t window_tokens = 0;  // keys that a query sees, itself among them; 0 = all
+  int64_t num_blocks = 0;
+};
+
+using BlockTable = std::vector<BlockId>;  // kNoBlock where the window has left a place
+
+class LayerBlocks {
+ public:
+  LayerBlocks(const LayerGroup& group, int64_t block_tokens);
+
+  int64_t num_blocks() const { return pool_.num_blocks(); }
+  int64_t num_free() const { return pool_.num_free(); }
+  int64_t num_holders(BlockId block) const { return pool_.num_holders(block); }
+
+  // The most blocks that a row of `tokens` holds while it computes up to `step_tokens` at a time.
+  int64_t most_held(int64_t tokens, int64_t step_tokens) const;
+  // The first place that a query at `position` reads.
+  int64_t first_place(int64_t position) const;
+
+  // No prefix of more of these blocks has_prefix().
+  int64_t most_shared(std::span<const PrefixKey> keys) const;
+  // Whether blocks are there for all that a query behind these full blocks reads.
+  bool has_prefix(std::span<const PrefixKey> keys) const;
+  // Of these blocks those that nobody holds: holding them makes as many fewer free.
+  int64_t num_unheld(std::span<const PrefixKey> keys) const;
+  // The table of a row that begins with them. There must be has_prefix().
+  BlockTable hold_prefix(std::span<const PrefixKey> keys);
+
+  // Free blocks that a row wants before it computes up to `end`.
+  int64_t missing(const BlockTable& table, int64_t end) const;
+  void extend(BlockTable& table, int64_t end);
+  // Rows find `block` by this prefix from now on, though it is only about to be computed.
+  void publish(const PrefixKey& key, BlockId block);
+  // What was published since the last of these two calls: it is computed, or never will be.
+  void keep_published() { unsettled_.clear(); }
+  void retract_published();
+  // Lets go of what no query from `position` on reads.
+  void drop_below_window(BlockTable& table, int64_t position);
+  // The end of a row first: beginnings are shared more.
+  void release(BlockTable& table);
+
+ private:
+  void let_go(BlockId block);
+
+  int64_t window_tokens_;
+  int64_t block_tokens_;
+  BlockPool pool_;
+  PrefixIndex index_;
+  std::vector<BlockId> unsettled_;  // published, and not known to be computed
+};
+
+}  // namespace convoy::scheduler

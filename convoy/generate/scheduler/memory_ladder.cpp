@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/generate/scheduler/memory_ladder.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+
+#include "convoy/core/base/bytes_text.h"
+#include "convoy/core/base/counted.h"
+
+namespace convoy::scheduler {
+namespace {
+
+// A step of fewer tokens reads the weights for too little work.
+constexpr int64_t kLeastStepTokens = 64;
+
+struct Storage {
+  bool int8_kv;
+  bool int8_weights;
+  bool int4_weights;
+};
+
+int64_t blocks_of(const MemoryNeeds& needs, int64_t tokens) {
+  return (tokens + needs.block_tokens - 1) / needs.block_tokens;
+}
+
+int64_t bytes_without_kv(const MemoryNeeds& needs, const Storage& storage, int64_t step_tokens) {
+  const int64_t weights = storage.int4_weights   ? needs.int4_weight_bytes
+                          : storage.int8_weights ? needs.int8_weight_bytes
+                                                 : needs.weight_bytes;
+  return needs.program_bytes + weights + step_tokens * needs.step_bytes_per_token;
+}
+
+int64_t block_bytes(const MemoryNeeds& needs, const Storage& storage) {
+  return needs.block_tokens *
+         (storage.int8_kv ? needs.int8_kv_bytes_per_token : needs.kv_bytes_per_token);
+}
+
+// KV of `rows` rows at their longest, within the budget; nothing where it does not fit.
+std::optional<MemoryLadderPlan> fit(const MemoryNeeds& needs, const MemoryWish& wish,
+                                    const Storage& storage, int64_t full_rows, int64_t rows,
+                                    int64_t step_tokens) {
+  MemoryLadderPlan plan;
+  plan.rows = rows;
+  plan.kv_blocks = full_rows * blocks_of(needs, wish.row_tokens);
+  plan.step_tokens = step_tokens;
+  plan.int8_kv = storage.int8_kv;
+  plan.int8_weights = storage.int8_weights;
+  plan.int4_weights = storage.int4_weights;
+  plan.bytes =
+      bytes_without_kv(needs, storage, step_tokens) + plan.kv_blocks * block_bytes(needs, storage);
+  if (plan.bytes > wish.budget_bytes) return std::nullopt;
+  return plan;
+}
+
+// The blocks that are left take what the budget leaves: the more rows keep theirs, the fewer are computed again.
+void spread(MemoryLadderPlan& plan, const MemoryNeeds& needs, const MemoryWish& wish,
+            const Storage& storage) {
+  const int64_t most = plan.rows * blocks_of(needs, wish.row_tokens);
+  const int64_t free = (wish.budget_bytes - plan.bytes) / block_bytes(needs, storage);
+  const int64_t added = std::clamp<int64_t>(most - plan.kv_blocks, 0, free);
+  plan.kv_blocks += added;
+  plan.bytes += added * block_bytes(needs, storage);
+}
+
+// The upper three rungs, with what is stored as it is.
+std::optional<MemoryLadderPlan> fit_rows(const MemoryNeeds& needs, const MemoryWish& wish,
+                                         const Storage& storage) {
+  if (auto plan = fit(needs, wish, storage, wish.rows, wish.rows, wish.step_tokens)) {
+    plan->rung = Rung::All;
+    return plan;
+  }
+  // Half of the rows still fill a step; below that, rows that are often put back do better.
+  for (int64_t rows = wish.rows - 1; rows >= std::max<int64_t>(1, (wish.rows + 1) / 2); --rows) {
+    if (auto plan = fit(needs, wish, storage, rows, rows, wish.step_tokens)) {
+      plan->rung = Rung::FewerRows;
+      return plan;
+    }
+  }
+  // One row must be able to end whatever its length; the others share what is left.
+  const int64_t rows = std::max<int64_t>(1, (wish.rows + 1) / 2);
+  for (int64_t step = wish.step_tokens;; step = std::max(kLeastStepTokens, step / 2)) {
+    if (auto plan = fit(needs, wish, storage, 1, rows, step)) {
+      plan->rung = Rung::Recompute;
+      spread(*plan, needs, wish, storage);
+      return plan;
+    }
+    if (step <= kLeastStepTokens) return std::nullopt;
+  }
+}
+
+}  // namespace
+
+std::string_view rung_name(Rung rung) {
+  switch (rung) {
+    case Rung::All:
+      return "all rows";
+    case Rung::FewerRows:
+      return "fewer rows";
+    case Rung::Recompute:
+      return "preempt and recompute";
+    case Rung::Int8Kv:
+      return "int8 KV";
+    case Rung::Int8Weights:
+      return "int8 weights";
+    case Rung::Int4Weights:
+      return "int4 weights";
+    case Rung::None:
+      break;
+  }
+  return "none";
+}
+
+std::string MemoryLadderPlan::text(int64_t budget_bytes) const {
+  if (rung == Rung::None)
+    return fmt::format("wants {} at least, the budget is {}", bytes_text(bytes),
+                       bytes_text(budget_bytes));
+  return fmt::format("{}: {}, {}, {} of {}", rung_name(rung), counted(rows, "row"),
+                     counted(kv_blocks, "KV block"), bytes_text(bytes), bytes_text(budget_bytes));
+}
+
+MemoryLadderPlan climb_down(const MemoryNeeds& needs, const MemoryWish& wish) {
+  Storage storage{wish.int8_kv, wish.int8_weights, wish.int4_weights};
+  if (auto plan = fit_rows(needs, wish, storage)) return *plan;
+  const auto lower = [&](Rung rung) -> std::optional<MemoryLadderPlan> {
+    auto plan = fit_rows(needs, wish, storage);
+    if (plan) plan->rung = rung;
+    return plan;
+  };
+  storage.int8_kv = true;
+  if (!wish.int8_kv)
+    if (auto plan = lower(Rung::Int8Kv)) return *plan;
+  if (!wish.int8_weights && !wish.int4_weights) {
+    storage.int8_weights = true;
+    if (auto plan = lower(Rung::Int8Weights)) return *plan;
+    storage.int8_weights = false;
+  }
+  if (!wish.int4_weights && !wish.int8_weights) {
+    storage.int4_weights = true;
+    if (auto plan = lower(Rung::Int4Weights)) return *plan;
+  }
+  MemoryLadderPlan none;
+  none.bytes = bytes_without_kv(needs, storage, std::min(kLeastStepTokens, wish.step_tokens)) +
+               blocks_of(needs, wish.row_tokens) * block_bytes(needs, storage);
+  return none;
+}
+
+}  // namespace convoy::scheduler

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// How an engine fits into a memory budget. Rungs in this order, the first that fits is taken: all rows at their longest;
+// fewer rows at a time; rows that give their KV blocks back and compute again; int8 KV; int8 weights; int4 weights. Each
+// costs speed, the last two some quality, so nobody is put on a lower one without need. A pure function of its numbers.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace convoy::scheduler {
+
+// Bytes of one engine's model, by the type they are kept in.
+struct MemoryNeeds {
+  int64_t program_bytes = 0;  // what the process has taken before the model
+  int64_t weight_bytes = 0;
+  int64_t int8_weight_bytes = 0;
+  int64_t int4_weight_bytes = 0;
+  int64_t kv_bytes_per_token = 0;  // of all layers
+  int64_t int8_kv_bytes_per_token = 0;
+  int64_t step_bytes_per_token = 0;  // activations and logits of one token of a step
+  int64_t block_tokens = 16;
+};
+
+struct MemoryWish {
+  int64_t budget_bytes = 0;
+  int64_t rows = 16;          // in flight
+  int64_t row_tokens = 4096;  // the longest prompt and answer
+  int64_t step_tokens = 512;  // in one forward pass
+  // What the user has settled; lower rungs must keep it.
+  bool int8_kv = false;
+  bool int8_weights = false;
+  bool int4_weights = false;
+};
+
+enum class Rung { All, FewerRows, Recompute, Int8Kv, Int8Weights, Int4Weights, None };
+std::string_view rung_name(Rung rung);  // "all rows", "fewer rows", "preempt and recompute", ...
+
+struct MemoryLadderPlan {
+  Rung rung = Rung::None;  // None: not even the last rung fits
+  int64_t rows = 0;        // in flight
+  int64_t kv_blocks = 0;
+  int64_t step_tokens = 0;
+  bool int8_kv = false;
+  bool int8_weights = false;
+  bool int4_weights = false;
+  int64_t bytes = 0;  // that the plan takes; of None: that the last rung would
+  // "int8 KV: 8 rows, 2048 KV blocks, 11.20 GiB of 12.00 GiB".
+  std::string text(int64_t budget_bytes) const;
+};
+
+MemoryLadderPlan climb_down(const MemoryNeeds& needs, const MemoryWish& wish);
+
+}  // namespace convoy::scheduler

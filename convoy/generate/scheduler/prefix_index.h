@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Which block holds the keys and values of which tokens, so that rows that begin alike share them. A key names a full
+// block and all that comes before it. One thread.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+#include "convoy/generate/scheduler/block_pool.h"
+
+namespace convoy::scheduler {
+
+// Of SHA-256: two prefixes never share a key.
+using PrefixKey = std::array<uint64_t, 2>;
+
+// Before the first block. Rows of different adapters share nothing.
+PrefixKey root_key(int64_t adapter);
+PrefixKey next_key(const PrefixKey& parent, std::span<const int32_t> tokens);
+
+class PrefixIndex {
+ public:
+  explicit PrefixIndex(int64_t num_blocks) : key_of_(static_cast<size_t>(num_blocks)) {}
+
+  BlockId find(const PrefixKey& key) const;  // kNoBlock: none
+  // `block` holds this prefix from now on. Another block that does stays the one that is found:
+  // then it returns false.
+  bool add(const PrefixKey& key, BlockId block);
+  bool holds(BlockId block) const { return key_of_[static_cast<size_t>(block)].used; }
+  void forget(BlockId block);  // it gets other tokens
+
+ private:
+  struct KeyHash {
+    size_t operator()(const PrefixKey& key) const { return key[0]; }
+  };
+  struct Entry {
+    PrefixKey key{};
+    bool used = false;
+  };
+  std::unordered_map<PrefixKey, BlockId, KeyHash> blocks_;
+  std::vector<Entry> key_of_;  // by block
+};
+
+}  // namespace convoy::scheduler

@@ -1,0 +1,282 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/generate/scheduler/scheduler.h"
+
+#include <algorithm>
+
+#include "convoy/core/base/error.h"
+
+namespace convoy::scheduler {
+namespace {
+
+// One admission of so many is the oldest request's.
+constexpr int64_t kAdmissionsPerOldest = 8;
+
+void check(const SchedulerConfig& config) {
+  const auto demand = [](bool holds, const char* key, int64_t found) {
+    if (!holds)
+      throw ConfigError(fmt::format("{} must be at least 1, found {}", key, found), {.key = key});
+  };
+  demand(config.block_tokens >= 1, "block_tokens", config.block_tokens);
+  demand(config.max_rows >= 1, "batch_size", config.max_rows);
+  demand(config.step_tokens >= 1, "prefill_chunk", config.step_tokens);
+  for (const LayerGroup& group : config.groups)
+    demand(group.num_blocks >= 1, "kv_blocks", group.num_blocks);
+}
+
+}  // namespace
+
+struct Scheduler::Row {
+  int64_t number = 0;
+  std::vector<int32_t> tokens;
+  int64_t priority = 0;
+  int64_t arrival = 0;
+  int64_t computed = 0;            // tokens whose keys and values are stored
+  std::vector<BlockTable> tables;  // by group
+  PrefixKey root{};
+  std::vector<PrefixKey> keys;  // of the full blocks, as far as they were wanted
+  bool runs = false;
+
+  Place place() const { return {-priority, arrival}; }
+  int64_t num_tokens() const { return static_cast<int64_t>(tokens.size()); }
+  int64_t pending() const { return num_tokens() - computed; }
+
+  void extend_keys(int64_t count, int64_t block_tokens) {
+    while (static_cast<int64_t>(keys.size()) < count) {
+      const std::span<const int32_t> all = tokens;
+      const size_t first = keys.size() * static_cast<size_t>(block_tokens);
+      keys.push_back(next_key(keys.empty() ? root : keys.back(),
+                              all.subspan(first, static_cast<size_t>(block_tokens))));
+    }
+  }
+};
+
+Scheduler::Scheduler(SchedulerConfig config) : config_(std::move(config)) {
+  check(config_);
+  for (const LayerGroup& group : config_.groups) groups_.emplace_back(group, config_.block_tokens);
+}
+
+Scheduler::~Scheduler() = default;
+
+Scheduler::Row& Scheduler::row(int64_t number) const {
+  const auto found = rows_.find(number);
+  CONVOY_INVARIANT(found != rows_.end(), "there is no request {}", number);
+  return *found->second;
+}
+
+bool Scheduler::fits(int64_t most_tokens) const {
+  // The last token of an answer is never read.
+  return std::all_of(groups_.begin(), groups_.end(), [&](const LayerBlocks& group) {
+    return group.most_held(most_tokens - 1, config_.step_tokens) <= group.num_blocks();
+  });
+}
+
+void Scheduler::add(Request request) {
+  CONVOY_INVARIANT(!request.prompt.empty(), "request {} has no tokens", request.number);
+  CONVOY_INVARIANT(fits(std::max<int64_t>(request.most_tokens, request.prompt.size() + 1)),
+                   "request {} is larger than the cache", request.number);
+  auto added = std::make_unique<Row>();
+  added->number = request.number;
+  added->tokens = std::move(request.prompt);
+  added->priority = request.priority;
+  added->arrival = arrivals_++;
+  added->tables.resize(groups_.size());
+  added->root = root_key(request.adapter);
+  const auto [place, is_new] = rows_.emplace(request.number, std::move(added));
+  CONVOY_INVARIANT(is_new, "there is a request {} already", request.number);
+  wait(*place->second);
+}
+
+void Scheduler::wait(Row& row) {
+  row.runs = false;
+  waiting_.emplace(row.place(), &row);
+  waiting_by_arrival_.emplace(row.arrival, &row);
+}
+
+void Scheduler::remove(int64_t number) {
+  Row& gone = row(number);
+  if (gone.runs)
+    std::erase(running_, &gone);
+  else {
+    waiting_.erase({gone.place(), &gone});
+    waiting_by_arrival_.erase({gone.arrival, &gone});
+  }
+  for (size_t group = 0; group < groups_.size(); ++group)
+    groups_[group].release(gone.tables[group]);
+  rows_.erase(number);
+}
+
+void Scheduler::append(int64_t number, int32_t token) {
+  Row& grown = row(number);
+  CONVOY_INVARIANT(grown.pending() == 0, "request {} has tokens that were not computed", number);
+  grown.tokens.push_back(token);
+}
+
+const std::vector<BlockTable>& Scheduler::tables(int64_t number) const {
+  return row(number).tables;
+}
+const std::vector<int32_t>& Scheduler::tokens(int64_t number) const { return row(number).tokens; }
+
+// The oldest, then by priority and age: who stands last gives way.
+void Scheduler::sort_running() {
+  const auto oldest = std::min_element(running_.begin(), running_.end(),
+                                       [](auto* a, auto* b) { return a->arrival < b->arrival; });
+  if (oldest == running_.end()) return;
+  std::iter_swap(running_.begin(), oldest);
+  std::sort(running_.begin() + 1, running_.end(),
+            [](auto* a, auto* b) { return a->place() < b->place(); });
+}
+
+void Scheduler::put_back(Row& row) {
+  for (size_t group = 0; group < groups_.size(); ++group) groups_[group].release(row.tables[group]);
+  row.computed = 0;
+  wait(row);
+  ++preemptions_;
+}
+
+// Rows that share a block of the failed step hold what was never computed, wherever they stand.
+void Scheduler::undo_step() {
+  for (LayerBlocks& group : groups_) group.retract_published();
+  for (Row* row : running_) put_back(*row);
+  running_.clear();
+}
+
+// Puts rows back from the end until the blocks for `end` are free; false when the row itself is gone.
+bool Scheduler::make_room(size_t index, int64_t end) {
+  const Row& row = *running_[index];
+  const auto is_short = [&] {
+    for (size_t group = 0; group < groups_.size(); ++group)
+      if (groups_[group].missing(row.tables[group], end) > groups_[group].num_free()) return true;
+    return false;
+  };
+  while (is_short()) {
+    Row& last = *running_.back();
+    running_.pop_back();
+    put_back(last);
+    if (&last == &row) return false;
+  }
+  return true;
+}
+
+PlannedRow Scheduler::advance(Row& row, int64_t end) {
+  const int64_t full = end / config_.block_tokens;
+  if (config_.shares_prefixes) row.extend_keys(full, config_.block_tokens);
+  for (size_t group = 0; group < groups_.size(); ++group) {
+    BlockTable& table = row.tables[group];
+    groups_[group].extend(table, end);
+    if (!config_.shares_prefixes) continue;
+    for (int64_t place = row.computed / config_.block_tokens; place < full; ++place)
+      groups_[group].publish(row.keys[place], table[place]);
+  }
+  const PlannedRow planned{
+      .number = row.number, .begin = row.computed, .end = end, .draws = end == row.num_tokens()};
+  row.computed = end;
+  return planned;
+}
+
+void Scheduler::plan_running(std::vector<PlannedRow>& plan, int64_t& prompt_tokens) {
+  sort_running();
+  for (size_t index = 0; index < running_.size(); ++index) {
+    Row& row = *running_[index];
+    const bool reads_prompt = row.pending() > 1;
+    const int64_t tokens = reads_prompt ? std::min(row.pending(), prompt_tokens) : 1;
+    if (tokens == 0) continue;
+    for (size_t group = 0; group < groups_.size(); ++group)
+      groups_[group].drop_below_window(row.tables[group], row.computed);
+    if (!make_room(index, row.computed + tokens)) return;
+    if (reads_prompt) prompt_tokens -= tokens;
+    plan.push_back(advance(row, row.computed + tokens));
+  }
+}
+
+Scheduler::Row& Scheduler::next_waiting() {
+  const bool takes_oldest = admissions_ % kAdmissionsPerOldest == kAdmissionsPerOldest - 1;
+  return takes_oldest ? *waiting_by_arrival_.begin()->second : *waiting_.begin()->second;
+}
+
+// Full blocks at the beginning of the row that are there for all groups. One token at least is left to compute.
+int64_t Scheduler::shared_blocks(Row& row) {
+  if (!config_.shares_prefixes) return 0;
+  int64_t count = (row.num_tokens() - 1) / config_.block_tokens;
+  row.extend_keys(count, config_.block_tokens);
+  const auto is_there = [&](int64_t blocks) {
+    return std::all_of(groups_.begin(), groups_.end(), [&](const LayerBlocks& group) {
+      return group.has_prefix(std::span(row.keys).first(blocks));
+    });
+  };
+  for (const LayerBlocks& group : groups_)
+    count = std::min(count, group.most_shared(std::span(row.keys).first(count)));
+  while (count > 0 && !is_there(count)) --count;
+  return count;
+}
+
+// For all its tokens, and for what those that run want next: the rest of their tokens, or a block more.
+bool Scheduler::has_room(const Row& row, int64_t shared) const {
+  for (size_t index = 0; index < groups_.size(); ++index) {
+    const LayerBlocks& group = groups_[index];
+    const auto most = [&](const Row& of) {
+      return group.most_held(of.num_tokens(), config_.step_tokens);
+    };
+    const int64_t held = shared - group.first_place(shared * config_.block_tokens);
+    int64_t wanted = std::max<int64_t>(most(row) - held, 1) +
+                     group.num_unheld(std::span(row.keys).first(shared));
+    for (const Row* other : running_)
+      wanted += std::clamp<int64_t>(group.missing(other->tables[index], other->num_tokens()), 1,
+                                    most(*other));
+    if (wanted > group.num_free()) return false;
+  }
+  return true;
+}
+
+void Scheduler::admit(std::vector<PlannedRow>& plan, int64_t& prompt_tokens) {
+  while (!waiting_.empty() && prompt_tokens > 0 &&
+         static_cast<int64_t>(running_.size()) < config_.max_rows) {
+    Row& row = next_waiting();
+    const int64_t shared = shared_blocks(row);
+    if (!running_.empty() && !has_room(row, shared)) return;
+    waiting_.erase({row.place(), &row});
+    waiting_by_arrival_.erase({row.arrival, &row});
+    ++admissions_;
+    for (size_t group = 0; group < groups_.size(); ++group)
+      row.tables[group] = groups_[group].hold_prefix(std::span(row.keys).first(shared));
+    row.computed = shared * config_.block_tokens;
+    cached_prompt_tokens_ += row.computed;
+    row.runs = true;
+    running_.push_back(&row);
+    const int64_t tokens = std::min(row.pending(), prompt_tokens);
+    prompt_tokens -= tokens;
+    plan.push_back(advance(row, row.computed + tokens));
+  }
+}
+
+void Scheduler::finish_step() {
+  for (LayerBlocks& group : groups_) group.keep_published();
+  step_is_open_ = false;
+}
+
+std::vector<PlannedRow> Scheduler::plan() {
+  if (step_is_open_) undo_step();
+  step_is_open_ = true;
+  std::vector<PlannedRow> plan;
+  const int64_t before = preemptions_;
+  const int64_t decoding = std::count_if(running_.begin(), running_.end(),
+                                         [](const Row* row) { return row->pending() == 1; });
+  // However many rows take a token, prompts go on.
+  int64_t prompt_tokens = std::max<int64_t>(config_.step_tokens - decoding, 1);
+  plan_running(plan, prompt_tokens);
+  if (preemptions_ == before) admit(plan, prompt_tokens);
+  return plan;
+}
+
+SchedulerFigures Scheduler::figures() const {
+  SchedulerFigures figures{.running = static_cast<int64_t>(running_.size()),
+                           .waiting = static_cast<int64_t>(waiting_.size()),
+                           .cached_prompt_tokens = cached_prompt_tokens_,
+                           .preemptions = preemptions_};
+  for (const LayerBlocks& group : groups_) {
+    figures.num_blocks += group.num_blocks();
+    figures.taken_blocks += group.num_blocks() - group.num_free();
+  }
+  return figures;
+}
+
+}  // namespace convoy::scheduler

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Which requests run in each step of a generation engine, how many tokens of each, and in which KV blocks. A step mixes
+// rows that read their prompt piece by piece with rows that take one token. When blocks run short a row gives its own
+// back and computes again later. Plans are a pure function of the calls before. One thread.
+//
+// No request starves: of some admissions the oldest request takes one whatever its priority, nothing overtakes it while
+// it waits for room, and the oldest row that runs is never put back.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <set>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "convoy/generate/scheduler/layer_blocks.h"
+
+namespace convoy::scheduler {
+
+struct SchedulerConfig {
+  int64_t block_tokens = 16;
+  int64_t max_rows = 16;      // that run at a time
+  int64_t step_tokens = 512;  // of prompts and new ones together in a step; new ones always go
+  bool shares_prefixes = true;
+  std::vector<LayerGroup> groups = {};
+};
+
+struct Request {
+  int64_t number = 0;  // unique among the unfinished
+  std::vector<int32_t> prompt = {};
+  int64_t most_tokens = 0;  // prompt and answer
+  int64_t priority = 0;     // higher goes first
+  int64_t adapter = 0;      // rows of different adapters share no prefix
+};
+
+// Tokens `begin` to `end` - 1 of a row. `draws`: they are the last that it has, a new one follows.
+struct PlannedRow {
+  int64_t number = 0;
+  int64_t begin = 0;
+  int64_t end = 0;
+  bool draws = false;
+};
+
+struct SchedulerFigures {
+  int64_t running = 0;
+  int64_t waiting = 0;
+  int64_t taken_blocks = 0;  // by rows, of all groups
+  int64_t num_blocks = 0;
+  int64_t cached_prompt_tokens = 0;  // taken from a shared prefix, since the start
+  int64_t preemptions = 0;
+};
+
+class Scheduler {
+ public:
+  // Throws ConfigError where a number is out of range.
+  explicit Scheduler(SchedulerConfig config);
+  ~Scheduler();
+
+  // The most tokens that a row alone can have. A larger request is refused.
+  bool fits(int64_t most_tokens) const;
+  void add(Request request);  // Throws StateError on what fits() refuses.
+
+  // The next step. The caller computes all of it, then calls finish_step(). Rows of one step share
+  // its blocks already: they read them after they were stored. A step that is not finished when the
+  // next one is planned has failed, for whatever reason: nobody shares its blocks, and its rows are
+  // computed from their beginning.
+  std::vector<PlannedRow> plan();
+  void finish_step();  // all of the step is computed
+  // The blocks of a planned row by group; good until the next call.
+  const std::vector<BlockTable>& tables(int64_t number) const;
+  const std::vector<int32_t>& tokens(int64_t number) const;  // prompt and new ones
+
+  void append(int64_t number, int32_t token);  // that the row drew
+  void remove(int64_t number);                 // finished or cancelled: at any time
+
+  bool empty() const { return rows_.empty(); }
+  SchedulerFigures figures() const;
+  const std::vector<LayerBlocks>& groups() const { return groups_; }
+
+ private:
+  struct Row;
+  using Place = std::pair<int64_t, int64_t>;  // minus priority, arrival
+
+  void plan_running(std::vector<PlannedRow>& plan, int64_t& prompt_tokens);
+  void admit(std::vector<PlannedRow>& plan, int64_t& prompt_tokens);
+  Row& next_waiting();
+  int64_t shared_blocks(Row& row);
+  bool has_room(const Row& row, int64_t shared) const;
+  bool make_room(size_t row, int64_t end);
+  void put_back(Row& row);
+  void undo_step();
+  PlannedRow advance(Row& row, int64_t end);
+  void sort_running();
+  void wait(Row& row);
+  Row& row(int64_t number) const;
+
+  SchedulerConfig config_;
+  std::vector<LayerBlocks> groups_;
+  std::unordered_map<int64_t, std::unique_ptr<Row>> rows_;
+  std::vector<Row*> running_;
+  std::set<std::pair<Place, Row*>> waiting_;
+  std::set<std::pair<int64_t, Row*>> waiting_by_arrival_;
+  bool step_is_open_ = false;  // planned and not finished
+  int64_t arrivals_ = 0;
+  int64_t admissions_ = 0;
+  int64_t cached_prompt_tokens_ = 0;
+  int64_t preemptions_ = 0;
+};
+
+}  // namespace convoy::scheduler

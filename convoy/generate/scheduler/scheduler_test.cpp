@@ -1,0 +1,373 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The scheduler drives a cache that is simulated: each slot holds the hash of the tokens up to its own, so what a row
+// would read from a wrong, stale or shared slot is found at once.
+#include "convoy/generate/scheduler/scheduler.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <random>
+#include <set>
+
+#include "convoy/core/base/error.h"
+#include "convoy/core/base/hash.h"
+
+namespace convoy::scheduler {
+namespace {
+
+using Tokens = std::vector<int32_t>;
+
+uint64_t extended(uint64_t prefix, int32_t token) {
+  const uint64_t words[] = {prefix, static_cast<uint64_t>(token)};
+  return mix_seed(words);
+}
+
+// What a row has drawn depends on its tokens alone, as it does in a model.
+int32_t drawn_after(uint64_t prefix) { return static_cast<int32_t>(prefix % 97); }
+
+class SimulatedEngine {
+ public:
+  explicit SimulatedEngine(SchedulerConfig config) : config_(config), scheduler_(config) {
+    for (const LayerGroup& group : config.groups)
+      slots_.emplace_back(static_cast<size_t>(group.num_blocks * config.block_tokens), 0);
+  }
+
+  void submit(int64_t number, Tokens prompt, int64_t new_tokens, int64_t priority = 0,
+              int64_t adapter = 0) {
+    const auto most = static_cast<int64_t>(prompt.size()) + new_tokens;
+    limits_[number] = {.most = most, .adapter = adapter};
+    scheduler_.add({.number = number,
+                    .prompt = std::move(prompt),
+                    .most_tokens = most,
+                    .priority = priority,
+                    .adapter = adapter});
+  }
+
+  void cancel(int64_t number) {
+    scheduler_.remove(number);
+    limits_.erase(number);
+  }
+
+  // Returns who finished.
+  std::vector<int64_t> step() {
+    const std::vector<PlannedRow> plan = plan_step();
+    store(plan);
+    for (const PlannedRow& row : plan) read(row);
+    std::vector<int64_t> finished;
+    for (const PlannedRow& row : plan) {
+      if (!row.draws) continue;
+      scheduler_.append(row.number, drawn_after(prefixes(row.number)[row.end - 1]));
+      const Tokens& tokens = scheduler_.tokens(row.number);
+      if (static_cast<int64_t>(tokens.size()) < limits_[row.number].most) continue;
+      texts_[row.number] = tokens;
+      finished.push_back(row.number);
+      cancel(row.number);
+    }
+    scheduler_.finish_step();
+    check_holders();
+    return finished;
+  }
+
+  // A step that ends, by an exception, when `stored` of its rows are stored.
+  void fail_step(size_t stored) {
+    std::vector<PlannedRow> plan = plan_step();
+    plan.resize(std::min(stored, plan.size()));
+    store(plan);
+    check_holders();
+  }
+
+  Scheduler& scheduler() { return scheduler_; }
+  const std::map<int64_t, Tokens>& texts() const { return texts_; }
+  const std::vector<std::vector<PlannedRow>>& plans() const { return plans_; }
+  std::vector<int64_t> unfinished() const {
+    std::vector<int64_t> numbers;
+    for (const auto& [number, limit] : limits_) numbers.push_back(number);
+    return numbers;
+  }
+
+ private:
+  struct Limit {
+    int64_t most = 0;
+    int64_t adapter = 0;
+  };
+
+  std::vector<PlannedRow> plan_step() {
+    plans_.push_back(scheduler_.plan());
+    EXPECT_EQ(plans_.back().empty(), scheduler_.empty());
+    EXPECT_LE(static_cast<int64_t>(plans_.back().size()), config_.max_rows);
+    return plans_.back();
+  }
+
+  std::vector<uint64_t> prefixes(int64_t number) {
+    std::vector<uint64_t> hashes;
+    uint64_t prefix = static_cast<uint64_t>(limits_[number].adapter) + 1;
+    for (const int32_t token : scheduler_.tokens(number))
+      hashes.push_back(prefix = extended(prefix, token));
+    return hashes;
+  }
+
+  uint64_t& slot(int64_t number, size_t group, int64_t position) {
+    const BlockTable& table = scheduler_.tables(number)[group];
+    const BlockId block = table.at(static_cast<size_t>(position / config_.block_tokens));
+    EXPECT_NE(block, kNoBlock);
+    return slots_[group].at(
+        static_cast<size_t>(block * config_.block_tokens + position % config_.block_tokens));
+  }
+
+  void store(const std::vector<PlannedRow>& plan) {
+    int64_t prompt_tokens = 0;
+    int64_t decoding = 0;
+    std::set<const uint64_t*> written;
+    for (const PlannedRow& row : plan) {
+      const auto hashes = prefixes(row.number);
+      EXPECT_EQ(row.draws, row.end == static_cast<int64_t>(hashes.size()));
+      (row.end - row.begin > 1 ? prompt_tokens : decoding) += row.end - row.begin;
+      for (size_t group = 0; group < slots_.size(); ++group) {
+        for (int64_t position = row.begin; position < row.end; ++position) {
+          uint64_t& stored = slot(row.number, group, position);
+          EXPECT_TRUE(written.emplace(&stored).second) << "two rows write one slot";
+          stored = hashes[position];
+        }
+      }
+    }
+    EXPECT_LE(prompt_tokens, std::max<int64_t>(config_.step_tokens - decoding, 1) + decoding);
+  }
+
+  void read(const PlannedRow& row) {
+    const auto hashes = prefixes(row.number);
+    for (size_t group = 0; group < slots_.size(); ++group) {
+      const int64_t window = config_.groups[group].window_tokens;
+      const int64_t first = window == 0 ? 0 : std::max<int64_t>(row.begin - window + 1, 0);
+      for (int64_t position = first; position < row.end; ++position)
+        ASSERT_EQ(slot(row.number, group, position), hashes[position])
+            << "request " << row.number << " group " << group << " position " << position;
+    }
+  }
+
+  // Every hold of a block is in some table, and what no table holds is free.
+  void check_holders() {
+    for (size_t group = 0; group < slots_.size(); ++group) {
+      std::map<BlockId, int64_t> held;
+      for (const int64_t number : unfinished())
+        for (const BlockId block : scheduler_.tables(number)[group])
+          if (block != kNoBlock) ++held[block];
+      const LayerBlocks& blocks = scheduler_.groups()[group];
+      for (const auto& [block, holders] : held) ASSERT_EQ(blocks.num_holders(block), holders);
+      ASSERT_EQ(blocks.num_free(), blocks.num_blocks() - static_cast<int64_t>(held.size()));
+    }
+  }
+
+  SchedulerConfig config_;
+  Scheduler scheduler_;
+  std::vector<std::vector<uint64_t>> slots_;
+  std::map<int64_t, Limit> limits_;
+  std::map<int64_t, Tokens> texts_;
+  std::vector<std::vector<PlannedRow>> plans_;
+};
+
+Tokens alone(const Tokens& prompt, int64_t new_tokens, int64_t adapter) {
+  Tokens tokens = prompt;
+  uint64_t prefix = static_cast<uint64_t>(adapter) + 1;
+  for (const int32_t token : prompt) prefix = extended(prefix, token);
+  for (; new_tokens > 0; --new_tokens) {
+    tokens.push_back(drawn_after(prefix));
+    prefix = extended(prefix, tokens.back());
+  }
+  return tokens;
+}
+
+Tokens counted(int64_t count, int32_t first = 1) {
+  Tokens tokens(static_cast<size_t>(count));
+  for (int32_t& token : tokens) token = first++;
+  return tokens;
+}
+
+struct Traffic {
+  uint64_t seed = 1;
+  SchedulerConfig config = {};
+  int64_t requests = 1500;
+  int64_t longest = 40;  // prompt and answer
+};
+
+class RandomTraffic : public ::testing::TestWithParam<Traffic> {};
+
+// Thousands of arrivals with shared beginnings, cancels, priorities and steps that fail: every text
+// is the one of a row alone.
+TEST_P(RandomTraffic, EveryTextIsThatOfARowAlone) {
+  const Traffic& traffic = GetParam();
+  std::mt19937_64 random(traffic.seed);
+  const auto below = [&](int64_t bound) { return static_cast<int64_t>(random() % bound); };
+  SimulatedEngine engine(traffic.config);
+  std::map<int64_t, Tokens> wanted;
+  int64_t number = 0;
+  int64_t steps = 0;
+  while (number < traffic.requests || !engine.scheduler().empty()) {
+    for (int64_t arrivals = below(3); arrivals > 0 && number < traffic.requests; --arrivals) {
+      const int64_t new_tokens = 1 + below(traffic.longest / 3);
+      Tokens prompt = counted(1 + below(traffic.longest - new_tokens), 0);
+      prompt.back() = static_cast<int32_t>(below(3));
+      if (below(2) == 0) prompt.front() = static_cast<int32_t>(below(4));
+      const int64_t adapter = below(8) == 0 ? 1 : 0;
+      wanted[number] = alone(prompt, new_tokens, adapter);
+      engine.submit(number++, std::move(prompt), new_tokens, below(3), adapter);
+    }
+    if (below(10) == 0 && !engine.scheduler().empty()) {
+      const auto unfinished = engine.unfinished();
+      const int64_t gone = unfinished[below(static_cast<int64_t>(unfinished.size()))];
+      engine.cancel(gone);
+      wanted.erase(gone);
+    }
+    if (below(12) == 0) engine.fail_step(static_cast<size_t>(below(4)));
+    engine.step();
+    if (::testing::Test::HasFatalFailure()) return;
+    ASSERT_LT(++steps, 500'000);
+  }
+  EXPECT_EQ(engine.texts(), wanted);
+  const SchedulerFigures figures = engine.scheduler().figures();
+  EXPECT_EQ(figures.taken_blocks, 0);
+  EXPECT_EQ(figures.cached_prompt_tokens > 0, traffic.config.shares_prefixes);
+}
+
+SchedulerConfig sizes(int64_t block, int64_t rows, int64_t step, std::vector<LayerGroup> groups,
+                      bool shares = true) {
+  return {.block_tokens = block,
+          .max_rows = rows,
+          .step_tokens = step,
+          .shares_prefixes = shares,
+          .groups = std::move(groups)};
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Budgets, RandomTraffic,
+    ::testing::Values(
+        Traffic{.seed = 1, .config = sizes(4, 8, 16, {{0, 200}})},
+        Traffic{.seed = 2, .config = sizes(4, 8, 16, {{0, 10}})},  // barely one row: preemption
+        Traffic{.seed = 3, .config = sizes(4, 33, 1, {{0, 40}})},  // a prompt token per step
+        Traffic{.seed = 4, .config = sizes(1, 5, 7, {{0, 60}})},
+        Traffic{.seed = 5, .config = sizes(4, 8, 8, {{0, 14}, {6, 12}})},
+        Traffic{.seed = 6, .config = sizes(4, 8, 8, {{5, 12}})},
+        Traffic{.seed = 7, .config = sizes(4, 8, 8, {{0, 30}, {1, 9}, {9, 30}})},
+        Traffic{.seed = 8, .config = sizes(4, 8, 16, {{0, 14}, {6, 14}}, false)}));
+
+TEST(Scheduler, PlansAreTheSameForTheSameCalls) {
+  const auto run = [] {
+    SimulatedEngine engine(sizes(4, 6, 8, {{0, 12}, {6, 10}}));
+    std::mt19937_64 random(9);
+    for (int64_t number = 0; number < 60; ++number) {
+      engine.submit(number, counted(1 + static_cast<int64_t>(random() % 20)),
+                    1 + static_cast<int64_t>(random() % 10), static_cast<int64_t>(random() % 2));
+      engine.step();
+    }
+    while (!engine.scheduler().empty()) engine.step();
+    std::vector<std::array<int64_t, 4>> flat;
+    for (const auto& plan : engine.plans())
+      for (const PlannedRow& row : plan)
+        flat.push_back({row.number, row.begin, row.end, row.draws});
+    return flat;
+  };
+  EXPECT_EQ(run(), run());
+}
+
+TEST(Scheduler, SamplesOfOnePromptShareItsBlocks) {
+  SimulatedEngine engine(sizes(4, 8, 64, {{0, 64}}));
+  for (int64_t sample = 0; sample < 8; ++sample) engine.submit(sample, counted(18), 3);
+  engine.step();
+  EXPECT_EQ(engine.scheduler().figures().cached_prompt_tokens, 7 * 16);
+  EXPECT_EQ(engine.scheduler().figures().taken_blocks, 4 + 8);  // 4 full ones, and an end of each
+}
+
+TEST(Scheduler, BlocksOfAFailedStepAreSharedWithNobody) {
+  SimulatedEngine engine(sizes(4, 8, 64, {{0, 64}, {9, 64}}));
+  for (int64_t sample = 0; sample < 3; ++sample) engine.submit(sample, counted(18), 3);
+  engine.fail_step(0);
+  engine.cancel(0);  // whose blocks the others have
+  engine.submit(0, counted(18), 3);
+  engine.cancel(2);
+  engine.submit(3, counted(18), 3);
+  engine.fail_step(1);
+  while (!engine.scheduler().empty()) engine.step();
+  for (const int64_t number : {0, 1, 3})
+    EXPECT_EQ(engine.texts().at(number), alone(counted(18), 3, 0)) << number;
+  EXPECT_EQ(engine.scheduler().figures().taken_blocks, 0);
+}
+
+TEST(Scheduler, AFailedStepLeavesWhatWasComputedBefore) {
+  SimulatedEngine engine(sizes(4, 8, 64, {{0, 64}}));
+  engine.submit(1, counted(10), 7);
+  while (!engine.scheduler().empty()) engine.step();
+  engine.submit(2, counted(14), 2);
+  engine.fail_step(0);
+  engine.step();
+  // The two full blocks of the first, once when the step failed and once when it did not.
+  EXPECT_EQ(engine.scheduler().figures().cached_prompt_tokens, 2 * 8);
+}
+
+TEST(Scheduler, WhatAFinishedRowLeftIsUsedAgain) {
+  SimulatedEngine engine(sizes(4, 8, 64, {{0, 64}}));
+  engine.submit(1, counted(10), 7);
+  while (!engine.scheduler().empty()) engine.step();
+  Tokens next_turn = engine.texts().at(1);  // 17 tokens, of which 16 were read
+  next_turn.push_back(5);
+  engine.submit(2, next_turn, 2);
+  engine.step();
+  EXPECT_EQ(engine.scheduler().figures().cached_prompt_tokens, 16);
+}
+
+TEST(Scheduler, AWindowKeepsOnlyItsBlocks) {
+  SimulatedEngine engine(sizes(4, 1, 8, {{0, 30}, {8, 5}}));
+  engine.submit(1, counted(40), 60);
+  int64_t most = 0;
+  while (!engine.scheduler().empty()) {
+    engine.step();
+    const LayerBlocks& windowed = engine.scheduler().groups()[1];
+    most = std::max(most, windowed.num_blocks() - windowed.num_free());
+  }
+  EXPECT_LE(most, 5);
+  EXPECT_EQ(engine.scheduler().figures().preemptions, 0);
+}
+
+// Urgent requests arrive for ever, faster than they are answered: the others are answered all the same.
+TEST(Scheduler, NothingStarvesUnderHigherPriorities) {
+  SimulatedEngine engine(sizes(4, 2, 8, {{0, 12}}));
+  engine.submit(-1, counted(20, 50), 20, 0);
+  engine.submit(-2, counted(5, 70), 5, -1'000'000);
+  int64_t number = 0;
+  int64_t steps = 0;
+  while (engine.texts().count(-1) == 0 || engine.texts().count(-2) == 0) {
+    for (int64_t arrivals = 0; arrivals < 2; ++arrivals) {
+      ++number;
+      engine.submit(number, counted(8, static_cast<int32_t>(number % 50)), 8, 5);
+    }
+    engine.step();
+    ASSERT_LT(++steps, 2000);
+  }
+}
+
+TEST(Scheduler, TheUrgentGoFirst) {
+  SimulatedEngine engine(sizes(4, 1, 64, {{0, 20}}));
+  engine.submit(1, counted(4), 2, 0);
+  engine.submit(2, counted(4), 2, 7);
+  engine.submit(3, counted(4), 2, 7);
+  std::vector<int64_t> order;
+  while (!engine.scheduler().empty())
+    for (const int64_t number : engine.step()) order.push_back(number);
+  EXPECT_EQ(order, (std::vector<int64_t>{2, 3, 1}));
+}
+
+TEST(Scheduler, RefusesWhatCanNotBe) {
+  EXPECT_THROW(Scheduler(sizes(0, 1, 1, {{0, 1}})), ConfigError);
+  EXPECT_THROW(Scheduler(sizes(1, 0, 1, {{0, 1}})), ConfigError);
+  EXPECT_THROW(Scheduler(sizes(1, 1, 0, {{0, 1}})), ConfigError);
+  EXPECT_THROW(Scheduler(sizes(1, 1, 1, {{0, 0}})), ConfigError);
+  Scheduler scheduler(sizes(4, 2, 8, {{0, 3}}));
+  EXPECT_TRUE(scheduler.fits(13));  // the last token is not stored
+  EXPECT_FALSE(scheduler.fits(14));
+  EXPECT_THROW(scheduler.add({.number = 1, .prompt = counted(10), .most_tokens = 14}), StateError);
+  scheduler.add({.number = 1, .prompt = {1}, .most_tokens = 2});
+  EXPECT_THROW(scheduler.add({.number = 1, .prompt = {1}, .most_tokens = 2}), StateError);
+}
+
+}  // namespace
+}  // namespace convoy::scheduler

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the launchers of a job's nodes and its coordinator tell each other about one attempt: all
+// ranks of all nodes from start to gone. Plain data; messages.h turns it into JSON and back.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "convoy/core/telemetry/flight_record.h"
+
+namespace convoy::rendezvous {
+
+// What a node brings to the job.
+struct NodeOffer {
+  std::string run_id = "none";
+  int min_nodes = 1;   // this node's --nnodes; the coordinator refuses a node that was told
+  int max_nodes = 1;   // something else
+  int node_rank = -1;  // -1 = any
+  int num_local_ranks = 1;
+  std::string host_name = {};      // for messages only
+  std::string address = {};        // --local-addr; empty = the interface that routes to the master
+  bool hosts_coordinator = false;  // takes node rank 0 when no node asks for a rank
+};
+
+// Who this node is in an attempt.
+struct Assignment {
+  int attempt = 0;  // counts restarts and resizes; also the prefix of the store's keys
+  int failures = 0;
+  int resizes = 0;
+  int restarts = 0;
+  int node_rank = 0;
+  int first_rank = 0;  // global rank of local rank 0
+  int world_size = 1;
+  std::vector<int> ranks_per_node;  // by node rank; its size is the number of nodes
+  std::string master_address;       // of node 0, as the other nodes reach it
+  int master_port = 0;              // what node 0 offered for this attempt
+  std::string own_address;          // this node's, as the others reach it: bind Gloo and NCCL to it
+  std::string store_address;        // host:port of the key-value store: CONVOY_STORE_ADDRESS
+
+  int num_nodes() const { return static_cast<int>(ranks_per_node.size()); }
+};
+
+// Why an attempt ends. Members that are unknown keep their defaults.
+struct FailureCause {
+  int exit_code = 0;   // of the rank: 128 + n for signal n
+  int node_rank = -1;  // the coordinator fills in node_rank and host
+  std::string host = {};
+  int rank = -1;                // global
+  std::string sentence = {};    // the rank's own words
+  std::string last_lines = {};  // the last lines it wrote, some kilobytes at most
+
+  // "rank 3 on node 1 (host-b): out of memory (exit code 12)".
+  std::string text() const;
+};
+
+// How an attempt went on one node, once nothing of it is left there.
+struct AttemptEnd {
+  std::vector<int> exit_codes;        // by local rank
+  std::optional<int64_t> progress;    // the highest step that a rank reached; absent = unknown
+  std::optional<FailureCause> cause;  // what this node takes for the root cause; absent = success
+  // Of this node's ranks when the attempt began to fail: the coordinator judges all nodes' together.
+  std::vector<telemetry::RankFlight> flights = {};
+};
+
+}  // namespace convoy::rendezvous

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The one place that decides for a job of several nodes: who is in it and with which ranks, when an
+// attempt ends, whether another one starts, and the key-value store of its ranks. Lives in the
+// launcher of the node that hosts the rendezvous endpoint, on a thread of its own; every launcher,
+// that one included, talks to it through a NodeLink. One port, and nothing behind it without the
+// job token.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "convoy/core/base/log.h"
+#include "convoy/core/base/wall_clock.h"
+#include "convoy/core/telemetry/flight_record.h"
+#include "convoy/launch/rendezvous/attempt_messages.h"
+#include "convoy/launch/rendezvous/endpoint.h"
+#include "convoy/launch/rendezvous/job_token.h"
+#include "convoy/launch/rendezvous/restart_policy.h"
+
+namespace convoy::rendezvous {
+
+struct CoordinatorOptions {
+  std::string run_id = "none";
+  int min_nodes = 1;  // --nnodes MIN:MAX; equal = fixed
+  int max_nodes = 1;
+  RestartLimits restarts;
+  std::chrono::milliseconds join_timeout{600'000};      // until min_nodes are there
+  std::chrono::milliseconds last_call_timeout{30'000};  // elastic: for more nodes once they are
+  std::chrono::milliseconds resize_settle{2'000};       // a node that joins late must stay so long
+  std::chrono::milliseconds heartbeat{1'000};
+  std::chrono::milliseconds silence_limit{8'000};  // a node silent so long is lost
+  std::chrono::milliseconds stop_limit{330'000};   // for a node to end its ranks when told to
+  // A node ended well while others run on: a failure (13) after early_exit_limit for our own
+  // workers, who end together; absent, as for foreign programs, a warning after early_exit_notice.
+  std::optional<std::chrono::milliseconds> early_exit_limit;
+  std::chrono::milliseconds early_exit_notice{300'000};
+  std::chrono::milliseconds handshake_limit{3'000};   // for a connection to prove itself
+  std::chrono::milliseconds notice_interval{15'000};  // "still waiting for node 1"
+  int max_unproven = 256;                             // connections that have not proven themselves
+  int64_t max_store_bytes = int64_t{1} << 30;         // all keys and values of an attempt
+  WallClock wall_clock = wall_clock_ns;               // compared with that of each node
+  // From the flight records of ranks of several nodes: who holds the others up, in words for the
+  // job's end; empty = nobody. None: nothing is said.
+  std::function<std::string(const std::vector<telemetry::RankFlight>&)> judge = {};
+  Log log;
+};
+
+class Coordinator {
+ public:
+  // Serves `listener` from now on. Throws ConfigError for options that contradict each other.
+  Coordinator(CoordinatorOptions options, JobToken token, BoundListener listener);
+  // Ends the job for all nodes if it has not ended. Blocks up to 2 s, until they have heard it.
+  ~Coordinator();
+  Coordinator(const Coordinator&) = delete;
+  Coordinator& operator=(const Coordinator&) = delete;
+
+  const Endpoint& endpoint() const;  // where it listens, with the real port
+
+  // Ends the job for all nodes: each gets ShutDown with these. Thread-safe. Async.
+  void shut_down(int exit_code, const std::string& words);
+
+ private:
+  class Service;
+  std::unique_ptr<Service> service_;
+};
+
+}  // namespace convoy::rendezvous

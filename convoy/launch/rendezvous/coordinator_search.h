@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Reaches for the coordinator again and again until it answers, says what the trouble is, and gives
+// up in time. One thread, never blocks except while a name resolves.
+#pragma once
+
+#include <chrono>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "convoy/core/base/error.h"
+#include "convoy/launch/rendezvous/client_connection.h"
+#include "convoy/launch/rendezvous/node_link.h"
+
+namespace convoy::rendezvous {
+
+class CoordinatorSearch {
+ public:
+  using TimePoint = std::chrono::steady_clock::time_point;
+
+  // Keeps references to neither; `options` as of the link.
+  CoordinatorSearch(NodeLinkOptions options, JobToken token, TimePoint now);
+
+  // Goes on as far as it can. A connection that is proven, once.
+  std::optional<Channel> advance(TimePoint now);
+  // Set when there is no hope: Refused with exit code 2 or 13, or CoordinatorLost.
+  const std::optional<Notice>& verdict() const { return verdict_; }
+
+  // The coordinator took the connection but can not take this node yet: try again, for a while.
+  void come_again(const Notice& refusal, TimePoint now);
+
+  int descriptor() const;  // -1 = nothing to poll
+  short events() const;
+  TimePoint wake_at() const;
+
+ private:
+  using Problem = ClientConnection::Problem;
+
+  void start_try(TimePoint now);
+  bool addresses_known(TimePoint now);
+  void note_failure(Problem problem, const std::string& words, TimePoint now);
+  void pause(TimePoint now);
+  void give_up(Notice::Kind kind, ExitCode code, const std::string& words);
+  std::string token_words(Problem problem) const;
+  std::string place() const { return options_.coordinator.text(); }
+
+  NodeLinkOptions options_;
+  JobToken token_;
+  TimePoint started_;
+  TimePoint next_try_;
+  TimePoint notice_at_;
+  std::chrono::milliseconds pause_;
+  std::vector<SocketAddress> addresses_;  // not tried yet
+  std::optional<HostLookup> lookup_;
+  TimePoint lookup_since_{};
+  std::optional<ClientConnection> try_;
+  // Since when the trouble is one that waiting rarely cures.
+  std::optional<TimePoint> hopeless_since_;
+  Problem last_problem_ = Problem::None;
+  std::optional<Notice> verdict_;
+};
+
+}  // namespace convoy::rendezvous

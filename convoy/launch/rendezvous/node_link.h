@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A launcher's end of the rendezvous: joins the job, waits for its part in each attempt, reports
+// how it went, and hears what the coordinator decides. A thread of its own sends heartbeats and
+// notices a silent coordinator, so a launcher that is busy is not taken for a lost node.
+//
+//   NodeLink link(options, token);
+//   for (;;) {
+//     Turn turn = link.wait_for_assignment(master_port, stop_descriptor);
+//     if (turn.kind != Turn::Kind::Assigned) break;      // ended, or the descriptor became readable
+//     ... start the ranks; poll link.descriptor(), read link.next() ...
+//     link.report_attempt_end(end);                      // always, once per assignment
+//   }
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "convoy/core/base/log.h"
+#include "convoy/core/base/wall_clock.h"
+#include "convoy/launch/rendezvous/attempt_messages.h"
+#include "convoy/launch/rendezvous/endpoint.h"
+#include "convoy/launch/rendezvous/job_token.h"
+
+namespace convoy::rendezvous {
+
+struct NodeLinkOptions {
+  Endpoint coordinator;
+  NodeOffer offer;
+  std::chrono::milliseconds join_timeout{600'000};  // until the coordinator has been reached
+  std::chrono::milliseconds heartbeat{1'000};
+  std::chrono::milliseconds silence_limit{8'000};     // a coordinator silent so long is lost
+  std::chrono::milliseconds stranger_limit{15'000};   // for a port that answers, but not as ours
+  std::chrono::milliseconds notice_interval{10'000};  // "still waiting for the master"
+  WallClock wall_clock = wall_clock_ns;               // for the coordinator, who compares
+  Log log;
+};
+
+// What the coordinator decided. A launcher stops its ranks on every kind.
+struct Notice {
+  enum class Kind {
+    StopForFailure,   // a rank failed; `cause` says which. Report the attempt's end, then wait
+    StopForResize,    // a node came or went in good order. The same
+    PeerNodeLost,     // a node has gone silent or ended; `cause` names it. The same
+    StopRequested,    // another node was asked to stop: let the ranks save. The same
+    ShutDown,         // the job has ended: `exit_code`, `words`
+    CoordinatorLost,  // the same, decided here: `words` name the master's address
+    Refused,          // the same: the coordinator does not take this node
+  };
+  Kind kind = Kind::ShutDown;
+  int exit_code = 0;
+  std::string words = {};   // for people; empty for a job that ended well
+  FailureCause cause = {};  // StopForFailure, PeerNodeLost
+  // StopRequested, StopForResize: by which the ranks of the other node were asked; 0 = nobody knows.
+  int signal = 0;
+  // ShutDown: who did not enter which collective, over all nodes; empty = nothing is known.
+  std::string verdict = {};
+
+  bool ends_job() const { return kind >= Kind::ShutDown; }
+};
+
+struct Turn {
+  enum class Kind { Assigned, Ended, Interrupted };
+  Kind kind = Kind::Interrupted;
+  Assignment assignment;  // Assigned
+  Notice end;             // Ended: a notice that ends_job()
+};
+
+// Thread-safe, except that one thread at a time waits.
+class NodeLink {
+ public:
+  // Returns at once; the connection is made meanwhile.
+  NodeLink(NodeLinkOptions options, JobToken token);
+  ~NodeLink();  // leave()s
+  NodeLink(const NodeLink&) = delete;
+  NodeLink& operator=(const NodeLink&) = delete;
+
+  // Ready for the next attempt, with `master_port` free here should this node be node 0. Blocks
+  // until there is one, the job has ended, or `stop_descriptor` (-1 = none) is readable; after an
+  // interruption it may be called again. Notices of an earlier attempt are dropped. Throws
+  // ConfigError when the token or the rest of the offer is wrong (exit code 2), CommError when the
+  // coordinator was never reached (13).
+  Turn wait_for_assignment(int master_port, int stop_descriptor);
+
+  // Readable while next() has something to say.
+  int descriptor() const;
+  std::optional<Notice> next();
+
+  // A rank of this node failed: every other node is told to stop. The first call of an attempt
+  // counts, unless it says "peer lost" (13) and a later one knows better.
+  void report_failure(FailureCause cause);
+  // This node's ranks were asked to stop by `signal`: every other node is told so, and an end by that is no failure.
+  void report_stop_request(int signal);
+  void report_attempt_end(AttemptEnd end);
+  // Goes in good order: no failure for the others. Blocks up to 1 s while it is told.
+  void leave();
+
+  // This node's address on the interface that routes to the master; empty until connected.
+  std::string own_address() const;
+
+ private:
+  class Worker;
+  std::unique_ptr<Worker> worker_;
+};
+
+}  // namespace convoy::rendezvous

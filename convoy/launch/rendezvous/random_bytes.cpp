@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/launch/rendezvous/random_bytes.h"
+
+#include <sys/random.h>
+
+#include <cerrno>
+#include <cstdint>
+#include <cstring>
+
+#include "convoy/core/base/error.h"
+
+namespace convoy::rendezvous {
+
+std::string random_bytes(size_t count) {
+  std::string bytes(count, '\0');
+  size_t filled = 0;
+  while (filled < count) {
+    const ssize_t got = ::getrandom(bytes.data() + filled, count - filled, 0);
+    if (got < 0 && errno == EINTR) continue;
+    CONVOY_CHECK(got > 0, IoError, "the kernel gave no random bytes: {}", std::strerror(errno));
+    filled += static_cast<size_t>(got);
+  }
+  return bytes;
+}
+
+std::string hex_text(std::string_view bytes) {
+  std::string text;
+  for (const char byte : bytes) text += fmt::format("{:02x}", static_cast<uint8_t>(byte));
+  return text;
+}
+
+}  // namespace convoy::rendezvous

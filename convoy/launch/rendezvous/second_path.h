@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Heartbeats over a second connection while the first one is silent. After a cut, the packets of the
+// first one wait for TCP's retransmission, whose pauses double: longer than the cut itself lasted,
+// and longer than a silent node is waited for. A new connection gets through at once. One thread.
+#pragma once
+
+#include <poll.h>
+
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <optional>
+
+#include "convoy/launch/rendezvous/client_connection.h"
+
+namespace convoy::rendezvous {
+
+class SecondPath {
+ public:
+  using TimePoint = std::chrono::steady_clock::time_point;
+
+  SecondPath(const SocketAddress& coordinator, JobToken token, uint64_t session,
+             std::chrono::milliseconds heartbeat);
+
+  // Opens, proves, beats, listens. Each try lasts two heartbeats.
+  void advance(TimePoint now);
+  void close();  // the first connection speaks again
+
+  std::optional<TimePoint> last_heard() const { return last_heard_; }
+  // The coordinator answered that it knows this node no more.
+  bool disowned() const { return disowned_; }
+
+  std::array<pollfd, 2> watched() const;
+
+ private:
+  void beat(TimePoint now);
+
+  SocketAddress coordinator_;
+  JobToken token_;
+  uint64_t session_;
+  std::chrono::milliseconds heartbeat_;
+  std::optional<ClientConnection> try_;
+  std::optional<Channel> channel_;
+  std::optional<TimePoint> last_heard_;
+  TimePoint heard_on_channel_;
+  TimePoint next_beat_;
+  bool disowned_ = false;
+};
+
+}  // namespace convoy::rendezvous

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/launch/rendezvous/wake_event.h"
+
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdint>
+#include <cstring>
+
+#include "convoy/core/base/error.h"
+
+namespace convoy::rendezvous {
+
+WakeEvent::WakeEvent() : event_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+  CONVOY_CHECK(event_.open(), IoError, "an eventfd could not be made: {}", std::strerror(errno));
+}
+
+void WakeEvent::set() const {
+  const uint64_t one = 1;
+  // It fails only when it is readable already, 2^64 - 2 times.
+  [[maybe_unused]] const ssize_t written = ::write(event_.get(), &one, sizeof(one));
+}
+
+void WakeEvent::clear() const {
+  uint64_t count = 0;
+  [[maybe_unused]] const ssize_t got = ::read(event_.get(), &count, sizeof(count));
+}
+
+}  // namespace convoy::rendezvous

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// One attempt of a job's ranks on this host, from the start of their processes until all they started is gone.
+#pragma once
+
+#include <chrono>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "convoy/launch/supervisor/health/flight_pages.h"
+#include "convoy/launch/supervisor/health/timer_watch.h"
+#include "convoy/launch/supervisor/launcher.h"
+#include "convoy/machine/processes/descendants.h"
+#include "convoy/machine/processes/descriptor_limit.h"
+#include "convoy/machine/processes/guard.h"
+#include "convoy/machine/processes/memory_kills.h"
+#include "convoy/machine/processes/rank_process.h"
+#include "convoy/machine/processes/reserved_port.h"
+#include "convoy/machine/processes/scratch_folder.h"
+
+namespace convoy::launch {
+
+// What to do next is decided by what ended, what signals came, what other nodes say and which deadline passed. For one
+// thread; run() once.
+class Attempt {
+ public:
+  Attempt(const LaunchPlan& plan, processes::SignalStream& signals, Peers* peers);
+  ~Attempt();
+  Attempt(const Attempt&) = delete;
+  Attempt& operator=(const Attempt&) = delete;
+
+  LaunchReport run();
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  enum class Phase { Running, Stopping, Failing, Killing };
+
+  struct Rank {
+    processes::RankProcess process;
+    std::filesystem::path error_file;
+    bool running = true;
+    bool held = false;  // it has ended, but a debugger that traces it has not let go yet
+    KilledFor killed_for = KilledFor::Nothing;
+  };
+
+  void start_ranks();
+  std::map<std::string, std::string> environment_of(int local_rank, const JobPlace& job) const;
+  std::filesystem::path error_file_of(int local_rank) const;
+  void wait_for_something();
+  int wait_limit_ms() const;
+  void read_stream(int local_rank, Stream stream);
+  void handle_signals();
+  void handle_signal(int signal);
+  void handle_peers();
+  void begin_stopping(const std::string& why);
+  void leave_for(int signal);
+  void tell_early_exit();
+  void handle_guard();
+  void handle_health();
+  void handle_timers();
+  void handle_device_faults();
+  void handle_device_fault(const monitor::DeviceFault& fault);
+  std::optional<int> rank_of(pid_t pid) const;
+  void fail_while_it_runs(RankEnd end);
+  void reap(int local_rank);
+  RankEnd describe_end(int local_rank, int status);
+  void after_end(const RankEnd& end);
+  void fail_no_later_than(Clock::time_point time);
+  void begin_failing(Clock::time_point now);
+  void handle_deadlines();
+  void drain(int local_rank);
+  void signal_all(int signal);
+  void ask_to_end(int signal);
+  void kill_all(KilledFor reason);
+  std::vector<int> running_ranks() const;
+  void give_up_on_unkillable();
+  void note_failure(const RankEnd& end);
+  void read_flights();
+  void keep_flights();
+  void close_logs();
+  bool any_running() const;
+
+  const LaunchPlan& plan_;
+  const bool reads_stdin_;  // local rank 0 does
+  Peers* peers_;
+  processes::SignalStream& signals_;
+  processes::ScratchFolder scratch_;
+  processes::DescriptorLimit descriptor_limit_;
+  std::string mark_;
+  processes::DescendantKeeper descendants_;
+  processes::Guard guard_;
+  FlightPages pages_;
+  HealthWatch health_;
+  std::optional<TimerWatch> timers_;
+  LogRouter logs_;
+  processes::MemoryKills memory_kills_;
+  std::optional<processes::ReservedPort> port_;
+  std::vector<Rank> ranks_;
+  LaunchReport report_;
+  Phase phase_ = Phase::Running;
+  bool told_peers_ = false;
+  int user_signal_ =
+      0;  // USR1 or USR2 that came here last: ranks that leave with 75 may do so for it
+  int peers_signal_ =
+      0;  // by which ranks elsewhere were asked to stop; one copy of it may come here too
+  std::optional<Clock::time_point> early_exit_told_at_;  // then people hear of ranks that run on
+  std::optional<Clock::time_point> fail_at_;             // then the others are asked to end
+  std::optional<Clock::time_point> kill_at_;             // then they are killed
+  std::optional<Clock::time_point> give_up_at_;          // then they are not waited for
+};
+
+}  // namespace convoy::launch

@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the end of a rank means for the others.
+#include <fmt/ranges.h>
+#include <poll.h>
+#include <sys/wait.h>
+
+#include <algorithm>
+#include <csignal>
+
+#include "convoy/core/base/error.h"
+#include "convoy/core/base/log.h"
+#include "convoy/launch/supervisor/attempt.h"
+#include "convoy/launch/supervisor/health/collective_verdict.h"
+#include "convoy/launch/supervisor/verdict.h"
+#include "convoy/machine/processes/error_file.h"
+
+namespace convoy::launch {
+namespace {
+
+// A rank that lost its peer may be seen before the peer whose fault it was: the others get this long to speak.
+constexpr std::chrono::milliseconds kPeerLostWait{400};
+// Output of a rank that has ended is in the pipe already; what keeps the pipe open longer is not waited for.
+constexpr std::chrono::milliseconds kOutputWait{200};
+// Ranks do not end in the same instant; later than this people want to know what is waited for.
+constexpr std::chrono::milliseconds kEarlyExitNotice{10'000};
+
+}  // namespace
+
+void Attempt::drain(int local_rank) {
+  processes::RankProcess& process = ranks_[static_cast<size_t>(local_rank)].process;
+  const auto until = Clock::now() + kOutputWait;
+  while ((process.output.open() || process.errors.open()) && Clock::now() < until) {
+    pollfd watched[2] = {{process.output.get(), POLLIN, 0}, {process.errors.get(), POLLIN, 0}};
+    ::poll(watched, 2, 10);
+    if (watched[0].revents != 0) read_stream(local_rank, Stream::Output);
+    if (watched[1].revents != 0) read_stream(local_rank, Stream::Errors);
+  }
+  process.output.reset();
+  process.errors.reset();
+  logs_.finish(local_rank);
+}
+
+RankEnd Attempt::describe_end(int local_rank, int status) {
+  RankEnd end;
+  end.rank = plan_.job.first_rank + local_rank;
+  end.signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+  end.exit_code = WIFSIGNALED(status) ? 128 + end.signal : WEXITSTATUS(status);
+  end.after_first_failure = phase_ == Phase::Failing || phase_ == Phase::Killing;
+  end.after_stop = phase_ == Phase::Stopping;
+  if (end.signal == SIGKILL) end.killed_for = ranks_[static_cast<size_t>(local_rank)].killed_for;
+  end.last_lines = logs_.last_lines(local_rank);
+  end.log_file = logs_.file(local_rank);
+  processes::ErrorFile error =
+      processes::read_error_file(ranks_[static_cast<size_t>(local_rank)].error_file);
+  if (!error.sentence.empty()) logs_.note(local_rank, error.sentence);
+  if (!error.sentence.empty() && plan_.logs.layout == LogLayout::Torchrun)
+    end.error_file = ranks_[static_cast<size_t>(local_rank)].error_file;
+  end.sentence = std::move(error.sentence);
+  end.json_line = std::move(error.json_line);
+  end.error_text = std::move(error.text);
+  if (end.signal == SIGKILL && !end.after_first_failure && memory_kills_.happened()) {
+    end.exit_code = static_cast<int>(ExitCode::Resources);
+    end.out_of_memory = true;
+  }
+  return end;
+}
+
+void Attempt::reap(int local_rank) {
+  Rank& rank = ranks_[static_cast<size_t>(local_rank)];
+  pollfd watched{rank.process.exited.get(), POLLIN, 0};
+  if (!rank.running || ::poll(&watched, 1, 0) <= 0) return;
+  siginfo_t end{};
+  ::waitid(P_PID, static_cast<id_t>(rank.process.pid), &end, WEXITED | WNOHANG | WNOWAIT);
+  rank.held = end.si_pid == 0;
+  if (rank.held) return;
+  // The leader is a zombie until it is reaped, so its group's number can not have been given away yet.
+  processes::signal_group(rank.process.pid, SIGKILL);
+  guard_.forget(rank.process.pid);
+  int status = 0;
+  const pid_t reaped = ::waitpid(rank.process.pid, &status, WNOHANG);
+  CONVOY_INVARIANT(reaped == rank.process.pid, "process {} was reaped by somebody else",
+                   rank.process.pid);
+  rank.running = false;
+  health_.ended(local_rank);
+  drain(local_rank);
+  report_.ends.push_back(describe_end(local_rank, status));
+  after_end(report_.ends.back());
+}
+
+void Attempt::fail_no_later_than(Clock::time_point time) {
+  fail_at_ = fail_at_ ? std::min(*fail_at_, time) : time;
+}
+
+void Attempt::after_end(const RankEnd& end) {
+  if (phase_ == Phase::Failing || phase_ == Phase::Killing) return;
+  const auto now = Clock::now();
+  if (end.exit_code == kStopped && user_signal_ != 0 && report_.stop_signal == 0)
+    leave_for(user_signal_);
+  if (ended_as_asked(end, report_)) {
+    // The others should be about to end as well.
+    if (plan_.early_exit_is_failure && phase_ == Phase::Running && any_running()) {
+      if (!fail_at_)
+        early_exit_told_at_ = now + std::min(kEarlyExitNotice, plan_.early_exit_wait / 2);
+      fail_no_later_than(now + plan_.early_exit_wait);
+    }
+    return;
+  }
+  note_failure(end);
+  // Those who were asked to stop may be saving: the stop's own grace bounds them.
+  if (phase_ == Phase::Running && any_running())
+    fail_no_later_than(end.exit_code == kPeerLost ? now + kPeerLostWait : now);
+}
+
+void Attempt::tell_early_exit() {
+  early_exit_told_at_.reset();
+  const auto left = std::chrono::ceil<std::chrono::seconds>(*fail_at_ - Clock::now());
+  Log().warning(
+      fmt::format("rank {} has ended and others run on ({}): in {} s that counts as a failure "
+                  "(--early-exit-timeout; 0 = never)",
+                  report_.ends.front().rank, fmt::join(running_ranks(), ", "), left.count()));
+}
+
+// A rank that saved and left because of a signal that was only passed on: that was a request to stop after all.
+void Attempt::leave_for(int signal) {
+  report_.stop_signal = signal;
+  if (peers_ != nullptr) peers_->report_stop(signal);
+  if (phase_ == Phase::Running)
+    begin_stopping(fmt::format("a rank has left for {}", processes::signal_name(signal)));
+}
+
+// The flight records as they stand when something first goes wrong here, and the other nodes, unless the cause may still be a
+// peer's: then they find out themselves.
+void Attempt::note_failure(const RankEnd& end) {
+  if (report_.flights.empty()) {
+    read_flights();
+    const Verdict verdict = collective_verdict(report_.flights);
+    report_.verdict = words_of_blame(verdict);
+    report_.verdict_json = verdict_json(verdict);
+    keep_flights();
+  }
+  if (peers_ == nullptr || told_peers_) return;
+  told_peers_ = end.exit_code != kPeerLost;
+  peers_->report_failure(end);
+}
+
+void Attempt::read_flights() {
+  report_.flights = pages_.read();
+  for (telemetry::RankFlight& flight : report_.flights)
+    flight.ended =
+        flight.ended || !ranks_[static_cast<size_t>(flight.rank - plan_.job.first_rank)].running;
+}
+
+void Attempt::keep_flights() {
+  if (plan_.flight_folder.empty()) return;
+  try {
+    for (const telemetry::RankFlight& flight : report_.flights)
+      if (flight.attached()) telemetry::write_flight_file(plan_.flight_folder, flight);
+  } catch (const IoError& error) {
+    Log().warning(error.sentence());
+  }
+}
+
+void Attempt::begin_failing(Clock::time_point now) {
+  phase_ = Phase::Failing;
+  fail_at_.reset();
+  early_exit_told_at_.reset();
+  kill_at_ = now + plan_.failure_grace;
+  ask_to_end(SIGTERM);
+}
+
+// A rank that has not ended but is the cause of the end of all.
+void Attempt::fail_while_it_runs(RankEnd end) {
+  const int local_rank = end.rank - plan_.job.first_rank;
+  end.last_lines = logs_.last_lines(local_rank);
+  end.log_file = logs_.file(local_rank);
+  report_.ends.push_back(end);
+  note_failure(end);
+  begin_failing(Clock::now());
+}
+
+std::optional<int> Attempt::rank_of(pid_t pid) const {
+  for (size_t local_rank = 0; local_rank < ranks_.size(); ++local_rank)
+    if (ranks_[local_rank].running && processes::descends_from(pid, ranks_[local_rank].process.pid))
+      return static_cast<int>(local_rank);
+  return std::nullopt;
+}
+
+void Attempt::handle_timers() {
+  if (!timers_) return;
+  for (const TimerExpiry& expiry : timers_->check()) {
+    // Also numbers of another container's processes are none of ours.
+    const std::optional<int> local_rank = rank_of(expiry.pid);
+    if (!local_rank) continue;
+    RankEnd end;
+    end.rank = plan_.job.first_rank + *local_rank;
+    const bool is_rank = ranks_[static_cast<size_t>(*local_rank)].process.pid == expiry.pid;
+    end.sentence = fmt::format("{} did not finish `{}` in time: its timer expired {:.1f} s ago",
+                               is_rank ? fmt::format("rank {} (process {})", end.rank, expiry.pid)
+                                       : fmt::format("process {} of rank {}", expiry.pid, end.rank),
+                               expiry.scope, expiry.late_seconds);
+    if (expiry.signal == 0) {
+      Log().warning(end.sentence + "; it asked for no signal and goes on");
+      continue;
+    }
+    end.sentence += fmt::format(", and it was sent {}", processes::signal_name(expiry.signal));
+    Log().warning(end.sentence);
+    ::kill(expiry.pid, expiry.signal);
+    if (phase_ == Phase::Failing || phase_ == Phase::Killing) continue;
+    end.exit_code = 128 + expiry.signal;
+    end.timed_out = true;
+    fail_while_it_runs(std::move(end));
+  }
+}
+
+void Attempt::handle_device_faults() {
+  if (!plan_.faults) return;
+  for (const monitor::DeviceFault& fault : plan_.faults->take()) handle_device_fault(fault);
+}
+
+// The first rank on the device stands for all of them. Later faults of the same end are told as they come: the first says why.
+void Attempt::handle_device_fault(const monitor::DeviceFault& fault) {
+  const auto is_of_rank = [&fault](const RankSetup& rank) {
+    return std::find(fault.uuids.begin(), fault.uuids.end(), rank.device_uuid) != fault.uuids.end();
+  };
+  const auto rank = std::find_if(plan_.ranks.begin(), plan_.ranks.end(), is_of_rank);
+  const bool is_fatal = fault.severity == monitor::XidSeverity::Fatal &&
+                        plan_.on_device_fault == OnDeviceFault::Stop && rank != plan_.ranks.end() &&
+                        phase_ == Phase::Running;
+  logs_.end_open_lines();
+  if (!is_fatal) {
+    Log().warning(fmt::format("{} ({})", fault.sentence, fault.to_do));
+    return;
+  }
+  RankEnd end;
+  end.rank = plan_.job.first_rank + static_cast<int>(rank - plan_.ranks.begin());
+  end.exit_code = static_cast<int>(ExitCode::Device);
+  end.device_fault = true;
+  end.hint = fault.to_do;
+  end.sentence = fmt::format("rank {}: {} ({})", end.rank, fault.sentence, fault.to_do);
+  Log().warning(end.sentence);
+  fail_while_it_runs(std::move(end));
+}
+
+void Attempt::give_up_on_unkillable() {
+  for (size_t local_rank = 0; local_rank < ranks_.size(); ++local_rank) {
+    Rank& rank = ranks_[local_rank];
+    if (!rank.running) continue;
+    rank.running = false;
+    const int number = plan_.job.first_rank + static_cast<int>(local_rank);
+    report_.unkillable.push_back(number);
+    Log().warning(
+        fmt::format("rank {} (process {}) does not end even after SIGKILL: it waits inside the "
+                    "kernel, most often for a disk, a "
+                    "network file system or a device; it is left behind",
+                    number, rank.process.pid));
+  }
+}
+
+}  // namespace convoy::launch

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Which rank did not enter which collective, from the records of all ranks. Pure.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "convoy/core/telemetry/flight_record.h"
+
+namespace convoy::launch {
+
+enum class VerdictKind {
+  NothingRecorded,  // no rank has a record: programs without one, or before the first collective
+  AllIdle,          // no collective is open
+  Missing,          // ranks wait in a collective that others never entered
+  EndedEarly,       // as Missing, and the others have ended
+  Differs,          // at one sequence number ranks entered different collectives
+  Crossed,          // ranks wait for each other in different groups
+  AllInside,        // every rank that is known is inside the same collective
+};
+
+struct Verdict {
+  VerdictKind kind = VerdictKind::NothingRecorded;
+  std::vector<int> ranks;  // whose doing it is, ascending; empty when nobody's
+  std::string group;
+  std::string operation;
+  int64_t sequence = -1;
+  std::string text;  // one to three sentences for a person; empty for NothingRecorded
+};
+
+// One entry per rank, in any order; of other hosts too where they are known.
+Verdict collective_verdict(const std::vector<telemetry::RankFlight>& flights);
+
+// What it adds to an end that has a cause of its own: its text; empty where no rank waits for another.
+std::string words_of_blame(const Verdict& verdict);
+
+// {"kind","ranks","group","operation","sequence","text"}; "" for NothingRecorded.
+std::string verdict_json(const Verdict& verdict);
+
+}  // namespace convoy::launch

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// From flags and environment to a plan: who placed us, how many ranks run here and on which devices, how this node finds the others.
+// Read-only until plan_job(), which opens the port of a rendezvous that this node hosts.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "convoy/core/base/log.h"
+#include "convoy/launch/place/devices.h"
+#include "convoy/launch/place/environment_resolver.h"
+#include "convoy/launch/place/placement.h"
+#include "convoy/launch/place/preflight.h"
+#include "convoy/launch/supervisor/launch_flags.h"
+#include "convoy/launch/supervisor/rdzv_conf.h"
+#include "convoy/launch/supervisor/supervisor.h"
+
+namespace convoy::launch {
+
+// The ranks are convoy-workers. They share the CPUs, report progress, and save when asked to stop.
+struct OwnProgram {
+  std::string devices = "auto";  // DeviceFlags
+  // Why what they load can not compute on GPUs, empty = it can; asked only where there are some.
+  std::function<std::string()> why_no_cuda = {};
+  bool one_rank = false;  // of one rank by nature: GPUs without a rank are not announced
+};
+
+struct SetupRequest {
+  MemberFlags members;
+  bool standalone = false;
+  bool virtual_local_rank = false;
+  std::optional<OwnProgram> own_program = {};
+};
+
+struct NodesRange {
+  int least = 1;
+  int most = 1;
+};
+
+// What the torchrun that placed this rank told it beside its place.
+struct TorchrunAround {
+  int restart_count = 0;
+  int max_restarts = 0;
+  bool hosts_store = false;  // MASTER_PORT is its own: rank 0 must not listen there
+};
+
+struct JobSetup {
+  ResolvedPlace place;
+  TorchrunAround around;  // of an adopted rank
+  NodesRange nodes;
+  int num_local_ranks = 1;
+  Placement placement;
+  bool on_gpus = false;                      // convoy-workers compute on CUDA devices, else on CPUs
+  std::optional<std::string> found_devices;  // CUDA_VISIBLE_DEVICES as it is
+  std::string visible_variable = "CUDA_VISIBLE_DEVICES";  // or HIP_VISIBLE_DEVICES
+  std::string visible_devices;    // CUDA_VISIBLE_DEVICES of the ranks; empty = as it is
+  RendezvousConf rdzv_conf;       // of --rdzv-conf
+  rendezvous::Endpoint endpoint;  // where the nodes meet; empty host = one node
+  int wanted_node_rank = -1;      // -1 = any that is free
+  rendezvous::Endpoint master;    // of one node, by the user's word; empty host, port 0 = not said
+  int fixed_port = 0;             // of one node: where rank 0 shall listen, by the user's word
+  bool hosts_endpoint = false;    // here
+  bool may_join_endpoint =
+      false;  // only its address says so: another launcher of this host may hold it
+  std::string run_id = "none";
+  std::optional<std::filesystem::path> timer_pipe;  // as in LaunchPlan
+  std::string host;                                 // this host's short name
+  std::vector<std::string> notes;                   // one sentence each, worth telling
+
+  bool adopted() const { return place.kind == PlaceKind::Rank; }
+  bool several_nodes() const { return !adopted() && nodes.most > 1; }
+};
+
+// Throws ConfigError naming flag or variable; DeviceError when convoy-workers are to compute on
+// GPUs and can not.
+JobSetup set_up_job(const SetupRequest& request, const Environment& environment);
+
+// Empty = not checked.
+struct CheckedFiles {
+  std::filesystem::path log_folder = {};
+  std::string program = {};  // that ranks become
+  std::string script = {};   // that it reads
+};
+
+// Program, ports, limits and folders that this node's part needs.
+std::vector<Finding> check_job(const JobSetup& setup, const CheckedFiles& files);
+
+// The flags that --standalone beats, as rows of --explain with what counts instead.
+std::vector<Origin> standalone_origins(const MemberFlags& members);
+
+// `attempt` holds program, logs and signals; the rest is filled in. Throws ConfigError, IoError; rendezvous::PortTakenError for the port of one node
+// or of the rendezvous.
+JobPlan plan_job(const SetupRequest& request, const JobSetup& setup, LaunchPlan attempt,
+                 const Log& log);
+
+}  // namespace convoy::launch

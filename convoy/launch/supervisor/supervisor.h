@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A job from this node's view: attempts one after another until one succeeds or nothing is left to try, alone or with the launchers of
+// other nodes. Driven by one thread; starts others of its own for several nodes.
+#pragma once
+
+#include <memory>
+#include <optional>
+
+#include "convoy/core/base/log.h"
+#include "convoy/launch/rendezvous/coordinator.h"
+#include "convoy/launch/rendezvous/node_link.h"
+#include "convoy/launch/rendezvous/restart_policy.h"
+#include "convoy/launch/supervisor/launcher.h"
+
+namespace convoy::launch {
+
+// How this node finds the others.
+struct JoinPlan {
+  rendezvous::NodeLinkOptions link;
+  rendezvous::JobToken token;
+};
+
+struct JobPlan {
+  LaunchPlan
+      attempt;  // what is known before the job's members are; `job` is filled in when they are
+  rendezvous::RestartLimits
+      restarts;  // of a job on this node alone; the coordinator holds those of several nodes
+  std::optional<JoinPlan> join;                          // several nodes
+  std::shared_ptr<rendezvous::Coordinator> coordinator;  // on the node that hosts it
+  bool own_program = false;    // the ranks are convoy-workers: they report progress, and on several
+                               // nodes they get the job's key-value store
+  bool tells_failures = true;  // of several nodes: a failed attempt is warned of at once
+  Log log;
+};
+
+// Blocks until the job has ended here. The report is that of the last attempt, its exit code that of the job. Throws as run_ranks and
+// NodeLink do.
+LaunchReport run_job(const JobPlan& plan);
+
+}  // namespace convoy::launch

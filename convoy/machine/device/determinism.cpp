@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/machine/device/determinism.h"
+
+#include <ATen/Context.h>
+
+#include <cstdlib>
+
+namespace convoy::device {
+
+void take_deterministic_algorithms() {
+  // cuBLAS repeats with a workspace of fixed size alone, and reads this when it is first used.
+  ::setenv("CUBLAS_WORKSPACE_CONFIG", ":4096:8", /*overwrite=*/0);
+  at::Context& context = at::globalContext();
+  context.setDeterministicAlgorithms(true, /*warn_only=*/false);
+  // It would fill every new tensor, to show who reads what was never written.
+  context.setDeterministicFillUninitializedMemory(false);
+  context.setDeterministicCuDNN(true);
+  context.setBenchmarkCuDNN(false);
+}
+
+}  // namespace convoy::device

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// When a GPU reaches its work: timed events on the current stream of the thread that asks.
+#pragma once
+
+#include <c10/core/Device.h>
+#include <c10/core/Event.h>
+
+#include <deque>
+#include <memory>
+#include <mutex>
+
+#include "convoy/core/base/trace_clock.h"
+
+namespace convoy::device {
+
+// Thread-safe. Each note takes an event of the device until the end of the clock.
+class DeviceClock : public TraceClock {
+ public:
+  // Nothing of the device is touched before the first note, which waits for its current stream once.
+  explicit DeviceClock(c10::Device device) : device_(device) {}
+
+  int64_t note() override;
+  // To within a microsecond in the first seconds after the first note: drivers tell spans as float milliseconds.
+  int64_t host_ns(int64_t note) override;
+
+ private:
+  c10::Event& record();
+
+  const c10::Device device_;
+  std::mutex mutex_;
+  int64_t begin_ns_ = 0;  // of the host's clock, at the first event
+  std::deque<c10::Event> events_;
+};
+
+// Of the CPU, whose work is done when its call returns: null.
+std::unique_ptr<TraceClock> make_device_clock(c10::Device device);
+
+}  // namespace convoy::device

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <vector>
+
+#include "convoy/core/base/error.h"
+#include "convoy/core/base/usable_cpus.h"
+#include "convoy/machine/device/dtype.h"
+#include "convoy/machine/device/memory.h"
+#include "convoy/machine/device/seed.h"
+#include "convoy/machine/device/threads.h"
+
+namespace convoy::device {
+namespace {
+
+TEST(Dtype, RoundTripAndRefusal) {
+  EXPECT_EQ(parse_dtype("fp32"), at::kFloat);
+  EXPECT_EQ(parse_dtype("bf16"), at::kBFloat16);
+  EXPECT_EQ(dtype_name(parse_dtype("bf16")), "bf16");
+  EXPECT_EQ(dtype_name(parse_dtype("fp16")), "fp16");
+  EXPECT_EQ(dtype_name(at::kLong), "Long");
+  EXPECT_THROW(parse_dtype("fp64"), ConfigError);
+}
+
+TEST(Seed, SamePointSameNumbersAndEachCounterMatters) {
+  const SeedPoint point{.seed = 7, .epoch = 1, .step = 2, .micro_batch = 3};
+  const uint64_t first = draw_key(point);
+  EXPECT_EQ(draw_key(point), first);
+  for (int64_t SeedPoint::*counter :
+       {&SeedPoint::seed, &SeedPoint::epoch, &SeedPoint::step, &SeedPoint::micro_batch}) {
+    SeedPoint other = point;
+    other.*counter += 1;
+    EXPECT_NE(draw_key(other), first);
+  }
+}
+
+TEST(Memory, GrowsWithTouchedPagesAndPeakCanStartAnew) {
+  const ProcessMemory before = process_memory();
+  {
+    const std::vector<char> big(128 << 20, 1);  // a tensor's memory may be kept
+    EXPECT_GE(process_memory().resident_bytes, before.resident_bytes + (100 << 20));
+  }
+  EXPECT_GE(process_memory().peak_resident_bytes, before.resident_bytes + (100 << 20));
+  if (!reset_peak_memory()) GTEST_SKIP() << "the kernel does not allow resetting the peak";
+  EXPECT_LT(process_memory().peak_resident_bytes, before.resident_bytes + (100 << 20));
+}
+
+TEST(Threads, SharesCpusAmongRanksUnlessTheUserDecided) {
+  unsetenv("OMP_NUM_THREADS");
+  EXPECT_EQ(share_cpu_threads(1), usable_cpus());
+  EXPECT_EQ(share_cpu_threads(100'000), 1);
+  setenv("OMP_NUM_THREADS", "3", 1);
+  EXPECT_EQ(share_cpu_threads(1), 3);
+  EXPECT_EQ(at::get_num_threads(), 3);
+  EXPECT_EQ(share_cpu_threads(3, 3), 1);
+  unsetenv("OMP_NUM_THREADS");
+}
+
+}  // namespace
+}  // namespace convoy::device

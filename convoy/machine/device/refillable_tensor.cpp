@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/machine/device/refillable_tensor.h"
+
+#include <ATen/ATen.h>
+#include <c10/core/Allocator.h>
+#include <c10/core/DeviceGuard.h>
+
+namespace convoy::device {
+namespace {
+
+c10::StorageImpl& storage_of(const at::Tensor& tensor) {
+  return *tensor.storage().unsafeGetStorageImpl();
+}
+
+}  // namespace
+
+bool has_memory(const at::Tensor& tensor) {
+  return tensor.numel() == 0 || storage_of(tensor).nbytes() > 0;
+}
+
+void take_memory(const at::Tensor& tensor) {
+  if (has_memory(tensor)) return;
+  c10::StorageImpl& storage = storage_of(tensor);
+  const size_t bytes = static_cast<size_t>(tensor.numel()) * tensor.element_size();
+  const c10::DeviceGuard guard(tensor.device());  // an allocator serves the current device
+  storage.set_data_ptr_noswap(storage.allocator()->allocate(bytes));
+  storage.set_nbytes(bytes);
+}
+
+// The device's allocator gives memory to later work of the same stream only, so nothing waits.
+void release_memory(const at::Tensor& tensor) {
+  c10::StorageImpl& storage = storage_of(tensor);
+  storage.set_nbytes(0);
+  storage.set_data_ptr_noswap(at::DataPtr(nullptr, tensor.device()));
+}
+
+at::Tensor tensor_without_memory(at::IntArrayRef shape, const at::TensorOptions& options) {
+  const at::Tensor tensor = at::empty(shape, options);
+  release_memory(tensor);
+  return tensor;
+}
+
+// A tensor may only be laid over a storage that holds it, so it is made whole first.
+RefillableTensor::RefillableTensor(int64_t num_elements, const at::TensorOptions& options)
+    : flat_(at::empty({num_elements}, options.requires_grad(false))) {}
+
+at::Tensor RefillableTensor::view(int64_t begin, at::IntArrayRef shape) const {
+  const at::NoGradGuard no_grad;
+  return at::empty({0}, flat_.options())
+      .set_(flat_.storage(), begin, shape, c10::contiguous_strides(shape));
+}
+
+}  // namespace convoy::device

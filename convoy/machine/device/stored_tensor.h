@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Tensors from safetensors views, and the reverse. The only place where the two meet.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <string>
+
+#include "convoy/core/io/safetensors.h"
+
+namespace convoy::device {
+
+// Throws StateError for types that only one side has.
+io::Dtype stored_dtype(at::ScalarType dtype);
+at::ScalarType tensor_dtype(io::Dtype dtype);
+bool is_float(io::Dtype dtype);  // of the types that weights are converted from: 16, 32 or 64 bits
+
+// A CPU tensor that owns its memory, in the stored type.
+at::Tensor copy_to_tensor(const io::TensorView& view);
+// Its own memory too, converted.
+at::Tensor copy_to_tensor(const io::TensorView& view, at::ScalarType dtype);
+
+// A source over `tensor`, made contiguous on the CPU when it is written; keeps the tensor alive.
+io::TensorSource tensor_source(const std::string& name, const at::Tensor& tensor);
+
+}  // namespace convoy::device

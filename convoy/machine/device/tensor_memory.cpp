@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/machine/device/tensor_memory.h"
+
+#include <c10/core/CPUAllocator.h>
+#include <c10/core/impl/alloc_cpu.h>
+#include <malloc.h>
+#include <sys/mman.h>
+
+#include <atomic>
+#include <cstring>
+
+namespace convoy::device {
+namespace {
+
+// Smaller tensors are the C library's: it keeps what it gets back of that size.
+constexpr size_t kSmallestBytes = 64 << 10;
+// Blocks of many huge pages ask for them: a fault fills 2 MiB, and products miss fewer
+// translations.
+constexpr size_t kHugePageBytes = 2 << 20;
+
+void* allocate(size_t bytes) {
+  void* block = c10::alloc_cpu(bytes);
+  if (bytes < 2 * kHugePageBytes) return block;
+  const auto begin = (reinterpret_cast<uintptr_t>(block) + kHugePageBytes - 1) / kHugePageBytes;
+  const auto end = (reinterpret_cast<uintptr_t>(block) + bytes) / kHugePageBytes;
+  if (begin < end)
+    ::madvise(reinterpret_cast<void*>(begin * kHugePageBytes), (end - begin) * kHugePageBytes,
+              MADV_HUGEPAGE);  // a wish: its failure changes nothing
+  return block;
+}
+
+std::atomic<BlockPool*> shared_pool{nullptr};
+
+void give_back(void* block) {
+  if (block != nullptr && !shared_pool.load()->give_back(block)) c10::free_cpu(block);
+}
+
+class PooledAllocator final : public c10::Allocator {
+ public:
+  c10::DataPtr allocate(size_t bytes) override {
+    void* block = bytes < kSmallestBytes ? c10::alloc_cpu(bytes) : shared_pool.load()->take(bytes);
+    return {block, block, bytes < kSmallestBytes ? &c10::free_cpu : &give_back,
+            c10::Device(c10::DeviceType::CPU)};
+  }
+  c10::DeleterFnPtr raw_deleter() const override { return &give_back; }
+  void copy_data(void* to, const void* from, size_t bytes) const override {
+    std::memcpy(to, from, bytes);
+  }
+};
+
+}  // namespace
+
+// Bytes. What is larger goes back to the system when it is freed.
+constexpr int kLargestKeptByMalloc = 1 << 20;
+
+void keep_tensor_memory() {
+  // Both live as long as the process: tensors of static storage may outlive everything else.
+  static PooledAllocator* const allocator = [] {
+    shared_pool = new BlockPool({&allocate, &c10::free_cpu});
+    auto* made = new PooledAllocator;
+    c10::SetCPUAllocator(made, 1);
+    // Gloo's scratch comes from malloc, on threads of its own. By itself glibc raises this threshold
+    // with each large block that is freed, and then keeps such blocks: 170 MiB beside 57 M parameters
+    // under zero3.
+    ::mallopt(M_MMAP_THRESHOLD, kLargestKeptByMalloc);
+    return made;
+  }();
+  static_cast<void>(allocator);
+}
+
+void forget_kept_tensor_memory() {
+  if (BlockPool* pool = shared_pool.load()) pool->forget();
+}
+
+BlockPool::Figures tensor_memory() {
+  const BlockPool* pool = shared_pool.load();
+  return pool == nullptr ? BlockPool::Figures{} : pool->figures();
+}
+
+}  // namespace convoy::device

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Where CPU tensors live. The C library returns a step's large blocks to the system and takes them
+// anew in the next one, page fault by page fault; here they are kept.
+#pragma once
+
+#include "convoy/machine/device/block_pool.h"
+
+namespace convoy::device {
+
+// Makes LibTorch take memory for large CPU tensors from a BlockPool. Call once, before the first
+// tensor; later calls do nothing. Thread-safe.
+void keep_tensor_memory();
+
+// Gives what that pool keeps back to the system and forgets how much was in use at a time: from here on
+// it keeps as if nothing had been before.
+void forget_kept_tensor_memory();
+
+// Of that pool; zeros before keep_tensor_memory().
+BlockPool::Figures tensor_memory();
+
+}  // namespace convoy::device

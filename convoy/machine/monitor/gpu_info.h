@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What `convoy gpu-info` shows: the GPUs with what they do now, the driver, the host around them.
+#pragma once
+
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "convoy/machine/monitor/device_reader.h"
+#include "convoy/machine/monitor/devices.h"
+#include "convoy/machine/monitor/host.h"
+
+namespace convoy::monitor {
+
+struct GpuInfo {
+  int num_gpus = 0;            // that are shown
+  int num_hidden = 0;          // that the host has beside them
+  std::string hidden_by = {};  // "CUDA_VISIBLE_DEVICES"
+  std::string why_none = {};
+  std::vector<Nvml::Broken> broken = {};
+  std::vector<Device> devices = {};          // instances after their GPU
+  std::vector<DeviceReading> readings = {};  // of the same
+  NvmlVersions versions = {};
+  HostFacts host = {};
+};
+
+// `uuids`: only these; nothing = all.
+GpuInfo read_gpu_info(const DeviceSources& sources,
+                      const std::optional<std::set<std::string>>& uuids);
+
+std::string gpu_info_text(const GpuInfo& info);
+std::string gpu_info_json(const GpuInfo& info);
+
+// 12080 -> "12.8"; empty for 0.
+std::string cuda_version_text(int version);
+
+}  // namespace convoy::monitor

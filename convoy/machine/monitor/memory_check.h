@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Whether the ranks of a run fit where they compute: what each says that it holds, joined with what the device and the host
+// say. The ranks' own figures decide; NVML's are there to see what others hold.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "convoy/machine/monitor/device_reader.h"
+#include "convoy/machine/monitor/host.h"
+
+namespace convoy::monitor {
+
+struct RankMemoryFigures {
+  int rank = 0;
+  std::string host = {};         // empty = unknown
+  std::string device = {};       // "gpu 0", "cpu"
+  std::string device_uuid = {};  // empty on CPUs
+  int64_t held_bytes = -1;       // at the end of the last step; negative = unknown
+  int64_t peak_bytes = -1;
+  int64_t reserved_bytes = -1;  // what its allocator keeps of the device; unknown on CPUs
+};
+
+// The newest step of a run.
+struct RunMemory {
+  std::string name = {};
+  std::string state = {};  // "running", "finished", ...
+  bool running = false;
+  int64_t step = 0;
+  std::vector<RankMemoryFigures> ranks = {};
+};
+
+// From its events and the placements that its launchers wrote. Throws DataError when no step was written, or by a Convoy that did not
+// write what ranks hold.
+RunMemory read_run_memory(const std::filesystem::path& run);
+
+enum class MemoryVerdict { Fits, Tight, TooMuch, Unknown };
+
+struct MemoryReport {
+  struct Place {  // a device of this host, or its memory
+    std::string label;
+    std::optional<int64_t> total_mib, used_mib, kept_mib;  // kept by the driver
+    std::optional<int64_t> processes = {};                 // that compute there
+    std::vector<int> ranks = {};
+    std::optional<int64_t> others_mib = {};    // used beside these ranks' reserved memory
+    std::optional<int64_t> headroom_mib = {};  // at the ranks' peaks; without a run: free now
+  };
+  std::optional<RunMemory> run = {};
+  std::vector<Place> places = {};
+  MemoryVerdict verdict = MemoryVerdict::Unknown;
+  std::string words = {};      // of the verdict
+  std::string imbalance = {};  // one sentence; empty with one rank
+};
+
+struct MemoryInputs {
+  std::optional<RunMemory> run = {};
+  std::vector<DeviceReading> devices = {};
+  HostFacts facts = {};
+  std::string host = {};  // this one
+};
+MemoryReport check_memory(const MemoryInputs& inputs);
+
+std::string memory_report_text(const MemoryReport& report);
+std::string memory_report_json(const MemoryReport& report);
+
+}  // namespace convoy::monitor

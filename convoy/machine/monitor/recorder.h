@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Where the looks of `convoy monitor` go: a file that is added to look by look and survives a kill, with a sidecar that
+// says what the columns are and why some are blank; or stdout. One thread.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+
+#include "convoy/core/base/log.h"
+#include "convoy/core/telemetry/append_file.h"
+#include "convoy/machine/monitor/sample.h"
+
+namespace convoy::monitor {
+
+struct RecorderOptions {
+  std::filesystem::path output = {};  // empty = stdout
+  std::string format = "csv";         // csv, jsonl, prom
+  std::string schema = "v1";          // of csv: v1, seed
+  double interval_s = 1;
+  SampleIdentity identity = {};
+};
+
+class Recorder {
+ public:
+  // Goes on with a file of the same columns; a last line that was not finished is cut off. Throws ConfigError for a file of other
+  // columns, IoError for one that can not be written.
+  Recorder(RecorderOptions options, const Log& log);
+
+  // One write per look. A full disk costs looks and one warning.
+  void add(const Sample& sample);
+  // FILE.meta.json: who was watched, and what each device and the host do not tell and why. `summary` null: still watching.
+  void write_meta(const DeviceReader& reader, const std::vector<HostGap>& host_gaps,
+                  const nlohmann::ordered_json& summary);
+
+ private:
+  void add_prometheus(const Sample& sample) const;
+
+  RecorderOptions options_;
+  std::unique_ptr<telemetry::AppendFile> file_;
+  bool header_on_stdout_ = false;
+  std::string started_;
+};
+
+}  // namespace convoy::monitor

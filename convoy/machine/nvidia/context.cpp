@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/machine/nvidia/context.h"
+
+#include <array>
+
+#include "convoy/core/base/error.h"
+
+namespace convoy::nvidia {
+namespace {
+
+// Of CUdevice_attribute.
+constexpr int kClockRate = 13;  // kHz
+constexpr int kMultiprocessorCount = 16;
+
+}  // namespace
+
+Context::Context(std::shared_ptr<const Driver> driver, int number) : driver_(std::move(driver)) {
+  CONVOY_CHECK(driver_->problem().empty(), ConfigError, "{}", driver_->problem());
+  CONVOY_CHECK(number >= 0 && number < driver_->device_count(), ConfigError,
+               "wanted GPU {}, found {} that this process may use", number,
+               driver_->device_count());
+  driver_->check(call().DeviceGet(&device_, number), "the GPU can not be asked for");
+  int clock = 0;
+  if (call().DeviceGetAttribute(&clock, kClockRate, device_) == 0 && clock > 0)
+    clock_hertz_ = clock * 1e3;
+  driver_->check(call().DeviceGetAttribute(&multiprocessors_, kMultiprocessorCount, device_),
+                 "the GPU's size can not be read");
+  driver_->check(call().DevicePrimaryCtxRetain(&context_, device_), "the GPU can not be opened");
+}
+
+Context::~Context() { call().DevicePrimaryCtxRelease(device_); }
+
+void Context::make_current() const {
+  driver_->check(call().CtxSetCurrent(context_), "the GPU can not be used");
+}
+
+std::string Context::gpu_name() const {
+  std::array<char, 256> text{};
+  driver_->check(call().DeviceGetName(text.data(), static_cast<int>(text.size()) - 1, device_),
+                 "the GPU's name can not be read");
+  return text.data();
+}
+
+}  // namespace convoy::nvidia

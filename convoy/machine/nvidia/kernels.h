@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Kernels as PTX texts inside this program (cmake/CudaKernels.cmake), compiled by the GPU's driver.
+#pragma once
+
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "convoy/machine/nvidia/context.h"
+
+namespace convoy::nvidia {
+
+// PTX of several kernels each.
+using KernelTexts = std::span<const std::string_view>;
+
+// The module of one kernel alone: a driver takes seconds to compile all. Throws StateError for a
+// name that is not there.
+std::string kernel_text_of(KernelTexts texts, std::string_view name);
+
+// One that takes one struct.
+struct Kernel {
+  void* function = nullptr;
+  uint64_t resident_blocks = 1;  // that the GPU holds at once
+};
+
+// Kernels in one context. For one thread at a time, which has made the context current.
+class Kernels {
+ public:
+  // All are started with blocks of as many threads. `context` outlives this.
+  Kernels(const Context& context, KernelTexts texts, uint32_t block_threads);
+  ~Kernels();
+  Kernels(const Kernels&) = delete;
+  Kernels& operator=(const Kernels&) = delete;
+
+  // Good as long as this. Blocks while the driver compiles it, the first time. Throws what
+  // Driver::check does.
+  const Kernel& find(std::string_view name);
+
+  // Async, in the order of `stream` (null: the default one). Starts `blocks`, but not more than the
+  // GPU holds at once: a kernel goes on until all is done. The struct is copied. Throws what
+  // Driver::check does.
+  void launch(const Kernel& kernel, uint64_t blocks, void* stream, const void* parameters) const;
+
+ private:
+  Kernel compile(std::string_view name);
+
+  const Context& context_;
+  KernelTexts texts_;
+  uint32_t block_threads_;
+  std::map<std::string, Kernel, std::less<>> kernels_;
+  std::vector<void*> modules_;
+};
+
+}  // namespace convoy::nvidia

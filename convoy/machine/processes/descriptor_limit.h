@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// How many descriptors this process may open, raised for as long as the object lives: some systems start programs with 256, and a
+// rank takes half a dozen here.
+#pragma once
+
+#include <sys/resource.h>
+
+namespace convoy::processes {
+
+class DescriptorLimit {
+ public:
+  // Throws IoError when not even the hard limit allows for `num_ranks` ranks.
+  explicit DescriptorLimit(int num_ranks);
+  static rlim_t needed(int num_ranks);
+  ~DescriptorLimit();  // as before
+  DescriptorLimit(const DescriptorLimit&) = delete;
+  DescriptorLimit& operator=(const DescriptorLimit&) = delete;
+
+  // What ranks get: programs that use select() fail with numbers above 1024.
+  const rlimit& before() const { return before_; }
+
+ private:
+  rlimit before_{};
+};
+
+}  // namespace convoy::processes

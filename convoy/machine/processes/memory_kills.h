@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Tells a rank that the kernel killed for want of memory from one that somebody killed. The kernel says which only by counters: of
+// this process's memory cgroup, or, where there is none, of the whole machine.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <vector>
+
+namespace convoy::processes {
+
+class MemoryKills {
+ public:
+  // Counts from now on. The folders are for tests. Never throws: without counters there are no kills.
+  explicit MemoryKills(const std::filesystem::path& sys = "/sys",
+                       const std::filesystem::path& proc = "/proc");
+
+  // Whether the kernel killed something for its memory since the last call.
+  bool happened();
+
+ private:
+  int64_t count() const;
+
+  std::vector<std::filesystem::path> cgroup_files_;
+  std::filesystem::path machine_file_;
+  int64_t seen_ = 0;
+};
+
+}  // namespace convoy::processes

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Who listens on a TCP port of this host, as far as /proc shows it to this user.
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+namespace convoy::processes {
+
+// "process 4711 (python3)"; empty when nobody listens or the process is another user's.
+std::string port_holder(int port, const std::filesystem::path& proc = "/proc");
+
+}  // namespace convoy::processes

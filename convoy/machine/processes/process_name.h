@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Names of processes that hold something in a store: who reads one knows whether its owner is gone.
+#pragma once
+
+#include <sys/types.h>
+
+#include <string>
+
+namespace convoy::processes {
+
+// "HOST.BOOT.NAMESPACE:PID:START": no other process has the name, ever.
+std::string process_name(pid_t process);
+// The process of that name ran on this host and is gone.
+bool is_gone(const std::string& process);
+
+}  // namespace convoy::processes

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Workers of one coordinator, processes of one kind: started, listened to, replaced, ended. Each leads a session of its
+// own and dies with the coordinator. Driven by one thread.
+#pragma once
+
+#include <signal.h>
+
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "convoy/core/base/error.h"
+#include "convoy/machine/processes/rank_process.h"
+
+namespace convoy::processes {
+
+struct PoolOptions {
+  std::vector<std::string> command;
+  int64_t workers = 1;
+  std::vector<std::map<std::string, std::string>>
+      environment;                     // by worker; over this process's own
+  std::vector<std::vector<int>> cpus;  // by worker; empty = as this process
+  sigset_t signals;                    // mask of the workers
+  std::string log_folder;              // worker-N.log; empty = nowhere
+};
+
+struct ProcessDeath {
+  size_t worker = 0;
+  std::string name;  // process_name
+  int exit_code = 0;
+  int signal = 0;
+  bool timed_out = false;  // kill() was called for it
+  std::string stderr_tail;
+};
+
+struct ProcessNews {
+  struct Line {
+    size_t worker = 0;
+    std::string text;
+  };
+  std::vector<Line> output;
+  std::vector<Line> errors;  // of stderr
+  std::vector<ProcessDeath> deaths;
+};
+
+// A worker of ours that can not go on says why in its last line, as every command does.
+std::optional<Error> own_error(const ProcessDeath& death);
+
+class ProcessPool {
+ public:
+  explicit ProcessPool(PoolOptions options);
+  ~ProcessPool();  // kills what is left. Blocks until it is gone
+  ProcessPool(const ProcessPool&) = delete;
+  ProcessPool& operator=(const ProcessPool&) = delete;
+
+  // Starts workers where there are none and which are not retired, at most `most` of them in all. Throws ConfigError, IoError.
+  void start_missing(int64_t most);
+  // Waits at most `limit` for news, or for `other` to become readable.
+  ProcessNews wait(std::chrono::milliseconds limit, int other);
+  void tell_stop();  // SIGTERM
+  void kill_all();
+  void kill(size_t worker);     // as timed out
+  void replace(size_t worker);  // kills it, through no fault of what it computes
+  void retire(size_t worker);   // it is not started again
+  int64_t running() const;
+  std::vector<pid_t> pids() const;
+  std::vector<std::string> names() const;  // of running workers
+  // Running workers, not yet killed for their time, that wrote nothing to their stdout for this long.
+  std::vector<size_t> silent_for(std::chrono::duration<double> limit) const;
+  // Workers that a signal stopped, and that gave no sign of life for this long.
+  std::vector<size_t> stopped_for(std::chrono::duration<double> limit) const;
+
+ private:
+  struct Worker {
+    RankProcess process;
+    std::string name;
+    std::string output;  // of a line not yet ended
+    std::string errors;  // the same of stderr
+    std::string stderr_tail;
+    std::chrono::steady_clock::time_point last_sign;
+    bool timed_out = false;
+  };
+
+  void read_output(size_t number, ProcessNews& news);
+  void read_errors(size_t number, ProcessNews& news);
+  void reap(size_t number, ProcessNews& news);
+
+  PoolOptions options_;
+  std::vector<std::optional<Worker>> workers_;
+  std::vector<bool> retired_;
+};
+
+}  // namespace convoy::processes

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Why a program can not be started, before anything tries to: exec itself says only that something
+// was not found, the program or the interpreter that its first line names.
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+namespace convoy::processes {
+
+struct ProgramProblem {
+  std::string found;  // one sentence; empty: the program can be started
+  std::string to_do;  // one action
+
+  bool any() const { return !found.empty(); }
+};
+
+// The file that execvp would run: `program` itself where it has a '/', else the first of PATH.
+// Empty where no folder of PATH has it.
+std::filesystem::path program_file(const std::string& program);
+
+// Whether a process could become `program`, as execvp looks for it.
+ProgramProblem program_problem(const std::string& program);
+
+}  // namespace convoy::processes

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A TCP port that this process keeps for its ranks. The program that will listen on it opens the port itself, so it can not
+// be held open here; instead its number is reserved among all jobs of this network namespace by an abstract socket name, which
+// the kernel frees when this process ends, however it ends. Numbers lie below the range from which the kernel takes ports for
+// outgoing connections and for binds to port 0.
+#pragma once
+
+#include "convoy/core/base/descriptor.h"
+
+namespace convoy::processes {
+
+class ReservedPort {
+ public:
+  // A free one. Throws IoError when there is none.
+  ReservedPort();
+  int number() const { return number_; }
+
+ private:
+  int number_ = 0;
+  Descriptor claim_;
+};
+
+// True when nothing on this host listens on or is bound to the port, on any address.
+bool port_is_free(int number);
+
+}  // namespace convoy::processes

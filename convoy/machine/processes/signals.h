@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The signals of a launcher as a stream of numbers, for as long as the object lives.
+#pragma once
+
+#include <signal.h>
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "convoy/core/base/descriptor.h"
+
+namespace convoy::processes {
+
+class SignalStream {
+ public:
+  // `signals`, USR1 and USR2 are read, no longer acted upon; but a HUP that was ignored stays so, as nohup wants it. PIPE and XFSZ (a console that went away, a file that may not grow) do
+  // nothing. CHLD is what it is by default: where it is ignored, children leave no exit code. Throws IoError.
+  explicit SignalStream(const std::vector<int>& signals);
+  ~SignalStream();  // as before
+  SignalStream(const SignalStream&) = delete;
+  SignalStream& operator=(const SignalStream&) = delete;
+
+  int descriptor() const { return stream_.get(); }
+  std::optional<int> next();  // does not block
+  // Reads all that wait. True once one of the constructor's `signals` has come this way. Does not block.
+  bool asked_to_stop();
+  // For programs that are started now: as it was before, but what is read here would reach them.
+  const sigset_t& mask_for_ranks() const { return for_ranks_; }
+
+ private:
+  sigset_t before_, for_ranks_;
+  struct sigaction child_before_ = {};
+  Descriptor stream_;
+  std::vector<int> signals_;
+  bool asked_to_stop_ = false;
+};
+
+std::vector<int> default_stop_signals();  // TERM, INT, HUP, QUIT
+// "SIGTERM,SIGINT" -> {15, 2}. Throws ConfigError on a name that is no signal, or one that nothing can handle.
+std::vector<int> parse_signals(const std::string& names);
+bool contains(const std::vector<int>& signals, int signal);
+// 15 -> "SIGTERM".
+std::string signal_name(int signal);
+
+}  // namespace convoy::processes

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What devices and hosts of a run did while steps were traced.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "convoy/machine/profile/spans.h"
+
+namespace convoy::profile {
+
+struct DeviceCounter {
+  std::string device;                                   // "gpu0 of node1"
+  std::string name;                                     // "gpu_util_pct"
+  std::string unit;                                     // "%"
+  std::vector<std::pair<int64_t, double>> values = {};  // nanoseconds since 1970, in order
+};
+
+// From devices.csv and logs/devices-HOST.csv of the run folder, where those are; within `time`, and one look before and after it.
+// Counters of one device stand together. `host`: which the first file is of. Throws IoError.
+std::vector<DeviceCounter> read_device_counters(const std::filesystem::path& run_folder,
+                                                const std::string& host, const Span& time);
+
+}  // namespace convoy::profile

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The traced steps of one rank, read from traces/rank-N.json (core/telemetry/step_trace.h writes it).
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "convoy/machine/profile/spans.h"
+
+namespace convoy::profile {
+
+struct NamedSpan {
+  std::string name;
+  Span span;
+};
+
+struct TracedCollective {
+  std::string name;  // "world all_reduce"
+  std::string group;
+  int64_t sequence = 0;  // of its group, alike on every rank
+  int64_t bytes = 0;
+  Span flight;  // from its entry until it is done, whether or not its rank waits
+  Span wait;    // while its rank waits for it; empty when it did not
+};
+
+struct RankTrace {
+  int rank = 0;
+  int world_size = 1;
+  int num_threads = 0;  // 0 = not known
+  std::string host = {};
+  int64_t since_1970_ns = 0;  // adds to the times below, which are of the host's monotonic clock
+  bool has_device_clock = false;      // times are when a GPU is at the work; else when the host is
+  bool is_full = false;               // later steps were left out
+  int64_t num_notes = 0;              // taken while tracing
+  double note_ns = 0;                 // what one took
+  std::vector<NamedSpan> steps = {};  // in order; they touch
+  std::vector<NamedSpan> phases = {};
+  std::vector<TracedCollective> collectives = {};  // in the order of their entry
+};
+
+// Throws DataError naming `source` for a text that StepTrace::chrome_json() has not written.
+RankTrace parse_rank_trace(std::string_view text, const std::string& source);
+
+// The traces of a run folder, by rank. Throws ConfigError when there are none, DataError, IoError.
+std::vector<RankTrace> read_rank_traces(const std::filesystem::path& run_folder);
+
+// Moves the times of ranks of other hosts than the first one's onto the first one's clock: by the clocks of day, then by the collectives
+// that they share, whose ends are the same moment but for the time of a message. Times are since 1970 afterwards.
+void align_clocks(std::vector<RankTrace>& traces);
+
+}  // namespace convoy::profile

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a LoRA adapter is: ranks, scaling and targets, as in PEFT's adapter_config.json (PEFT 0.20).
+// Reads and writes that file; a setting of PEFT 0.20 that changes the maths in a way Convoy does
+// not compute is refused by name. Keys that PEFT 0.20 does not know are ignored.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "convoy/core/io/json_reader.h"
+#include "convoy/core/settings/train_settings.h"
+
+namespace convoy::adapters {
+
+struct LoraConfig {
+  int64_t r = 8;
+  double alpha = 8;
+  double dropout = 0;
+  bool use_rslora = false;
+  bool use_dora = false;
+  bool all_linear = true;  // every linear inside the blocks; the output head never
+  // Of names and pattern at most one is set: endings of module names at a dot, or a regular
+  // expression (RE2) over whole names.
+  std::vector<std::string> target_names;
+  std::string target_pattern;
+  std::vector<std::string> exclude_names;
+  std::string exclude_pattern;
+  std::map<std::string, int64_t> rank_pattern;
+  std::map<std::string, double> alpha_pattern;
+  std::vector<std::string> modules_to_save;
+  std::vector<int64_t> layers_to_transform;  // empty = all
+  std::string base_model;                    // as recorded in the file
+  std::string revision;
+
+  // Throws ConfigError on contradictory settings.
+  static LoraConfig from_settings(const settings::LoraSettings& settings);
+  // adapter_config.json. What is absent has PEFT's default, and a null counts as absent, but for
+  // peft_type and target_modules, which must be there, and r, lora_alpha and lora_dropout, for
+  // which null means nothing to PEFT either. Throws DataError naming file and key.
+  static LoraConfig from_peft_json(const io::JsonReader& json);
+  // adapter_config.json as PEFT 0.20 writes it: indent 2, sorted keys, no trailing newline.
+  // `targets`: the modules that carry LoRA, by their last name component, sorted.
+  std::string to_peft_json(const std::vector<std::string>& targets) const;
+
+  // Does the module of this full name ("model.layers.0.self_attn.q_proj") carry LoRA? These throw
+  // ConfigError naming the key of a pattern that is no regular expression.
+  bool targets(const std::string& module_name) const;
+  // The number of the layer that the module lies in; none outside the layers.
+  static std::optional<int64_t> layer_of(const std::string& module_name);
+  bool saves_whole(const std::string& module_name) const;
+  int64_t rank_of(const std::string& module_name) const;
+  // alpha/r, or alpha/sqrt(r) with rsLoRA.
+  double scaling_of(const std::string& module_name) const;
+};
+
+}  // namespace convoy::adapters

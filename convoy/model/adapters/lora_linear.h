@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The LoRA and DoRA maps on one linear (arXiv 2106.09685, 2402.09353). LoRA's backward is written
+// by hand: the low-rank product is added in place, and the input gradient is computed only where
+// something below trains. DoRA is differentiated by autograd, its norm held still as in PEFT.
+// Neither computes a gradient of the frozen weight. Shapes: I inputs, O outputs, R rank.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <array>
+#include <cstdint>
+#include <memory>
+
+#include "convoy/model/nn/linear.h"
+
+namespace convoy::adapters {
+
+struct Dropout {
+  double share = 0;  // dropped, in [0, 1)
+  uint64_t key = 0;  // this module's own
+};
+
+class LoraLinear final : public nn::LinearAdapter {
+ public:
+  // a_RI and b_OR: fp32 leaves that require grad. magnitude_O: the same for DoRA, else undefined.
+  LoraLinear(at::Tensor a_RI, at::Tensor b_OR, at::Tensor magnitude_O, double scaling,
+             Dropout dropout);
+
+  // x [..., I], fp32 or bf16, to y = W x + b + scaling * B A drop(x), computed in the type of x.
+  // With a magnitude and no dropout: y = b + (magnitude / ||W + scaling * B A||) * (W + scaling * B
+  // A) x; dropout then applies to all but one plain W x, as in PEFT. Nothing is dropped without a
+  // draw key. The weight of `base` must not change until backward has run. One thread at a time.
+  at::Tensor forward(const nn::Linear& base, const at::Tensor& x,
+                     nn::DrawKey draw_key) const override;
+
+  // W + scaling * B A, or magnitude / ||.|| times it, in fp32: the weight of a merged model.
+  at::Tensor merged_weight(const at::Tensor& weight_OI) const;
+
+  const at::Tensor& a() const { return a_RI_; }
+  const at::Tensor& b() const { return b_OR_; }
+  const at::Tensor& magnitude() const { return magnitude_O_; }
+
+ private:
+  // Row norms of W + scaling * B A, and the versions of the tensors that they are of.
+  struct Norm {
+    at::Tensor value_O;
+    at::Tensor weight_OI;
+    std::array<int64_t, 3> versions{};
+  };
+
+  at::Tensor dora_forward(const nn::Linear& base, const at::Tensor& x, double share,
+                          uint64_t key) const;
+  // Computed anew only after W, A or B changed: micro-batches of a step, passes that recompute and
+  // evaluations share one.
+  const at::Tensor& norm(const nn::Linear& base) const;
+
+  at::Tensor a_RI_;
+  at::Tensor b_OR_;
+  at::Tensor magnitude_O_;
+  double scaling_;
+  Dropout dropout_;
+  mutable Norm norm_;
+};
+
+}  // namespace convoy::adapters

@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/model/adapters/lora_model.h"
+
+#include <ATen/CPUGeneratorImpl.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+#include <unordered_map>
+#include <utility>
+
+#include "convoy/core/base/error.h"
+#include "convoy/core/base/files.h"
+#include "convoy/core/base/hash.h"
+#include "convoy/core/base/suggest.h"
+#include "convoy/core/io/json_text.h"
+#include "convoy/core/io/safetensors.h"
+#include "convoy/machine/device/stored_tensor.h"
+
+namespace convoy::adapters {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kPrefix = "base_model.model.";
+
+// nn.Linear's default initialisation, which PEFT takes for A: U(-1/sqrt(in), 1/sqrt(in)).
+at::Tensor initial_a(int64_t rank, int64_t in_features, uint64_t seed, const std::string& module) {
+  const uint64_t words[] = {seed, crc32c(module)};
+  const at::Generator generator = at::detail::createCPUGenerator(mix_seed(words));
+  const double bound = 1.0 / std::sqrt(static_cast<double>(in_features));
+  return at::empty({rank, in_features}, at::kFloat).uniform_(-bound, bound, generator);
+}
+
+std::string last_component(const std::string& name) { return name.substr(name.rfind('.') + 1); }
+
+std::string module_of(const std::string& parameter) {
+  return parameter.substr(0, parameter.rfind('.'));
+}
+
+// A name that no module answers to would otherwise train nothing, silently.
+void check_names_match(const std::vector<std::string>& names,
+                       const std::vector<std::string>& modules, const char* key) {
+  for (const std::string& name : names) {
+    const bool found = std::any_of(modules.begin(), modules.end(), [&](const std::string& module) {
+      return module == name || module.ends_with("." + name);
+    });
+    if (found) continue;
+    std::set<std::string> endings;
+    for (const std::string& module : modules) endings.insert(last_component(module));
+    const std::vector<std::string> known(endings.begin(), endings.end());
+    throw ConfigError(fmt::format("no module of the model is called `{}`{}; it has {}", name,
+                                  did_you_mean(name, known), fmt::join(known, ", ")),
+                      {.key = key});
+  }
+}
+
+// PEFT takes a layer that is not there in silence.
+void check_layers_exist(const std::vector<int64_t>& layers,
+                        const std::vector<std::string>& modules) {
+  std::set<int64_t> known;
+  for (const std::string& module : modules)
+    if (const auto layer = LoraConfig::layer_of(module)) known.insert(*layer);
+  for (const int64_t layer : layers)
+    if (!known.contains(layer))
+      throw ConfigError(fmt::format("the model has no layer {}; it has 0 to {}", layer,
+                                    known.empty() ? -1 : *known.rbegin()),
+                        {.key = "layers_to_transform"});
+}
+
+void refuse_tied_modules(const LoraConfig& config, nn::CausalLm& model) {
+  for (const char* name : {"lm_head", "embed_tokens"})
+    if (model.head_is_tied() && config.saves_whole(name))
+      throw ConfigError(
+          fmt::format(
+              "`{}` cannot be trained whole here: embedding and output head are one tensor in "
+              "this model, and the adapter file would hold only one of the two",
+              name),
+          {.key = "modules_to_save", .hint = "use tuning.mode full, or leave it out"});
+  for (const char* name : {"lm_head", "model.embed_tokens"})
+    if (!config.all_linear && config.targets(name))
+      throw ConfigError(fmt::format("LoRA on `{}` is not supported", name),
+                        {.key = "target_modules", .hint = "list it in modules_to_save instead"});
+}
+
+std::unordered_map<nn::Linear*, size_t> units_by_linear(nn::CausalLm& model) {
+  std::unordered_map<nn::Linear*, size_t> found;
+  const std::vector<nn::Unit> units = model.units();
+  for (size_t index = 0; index < units.size(); ++index)
+    for (nn::Linear* linear : units[index].linears) found[linear] = index;
+  return found;
+}
+
+}  // namespace
+
+void LoraModel::attach(nn::CausalLm& model) {
+  refuse_tied_modules(config_, model);
+  model.set_requires_grad(false);
+  std::vector<std::string> modules;
+  for (nn::Linear* linear : model.block_linears()) modules.push_back(linear->name());
+  check_names_match(config_.target_names, modules, "target_modules");
+  check_layers_exist(config_.layers_to_transform, modules);
+
+  const std::unordered_map<nn::Linear*, size_t> unit_of = units_by_linear(model);
+  for (nn::Linear* linear : model.block_linears()) {
+    if (!config_.targets(linear->name())) continue;
+    const int64_t rank = config_.rank_of(linear->name());
+    const auto options = at::TensorOptions().dtype(at::kFloat).device(model.device());
+    at::Tensor a_RI = at::zeros({rank, linear->in_features()}, options).requires_grad_();
+    at::Tensor b_OR = at::zeros({linear->out_features(), rank}, options).requires_grad_();
+    at::Tensor magnitude_O;
+    const std::string prefix = kPrefix + linear->name();
+    std::vector<nn::NamedTensor> leaves{{prefix + ".lora_A.weight", a_RI},
+                                        {prefix + ".lora_B.weight", b_OR}};
+    if (config_.use_dora) {
+      const nn::UnitUse use(model.residency(), unit_of.at(linear));
+      magnitude_O =
+          at::linalg_vector_norm(linear->values().to(at::kFloat), 2, {1}).detach().requires_grad_();
+      leaves.push_back({prefix + ".lora_magnitude_vector", magnitude_O});
+    }
+    parameters_.insert(parameters_.end(), leaves.begin(), leaves.end());
+    auto lora =
+        std::make_shared<LoraLinear>(a_RI, b_OR, magnitude_O, config_.scaling_of(linear->name()),
+                                     Dropout{config_.dropout, crc32c(linear->name())});
+    linear->set_adapter(lora, std::move(leaves));
+    adapted_.push_back({linear, lora});
+  }
+  if (adapted_.empty())
+    throw ConfigError("no module of the model matches tuning.lora.target_modules",
+                      {.key = "target_modules"});
+
+  std::vector<std::string> parameter_modules;
+  for (const nn::NamedTensor& parameter : model.parameters()) {
+    parameter_modules.push_back(module_of(parameter.name));
+    if (!config_.saves_whole(parameter_modules.back())) continue;
+    at::Tensor value = parameter.value;
+    if (!value.is_floating_point())
+      throw ConfigError(
+          fmt::format("`{}` is held in few bits and can not be trained whole", parameter.name),
+          {.key = "modules_to_save",
+           .hint = "list it in tuning.quantization.skip_modules, or leave it out"});
+    value.requires_grad_();
+    parameters_.push_back({kPrefix + parameter.name, value});
+  }
+  check_names_match(config_.modules_to_save, parameter_modules, "modules_to_save");
+  for (nn::Linear* linear : model.block_linears()) linear->weight_changed();
+  model.head().weight_changed();
+}
+
+LoraModel LoraModel::create(nn::CausalLm& model, LoraConfig config, uint64_t seed) {
+  LoraModel lora(std::move(config));
+  lora.attach(model);
+  const at::NoGradGuard no_grad;
+  for (Adapted& adapted : lora.adapted_) {
+    at::Tensor a_RI = adapted.lora->a();
+    a_RI.copy_(initial_a(a_RI.size(0), a_RI.size(1), seed, adapted.linear->name()));
+  }
+  return lora;
+}
+
+LoraModel LoraModel::load(nn::CausalLm& model, const fs::path& adapter_folder) {
+  const fs::path config_path = adapter_folder / "adapter_config.json";
+  if (!fs::is_regular_file(config_path))
+    throw DataError("the folder holds no adapter_config.json: it is not a PEFT adapter",
+                    {.file = adapter_folder.string()});
+  LoraModel lora(LoraConfig::from_peft_json(
+      io::JsonReader(io::read_json_file(config_path), config_path.string())));
+  const fs::path weights_path = adapter_folder / "adapter_model.safetensors";
+  if (!fs::exists(weights_path))
+    throw DataError(
+        "the adapter has no adapter_model.safetensors",
+        {.file = adapter_folder.string(),
+         .hint = "save it again with safe_serialization; pickled .bin files are not read"});
+  try {
+    lora.attach(model);
+  } catch (const ConfigError& error) {
+    // The contradiction lies in the adapter's file, not in the user's settings.
+    throw DataError(
+        error.sentence(),
+        {.file = config_path.string(), .key = error.place().key, .hint = error.place().hint});
+  }
+
+  const io::SafetensorsFile file(weights_path);
+  std::set<std::string> expected;
+  const at::NoGradGuard no_grad;
+  for (const nn::NamedTensor& parameter : lora.parameters_) {
+    expected.insert(parameter.name);
+    const io::TensorView& view = file.require(parameter.name);
+    if (view.shape != parameter.value.sizes().vec())
+      throw DataError(
+          fmt::format("{}: wanted shape [{}], found [{}]", parameter.name,
+                      fmt::join(parameter.value.sizes(), ", "), fmt::join(view.shape, ", ")),
+          {.file = weights_path.string(), .key = parameter.name});
+    at::Tensor value = parameter.value;
+    value.copy_(device::copy_to_tensor(view));
+  }
+  for (const io::TensorView& view : file.tensors())
+    if (!expected.contains(view.name))
+      throw DataError(
+          fmt::format("{} has no place in this model with this adapter_config.json", view.name),
+          {.file = weights_path.string(), .key = view.name});
+  model.head().weight_changed();
+  for (nn::Linear* linear : model.block_linears()) linear->weight_changed();
+  return lora;
+}
+
+void LoraModel::save(const fs::path& folder, const std::string& base_model) const {
+  std::vector<io::TensorSource> sources;
+  for (const nn::NamedTensor& parameter : parameters_)
+    sources.push_back(device::tensor_source(parameter.name, parameter.value));
+  io::write_safetensors(folder / "adapter_model.safetensors", std::move(sources));
+  write_file_atomic(folder / "adapter_config.json", config_text(base_model));
+}
+
+std::string LoraModel::config_text(const std::string& base_model) const {
+  std::set<std::string> targets;
+  for (const Adapted& adapted : adapted_) targets.insert(last_component(adapted.linear->name()));
+  // Endings the user gave are kept: a shorter one could also catch modules that were left out.
+  const std::vector<std::string> names =
+      config_.target_names.empty() ? std::vector<std::string>(targets.begin(), targets.end())
+                                   : config_.target_names;
+  LoraConfig recorded = config_;
+  recorded.base_model = base_model;
+  return recorded.to_peft_json(names);
+}
+
+void LoraModel::merge() {
+  const at::NoGradGuard no_grad;
+  for (Adapted& adapted : adapted_) {
+    at::Tensor& weight = adapted.linear->weight();
+    weight.copy_(adapted.lora->merged_weight(weight));
+    adapted.linear->set_adapter(nullptr);
+    adapted.linear->weight_changed();
+  }
+  adapted_.clear();
+}
+
+}  // namespace convoy::adapters

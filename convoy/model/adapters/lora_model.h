@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// LoRA over a whole model: attach, list what trains, save and load in PEFT's layout, merge.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "convoy/model/adapters/lora_config.h"
+#include "convoy/model/adapters/lora_linear.h"
+#include "convoy/model/nn/causal_lm.h"
+
+namespace convoy::adapters {
+
+// The model must outlive it. Attaching freezes every parameter of the model except modules_to_save.
+class LoraModel {
+ public:
+  // A: Kaiming-uniform with a = sqrt(5), a pure function of (seed, module name); B = 0; DoRA's
+  // magnitude = |W|. Throws ConfigError when nothing matches, or a name in the config matches no
+  // module.
+  static LoraModel create(nn::CausalLm& model, LoraConfig config, uint64_t seed);
+
+  // From a PEFT adapter folder. Every tensor of the file must have its place and every place its
+  // tensor, else DataError.
+  static LoraModel load(nn::CausalLm& model, const std::filesystem::path& adapter_folder);
+
+  // Everything that trains, under PEFT's file names ("base_model.model....lora_A.weight"), in model
+  // order.
+  const std::vector<nn::NamedTensor>& parameters() const { return parameters_; }
+  const LoraConfig& config() const { return config_; }
+  struct Adapted {
+    nn::Linear* linear = nullptr;
+    std::shared_ptr<LoraLinear> lora;
+  };
+  const std::vector<Adapted>& adapted() const { return adapted_; }
+  int64_t num_adapted() const { return static_cast<int64_t>(adapted_.size()); }
+
+  // Writes adapter_config.json and adapter_model.safetensors into `folder`. `base_model`: recorded
+  // name. Throws IoError.
+  void save(const std::filesystem::path& folder, const std::string& base_model) const;
+  // The text of adapter_config.json.
+  std::string config_text(const std::string& base_model) const;
+
+  // Folds every adapter into its weight (computed in fp32, stored in the weight's dtype) and
+  // detaches them.
+  void merge();
+
+ private:
+  explicit LoraModel(LoraConfig config) : config_(std::move(config)) {}
+  void attach(nn::CausalLm& model);
+
+  LoraConfig config_;
+  std::vector<Adapted> adapted_;
+  std::vector<nn::NamedTensor> parameters_;
+};
+
+}  // namespace convoy::adapters

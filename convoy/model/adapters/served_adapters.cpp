@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/model/adapters/served_adapters.h"
+
+#include <map>
+#include <utility>
+
+#include "convoy/core/base/error.h"
+#include "convoy/model/adapters/lora_model.h"
+
+namespace convoy::adapters {
+namespace {
+
+using Runs = std::vector<AdapterTokens>;
+
+// Of one linear: null where an adapter leaves it as it is.
+class MixedAdapter final : public nn::LinearAdapter {
+ public:
+  MixedAdapter(std::vector<std::shared_ptr<const LoraLinear>> of_adapter,
+               std::shared_ptr<const Runs> runs)
+      : of_adapter_(std::move(of_adapter)), runs_(std::move(runs)) {}
+
+  at::Tensor forward(const nn::Linear& base, const at::Tensor& x,
+                     nn::DrawKey draw_key) const override {
+    if (runs_->size() == 1) return through(runs_->front().adapter, base, x, draw_key);
+    std::vector<at::Tensor> parts;
+    int64_t begin = 0;
+    for (const AdapterTokens& run : *runs_) {
+      parts.push_back(through(run.adapter, base, x.narrow(0, begin, run.tokens), draw_key));
+      begin += run.tokens;
+    }
+    CONVOY_INVARIANT(begin == x.size(0), "adapters are told for {} tokens, the pass has {}", begin,
+                     x.size(0));
+    return at::cat(parts);
+  }
+  bool trains() const override { return false; }
+
+ private:
+  at::Tensor through(int64_t adapter, const nn::Linear& base, const at::Tensor& x,
+                     nn::DrawKey draw_key) const {
+    const LoraLinear* const lora =
+        adapter == 0 ? nullptr : of_adapter_.at(static_cast<size_t>(adapter - 1)).get();
+    return lora == nullptr ? base.base_forward(x) : lora->forward(base, x, draw_key);
+  }
+
+  std::vector<std::shared_ptr<const LoraLinear>> of_adapter_;
+  std::shared_ptr<const Runs> runs_;
+};
+
+void refuse_whole_modules(const LoraConfig& config, const std::filesystem::path& folder) {
+  if (config.modules_to_save.empty()) return;
+  throw ConfigError("an adapter with modules_to_save can not be served beside others",
+                    {.file = folder.string(),
+                     .key = "modules_to_save",
+                     .hint = "merge it into a model of its own"});
+}
+
+}  // namespace
+
+ServedAdapters::ServedAdapters(nn::CausalLm& model,
+                               const std::vector<std::filesystem::path>& folders)
+    : model_(model),
+      num_adapters_(static_cast<int64_t>(folders.size())),
+      runs_(std::make_shared<Runs>(1)) {
+  std::map<nn::Linear*, std::vector<std::shared_ptr<const LoraLinear>>> of_linear;
+  for (size_t adapter = 0; adapter < folders.size(); ++adapter) {
+    const LoraModel loaded = LoraModel::load(model, folders[adapter]);
+    refuse_whole_modules(loaded.config(), folders[adapter]);
+    for (const LoraModel::Adapted& adapted : loaded.adapted()) {
+      of_linear[adapted.linear].resize(folders.size());
+      of_linear[adapted.linear][adapter] = adapted.lora;
+      adapted.linear->set_adapter(nullptr);
+    }
+  }
+  for (auto& [linear, of_adapter] : of_linear)
+    linear->set_adapter(std::make_shared<MixedAdapter>(std::move(of_adapter), runs_));
+}
+
+ServedAdapters::~ServedAdapters() {
+  for (nn::Linear* linear : model_.block_linears()) linear->set_adapter(nullptr);
+}
+
+void ServedAdapters::set_tokens(const std::vector<AdapterTokens>& tokens) {
+  runs_->clear();
+  for (const AdapterTokens& each : tokens) {
+    if (!runs_->empty() && runs_->back().adapter == each.adapter)
+      runs_->back().tokens += each.tokens;
+    else
+      runs_->push_back(each);
+  }
+}
+
+}  // namespace convoy::adapters

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/model/architecture/decoder_spec.h"
+
+#include <utility>
+
+namespace convoy::architecture {
+namespace {
+
+class LayerList {
+ public:
+  LayerList(std::vector<ParameterDeclaration>& declared, int64_t index)
+      : declared_(declared), prefix_("model.layers." + std::to_string(index) + ".") {}
+
+  void linear(const std::string& suffix, int64_t in, int64_t out, bool bias) {
+    declared_.push_back({prefix_ + suffix + ".weight", {out, in}});
+    if (bias) declared_.push_back({prefix_ + suffix + ".bias", {out}});
+  }
+  void norm(const std::string& suffix, int64_t size) {
+    declared_.push_back({prefix_ + suffix + ".weight", {size}});
+  }
+
+ private:
+  std::vector<ParameterDeclaration>& declared_;
+  std::string prefix_;
+};
+
+void declare_layer(const DecoderSpec& spec, LayerList list) {
+  const int64_t hidden = spec.hidden_size;
+  const int64_t query = spec.num_heads * spec.head_dim;
+  const int64_t key = spec.num_kv_heads * spec.head_dim;
+  list.linear("self_attn.q_proj", hidden, query, spec.qkv_bias);
+  list.linear("self_attn.k_proj", hidden, key, spec.qkv_bias);
+  list.linear("self_attn.v_proj", hidden, key, spec.qkv_bias);
+  list.linear("self_attn.o_proj", query, hidden, spec.attention_output_bias);
+  list.linear("mlp.gate_proj", hidden, spec.ffn_size, spec.ffn_bias);
+  list.linear("mlp.up_proj", hidden, spec.ffn_size, spec.ffn_bias);
+  list.linear("mlp.down_proj", spec.ffn_size, hidden, spec.ffn_bias);
+  if (spec.query_key_norm) {
+    list.norm("self_attn.q_norm", spec.head_dim);
+    list.norm("self_attn.k_norm", spec.head_dim);
+  }
+  list.norm("input_layernorm", hidden);
+  list.norm("post_attention_layernorm", hidden);
+  if (!spec.post_norms) return;
+  list.norm("pre_feedforward_layernorm", hidden);
+  list.norm("post_feedforward_layernorm", hidden);
+}
+
+}  // namespace
+
+std::vector<ParameterDeclaration> declare_parameters(const DecoderSpec& spec) {
+  std::vector<ParameterDeclaration> declared{
+      {"model.embed_tokens.weight", {spec.vocab_size, spec.hidden_size}}};
+  for (size_t index = 0; index < spec.layers.size(); ++index)
+    declare_layer(spec, LayerList(declared, static_cast<int64_t>(index)));
+  declared.push_back({"model.norm.weight", {spec.hidden_size}});
+  if (!spec.tied_head) declared.push_back({"lm_head.weight", {spec.vocab_size, spec.hidden_size}});
+  return declared;
+}
+
+}  // namespace convoy::architecture

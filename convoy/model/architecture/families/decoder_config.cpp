@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/model/architecture/families/decoder_config.h"
+
+#include <fmt/format.h>
+
+#include <optional>
+
+namespace convoy::families {
+namespace {
+
+// Far above any model there is; small enough that no product of them overflows.
+constexpr int64_t kMostVocab = int64_t{1} << 24;
+constexpr int64_t kMostWidth = int64_t{1} << 20;
+constexpr int64_t kMostFfn = int64_t{1} << 22;
+constexpr int64_t kMostLayers = 1000;
+constexpr int64_t kMostHeads = 4096;
+constexpr int64_t kMostHeadDim = 4096;
+
+int64_t int_or_required(const io::JsonReader& config, const std::string& key, int64_t fallback,
+                        int64_t least, int64_t most) {
+  return fallback > 0 ? config.int_or(key, fallback, least, most)
+                      : config.require_int(key, least, most);
+}
+
+void refuse_partial_rotation(const io::JsonReader& reader) {
+  if (reader.double_or("partial_rotary_factor", 1.0, 0.0, 1.0) != 1.0) {
+    reader.fail("partial_rotary_factor", "only whole heads can be rotated, so it must be 1");
+  }
+}
+
+}  // namespace
+
+void refuse_unsupported(const io::JsonReader& config) {
+  for (const char* key : {"attn_logit_softcapping", "final_logit_softcapping"}) {
+    if (config.has(key)) config.fail(key, "is not supported; it must be absent or null");
+  }
+  for (const char* key : {"use_bidirectional_attention", "use_mrope"}) {
+    if (config.bool_or(key, false))
+      config.fail(key, "is not supported; it must be absent or false");
+  }
+  refuse_partial_rotation(config);
+}
+
+architecture::Activation read_activation(const io::JsonReader& config, const std::string& key,
+                                         const std::string& fallback) {
+  const std::string name = config.string_or(key, fallback);
+  if (name == "silu" || name == "swish") return architecture::Activation::Silu;
+  if (name == "gelu_pytorch_tanh") return architecture::Activation::GeluTanh;
+  config.fail(key, fmt::format("`{}` is not supported; silu and gelu_pytorch_tanh are", name));
+}
+
+void read_sizes(const io::JsonReader& config, const SizeDefaults& defaults,
+                architecture::DecoderSpec& spec) {
+  spec.vocab_size = int_or_required(config, "vocab_size", defaults.vocab_size, 1, kMostVocab);
+  spec.hidden_size = config.require_int("hidden_size", 1, kMostWidth);
+  spec.ffn_size = config.require_int("intermediate_size", 1, kMostFfn);
+  spec.layers.resize(config.require_int("num_hidden_layers", 1, kMostLayers));
+  spec.num_heads =
+      int_or_required(config, "num_attention_heads", defaults.num_heads, 1, kMostHeads);
+  spec.num_kv_heads = config.int_or(
+      "num_key_value_heads", defaults.num_kv_heads > 0 ? defaults.num_kv_heads : spec.num_heads, 1,
+      kMostHeads);
+  if (spec.num_heads % spec.num_kv_heads != 0) {
+    config.fail("num_key_value_heads", fmt::format("{} does not divide num_attention_heads, {}",
+                                                   spec.num_kv_heads, spec.num_heads));
+  }
+  const int64_t head_dim =
+      defaults.head_dim > 0 ? defaults.head_dim : spec.hidden_size / spec.num_heads;
+  if (!config.has("head_dim") && defaults.head_dim == 0 && spec.hidden_size % spec.num_heads != 0) {
+    config.fail("num_attention_heads",
+                fmt::format("{} does not divide hidden_size, {}, and there is no head_dim",
+                            spec.num_heads, spec.hidden_size));
+  }
+  spec.head_dim =
+      config.has("head_dim") ? config.require_int("head_dim", 2, kMostHeadDim) : head_dim;
+  if (spec.head_dim % 2 != 0 || spec.head_dim < 2) {
+    config.fail("head_dim", fmt::format("{} features cannot be rotated in pairs", spec.head_dim));
+  }
+  spec.max_positions =
+      config.int_or("max_position_embeddings", defaults.max_positions, 1, kMostPositions);
+  spec.norm_epsilon = config.double_or("rms_norm_eps", 1e-6, 0.0, 1.0);
+}
+
+architecture::RopeSpec read_rope_rule(const io::JsonReader& parameters, double fallback_theta,
+                                      int64_t max_positions) {
+  refuse_partial_rotation(parameters);
+  architecture::RopeSpec rope;
+  rope.theta = parameters.double_or("rope_theta", fallback_theta, kLeastTheta, kMostTheta);
+  const std::string key = parameters.has("rope_type") ? "rope_type" : "type";
+  const std::string kind = parameters.string_or(key, "default");
+  if (kind == "default") return rope;
+  if (kind == "linear") {
+    rope.kind = architecture::RopeKind::Linear;
+    rope.factor = parameters.require_double("factor", 1e-6, 1e6);
+  } else if (kind == "llama3") {
+    rope.kind = architecture::RopeKind::Llama3;
+    rope.factor = parameters.require_double("factor", 1e-6, 1e6);
+    rope.low_freq_factor = parameters.require_double("low_freq_factor", 1e-6, 1e6);
+    rope.high_freq_factor = parameters.require_double("high_freq_factor", 1e-6, 1e6);
+    if (rope.high_freq_factor <= rope.low_freq_factor) {
+      parameters.fail("high_freq_factor", "must be above low_freq_factor");
+    }
+    rope.original_max_positions =
+        parameters.int_or("original_max_position_embeddings", max_positions, 1, kMostPositions);
+  } else {
+    parameters.fail(key,
+                    fmt::format("`{}` is not supported; default, linear and llama3 are", kind));
+  }
+  return rope;
+}
+
+architecture::RopeSpec read_rope(const io::JsonReader& config, int64_t max_positions,
+                                 double default_theta) {
+  const double theta = config.double_or("rope_theta", default_theta, kLeastTheta, kMostTheta);
+  std::optional<architecture::RopeSpec> older;
+  std::optional<architecture::RopeSpec> newer;
+  if (const auto scaling = config.optional_object("rope_scaling")) {
+    older = read_rope_rule(*scaling, theta, max_positions);
+  }
+  if (const auto parameters = config.optional_object("rope_parameters")) {
+    // A config that lists layer types may nest them here too; these families rotate all layers alike.
+    const auto nested = parameters->optional_object("full_attention");
+    newer = read_rope_rule(nested ? *nested : *parameters, theta, max_positions);
+    const auto sliding = parameters->optional_object("sliding_attention");
+    if (sliding && !(read_rope_rule(*sliding, theta, max_positions) == *newer)) {
+      config.fail("rope_parameters",
+                  "layer types that rotate differently are not supported for this family");
+    }
+  }
+  if (older && newer && !(*older == *newer)) {
+    config.fail("rope_parameters", "contradicts rope_scaling; keep one of them");
+  }
+  if (newer) return *newer;
+  if (older) return *older;
+  return {.theta = theta};
+}
+
+std::vector<bool> read_layer_types(const io::JsonReader& config, int64_t num_layers) {
+  std::vector<bool> sliding;
+  for (const std::string& type : config.strings_or_empty("layer_types")) {
+    if (type != "full_attention" && type != "sliding_attention") {
+      config.fail(
+          "layer_types",
+          fmt::format("`{}` is not supported; full_attention and sliding_attention are", type));
+    }
+    sliding.push_back(type == "sliding_attention");
+  }
+  if (!sliding.empty() && static_cast<int64_t>(sliding.size()) != num_layers) {
+    config.fail("layer_types", fmt::format("names {} layers, num_hidden_layers is {}",
+                                           sliding.size(), num_layers));
+  }
+  return sliding;
+}
+
+void read_optional_windows(const io::JsonReader& config, architecture::DecoderSpec& spec,
+                           const std::function<bool(int64_t layer)>& slides_unlisted) {
+  const int64_t num_layers = spec.num_layers();
+  std::vector<bool> sliding = read_layer_types(config, num_layers);
+  const bool has_window =
+      config.bool_or("use_sliding_window", false) && config.has("sliding_window");
+  if (!has_window) {
+    for (const bool layer_slides : sliding) {
+      if (layer_slides)
+        config.fail("layer_types",
+                    "has sliding layers, but use_sliding_window or sliding_window is off");
+    }
+    return;
+  }
+  const int64_t window = config.require_int("sliding_window", 1, kMostPositions);
+  if (sliding.empty()) {
+    for (int64_t i = 0; i < num_layers; ++i) sliding.push_back(slides_unlisted(i));
+  }
+  for (int64_t i = 0; i < num_layers; ++i) spec.layers[i].sliding_window = sliding[i] ? window : 0;
+}
+
+void read_qwen_windows(const io::JsonReader& config, architecture::DecoderSpec& spec) {
+  const int64_t first = config.int_or("max_window_layers", 28, 0, kMostPositions);
+  read_optional_windows(config, spec, [first](int64_t layer) { return layer >= first; });
+}
+
+}  // namespace convoy::families

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Parts of config.json that families share, in the v4 and the v5 style of transformers. Every function throws DataError
+// naming file and key.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "convoy/core/io/json_reader.h"
+#include "convoy/model/architecture/decoder_spec.h"
+
+namespace convoy::families {
+
+// Settings that change the maths and that no family here has (quantisation, soft caps, ...).
+void refuse_unsupported(const io::JsonReader& config);
+
+architecture::Activation read_activation(const io::JsonReader& config, const std::string& key,
+                                         const std::string& fallback);
+
+// Where keys are absent, what transformers takes; 0: the key is required, or for head_dim and kv heads follows from the
+// others.
+struct SizeDefaults {
+  int64_t vocab_size = 0;
+  int64_t num_heads = 0;
+  int64_t num_kv_heads = 0;
+  int64_t head_dim = 0;
+  int64_t max_positions = 2048;
+};
+// Sizes, norm epsilon, head counts; spec.layers gets its length. All in range and consistent.
+void read_sizes(const io::JsonReader& config, const SizeDefaults& defaults,
+                architecture::DecoderSpec& spec);
+
+// One rotary rule from `parameters` (rope_scaling, or rope_parameters or one layer type of it). theta is its rope_theta
+// or `fallback_theta`.
+architecture::RopeSpec read_rope_rule(const io::JsonReader& parameters, double fallback_theta,
+                                      int64_t max_positions);
+
+// rope_theta + rope_scaling, or rope_parameters.
+architecture::RopeSpec read_rope(const io::JsonReader& config, int64_t max_positions,
+                                 double default_theta = 10000.0);
+
+inline constexpr double kLeastTheta = 1.0;
+inline constexpr double kMostTheta = 1e15;
+inline constexpr int64_t kMostPositions = int64_t{1} << 31;
+
+// True where layer i is "sliding_attention". Empty when `layer_types` is absent.
+std::vector<bool> read_layer_types(const io::JsonReader& config, int64_t num_layers);
+
+// use_sliding_window off means no window; else the window is that of the sliding layers of layer_types, or, without
+// that list, of the layers that `slides_unlisted` names.
+void read_optional_windows(const io::JsonReader& config, architecture::DecoderSpec& spec,
+                           const std::function<bool(int64_t layer)>& slides_unlisted);
+
+// Qwen's rule: without layer_types, layers slide from max_window_layers on.
+void read_qwen_windows(const io::JsonReader& config, architecture::DecoderSpec& spec);
+
+}  // namespace convoy::families

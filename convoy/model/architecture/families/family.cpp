@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/model/architecture/families/family.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <array>
+#include <limits>
+#include <set>
+
+#include "convoy/core/base/suggest.h"
+#include "convoy/model/architecture/families/gemma3/gemma3.h"
+#include "convoy/model/architecture/families/llama/llama.h"
+#include "convoy/model/architecture/families/mistral/mistral.h"
+#include "convoy/model/architecture/families/qwen2/qwen2.h"
+#include "convoy/model/architecture/families/qwen3/qwen3.h"
+#include "convoy/model/architecture/families/smollm3/smollm3.h"
+
+namespace convoy::families {
+namespace {
+
+constexpr std::array kFamilies{
+    Family{"llama", "LlamaForCausalLM", read_llama_spec, TextModel::Whole,
+           "Llama 2, 3, 3.1, 3.2 (text), 3.3; SmolLM2, TinyLlama"},
+    Family{"mistral", "MistralForCausalLM", read_mistral_spec, TextModel::Whole,
+           "Mistral 7B v0.1 to v0.3, Nemo, Small 2409 and 2501"},
+    Family{"qwen2", "Qwen2ForCausalLM", read_qwen2_spec, TextModel::Whole,
+           "Qwen2, Qwen2.5; DeepSeek-R1-Distill-Qwen"},
+    Family{"qwen3", "Qwen3ForCausalLM", read_qwen3_spec, TextModel::Whole, "Qwen3 (dense)"},
+    Family{"gemma3_text", "Gemma3ForCausalLM", read_gemma3_spec, TextModel::Whole,
+           "Gemma 3 270M, 1B"},
+    Family{"gemma3", "Gemma3ForCausalLM", read_nested_gemma3_spec, TextModel::Nested,
+           "Gemma 3 4B, 12B, 27B (their language model)"},
+    Family{"smollm3", "SmolLM3ForCausalLM", read_smollm3_spec, TextModel::Whole, "SmolLM3 3B"},
+};
+
+}  // namespace
+
+std::span<const Family> all_families() { return kFamilies; }
+
+std::vector<std::string> supported_model_types() {
+  std::vector<std::string> types;
+  for (const Family& family : kFamilies) types.emplace_back(family.model_type);
+  return types;
+}
+
+const Family& family_of(const io::ModelFolder& folder) {
+  const io::JsonReader& config = folder.config();
+  const std::string type = config.require_string("model_type");
+  for (const Family& family : kFamilies) {
+    if (type == family.model_type) return family;
+  }
+  config.fail("model_type", fmt::format("`{}` is not supported{}; there are {}", type,
+                                        did_you_mean(type, supported_model_types()),
+                                        fmt::join(supported_model_types(), ", ")));
+}
+
+architecture::DecoderSpec read_decoder_spec(const io::ModelFolder& folder) {
+  return family_of(folder).read_spec(folder.config());
+}
+
+std::vector<int32_t> end_token_ids(const io::ModelFolder& folder) {
+  constexpr int64_t kMostId = std::numeric_limits<int32_t>::max();
+  std::set<int32_t> ids;
+  const auto add = [&](const io::JsonReader& reader) {
+    for (const int64_t id : reader.ints_or_empty("eos_token_id", 0, kMostId))
+      ids.insert(static_cast<int32_t>(id));
+  };
+  add(folder.config());
+  if (const auto text = folder.config().optional_object("text_config")) add(*text);
+  if (folder.generation_config()) add(*folder.generation_config());
+  return {ids.begin(), ids.end()};
+}
+
+}  // namespace convoy::families

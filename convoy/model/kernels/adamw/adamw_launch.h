@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the host and the kernel of adamw_cuda.cu say to each other. Pointers are addresses on the
+// GPU.
+#pragma once
+
+#include <stdint.h>
+
+#include "convoy/model/kernels/adamw/adamw_factors.h"
+
+namespace convoy::kernels::gpu {
+
+// A kernel's parameters may take 4 KiB.
+inline constexpr uint32_t kAdamWParameters = 64;
+// Elements that a block takes at a time.
+inline constexpr uint64_t kAdamWChunk = 8192;
+
+struct AdamWParameter {
+  float* value = nullptr;
+  const float* gradient = nullptr;
+  float* exp_avg = nullptr;
+  float* exp_avg_sq = nullptr;
+  void* rounded = nullptr;  // bf16; null: not wanted
+  uint64_t count = 0;
+};
+
+struct AdamWLaunch {
+  AdamWFactors factors;
+  uint32_t num_parameters = 0;
+  uint64_t first_chunk[kAdamWParameters + 1] = {};  // of each parameter; then their number
+  AdamWParameter parameters[kAdamWParameters] = {};
+};
+
+static_assert(sizeof(AdamWLaunch) <= 4096);
+
+}  // namespace convoy::kernels::gpu

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/core/base/error.h"
+#include "convoy/machine/device/transfer.h"
+#include "convoy/model/kernels/adamw/adamw_narrow_launch.h"
+#include "convoy/model/kernels/adamw/adamw_ops.h"
+#include "convoy/model/kernels/cuda/launch.h"
+#include "convoy/model/kernels/dynamic_code/dynamic_code.h"
+
+namespace convoy::kernels {
+namespace {
+
+static_assert(gpu::kNarrowBlock == kMomentBlock);
+
+// Values and thresholds of both maps: [4, 256].
+at::Tensor code_tables(at::Device device) {
+  std::vector<float> all;
+  for (const DynamicMap kind : {DynamicMap::Signed, DynamicMap::Unsigned})
+    for (const auto& table : {DynamicCode::of(kind).values(), DynamicCode::of(kind).thresholds()})
+      all.insert(all.end(), table.begin(), table.end());
+  return device::to_device<float>(all, device);
+}
+
+gpu::MomentType moment_type(const at::Tensor& moment) {
+  if (moment.scalar_type() == at::kByte) return gpu::MomentType::Codes;
+  return moment.scalar_type() == at::kFloat ? gpu::MomentType::Fp32 : gpu::MomentType::Bf16;
+}
+
+float* floats_or_null(const at::Tensor& tensor) {
+  return tensor.defined() ? tensor.mutable_data_ptr<float>() : nullptr;
+}
+
+gpu::NarrowAdamWParameter narrow_addresses_of(const AdamWTensors& of) {
+  return {.value = of.value.mutable_data_ptr(),
+          .gradient = of.gradient.const_data_ptr<float>(),
+          .exp_avg = of.exp_avg.mutable_data_ptr(),
+          .exp_avg_sq = of.exp_avg_sq.mutable_data_ptr(),
+          .exp_avg_scale = floats_or_null(of.exp_avg_scale),
+          .exp_avg_sq_scale = floats_or_null(of.exp_avg_sq_scale),
+          .rounded = of.rounded.defined() ? of.rounded.mutable_data_ptr() : nullptr,
+          .count = static_cast<uint64_t>(of.value.numel()),
+          .first_element = static_cast<uint64_t>(of.first_element),
+          .key = counter_key(of.draw_key),
+          .moments = moment_type(of.exp_avg),
+          .value_is_bf16 = of.value.scalar_type() == at::kBFloat16 ? 1u : 0u};
+}
+
+}  // namespace
+
+void update_narrow_on_cuda(const std::vector<AdamWTensors>& parameters, const AdamWStep& step) {
+  const at::Tensor tables = code_tables(parameters[0].value.device());
+  const float* first_table = tables.const_data_ptr<float>();
+  gpu::NarrowAdamWLaunch launched{.factors = factors_of(step),
+                                  .with_sign = {first_table, first_table + 256},
+                                  .without_sign = {first_table + 512, first_table + 768}};
+  const auto start = [&] {
+    const uint64_t blocks = launched.first_block[launched.num_parameters];
+    if (blocks > 0) launch(parameters[0].value, "adamw_narrow", blocks, launched);
+    launched.num_parameters = 0;
+  };
+  for (const AdamWTensors& parameter : parameters) {
+    const uint32_t number = launched.num_parameters++;
+    launched.parameters[number] = narrow_addresses_of(parameter);
+    const uint64_t blocks =
+        (launched.parameters[number].count + gpu::kNarrowBlock - 1) / gpu::kNarrowBlock;
+    launched.first_block[number + 1] = launched.first_block[number] + blocks;
+    if (launched.num_parameters == gpu::kNarrowParameters) start();
+  }
+  start();
+}
+
+}  // namespace convoy::kernels

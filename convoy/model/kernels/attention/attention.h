@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Causal attention over packed rows. Rows lie one after another without padding and never see each
+// other. Shapes: T query tokens of all rows, S key tokens of all rows, H query heads, K key/value
+// heads (K divides H), E head features.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+
+#include "convoy/model/kernels/row_index/row_index.h"
+
+namespace convoy::kernels {
+
+struct AttentionConfig {
+  double scale = 1.0;
+  int64_t sliding_window =
+      0;  // above 0: query i sees keys i - window + 1 ... i (Hugging Face's rule)
+};
+
+// Differentiable in q, k, v, which have one dtype and `rows.num_tokens()` tokens.
+at::Tensor packed_attention(const at::Tensor& q_THE, const at::Tensor& k_TKE,
+                            const at::Tensor& v_TKE, const RowIndex& rows,
+                            const AttentionConfig& config);
+
+}  // namespace convoy::kernels

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What linear_cross_entropy does alike on every device of LibTorch: its results, and its matrix
+// products over chunks of rows whose logits exist at a time.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <functional>
+
+#include "convoy/model/kernels/cross_entropy/linear_cross_entropy_ops.h"
+
+namespace convoy::kernels {
+
+// Gradients that are wanted: of the hidden states without values, of the weight zeros.
+HeadLoss empty_head_loss(const at::Tensor& hidden_ND, const at::Tensor& weight_VD,
+                         WantedGradients wanted);
+// Without values.
+LabelLosses empty_label_losses(const at::Tensor& hidden_ND);
+
+// Products of two tensors of the model's type with sums and result in fp32.
+struct WideProducts {
+  at::Tensor (*multiply)(const at::Tensor& a, const at::Tensor& b);
+  void (*add_product)(at::Tensor& sum, const at::Tensor& a, const at::Tensor& b);
+};
+
+// The fastest that the tensor's device has.
+const WideProducts& wide_products(const at::Tensor& tensor);
+
+// Rows whose logits exist at the same time: their fp32 logits take 256 MiB, and they are 4,096 at
+// most.
+struct LogitChunk {
+  int64_t begin;  // its first row
+  int64_t count;
+  at::Tensor hidden_CD;
+  at::Tensor labels_C;
+  at::Tensor logits_CV;  // fp32; may be overwritten
+};
+
+// Calls `body` for every chunk in turn.
+void for_logit_chunks(const at::Tensor& hidden_ND, const at::Tensor& weight_VD,
+                      const at::Tensor& labels_N,
+                      const std::function<void(LogitChunk& chunk)>& body);
+
+}  // namespace convoy::kernels

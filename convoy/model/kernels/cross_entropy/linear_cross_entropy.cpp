@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/model/kernels/cross_entropy/linear_cross_entropy.h"
+
+#include "convoy/core/base/error.h"
+#include "convoy/machine/device/transfer.h"
+#include "convoy/model/kernels/ops/autograd.h"
+#include "convoy/model/kernels/ops/op_table.h"
+
+namespace convoy::kernels {
+namespace {
+
+void check_inputs(const at::Tensor& hidden_TD, const at::Tensor& weight_VD,
+                  const LabelledTokens& labels) {
+  CONVOY_INVARIANT(
+      hidden_TD.dim() == 2 && weight_VD.dim() == 2 && weight_VD.is_contiguous() &&
+          hidden_TD.size(1) == weight_VD.size(1) &&
+          hidden_TD.scalar_type() == weight_VD.scalar_type(),
+      "linear_cross_entropy wants hidden [T, D] and a contiguous weight [V, D] of one dtype");
+  CONVOY_INVARIANT(labels.num_tokens() == hidden_TD.size(0),
+                   "linear_cross_entropy wants labels of the {} tokens, found {}",
+                   hidden_TD.size(0), labels.num_tokens());
+  CONVOY_INVARIANT(labels.lowest() >= 0 && labels.highest() < weight_VD.size(0),
+                   "labels want 0 <= label < {}, found {} to {}", weight_VD.size(0),
+                   labels.lowest(), labels.highest());
+}
+
+}  // namespace
+
+LabelledTokens::LabelledTokens(std::span<const int64_t> labels, at::Device device)
+    : num_tokens_(static_cast<int64_t>(labels.size())) {
+  std::vector<int64_t> tokens;
+  std::vector<int64_t> kept;
+  for (size_t token = 0; token < labels.size(); ++token) {
+    if (labels[token] == kIgnoredLabel) continue;
+    tokens.push_back(static_cast<int64_t>(token));
+    kept.push_back(labels[token]);
+  }
+  if (!kept.empty()) {
+    const auto [lowest, highest] = std::minmax_element(kept.begin(), kept.end());
+    lowest_ = *lowest;
+    highest_ = *highest;
+  }
+  tokens_N_ = device::to_device<int64_t>(tokens, device);
+  labels_N_ = device::to_device<int64_t>(kept, device);
+}
+
+at::Tensor linear_cross_entropy(const at::Tensor& hidden_TD, const at::Tensor& weight_VD,
+                                const LabelledTokens& labels) {
+  check_inputs(hidden_TD, weight_VD, labels);
+  const bool records = records_gradient({hidden_TD, weight_VD});
+  const WantedGradients wants = {.hidden = records && hidden_TD.requires_grad(),
+                                 .weight = records && weight_VD.requires_grad()};
+  const at::NoGradGuard no_grad;
+  const at::Tensor hidden_ND = hidden_TD.index_select(0, labels.tokens_N());
+  const HeadLoss head =
+      op_table(hidden_TD).cross_entropy.loss(hidden_ND, weight_VD, labels.labels_N(), wants);
+  if (!records) return head.loss;
+  return with_backward(
+      head.loss, {.op = "linear_cross_entropy",
+                  .inputs = {hidden_TD, weight_VD},
+                  .saved = {head.hidden_ND, head.weight_VD, labels.tokens_N()},
+                  .gradients = [tokens = hidden_TD.size(0), dtype = weight_VD.scalar_type()](
+                                   const at::Tensor& grad, const std::vector<at::Tensor>& saved,
+                                   const std::vector<bool>&) -> std::vector<at::Tensor> {
+                    const auto scaled = op_table(grad).cross_entropy.scaled;
+                    at::Tensor grad_hidden_TD;
+                    at::Tensor grad_weight_VD;
+                    if (saved[0].defined())
+                      grad_hidden_TD = at::zeros({tokens, saved[0].size(1)}, saved[0].options())
+                                           .index_copy_(0, saved[2], scaled(saved[0], grad, dtype));
+                    if (saved[1].defined()) grad_weight_VD = scaled(saved[1], grad, dtype);
+                    return {grad_hidden_TD, grad_weight_VD};
+                  }});
+}
+
+TokenLosses linear_token_losses(const at::Tensor& hidden_TD, const at::Tensor& weight_VD,
+                                const LabelledTokens& labels) {
+  check_inputs(hidden_TD, weight_VD, labels);
+  const at::NoGradGuard no_grad;
+  const at::Tensor hidden_ND = hidden_TD.index_select(0, labels.tokens_N());
+  const LabelLosses found =
+      op_table(hidden_TD).cross_entropy.label_losses(hidden_ND, weight_VD, labels.labels_N());
+  const auto spread = [&](const at::Tensor& values_N) {
+    return at::zeros({labels.num_tokens()}, values_N.options())
+        .index_copy_(0, labels.tokens_N(), values_N);
+  };
+  return {.nll_T = spread(found.nll_N), .correct_T = spread(found.correct_N)};
+}
+
+}  // namespace convoy::kernels

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Chunks of rows: logits in fp32, softmax in place, then d_hidden = p W and d_weight += p^T hidden
+// with p rounded to the model's type.
+#include "convoy/model/kernels/cross_entropy/head_products.h"
+
+namespace convoy::kernels {
+namespace {
+
+HeadLoss loss(const at::Tensor& hidden_ND, const at::Tensor& weight_VD, const at::Tensor& labels_N,
+              WantedGradients wanted) {
+  const WideProducts& products = wide_products(hidden_ND);
+  const auto wide = hidden_ND.options().dtype(at::kFloat);
+  HeadLoss result = empty_head_loss(hidden_ND, weight_VD, wanted);
+  at::Tensor sum = at::zeros({}, wide.dtype(at::kDouble));
+  for_logit_chunks(hidden_ND, weight_VD, labels_N, [&](LogitChunk& chunk) {
+    const at::Tensor labels_C1 = chunk.labels_C.unsqueeze(1);
+    const at::Tensor sums_C1 = chunk.logits_CV.logsumexp({1}, true);
+    sum.add_(sums_C1.sub(chunk.logits_CV.gather(1, labels_C1)).sum(at::kDouble));
+    if (!wanted.hidden && !wanted.weight) return;
+    at::Tensor grad_CV = chunk.logits_CV.sub_(sums_C1).exp_();
+    grad_CV.scatter_add_(1, labels_C1, at::full({chunk.count, 1}, -1.0, wide));
+    grad_CV = grad_CV.to(hidden_ND.scalar_type());
+    if (wanted.hidden)
+      result.hidden_ND.narrow(0, chunk.begin, chunk.count).copy_(at::mm(grad_CV, weight_VD));
+    if (wanted.weight) products.add_product(result.weight_VD, grad_CV.t(), chunk.hidden_CD);
+  });
+  result.loss = sum.to(at::kFloat);
+  return result;
+}
+
+at::Tensor scaled(const at::Tensor& gradient, const at::Tensor& factor, at::ScalarType dtype) {
+  return gradient.to(at::kFloat).mul(factor).to(dtype);
+}
+
+LabelLosses label_losses(const at::Tensor& hidden_ND, const at::Tensor& weight_VD,
+                         const at::Tensor& labels_N) {
+  const LabelLosses result = empty_label_losses(hidden_ND);
+  for_logit_chunks(hidden_ND, weight_VD, labels_N, [&](LogitChunk& chunk) {
+    const at::Tensor of_label_C = chunk.logits_CV.gather(1, chunk.labels_C.unsqueeze(1)).squeeze(1);
+    result.nll_N.narrow(0, chunk.begin, chunk.count)
+        .copy_(chunk.logits_CV.logsumexp({1}).sub_(of_label_C));
+    result.correct_N.narrow(0, chunk.begin, chunk.count)
+        .copy_(chunk.logits_CV.argmax(1).eq(chunk.labels_C));
+  });
+  return result;
+}
+
+}  // namespace
+
+const CrossEntropyOps kCrossEntropyAten = {loss, scaled, label_losses};
+
+}  // namespace convoy::kernels

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+
+#include "convoy/core/base/error.h"
+#include "convoy/model/kernels/cross_entropy/linear_cross_entropy_reference.h"
+#include "kernel_checks/op_check.h"
+#include "kernel_checks/tables.h"
+
+namespace convoy::kernels {
+namespace {
+
+using testing::Tensors;
+
+at::Tensor labels_of(int64_t tokens, int64_t vocab) {
+  at::Tensor labels = (at::arange(tokens, at::kLong) * 31 + 5).remainder(vocab);
+  labels.masked_fill_(at::arange(tokens, at::kLong).remainder(3).eq(1), kIgnoredLabel);
+  return labels;
+}
+
+LabelledTokens labelled(const at::Tensor& labels) {
+  return LabelledTokens({labels.const_data_ptr<int64_t>(), static_cast<size_t>(labels.numel())});
+}
+
+testing::OpErrors loss_errors_of(int64_t tokens, int64_t features, int64_t vocab,
+                                 at::ScalarType dtype, int64_t planted_shift = 0) {
+  const at::Tensor labels = labels_of(tokens, vocab);
+  at::Tensor expected = labels;
+  if (planted_shift != 0)
+    expected = at::where(labels.ge(0), (labels + planted_shift).remainder(vocab), labels);
+  const auto op = [&](const Tensors& in) {
+    return linear_cross_entropy(in[0], in[1], labelled(labels));
+  };
+  const auto reference = [&](const Tensors& in) {
+    return reference::linear_cross_entropy(in[0], in[1], expected);
+  };
+  return testing::compare(op, reference,
+                          {testing::sample({tokens, features}, dtype, 1),
+                           testing::sample({vocab, features}, dtype, 2)});
+}
+
+TEST(LinearCrossEntropy, EqualsReferenceWithIgnoredLabels) {
+  for (auto dtype : {at::kFloat, at::kBFloat16}) {
+    for (int64_t tokens : {1, 5, 40, 700}) {
+      for (int64_t vocab : {2, 33, 300}) {
+        EXPECT_LT(loss_errors_of(tokens, 19, vocab, dtype).worst(), testing::tolerance(dtype, 700))
+            << tokens << " " << vocab << " " << dtype;
+      }
+    }
+  }
+}
+
+TEST(LinearCrossEntropy, SeveralBlocksOfEveryDimension) {
+  for (auto dtype : {at::kFloat, at::kBFloat16})
+    EXPECT_LT(loss_errors_of(460, 150, 1300, dtype).worst(), testing::tolerance(dtype, 1300))
+        << dtype;
+}
+
+TEST(LinearCrossEntropy, BitsDoNotDependOnThreads) {
+  if (!testing::runs_cpu_table()) GTEST_SKIP() << "LibTorch's products may depend on them";
+  const int before = at::get_num_threads();
+  for (auto dtype : {at::kFloat, at::kBFloat16}) {
+    Tensors first;
+    for (const int threads : {1, 2, 5}) {
+      at::set_num_threads(threads);
+      const at::Tensor hidden = testing::sample({100, 70}, dtype, 1).requires_grad_(true);
+      const at::Tensor weight = testing::sample({600, 70}, dtype, 2).requires_grad_(true);
+      const at::Tensor loss = linear_cross_entropy(hidden, weight, labelled(labels_of(100, 600)));
+      const Tensors found = torch::autograd::grad({loss}, {hidden, weight});
+      if (first.empty()) first = found;
+      EXPECT_TRUE(at::equal(found[0], first[0]) && at::equal(found[1], first[1])) << threads;
+    }
+    at::set_num_threads(before);
+  }
+}
+
+TEST(LinearCrossEntropy, PlantedErrorIsSeen) {
+  for (auto dtype : {at::kFloat, at::kBFloat16}) {
+    EXPECT_GT(loss_errors_of(40, 19, 33, dtype, 1).worst(), testing::tolerance(dtype, 40));
+  }
+}
+
+TEST(LinearCrossEntropy, NothingSupervised) {
+  const at::Tensor hidden = testing::sample({4, 8}, at::kFloat, 1).requires_grad_(true);
+  const at::Tensor weight = testing::sample({10, 8}, at::kFloat, 2).requires_grad_(true);
+  const at::Tensor loss =
+      linear_cross_entropy(hidden, weight, labelled(at::full({4}, kIgnoredLabel, at::kLong)));
+  EXPECT_EQ(loss.item<float>(), 0.0f);
+  loss.backward();
+  EXPECT_EQ(hidden.grad().abs().max().item<float>(), 0.0f);
+  EXPECT_EQ(weight.grad().abs().max().item<float>(), 0.0f);
+  const at::Tensor none = at::empty({0}, at::kLong);
+  EXPECT_EQ(linear_cross_entropy(at::empty({0, 8}), weight.detach(), labelled(none)).item<float>(),
+            0.0f);
+}
+
+TEST(LinearCrossEntropy, UpstreamFactorScalesExactly) {
+  const at::Tensor hidden = testing::sample({9, 8}, at::kBFloat16, 1).requires_grad_(true);
+  const at::Tensor weight = testing::sample({50, 8}, at::kBFloat16, 2);
+  const at::Tensor labels = labels_of(9, 50);
+  const at::Tensor plain =
+      torch::autograd::grad({linear_cross_entropy(hidden, weight, labelled(labels))}, {hidden})[0];
+  const at::Tensor scaled = torch::autograd::grad(
+      {linear_cross_entropy(hidden, weight, labelled(labels)) / 3.0}, {hidden})[0];
+  EXPECT_LT(testing::relative_error(scaled, plain.to(at::kDouble) / 3.0), std::ldexp(1.0, -8));
+}
+
+TEST(LinearCrossEntropy, ALabelBeyondTheVocabularyIsRefused) {
+  for (const int64_t wrong : {5, -1})
+    EXPECT_THROW(linear_cross_entropy(at::ones({2, 4}), at::ones({5, 4}),
+                                      labelled(at::tensor({int64_t{1}, wrong}, at::kLong))),
+                 StateError);
+}
+
+// All logits of this batch would be 1 GiB; chunks of them are 128 MiB.
+TEST(LinearCrossEntropy, NeverHoldsAllLogits) {
+  if (!testing::runs_cpu_table()) GTEST_SKIP() << "a chunk of the table for devices is larger";
+  constexpr int64_t kTokens = 1024;
+  constexpr int64_t kVocab = 262144;
+  const at::Tensor hidden = testing::sample({kTokens, 8}, at::kFloat, 1).requires_grad_(true);
+  const at::Tensor weight = testing::sample({kVocab, 8}, at::kFloat, 2);
+  rusage before{};
+  getrusage(RUSAGE_SELF, &before);
+  linear_cross_entropy(hidden, weight, labelled(at::arange(kTokens, at::kLong))).backward();
+  rusage after{};
+  getrusage(RUSAGE_SELF, &after);
+  EXPECT_LT((after.ru_maxrss - before.ru_maxrss) / 1024, 200);
+}
+
+TEST(LinearTokenLosses, EqualReference) {
+  for (auto dtype : {at::kFloat, at::kBFloat16}) {
+    const at::Tensor hidden = testing::sample({600, 19}, dtype, 1);
+    const at::Tensor weight = testing::sample({77, 19}, dtype, 2);
+    const at::Tensor labels = labels_of(600, 77);
+    const TokenLosses found = linear_token_losses(hidden, weight, labelled(labels));
+    const at::Tensor logits = at::matmul(hidden.to(at::kDouble), weight.to(at::kDouble).t());
+    const at::Tensor wanted =
+        at::cross_entropy_loss(logits, labels, {}, at::Reduction::None, kIgnoredLabel);
+    EXPECT_LT(testing::relative_error(found.nll_T, wanted), testing::tolerance(at::kFloat, 77));
+    EXPECT_TRUE(at::equal(found.correct_T, logits.argmax(-1).eq(labels)));
+    EXPECT_EQ(found.nll_T.masked_select(labels.lt(0)).abs().max().item<float>(), 0.0f);
+  }
+}
+
+}  // namespace
+}  // namespace convoy::kernels

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Functions of the GPU's own instructions. Errors as NVIDIA's PTX manual bounds them.
+#pragma once
+
+#include "convoy/machine/nvidia/device_functions.cuh"
+
+namespace convoy::kernels::gpu {
+
+// Relative error 2^-22 and |x| 2^-24 from rounding the exponent: 1e-6 where the result is 1e-4. 0
+// and infinity at the ends.
+CONVOY_DEVICE float exponential(float x) {
+  constexpr float kLog2OfE = 1.44269504f;
+  return __nvvm_ex2_approx_f(x * kLog2OfE);
+}
+
+// Absolute error 2^-22 for x near 1, elsewhere relative 2^-22.
+CONVOY_DEVICE float logarithm(float x) {
+  constexpr float kLogOf2 = 0.693147181f;
+  return __nvvm_lg2_approx_f(x) * kLogOf2;
+}
+
+// 2 units in the last place; 0 for divisors beyond 2^126.
+CONVOY_DEVICE float quotient(float dividend, float divisor) {
+  return __nvvm_div_approx_f(dividend, divisor);
+}
+
+CONVOY_DEVICE float inverse_root(float x) { return __nvvm_div_rn_f(1.0f, __nvvm_sqrt_rn_f(x)); }
+
+}  // namespace convoy::kernels::gpu

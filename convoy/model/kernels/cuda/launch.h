@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Starts Convoy's own kernels (*_cuda.cu) on the GPU of a tensor, in LibTorch's context and on its
+// current stream.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <filesystem>
+#include <initializer_list>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "convoy/machine/nvidia/kernels.h"
+
+namespace convoy::kernels {
+
+// PTX of every op; empty where Convoy was built without clang++.
+nvidia::KernelTexts kernel_texts();
+
+// "NAME_fp32" or "NAME_bf16". Throws StateError for another type.
+std::string kernel_name(std::string_view name, at::ScalarType type);
+
+inline constexpr int64_t kVectorBytes = 16;
+// May all rows be read and written by vectors of 16 bytes? `width`: elements of a row of each.
+bool fits_vectors(std::initializer_list<at::Tensor> tensors, int64_t width);
+
+int64_t elements_per_vector(const at::Tensor& tensor);
+// Whole vectors from the first element of all tensors on, which have one type and number of
+// elements; 0 where an address is not one of a vector.
+uint64_t vectors_of(std::initializer_list<at::Tensor> tensors);
+
+// Blocks for a kernel that takes `count` elements by for_elements(), `together` at a time.
+uint64_t blocks_for_elements(int64_t count, int64_t together);
+
+// Async. `parameters` is the one struct that the kernel takes; what its pointers name must be
+// tensors of the caller, which LibTorch frees in the order of the stream. The first launch of a
+// kernel compiles it. Throws DeviceError, and nvidia::DeviceMemory where there is no room for its
+// code.
+void launch_bytes(const at::Tensor& on, std::string_view kernel, uint64_t blocks,
+                  const void* parameters);
+
+template <class Parameters>
+void launch(const at::Tensor& on, std::string_view kernel, uint64_t blocks,
+            const Parameters& parameters) {
+  launch_bytes(on, kernel, blocks, &parameters);
+}
+
+// For tests: while it lives, kernels over CPU tensors go to this driver, which runs them on the
+// CPU.
+class HostKernels {
+ public:
+  explicit HostKernels(const std::filesystem::path& driver_library);
+  ~HostKernels();
+  HostKernels(const HostKernels&) = delete;
+  HostKernels& operator=(const HostKernels&) = delete;
+};
+
+}  // namespace convoy::kernels

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// x @ W^T with a weight that never changes: packed for the products where that pays, no autograd
+// graph over it, and its gradient is never computed. Shapes: [..., I] to [..., O]; T tokens.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <memory>
+
+#include "convoy/model/kernels/coded_weight/coded_weight.h"
+#include "convoy/model/kernels/matrix_product/matrix_product.h"
+#include "convoy/model/kernels/quantized_weight/quantized_weight.h"
+
+namespace convoy::kernels {
+
+class PackedLinear;
+
+// Copies share the weight and its packed copy, which live as long as a copy or a graph that wants
+// them.
+class FrozenLinear {
+ public:
+  // `weight_OI` fp32 or bf16, contiguous, must not change afterwards (its memory may go and come
+  // back around release_packed()); `bias_O` may be undefined.
+  FrozenLinear(const at::Tensor& weight_OI, const at::Tensor& bias_O);
+
+  // Holds no other copy of the weight. Products dequantise a part at a time, so that x, sums and
+  // result are as with a weight of its dtype.
+  FrozenLinear(const QuantizedWeight& weight, const at::Tensor& bias_O);
+
+  // The same of a weight whose tensors may go and come back, too: they are read in each product and
+  // their values rounded once, to the type of x.
+  FrozenLinear(const CodedWeight& weight, const at::Tensor& bias_O);
+
+  // Frees the packed copy; the next product packs the weight as it is by then.
+  // A quantised or coded weight has no other: nothing happens.
+  void release_packed();
+
+  // Differentiable in x only.
+  at::Tensor forward(const at::Tensor& x) const;
+
+  // The products alone, for ops that fuse more into them: x W^T + bias and grad W, plus `added`
+  // where it is defined.
+  at::Tensor product(const at::Tensor& x_TI, const ProductTerm& added = {}) const;
+  at::Tensor input_gradient(const at::Tensor& grad_TO, const ProductTerm& added = {}) const;
+
+  // int64 [T]: the output that is largest once rounded to x's type, of the first `num_outputs`; the
+  // first of equal ones, -1 where it is not finite or one of them is NaN. On the CPU the product is
+  // never stored. Not differentiable.
+  at::Tensor argmax(const at::Tensor& x_TI, int64_t num_outputs) const;
+
+ private:
+  struct Weight {
+    at::Tensor weight_OI;  // undefined when quantised or coded
+    at::Tensor bias_O;
+    std::shared_ptr<PackedLinear> packed;  // null until it is wanted
+  };
+  PackedLinear& packed() const;
+
+  std::shared_ptr<Weight> weight_;
+};
+
+}  // namespace convoy::kernels

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/model/kernels/frozen_linear/frozen_linear_ops.h"
+
+namespace convoy::kernels {
+namespace {
+
+at::Tensor plus(at::Tensor y, const ProductTerm& added) {
+  return added.a_MK.defined() ? y.addmm_(added.a_MK, added.b_KN) : y;
+}
+
+class PlainLinear : public PackedLinear {
+ public:
+  PlainLinear(const at::Tensor& weight_OI, const at::Tensor& bias_O)
+      : weight_OI_(weight_OI), bias_O_(bias_O.defined() ? std::optional(bias_O) : std::nullopt) {}
+
+  at::Tensor forward(const at::Tensor& x_TI, const ProductTerm& added) override {
+    return plus(at::linear(x_TI, weight_OI_, bias_O_), added);
+  }
+  at::Tensor input_gradient(const at::Tensor& grad_TO, const ProductTerm& added) override {
+    return plus(at::mm(grad_TO, weight_OI_), added);
+  }
+
+ private:
+  at::Tensor weight_OI_;
+  std::optional<at::Tensor> bias_O_;
+};
+
+// The weight is dequantised for each product and forgotten.
+class PlainQuantizedLinear : public PackedLinear {
+ public:
+  PlainQuantizedLinear(const QuantizedWeight& weight, const at::Tensor& bias_O)
+      : weight_(weight), bias_O_(bias_O) {}
+
+  at::Tensor forward(const at::Tensor& x_TI, const ProductTerm& added) override {
+    return PlainLinear(values(), bias_O_).forward(x_TI, added);
+  }
+  at::Tensor input_gradient(const at::Tensor& grad_TO, const ProductTerm& added) override {
+    return PlainLinear(values(), {}).input_gradient(grad_TO, added);
+  }
+
+ private:
+  at::Tensor values() const { return weight_.values().to(weight_.dtype); }
+
+  QuantizedWeight weight_;
+  at::Tensor bias_O_;
+};
+
+std::shared_ptr<PackedLinear> pack_quantized(const QuantizedWeight& weight,
+                                             const at::Tensor& bias_O) {
+  return std::make_shared<PlainQuantizedLinear>(weight, bias_O);
+}
+
+// Decoded as a whole, once for each product, into memory that the next product takes over.
+class DecodedLinear : public PackedLinear {
+ public:
+  DecodedLinear(const CodedWeight& weight, const at::Tensor& bias_O)
+      : weight_(weight), bias_O_(bias_O) {}
+
+  at::Tensor forward(const at::Tensor& x_TI, const ProductTerm& added) override {
+    return PlainLinear(values(x_TI), bias_O_).forward(x_TI, added);
+  }
+  at::Tensor input_gradient(const at::Tensor& grad_TO, const ProductTerm& added) override {
+    return PlainLinear(values(grad_TO), {}).input_gradient(grad_TO, added);
+  }
+
+ private:
+  at::Tensor values(const at::Tensor& beside) const {
+    return decode_weight(weight_, beside.scalar_type());
+  }
+
+  CodedWeight weight_;
+  at::Tensor bias_O_;
+};
+
+std::shared_ptr<PackedLinear> pack_coded(const CodedWeight& weight, const at::Tensor& bias_O) {
+  return std::make_shared<DecodedLinear>(weight, bias_O);
+}
+
+std::shared_ptr<PackedLinear> pack_linear(const at::Tensor& weight_OI, const at::Tensor& bias_O) {
+  return std::make_shared<PlainLinear>(weight_OI, bias_O);
+}
+
+}  // namespace
+
+const FrozenLinearOps kFrozenLinearAten = {pack_linear, pack_quantized, pack_coded};
+
+}  // namespace convoy::kernels

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Each device implements these functions for frozen_linear.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <memory>
+
+#include "convoy/model/kernels/coded_weight/coded_weight.h"
+#include "convoy/model/kernels/matrix_product/matrix_product.h"
+#include "convoy/model/kernels/quantized_weight/quantized_weight.h"
+
+namespace convoy::kernels {
+
+// A weight as the device's GEMM wants it. Driven by one thread at a time. `added` is summed where
+// it is defined.
+class PackedLinear {
+ public:
+  virtual ~PackedLinear() = default;
+  // Contiguous [T, I] -> [T, O].
+  virtual at::Tensor forward(const at::Tensor& x_TI, const ProductTerm& added) = 0;
+  // The largest of the first `num_outputs` of each row of forward(x_TI, {}): see
+  // FrozenLinear::argmax().
+  virtual at::Tensor argmax(const at::Tensor& x_TI, int64_t num_outputs);
+  // Contiguous [T, O] -> [T, I].
+  virtual at::Tensor input_gradient(const at::Tensor& grad_TO, const ProductTerm& added) = 0;
+};
+
+struct FrozenLinearOps {
+  // `bias_O` may be undefined.
+  std::shared_ptr<PackedLinear> (*pack)(const at::Tensor& weight_OI, const at::Tensor& bias_O);
+  std::shared_ptr<PackedLinear> (*pack_quantized)(const QuantizedWeight& weight,
+                                                  const at::Tensor& bias_O);
+  // Reads the weight's tensors as they are when it multiplies.
+  std::shared_ptr<PackedLinear> (*pack_coded)(const CodedWeight& weight, const at::Tensor& bias_O);
+};
+
+extern const FrozenLinearOps kFrozenLinearCpu;
+extern const FrozenLinearOps kFrozenLinearOneDnn;  // CPUs whose matrix units only oneDNN drives
+extern const FrozenLinearOps kFrozenLinearAten;    // any device
+
+}  // namespace convoy::kernels

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/model/kernels/gated_activation/gated_activation.h"
+
+#include "convoy/core/base/error.h"
+#include "convoy/model/kernels/ops/autograd.h"
+#include "convoy/model/kernels/ops/op_table.h"
+
+namespace convoy::kernels {
+at::Tensor gated_activation(const at::Tensor& gate_TF, const at::Tensor& up_TF,
+                            Activation activation) {
+  CONVOY_INVARIANT(gate_TF.sizes() == up_TF.sizes() && gate_TF.scalar_type() == up_TF.scalar_type(),
+                   "gated_activation wants gate and up alike");
+  const at::Tensor gate = gate_TF.contiguous();
+  const at::Tensor up = up_TF.contiguous();
+  const bool records = records_gradient({gate, up});
+  const at::NoGradGuard no_grad;
+  const at::Tensor y = op_table(gate).gated_activation.forward(gate, up, activation);
+  if (!records) return y;
+  return with_backward(
+      y, {.op = "gated_activation",
+          .inputs = {gate, up},
+          .saved = {gate, up},
+          .gradients = [activation](const at::Tensor& grad, const std::vector<at::Tensor>& saved,
+                                    const std::vector<bool>&) -> std::vector<at::Tensor> {
+            GatedActivationGradients gradients =
+                op_table(grad).gated_activation.backward(grad, saved[0], saved[1], activation);
+            return {gradients.gate_TF, gradients.up_TF};
+          }});
+}
+
+}  // namespace convoy::kernels

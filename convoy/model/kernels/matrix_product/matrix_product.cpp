@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/model/kernels/matrix_product/matrix_product.h"
+
+#include "convoy/core/base/error.h"
+#include "convoy/model/kernels/ops/autograd.h"
+#include "convoy/model/kernels/ops/op_table.h"
+
+namespace convoy::kernels {
+namespace {
+
+bool lies_in_rows_or_columns(const at::Tensor& matrix) {
+  return matrix.stride(0) == 1 || matrix.stride(1) == 1 || matrix.size(0) == 1 ||
+         matrix.size(1) == 1 || matrix.numel() == 0;
+}
+
+void check(const std::vector<ProductTerm>& terms, const at::Tensor& bias_N) {
+  CONVOY_INVARIANT(!terms.empty(), "matrix_product wants a term");
+  const at::Tensor& first = terms.front().a_MK;
+  const at::Tensor& last = terms.front().b_KN;
+  for (const auto& [a_MK, b_KN] : terms) {
+    CONVOY_INVARIANT(a_MK.dim() == 2 && b_KN.dim() == 2 && a_MK.size(1) == b_KN.size(0) &&
+                         a_MK.size(0) == first.size(0) && b_KN.size(1) == last.size(1),
+                     "matrix_product wants terms [M, K] [K, N] of one M and N");
+    CONVOY_INVARIANT(
+        a_MK.scalar_type() == first.scalar_type() && b_KN.scalar_type() == first.scalar_type(),
+        "matrix_product wants terms of one type");
+    CONVOY_INVARIANT(lies_in_rows_or_columns(a_MK) && lies_in_rows_or_columns(b_KN),
+                     "matrix_product wants matrices whose rows or columns are contiguous");
+  }
+  CONVOY_INVARIANT(!bias_N.defined() || (bias_N.is_contiguous() && bias_N.dim() == 1 &&
+                                         bias_N.size(0) == last.size(1) &&
+                                         bias_N.scalar_type() == first.scalar_type()),
+                   "matrix_product wants a bias of {} values of the terms' type", last.size(1));
+}
+
+at::Tensor in_rows(const at::Tensor& x) { return x.reshape({-1, x.size(-1)}); }
+
+at::Tensor shaped_like(const at::Tensor& rows, at::IntArrayRef sizes) {
+  std::vector<int64_t> shape = sizes.vec();
+  shape.back() = rows.size(1);
+  return rows.view(shape);
+}
+
+}  // namespace
+
+at::Tensor matrix_product(const std::vector<ProductTerm>& terms, const ProductOptions& options) {
+  check(terms, options.bias_N);
+  const at::NoGradGuard no_grad;
+  return op_table(terms.front().a_MK).matrix_product.product(terms, options);
+}
+
+at::Tensor trained_linear(const at::Tensor& x, const at::Tensor& weight_OI,
+                          const at::Tensor& bias_O) {
+  const bool records = records_gradient({x, weight_OI, bias_O});
+  const at::NoGradGuard no_grad;
+  const at::Tensor x_TI = in_rows(x).contiguous();
+  const at::Tensor y =
+      shaped_like(matrix_product({{x_TI, weight_OI.detach().t()}}, {.bias_N = bias_O}), x.sizes());
+  if (!records) return y;
+  return with_backward(
+      y, {.op = "trained_linear",
+          .inputs = {x, weight_OI, bias_O},
+          .saved = {x_TI, weight_OI},
+          .gradients = [sizes = x.sizes().vec()](
+                           const at::Tensor& grad, const std::vector<at::Tensor>& saved,
+                           const std::vector<bool>& wanted) -> std::vector<at::Tensor> {
+            const at::Tensor grad_TO = in_rows(grad);
+            std::vector<at::Tensor> gradients(3);
+            if (wanted[0]) gradients[0] = matrix_product({{grad_TO, saved[1]}}).view(sizes);
+            if (wanted[1]) gradients[1] = matrix_product({{grad_TO.t(), saved[0]}});
+            if (wanted[2])
+              gradients[2] = grad_TO.sum({0}, false, at::kFloat).to(grad.scalar_type());
+            return gradients;
+          }});
+}
+
+}  // namespace convoy::kernels

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/model/kernels/matrix_product/matrix_product.h"
+
+#include <gtest/gtest.h>
+
+#include "convoy/core/base/error.h"
+#include "convoy/model/kernels/matrix_product/panel_product.h"
+#include "kernel_checks/op_check.h"
+#include "kernel_checks/tables.h"
+
+namespace convoy::kernels {
+namespace {
+
+using testing::Tensors;
+
+// The same matrix, as the transposed view of one whose columns lie in rows.
+at::Tensor by_columns(const at::Tensor& matrix) { return matrix.t().contiguous().t(); }
+
+struct Shape {
+  int64_t rows, inner, columns;
+};
+const std::vector<Shape>& product_shapes() {
+  static const std::vector<Shape> all{{1, 1, 1},     {1, 512, 300},  {3, 7, 31},
+                                      {8, 64, 128},  {65, 33, 129},  {130, 200, 97},
+                                      {5, 16, 1000}, {200, 512, 16}, {16, 2300, 150}};
+  return all;
+}
+
+TEST(MatrixProduct, EqualsDoubleArithmeticHoweverTheMatricesLie) {
+  for (const auto dtype : {at::kFloat, at::kBFloat16}) {
+    for (const Shape& shape : product_shapes()) {
+      const at::Tensor a = testing::sample({shape.rows, shape.inner}, dtype, 1);
+      const at::Tensor b = testing::sample({shape.inner, shape.columns}, dtype, 2);
+      const at::Tensor bias = testing::sample({shape.columns}, dtype, 3);
+      const at::Tensor wanted =
+          0.5 * (at::matmul(a.to(at::kDouble), b.to(at::kDouble)) + bias.to(at::kDouble));
+      for (const ProductTerm& term :
+           {ProductTerm{a, b}, ProductTerm{by_columns(a), b}, ProductTerm{a, by_columns(b)}}) {
+        const at::Tensor found = matrix_product({term}, {.bias_N = bias, .factor = 0.5});
+        EXPECT_EQ(found.scalar_type(), dtype);
+        EXPECT_LT(testing::relative_error(found, wanted), testing::tolerance(dtype, shape.inner))
+            << dtype << " " << shape.rows << "x" << shape.inner << "x" << shape.columns;
+      }
+    }
+  }
+}
+
+TEST(MatrixProduct, TermsAreSummedBeforeTheyAreRounded) {
+  if (!testing::runs_cpu_table()) GTEST_SKIP() << "LibTorch rounds between them";
+  const auto bf16 = at::kBFloat16;
+  const at::Tensor a = testing::sample({70, 64}, bf16, 1);
+  const at::Tensor w = testing::sample({64, 140}, bf16, 2);
+  const at::Tensor u = testing::sample({70, 16}, bf16, 3);
+  const at::Tensor b = testing::sample({16, 140}, bf16, 4);
+  const at::Tensor wanted = at::matmul(a.to(at::kDouble), w.to(at::kDouble)) +
+                            at::matmul(u.to(at::kDouble), b.to(at::kDouble));
+  const at::Tensor rounded = matrix_product({{a, w}, {u, b}});
+  const at::Tensor excess =
+      (rounded.to(at::kDouble) - wanted).abs() - wanted.abs() * std::ldexp(1.0, -8);
+  EXPECT_LT(excess.max().item<double>(), 1e-4);
+  const at::Tensor wide = matrix_product({{a, w}, {u, b}}, {.wide = true});
+  EXPECT_EQ(wide.scalar_type(), at::kFloat);
+  EXPECT_LT(testing::relative_error(wide, wanted), testing::tolerance(at::kFloat, 80));
+}
+
+TEST(MatrixProduct, ARowsBitsDependOnNeitherOtherRowsNorThreads) {
+  if (!testing::runs_cpu_table()) GTEST_SKIP() << "LibTorch's products may depend on them";
+  const int before = at::get_num_threads();
+  for (const auto dtype : {at::kFloat, at::kBFloat16}) {
+    const at::Tensor a = testing::sample({150, 1300}, dtype, 1);
+    const at::Tensor b = testing::sample({1300, 333}, dtype, 2);
+    const at::Tensor all = matrix_product({{a, b}});
+    for (const int64_t row : {0, 63, 64, 149})
+      EXPECT_TRUE(at::equal(matrix_product({{a.slice(0, row, row + 1), b}})[0], all[row]));
+    for (const int threads : {1, 3}) {
+      at::set_num_threads(threads);
+      EXPECT_TRUE(at::equal(matrix_product({{a, b}}), all)) << threads;
+    }
+    at::set_num_threads(before);
+  }
+}
+
+TEST(MatrixProduct, NothingGivesNothing) {
+  EXPECT_EQ(matrix_product({{at::ones({0, 4}), at::ones({4, 3})}}).sizes(),
+            (at::IntArrayRef{0, 3}));
+  EXPECT_TRUE(matrix_product({{at::ones({2, 0}), at::ones({0, 3})}}).eq(0).all().item<bool>());
+}
+
+TEST(MatrixProduct, TermsThatDoNotFitAreRefused) {
+  const at::Tensor a = at::ones({2, 4});
+  EXPECT_THROW(matrix_product({{a, at::ones({3, 4})}}), StateError);
+  EXPECT_THROW(matrix_product({{a, at::ones({4, 3}, at::kBFloat16)}}), StateError);
+  EXPECT_THROW(matrix_product({{a, at::ones({4, 3})}}, {.bias_N = at::ones({4})}), StateError);
+}
+
+testing::OpErrors product_errors(at::IntArrayRef sizes, bool biased, at::ScalarType dtype,
+                                 double planted = 0) {
+  Tensors inputs{testing::sample(sizes, dtype, 1), testing::sample({35, sizes.back()}, dtype, 2)};
+  if (biased) inputs.push_back(testing::sample({35}, dtype, 3));
+  const auto op = [](const Tensors& in) {
+    return trained_linear(in[0], in[1], in.size() > 2 ? in[2] : at::Tensor());
+  };
+  const auto reference = [&](const Tensors& in) {
+    const at::Tensor y = at::matmul(in[0], in[1].t() * (1 + planted));
+    return in.size() > 2 ? y + in[2] : y;
+  };
+  return testing::compare(op, reference, inputs);
+}
+
+TEST(TrainedLinear, EqualsReference) {
+  for (const auto dtype : {at::kFloat, at::kBFloat16}) {
+    for (const bool biased : {false, true}) {
+      for (const std::vector<int64_t>& sizes :
+           std::vector<std::vector<int64_t>>{{0, 8}, {1, 7}, {33, 64}, {2, 5, 48}, {300, 130}}) {
+        EXPECT_LT(product_errors(sizes, biased, dtype).worst(), testing::tolerance(dtype, 300))
+            << sizes << dtype;
+      }
+    }
+    EXPECT_GT(product_errors({33, 64}, true, dtype, 0.05).worst(), testing::tolerance(dtype, 64));
+  }
+}
+
+TEST(TrainedLinear, ComputesOnlyTheGradientsThatAreWanted) {
+  const at::Tensor x = testing::sample({9, 64}, at::kFloat, 1);
+  const at::Tensor weight = testing::sample({35, 64}, at::kFloat, 2).requires_grad_(true);
+  trained_linear(x, weight, {}).sum().backward();
+  EXPECT_TRUE(weight.grad().defined());
+  EXPECT_FALSE(x.grad().defined());
+  EXPECT_FALSE(trained_linear(x, weight.detach(), {}).requires_grad());
+}
+
+}  // namespace
+}  // namespace convoy::kernels

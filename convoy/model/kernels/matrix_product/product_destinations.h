@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What becomes of the sums of a product: rounded and stored, or only the largest of each row.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "convoy/model/kernels/matrix_product/matrix_product.h"
+#include "convoy/model/kernels/simd/simd_kernels.h"
+
+namespace convoy::kernels {
+
+// Where a finished tile of sums goes.
+class ProductDestination {
+ public:
+  virtual ~ProductDestination() = default;
+  virtual void take(const float* sums, int64_t stride, int64_t row, int64_t column,
+                    RowShape tile) = 0;
+};
+
+template <class Element>
+class RoundedRows : public ProductDestination {
+ public:
+  RoundedRows(const at::Tensor& out_MN, const ProductOptions& options)
+      : columns_(out_MN.size(1)),
+        factor_(static_cast<float>(options.factor)),
+        wide_(options.wide),
+        out_(out_MN.mutable_data_ptr()) {}
+
+  void take(const float* sums, int64_t stride, int64_t row, int64_t column,
+            RowShape tile) override {
+    for (int64_t at = 0; at < tile.rows; ++at, sums += stride) {
+      const int64_t to = (row + at) * columns_ + column;
+      if (wide_)
+        simd_kernels<float>().round_row(sums, static_cast<float*>(out_) + to, tile.width, factor_);
+      else
+        simd_kernels<Element>().round_row(sums, static_cast<Element*>(out_) + to, tile.width,
+                                          factor_);
+    }
+  }
+
+ private:
+  int64_t columns_;
+  float factor_;
+  bool wide_;
+  void* out_;
+};
+
+// Blocks of columns meet in the end, in their order.
+template <class Element>
+class LargestOfRows : public ProductDestination {
+ public:
+  // Blocks begin at multiples of `block_columns` and are of one or two of them.
+  LargestOfRows(int64_t rows, int64_t num_columns, int64_t block_columns)
+      : rows_(rows),
+        num_columns_(num_columns),
+        block_columns_(block_columns),
+        largest_(rows * ((num_columns + block_columns - 1) / block_columns),
+                 {.value = -std::numeric_limits<float>::infinity()}) {}
+
+  void take(const float* sums, int64_t stride, int64_t row, int64_t column,
+            RowShape tile) override {
+    const int64_t width = std::min(tile.width, num_columns_ - column);
+    if (width <= 0) return;
+    std::vector<Element> rounded(width);
+    const auto& loops = simd_kernels<Element>();
+    for (int64_t at = 0; at < tile.rows; ++at, sums += stride) {
+      loops.round_row(sums, rounded.data(), width, 1.0f);
+      LargestLogit& largest = largest_[column / block_columns_ * rows_ + row + at];
+      largest = loops.largest_logit(rounded.data(), width);
+      largest.index += column;
+    }
+  }
+
+  at::Tensor columns() const {
+    const at::Tensor columns_M = at::empty({rows_}, at::kLong);
+    for (int64_t row = 0; row < rows_; ++row) {
+      LargestLogit best = largest_[row];
+      for (auto at = static_cast<size_t>(row); at < largest_.size(); at += rows_) {
+        const bool all_numbers = best.all_numbers && largest_[at].all_numbers;
+        if (largest_[at].value > best.value) best = largest_[at];
+        best.all_numbers = all_numbers;
+      }
+      columns_M.mutable_data_ptr<int64_t>()[row] =
+          best.all_numbers && std::isfinite(best.value) ? best.index : -1;
+    }
+    return columns_M;
+  }
+
+ private:
+  int64_t rows_;
+  int64_t num_columns_;
+  int64_t block_columns_;
+  std::vector<LargestLogit> largest_;  // by block of columns, then by row
+};
+
+}  // namespace convoy::kernels

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/model/kernels/ops/op_table.h"
+
+#include <atomic>
+#include <cstdlib>
+
+#include "convoy/core/base/error.h"
+#include "convoy/model/kernels/simd/cpu_isa.h"
+
+namespace convoy::kernels {
+namespace {
+
+const OpTable& own_cpu_ops() {
+  static const OpTable table = {.rms_norm = kRmsNormCpu,
+                                .rope = kRopeCpu,
+                                .gated_activation = kGatedActivationCpu,
+                                .attention = kAttentionCpu,
+                                .paged_attention = kPagedAttentionCpu,
+                                .cross_entropy = kCrossEntropyCpu,
+                                .matrix_product = kMatrixProductCpu,
+                                .coded_weight = kCodedWeightCpu,
+                                .frozen_linear = kFrozenLinearCpu,
+                                .dropout = kDropoutCpu,
+                                .norm_pool = kNormPoolCpu,
+                                .sampler = kSamplerCpu,
+                                .sum_of_squares = kSumOfSquaresCpu,
+                                .adamw = kAdamWCpu};
+  return table;
+}
+
+// Our loops do not drive matrix units, oneDNN does.
+const OpTable& onednn_cpu_ops() {
+  static const OpTable table = [] {
+    OpTable with_units = own_cpu_ops();
+    with_units.matrix_product = kMatrixProductAten;
+    with_units.frozen_linear = kFrozenLinearOneDnn;
+    return with_units;
+  }();
+  return table;
+}
+
+std::atomic<bool> wants_row_invariance{false};
+
+const OpTable& cpu_op_table() {
+  static const bool has_units = has_matrix_units();
+  return has_units && !wants_row_invariance.load(std::memory_order_relaxed) ? onednn_cpu_ops()
+                                                                            : own_cpu_ops();
+}
+
+const OpTable& cuda_op_table() {
+  static const OpTable table = [] {
+    const char* const kernels = std::getenv("CONVOY_CUDA_KERNELS");
+    return cuda_ops(kernels == nullptr ? "" : kernels);
+  }();
+  return table;
+}
+
+std::atomic<const OpTable*> cpu_override{nullptr};
+
+}  // namespace
+
+void use_row_invariant_cpu_products() { wants_row_invariance = true; }
+
+const OpTable& aten_op_table() {
+  static const OpTable table = {.rms_norm = kRmsNormAten,
+                                .rope = kRopeAten,
+                                .gated_activation = kGatedActivationAten,
+                                .attention = kAttentionAten,
+                                .paged_attention = kPagedAttentionAten,
+                                .cross_entropy = kCrossEntropyAten,
+                                .matrix_product = kMatrixProductAten,
+                                .coded_weight = kCodedWeightAten,
+                                .frozen_linear = kFrozenLinearAten,
+                                .dropout = kDropoutAten,
+                                .norm_pool = kNormPoolAten,
+                                .sampler = kSamplerAten,
+                                .sum_of_squares = kSumOfSquaresAten,
+                                .adamw = kAdamWAten};
+  return table;
+}
+
+const OpTable& own_kernel_op_table() {
+  static const OpTable table = [] {
+    OpTable own = aten_op_table();
+    own.rms_norm = kRmsNormCuda;
+    own.rope = kRopeCuda;
+    own.gated_activation = kGatedActivationCuda;
+    own.cross_entropy = kCrossEntropyCuda;
+    own.coded_weight = kCodedWeightCuda;
+    own.dropout = kDropoutCuda;
+    own.adamw = kAdamWCuda;
+    return own;
+  }();
+  return table;
+}
+
+OpTable cuda_ops(const std::string& kernels) {
+  CONVOY_CHECK(kernels.empty() || kernels == "own" || kernels == "aten", ConfigError,
+               "CONVOY_CUDA_KERNELS wants own or aten, found {}", kernels);
+  OpTable table = kernels == "aten" ? aten_op_table() : own_kernel_op_table();
+  table.attention = kAttentionCuda;
+  return table;
+}
+
+const OpTable& op_table(const at::Tensor& tensor) {
+  switch (tensor.device().type()) {
+    case at::kCPU:
+      if (const OpTable* table = cpu_override.load(std::memory_order_relaxed)) return *table;
+      return cpu_op_table();
+    case at::kCUDA:
+      return cuda_op_table();
+    case at::kPrivateUse1:
+      return aten_op_table();
+    default:
+      throw DeviceError(fmt::format("no op of Convoy runs on {}", tensor.device().str()),
+                        {.hint = "use --devices cpu or cuda"});
+  }
+}
+
+CpuTableOverride::CpuTableOverride(const OpTable& table) : before_(cpu_override.exchange(&table)) {}
+CpuTableOverride::~CpuTableOverride() { cpu_override = before_; }
+
+}  // namespace convoy::kernels

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// All ops of one kind of device. The tensor that an op works on picks the table; ops themselves
+// (rms_norm.h, ...) hold what is the same everywhere: checks, autograd, order of calls.
+// A new op adds one line to OpTable and one to each table in op_table.cpp.
+#pragma once
+
+#include <string>
+
+#include "convoy/model/kernels/adamw/adamw_ops.h"
+#include "convoy/model/kernels/attention/attention_ops.h"
+#include "convoy/model/kernels/coded_weight/coded_weight_ops.h"
+#include "convoy/model/kernels/conv_stage/norm_pool_ops.h"
+#include "convoy/model/kernels/cross_entropy/linear_cross_entropy_ops.h"
+#include "convoy/model/kernels/dropout/dropout_ops.h"
+#include "convoy/model/kernels/frozen_linear/frozen_linear_ops.h"
+#include "convoy/model/kernels/gated_activation/gated_activation_ops.h"
+#include "convoy/model/kernels/matrix_product/matrix_product_ops.h"
+#include "convoy/model/kernels/paged_attention/paged_attention_ops.h"
+#include "convoy/model/kernels/rms_norm/rms_norm_ops.h"
+#include "convoy/model/kernels/rope/rope_ops.h"
+#include "convoy/model/kernels/sampler/sampler_ops.h"
+#include "convoy/model/kernels/sum_of_squares/sum_of_squares_ops.h"
+
+namespace convoy::kernels {
+
+struct OpTable {
+  RmsNormOps rms_norm;
+  RopeOps rope;
+  GatedActivationOps gated_activation;
+  AttentionOps attention;
+  PagedAttentionOps paged_attention;
+  CrossEntropyOps cross_entropy;
+  MatrixProductOps matrix_product;
+  CodedWeightOps coded_weight;
+  FrozenLinearOps frozen_linear;
+  DropoutOps dropout;
+  NormPoolOps norm_pool;
+  SamplerOps sampler;
+  SumOfSquaresOps sum_of_squares;
+  AdamWOps adamw;
+};
+
+// Throws DeviceError for a kind of device that has no table.
+const OpTable& op_table(const at::Tensor& tensor);
+
+// On CPUs with matrix units products run in oneDNN, whose bits may depend on how many rows stand
+// together. From here on they run in our own loops, several times slower there, whose bits depend on
+// the row alone, as those of all other ops do. Call it before a weight is packed.
+void use_row_invariant_cpu_products();
+
+// ATen calls alone: what runs on any device of LibTorch, and on CPU tensors in tests.
+const OpTable& aten_op_table();
+
+// Convoy's own kernels for CUDA, and ATen calls for the other ops. On CPU tensors in tests
+// (HostKernels).
+const OpTable& own_kernel_op_table();
+
+// What CUDA tensors take. `kernels`: "aten" goes without Convoy's own, "own" or "" does not. Throws
+// ConfigError.
+OpTable cuda_ops(const std::string& kernels);
+
+// For tests: while it lives, CPU tensors take `table` in every thread. They nest.
+class CpuTableOverride {
+ public:
+  explicit CpuTableOverride(const OpTable& table);
+  ~CpuTableOverride();
+  CpuTableOverride(const CpuTableOverride&) = delete;
+  CpuTableOverride& operator=(const CpuTableOverride&) = delete;
+
+ private:
+  const OpTable* before_;
+};
+
+}  // namespace convoy::kernels

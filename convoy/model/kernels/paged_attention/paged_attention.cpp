@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/model/kernels/paged_attention/paged_attention.h"
+
+#include <c10/util/StringUtil.h>
+
+#include "convoy/core/base/error.h"
+#include "convoy/model/kernels/ops/op_table.h"
+
+namespace convoy::kernels {
+namespace {
+
+at::Tensor with_contiguous_heads(const at::Tensor& x) {
+  return x.stride(-1) == 1 ? x : x.contiguous();
+}
+
+void check_tokens(const at::Tensor& x_TKE, const PagedCache& cache, const PagedRows& rows) {
+  CONVOY_INVARIANT(x_TKE.dim() == 3 && x_TKE.size(0) == rows.queries().num_tokens() &&
+                       x_TKE.size(2) == cache.shape.head_dim && x_TKE.size(1) > 0 &&
+                       x_TKE.size(1) % cache.shape.num_kv_heads == 0,
+                   "a paged cache of {} heads of {} features wants [{}, heads, {}], found {}",
+                   cache.shape.num_kv_heads, cache.shape.head_dim, rows.queries().num_tokens(),
+                   cache.shape.head_dim, c10::str(x_TKE.sizes()));
+  CONVOY_INVARIANT(x_TKE.scalar_type() == cache.dtype && x_TKE.device() == cache.keys.device(),
+                   "a paged cache of {} on {} was given {} on {}", c10::toString(cache.dtype),
+                   cache.keys.device().str(), c10::toString(x_TKE.scalar_type()),
+                   x_TKE.device().str());
+}
+
+void check_blocks(const PagedCache& cache, const PagedRows& rows) {
+  CONVOY_INVARIANT(rows.block_tokens() == cache.shape.block_tokens,
+                   "rows of blocks of {} tokens do not fit a cache of blocks of {}",
+                   rows.block_tokens(), cache.shape.block_tokens);
+  CONVOY_INVARIANT(rows.end_block() <= cache.shape.num_blocks,
+                   "a cache of {} blocks has no block {}", cache.shape.num_blocks,
+                   rows.end_block() - 1);
+}
+
+void check_visible(const PagedRows& rows, const AttentionConfig& config) {
+  const int64_t window = config.sliding_window > 0 ? config.sliding_window : INT64_MAX;
+  CONVOY_INVARIANT(window <= rows.widest_window(),
+                   "a row sees tokens without a block: there are blocks for a window of {}",
+                   rows.widest_window());
+}
+
+}  // namespace
+
+void store_paged(const at::Tensor& k_TKE, const at::Tensor& v_TKE, const PagedCache& cache,
+                 const PagedRows& rows) {
+  check_tokens(k_TKE, cache, rows);
+  check_tokens(v_TKE, cache, rows);
+  CONVOY_INVARIANT(k_TKE.size(1) == cache.shape.num_kv_heads && v_TKE.sizes() == k_TKE.sizes(),
+                   "a paged cache of {} heads was given keys of {} and values of {}",
+                   cache.shape.num_kv_heads, k_TKE.size(1), v_TKE.size(1));
+  check_blocks(cache, rows);
+  if (k_TKE.numel() == 0) return;
+  const at::NoGradGuard no_grad;
+  op_table(k_TKE).paged_attention.store(with_contiguous_heads(k_TKE), with_contiguous_heads(v_TKE),
+                                        cache, rows);
+}
+
+at::Tensor paged_attention(const at::Tensor& q_THE, const PagedCache& cache, const PagedRows& rows,
+                           const AttentionConfig& config) {
+  check_tokens(q_THE, cache, rows);
+  check_blocks(cache, rows);
+  check_visible(rows, config);
+  if (q_THE.numel() == 0) return at::empty(q_THE.sizes(), q_THE.options());
+  const at::NoGradGuard no_grad;
+  return op_table(q_THE).paged_attention.attend(with_contiguous_heads(q_THE), cache, rows, config);
+}
+
+}  // namespace convoy::kernels

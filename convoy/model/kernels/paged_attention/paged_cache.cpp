@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/model/kernels/paged_attention/paged_cache.h"
+
+#include "convoy/core/base/error.h"
+#include "convoy/model/kernels/ops/op_table.h"
+
+namespace convoy::kernels {
+
+PagedCache make_paged_cache(const PagedShape& shape, const at::TensorOptions& model,
+                            CacheElement element) {
+  CONVOY_INVARIANT(shape.num_blocks >= 0 && shape.num_kv_heads > 0 && shape.head_dim > 0 &&
+                       shape.block_tokens > 0 && shape.block_tokens % kBlockTokensStep == 0,
+                   "a paged cache wants heads, features, and blocks of a multiple of {} tokens, "
+                   "found {} heads, {} features, {} tokens",
+                   kBlockTokensStep, shape.num_kv_heads, shape.head_dim, shape.block_tokens);
+  const at::ScalarType dtype = model.dtype().toScalarType();
+  CONVOY_INVARIANT(dtype == at::kFloat || dtype == at::kBFloat16,
+                   "a paged cache wants a model in fp32 or bf16, found {}", c10::toString(dtype));
+  const at::NoGradGuard no_grad;
+  return op_table(at::empty({0}, model)).paged_attention.make_cache(shape, model, element);
+}
+
+int64_t paged_block_bytes(const PagedShape& shape, const at::TensorOptions& model,
+                          CacheElement element) {
+  PagedShape one = shape;
+  one.num_blocks = 1;
+  const PagedCache cache = make_paged_cache(one, model, element);
+  int64_t bytes = 0;
+  for (const at::Tensor& part : {cache.keys, cache.values, cache.key_scales, cache.value_scales}) {
+    if (part.defined()) bytes += static_cast<int64_t>(part.nbytes());
+  }
+  return bytes;
+}
+
+void copy_paged_block(const PagedCache& cache, int64_t from, int64_t to) {
+  CONVOY_INVARIANT(
+      from >= 0 && from < cache.shape.num_blocks && to >= 0 && to < cache.shape.num_blocks,
+      "copy_paged_block wants blocks below {}, found {} and {}", cache.shape.num_blocks, from, to);
+  const at::NoGradGuard no_grad;
+  for (const at::Tensor& part : {cache.keys, cache.values, cache.key_scales, cache.value_scales}) {
+    if (part.defined()) part.select(0, to).copy_(part.select(0, from));
+  }
+}
+
+}  // namespace convoy::kernels

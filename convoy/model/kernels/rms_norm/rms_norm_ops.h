@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Each device implements these functions for rms_norm. Inputs are contiguous and lie on one device.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include "convoy/model/kernels/rms_norm/rms_norm.h"
+
+namespace convoy::kernels {
+
+struct NormGradients {
+  at::Tensor x;
+  at::Tensor weight_D;  // undefined unless wanted
+};
+
+struct RmsNormOps {
+  // `inverse_rms`, fp32 [rows of x], is filled; undefined: not wanted.
+  at::Tensor (*forward)(const at::Tensor& x, const at::Tensor& weight_D,
+                        const at::Tensor& inverse_rms, double epsilon, NormOrder order);
+  NormGradients (*backward)(const at::Tensor& grad, const at::Tensor& x, const at::Tensor& weight_D,
+                            const at::Tensor& inverse_rms, NormOrder order, bool wants_weight);
+};
+
+extern const RmsNormOps kRmsNormCpu;
+extern const RmsNormOps kRmsNormAten;  // any device
+extern const RmsNormOps kRmsNormCuda;
+
+}  // namespace convoy::kernels

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include "convoy/model/kernels/rms_norm/rms_norm_reference.h"
+#include "kernel_checks/op_check.h"
+
+namespace convoy::kernels {
+namespace {
+
+using testing::Tensors;
+
+constexpr double kEpsilon = 1e-6;
+
+testing::OpErrors norm_errors_of(at::IntArrayRef sizes, at::ScalarType dtype, NormOrder order,
+                                 double planted = 0) {
+  const auto op = [&](const Tensors& in) { return rms_norm(in[0], in[1], kEpsilon, order); };
+  const auto reference = [&](const Tensors& in) {
+    return reference::rms_norm(in[0], in[1], kEpsilon + planted, order);
+  };
+  return testing::compare(
+      op, reference, {testing::sample(sizes, dtype, 1), testing::sample({sizes.back()}, dtype, 2)});
+}
+
+TEST(RmsNorm, EqualsReference) {
+  for (auto dtype : {at::kFloat, at::kBFloat16}) {
+    for (auto order : {NormOrder::CastThenScale, NormOrder::ScaleByOnePlusThenCast}) {
+      for (const std::vector<int64_t>& sizes : std::vector<std::vector<int64_t>>{
+               {0, 8}, {1, 5}, {1, 17}, {3, 64}, {131, 33}, {5, 7, 48}}) {
+        EXPECT_LT(norm_errors_of(sizes, dtype, order).worst(), testing::tolerance(dtype, 131))
+            << sizes << dtype;
+      }
+    }
+  }
+}
+
+TEST(RmsNorm, PlantedErrorIsSeen) {
+  for (auto dtype : {at::kFloat, at::kBFloat16}) {
+    EXPECT_GT(norm_errors_of({9, 33}, dtype, NormOrder::CastThenScale, 0.1).worst(),
+              testing::tolerance(dtype, 33));
+  }
+}
+
+TEST(RmsNorm, Bf16RoundsInTheOrderOfTheFamily) {
+  const at::Tensor x = testing::sample({4, 64}, at::kBFloat16, 3);
+  const at::Tensor weight = testing::sample({64}, at::kBFloat16, 4);
+  const at::Tensor wide = x.to(at::kFloat);
+  const at::Tensor normed = wide * at::rsqrt(wide.square().mean(-1, true) + kEpsilon);
+  EXPECT_TRUE(at::equal(rms_norm(x, weight, kEpsilon, NormOrder::CastThenScale),
+                        normed.to(at::kBFloat16) * weight));
+  EXPECT_TRUE(at::equal(rms_norm(x, weight, kEpsilon, NormOrder::ScaleByOnePlusThenCast),
+                        (normed * (1 + weight.to(at::kFloat))).to(at::kBFloat16)));
+}
+
+TEST(RmsNorm, WithoutGradNothingIsRecorded) {
+  const at::NoGradGuard no_grad;
+  const at::Tensor x = testing::sample({4, 8}, at::kFloat, 3).requires_grad_(true);
+  EXPECT_FALSE(rms_norm(x, at::ones({8}), kEpsilon, NormOrder::CastThenScale).requires_grad());
+}
+
+TEST(RmsNorm, FrozenWeightGetsNoGradient) {
+  const at::Tensor x = testing::sample({4, 8}, at::kFloat, 3).requires_grad_(true);
+  const at::Tensor weight = at::ones({8});
+  rms_norm(x, weight, kEpsilon, NormOrder::CastThenScale).sum().backward();
+  EXPECT_TRUE(x.grad().defined());
+  EXPECT_FALSE(weight.grad().defined());
+}
+
+}  // namespace
+}  // namespace convoy::kernels

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include "convoy/model/kernels/rope/rope_reference.h"
+#include "kernel_checks/op_check.h"
+
+namespace convoy::kernels {
+namespace {
+
+using testing::Tensors;
+
+struct Tables {
+  at::Tensor cos_PE;
+  at::Tensor sin_PE;
+};
+Tables tables(int64_t positions, int64_t half, double base) {
+  const at::Tensor frequencies =
+      at::pow(base, -at::arange(half, at::kDouble) / static_cast<double>(half));
+  const at::Tensor angles = at::arange(positions, at::kDouble).unsqueeze(1) * frequencies;
+  return {angles.cos().to(at::kFloat), angles.sin().to(at::kFloat)};
+}
+
+testing::OpErrors rope_errors_of(int64_t tokens, int64_t heads, int64_t width, at::ScalarType dtype,
+                                 double planted_base = 1e4) {
+  const Tables used = tables(50, width / 2, 1e4);
+  const Tables expected = tables(50, width / 2, planted_base);
+  const at::Tensor positions = (at::arange(tokens, at::kLong) * 7).remainder(50);
+  const auto op = [&](const Tensors& in) {
+    return rope(in[0], used.cos_PE, used.sin_PE, positions);
+  };
+  const auto reference = [&](const Tensors& in) {
+    return reference::rope(in[0], expected.cos_PE, expected.sin_PE, positions);
+  };
+  return testing::compare(op, reference, {testing::sample({tokens, heads, width}, dtype, 1)});
+}
+
+TEST(Rope, EqualsReference) {
+  for (auto dtype : {at::kFloat, at::kBFloat16}) {
+    for (int64_t tokens : {0, 1, 37}) {
+      for (int64_t width : {2, 6, 64, 80}) {
+        EXPECT_LT(rope_errors_of(tokens, 3, width, dtype).worst(), testing::tolerance(dtype, 2))
+            << tokens << " " << width;
+      }
+    }
+  }
+}
+
+TEST(Rope, PlantedErrorIsSeen) {
+  for (auto dtype : {at::kFloat, at::kBFloat16}) {
+    EXPECT_GT(rope_errors_of(37, 2, 64, dtype, 1.3e4).worst(), testing::tolerance(dtype, 2));
+  }
+}
+
+TEST(Rope, TakesStridedHeads) {
+  const Tables used = tables(10, 4, 1e4);
+  const at::Tensor positions = at::arange(5, at::kLong);
+  const at::Tensor fused = testing::sample({5, 6, 8}, at::kFloat, 1);
+  const at::Tensor part = fused.slice(1, 2, 4);
+  EXPECT_TRUE(at::equal(rope(part, used.cos_PE, used.sin_PE, positions),
+                        rope(part.contiguous(), used.cos_PE, used.sin_PE, positions)));
+}
+
+}  // namespace
+}  // namespace convoy::kernels

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The most likely ids of a row, without sorting it: passes over the row narrow a range of logits
+// until few ids lie in it, and only those are put in order. One thread.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <span>
+#include <vector>
+
+#include "convoy/model/kernels/simd/simd_kernels.h"
+
+namespace convoy::kernels::sampler {
+
+// Logits of one row and exp of their distance from the highest; none is NaN.
+struct WeighedLogits {
+  std::span<const float> logits;
+  std::span<const float> weights;
+  float highest = 0;
+  float floor = 0;  // finite; ids below it have no weight, or there are none
+};
+
+// The ids from the most likely one down to this one; equal logits go by rising id.
+struct LikeliestIds {
+  float last_logit = -std::numeric_limits<float>::infinity();
+  int64_t last_id = std::numeric_limits<int64_t>::max();
+  int64_t count = 0;
+  double weight = 0;
+
+  bool holds(float logit, int64_t id) const {
+    return logit > last_logit || (logit == last_logit && id <= last_id);
+  }
+};
+
+class LogitRanks {
+ public:
+  // The shortest prefix of the ids by likelihood that is `enough`, which grows with the prefix. At
+  // least one id; all of `most` where none is enough, or all ids with a weight without `most`.
+  using Enough = std::function<bool(const LogitMass&)>;
+  LikeliestIds shortest(const WeighedLogits& row, const Enough& enough,
+                        const LikeliestIds* most = nullptr);
+
+  // By falling likelihood, at most `count`: ids of no weight are left out.
+  std::vector<int32_t> in_order(const WeighedLogits& row, int64_t count);
+
+ private:
+  struct Range {
+    float from = 0;    // the prefix to here is enough, or this is the floor
+    float below = 0;   // the prefix of what is not below this is not
+    LogitMass before;  // of what is not below `below`
+  };
+  Range narrow(const WeighedLogits& row, const Enough& enough);
+  // Ids with from <= logit < below, by falling likelihood; until the next call.
+  std::span<const int32_t> ordered(const WeighedLogits& row, float from, float below);
+
+  // Kept from row to row.
+  std::vector<int32_t> found_;
+  std::vector<float> logits_;  // of the range
+  std::vector<float> weights_;
+};
+
+}  // namespace convoy::kernels::sampler

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// One thread per row. Weights are exp((logit - largest) / temperature) in fp32, their sums fp64. No
+// vocabulary is sorted: see logit_ranks.h. A row's passes stay in cache and take about a hundredth
+// of the product that made its logits, so few rows are not cut for more threads.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "convoy/model/kernels/sampler/logit_ranks.h"
+#include "convoy/model/kernels/sampler/sampler_ops.h"
+#include "convoy/model/kernels/simd/element.h"
+
+namespace convoy::kernels::sampler {
+namespace {
+
+constexpr float kLargest = std::numeric_limits<float>::max();
+// exp(-x) is 0 from here on.
+constexpr double kUnderflow = 88.0;
+constexpr int64_t kDrawBlock = 1024;
+
+float inverse_of(double temperature) {
+  constexpr double kSmallest = std::numeric_limits<float>::min();
+  return static_cast<float>(
+      std::clamp(1.0 / temperature, kSmallest, static_cast<double>(kLargest)));
+}
+
+bool is_usable(const LogitRange& range) {
+  return range.all_numbers && std::isfinite(range.highest);
+}
+int64_t first_of_largest(const LargestLogit& largest) {
+  return largest.all_numbers && std::isfinite(largest.value) ? largest.index : kNoToken;
+}
+
+template <class Element>
+class RowSampler {
+ public:
+  explicit RowSampler(int64_t num_ids) : num_ids_(num_ids) {}
+
+  SampledToken pick(const Element* logits, const SamplingRow& row) {
+    SampledToken token;
+    const bool penalises = row.rule.repetition_penalty != 1.0 && !row.seen_ids.empty();
+    if (row.rule.temperature == 0.0 && !penalises && !row.wants_logprob) {
+      token.id = first_of_largest(loops_.largest_logit(logits, num_ids_));
+      return token;
+    }
+    const LogitRange range = loops_.logit_range(logits, num_ids_);
+    if (!is_usable(range)) return token;
+    logits_.resize(num_ids_);
+    weights_.resize(num_ids_);
+    loops_.to_float(logits, logits_.data(), num_ids_);
+    const double log_sum_exp = row.wants_logprob ? note_likeliest(range, row, token) : 0.0;
+    if (penalises) penalise(logits, row);
+    token.id =
+        pick_penalised(penalises ? floats_.logit_range(logits_.data(), num_ids_) : range, row);
+    if (row.wants_logprob && token.id != kNoToken)
+      token.logprob = static_cast<float>(static_cast<double>(static_cast<float>(logits[token.id])) -
+                                         log_sum_exp);
+    return token;
+  }
+
+ private:
+  WeighedLogits weigh(const LogitRange& range, double temperature) {
+    floats_.weigh_logits(logits_.data(), num_ids_, range.highest, inverse_of(temperature),
+                         weights_.data());
+    const double floor =
+        std::max({static_cast<double>(range.lowest), range.highest - kUnderflow * temperature,
+                  static_cast<double>(-kLargest)});
+    return {logits_, weights_, range.highest, static_cast<float>(floor)};
+  }
+
+  // Returns log(sum exp) of the logits as they came.
+  double note_likeliest(const LogitRange& range, const SamplingRow& row, SampledToken& token) {
+    WeighedLogits raw = weigh(range, 1.0);
+    if (std::isfinite(range.lowest)) raw.floor = range.lowest;
+    const double log_sum_exp = range.highest + std::log(floats_.sum(weights_.data(), num_ids_));
+    for (const int32_t id : ranks_.in_order(raw, row.num_likeliest))
+      token.likeliest.push_back(
+          {id, static_cast<float>(static_cast<double>(logits_[id]) - log_sum_exp)});
+    return log_sum_exp;
+  }
+
+  void penalise(const Element* logits, const SamplingRow& row) {
+    const auto penalty = static_cast<float>(row.rule.repetition_penalty);
+    for (const int32_t id : row.seen_ids) {
+      if (id >= num_ids_) continue;
+      const auto logit = static_cast<float>(logits[id]);
+      logits_[id] = logit < 0 ? logit * penalty : logit / penalty;
+    }
+  }
+
+  int64_t pick_penalised(const LogitRange& range, const SamplingRow& row) {
+    const SamplingRule& rule = row.rule;
+    if (!is_usable(range)) return kNoToken;
+    if (rule.temperature == 0.0)
+      return first_of_largest(floats_.largest_logit(logits_.data(), num_ids_));
+    const WeighedLogits weighed = weigh(range, rule.temperature);
+    LikeliestIds kept;
+    const bool cuts_count = rule.top_k > 0 && rule.top_k < num_ids_;
+    if (cuts_count)
+      kept =
+          ranks_.shortest(weighed, [&](const LogitMass& mass) { return mass.count >= rule.top_k; });
+    if (rule.top_p < 1.0) {
+      const double enough =
+          rule.top_p * (cuts_count ? kept.weight : floats_.sum(weights_.data(), num_ids_));
+      const LikeliestIds most = kept;
+      kept = ranks_.shortest(
+          weighed, [&](const LogitMass& mass) { return mass.weight >= enough; },
+          cuts_count ? &most : nullptr);
+    }
+    if (cuts_count || rule.top_p < 1.0 || rule.min_p > 0.0) keep(kept, rule.min_p);
+    return draw(row.uniform);
+  }
+
+  void keep(const LikeliestIds& kept, double min_p) {
+    const int64_t to_last = std::min(kept.last_id, num_ids_ - 1) + 1;
+    const auto lowest_weight = static_cast<float>(min_p);
+    floats_.keep_weights(logits_.data(), to_last, kept.last_logit, lowest_weight, weights_.data());
+    floats_.keep_weights(logits_.data() + to_last, num_ids_ - to_last,
+                         std::nextafter(kept.last_logit, kLargest), lowest_weight,
+                         weights_.data() + to_last);
+  }
+
+  // The id at this share of the weights.
+  int64_t draw(double uniform) {
+    block_sums_.clear();
+    double total = 0;
+    for (int64_t begin = 0; begin < num_ids_; begin += kDrawBlock) {
+      block_sums_.push_back(
+          floats_.sum(weights_.data() + begin, std::min(kDrawBlock, num_ids_ - begin)));
+      total += block_sums_.back();
+    }
+    while (block_sums_.back() == 0) block_sums_.pop_back();
+    double rest = uniform * total;
+    size_t block = 0;
+    while (block + 1 < block_sums_.size() && rest >= block_sums_[block])
+      rest -= block_sums_[block++];
+    int64_t last = kNoToken;  // with a weight: what rounding leaves over goes to it
+    for (auto id = static_cast<int64_t>(block) * kDrawBlock; id < num_ids_; ++id) {
+      if (weights_[id] > 0) last = id;
+      rest -= static_cast<double>(weights_[id]);
+      if (rest < 0) return id;
+    }
+    return last;
+  }
+
+  const SimdKernels<Element>& loops_ = simd_kernels<Element>();
+  const SimdKernels<float>& floats_ = simd_kernels<float>();
+  int64_t num_ids_;
+  LogitRanks ranks_;
+  std::vector<float> logits_;
+  std::vector<float> weights_;
+  std::vector<double> block_sums_;
+};
+
+std::vector<SampledToken> sample(const at::Tensor& logits_RV, int64_t num_ids,
+                                 std::span<const SamplingRow> rows) {
+  std::vector<SampledToken> tokens(rows.size());
+  with_element(logits_RV, "sample_tokens", [&](auto element) {
+    using Element = decltype(element);
+    const auto* logits = logits_RV.const_data_ptr<Element>();
+    const int64_t stride = logits_RV.stride(0);
+    for_tasks(logits_RV.size(0), [&]() -> TaskBody {
+      auto sampler = std::make_shared<RowSampler<Element>>(num_ids);
+      return [&, logits, stride, sampler](int64_t row) {
+        tokens[row] = sampler->pick(logits + row * stride, rows[row]);
+      };
+    });
+  });
+  return tokens;
+}
+
+}  // namespace
+}  // namespace convoy::kernels::sampler
+
+namespace convoy::kernels {
+
+const SamplerOps kSamplerCpu = {sampler::sample};
+
+}  // namespace convoy::kernels

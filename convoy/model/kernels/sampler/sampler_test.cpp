@@ -1,0 +1,348 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/model/kernels/sampler/sampler.h"
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <random>
+
+#include "convoy/model/kernels/sampler/sampler_reference.h"
+#include "convoy/model/kernels/simd/cpu_isa.h"
+#include "kernel_checks/op_check.h"
+
+namespace convoy::kernels {
+namespace {
+
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
+
+std::vector<int64_t> sampled_tokens(const at::Tensor& logits_RV,
+                                    const std::vector<SamplingRow>& rows, int64_t num_ids = 0) {
+  std::vector<int64_t> ids;
+  for (const SampledToken& token :
+       sample_tokens(logits_RV, num_ids > 0 ? num_ids : logits_RV.size(1), rows))
+    ids.push_back(token.id);
+  return ids;
+}
+
+// All rows by one rule.
+std::vector<int64_t> sampled_tokens(const at::Tensor& logits_RV, const SamplingRule& rule,
+                                    const std::vector<double>& uniform, int64_t num_ids = 0) {
+  std::vector<SamplingRow> rows;
+  for (const double number : uniform) rows.push_back({.rule = rule, .uniform = number});
+  return sampled_tokens(logits_RV, rows, num_ids);
+}
+
+// How far a number may lie from the share of the id that it found: sums of up to 1e5 fp32 weights.
+constexpr double kShareTolerance = 2e-5;
+
+// The distance of `uniform` from the share of `id`; 1 where the id may not be picked at all.
+double distance_from_share(const std::vector<reference::Share>& shares, int64_t id,
+                           double uniform) {
+  double begin = 0;
+  for (const reference::Share& share : shares) {
+    if (share.id == id) return std::max({0.0, begin - uniform, uniform - share.end});
+    begin = share.end;
+  }
+  return 1.0;
+}
+
+struct RandomRows {
+  at::Tensor logits_RV;
+  int64_t num_ids;
+  std::vector<std::vector<int32_t>> seen;
+  std::vector<SamplingRow> rows;
+};
+
+// Flat, ordinary and peaked rows; some with logits of -inf, many equal ones in bf16.
+RandomRows random_rows(std::mt19937_64& random) {
+  const auto below = [&](int64_t n) { return static_cast<int64_t>(random() % n); };
+  const auto real = [&] { return std::uniform_real_distribution<double>()(random); };
+  RandomRows made;
+  const int64_t rows = below(8) == 0 ? 1 + below(5) : 1;
+  const int64_t width = 1 + below(below(10) == 0 ? 40000 : 300);
+  made.num_ids = below(2) == 0 ? width : 1 + below(width);
+  const double spread = std::pow(10.0, -3.0 + 5.0 * real());
+  at::Generator generator = at::detail::createCPUGenerator(random());
+  at::Tensor logits =
+      at::randn({rows, width}, generator, at::TensorOptions().dtype(at::kDouble)) * spread;
+  if (below(4) == 0) logits.select(1, below(width)).add_(30.0);
+  if (below(4) == 0) logits.slice(1, 0, below(width)).fill_(-kInfinity);
+  logits.select(1, below(made.num_ids)).fill_(spread);  // never all -inf
+  made.logits_RV = logits.to(below(2) == 0 ? at::kFloat : at::kBFloat16);
+  constexpr double kTemperatures[] = {0.0, 0.1, 0.7, 1.0, 3.0};
+  constexpr double kShares[] = {1.0, 0.95, 0.5, 0.01, 0.9999999};
+  constexpr double kLeast[] = {0.0, 0.0, 0.05, 1.0};
+  constexpr double kPenalties[] = {1.0, 1.0, 1.25, 0.75};
+  for (int64_t row = 0; row < rows; ++row) {
+    std::vector<int32_t> seen(below(50));
+    for (int32_t& id : seen) id = static_cast<int32_t>(below(made.num_ids));
+    made.seen.push_back(std::move(seen));
+  }
+  for (int64_t row = 0; row < rows; ++row) {
+    made.rows.push_back({.rule = {.temperature = kTemperatures[below(5)],
+                                  .top_k = below(2) == 0 ? 0 : 1 + below(2 * width),
+                                  .top_p = kShares[below(5)],
+                                  .min_p = kLeast[below(4)],
+                                  .repetition_penalty = kPenalties[below(4)]},
+                         .uniform = below(9) == 0 ? 0.0 : real(),
+                         .seen_ids = made.seen[row]});
+  }
+  return made;
+}
+
+// Whether the id on the edge of a nucleus belongs to it may hang on the last bit.
+double smallest_distance(std::span<const double> logits, const SamplingRow& row, int64_t id) {
+  double distance = 1.0;
+  for (const double nudge : {0.0, -1e-6, 1e-6}) {
+    SamplingRule rule = row.rule;
+    if (rule.top_p < 1.0) rule.top_p = std::min(rule.top_p * (1.0 + nudge), 1.0 - 1e-12);
+    if (rule.min_p < 1.0) rule.min_p *= 1.0 + nudge;
+    const auto shares = reference::shares_of_row(logits, rule, row.seen_ids);
+    distance = std::min(distance, distance_from_share(shares, id, row.uniform));
+    if (distance == 0.0) break;
+  }
+  return distance;
+}
+
+TEST(Sampler, EqualsAFullSortInDouble) {
+  std::mt19937_64 random(1);
+  int64_t picked = 0;
+  int64_t exact = 0;
+  for (int round = 0; round < 2500; ++round) {
+    const RandomRows made = random_rows(random);
+    const auto found = sampled_tokens(made.logits_RV, made.rows, made.num_ids);
+    const at::Tensor wide = made.logits_RV.to(at::kDouble).contiguous();
+    for (size_t row = 0; row < found.size(); ++row) {
+      const double* begin = wide[static_cast<int64_t>(row)].const_data_ptr<double>();
+      const SamplingRow& given = made.rows[row];
+      const double distance =
+          smallest_distance({begin, static_cast<size_t>(made.num_ids)}, given, found[row]);
+      ASSERT_LE(distance, kShareTolerance)
+          << "round " << round << " row " << row << ": id " << found[row] << " of " << made.num_ids
+          << ", temperature " << given.rule.temperature << " top_k " << given.rule.top_k
+          << " top_p " << given.rule.top_p << " min_p " << given.rule.min_p << " penalty "
+          << given.rule.repetition_penalty;
+      ++picked;
+      exact += distance == 0.0 ? 1 : 0;
+    }
+  }
+  EXPECT_GT(static_cast<double>(exact), 0.99 * static_cast<double>(picked));
+}
+
+const nlohmann::json& golden() {
+  static const nlohmann::json file = [] {
+    const char* const source = std::getenv("CONVOY_SOURCE_DIR");
+    std::ifstream in(std::string(source == nullptr ? "." : source) +
+                     "/tests/golden/sampling/sampling.json");
+    return nlohmann::json::parse(in);
+  }();
+  return file;
+}
+
+// Numbers spread evenly over [0, 1) find each id as often as its share says, but for its two ends.
+TEST(Sampler, SharesEqualThoseAfterTransformersProcessors) {
+  constexpr int64_t kNumbers = 2000;
+  for (const nlohmann::json& entry : golden()) {
+    const auto& rule = entry["rule"];
+    const auto seen = entry["seen"].get<std::vector<int32_t>>();
+    const at::Tensor logits = at::tensor(entry["logits"].get<std::vector<float>>());
+    std::vector<SamplingRow> rows;
+    for (int64_t number = 0; number < kNumbers; ++number)
+      rows.push_back({.rule = {.temperature = rule["temperature"].get<double>(),
+                               .top_k = rule["top_k"].get<int64_t>(),
+                               .top_p = rule["top_p"].get<double>(),
+                               .min_p = rule["min_p"].get<double>(),
+                               .repetition_penalty = rule["repetition_penalty"].get<double>()},
+                      .uniform = (static_cast<double>(number) + 0.5) / kNumbers,
+                      .seen_ids = seen});
+    std::vector<double> found(logits.size(0));
+    for (const int64_t id : sampled_tokens(logits.expand({kNumbers, logits.size(0)}), rows))
+      found[id] += 1.0 / kNumbers;
+    for (size_t id = 0; id < found.size(); ++id)
+      EXPECT_NEAR(found[id], entry["shares"].value(std::to_string(id), 0.0), 1.01 / kNumbers)
+          << rule.dump() << " id " << id;
+  }
+}
+
+// Pearson's statistic of drawn ids against shares in closed form, ids of few draws together.
+double chi_square(const std::vector<int64_t>& drawn, const std::vector<double>& shares,
+                  int64_t& cells) {
+  constexpr double kLeast = 10;
+  const auto draws = static_cast<double>(drawn.size());
+  std::vector<double> counts(shares.size());
+  for (const int64_t id : drawn) counts[id] += 1;
+  double statistic = 0;
+  double expected = 0;
+  double observed = 0;
+  cells = 0;
+  for (size_t id = 0; id < shares.size(); ++id) {
+    expected += shares[id] * draws;
+    observed += counts[id];
+    if (expected < kLeast && id + 1 < shares.size()) continue;
+    if (expected > 0) statistic += (observed - expected) * (observed - expected) / expected;
+    cells += expected > 0 ? 1 : 0;
+    expected = observed = 0;
+  }
+  return statistic;
+}
+
+// Logits -i / 50 of 1000 ids make a geometric distribution, whose cuts are known exactly.
+TEST(Sampler, DrawsPassAChiSquareTest) {
+  constexpr int64_t kIds = 1000;
+  constexpr int64_t kDraws = 20000;
+  const at::Tensor logits = at::arange(kIds, at::kFloat).div_(-50.0).expand({kDraws, kIds});
+  struct Kind {
+    SamplingRule rule;
+    double decay;  // of a share from id to id
+    int64_t kept;
+  };
+  const double decay = std::exp(-1.0 / 50);
+  const auto ids_of_share = [&](double share) {
+    return static_cast<int64_t>(
+        std::ceil(std::log1p(-share * (1 - std::pow(decay, kIds))) / std::log(decay)));
+  };
+  const std::vector<Kind> kinds{
+      {{}, decay, kIds},
+      {{.temperature = 2.0}, std::sqrt(decay), kIds},
+      {{.top_k = 40}, decay, 40},
+      {{.top_p = 0.8}, decay, ids_of_share(0.8)},
+      {{.min_p = 0.1}, decay, static_cast<int64_t>(50 * std::log(10.0)) + 1},
+  };
+  std::mt19937_64 random(11);
+  for (const Kind& kind : kinds) {
+    std::vector<double> uniform;
+    for (int64_t draw = 0; draw < kDraws; ++draw)
+      uniform.push_back(std::uniform_real_distribution<double>()(random));
+    std::vector<double> shares(kIds);
+    for (int64_t id = 0; id < kind.kept; ++id)
+      shares[id] =
+          std::pow(kind.decay, id) * (1 - kind.decay) / (1 - std::pow(kind.decay, kind.kept));
+    int64_t cells = 0;
+    const double statistic = chi_square(sampled_tokens(logits, kind.rule, uniform), shares, cells);
+    // Five deviations of a chi-square distribution above its mean.
+    const auto freedom = static_cast<double>(cells - 1);
+    EXPECT_LT(statistic, freedom + 5 * std::sqrt(2 * freedom)) << cells << " cells";
+    std::swap(shares[0], shares[kind.kept - 1]);
+    EXPECT_GT(chi_square(sampled_tokens(logits, kind.rule, uniform), shares, cells),
+              freedom + 5 * std::sqrt(2 * freedom));
+  }
+}
+
+TEST(Sampler, RowsOfOneBatchHaveRulesOfTheirOwn) {
+  const at::Tensor logits = at::tensor({0.0f, 1.0f, 2.0f, 3.0f}).expand({5, 4});
+  const std::vector<int32_t> seen{3, 3, 3};
+  const std::vector<SamplingRow> rows{
+      {.rule = {.temperature = 0}},
+      {.rule = {.temperature = 0, .repetition_penalty = 2}, .seen_ids = seen},
+      {.rule = {.top_k = 1}, .uniform = 0.99},
+      {.rule = {}, .uniform = 0.0},
+      {.rule = {.min_p = 0.3}, .uniform = 0.0},
+  };
+  EXPECT_EQ(sampled_tokens(logits, rows), (std::vector<int64_t>{3, 2, 3, 0, 2}));
+}
+
+TEST(Sampler, LogprobsAreThoseOfTheLogitsAsTheyCame) {
+  at::Generator generator = at::detail::createCPUGenerator(3);
+  const std::vector<int32_t> seen{5, 7};
+  for (const int64_t width : {9, 5000}) {
+    for (const auto dtype : {at::kFloat, at::kBFloat16}) {
+      at::Tensor logits = at::randn({3, width}, generator).mul_(2).to(dtype);
+      logits.select(1, 1).fill_(-kInfinity);
+      const at::Tensor wanted = logits.to(at::kDouble).log_softmax(1);
+      const std::vector<SamplingRow> rows{
+          {.rule = {.temperature = 0}, .wants_logprob = true, .num_likeliest = 4},
+          {.rule = {.temperature = 0.6, .top_p = 0.9, .repetition_penalty = 3},
+           .uniform = 0.5,
+           .seen_ids = seen,
+           .wants_logprob = true,
+           .num_likeliest = width == 9 ? 9 : 300},
+          {.rule = {.temperature = 0}}};
+      const std::vector<SampledToken> found = sample_tokens(logits, width, rows);
+      for (int64_t row = 0; row < 2; ++row) {
+        EXPECT_NEAR(found[row].logprob, wanted[row][found[row].id].item<double>(), 1e-5);
+        const at::Tensor order = wanted[row].argsort(/*stable=*/true, 0, /*descending=*/true);
+        const bool all_have_likelihood = rows[row].num_likeliest < width;
+        ASSERT_EQ(static_cast<int64_t>(found[row].likeliest.size()),
+                  all_have_likelihood ? rows[row].num_likeliest : width - 1);
+        for (size_t at = 0; at < found[row].likeliest.size(); ++at) {
+          const TokenLogprob& likely = found[row].likeliest[at];
+          EXPECT_EQ(likely.id, order[static_cast<int64_t>(at)].item<int64_t>());
+          EXPECT_NEAR(likely.logprob, wanted[row][likely.id].item<double>(), 1e-5);
+        }
+      }
+      EXPECT_TRUE(found[2].likeliest.empty());
+    }
+  }
+}
+
+TEST(Sampler, TheCheckAgainstTheReferenceFindsAWrongId) {
+  const auto shares = reference::shares_of_row(std::vector<double>{1, 3, 2}, {.top_p = 0.7});
+  ASSERT_EQ(shares.size(), 2u);
+  EXPECT_EQ(distance_from_share(shares, 1, 0.5), 0.0);
+  EXPECT_GT(distance_from_share(shares, 2, 0.5), 0.1);
+  EXPECT_EQ(distance_from_share(shares, 0, 0.99), 1.0);
+}
+
+TEST(Sampler, EqualLogitsPreferTheLowerId) {
+  const at::Tensor logits = at::tensor({1.0f, 3.0f, 3.0f, 2.0f, 3.0f}).unsqueeze(0);
+  EXPECT_EQ(sampled_tokens(logits, SamplingRule{.temperature = 0}, {0.0}), std::vector<int64_t>{1});
+  EXPECT_EQ(sampled_tokens(logits, SamplingRule{.top_k = 2}, {0.6}), std::vector<int64_t>{2});
+  EXPECT_EQ(sampled_tokens(logits, SamplingRule{.top_k = 2}, {0.99999}), std::vector<int64_t>{2});
+  EXPECT_EQ(sampled_tokens(logits, SamplingRule{.top_p = 0.5}, {0.99999}), std::vector<int64_t>{2});
+  const at::Tensor flat = at::zeros({1, 5000}, at::kBFloat16);
+  EXPECT_EQ(sampled_tokens(flat, SamplingRule{.top_k = 100}, {0.505}), std::vector<int64_t>{50});
+  EXPECT_EQ(sampled_tokens(flat, SamplingRule{.top_p = 0.5}, {0.9999}), std::vector<int64_t>{2499});
+}
+
+TEST(Sampler, ARowDoesNotDependOnItsNeighbours) {
+  at::Generator generator = at::detail::createCPUGenerator(3);
+  const at::Tensor logits = at::randn({17, 3001}, generator);
+  std::vector<double> uniform;
+  for (int row = 0; row < 17; ++row) uniform.push_back(row / 17.0);
+  for (const SamplingRule& rule :
+       {SamplingRule{}, SamplingRule{.top_p = 0.9}, SamplingRule{.top_k = 40}}) {
+    const auto together = sampled_tokens(logits, rule, uniform);
+    for (int64_t row = 0; row < 17; ++row)
+      EXPECT_EQ(sampled_tokens(logits.slice(0, row, row + 1), rule, {uniform[row]}).front(),
+                together[row]);
+  }
+}
+
+TEST(Sampler, RowsThatAreNotFiniteGetNoToken) {
+  const at::Tensor logits =
+      at::tensor({1.0f, NAN, 2.0f, 1.0f, kInfinity, 2.0f, -kInfinity, -kInfinity, -kInfinity, NAN,
+                  1.0f, 2.0f, -kInfinity, 1.0f, -kInfinity})
+          .view({5, 3});
+  for (const auto dtype : {at::kFloat, at::kBFloat16}) {
+    for (const double temperature : {0.0, 1.0}) {
+      for (const double top_p : {1.0, 0.9}) {
+        const auto found = sampled_tokens(logits.to(dtype),
+                                          SamplingRule{.temperature = temperature, .top_p = top_p},
+                                          {0.1, 0.1, 0.1, 0.1, 0.999});
+        EXPECT_EQ(found, (std::vector<int64_t>{kNoToken, kNoToken, kNoToken, kNoToken, 1}));
+      }
+    }
+  }
+}
+
+TEST(Sampler, ANaNBeyondThePickableIdsDoesNotCount) {
+  const at::Tensor logits = at::tensor({1.0f, 2.0f, NAN}).unsqueeze(0);
+  EXPECT_EQ(sampled_tokens(logits, SamplingRule{.temperature = 0}, {0.0}, 2),
+            std::vector<int64_t>{1});
+}
+
+TEST(Sampler, AnyTemperatureIsSafe) {
+  const at::Tensor logits = at::tensor({-1e30f, 3.0f, 2.0f, -kInfinity}).unsqueeze(0);
+  for (const double top_p : {1.0, 0.9}) {
+    EXPECT_EQ(sampled_tokens(logits, SamplingRule{.temperature = 1e-300, .top_p = top_p}, {0.9999})
+                  .front(),
+              1);
+    EXPECT_LT(sampled_tokens(logits, SamplingRule{.temperature = 1e300, .top_p = top_p}, {0.9999})
+                  .front(),
+              3);
+  }
+}
+
+}  // namespace
+}  // namespace convoy::kernels

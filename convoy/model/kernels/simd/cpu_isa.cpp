@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/model/kernels/simd/cpu_isa.h"
+
+namespace convoy::kernels {
+namespace {
+
+CpuIsa detect() {
+#if defined(__x86_64__)
+  __builtin_cpu_init();
+  const bool avx512 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+                      __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
+  if (avx512 && __builtin_cpu_supports("avx512bf16")) return CpuIsa::Avx512Bf16;
+  if (avx512) return CpuIsa::Avx512;
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return CpuIsa::Avx2;
+#endif
+  return CpuIsa::Baseline;
+}
+
+}  // namespace
+
+CpuIsa best_cpu_isa() {
+  static const CpuIsa best = detect();
+  return best;
+}
+
+std::vector<CpuIsa> usable_cpu_isas() {
+  std::vector<CpuIsa> usable;
+  for (CpuIsa isa : {CpuIsa::Baseline, CpuIsa::Avx2, CpuIsa::Avx512, CpuIsa::Avx512Bf16}) {
+    if (isa <= best_cpu_isa()) usable.push_back(isa);
+  }
+  return usable;
+}
+
+bool has_matrix_units() {
+#if defined(__x86_64__)
+  __builtin_cpu_init();
+  return __builtin_cpu_supports("amx-bf16");
+#else
+  return false;
+#endif
+}
+
+std::string_view cpu_isa_name(CpuIsa isa) {
+  switch (isa) {
+    case CpuIsa::Baseline:
+      return "baseline";
+    case CpuIsa::Avx2:
+      return "avx2";
+    case CpuIsa::Avx512:
+      return "avx512";
+    case CpuIsa::Avx512Bf16:
+      return "avx512_bf16";
+  }
+  return "";
+}
+
+}  // namespace convoy::kernels

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/model/kernels/simd/element.h"
+
+#include <atomic>
+
+#include "convoy/core/base/error.h"
+
+namespace convoy::kernels {
+
+void require_supported(const at::Tensor& tensor, const char* op) {
+  const bool known = tensor.scalar_type() == at::kFloat || tensor.scalar_type() == at::kBFloat16;
+  CONVOY_INVARIANT(known && tensor.device().is_cpu(),
+                   "{} wants fp32 or bf16 on the CPU, found {} on {}", op,
+                   c10::toString(tensor.scalar_type()), tensor.device().str());
+}
+
+void for_rows(int64_t rows, int64_t width, const std::function<void(int64_t, int64_t)>& body) {
+  constexpr int64_t kElementsPerPart = 16384;
+  at::parallel_for(0, rows, std::max<int64_t>(1, kElementsPerPart / std::max<int64_t>(width, 1)),
+                   body);
+}
+
+void for_tasks(int64_t tasks, const std::function<TaskBody()>& make_body) {
+  std::atomic<int64_t> next{0};
+  const int64_t workers = std::min<int64_t>(tasks, at::get_num_threads());
+  at::parallel_for(0, workers, 1, [&](int64_t, int64_t) {
+    const TaskBody body = make_body();
+    for (int64_t task = next++; task < tasks; task = next++) body(task);
+  });
+}
+
+}  // namespace convoy::kernels

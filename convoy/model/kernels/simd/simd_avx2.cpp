@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The loops compiled for AVX2 with FMA.
+#include <immintrin.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <type_traits>
+#include <utility>
+
+#include "convoy/model/kernels/simd/simd_kernels.h"
+
+// Set by hand: the target pragma defines no macros when preprocessing is a step of its own, as with
+// ccache.
+#define CONVOY_SIMD_LEVEL 1  // CpuIsa
+
+#pragma GCC target("avx2,fma,f16c")
+#pragma GCC optimize("fp-contract=fast")
+
+namespace convoy::kernels::avx2 {
+namespace {
+// clang-format off: the others use the first.
+#include "convoy/model/kernels/simd/vector16.inl"
+#include "convoy/model/kernels/simd/row_loops.inl"
+#include "convoy/model/kernels/simd/logit_loops.inl"
+#include "convoy/model/kernels/simd/channel_loops.inl"
+#include "convoy/model/kernels/simd/panel_gemm.inl"
+#include "convoy/model/kernels/simd/query_loops.inl"
+#include "convoy/model/kernels/simd/quantized_loops.inl"
+#include "convoy/model/kernels/simd/coded_loops.inl"
+// clang-format on
+}  // namespace
+#include "convoy/model/kernels/simd/simd_table.inl"
+}  // namespace convoy::kernels::avx2

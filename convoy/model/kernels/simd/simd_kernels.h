@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The inner loops of all CPU ops, one table per instruction set and element type. Single-threaded;
+// callers split work. Element is float or at::BFloat16; all arithmetic is fp32. Every loop gives
+// the same bits however callers split rows.
+#pragma once
+
+#include <c10/util/BFloat16.h>
+
+#include <cstdint>
+
+#include "convoy/model/kernels/adamw/adamw_factors.h"
+#include "convoy/model/kernels/simd/cpu_isa.h"
+
+namespace convoy::kernels {
+
+// Columns of a packed GEMM panel; C buffers of `multiply` are padded to it.
+inline constexpr int64_t kPanelColumns = 32;
+
+constexpr int64_t round_up(int64_t value, int64_t multiple) {
+  return (value + multiple - 1) / multiple * multiple;
+}
+
+struct RowShape {
+  int64_t rows = 0;
+  int64_t width = 0;
+};
+
+struct NormParameters {
+  float epsilon = 0;
+  bool scale_by_one_plus = false;  // Gemma's order; see NormOrder
+};
+
+// Few queries against the keys (or values) of a row. Strides in elements; scores and weights share one.
+struct QueryShape {
+  int64_t queries = 0;
+  int64_t query_stride = 0;  // also of the sums
+  int64_t keys = 0;
+  int64_t key_stride = 0;
+  int64_t features = 0;
+  int64_t score_stride = 0;
+};
+
+struct GemmShape {
+  int64_t m = 0;
+  int64_t n = 0;
+  int64_t k = 0;
+};
+
+// Elements of one packed panel of depth k, and of a whole packed B.
+template <class Element>
+constexpr int64_t panel_elements(int64_t k) {
+  return kPanelColumns * round_up(k, sizeof(Element) == 2 ? 2 : 1);
+}
+template <class Element>
+constexpr int64_t packed_elements(GemmShape shape) {
+  return round_up(shape.n, kPanelColumns) / kPanelColumns * panel_elements<Element>(shape.k);
+}
+
+// A packed B, or a part of one.
+template <class Element>
+struct PackedView {
+  const Element* panels = nullptr;
+  int64_t panel_stride = 0;  // elements
+
+  // Columns from `column` (a multiple of kPanelColumns) and k from `k` (even) on.
+  PackedView from(int64_t column, int64_t k) const {
+    return {panels + column / kPanelColumns * panel_stride + k * kPanelColumns, panel_stride};
+  }
+};
+
+struct LogitRange {
+  float lowest = 0;
+  float highest = 0;
+  bool all_numbers = true;  // no NaN
+};
+
+struct LargestLogit {
+  float value = 0;
+  int64_t index = 0;  // the first of equal ones
+  bool all_numbers = true;
+};
+
+// Thresholds that one pass over a row of logits tries.
+inline constexpr int64_t kLogitThresholds = 4;
+
+// Loops that keep some of `count` logits write up to as many more than they keep.
+inline constexpr int64_t kLogitSlack = 16;
+
+// Of the logits from a threshold up.
+struct LogitMass {
+  int64_t count = 0;
+  double weight = 0;
+};
+
+// Of the kPanelColumns columns of a panel.
+struct ColumnScales {
+  const float* scales = nullptr;
+  const float* offsets = nullptr;
+};
+
+// What the nibbles of a block of a coded weight stand for.
+struct NibbleScale {
+  const float* table = nullptr;  // 16 numbers
+  float absmax = 0;
+};
+
+// Batch norm by channel: z * scale + offset, of which (z - mean) * inverse_deviation is the normal
+// form.
+struct ChannelNorm {
+  const float* mean = nullptr;
+  const float* inverse_deviation = nullptr;
+  const float* scale = nullptr;
+  const float* offset = nullptr;
+};
+
+// By channel, over all rows of a batch: the mean of the activations' gradient, and of its product
+// with the normal form.
+struct NormGradientMeans {
+  const float* grad = nullptr;
+  const float* product = nullptr;
+};
+
+template <class Element>
+struct SimdKernels {
+  // y = norm(x) * w over contiguous rows; inverse_rms per row may be null.
+  void (*rms_norm)(const Element* x, const Element* weight, Element* y, float* inverse_rms,
+                   RowShape shape, NormParameters parameters);
+  // grad_weight [width] is added to; null: not computed.
+  void (*rms_norm_backward)(const Element* grad, const Element* x, const Element* weight,
+                            const float* inverse_rms, Element* grad_x, float* grad_weight,
+                            RowShape shape, NormParameters parameters);
+  // One head: first and second half rotated by (cos, sin); direction -1 rotates back.
+  void (*rotate)(const Element* x, const float* cos, const float* sin, Element* y, int64_t half,
+                 float direction);
+
+  void (*gated_silu)(const Element* gate, const Element* up, Element* y, int64_t count);
+  void (*gated_gelu_tanh)(const Element* gate, const Element* up, Element* y, int64_t count);
+  void (*gated_silu_backward)(const Element* grad, const Element* gate, const Element* up,
+                              Element* grad_gate, Element* grad_up, int64_t count);
+  void (*gated_gelu_tanh_backward)(const Element* grad, const Element* gate, const Element* up,
+                                   Element* grad_gate, Element* grad_up, int64_t count);
+
+  // weights[i] = exp(scale * scores[i] - max) for begin <= i < end, 0 elsewhere below `width`;
+  // returns the sum. log_sum_exp = log(sum exp(scale * scores)).
+  float (*attention_weights)(const float* scores, Element* weights, int64_t begin, int64_t end,
+                             int64_t width, float scale, float* log_sum_exp);
+  // In place: scores becomes p = exp(scale * scores - log_sum_exp), grad_p becomes scale * p *
+  // (grad_p - delta); both 0 outside begin <= i < end, below `width`.
+  void (*attention_weights_backward)(float* scores, float* grad_p, int64_t begin, int64_t end,
+                                     int64_t width, float scale, float log_sum_exp, float delta);
+
+  // scores[query][key] = queries[query] . keys[key], over rows `strides` apart.
+  void (*query_scores)(const Element* queries, const Element* keys, float* scores,
+                       const QueryShape& shape);
+  // out[query][width] = sum over keys of weights[query][key] * values[key].
+  void (*query_sums)(const float* weights, const Element* values, float* out,
+                     const QueryShape& shape);
+
+  float (*dot)(const Element* a, const Element* b, int64_t count);
+  void (*round_row)(const float* from, Element* to, int64_t count, float factor);
+  void (*to_float)(const Element* from, float* to, int64_t count);
+  void (*add_rows)(const float* from, float* to, int64_t count);
+  void (*multiply_rows)(const float* factors, float* to, int64_t count);
+  // to[i] = keep * to[i] + factor * from[i].
+  void (*blend_rows)(const float* from, float factor, float* to, float keep, int64_t count);
+
+  // log(sum exp) of a row; `largest` is the first index of the largest value.
+  float (*log_sum_exp)(const float* logits, int64_t count, int64_t* largest);
+  // grad[i] = exp(logits[i] - log_sum_exp); the caller subtracts 1 at the label.
+  void (*softmax_row)(const float* logits, Element* grad, int64_t count, float log_sum_exp);
+
+  LogitRange (*logit_range)(const Element* logits, int64_t count);
+  LargestLogit (*largest_logit)(const Element* logits, int64_t count);
+  // weights[i] = exp((logits[i] - highest) * inverse_temperature).
+  void (*weigh_logits)(const float* logits, int64_t count, float highest, float inverse_temperature,
+                       float* weights);
+  // One of `masses` for each of kLogitThresholds `thresholds`. Weights are summed in fp64.
+  void (*logit_mass)(const float* logits, const float* weights, int64_t count,
+                     const float* thresholds, LogitMass* masses);
+  // weights[i] = 0 where it or logits[i] lies below its bound.
+  void (*keep_weights)(const float* logits, int64_t count, float lowest_logit, float lowest_weight,
+                       float* weights);
+  // The places with from <= logits[i] < below, ascending; returns how many. `ids` has room for
+  // kLogitSlack more.
+  int64_t (*find_logits)(const float* logits, int64_t count, float from, float below, int32_t* ids);
+  // The logits and weights of these places alone, in their order; returns how many. What is kept,
+  // with room for kLogitSlack more, may lie where it came from.
+  int64_t (*compact_logits)(const float* logits, const float* weights, int64_t count, float from,
+                            float below, float* kept_logits, float* kept_weights);
+  double (*sum)(const float* values, int64_t count);
+
+  double (*sum_of_squares)(const Element* values, int64_t count);
+  // `rounded` (may be null) receives the new values in the model's type.
+  void (*adamw)(const AdamWFactors& factors, float* value, const float* gradient, float* exp_avg,
+                float* exp_avg_sq, Element* rounded, int64_t count);
+
+  // One window of a signal [rows, channels]. By channel: sums over rows of z - origin, and squares.
+  void (*shifted_sums)(const float* z, const float* origin, float* sums, float* squares,
+                       RowShape shape);
+  // Norm and ReLU, then the larger of every two rows (an odd last one is left out), or the mean of
+  // all.
+  void (*activate_pairs)(const float* z, const ChannelNorm& norm, float* y, RowShape shape);
+  void (*activate_mean)(const float* z, const ChannelNorm& norm, float* y, RowShape shape);
+  // Of their backward, by channel: sums over rows of the activations' gradient, and of its product
+  // with the normal form.
+  void (*pairs_gradient_sums)(const float* grad, const float* z, const ChannelNorm& norm,
+                              float* sums, float* products, RowShape shape);
+  void (*mean_gradient_sums)(const float* grad, const float* z, const ChannelNorm& norm,
+                             float* sums, float* products, RowShape shape);
+  void (*pairs_gradient)(const float* grad, const float* z, const ChannelNorm& norm,
+                         const NormGradientMeans& means, float* grad_z, RowShape shape);
+  void (*mean_gradient)(const float* grad, const float* z, const ChannelNorm& norm,
+                        const NormGradientMeans& means, float* grad_z, RowShape shape);
+
+  // B [k, n] packed for multiply: panels of kPanelColumns columns, zero-padded; packed_elements()
+  // of them.
+  void (*pack_rows)(const Element* b, int64_t stride, GemmShape shape, Element* packed);  // b[k][n]
+  void (*pack_columns)(const Element* b_t, int64_t stride, GemmShape shape,
+                       Element* packed);  // b_t[n][k]
+  void (*pack_float_rows)(const float* b, int64_t stride, GemmShape shape,
+                          Element* packed);  // rounds
+  // Codes of one panel of a quantised weight: words [k of a word, kPanelColumns], each of successive
+  // k of a column; four signed bytes, or eight signed nibbles, those of even k in the lower half.
+  // C [m, kPanelColumns] = A [m, k] codes, or C += A codes. For more than `coded_rows` rows it is
+  // faster to unpack the codes and multiply, which gives the same bits.
+  using MultiplyCodes = void (*)(const Element* a, int64_t stride_a, const uint32_t* codes,
+                                 float* c, int64_t stride_c, int64_t m, int64_t k, bool accumulate);
+  int64_t coded_rows;
+  MultiplyCodes multiply_bytes;
+  MultiplyCodes multiply_nibbles;
+  void (*unpack_bytes)(const uint32_t* codes, int64_t k, Element* panel);
+  void (*unpack_nibbles)(const uint32_t* codes, int64_t k, Element* panel);
+  // C [m, kPanelColumns] = scales * from (+ offsets * row_sums, unless that is null), or C += it.
+  void (*add_scaled_panel)(const float* from, const ColumnScales& scales, const float* row_sums,
+                           int64_t row_sums_stride, float* c, int64_t stride_c, int64_t m,
+                           bool accumulate);
+  // Values of a coded weight: of `count` nibbles from element `first` on, the even one in the upper
+  // half of its byte; of bytes of a row.
+  void (*decode_nibbles)(const uint8_t* codes, int64_t first, const NibbleScale& scale, Element* to,
+                         int64_t count);
+  void (*decode_bytes)(const int8_t* codes, float absmax, Element* to, int64_t count);
+  // to[column][row] = from[row][column].
+  void (*transpose)(const Element* from, int64_t stride, RowShape shape, Element* to,
+                    int64_t to_stride);
+  // C [m, round_up(n)] = A [m, k] B, or C += A B. What C's columns from n on hold is not defined.
+  void (*multiply)(const Element* a, int64_t stride_a, PackedView<Element> b, float* c,
+                   int64_t stride_c, GemmShape shape, bool accumulate);
+};
+
+// Throws StateError for a level this machine cannot run.
+template <class Element>
+const SimdKernels<Element>& simd_kernels(CpuIsa isa = best_cpu_isa());
+
+}  // namespace convoy::kernels

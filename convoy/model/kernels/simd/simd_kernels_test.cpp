@@ -1,0 +1,318 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/model/kernels/simd/simd_kernels.h"
+
+#include <gtest/gtest.h>
+
+#include <array>
+
+#include "kernel_checks/op_check.h"
+
+namespace convoy::kernels {
+namespace {
+
+// Every level this machine runs must agree with double arithmetic, not only the one that is chosen.
+template <class Element>
+void check_multiply(CpuIsa isa, GemmShape shape) {
+  const auto dtype = c10::CppTypeToScalarType<Element>::value;
+  const at::Tensor a = testing::sample({shape.m, shape.k}, dtype, 1);
+  const at::Tensor b = testing::sample({shape.k, shape.n}, dtype, 2);
+  const at::Tensor b_t = b.t().contiguous();
+  const auto& loops = simd_kernels<Element>(isa);
+  std::vector<Element> by_rows(packed_elements<Element>(shape));
+  std::vector<Element> by_columns(by_rows.size());
+  std::vector<Element> by_floats(by_rows.size());
+  const at::Tensor wide_b = b.to(at::kFloat);
+  loops.pack_rows(b.const_data_ptr<Element>(), shape.n, shape, by_rows.data());
+  loops.pack_columns(b_t.const_data_ptr<Element>(), shape.k, shape, by_columns.data());
+  loops.pack_float_rows(wide_b.const_data_ptr<float>(), shape.n, shape, by_floats.data());
+  EXPECT_EQ(std::memcmp(by_rows.data(), by_columns.data(), by_rows.size() * sizeof(Element)), 0);
+  EXPECT_EQ(std::memcmp(by_rows.data(), by_floats.data(), by_rows.size() * sizeof(Element)), 0);
+  const int64_t stride = round_up(shape.n, kPanelColumns);
+  const at::Tensor c = at::ones({shape.m, stride});
+  const PackedView<Element> view{by_rows.data(), panel_elements<Element>(shape.k)};
+  loops.multiply(a.const_data_ptr<Element>(), shape.k, view, c.mutable_data_ptr<float>(), stride,
+                 shape, true);
+  const at::Tensor wanted = at::matmul(a.to(at::kDouble), b.to(at::kDouble)) + 1;
+  EXPECT_LT(testing::relative_error(c.slice(1, 0, shape.n), wanted),
+            testing::tolerance(at::kFloat, shape.k))
+      << cpu_isa_name(isa) << " " << shape.m << "x" << shape.n << "x" << shape.k;
+}
+
+TEST(SimdKernels, MultiplyOnEveryLevel) {
+  for (CpuIsa isa : usable_cpu_isas()) {
+    for (GemmShape shape : {GemmShape{1, 1, 1},
+                            {8, 32, 64},
+                            {17, 33, 5},
+                            {5, 70, 131},
+                            {64, 96, 2},
+                            {11, 16, 9},
+                            {9, 44, 8}}) {
+      check_multiply<float>(isa, shape);
+      check_multiply<at::BFloat16>(isa, shape);
+    }
+  }
+}
+
+template <class Element>
+void check_transpose(CpuIsa isa, int64_t rows, int64_t columns) {
+  const auto dtype = c10::CppTypeToScalarType<Element>::value;
+  const at::Tensor from = testing::sample({rows, columns + 3}, dtype, 1);
+  const at::Tensor to = at::full({columns, rows + 5}, 7.0, dtype);
+  simd_kernels<Element>(isa).transpose(from.const_data_ptr<Element>(), columns + 3, {rows, columns},
+                                       to.mutable_data_ptr<Element>(), rows + 5);
+  EXPECT_TRUE(at::equal(to.slice(1, 0, rows), from.slice(1, 0, columns).t()))
+      << cpu_isa_name(isa) << " " << rows << "x" << columns;
+  EXPECT_TRUE(to.slice(1, rows).eq(7.0).all().item<bool>());
+}
+
+TEST(SimdKernels, TransposeOnEveryLevel) {
+  for (CpuIsa isa : usable_cpu_isas()) {
+    for (const auto& [rows, columns] : std::vector<std::pair<int64_t, int64_t>>{
+             {1, 1}, {32, 16}, {64, 48}, {37, 35}, {16, 100}}) {
+      check_transpose<float>(isa, rows, columns);
+      check_transpose<at::BFloat16>(isa, rows, columns);
+    }
+  }
+}
+
+template <class Element>
+void check_query_loops(CpuIsa isa, int64_t queries, int64_t keys, int64_t features) {
+  const auto dtype = c10::CppTypeToScalarType<Element>::value;
+  const at::Tensor q = testing::sample({queries, features}, dtype, 1);
+  const at::Tensor k = testing::sample({keys, 2, features}, dtype, 2);  // every other row is read
+  const at::Tensor weights = testing::sample({queries, keys}, at::kFloat, 3);
+  const at::Tensor scores = at::zeros({queries, keys});
+  const at::Tensor sums = at::zeros({queries, features});
+  const QueryShape shape{.queries = queries,
+                         .query_stride = features,
+                         .keys = keys,
+                         .key_stride = 2 * features,
+                         .features = features,
+                         .score_stride = keys};
+  const auto& loops = simd_kernels<Element>(isa);
+  loops.query_scores(q.const_data_ptr<Element>(), k.const_data_ptr<Element>(),
+                     scores.mutable_data_ptr<float>(), shape);
+  loops.query_sums(weights.const_data_ptr<float>(), k.const_data_ptr<Element>(),
+                   sums.mutable_data_ptr<float>(), shape);
+  const at::Tensor wide_k = k.select(1, 0).to(at::kDouble);
+  EXPECT_LT(testing::relative_error(scores, at::matmul(q.to(at::kDouble), wide_k.t())),
+            testing::tolerance(at::kFloat, features))
+      << cpu_isa_name(isa) << " " << queries << "x" << keys << "x" << features;
+  EXPECT_LT(testing::relative_error(sums, at::matmul(weights.to(at::kDouble), wide_k)),
+            testing::tolerance(at::kFloat, keys))
+      << cpu_isa_name(isa) << " " << queries << "x" << keys << "x" << features;
+}
+
+TEST(SimdKernels, QueryLoopsOnEveryLevel) {
+  for (CpuIsa isa : usable_cpu_isas()) {
+    for (const auto& [queries, keys, features] : std::vector<std::array<int64_t, 3>>{
+             {1, 1, 1}, {1, 16, 64}, {4, 37, 64}, {7, 5, 128}, {5, 100, 33}, {2, 18, 80}}) {
+      check_query_loops<float>(isa, queries, keys, features);
+      check_query_loops<at::BFloat16>(isa, queries, keys, features);
+    }
+  }
+}
+
+TEST(SimdKernels, LogitLoopsOnEveryLevel) {
+  for (CpuIsa isa : usable_cpu_isas()) {
+    for (const int64_t count : {1, 15, 16, 100, 3001}) {
+      at::Tensor logits = testing::sample({count}, at::kFloat, 4);
+      const float* const values = logits.const_data_ptr<float>();
+      const auto& loops = simd_kernels<float>(isa);
+      const LogitRange range = loops.logit_range(values, count);
+      EXPECT_EQ(range.highest, logits.max().item<float>());
+      EXPECT_EQ(range.lowest, logits.min().item<float>());
+      EXPECT_TRUE(range.all_numbers);
+      logits[count / 3] = logits[count - 1] = 2.5f;
+      const LargestLogit largest = loops.largest_logit(values, count);
+      EXPECT_EQ(largest.value, 2.5f);
+      EXPECT_EQ(largest.index, count / 3);
+      EXPECT_TRUE(largest.all_numbers);
+      const float highest = logits.max().item<float>();
+      const at::Tensor weights = at::zeros({count});
+      auto* const weight = weights.mutable_data_ptr<float>();
+      loops.weigh_logits(values, count, highest, 2.0f, weight);
+      EXPECT_TRUE(at::allclose(weights, ((logits - highest) * 2).exp(), 1e-6, 0));
+      const double total = weights.to(at::kDouble).sum().item<double>();
+      EXPECT_NEAR(loops.sum(weight, count), total, 1e-6 * total);
+
+      const std::array<float, kLogitThresholds> thresholds{-1.0f, values[count / 2], 0.5f, 9.0f};
+      std::array<LogitMass, kLogitThresholds> masses;
+      loops.logit_mass(values, weight, count, thresholds.data(), masses.data());
+      for (int64_t index = 0; index < kLogitThresholds; ++index) {
+        const at::Tensor above = logits.ge(thresholds[index]);
+        EXPECT_EQ(masses[index].count, above.sum().item<int64_t>());
+        EXPECT_NEAR(masses[index].weight, weights.to(at::kDouble).mul(above).sum().item<double>(),
+                    1e-6 * total);
+      }
+      std::vector<int32_t> ids(count + kLogitSlack);
+      ids.resize(loops.find_logits(values, count, -0.5f, 0.5f, ids.data()));
+      const at::Tensor wanted = logits.ge(-0.5f).logical_and(logits.lt(0.5f)).nonzero().flatten();
+      EXPECT_EQ(ids, std::vector<int32_t>(wanted.const_data_ptr<int64_t>(),
+                                          wanted.const_data_ptr<int64_t>() + wanted.size(0)));
+      std::vector<float> some(count + kLogitSlack), of_them(count + kLogitSlack);
+      const int64_t number =
+          loops.compact_logits(values, weight, count, -0.5f, 0.5f, some.data(), of_them.data());
+      ASSERT_EQ(number, wanted.size(0));
+      for (int64_t at = 0; at < number; ++at) {
+        EXPECT_EQ(some[at], values[ids[at]]);
+        EXPECT_EQ(of_them[at], weight[ids[at]]);
+      }
+      const at::Tensor kept = weights * logits.ge(-0.5f) * weights.ge(0.1f);
+      loops.keep_weights(values, count, -0.5f, 0.1f, weight);
+      EXPECT_TRUE(at::equal(weights, kept));
+      logits[count - 1] = NAN;
+      EXPECT_FALSE(loops.logit_range(values, count).all_numbers);
+      EXPECT_FALSE(loops.largest_logit(values, count).all_numbers);
+    }
+  }
+}
+
+template <class Element>
+void check_widening(CpuIsa isa) {
+  const auto dtype = c10::CppTypeToScalarType<Element>::value;
+  const at::Tensor values = testing::sample({101}, dtype, 5);
+  const at::Tensor floats = at::empty({101});
+  simd_kernels<Element>(isa).to_float(values.const_data_ptr<Element>(),
+                                      floats.mutable_data_ptr<float>(), 101);
+  EXPECT_TRUE(at::equal(floats, values.to(at::kFloat)));
+}
+
+TEST(SimdKernels, RowLoopsOnEveryLevel) {
+  const at::Tensor from = testing::sample({37}, at::kFloat, 5);
+  for (CpuIsa isa : usable_cpu_isas()) {
+    const auto& loops = simd_kernels<float>(isa);
+    at::Tensor to = testing::sample({37}, at::kFloat, 6);
+    const at::Tensor product = to * from;
+    loops.multiply_rows(from.const_data_ptr<float>(), to.mutable_data_ptr<float>(), 37);
+    EXPECT_TRUE(at::equal(to, product));
+    loops.blend_rows(from.const_data_ptr<float>(), 0.25f, to.mutable_data_ptr<float>(), 3.0f, 37);
+    EXPECT_TRUE(at::allclose(to, product * 3 + from * 0.25, 1e-6, 1e-6));
+  }
+}
+
+TEST(SimdKernels, WideningOnEveryLevelIsExact) {
+  for (CpuIsa isa : usable_cpu_isas()) {
+    check_widening<float>(isa);
+    check_widening<at::BFloat16>(isa);
+  }
+}
+
+// What generation without chance rests on: a row's product does not see how many rows there are.
+template <class Element>
+void check_rows_alone(CpuIsa isa, int64_t k, int64_t n) {
+  const auto dtype = c10::CppTypeToScalarType<Element>::value;
+  constexpr int64_t kRows = 21;
+  const at::Tensor a = testing::sample({kRows, k}, dtype, 1);
+  const at::Tensor b = testing::sample({k, n}, dtype, 2);
+  const auto& loops = simd_kernels<Element>(isa);
+  std::vector<Element> packed(packed_elements<Element>({kRows, n, k}));
+  loops.pack_rows(b.const_data_ptr<Element>(), n, {kRows, n, k}, packed.data());
+  const PackedView<Element> view{packed.data(), panel_elements<Element>(k)};
+  const int64_t stride = round_up(n, kPanelColumns);
+  const auto product = [&](int64_t first, int64_t rows) {
+    at::Tensor c = at::zeros({rows, stride});
+    loops.multiply(a.const_data_ptr<Element>() + first * k, k, view, c.mutable_data_ptr<float>(),
+                   stride, {rows, n, k}, false);
+    return c.slice(1, 0, n);
+  };
+  const at::Tensor together = product(0, kRows);
+  for (const int64_t rows : {1, 2, 5, 7, 8, 13})
+    EXPECT_TRUE(at::equal(product(3, rows), together.slice(0, 3, 3 + rows)))
+        << cpu_isa_name(isa) << " " << rows << " rows of " << k << " to " << n;
+}
+
+// Random words are codes like any; both ways must agree to the last bit.
+template <class Element>
+void check_codes(CpuIsa isa, int bits, int64_t k) {
+  const auto dtype = c10::CppTypeToScalarType<Element>::value;
+  const auto& loops = simd_kernels<Element>(isa);
+  const int64_t per_word = 32 / bits;
+  const at::Tensor words = at::randint(
+      std::numeric_limits<int32_t>::min(), std::numeric_limits<int32_t>::max(),
+      {(k + per_word - 1) / per_word, kPanelColumns}, at::detail::createCPUGenerator(k), at::kInt);
+  const auto* codes = reinterpret_cast<const uint32_t*>(words.const_data_ptr<int32_t>());
+  std::vector<at::Tensor> by_place;
+  for (int64_t place = 0; place < per_word; ++place) {
+    const int64_t shift = bits == 8 ? 8 * place : 4 * (place / 2) + 16 * (place % 2);
+    by_place.push_back(words.bitwise_left_shift(at::Scalar(32 - bits - shift))
+                           .bitwise_right_shift(at::Scalar(32 - bits)));
+  }
+  const at::Tensor b = at::stack(by_place, 1).view({-1, kPanelColumns}).slice(0, 0, k);
+  std::vector<Element> panel(panel_elements<Element>(k));
+  (bits == 8 ? loops.unpack_bytes : loops.unpack_nibbles)(codes, k, panel.data());
+  const PackedView<Element> view{panel.data(), panel_elements<Element>(k)};
+  for (const int64_t rows : {int64_t{1}, loops.coded_rows, loops.coded_rows + 3}) {
+    const at::Tensor a = testing::sample({rows, k}, dtype, 1);
+    const at::Tensor coded = at::ones({rows, kPanelColumns});
+    const at::Tensor unpacked = at::ones({rows, kPanelColumns});
+    (bits == 8 ? loops.multiply_bytes : loops.multiply_nibbles)(
+        a.const_data_ptr<Element>(), k, codes, coded.mutable_data_ptr<float>(), kPanelColumns, rows,
+        k, true);
+    loops.multiply(a.const_data_ptr<Element>(), k, view, unpacked.mutable_data_ptr<float>(),
+                   kPanelColumns, {rows, kPanelColumns, k}, true);
+    EXPECT_TRUE(at::equal(coded, unpacked)) << cpu_isa_name(isa) << " " << bits << " bits " << k;
+    const at::Tensor wanted = at::matmul(a.to(at::kDouble), b.to(at::kDouble)) + 1;
+    EXPECT_LT(testing::relative_error(coded, wanted), testing::tolerance(at::kFloat, k))
+        << cpu_isa_name(isa) << " " << bits << " bits " << k;
+  }
+}
+
+TEST(SimdKernels, CodesOnEveryLevel) {
+  for (CpuIsa isa : usable_cpu_isas()) {
+    for (const int64_t k : {1, 7, 8, 32, 77}) {
+      for (const int bits : {4, 8}) {
+        check_codes<float>(isa, bits, k);
+        check_codes<at::BFloat16>(isa, bits, k);
+      }
+    }
+  }
+}
+
+TEST(SimdKernels, RowsOfAProductDoNotDependOnEachOther) {
+  for (CpuIsa isa : usable_cpu_isas()) {
+    for (const auto& [k, n] : std::vector<std::pair<int64_t, int64_t>>{{64, 48}, {33, 70}}) {
+      check_rows_alone<float>(isa, k, n);
+      check_rows_alone<at::BFloat16>(isa, k, n);
+    }
+  }
+}
+
+TEST(SimdKernels, ExponentialOnEveryLevel) {
+  const at::Tensor x = at::linspace(-100, 85, 4001);
+  for (CpuIsa isa : usable_cpu_isas()) {
+    const at::Tensor y = at::empty_like(x);
+    simd_kernels<float>(isa).softmax_row(x.const_data_ptr<float>(), y.mutable_data_ptr<float>(),
+                                         x.numel(), 0.0f);
+    const at::Tensor wanted = x.to(at::kDouble).exp();
+    // Below the smallest normal number the result is 0.
+    const at::Tensor error = (y.to(at::kDouble) - wanted).abs() / wanted.clamp_min(2e-38);
+    EXPECT_LT(error.masked_select(x.gt(-87.3)).max().item<double>(), 3e-7) << cpu_isa_name(isa);
+    EXPECT_EQ(y.masked_select(x.lt(-87.4)).abs().max().item<float>(), 0.0f);
+  }
+}
+
+TEST(SimdKernels, RoundingToBf16EqualsLibTorch) {
+  const at::Tensor x = at::cat(
+      {testing::sample({1000}, at::kFloat, 1) * 1e3,
+       at::tensor({0.0f, -0.0f, INFINITY, -INFINITY, NAN, 1.00390625f, 1.01171875f, 3.4e38f})});
+  const at::Tensor wanted = x.to(at::kBFloat16);
+  for (CpuIsa isa : usable_cpu_isas()) {
+    const at::Tensor y = at::empty_like(wanted);
+    simd_kernels<at::BFloat16>(isa).round_row(x.const_data_ptr<float>(),
+                                              y.mutable_data_ptr<at::BFloat16>(), x.numel(), 1.0f);
+    EXPECT_TRUE(at::allclose(y.to(at::kFloat), wanted.to(at::kFloat), 0, 0, true))
+        << cpu_isa_name(isa);
+  }
+}
+
+TEST(SimdKernels, SumOfSquaresOnEveryLevel) {
+  const at::Tensor x = testing::sample({1001}, at::kFloat, 1);
+  for (CpuIsa isa : usable_cpu_isas()) {
+    EXPECT_NEAR(simd_kernels<float>(isa).sum_of_squares(x.const_data_ptr<float>(), x.numel()),
+                x.to(at::kDouble).square().sum().item<double>(), 1e-9);
+  }
+}
+
+}  // namespace
+}  // namespace convoy::kernels

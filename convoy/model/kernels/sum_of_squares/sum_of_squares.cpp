@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/model/kernels/sum_of_squares/sum_of_squares.h"
+
+#include "convoy/core/base/error.h"
+#include "convoy/model/kernels/ops/op_table.h"
+
+namespace convoy::kernels {
+
+at::Tensor sum_of_squares(const std::vector<at::Tensor>& tensors) {
+  if (tensors.empty()) return at::zeros({}, at::kDouble);
+  for (const at::Tensor& tensor : tensors)
+    CONVOY_INVARIANT(tensor.scalar_type() == at::kFloat && tensor.is_contiguous(),
+                     "sum_of_squares wants contiguous fp32 tensors");
+  const at::NoGradGuard no_grad;
+  return op_table(tensors[0]).sum_of_squares.sum(tensors);
+}
+
+}  // namespace convoy::kernels

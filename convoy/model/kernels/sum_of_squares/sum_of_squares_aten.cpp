@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/model/kernels/sum_of_squares/sum_of_squares_ops.h"
+
+namespace convoy::kernels {
+namespace {
+
+// A few launches for any number of tensors.
+at::Tensor sum(const std::vector<at::Tensor>& tensors) {
+  return at::stack(at::_foreach_norm(tensors)).to(at::kDouble).square().sum();
+}
+
+}  // namespace
+
+const SumOfSquaresOps kSumOfSquaresAten = {sum};
+
+}  // namespace convoy::kernels

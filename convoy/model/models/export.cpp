@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/model/models/export.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "convoy/core/base/error.h"
+#include "convoy/core/base/files.h"
+#include "convoy/core/io/json_text.h"
+#include "convoy/machine/device/dtype.h"
+#include "convoy/machine/device/stored_tensor.h"
+#include "convoy/model/architecture/families/family.h"
+#include "convoy/model/models/registry.h"
+
+namespace convoy::models {
+namespace {
+
+constexpr const char* kCopiedFiles[] = {"tokenizer.json",
+                                        "tokenizer_config.json",
+                                        "special_tokens_map.json",
+                                        "added_tokens.json",
+                                        "vocab.json",
+                                        "merges.txt",
+                                        "tokenizer.model",
+                                        "chat_template.jinja",
+                                        "chat_template.json",
+                                        "generation_config.json"};
+
+constexpr int64_t kExportPieceElements = int64_t{1} << 20;
+
+// Converted piece by piece while it is written: a second copy of the model never exists.
+io::TensorSource write_as(const std::string& name, const at::Tensor& value, at::ScalarType dtype) {
+  const at::Tensor source = value.detach();
+  return {.name = name,
+          .dtype = device::stored_dtype(dtype),
+          .shape = source.sizes().vec(),
+          .produce = [source, dtype](const io::ByteSink& sink) {
+            const at::Tensor flat = source.contiguous().view({-1});
+            for (int64_t begin = 0; begin < flat.numel(); begin += kExportPieceElements) {
+              const int64_t count = std::min(kExportPieceElements, flat.numel() - begin);
+              const at::Tensor piece = flat.narrow(0, begin, count).to(dtype).cpu().contiguous();
+              sink({static_cast<const std::byte*>(piece.const_data_ptr()), piece.nbytes()});
+            }
+          }};
+}
+
+// The units of the model by the names of their parameters.
+std::map<std::string, size_t> units_by_parameter(nn::CausalLm& model) {
+  std::map<std::string, size_t> units;
+  const std::vector<nn::Unit> listed = model.units();
+  for (size_t index = 0; index < listed.size(); ++index)
+    for (const auto* parameters : {&listed[index].frozen, &listed[index].trained})
+      for (const nn::NamedTensor& parameter : *parameters) units[parameter.name] = index;
+  return units;
+}
+
+// The unit is there while its tensor is written.
+io::TensorSource in_use(io::TensorSource source, nn::Residency* residency, size_t unit) {
+  source.produce = [produce = std::move(source.produce), residency,
+                    unit](const io::ByteSink& sink) {
+    const nn::UnitUse use(residency, unit);
+    produce(sink);
+  };
+  return source;
+}
+
+void refuse_overflow(const std::string& name, const at::Tensor& value, at::ScalarType dtype) {
+  if (dtype == at::kFloat) return;
+  const at::Tensor flat = value.detach().contiguous().view({-1});
+  for (int64_t begin = 0; begin < flat.numel(); begin += kExportPieceElements) {
+    const at::Tensor piece =
+        flat.narrow(0, begin, std::min(kExportPieceElements, flat.numel() - begin));
+    const at::Tensor lost = piece.isfinite().logical_and(piece.to(dtype).isinf());
+    if (!lost.any().item<bool>()) continue;
+    throw NumericError(
+        fmt::format("{} holds {:g}, which {} cannot hold", name,
+                    piece.masked_select(lost)[0].item<double>(), device::dtype_name(dtype)),
+        {.key = name, .hint = "store the model in bf16 or fp32"});
+  }
+}
+
+// A nested text model stands on its own in the export: its config moves up, with what it inherited.
+nlohmann::json unnested(const io::JsonReader& config) {
+  nlohmann::json text = config.require_object("text_config").value();
+  text["model_type"] = "gemma3_text";
+  for (const char* key : {"tie_word_embeddings", "eos_token_id", "bos_token_id", "pad_token_id"}) {
+    if (config.has(key)) text[key] = *config.find(key);
+  }
+  return text;
+}
+
+std::string transformers_name(at::ScalarType dtype) {
+  if (dtype == at::kHalf) return "float16";
+  return dtype == at::kFloat ? "float32" : "bfloat16";
+}
+
+nlohmann::json exported_config(const io::ModelFolder& source, std::optional<at::ScalarType> dtype) {
+  nlohmann::json config = source.config().value();
+  const families::Family& family = families::family_of(source);
+  if (family.layout == families::TextModel::Nested) config = unnested(source.config());
+  config["architectures"] = {family.architecture};
+  config.erase("auto_map");             // its code is not part of the export
+  config.erase("quantization_config");  // weights are exported as numbers
+  if (!dtype) return config;
+  if (config.contains("dtype")) {
+    config["dtype"] = transformers_name(*dtype);
+    config.erase("torch_dtype");
+  } else {
+    config["torch_dtype"] = transformers_name(*dtype);
+  }
+  return config;
+}
+
+}  // namespace
+
+void export_model(nn::CausalLm& model, const io::ModelFolder& source,
+                  const std::filesystem::path& folder, const ExportConfig& config) {
+  std::set<at::ScalarType> dtypes;
+  std::vector<io::TensorSource> tensors;
+  const std::map<std::string, size_t> units = units_by_parameter(model);
+  for (const nn::NamedTensor& parameter : model.parameters()) {
+    const auto own = config.own_dtypes.find(parameter.name);
+    const at::ScalarType dtype = own == config.own_dtypes.end() ? config.dtype : own->second;
+    CONVOY_CHECK(dtype == at::kFloat || dtype == at::kBFloat16 || dtype == at::kHalf, ConfigError,
+                 "models are written in fp32, bf16 or fp16, not {}", at::toString(dtype));
+    const size_t unit = units.at(parameter.name);
+    if (parameter.value.scalar_type() != dtype) {
+      const nn::UnitUse use(model.residency(), unit);
+      refuse_overflow(parameter.name, parameter.value, dtype);
+    }
+    tensors.push_back(
+        in_use(write_as(parameter.name, parameter.value, dtype), model.residency(), unit));
+    dtypes.insert(dtype);
+  }
+  if (!config.writes) {
+    io::produce_model_weights(std::move(tensors), config.max_shard_bytes);
+    return;
+  }
+  io::write_model_weights(folder, std::move(tensors), config.max_shard_bytes);
+  // Of several types config.json names one: the source's word stays.
+  std::map<std::string, std::string> files =
+      model_files(source, dtypes.size() == 1 ? std::optional(*dtypes.begin()) : std::nullopt);
+  // config.json last, so that a folder that has one is a whole one.
+  const auto config_file = files.extract("config.json");
+  for (const auto& [name, text] : files) write_file_atomic(folder / name, text);
+  write_file_atomic(folder / "config.json", config_file.mapped());
+}
+
+std::map<std::string, std::string> model_files(const io::ModelFolder& source,
+                                               std::optional<at::ScalarType> dtype) {
+  std::map<std::string, std::string> files;
+  for (const char* name : kCopiedFiles) {
+    if (const auto file = source.find(name)) files.emplace(name, read_file(*file));
+  }
+  files.emplace("config.json", io::sorted_json_text(exported_config(source, dtype), true));
+  return files;
+}
+
+}  // namespace convoy::models

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Writes a whole model folder in Hugging Face layout, which transformers and Convoy load.
+#pragma once
+
+#include <c10/core/ScalarType.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+
+#include "convoy/core/io/model_folder.h"
+#include "convoy/model/nn/causal_lm.h"
+
+namespace convoy::models {
+
+struct ExportConfig {
+  at::ScalarType dtype = at::kFloat;                   // fp32, bf16 or fp16
+  std::map<std::string, at::ScalarType> own_dtypes{};  // by parameter, beats `dtype`
+  int64_t max_shard_bytes = 5'000'000'000;
+  // Where the model's residency is collective every rank exports, and all but one write nothing.
+  bool writes = true;
+};
+
+// `source`: the folder `model` was loaded from. Its config.json is kept but for dtype,
+// architectures and, where a text model was nested in it (Gemma-3 4B and up), the text model's own
+// part; tokenizer, chat template and generation config are copied. Adapters inside the model are
+// not written: merge them first. A tied head is left out. Throws NumericError, before anything is
+// written, when rounding would make a finite weight infinite; IoError, DataError.
+void export_model(nn::CausalLm& model, const io::ModelFolder& source,
+                  const std::filesystem::path& folder, const ExportConfig& config);
+
+// Everything of an export but the weights, by file name: config.json for `dtype` (none: it says what
+// the source's says), tokenizer, chat template, generation config. A folder that already holds
+// model.safetensors becomes a model folder by them. Throws DataError.
+std::map<std::string, std::string> model_files(const io::ModelFolder& source,
+                                               std::optional<at::ScalarType> dtype);
+
+}  // namespace convoy::models

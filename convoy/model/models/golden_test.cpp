@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Every family against what transformers computes with the same tiny model (tests/golden/models), in both spellings of
+// config.json.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <map>
+#include <string>
+
+#include "convoy/core/io/json_text.h"
+#include "convoy/core/io/safetensors.h"
+#include "convoy/machine/device/stored_tensor.h"
+#include "convoy/model/models/export.h"
+#include "convoy/model/models/registry.h"
+#include "convoy/model/nn/test_cache.h"
+#include "files/source_folder.h"
+#include "files/temporary_folder.h"
+
+namespace convoy::models {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr double kLogitTolerance =
+    2e-5;  // of the largest logit; fp32 sums of at most 44 terms, 4 blocks deep
+constexpr double kGradientTolerance = 1e-4;
+
+double relative_error(const at::Tensor& found, const at::Tensor& wanted) {
+  return ((found - wanted).abs().max() / wanted.abs().max()).item<double>();
+}
+
+// Row r begins at position `first_positions[r]`, or at 0.
+nn::TokenBatch make_batch(const std::vector<at::Tensor>& rows,
+                          const std::vector<int64_t>& first_positions = {}) {
+  std::vector<int64_t> ids, positions, starts = {0};
+  for (size_t r = 0; r < rows.size(); ++r) {
+    const int64_t* row = rows[r].const_data_ptr<int64_t>();
+    ids.insert(ids.end(), row, row + rows[r].numel());
+    const int64_t first = first_positions.empty() ? 0 : first_positions[r];
+    for (int64_t at = 0; at < rows[r].numel(); ++at) positions.push_back(first + at);
+    starts.push_back(starts.back() + rows[r].numel());
+  }
+  return nn::TokenBatch(ids, positions, std::move(starts));
+}
+
+at::Tensor logits_of(nn::CausalLm& model, const nn::TokenBatch& batch,
+                     const nn::ForwardOptions& options = {}) {
+  const at::NoGradGuard no_gradients;
+  return model.head().forward(model.hidden_states(batch, options));
+}
+
+struct Case {
+  std::string name;
+  std::string config_file = "config.json";
+};
+
+class GoldenModel : public ::testing::TestWithParam<Case> {
+ protected:
+  GoldenModel() {
+    const fs::path source = testing::golden_model(GetParam().name);
+    for (const auto& entry : fs::directory_iterator(source))
+      fs::copy(entry.path(), copy_ / entry.path().filename());
+    fs::copy(source / GetParam().config_file, copy_ / "config.json",
+             fs::copy_options::overwrite_existing);
+    folder_ = io::ModelFolder::open(copy_.path().string());
+    model_ = load_causal_lm(*folder_, at::kFloat);
+    const io::SafetensorsFile golden(source / "golden.safetensors");
+    rows_ = {device::copy_to_tensor(golden.require("row_0")),
+             device::copy_to_tensor(golden.require("row_1"))};
+    logits_TV_ = device::copy_to_tensor(golden.require("logits"));
+    greedy_ = device::copy_to_tensor(golden.require("greedy"));
+    figures_ = io::read_json_file(source / "golden.json");
+  }
+
+  // Gradients by parameter of the next-token loss summed over both rows, and that loss.
+  std::map<std::string, at::Tensor> gradients(const nn::ForwardOptions& options, double& loss) {
+    for (nn::NamedTensor& parameter : model_->parameters())
+      parameter.value.mutable_grad() = at::Tensor();
+    const at::Tensor hidden_TD = model_->hidden_states(make_batch(rows_), options);
+    const at::Tensor logits_TV = at::matmul(hidden_TD, model_->head().weight().t());
+    at::Tensor labels_T = at::cat(rows_).roll(-1);
+    labels_T[rows_[0].size(0) - 1] = -100;
+    labels_T[labels_T.size(0) - 1] = -100;
+    const at::Tensor sum =
+        at::cross_entropy_loss(logits_TV, labels_T, {}, at::Reduction::Sum, -100);
+    sum.backward();
+    loss = sum.item<double>();
+    std::map<std::string, at::Tensor> found;
+    for (const nn::NamedTensor& parameter : model_->parameters())
+      found[parameter.name] = parameter.value.grad().clone();
+    return found;
+  }
+
+  testing::TemporaryFolder copy_;
+  std::optional<io::ModelFolder> folder_;
+  std::unique_ptr<nn::CausalLm> model_;
+  std::vector<at::Tensor> rows_;
+  at::Tensor logits_TV_;
+  at::Tensor greedy_;
+  io::Json figures_;
+};
+
+TEST_P(GoldenModel, LogitsOfPackedRowsEqualTransformers) {
+  EXPECT_LT(relative_error(logits_of(*model_, make_batch(rows_)), logits_TV_), kLogitTolerance);
+  model_->set_requires_grad(true);  // the unpacked path
+  EXPECT_LT(relative_error(logits_of(*model_, make_batch(rows_)), logits_TV_), kLogitTolerance);
+}
+
+TEST_P(GoldenModel, RowsAloneEqualRowsPacked) {
+  const at::Tensor alone = at::cat(
+      {logits_of(*model_, make_batch({rows_[0]})), logits_of(*model_, make_batch({rows_[1]}))});
+  EXPECT_LT(relative_error(alone, logits_TV_), kLogitTolerance);
+}
+
+// Rows enter the cache in pieces of different lengths, and each piece gets the logits of the whole.
+TEST_P(GoldenModel, CachedDecodingEqualsTheFullForward) {
+  testing::GrowingCache cache(*model_, 2);
+  std::vector<at::Tensor> pieces[2];
+  const auto feed = [&](std::vector<int64_t> who, std::vector<int64_t> tokens) {
+    std::vector<at::Tensor> parts;
+    std::vector<int64_t> positions;
+    std::vector<std::pair<int64_t, int64_t>> grown;
+    for (size_t i = 0; i < who.size(); ++i) {
+      const int64_t begin = cache.length(who[i]);
+      parts.push_back(rows_[who[i]].narrow(0, begin, tokens[i]));
+      positions.push_back(begin);
+      grown.emplace_back(who[i], tokens[i]);
+    }
+    const nn::TokenBatch batch = make_batch(parts, positions);
+    cache.grow(grown);
+    const at::Tensor logits = logits_of(*model_, batch, {.cache = cache.cache()});
+    for (size_t i = 0; i < who.size(); ++i) {
+      pieces[who[i]].push_back(logits.narrow(0, batch.rows().starts()[i], tokens[i]));
+    }
+  };
+  feed({0, 1}, {11, 5});
+  feed({1, 0}, {2, 9});
+  while (cache.length(1) < rows_[1].size(0)) feed({0, 1}, {1, 1});
+  while (cache.length(0) < rows_[0].size(0)) feed({0}, {1});
+  pieces[0].insert(pieces[0].end(), pieces[1].begin(), pieces[1].end());
+  EXPECT_LT(relative_error(at::cat(pieces[0]), logits_TV_), kLogitTolerance);
+}
+
+TEST_P(GoldenModel, GreedyContinuationEqualsTransformers) {
+  testing::GrowingCache cache(*model_, 1);
+  at::Tensor pending = rows_[0].narrow(0, 0, figures_.at("prompt_tokens").get<int64_t>());
+  std::vector<int64_t> found;
+  while (static_cast<int64_t>(found.size()) < greedy_.size(0)) {
+    const nn::TokenBatch batch = make_batch({pending}, {cache.length(0)});
+    cache.grow({{0, pending.size(0)}});
+    const at::Tensor logits = logits_of(*model_, batch, {.cache = cache.cache()});
+    pending = logits[-1].argmax().view({1});
+    found.push_back(pending.item<int64_t>());
+  }
+  EXPECT_TRUE(at::equal(at::tensor(found, at::kLong), greedy_));
+}
+
+TEST_P(GoldenModel, GradientsEqualTransformers) {
+  model_->set_requires_grad(true);
+  double loss = 0;
+  const auto found = gradients({}, loss);
+  EXPECT_NEAR(loss / figures_.at("loss").get<double>(), 1.0, kGradientTolerance);
+  const auto& norms = figures_.at("gradient_norms");
+  ASSERT_EQ(found.size(), norms.size());
+  // Some are zero but for rounding: a key's bias adds the same to all scores of a query that is not
+  // rotated.
+  constexpr double kRounding = 1e-6;
+  double largest = 0;
+  for (const auto& norm : norms) largest = std::max(largest, norm.get<double>());
+  for (const auto& [name, norm] : norms.items()) {
+    const double wanted = norm.get<double>();
+    EXPECT_NEAR(found.at(name).norm().item<double>(), wanted,
+                kGradientTolerance * wanted + kRounding * largest)
+        << name;
+  }
+}
+
+TEST_P(GoldenModel, RecomputedBlocksGiveTheSameGradients) {
+  model_->set_requires_grad(true);
+  double loss = 0;
+  double recomputed_loss = 0;
+  const auto kept = gradients({}, loss);
+  const auto recomputed = gradients({.recompute_blocks = true}, recomputed_loss);
+  EXPECT_EQ(loss, recomputed_loss);
+  for (const auto& [name, gradient] : kept)
+    EXPECT_LT(relative_error(recomputed.at(name), gradient), 1e-6) << name;
+}
+
+// CONVOY_EXPORT_FOLDER keeps what is written, for tests/golden/models/check_exports.py.
+TEST_P(GoldenModel, ExportLoadsToTheSameModel) {
+  const char* kept = std::getenv("CONVOY_EXPORT_FOLDER");
+  testing::TemporaryFolder temporary;
+  const std::string stem = GetParam().name + (GetParam().config_file == "config.json" ? "" : "-v4");
+  for (const at::ScalarType dtype : {at::kFloat, at::kBFloat16}) {
+    const std::string name = stem + (dtype == at::kFloat ? "-fp32" : "-bf16");
+    const fs::path folder = (kept ? fs::path(kept) : temporary.path()) / name;
+    export_model(*model_, *folder_, folder, {.dtype = dtype, .max_shard_bytes = 15'000});
+    const io::ModelFolder written = io::ModelFolder::open(folder.string());
+    const auto again = load_causal_lm(written, at::kFloat);
+    const auto before = model_->parameters();
+    const auto after = again->parameters();
+    ASSERT_EQ(before.size(), after.size());
+    for (size_t i = 0; i < before.size(); ++i) {
+      EXPECT_EQ(before[i].name, after[i].name);
+      EXPECT_TRUE(at::equal(before[i].value.to(dtype).to(at::kFloat), after[i].value))
+          << after[i].name;
+    }
+    EXPECT_EQ(again->head_is_tied(), model_->head_is_tied());
+    EXPECT_GT(written.weight_file_names().size(), 1u);
+    if (dtype == at::kFloat) {
+      EXPECT_TRUE(
+          at::equal(logits_of(*again, make_batch(rows_)), logits_of(*model_, make_batch(rows_))));
+    }
+  }
+}
+
+TEST_P(GoldenModel, Bf16StaysNearFp32) {
+  const auto half = load_causal_lm(*folder_, at::kBFloat16);
+  const at::Tensor logits = logits_of(*half, make_batch(rows_));
+  EXPECT_EQ(logits.scalar_type(), at::kBFloat16);
+  EXPECT_LT(((logits.to(at::kFloat) - logits_TV_).norm() / logits_TV_.norm()).item<double>(), 0.05);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Families, GoldenModel,
+    ::testing::Values(Case{"llama"}, Case{"llama", "config.v4.json"}, Case{"llama-biased"},
+                      Case{"llama-biased", "config.v4.json"}, Case{"qwen2"},
+                      Case{"qwen2", "config.v4.json"}, Case{"qwen2-window"},
+                      Case{"qwen2-window", "config.v4.json"}, Case{"qwen3"},
+                      Case{"qwen3", "config.v4.json"}, Case{"gemma3"},
+                      Case{"gemma3", "config.v4.json"}, Case{"gemma3-nested"}, Case{"mistral"},
+                      Case{"mistral", "config.v4.json"}, Case{"mistral-nemo"},
+                      Case{"mistral-nemo", "config.v4.json"}, Case{"smollm3"},
+                      Case{"smollm3", "config.v4.json"}, Case{"smollm3-window"},
+                      Case{"smollm3-window", "config.v4.json"}),
+    [](const auto& param_info) {
+      std::string name =
+          param_info.param.name + (param_info.param.config_file == "config.json" ? "_v5" : "_v4");
+      std::replace(name.begin(), name.end(), '-', '_');
+      return name;
+    });
+
+}  // namespace
+}  // namespace convoy::models

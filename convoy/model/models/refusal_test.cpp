@@ -1,0 +1,334 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a model folder may not say. Each case edits one good folder; the error must name the key or tensor.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <string>
+
+#include "convoy/core/base/error.h"
+#include "convoy/core/base/files.h"
+#include "convoy/core/io/json_text.h"
+#include "convoy/core/io/safetensors.h"
+#include "convoy/machine/device/stored_tensor.h"
+#include "convoy/model/architecture/families/family.h"
+#include "convoy/model/models/export.h"
+#include "convoy/model/models/registry.h"
+#include "files/source_folder.h"
+#include "files/temporary_folder.h"
+
+namespace convoy::models {
+namespace {
+
+namespace fs = std::filesystem;
+using Tensors = std::map<std::string, at::Tensor>;
+
+class ModelFolderCopy {
+ public:
+  explicit ModelFolderCopy(const std::string& name,
+                           const std::string& config_file = "config.json") {
+    const fs::path source = testing::golden_model(name);
+    config_ = io::read_json_file(source / config_file);
+    const io::SafetensorsFile weights(source / "model.safetensors");
+    for (const io::TensorView& view : weights.tensors())
+      tensors_[view.name] = device::copy_to_tensor(view);
+  }
+  io::Json& config() { return config_; }
+  Tensors& tensors() { return tensors_; }
+
+  // The sentence of the DataError that loading throws; "" when it loads.
+  std::string refusal() {
+    write_file_atomic(folder_ / "config.json", config_.dump());
+    std::vector<io::TensorSource> sources;
+    for (const auto& [name, value] : tensors_)
+      sources.push_back(device::tensor_source(name, value));
+    io::write_safetensors(folder_ / "model.safetensors", std::move(sources));
+    try {
+      load_causal_lm(io::ModelFolder::open(folder_.path().string()), at::kFloat);
+    } catch (const DataError& error) {
+      return error.sentence();
+    }
+    return "";
+  }
+
+ private:
+  testing::TemporaryFolder folder_;
+  io::Json config_;
+  Tensors tensors_;
+};
+
+void expect_config_refused(const std::string& model, const std::string& key, const io::Json& value,
+                           const std::string& config_file = "config.json") {
+  ModelFolderCopy copy(model, config_file);
+  copy.config()[key] = value;
+  const std::string sentence = copy.refusal();
+  EXPECT_NE(sentence.find(key), std::string::npos)
+      << model << " " << key << " " << value.dump() << ": " << sentence;
+  EXPECT_NE(sentence.find("config.json"), std::string::npos) << sentence;
+}
+
+TEST(ConfigRefusal, SizesOutOfRange) {
+  for (const char* key : {"vocab_size", "hidden_size", "intermediate_size", "num_hidden_layers",
+                          "num_attention_heads"}) {
+    for (const io::Json& value :
+         {io::Json(-1), io::Json(0), io::Json(1e18), io::Json(2.5), io::Json("8"), io::Json()}) {
+      expect_config_refused("llama", key, value);
+    }
+  }
+  expect_config_refused("llama", "num_key_value_heads", 2);  // does not divide 3
+  expect_config_refused("llama", "head_dim", 9);             // odd
+  expect_config_refused("llama", "rms_norm_eps", -1e-5);
+  expect_config_refused("llama", "max_position_embeddings", -1);
+}
+
+TEST(ConfigRefusal, MathsThatNoFamilyHas) {
+  expect_config_refused("llama", "hidden_act", "relu");
+  expect_config_refused("llama", "model_type", "lama");
+  expect_config_refused("llama", "partial_rotary_factor", 0.5);
+  expect_config_refused("llama", "quantization_config", {{"quant_method", "bitsandbytes"}});
+  expect_config_refused("gemma3", "attn_logit_softcapping", 50.0);
+  expect_config_refused("gemma3", "final_logit_softcapping", 30.0);
+  expect_config_refused("gemma3", "use_bidirectional_attention", true);
+  expect_config_refused("gemma3", "layer_types",
+                        {"full_attention", "chunked", "full_attention", "full_attention"});
+  expect_config_refused("gemma3", "layer_types", {"full_attention"});
+  expect_config_refused("gemma3", "rope_parameters",
+                        {{"rope_type", "default"}, {"rope_theta", 1e4}});
+  expect_config_refused("qwen2", "layer_types", {"sliding_attention", "full_attention"});
+  expect_config_refused("mistral", "layer_types",
+                        {"sliding_attention", "full_attention", "sliding_attention"});
+  expect_config_refused("mistral", "layer_types",
+                        {"full_attention", "full_attention", "full_attention"});
+  expect_config_refused("mistral", "sliding_window", 0);
+  expect_config_refused("smollm3", "no_rope_layers", {1, 1, 1, 0});
+  expect_config_refused("smollm3", "no_rope_layers", io::Json::array());
+  expect_config_refused("smollm3", "no_rope_layers", {1, 1, 2, 0, 1});
+  expect_config_refused("smollm3", "no_rope_layer_interval", 0);
+  expect_config_refused("smollm3", "layer_types",
+                        {"full_attention", "sliding_attention", "full_attention", "full_attention",
+                         "full_attention"});
+}
+
+architecture::DecoderSpec spec_with(const std::string& model, const std::string& key,
+                                    const io::Json& value) {
+  io::Json config = io::read_json_file(testing::golden_model(model) / "config.json");
+  if (value.is_discarded())
+    config.erase(key);
+  else
+    config[key] = value;
+  const testing::TemporaryFolder folder;
+  write_file_atomic(folder / "config.json", config.dump());
+  return families::read_decoder_spec(io::ModelFolder::open(folder.path().string()));
+}
+
+// What transformers takes where a file says less than all of it.
+TEST(ConfigDefaults, AreThoseOfTransformers) {
+  const io::Json absent(io::Json::value_t::discarded);
+  EXPECT_EQ(spec_with("mistral", "sliding_window", absent).layers.back().sliding_window, 4096);
+  EXPECT_EQ(spec_with("mistral", "sliding_window", nullptr).layers.front().sliding_window, 0);
+  EXPECT_EQ(spec_with("mistral", "head_dim", absent).head_dim, 8);
+  EXPECT_TRUE(spec_with("smollm3", "tie_word_embeddings", absent).tied_head);
+  const auto unrotated = [](const architecture::DecoderSpec& spec) {
+    std::vector<int64_t> layers;
+    for (int64_t layer = 0; layer < spec.num_layers(); ++layer)
+      if (spec.layers[layer].rope == architecture::kNoRope) layers.push_back(layer);
+    return layers;
+  };
+  EXPECT_EQ(unrotated(spec_with("smollm3", "no_rope_layers", absent)), std::vector<int64_t>{3});
+  EXPECT_EQ(unrotated(spec_with("smollm3", "no_rope_layers", {0, 1, 0, 1, 1, 0, 0})),
+            (std::vector<int64_t>{0, 2}));
+  const architecture::DecoderSpec window = spec_with("smollm3-window", "layer_types", absent);
+  EXPECT_EQ(window.layers[0].sliding_window, 6);
+  EXPECT_EQ(window.layers[1].sliding_window, 0);
+}
+
+TEST(ConfigRefusal, RotaryKinds) {
+  for (const char* kind : {"yarn", "dynamic", "longrope", "su"}) {
+    expect_config_refused("llama", "rope_scaling", {{"rope_type", kind}, {"factor", 2.0}},
+                          "config.v4.json");
+  }
+  expect_config_refused("llama", "rope_scaling", {{"rope_type", "linear"}},
+                        "config.v4.json");  // no factor
+  expect_config_refused("llama", "rope_scaling",
+                        {{"rope_type", "linear"}, {"factor", 2.0}});  // contradicts
+  expect_config_refused("llama", "rope_theta", 0, "config.v4.json");
+}
+
+TEST(ConfigRefusal, IgnoredSettingsLoad) {
+  ModelFolderCopy copy("llama");
+  copy.config()["attention_dropout"] = 0.1;
+  copy.config()["pretraining_tp"] = 1;
+  copy.config()["eos_token_id"] = {2, 3};
+  copy.config()["some_tool_version"] = "1";
+  EXPECT_EQ(copy.refusal(), "");
+}
+
+// Loads, and is exported again, or is refused with a DataError: nothing else, whatever the file says.
+class AnyConfig : public ::testing::TestWithParam<const char*> {
+ protected:
+  AnyConfig() {
+    for (const char* file : {"config.json", "model.safetensors"})
+      fs::copy_file(testing::golden_model(GetParam()) / file, folder_ / file);
+  }
+
+  void try_out(const std::string& file, const io::Json& json, const std::string& what) const {
+    std::ofstream(folder_ / file) << json.dump();
+    try {
+      const io::ModelFolder folder = io::ModelFolder::open(folder_.path().string());
+      families::end_token_ids(folder);
+      families::read_decoder_spec(folder);
+      if (!what.ends_with("= null") && !what.ends_with("= {}")) return;
+      export_model(*load_causal_lm(folder, at::kFloat), folder, folder_ / "export", {});
+    } catch (const DataError& error) {
+      EXPECT_FALSE(error.place().file.empty()) << what;
+    } catch (const std::exception& error) {
+      ADD_FAILURE() << what << ": " << error.what();
+    }
+  }
+
+  testing::TemporaryFolder folder_;
+};
+
+TEST_P(AnyConfig, OfAnyTypeInAnyFieldLoadsOrIsRefused) {
+  const std::vector<io::Json> values = {nullptr,
+                                        true,
+                                        0,
+                                        -1,
+                                        1,
+                                        2.5,
+                                        1e300,
+                                        18446744073709551615U,
+                                        "",
+                                        "x",
+                                        {1},
+                                        "1",
+                                        {"x"},
+                                        {nullptr},
+                                        io::Json::object(),
+                                        {{"x", {1}}}};
+  const io::Json good = io::read_json_file(folder_ / "config.json");
+  io::Json other_keys = good;
+  for (const char* key : {"text_config", "rope_scaling", "quantization_config", "auto_map"})
+    if (!other_keys.contains(key)) other_keys[key] = nullptr;
+  for (const auto& [key, original] : other_keys.items()) {
+    for (const io::Json& value : values) {
+      io::Json changed = good;
+      changed[key] = value;
+      try_out("config.json", changed, key + " = " + value.dump());
+      if (!original.is_object()) continue;
+      for (const auto& [inner, ignored] : original.items()) {
+        changed[key] = original;
+        changed[key][inner] = value;
+        try_out("config.json", changed, key + "." + inner + " = " + value.dump());
+      }
+    }
+  }
+  std::ofstream(folder_ / "config.json") << good.dump();
+  for (const char* key : {"eos_token_id", "bos_token_id", "temperature", "do_sample"})
+    for (const io::Json& value : values)
+      try_out("generation_config.json", {{key, value}}, std::string(key) + " " + value.dump());
+}
+
+INSTANTIATE_TEST_SUITE_P(Families, AnyConfig,
+                         ::testing::Values("llama", "qwen2-window", "qwen3", "gemma3", "mistral",
+                                           "smollm3-window", "gemma3-nested"),
+                         [](const auto& tested) {
+                           std::string name = tested.param;
+                           std::replace(name.begin(), name.end(), '-', '_');
+                           return name;
+                         });
+
+TEST(Export, TheTextConfigOfAModelThatIsNotNestedIsNoConfigOfItsOwn) {
+  testing::TemporaryFolder folder;
+  for (const io::Json& other : {io::Json(), io::Json::object(), io::Json(5)}) {
+    fs::copy_file(testing::golden_model("qwen2") / "model.safetensors",
+                  folder / "model.safetensors", fs::copy_options::overwrite_existing);
+    io::Json config = io::read_json_file(testing::golden_model("qwen2") / "config.json");
+    config.erase("eos_token_id");
+    config["text_config"] = other;
+    write_file_atomic(folder / "config.json", config.dump());
+    const io::ModelFolder source = io::ModelFolder::open(folder.path().string());
+    const auto model = load_causal_lm(source, at::kFloat);
+    export_model(*model, source, folder / "export", {});
+    const io::Json written = io::read_json_file(folder / "export/config.json");
+    EXPECT_EQ(written["model_type"], "qwen2");
+    EXPECT_EQ(written["hidden_size"], config["hidden_size"]);
+  }
+}
+
+TEST(Export, EachWeightInATypeOfItsOwn) {
+  testing::TemporaryFolder folder;
+  const auto source = io::ModelFolder::open(testing::golden_model("gemma3-nested").string());
+  const auto model = load_causal_lm(source, at::kFloat);
+  auto dtypes = stored_dtypes(source);
+  ASSERT_EQ(dtypes.size(), model->parameters().size());
+  for (auto& [name, dtype] : dtypes)
+    dtype = name.find("norm") == std::string::npos ? at::kHalf : at::kBFloat16;
+  export_model(*model, source, folder.path(), {.own_dtypes = dtypes});
+  const io::SafetensorsFile written(folder / "model.safetensors");
+  for (const nn::NamedTensor& parameter : model->parameters()) {
+    const at::Tensor found = device::copy_to_tensor(written.require(parameter.name));
+    EXPECT_TRUE(found.equal(parameter.value.to(dtypes.at(parameter.name)))) << parameter.name;
+  }
+}
+
+TEST(WeightRefusal, EveryTensorMustMatchBothWays) {
+  ModelFolderCopy missing("qwen2");
+  missing.tensors().erase("model.layers.1.self_attn.k_proj.bias");
+  EXPECT_NE(missing.refusal().find("1 missing: model.layers.1.self_attn.k_proj.bias"),
+            std::string::npos);
+
+  ModelFolderCopy extra("qwen2");
+  extra.tensors()["score.weight"] = at::zeros({2, 36});
+  EXPECT_NE(extra.refusal().find("1 unexpected: score.weight"), std::string::npos);
+
+  ModelFolderCopy shape("qwen2");
+  shape.tensors()["model.norm.weight"] = at::zeros({35});
+  EXPECT_NE(shape.refusal().find("model.norm.weight [35] instead of [36]"), std::string::npos);
+
+  ModelFolderCopy type("qwen2");
+  type.tensors()["model.norm.weight"] = at::zeros({36}, at::kLong);
+  EXPECT_NE(type.refusal().find("model.norm.weight I64"), std::string::npos);
+}
+
+TEST(WeightRefusal, TensorsThatMayBeThere) {
+  ModelFolderCopy frequencies("llama");
+  frequencies.tensors()["model.layers.0.self_attn.rotary_emb.inv_freq"] = at::zeros({5});
+  EXPECT_EQ(frequencies.refusal(), "");
+
+  ModelFolderCopy tied("llama");
+  tied.tensors()["lm_head.weight"] = tied.tensors().at("model.embed_tokens.weight").clone();
+  EXPECT_EQ(tied.refusal(), "");
+  tied.tensors()["lm_head.weight"].add_(1);
+  EXPECT_NE(tied.refusal().find("tie_word_embeddings"), std::string::npos);
+}
+
+TEST(WeightRefusal, OtherPrecisionsAreConverted) {
+  for (const at::ScalarType stored : {at::kHalf, at::kBFloat16, at::kDouble}) {
+    ModelFolderCopy copy("llama");
+    for (auto& [name, value] : copy.tensors()) value = value.to(stored);
+    EXPECT_EQ(copy.refusal(), "");
+  }
+}
+
+TEST(WeightRefusal, OtherComputeTypes) {
+  const auto folder = io::ModelFolder::open(testing::golden_model("gemma3").string());
+  EXPECT_THROW(load_causal_lm(folder, at::kHalf), ConfigError);
+}
+
+TEST(EndTokens, UnionOfTheFiles) {
+  testing::TemporaryFolder folder;
+  io::Json config = io::read_json_file(testing::golden_model("llama") / "config.json");
+  config["eos_token_id"] = {9, 4};
+  write_file_atomic(folder / "config.json", config.dump());
+  write_file_atomic(folder / "generation_config.json", R"({"eos_token_id": 7})");
+  EXPECT_EQ(families::end_token_ids(io::ModelFolder::open(folder.path().string())),
+            (std::vector<int32_t>{4, 7, 9}));
+}
+
+}  // namespace
+}  // namespace convoy::models

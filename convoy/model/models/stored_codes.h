@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A coded weight under the keys of bitsandbytes' state dict: NAME.absmax, NAME.quant_map,
+// NAME.quant_state.bitsandbytes__nf4, ...; of 8 bits MODULE.SCB and MODULE.weight_format.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "convoy/core/io/safetensors.h"
+#include "convoy/model/kernels/coded_weight/coded_weight.h"
+
+namespace convoy::models {
+
+using FindTensor = std::function<const io::TensorView*(const std::string& name)>;
+
+// What a file says of one coded weight. Its views are the file's.
+class StoredCodes {
+ public:
+  // Nothing where `weight` is stored as numbers, or not at all. Throws DataError where what belongs
+  // to it is not all there, or does not fit together. `place`: of the file, for errors.
+  static std::optional<StoredCodes> find(const std::string& weight, const FindTensor& find,
+                                         const std::string& place);
+
+  const kernels::CodedFormat& format() const { return format_; }
+  const std::vector<int64_t>& shape() const { return shape_; }
+  at::ScalarType dtype() const { return dtype_; }  // of the weight that it was
+  // Names in the file beside the weight's own.
+  const std::vector<std::string>& keys() const { return keys_; }
+
+  kernels::CodedWeight read() const;
+  const at::Tensor& nested_table() const { return nested_table_; }
+  // Elements of a part (CodedWeight::Part) from `begin` on into `out`: flat, as many as it has.
+  void read_part(const std::string& suffix, int64_t begin, const at::Tensor& out) const;
+
+ private:
+  StoredCodes() = default;
+
+  kernels::CodedFormat format_;
+  std::vector<int64_t> shape_;
+  at::ScalarType dtype_ = at::kFloat;
+  std::vector<std::string> keys_;
+  std::map<std::string, io::TensorView> parts_;  // by suffix, but the offset
+  at::Tensor nested_offset_;
+  at::Tensor nested_table_;
+  friend class StoredCodesReader;
+};
+
+// What is written of a coded weight beside its codes.
+std::vector<io::TensorSource> sources_beside_codes(const std::string& name,
+                                                   const kernels::CodedWeight& weight);
+
+}  // namespace convoy::models

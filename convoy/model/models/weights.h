@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The tensors of a checkpoint, matched with what a model declares.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "convoy/core/io/model_folder.h"
+#include "convoy/model/architecture/decoder_spec.h"
+#include "convoy/model/architecture/families/family.h"
+#include "convoy/model/models/quantization_config.h"
+#include "convoy/model/models/stored_codes.h"
+#include "convoy/model/nn/decoder_block.h"
+
+namespace convoy::models {
+
+// The weight files of a folder, matched both ways with what a model declares.
+class CheckpointWeights {
+ public:
+  // Throws DataError listing every tensor that is missing, unexpected, or of another shape or a type that is no float.
+  // Throws ConfigError where the folder is quantised otherwise than `coding` asks for.
+  CheckpointWeights(const io::ModelFolder& folder, const architecture::DecoderSpec& spec,
+                    families::TextModel layout, WeightCoding coding = {});
+
+  // For names that the model declares. What is stored in codes is decoded.
+  at::Tensor read(const std::string& name, at::ScalarType dtype) const;
+  // Elements from `begin` on, in row-major order, into `out`: flat, of any float type and device.
+  void read_elements(const std::string& name, int64_t begin, const at::Tensor& out) const;
+  // Of a coded one: of the weight that it was.
+  at::ScalarType stored_dtype(const std::string& name) const;
+
+  // In which format this weight of a linear map is to be held; none: whole. What is stored in codes
+  // keeps them.
+  std::optional<kernels::CodedFormat> coding_of(const std::string& name) const;
+  // The codes as they are stored, else those of the weight in `dtype`. Throws DataError where it is
+  // not finite.
+  kernels::CodedWeight read_coded(const std::string& name, at::ScalarType dtype) const;
+  const io::TensorView& view(const std::string& name) const { return *by_name_.at(name); }
+  const StoredCodes* find_stored_codes(const std::string& name) const;  // null: stored as numbers
+
+ private:
+  void find_codes(const architecture::DecoderSpec& spec, const io::ModelFolder& folder);
+  void match(const architecture::DecoderSpec& spec) const;
+  void check_tied_head(const architecture::DecoderSpec& spec) const;
+
+  std::string place_;
+  WeightCoding coding_;
+  std::unordered_map<std::string, StoredCodes> codes_;  // by the weight's name
+  io::ModelWeights weights_;
+  std::unordered_map<std::string, const io::TensorView*> by_name_;  // the model's own names
+};
+
+}  // namespace convoy::models

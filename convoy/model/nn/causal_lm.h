@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What training and generation see of a language model. Implementations live in models/ (over nn/decoder); nothing here
+// knows of ranks, adapters' kinds or files.
+// Shapes: T tokens of all rows, D hidden, V vocabulary (padded rows included).
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "convoy/model/kernels/row_index/row_index.h"
+#include "convoy/model/nn/linear.h"
+#include "convoy/model/nn/unit.h"
+
+namespace convoy::nn {
+
+// Rows one after another, no padding. Whatever a pass must know of its tokens on the host is found
+// out here, once, so that no pass waits for the device.
+class TokenBatch {
+ public:
+  // `ids` and `positions` (0-based within each row) of all rows; `row_starts`: first token of each
+  // row, then T. The tensors lie on `device`. Async.
+  TokenBatch(std::span<const int64_t> ids, std::span<const int64_t> positions,
+             std::vector<int64_t> row_starts, at::Device device = at::kCPU);
+
+  const at::Tensor& token_ids_T() const { return token_ids_T_; }        // int64
+  const at::Tensor& position_ids_T() const { return position_ids_T_; }  // int64
+  const kernels::RowIndex& rows() const { return rows_; }
+  int64_t num_tokens() const { return rows_.num_tokens(); }
+  int64_t lowest_id() const { return lowest_id_; }  // 0 without tokens, as the next two
+  int64_t highest_id() const { return highest_id_; }
+  int64_t last_position() const { return last_position_; }
+
+ private:
+  at::Tensor token_ids_T_;
+  at::Tensor position_ids_T_;
+  kernels::RowIndex rows_;
+  int64_t lowest_id_ = 0;
+  int64_t highest_id_ = 0;
+  int64_t last_position_ = 0;
+};
+
+class KvCache;  // model/nn/kv_cache.h
+struct KvGeometry;
+
+// Where what recomputation keeps waits for backward.
+enum class KeptInputs { OnDevice, OnHost };
+
+struct ForwardOptions {
+  // Generation: the batch is the new tokens of the cache's rows, which it stores and attends to.
+  const KvCache* cache = nullptr;
+  bool recompute_blocks =
+      false;  // activation checkpointing: keep only block inputs, run blocks again in backward
+  KeptInputs kept_inputs = KeptInputs::OnDevice;
+  DrawKey draw_key = {};  // training: dropout and noise are drawn from it
+  // NEFTune: noise on the embeddings of a pass with a draw key; 0 = none.
+  double noise_alpha = 0;
+};
+
+class CausalLm {
+ public:
+  virtual ~CausalLm() = default;
+
+  // Hidden states after the final norm, [T, D], in the model's dtype. Differentiable.
+  virtual at::Tensor hidden_states(const TokenBatch& batch, const ForwardOptions& options) = 0;
+  // Output head [V, D]: the embedding itself when tied.
+  virtual Linear& head() = 0;
+  virtual bool head_is_tied() const = 0;
+
+  // Every parameter once, in checkpoint order; a tied head is not listed.
+  virtual std::vector<NamedTensor> parameters() = 0;
+  // The same parameters and the leaves of adapters, each in one unit, as they train by now; units in
+  // the order of their first use.
+  virtual std::vector<Unit> units() = 0;
+  // From now on the model says which of units() it uses. `residency` outlives the model's passes,
+  // backward included; null = it says nothing.
+  virtual void set_residency(Residency* residency) = 0;
+  virtual Residency* residency() const = 0;
+  // A use of the unit that holds the head's weight: for who applies the head.
+  virtual UnitUse use_head() const = 0;
+  // Linears inside the blocks in forward order; the head is not among them.
+  virtual std::vector<Linear*> block_linears() = 0;
+  // Freezes or thaws every parameter; packed copies are dropped.
+  virtual void set_requires_grad(bool requires_grad) = 0;
+
+  // Where the parameters lie, and so every batch.
+  virtual at::Device device() const = 0;
+  virtual int64_t hidden_size() const = 0;
+  virtual int64_t vocab_size() const = 0;
+  virtual int64_t num_layers() const = 0;
+  virtual int64_t max_positions() const = 0;
+  virtual const std::string& family() const = 0;  // "qwen2", "llama", ...
+  // Matmul weights per token and attention width (heads * head_dim), for FLOP counts (docs/benchmarks.md).
+  virtual int64_t matmul_parameters() const = 0;
+  virtual int64_t attention_width() const = 0;
+
+  // What a KvCache of it stores.
+  virtual KvGeometry kv_geometry() const = 0;
+};
+
+// Elements of all parameters; of a weight in codes those that it was.
+int64_t count_parameters(CausalLm& model);
+
+}  // namespace convoy::nn

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/model/nn/decoder.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "convoy/core/base/error.h"
+#include "convoy/core/base/hash.h"
+#include "convoy/model/kernels/uniform_noise/uniform_noise.h"
+#include "convoy/model/nn/recompute.h"
+
+namespace convoy::nn {
+namespace {
+
+std::vector<DecoderBlock> make_blocks(const architecture::DecoderSpec& spec,
+                                      const ParameterSource& source) {
+  std::vector<DecoderBlock> blocks;
+  blocks.reserve(spec.layers.size());
+  for (size_t i = 0; i < spec.layers.size(); ++i) {
+    blocks.emplace_back(spec, static_cast<int64_t>(i), source);
+  }
+  return blocks;
+}
+
+void check_token_ids(const TokenBatch& batch, int64_t vocab_size) {
+  const int64_t wrong = batch.lowest_id() < 0 ? batch.lowest_id() : batch.highest_id();
+  if (wrong >= 0 && wrong < vocab_size) return;
+  throw DataError(
+      fmt::format("token id {} is outside the model's vocabulary of {}", wrong, vocab_size),
+      {.hint = "use the tokenizer that belongs to the model"});
+}
+
+}  // namespace
+
+Decoder::Decoder(architecture::DecoderSpec spec, const ParameterSource& source)
+    : spec_(std::move(spec)),
+      embedding_VD_(source({"model.embed_tokens.weight", {spec_.vocab_size, spec_.hidden_size}})),
+      blocks_(make_blocks(spec_, source)),
+      final_norm_D_(source({"model.norm.weight", {spec_.hidden_size}})),
+      head_("lm_head",
+            spec_.tied_head ? embedding_VD_
+                            : source({"lm_head.weight", {spec_.vocab_size, spec_.hidden_size}}),
+            at::Tensor()) {
+  rope_tables_.reserve(spec_.ropes.size());
+  for (const architecture::RopeSpec& rope : spec_.ropes)
+    rope_tables_.emplace_back(rope, spec_.head_dim);
+}
+
+at::Tensor Decoder::embed(const at::Tensor& token_ids_T) const {
+  const UnitUse use(residency_, kEmbeddingUnit);
+  at::Tensor x_TD = at::embedding(embedding_VD_, token_ids_T);
+  if (spec_.embedding_scale == 1.0) return x_TD;
+  // The factor is rounded to the weight dtype first: in bf16, sqrt(hidden) differs from its fp32 value.
+  return x_TD * at::scalar_tensor(spec_.embedding_scale, x_TD.scalar_type());
+}
+
+// The key of what a block draws is another one: adapters mix it with their own.
+at::Tensor Decoder::with_noise(const at::Tensor& x_TD, const TokenBatch& batch,
+                               const ForwardOptions& options) const {
+  if (options.noise_alpha == 0 || !options.draw_key) return x_TD;
+  constexpr uint64_t kNoise = 0x6e6f697365;  // "noise"
+  const std::array<uint64_t, 2> words = {*options.draw_key, kNoise};
+  return kernels::add_row_noise(x_TD, batch.rows(), options.noise_alpha, mix_seed(words));
+}
+
+at::Tensor Decoder::hidden_states(const TokenBatch& batch, const ForwardOptions& options) {
+  check_token_ids(batch, spec_.vocab_size);
+  const at::AutoGradMode gradients(at::GradMode::is_enabled() && options.cache == nullptr);
+  for (RopeTable& table : rope_tables_) table.ensure(batch.last_position() + 1, device());
+
+  BlockBatch shared;
+  shared.position_ids_T = batch.position_ids_T();
+  shared.rows = batch.rows();
+  shared.draw_key = options.draw_key;
+  shared.cache = options.cache;
+
+  at::Tensor x_TD = with_noise(embed(batch.token_ids_T()), batch, options);
+  for (size_t index = 0; index < blocks_.size(); ++index)
+    x_TD = run_block(index, x_TD, shared, options);
+  const UnitUse use(residency_, norm_unit());
+  return use.leave(kernels::rms_norm(use.enter(x_TD), final_norm_D_, spec_.norm_epsilon,
+                                     kernel_of(spec_.norm_order)));
+}
+
+at::Tensor Decoder::run_block(size_t index, const at::Tensor& input_TD, BlockBatch batch,
+                              const ForwardOptions& options) const {
+  const DecoderBlock& block = blocks_[index];
+  const UnitUse use(residency_, block_unit(index));
+  const at::Tensor x_TD = use.enter(input_TD);
+  if (block.rope() != architecture::kNoRope) {
+    const RopeTable& table = rope_tables_[block.rope()];
+    batch.cos_PE = table.cos();
+    batch.sin_PE = table.sin();
+  }
+  const bool wants_gradients =
+      at::GradMode::is_enabled() && (x_TD.requires_grad() || block.trains());
+  if (!options.recompute_blocks || !wants_gradients) return use.leave(block.forward(x_TD, batch));
+  const auto run = [&block, batch](const at::Tensor& x) { return block.forward(x, batch); };
+  return use.leave(options.kept_inputs == KeptInputs::OnHost ? recompute_from_host(x_TD, run)
+                                                             : recompute_in_backward(x_TD, run));
+}
+
+std::vector<NamedTensor> Decoder::parameters() {
+  std::vector<NamedTensor> listed{{"model.embed_tokens.weight", embedding_VD_}};
+  const auto add_linear = [&](Linear& linear) {
+    for (NamedTensor& part : linear.parts()) listed.push_back(std::move(part));
+  };
+  for (DecoderBlock& block : blocks_) {
+    block.visit(add_linear, [&](const std::string& name, at::Tensor& weight) {
+      listed.push_back({name, weight});
+    });
+  }
+  listed.push_back({"model.norm.weight", final_norm_D_});
+  if (!spec_.tied_head) add_linear(head_);
+  return listed;
+}
+
+std::vector<Unit> Decoder::units() {
+  const auto add = [](Unit& unit, const std::string& name, const at::Tensor& value) {
+    (value.requires_grad() ? unit.trained : unit.frozen).push_back({name, value});
+  };
+  const auto add_linear = [&](Unit& unit, Linear& linear) {
+    for (const NamedTensor& part : linear.parts()) add(unit, part.name, part.value);
+    for (const NamedTensor& leaf : linear.adapter_leaves()) add(unit, leaf.name, leaf.value);
+    unit.linears.push_back(&linear);
+  };
+  std::vector<Unit> units{{.name = "model.embed_tokens"}};
+  add(units.back(), "model.embed_tokens.weight", embedding_VD_);
+  if (spec_.tied_head) units.back().linears.push_back(&head_);
+  for (size_t index = 0; index < blocks_.size(); ++index) {
+    units.push_back({.name = fmt::format("model.layers.{}", index)});
+    blocks_[index].visit(
+        [&](Linear& linear) { add_linear(units.back(), linear); },
+        [&](const std::string& name, at::Tensor& weight) { add(units.back(), name, weight); });
+  }
+  units.push_back({.name = "model.norm"});
+  add(units.back(), "model.norm.weight", final_norm_D_);
+  if (!spec_.tied_head) {
+    units.push_back({.name = "lm_head"});
+    add_linear(units.back(), head_);
+  }
+  return units;
+}
+
+std::vector<Linear*> Decoder::block_linears() {
+  std::vector<Linear*> linears;
+  for (DecoderBlock& block : blocks_) {
+    block.visit([&](Linear& linear) { linears.push_back(&linear); },
+                [](const std::string&, at::Tensor&) {});
+  }
+  return linears;
+}
+
+void Decoder::set_requires_grad(bool requires_grad) {
+  for (NamedTensor& parameter : parameters()) parameter.value.requires_grad_(requires_grad);
+  for (Linear* linear : block_linears()) linear->weight_changed();
+  head_.weight_changed();
+}
+
+int64_t Decoder::matmul_parameters() const {
+  const int64_t attention =
+      spec_.hidden_size * spec_.head_dim * (2 * spec_.num_heads + 2 * spec_.num_kv_heads);
+  const int64_t ffn = 3 * spec_.hidden_size * spec_.ffn_size;
+  return num_layers() * (attention + ffn) + spec_.hidden_size * spec_.vocab_size;
+}
+
+KvGeometry Decoder::kv_geometry() const {
+  KvGeometry geometry{.num_kv_heads = spec_.num_kv_heads,
+                      .head_dim = spec_.head_dim,
+                      .windows = {},
+                      .options = embedding_VD_.options()};
+  for (const architecture::LayerSpec& layer : spec_.layers)
+    geometry.windows.push_back(layer.sliding_window);
+  return geometry;
+}
+
+}  // namespace convoy::nn

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The one decoder-only transformer, driven by a DecoderSpec: every family of models/ is this class with other data.
+// One thread.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "convoy/model/architecture/decoder_spec.h"
+#include "convoy/model/nn/causal_lm.h"
+#include "convoy/model/nn/decoder_block.h"
+#include "convoy/model/nn/rope_table.h"
+
+namespace convoy::nn {
+
+class Decoder final : public CausalLm {
+ public:
+  // `source` is asked once for every declared parameter, in order, and returns it contiguous, of the declared shape, all
+  // in one dtype (fp32 or bf16).
+  Decoder(architecture::DecoderSpec spec, const ParameterSource& source);
+
+  // Throws DataError when a token id is outside the vocabulary. With a cache nothing is differentiable.
+  at::Tensor hidden_states(const TokenBatch& batch, const ForwardOptions& options) override;
+  Linear& head() override { return head_; }
+  bool head_is_tied() const override { return spec_.tied_head; }
+
+  std::vector<NamedTensor> parameters() override;
+  std::vector<Unit> units() override;
+  void set_residency(Residency* residency) override { residency_ = residency; }
+  Residency* residency() const override { return residency_; }
+  UnitUse use_head() const override { return {residency_, head_unit()}; }
+  std::vector<Linear*> block_linears() override;
+  void set_requires_grad(bool requires_grad) override;
+
+  at::Device device() const override { return embedding_VD_.device(); }
+  int64_t hidden_size() const override { return spec_.hidden_size; }
+  int64_t vocab_size() const override { return spec_.vocab_size; }
+  int64_t num_layers() const override { return static_cast<int64_t>(spec_.layers.size()); }
+  int64_t max_positions() const override { return spec_.max_positions; }
+  const std::string& family() const override { return spec_.family; }
+  int64_t matmul_parameters() const override;
+  int64_t attention_width() const override { return spec_.num_heads * spec_.head_dim; }
+  KvGeometry kv_geometry() const override;
+
+ private:
+  at::Tensor embed(const at::Tensor& token_ids_T) const;
+  at::Tensor with_noise(const at::Tensor& x_TD, const TokenBatch& batch,
+                        const ForwardOptions& options) const;
+  at::Tensor run_block(size_t index, const at::Tensor& input_TD, BlockBatch batch,
+                       const ForwardOptions& options) const;
+  // In units(): the embedding, the blocks, the final norm, the head unless it is the embedding.
+  static constexpr size_t kEmbeddingUnit = 0;
+  size_t block_unit(size_t index) const { return 1 + index; }
+  size_t norm_unit() const { return 1 + blocks_.size(); }
+  size_t head_unit() const { return spec_.tied_head ? kEmbeddingUnit : norm_unit() + 1; }
+
+  architecture::DecoderSpec spec_;
+  at::Tensor embedding_VD_;
+  std::vector<DecoderBlock> blocks_;
+  at::Tensor final_norm_D_;
+  Linear head_;
+  std::vector<RopeTable> rope_tables_;  // by spec_.ropes
+  Residency* residency_ = nullptr;
+};
+
+}  // namespace convoy::nn

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// One transformer block: attention and a gated feed-forward, each behind a norm and added to the residual.
+// Shapes: T tokens, D hidden, H query heads, K kv heads, E head features, F feed-forward.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "convoy/model/architecture/decoder_spec.h"
+#include "convoy/model/nn/causal_lm.h"
+#include "convoy/model/nn/kv_cache.h"
+#include "convoy/model/nn/spec_kernels.h"
+
+namespace convoy::nn {
+
+using ParameterSource = std::function<at::Tensor(const architecture::ParameterDeclaration&)>;
+
+// What a block needs of its batch beside the hidden states. Copied into the graph when blocks are recomputed.
+struct BlockBatch {
+  at::Tensor cos_PE;  // undefined, as sin_PE, in a layer that does not rotate
+  at::Tensor sin_PE;
+  at::Tensor position_ids_T;
+  kernels::RowIndex rows;
+  DrawKey draw_key = {};
+  const KvCache* cache = nullptr;
+};
+
+class DecoderBlock {
+ public:
+  DecoderBlock(const architecture::DecoderSpec& spec, int64_t index, const ParameterSource& source);
+
+  at::Tensor forward(const at::Tensor& x_TD, const BlockBatch& batch) const;  // -> [T, D]
+
+  bool trains() const;                          // a parameter or an adapter in it requires grad
+  int64_t rope() const { return layer_.rope; }  // or architecture::kNoRope
+  // Norms and linears in checkpoint order.
+  void visit(const std::function<void(Linear&)>& linear,
+             const std::function<void(const std::string& name, at::Tensor& weight)>& norm);
+
+ private:
+  struct Norm {
+    std::string name;  // empty: this family has no such norm
+    at::Tensor weight;
+  };
+  Norm make_norm(const std::string& suffix, int64_t size, const ParameterSource& source) const;
+  Linear make_linear(const std::string& suffix, int64_t in, int64_t out, bool bias,
+                     const ParameterSource& source) const;
+  at::Tensor normalise(const at::Tensor& x, const Norm& norm) const;
+  at::Tensor attend(const at::Tensor& x_TD, const BlockBatch& batch) const;
+  at::Tensor feed_forward(const at::Tensor& x_TD, DrawKey draw_key) const;
+
+  std::string prefix_;  // "model.layers.3."
+  int64_t index_;
+  architecture::LayerSpec layer_;
+  int64_t head_dim_;
+  double norm_epsilon_;
+  double attention_scale_;
+  kernels::NormOrder norm_order_;
+  kernels::Activation activation_;
+
+  Linear query_;
+  Linear key_;
+  Linear value_;
+  Linear attention_output_;
+  Norm query_norm_;
+  Norm key_norm_;
+  Linear gate_;
+  Linear up_;
+  Linear down_;
+  Norm before_attention_;
+  Norm after_attention_;
+  Norm before_ffn_;
+  Norm after_ffn_;
+};
+
+}  // namespace convoy::nn

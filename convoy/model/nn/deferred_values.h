@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Values that parameters have but do not hold yet: the parameters are tensors without memory
+// (device::tensor_without_memory), and who needs some of their elements reads those. So a rank of
+// several never holds what is another's.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <unordered_map>
+#include <vector>
+
+#include "convoy/model/nn/unit.h"
+
+namespace convoy::nn {
+
+class DeferredValues {
+ public:
+  // Writes the elements from `begin` on, in row-major order, into `out`: flat, as many as it has.
+  // Throws what reading throws.
+  using Read = std::function<void(int64_t begin, const at::Tensor& out)>;
+
+  // From now on these are the values of `parameter`.
+  void set(const at::Tensor& parameter, Read read);
+  bool contains(const at::Tensor& parameter) const;
+  // `out` may be on any device and of any float type.
+  void read(const at::Tensor& parameter, int64_t begin, const at::Tensor& out) const;
+
+ private:
+  std::unordered_map<const c10::TensorImpl*, Read> reads_;
+};
+
+// Gives units memory and values while they are used, for what looks at weights before a strategy
+// has them. Not collective.
+class ReadOnUse : public Residency {
+ public:
+  // `values` outlives it.
+  ReadOnUse(const std::vector<Unit>& units, const DeferredValues& values);
+  void acquire(size_t unit) override;
+  void release(size_t unit) override;
+  bool is_collective() const override { return false; }
+
+ private:
+  struct State {
+    std::vector<at::Tensor> deferred;
+    int uses = 0;
+  };
+  const DeferredValues& values_;
+  std::vector<State> states_;  // by unit
+};
+
+}  // namespace convoy::nn

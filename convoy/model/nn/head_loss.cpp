@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/model/nn/head_loss.h"
+
+#include <algorithm>
+
+namespace convoy::nn {
+namespace {
+
+// Tokens whose logits are there at a time.
+constexpr int64_t kChunkTokens = 256;
+
+// Of a head whose weight is gone: through its product.
+kernels::TokenLosses quantized_token_losses(const Linear& head, const at::Tensor& hidden_TD,
+                                            const kernels::LabelledTokens& labels) {
+  const at::NoGradGuard no_grad;
+  const at::TensorOptions options = hidden_TD.options();
+  kernels::TokenLosses losses{at::zeros({labels.num_tokens()}, options.dtype(at::kFloat)),
+                              at::zeros({labels.num_tokens()}, options.dtype(at::kBool))};
+  for (int64_t first = 0; first < labels.num_labels(); first += kChunkTokens) {
+    const int64_t count = std::min(kChunkTokens, labels.num_labels() - first);
+    const at::Tensor tokens_N = labels.tokens_N().narrow(0, first, count);
+    const at::Tensor labels_N = labels.labels_N().narrow(0, first, count);
+    const at::Tensor logits_NV = head.forward(hidden_TD.index_select(0, tokens_N)).to(at::kFloat);
+    losses.nll_T.index_copy_(0, tokens_N,
+                             at::cross_entropy_loss(logits_NV, labels_N, {}, at::Reduction::None));
+    losses.correct_T.index_copy_(0, tokens_N, logits_NV.argmax(1).eq(labels_N));
+  }
+  return losses;
+}
+
+}  // namespace
+
+// Its backward scales what forward computed: the weight is not read there.
+at::Tensor head_loss(CausalLm& model, const at::Tensor& hidden_TD,
+                     const kernels::LabelledTokens& labels) {
+  const UnitUse use = model.use_head();
+  return kernels::linear_cross_entropy(hidden_TD, model.head().weight(), labels);
+}
+
+kernels::TokenLosses head_token_losses(CausalLm& model, const at::Tensor& hidden_TD,
+                                       const kernels::LabelledTokens& labels) {
+  const UnitUse use = model.use_head();
+  if (model.head().is_quantized()) return quantized_token_losses(model.head(), hidden_TD, labels);
+  return kernels::linear_token_losses(hidden_TD, model.head().weight(), labels);
+}
+
+}  // namespace convoy::nn

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The output head and its losses as a use of the head's unit. Shapes: T tokens, D hidden.
+#pragma once
+
+#include "convoy/model/kernels/cross_entropy/linear_cross_entropy.h"
+#include "convoy/model/nn/causal_lm.h"
+
+namespace convoy::nn {
+
+// kernels::linear_cross_entropy() with the model's head.
+at::Tensor head_loss(CausalLm& model, const at::Tensor& hidden_TD,
+                     const kernels::LabelledTokens& labels);
+
+// kernels::linear_token_losses() with the model's head.
+kernels::TokenLosses head_token_losses(CausalLm& model, const at::Tensor& hidden_TD,
+                                       const kernels::LabelledTokens& labels);
+
+}  // namespace convoy::nn

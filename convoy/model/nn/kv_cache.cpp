@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/model/nn/kv_cache.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "convoy/core/base/error.h"
+
+namespace convoy::nn {
+namespace {
+
+kernels::PagedShape paged_shape(const KvGeometry& geometry, int64_t block_tokens,
+                                int64_t num_blocks) {
+  return {.num_blocks = num_blocks,
+          .block_tokens = block_tokens,
+          .num_kv_heads = geometry.num_kv_heads,
+          .head_dim = geometry.head_dim};
+}
+
+}  // namespace
+
+std::vector<KvLayerGroup> layer_groups(const KvGeometry& geometry) {
+  std::vector<KvLayerGroup> groups;
+  for (size_t layer = 0; layer < geometry.windows.size(); ++layer) {
+    const int64_t window = geometry.windows[layer];
+    auto found = std::find_if(groups.begin(), groups.end(), [&](const KvLayerGroup& group) {
+      return group.window_tokens == window;
+    });
+    if (found == groups.end())
+      found = groups.insert(found, {.window_tokens = window, .layers = {}});
+    found->layers.push_back(static_cast<int64_t>(layer));
+  }
+  return groups;
+}
+
+int64_t kv_block_bytes(const KvGeometry& geometry, const KvLayerGroup& group, int64_t block_tokens,
+                       kernels::CacheElement element) {
+  return static_cast<int64_t>(group.layers.size()) *
+         kernels::paged_block_bytes(paged_shape(geometry, block_tokens, 1), geometry.options,
+                                    element);
+}
+
+KvCache::KvCache(const KvGeometry& geometry, int64_t block_tokens,
+                 const std::vector<int64_t>& num_blocks, kernels::CacheElement element)
+    : block_tokens_(block_tokens), layers_(geometry.windows.size()) {
+  const std::vector<KvLayerGroup> groups = layer_groups(geometry);
+  num_groups_ = static_cast<int64_t>(groups.size());
+  CONVOY_INVARIANT(num_blocks.size() == groups.size(), "{} sizes for {} groups of layers",
+                   num_blocks.size(), groups.size());
+  for (size_t group = 0; group < groups.size(); ++group) {
+    for (const int64_t layer : groups[group].layers)
+      layers_[layer] = {
+          static_cast<int64_t>(group),
+          kernels::make_paged_cache(paged_shape(geometry, block_tokens, num_blocks[group]),
+                                    geometry.options, element)};
+  }
+}
+
+void KvCache::set_rows(std::vector<kernels::PagedRows> rows_by_group) {
+  CONVOY_INVARIANT(static_cast<int64_t>(rows_by_group.size()) == num_groups_,
+                   "rows of {} groups for a cache of {}", rows_by_group.size(), num_groups_);
+  rows_ = std::move(rows_by_group);
+}
+
+at::Tensor KvCache::attend(int64_t layer, const at::Tensor& q_THE, const at::Tensor& k_TKE,
+                           const at::Tensor& v_TKE, const kernels::AttentionConfig& config) const {
+  const Layer& of_layer = layers_.at(static_cast<size_t>(layer));
+  const kernels::PagedRows& rows = rows_.at(static_cast<size_t>(of_layer.group));
+  kernels::store_paged(k_TKE, v_TKE, of_layer.stored, rows);
+  return kernels::paged_attention(q_THE, of_layer.stored, rows, config);
+}
+
+}  // namespace convoy::nn

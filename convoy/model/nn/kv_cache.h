@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Keys and values of rows being generated, in blocks that rows string together and may share. Who holds which block is
+// decided elsewhere (generate/scheduler/scheduler.h): here is their memory. One thread.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+#include <c10/core/TensorOptions.h>
+
+#include <cstdint>
+#include <vector>
+
+#include "convoy/model/kernels/paged_attention/paged_attention.h"
+
+namespace convoy::nn {
+
+// What a model stores of each token.
+struct KvGeometry {
+  int64_t num_kv_heads = 0;
+  int64_t head_dim = 0;
+  std::vector<int64_t> windows;  // by layer: keys that a query sees, itself among them; 0 = all
+  at::TensorOptions options;     // element type and device
+};
+
+// Layers that see the same keys: a row has one table of blocks for all of them.
+struct KvLayerGroup {
+  int64_t window_tokens = 0;
+  std::vector<int64_t> layers;
+};
+// By window, in the order of their first layers.
+std::vector<KvLayerGroup> layer_groups(const KvGeometry& geometry);
+
+// Of one block in all layers of a group.
+int64_t kv_block_bytes(const KvGeometry& geometry, const KvLayerGroup& group, int64_t block_tokens,
+                       kernels::CacheElement element);
+
+class KvCache {
+ public:
+  // `num_blocks`: by layer group. Memory is taken as blocks are written.
+  KvCache(const KvGeometry& geometry, int64_t block_tokens, const std::vector<int64_t>& num_blocks,
+          kernels::CacheElement element = kernels::CacheElement::Model);
+
+  int64_t block_tokens() const { return block_tokens_; }
+  int64_t num_groups() const { return num_groups_; }
+
+  // The rows of the next pass, by group: the same rows with other blocks.
+  void set_rows(std::vector<kernels::PagedRows> rows_by_group);
+  const std::vector<kernels::PagedRows>& rows() const { return rows_; }
+
+  // Stores k, v [T, K, E] of the pass, then attends to all that its rows have stored. q [T, H, E] -> [T, H, E].
+  at::Tensor attend(int64_t layer, const at::Tensor& q_THE, const at::Tensor& k_TKE,
+                    const at::Tensor& v_TKE, const kernels::AttentionConfig& config) const;
+
+ private:
+  struct Layer {
+    int64_t group = 0;
+    kernels::PagedCache stored;
+  };
+  int64_t block_tokens_;
+  int64_t num_groups_;
+  std::vector<Layer> layers_;
+  std::vector<kernels::PagedRows> rows_;
+};
+
+}  // namespace convoy::nn

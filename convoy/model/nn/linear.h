@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A linear map with a name, and the slot through which adapters change it without the model knowing.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "convoy/model/nn/named_tensor.h"
+
+namespace convoy::kernels {
+class FrozenLinear;
+struct CodedWeight;
+struct QuantizedFormat;
+}  // namespace convoy::kernels
+
+namespace convoy::nn {
+
+class Linear;
+
+// A forward pass draws its random numbers from this key. Without a key nothing is random.
+using DrawKey = std::optional<uint64_t>;
+
+// What an adapter (LoRA, DoRA) puts into a Linear. Differentiable in x and its own parameters.
+class LinearAdapter {
+ public:
+  virtual ~LinearAdapter() = default;
+  virtual at::Tensor forward(const Linear& base, const at::Tensor& x, DrawKey draw_key) const = 0;
+  // A parameter of it requires grad. False lets recomputation skip blocks below the lowest one that trains.
+  virtual bool trains() const { return true; }
+};
+
+class Linear {
+ public:
+  // `name`: the module name in Hugging Face's layout ("model.layers.0.self_attn.q_proj"). `bias_O` may be undefined.
+  Linear(std::string name, at::Tensor weight_OI, at::Tensor bias_O);
+  ~Linear();
+  Linear(Linear&&) noexcept;
+
+  // x [..., I] -> [..., O], through the adapter when there is one.
+  at::Tensor forward(const at::Tensor& x, DrawKey draw_key = {}) const;
+  // The map without the adapter. A weight that does not require grad runs packed (kernels::FrozenLinear).
+  at::Tensor base_forward(const at::Tensor& x) const;
+
+  // The packed map, for adapters that fuse its backward. The weight must not require grad. Throws StateError.
+  const kernels::FrozenLinear& frozen() const;
+
+  // Keeps the weight in few bits from now on and frees it: weight() holds a shape alone. For inference.
+  void quantize(const kernels::QuantizedFormat& format);
+  bool is_quantized() const { return is_quantized_; }
+
+  // Takes codes for the weight, which must not train: weight() holds its shape and type alone.
+  void set_coded(kernels::CodedWeight weight);
+  // Takes what the codes stand for as its weight.
+  void decode();
+  bool is_coded() const { return coded_ != nullptr; }
+  const kernels::CodedWeight& coded() const { return *coded_; }  // where is_coded()
+
+  // What the map multiplies by, in the type of weight(): the weight, or what its codes stand for. Not
+  // of a quantised one.
+  at::Tensor values() const;
+  // The tensors that are stored of it and that its memory is: the weight, or the parts of its codes;
+  // the bias.
+  std::vector<NamedTensor> parts() const;
+
+  // Null removes it. `leaves`: its own parameters.
+  void set_adapter(std::shared_ptr<const LinearAdapter> adapter,
+                   std::vector<NamedTensor> leaves = {});
+  const std::vector<NamedTensor>& adapter_leaves() const { return adapter_leaves_; }
+  // Must be called after the weight's values or requires_grad changed: drops the packed copy.
+  void weight_changed();
+  // Frees the packed copy, of graphs too; who wants it again packs the weight as it is by then.
+  void release_packed();
+  bool trains() const;  // weight, bias or adapter requires grad
+
+  const std::string& name() const { return name_; }
+  at::Tensor& weight() { return weight_OI_; }
+  const at::Tensor& weight() const { return weight_OI_; }
+  at::Tensor& bias() { return bias_O_; }
+  const at::Tensor& bias() const { return bias_O_; }
+  int64_t in_features() const { return weight_OI_.size(1); }
+  int64_t out_features() const { return weight_OI_.size(0); }
+
+ private:
+  std::string name_;
+  at::Tensor weight_OI_;
+  at::Tensor bias_O_;
+  std::shared_ptr<const LinearAdapter> adapter_;
+  std::vector<NamedTensor> adapter_leaves_;
+  std::unique_ptr<kernels::CodedWeight> coded_;
+  mutable std::unique_ptr<kernels::FrozenLinear> packed_;
+  bool is_quantized_ = false;
+};
+
+}  // namespace convoy::nn

@@ -1,0 +1,315 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include "convoy/core/base/error.h"
+#include "convoy/model/kernels/coded_weight/coded_weight.h"
+#include "convoy/model/kernels/dropout/dropout.h"
+#include "convoy/model/kernels/quantized_weight/quantized_weight.h"
+#include "convoy/model/nn/decoder.h"
+#include "convoy/model/nn/kv_cache.h"
+#include "convoy/model/nn/linear.h"
+#include "convoy/model/nn/recompute.h"
+#include "convoy/model/nn/rope_table.h"
+
+namespace convoy::nn {
+namespace {
+
+architecture::DecoderSpec small_spec() {
+  return {.family = "test",
+          .vocab_size = 11,
+          .hidden_size = 8,
+          .num_heads = 2,
+          .num_kv_heads = 1,
+          .head_dim = 4,
+          .ffn_size = 12,
+          .max_positions = 64,
+          .attention_scale = 0.5,
+          .tied_head = true,
+          .ropes = {architecture::RopeSpec{}},
+          .layers = {architecture::LayerSpec{}, architecture::LayerSpec{}}};
+}
+
+Decoder small_decoder() {
+  at::manual_seed(3);
+  return Decoder(small_spec(), [](const architecture::ParameterDeclaration& p) {
+    return at::randn(p.shape) * 0.3;
+  });
+}
+
+TokenBatch small_batch(int64_t third_id = 10) {
+  const std::vector<int64_t> ids = {1, 5, third_id, 2};
+  const std::vector<int64_t> positions = {0, 1, 2, 0};
+  return TokenBatch(ids, positions, {0, 3, 4});
+}
+
+TEST(Decoder, AsksForWhatItsSpecDeclares) {
+  architecture::DecoderSpec spec = small_spec();
+  for (const bool all : {false, true}) {
+    spec.query_key_norm = spec.post_norms = spec.qkv_bias = all;
+    spec.attention_output_bias = spec.ffn_bias = all;
+    spec.tied_head = !all;
+    std::vector<architecture::ParameterDeclaration> asked;
+    const Decoder decoder(spec, [&](const architecture::ParameterDeclaration& parameter) {
+      asked.push_back(parameter);
+      return at::empty(parameter.shape);
+    });
+    EXPECT_EQ(asked, architecture::declare_parameters(spec));
+  }
+}
+
+// Without a rotation only the set of keys counts, not where they are.
+TEST(Decoder, AnUnrotatedLayerDoesNotSeePositions) {
+  const auto last_logits = [](int64_t rope, std::vector<int64_t> positions) {
+    architecture::DecoderSpec spec = small_spec();
+    for (architecture::LayerSpec& layer : spec.layers) layer.rope = rope;
+    at::manual_seed(3);
+    Decoder model(
+        spec, [](const architecture::ParameterDeclaration& p) { return at::randn(p.shape) * 0.3; });
+    const at::NoGradGuard no_gradients;
+    const std::vector<int64_t> ids = {1, 5, 2};
+    return model.hidden_states(TokenBatch(ids, positions, {0, 3}), {})[2];
+  };
+  const auto none = architecture::kNoRope;
+  EXPECT_TRUE(at::equal(last_logits(none, {0, 1, 2}), last_logits(none, {0, 9, 30})));
+  EXPECT_FALSE(at::allclose(last_logits(0, {0, 1, 2}), last_logits(0, {0, 9, 30})));
+}
+
+TEST(RopeTable, GrowingKeepsTheAngles) {
+  RopeTable table({.kind = architecture::RopeKind::Linear, .theta = 100.0, .factor = 2.0}, 6);
+  table.ensure(10);
+  const at::Tensor before = table.cos().clone();
+  table.ensure(5000);
+  ASSERT_GE(table.cos().size(0), 5000);
+  EXPECT_TRUE(at::equal(table.cos().narrow(0, 0, before.size(0)), before));
+  const double angle = 4999.0 / 2.0 * std::pow(100.0, -2.0 / 6.0);
+  EXPECT_NEAR(table.sin()[4999][1].item<double>(), std::sin(angle), 1e-3);
+}
+
+TEST(RopeTable, Llama3BlendsBetweenItsWavelengths) {
+  const architecture::RopeSpec plain{.theta = 500000.0};
+  architecture::RopeSpec spec = plain;
+  spec.kind = architecture::RopeKind::Llama3;
+  spec.factor = 8.0;
+  const at::Tensor before = inverse_frequencies(plain, 64);
+  const at::Tensor ratio = before / inverse_frequencies(spec, 64);
+  EXPECT_EQ(ratio[0].item<float>(), 1.0f);           // short wavelengths stay
+  EXPECT_NEAR(ratio[31].item<float>(), 8.0f, 1e-5);  // long ones are stretched
+  int64_t between = 0;
+  for (int64_t i = 0; i < 32; ++i) {
+    const auto r = ratio[i].item<float>();
+    between += r > 1.001f && r < 7.999f;
+  }
+  EXPECT_GT(between, 0);
+}
+
+TEST(Recompute, DropoutAndGradientsAreThoseOfTheFirstRun) {
+  at::manual_seed(1);
+  const at::Tensor weight = at::randn({5, 5}).requires_grad_(true);
+  const at::Tensor x = at::randn({7, 5}).requires_grad_(true);
+  const auto function = [&](const at::Tensor& in) {
+    return kernels::dropout(in, 0.5, 9).matmul(weight).tanh();
+  };
+  const auto run = [&](bool recompute) {
+    weight.mutable_grad() = at::Tensor();
+    x.mutable_grad() = at::Tensor();
+    const at::Tensor y = recompute ? recompute_in_backward(x, function) : function(x);
+    y.square().sum().backward();
+    return std::vector<at::Tensor>{y.detach(), x.grad().clone(), weight.grad().clone()};
+  };
+  const auto direct = run(false);
+  const auto again = run(true);
+  for (size_t i = 0; i < direct.size(); ++i) EXPECT_TRUE(at::equal(direct[i], again[i])) << i;
+}
+
+TEST(Recompute, ReachesLeavesWhenTheInputIsFrozen) {
+  const at::Tensor weight = at::ones({2, 2}).requires_grad_(true);
+  const at::Tensor x = at::ones({1, 2});
+  recompute_in_backward(x, [&](const at::Tensor& in) { return in.matmul(weight); })
+      .sum()
+      .backward();
+  EXPECT_TRUE(at::equal(weight.grad(), at::ones({2, 2})));
+}
+
+TEST(KvCache, LayersAreGroupedByWhatTheySee) {
+  const KvGeometry geometry{.num_kv_heads = 2,
+                            .head_dim = 8,
+                            .windows = {16, 0, 16, 4},
+                            .options = at::TensorOptions().dtype(at::kFloat)};
+  const std::vector<KvLayerGroup> groups = layer_groups(geometry);
+  ASSERT_EQ(groups.size(), 3u);
+  EXPECT_EQ(groups[0].layers, (std::vector<int64_t>{0, 2}));
+  EXPECT_EQ(groups[1].window_tokens, 0);
+  EXPECT_EQ(groups[2].layers, std::vector<int64_t>{3});
+  // Keys and values of 32 tokens, 2 heads and 8 features in 2 layers.
+  EXPECT_GE(kv_block_bytes(geometry, groups[0], 32, kernels::CacheElement::Model),
+            2 * 2 * 32 * 2 * 8 * 4);
+  EXPECT_THROW(KvCache(geometry, 32, {1, 1}), StateError);
+}
+
+// A quantised linear multiplies by nearly the same weight and holds nothing else of it; a head's losses go through it.
+TEST(Linear, QuantisedKeepsTheMapAndFreesTheWeight) {
+  at::manual_seed(1);
+  const at::Tensor x = at::randn({5, 64});
+  const at::Tensor weight = at::randn({96, 64});
+  const at::Tensor wanted = x.matmul(weight.t());
+  for (const kernels::WeightFormat format :
+       {kernels::WeightFormat::Int8, kernels::WeightFormat::Int4Zero}) {
+    Linear linear("l", weight.clone(), at::Tensor());
+    linear.quantize({.weight = format, .group_inputs = 32});
+    EXPECT_TRUE(linear.is_quantized());
+    EXPECT_EQ(linear.in_features(), 64);
+    EXPECT_EQ(linear.out_features(), 96);
+    EXPECT_TRUE(linear.weight().is_meta());
+    const double error = ((linear.forward(x) - wanted).norm() / wanted.norm()).item<double>();
+    EXPECT_LT(error, format == kernels::WeightFormat::Int8 ? 0.01 : 0.1);
+    EXPECT_GT(error, 0);
+    EXPECT_THROW(linear.weight_changed(), StateError);
+  }
+}
+
+// Codes take the weight's place: the same map, gradient and values, in the tensors that are stored.
+TEST(Linear, CodedIsTheMapOfItsValues) {
+  at::manual_seed(1);
+  const kernels::CodedWeight codes =
+      kernels::encode_weight(at::randn({96, 64}), {kernels::CodeType::Nf4, 64, true});
+  const at::Tensor bias = at::randn({96});
+  Linear linear("l", at::empty({96, 64}, at::kMeta), bias);
+  linear.set_coded(codes);
+  EXPECT_TRUE(linear.is_coded());
+  EXPECT_FALSE(linear.trains());
+  EXPECT_EQ(linear.in_features(), 64);
+  std::vector<std::string> names;
+  for (const NamedTensor& part : linear.parts()) names.push_back(part.name);
+  EXPECT_EQ(names,
+            (std::vector<std::string>{"l.weight", "l.weight.absmax", "l.weight.nested_absmax",
+                                      "l.weight.nested_offset", "l.bias"}));
+  const Linear whole("w", linear.values(), bias);
+  at::Tensor x = at::randn({5, 64}).requires_grad_();
+  at::Tensor same = x.detach().clone().requires_grad_();
+  const at::Tensor grad = at::randn({5, 96});
+  const at::Tensor found = linear.forward(x);
+  const at::Tensor wanted = whole.forward(same);
+  EXPECT_TRUE(at::allclose(found, wanted, 1e-5, 1e-5));
+  found.backward(grad);
+  wanted.backward(grad);
+  EXPECT_TRUE(at::allclose(x.grad(), same.grad(), 1e-5, 1e-5));
+  linear.decode();
+  EXPECT_FALSE(linear.is_coded());
+  EXPECT_TRUE(at::equal(linear.weight(), whole.weight()));
+}
+
+class Doubling : public LinearAdapter {
+ public:
+  at::Tensor forward(const Linear& base, const at::Tensor& x, DrawKey) const override {
+    return 2 * base.base_forward(x);
+  }
+};
+
+TEST(Linear, AdapterStandsBeforeTheMap) {
+  Linear linear("l", at::randn({3, 4}), at::randn({3}));
+  const at::Tensor x = at::randn({2, 4});
+  const at::Tensor plain = linear.forward(x);
+  EXPECT_TRUE(at::allclose(plain, at::linear(x, linear.weight(), linear.bias())));
+  EXPECT_FALSE(linear.trains());
+  linear.set_adapter(std::make_shared<Doubling>());
+  EXPECT_TRUE(linear.trains());
+  EXPECT_TRUE(at::allclose(linear.forward(x), 2 * plain));
+}
+
+TEST(Linear, ChangedWeightsAreSeen) {
+  Linear linear("l", at::ones({2, 2}), at::Tensor());
+  const at::Tensor x = at::ones({1, 2});
+  EXPECT_EQ(linear.forward(x).sum().item<float>(), 4.0f);
+  linear.weight().mul_(3);
+  linear.weight_changed();
+  EXPECT_EQ(linear.forward(x).sum().item<float>(), 12.0f);
+  linear.weight().requires_grad_(true);
+  EXPECT_THROW(linear.frozen(), StateError);
+}
+
+TEST(Decoder, DeclaresWhatItReads) {
+  Decoder decoder = small_decoder();
+  const auto declared = declare_parameters(small_spec());
+  const auto parameters = decoder.parameters();
+  ASSERT_EQ(declared.size(), parameters.size());
+  std::map<std::string, std::vector<int64_t>> shapes;
+  for (const auto& parameter : parameters) shapes[parameter.name] = parameter.value.sizes().vec();
+  for (const auto& parameter : declared) EXPECT_EQ(shapes.at(parameter.name), parameter.shape);
+  EXPECT_EQ(decoder.block_linears().size(), 14u);
+  int64_t matmul = decoder.head().weight().numel();
+  for (const Linear* linear : decoder.block_linears()) matmul += linear->weight().numel();
+  EXPECT_EQ(decoder.matmul_parameters(), matmul);
+}
+
+TEST(Decoder, RefusesIdsOutsideTheVocabulary) {
+  Decoder decoder = small_decoder();
+  EXPECT_THROW(decoder.hidden_states(small_batch(11), {}), DataError);
+  EXPECT_THROW(decoder.hidden_states(small_batch(-1), {}), DataError);
+}
+
+TEST(Decoder, TiedHeadSharesTheEmbeddingsGradient) {
+  Decoder decoder = small_decoder();
+  decoder.set_requires_grad(true);
+  decoder.head().forward(decoder.hidden_states(small_batch(), {})).sum().backward();
+  const auto parameters = decoder.parameters();
+  EXPECT_TRUE(decoder.head().weight().is_same(parameters[0].value));
+  // Every row gets a gradient from the head, also those of tokens that are not in the batch.
+  EXPECT_GT(parameters[0].value.grad()[7].abs().sum().item<float>(), 0.0f);
+}
+
+TEST(Decoder, NoiseIsOnTheEmbeddingsOfTrainingPassesAlone) {
+  Decoder decoder = small_decoder();
+  const at::NoGradGuard no_grad;
+  const at::Tensor plain = decoder.hidden_states(small_batch(), {});
+  EXPECT_TRUE(at::equal(decoder.hidden_states(small_batch(), {.noise_alpha = 5}), plain))
+      << "an evaluation has no key";
+  EXPECT_TRUE(at::equal(decoder.hidden_states(small_batch(), {.draw_key = 1}), plain));
+  const at::Tensor noisy = decoder.hidden_states(small_batch(), {.draw_key = 1, .noise_alpha = 5});
+  EXPECT_FALSE(at::allclose(noisy, plain));
+  EXPECT_TRUE(
+      at::equal(decoder.hidden_states(small_batch(), {.draw_key = 1, .noise_alpha = 5}), noisy));
+  EXPECT_FALSE(
+      at::equal(decoder.hidden_states(small_batch(), {.draw_key = 2, .noise_alpha = 5}), noisy));
+}
+
+TEST(Decoder, RecomputationSeesTheSameNoise) {
+  Decoder decoder = small_decoder();
+  decoder.set_requires_grad(true);
+  const auto gradients = [&](ForwardOptions options) {
+    options.draw_key = 4;
+    options.noise_alpha = 2;
+    decoder.hidden_states(small_batch(), options).square().sum().backward();
+    std::vector<at::Tensor> all;
+    for (NamedTensor& parameter : decoder.parameters()) {
+      all.push_back(parameter.value.grad().clone());
+      parameter.value.mutable_grad() = at::Tensor();
+    }
+    return all;
+  };
+  const std::vector<at::Tensor> wanted = gradients({});
+  for (const KeptInputs kept : {KeptInputs::OnDevice, KeptInputs::OnHost}) {
+    const auto found = gradients({.recompute_blocks = true, .kept_inputs = kept});
+    for (size_t at = 0; at < wanted.size(); ++at)
+      EXPECT_TRUE(at::allclose(found[at], wanted[at])) << at;
+  }
+}
+
+// A block nothing trains in, below every trained one, is left out of the graph.
+TEST(Decoder, RecomputationStartsAtTheLowestTrainedBlock) {
+  Decoder decoder = small_decoder();
+  Linear* last = decoder.block_linears().back();
+  last->weight().requires_grad_(true);
+  last->weight_changed();
+  decoder.hidden_states(small_batch(), {.recompute_blocks = true}).square().sum().backward();
+  const at::Tensor recomputed = last->weight().grad().clone();
+  last->weight().mutable_grad() = at::Tensor();
+  decoder.hidden_states(small_batch(), {}).square().sum().backward();
+  EXPECT_TRUE(at::allclose(recomputed, last->weight().grad()));
+  for (const auto& parameter : decoder.parameters()) {
+    EXPECT_EQ(parameter.value.grad().defined(), parameter.value.is_same(last->weight()))
+        << parameter.name;
+  }
+}
+
+}  // namespace
+}  // namespace convoy::nn

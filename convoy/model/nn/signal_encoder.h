@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Windows of sensor signals to features: stages of convolution, batch norm, ReLU and pooling.
+// Shapes: N windows, L rows (times), C channels (sensors), F features.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "convoy/model/kernels/conv_stage/conv_stage.h"
+#include "convoy/model/nn/named_tensor.h"
+#include "convoy/model/nn/unit.h"
+
+namespace convoy::nn {
+
+// What becomes of the channels of a window.
+enum class ChannelPooling {
+  Flatten,  // one encoder sees each channel alone; the features of all, one after another
+  Average,  // the same; the mean of their features
+  First,    // the same; those of the first channel alone
+  Joint,    // the encoder sees all channels together
+};
+
+struct SignalEncoderSpec {
+  int64_t num_channels = 0;
+  int64_t window_rows = 0;
+  ChannelPooling pooling = ChannelPooling::Joint;
+  std::vector<int64_t> widths = {64, 128, 256};   // channels out, by stage
+  std::vector<int64_t> kernel_sizes = {5, 5, 3};  // odd
+};
+
+// How a pass runs.
+struct SignalPass {
+  bool training = false;         // norms of the batch, which the running statistics take up
+  bool keeps_statistics = true;  // false: they stay as they are
+  bool bf16 = false;
+};
+
+// Makes a tensor of a name and shape; `fan_in`: terms of each sum that it is a factor of.
+using SignalSource = std::function<at::Tensor(const std::string& name,
+                                              const std::vector<int64_t>& shape, int64_t fan_in)>;
+
+class SignalEncoder {
+ public:
+  // Parameters are asked of `source` in their order, "encoder.0.conv.weight" first. Throws
+  // ConfigError for a spec whose windows are too short for its stages or whose lists do not fit.
+  SignalEncoder(SignalEncoderSpec spec, const SignalSource& source, at::Device device);
+
+  // x [N, L, C] fp32 -> [N, features()]. Differentiable where the pass trains. Tells `residency`
+  // (may be null) of its units, from `first_unit` on.
+  at::Tensor forward(const at::Tensor& x_NLC, const SignalPass& pass, Residency* residency,
+                     size_t first_unit) const;
+
+  int64_t features() const;
+  std::vector<NamedTensor> parameters() const;
+  std::vector<NamedTensor> buffers() const;  // running statistics
+  // One for each stage, "encoder.0", as its parameters train by now.
+  std::vector<Unit> units() const;
+  const SignalEncoderSpec& spec() const { return spec_; }
+
+ private:
+  at::Tensor run_stages(at::Tensor x_NLC, const SignalPass& pass, Residency* residency,
+                        size_t first_unit) const;
+  std::vector<NamedTensor> stage_parameters(size_t stage) const;
+  std::vector<NamedTensor> stage_buffers(size_t stage) const;
+
+  SignalEncoderSpec spec_;
+  std::vector<kernels::ConvStageTensors> stages_;
+};
+
+}  // namespace convoy::nn

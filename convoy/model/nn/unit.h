@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The parts that a model's parameters fall into, and how a model says when it uses which: all that
+// sharding needs to know of it. A unit is read only between acquire() and release(); between two
+// uses its memory may be gone.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstddef>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "convoy/model/nn/named_tensor.h"
+
+namespace convoy::nn {
+
+class Linear;
+
+// Parameters that are used together.
+struct Unit {
+  std::string name;                       // "model.layers.3"
+  std::vector<NamedTensor> frozen = {};   // nothing trains them
+  std::vector<NamedTensor> trained = {};  // leaves that require grad, an adapter's among them
+  std::vector<Linear*> linears = {};      // whose packed weights are copies of its parameters
+  // What a training forward changes and nothing differentiates, such as running means: fp32 or
+  // int64. Strategies keep them equal on all ranks by taking rank 0's.
+  std::vector<NamedTensor> buffers = {};
+};
+
+// Who keeps the parameters of units. Driven by the thread that runs the model, or by autograd's
+// while that one waits for it.
+class Residency {
+ public:
+  virtual ~Residency() = default;
+  // The parameters of the unit hold their values from here on. Uses of one unit may overlap. May be
+  // collective: all ranks use the same units in the same order.
+  virtual void acquire(size_t unit) = 0;
+  // All ranks have to run every pass, backward included, even one without rows of its own.
+  virtual bool is_collective() const = 0;
+  // The end of a use.
+  virtual void release(size_t unit) = 0;
+};
+
+// One use of a unit in a forward pass, from construction to destruction, and the use in backward
+// that belongs to it. Without a residency it does nothing.
+class UnitUse {
+ public:
+  UnitUse(Residency* residency, size_t unit);
+  ~UnitUse();
+  UnitUse(const UnitUse&) = delete;
+  UnitUse& operator=(const UnitUse&) = delete;
+
+  // `input` and `output` of what the unit computes, as autograd has to see them: backward acquires
+  // the unit where it comes to the output, and releases it where it leaves the input. Where the
+  // input does not require grad backward never gets there: the residency ends such uses with the
+  // pass.
+  at::Tensor enter(const at::Tensor& input) const;
+  at::Tensor leave(const at::Tensor& output) const;
+
+ private:
+  Residency* residency_;
+  size_t unit_;
+};
+
+}  // namespace convoy::nn

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/model/sizing/known_models.h"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <string_view>
+
+#include "convoy/core/base/lower_case.h"
+
+namespace convoy::sizing {
+namespace {
+
+struct KnownModel {
+  const char* name;  // how its hub ids begin, without the organisation
+  const char* family;
+  int64_t hidden, ffn, layers, heads, kv_heads, head_dim, vocab;
+  bool tied_head;
+};
+
+constexpr std::array kModels{
+    KnownModel{"qwen2.5-0.5b", "qwen2", 896, 4864, 24, 14, 2, 64, 151936, true},
+    KnownModel{"qwen2.5-1.5b", "qwen2", 1536, 8960, 28, 12, 2, 128, 151936, true},
+    KnownModel{"qwen2.5-7b", "qwen2", 3584, 18944, 28, 28, 4, 128, 152064, false},
+    KnownModel{"qwen2.5-14b", "qwen2", 5120, 13824, 48, 40, 8, 128, 152064, false},
+    KnownModel{"qwen2.5-32b", "qwen2", 5120, 27648, 64, 40, 8, 128, 152064, false},
+    KnownModel{"llama-3.2-1b", "llama", 2048, 8192, 16, 32, 8, 64, 128256, true},
+    KnownModel{"llama-3.1-8b", "llama", 4096, 14336, 32, 32, 8, 128, 128256, false},
+    KnownModel{"llama-3.1-70b", "llama", 8192, 28672, 80, 64, 8, 128, 128256, false},
+    KnownModel{"gemma-3-27b", "gemma3", 5376, 21504, 62, 32, 16, 128, 262208, true},
+};
+
+constexpr int64_t kModelMiB = int64_t{1} << 20;
+
+std::string lower_name(const std::string& hub_id) {
+  const std::string name = lower_case(hub_id.substr(hub_id.rfind('/') + 1));
+  constexpr std::string_view kMaker = "meta-";
+  return name.starts_with(kMaker) ? name.substr(kMaker.size()) : name;
+}
+
+architecture::DecoderSpec spec_of(const KnownModel& model) {
+  architecture::DecoderSpec spec;
+  spec.family = model.family;
+  spec.vocab_size = model.vocab;
+  spec.hidden_size = model.hidden;
+  spec.ffn_size = model.ffn;
+  spec.num_heads = model.heads;
+  spec.num_kv_heads = model.kv_heads;
+  spec.head_dim = model.head_dim;
+  spec.max_positions = spec.family == "qwen2" ? 32768 : 131072;
+  spec.tied_head = model.tied_head;
+  spec.qkv_bias = spec.family == "qwen2";
+  spec.query_key_norm = spec.family == "gemma3";
+  spec.post_norms = spec.family == "gemma3";
+  spec.layers.resize(static_cast<size_t>(model.layers));
+  return spec;
+}
+
+}  // namespace
+
+std::optional<architecture::DecoderSpec> known_model(const std::string& hub_id) {
+  const std::string name = lower_name(hub_id);
+  for (const KnownModel& model : kModels) {
+    const std::string_view known = model.name;
+    if (name == known || name.starts_with(std::string(known) + "-")) return spec_of(model);
+  }
+  return std::nullopt;
+}
+
+const std::vector<Machine>& known_machines() {
+  static const std::vector<Machine> machines = {
+      {"rtx4090x2", "2x RTX 4090, 24 GB each", Hardware::Gpu, 2, 24564 * kModelMiB},
+      {"a100x2", "2x A100, 80 GB each", Hardware::Gpu, 2, 81920 * kModelMiB},
+      {"h100x2", "2x H100, 80 GB each", Hardware::Gpu, 2, 81559 * kModelMiB},
+      {"h200x2", "2x H200, 141 GB each", Hardware::Gpu, 2, 143771 * kModelMiB},
+      {"h200x4", "4x H200, 141 GB each", Hardware::Gpu, 4, 143771 * kModelMiB},
+      {"single-gpu", "one GPU of 24 GB", Hardware::Gpu, 1, 24564 * kModelMiB},
+      {"cpu", "a host with 16 GiB", Hardware::Cpu, 1, 16384 * kModelMiB},
+  };
+  return machines;
+}
+
+const Machine* known_machine(const std::string& name) {
+  const auto& machines = known_machines();
+  const auto found = std::find_if(machines.begin(), machines.end(),
+                                  [&](const Machine& machine) { return machine.name == name; });
+  return found == machines.end() ? nullptr : &*found;
+}
+
+}  // namespace convoy::sizing

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Models and machines that presets are made for, so that their memory can be told where neither is
+// there. Sizes of models are those of their config.json on the hub.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "convoy/model/architecture/decoder_spec.h"
+#include "convoy/model/sizing/memory_estimate.h"
+
+namespace convoy::sizing {
+
+// By hub id, "Qwen/Qwen2.5-7B-Instruct", in any case; none for a model that is not in the list.
+std::optional<architecture::DecoderSpec> known_model(const std::string& hub_id);
+
+struct Machine {
+  std::string name;   // "rtx4090x2"
+  std::string words;  // "2x RTX 4090"
+  Hardware hardware = Hardware::Gpu;
+  int devices = 1;           // a rank on each
+  int64_t device_bytes = 0;  // as the driver reports them; of a CPU: the host's memory
+};
+const std::vector<Machine>& known_machines();
+const Machine* known_machine(const std::string& name);  // null: none
+
+}  // namespace convoy::sizing

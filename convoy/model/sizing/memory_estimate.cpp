@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/model/sizing/memory_estimate.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <string_view>
+
+#include "convoy/core/base/error.h"
+
+namespace convoy::sizing {
+
+using architecture::declare_parameters;
+using architecture::DecoderSpec;
+using architecture::ParameterDeclaration;
+
+namespace {
+
+constexpr int64_t kMiB = int64_t{1} << 20;
+// LibTorch, the tokenizer and buffers of a rank, measured with tally-3m.
+constexpr int64_t kProgramBytes = 130 * kMiB;
+// Context, loaded kernels and the workspace of cuBLAS on a data-centre GPU, as drivers report them.
+constexpr int64_t kCudaBytes = 600 * kMiB;
+constexpr int64_t kEstimateFloatBytes = 4;
+
+void check(const std::string& what, const std::string& found,
+           const std::vector<std::string>& known) {
+  if (std::find(known.begin(), known.end(), found) != known.end()) return;
+  throw ConfigError(
+      fmt::format("{} must be one of {}, found `{}`", what, fmt::join(known, ", "), found));
+}
+
+std::string quantization_of(const EstimateRequest& request) {
+  return request.mode == "qlora" && request.quantization == "none" ? "nf4" : request.quantization;
+}
+
+int64_t round_up(int64_t number, int64_t to) { return (number + to - 1) / to; }
+
+int64_t count(const ParameterDeclaration& parameter) {
+  int64_t elements = 1;
+  for (const int64_t size : parameter.shape) elements *= size;
+  return elements;
+}
+
+constexpr std::string_view kBlocks = "model.layers.";
+
+// "model.layers.3" of "model.layers.3.mlp.up_proj.weight": nn::Decoder::units() parts them so.
+std::string unit_of(const std::string& parameter) {
+  if (!parameter.starts_with(kBlocks)) return parameter;
+  return parameter.substr(0, parameter.find('.', kBlocks.size()));
+}
+
+// Values and scales: in blocks of 64 with 4 bits, by rows with 8.
+int64_t quantized_bytes(const ParameterDeclaration& weight, const EstimateRequest& request) {
+  constexpr int64_t kBlock = 64;
+  constexpr int64_t kScalesPerGroup = 256;
+  const int64_t elements = count(weight);
+  if (quantization_of(request) == "int8")
+    return elements + weight.shape.front() * kEstimateFloatBytes;
+  const int64_t scales = round_up(elements, kBlock);
+  const int64_t scale_bytes = request.double_quant
+                                  ? scales + round_up(scales, kScalesPerGroup) * kEstimateFloatBytes
+                                  : scales * kEstimateFloatBytes;
+  return elements / 2 + scale_bytes;
+}
+
+// "q_proj" of "model.layers.0.self_attn.q_proj.weight"; empty for what is no linear map of a block.
+std::string linear_of_block(const ParameterDeclaration& parameter) {
+  constexpr std::string_view kEnd = ".weight";
+  if (!parameter.name.starts_with(kBlocks) || parameter.shape.size() != 2) return {};
+  const std::string module = parameter.name.substr(0, parameter.name.size() - kEnd.size());
+  return module.substr(module.rfind('.') + 1);
+}
+
+bool is_target(const std::string& name, const EstimateRequest& request) {
+  return request.lora_targets.empty() ||
+         std::any_of(request.lora_targets.begin(), request.lora_targets.end(),
+                     [&](const std::string& ending) { return name.ends_with(ending); });
+}
+
+// One unit's parts while its parameters come by.
+struct GrowingUnit {
+  ParameterPart quantized = {};
+  ParameterPart plain = {};
+  ParameterPart adapter = {.trained = true, .beside_frozen = true};
+  int64_t packed_bytes = 0;
+
+  UnitShape unit() const {
+    UnitShape unit{.packed_bytes = packed_bytes};
+    for (const ParameterPart& part : {quantized, plain, adapter})
+      if (part.elements > 0) unit.parts.push_back(part);
+    return unit;
+  }
+};
+
+class ShapeMaker {
+ public:
+  ShapeMaker(const DecoderSpec& model, const EstimateRequest& request)
+      : request_(request),
+        full_(request.mode == "full"),
+        quantizes_(quantization_of(request) != "none"),
+        shape_{.layers = model.num_layers(),
+               .hidden = model.hidden_size,
+               .vocab = model.vocab_size,
+               .kept = 2 * model.hidden_size,
+               .at_work = 3 * model.ffn_size + 2 * model.hidden_size,
+               .element_bytes = request.dtype == "bf16" ? 2 : 4,
+               .head_elements = model.vocab_size * model.hidden_size,
+               .trains_head = full_,
+               .on_cpu = request.hardware == Hardware::Cpu} {
+    for (const ParameterDeclaration& parameter : declare_parameters(model)) add(parameter);
+    close_unit();
+    shape_.kept += (in_blocks_ + adapter_width_) / std::max<int64_t>(shape_.layers, 1);
+    shape_.at_work += dora_at_work_;
+  }
+  TrainingShape shape() const { return shape_; }
+
+ private:
+  void add(const ParameterDeclaration& parameter);
+  void add_linear(const std::string& name, const ParameterDeclaration& weight);
+  void add_dora(const std::string& name, int64_t out, int64_t in);
+  void close_unit();
+
+  const EstimateRequest& request_;
+  const bool full_;
+  const bool quantizes_;
+  TrainingShape shape_;
+  std::string unit_name_ = {};
+  GrowingUnit unit_ = {};
+  int64_t in_blocks_ = 0;
+  int64_t adapter_width_ = 0;
+  int64_t dora_at_work_ = 0;
+};
+
+void ShapeMaker::close_unit() {
+  if (!unit_name_.empty()) shape_.units.push_back(unit_.unit());
+  unit_ = {.plain = {.trained = full_}};
+}
+
+void ShapeMaker::add(const ParameterDeclaration& parameter) {
+  const std::string name = unit_of(parameter.name);
+  if (name != unit_name_) {
+    close_unit();
+    unit_name_ = name;
+  }
+  const std::string linear = linear_of_block(parameter);
+  if (!linear.empty()) add_linear(linear, parameter);
+  if (!linear.empty() && quantizes_) return;
+  unit_.plain.elements += count(parameter);
+  unit_.plain.bytes = unit_.plain.elements * shape_.element_bytes;
+}
+
+// The widths are those that apps/recipes/memory_plan.cpp counts of a model that is there.
+void ShapeMaker::add_linear(const std::string& name, const ParameterDeclaration& weight) {
+  const int64_t out = weight.shape[0];
+  const int64_t in = weight.shape[1];
+  const int64_t whole_bytes = count(weight) * shape_.element_bytes;
+  if (name == "q_proj" || name == "gate_proj" || name == "o_proj" || name == "down_proj")
+    in_blocks_ += in;
+  if (name != "o_proj" && name != "down_proj") in_blocks_ += out;
+  if (quantizes_) {
+    unit_.quantized.elements += count(weight);
+    unit_.quantized.bytes += quantized_bytes(weight, request_);
+    if (!shape_.on_cpu) shape_.unfolded_bytes = std::max(shape_.unfolded_bytes, whole_bytes);
+  } else if (!full_ && shape_.on_cpu) {
+    unit_.packed_bytes += whole_bytes;
+  }
+  if (full_ || !is_target(name, request_)) return;
+  unit_.adapter.elements += request_.lora_rank * (in + out);
+  unit_.adapter.bytes = unit_.adapter.elements * kEstimateFloatBytes;
+  adapter_width_ += std::min(request_.lora_rank, in) / 2 + std::min(request_.lora_rank, out) / 2;
+  if (request_.dora) add_dora(name, out, in);
+}
+
+void ShapeMaker::add_dora(const std::string& name, int64_t out, int64_t in) {
+  const bool shares_input = name == "k_proj" || name == "v_proj" || name == "up_proj";
+  const DoraWidths widths =
+      dora_widths(out, in, request_.drops_dora && shares_input, shape_.element_bytes, quantizes_);
+  unit_.adapter.elements += out;
+  unit_.adapter.bytes = unit_.adapter.elements * kEstimateFloatBytes;
+  adapter_width_ += widths.kept;
+  dora_at_work_ = std::max(dora_at_work_, widths.at_work);
+  shape_.unfolded_bytes = std::max(shape_.unfolded_bytes, widths.norm_bytes);
+}
+
+}  // namespace
+
+DoraWidths dora_widths(int64_t out, int64_t in, bool own_input, int64_t weight_element_bytes,
+                       bool coded) {
+  constexpr int64_t kGradients = 4;
+  const int64_t wide_bytes = coded ? weight_element_bytes + kEstimateFloatBytes
+                             : weight_element_bytes == kEstimateFloatBytes ? 0
+                                                                           : kEstimateFloatBytes;
+  return {.kept = 2 * out + (own_input ? in : 0),
+          .at_work = kGradients * out,
+          .norm_bytes = out * in * (kEstimateFloatBytes + wide_bytes)};
+}
+
+TrainingShape training_shape(const DecoderSpec& model, const EstimateRequest& request) {
+  check("the mode", request.mode, {"full", "lora", "qlora"});
+  check("the quantization", request.quantization, {"none", "nf4", "fp4", "int8"});
+  check("the dtype", request.dtype, {"bf16", "fp32"});
+  if (request.mode == "full" && request.quantization != "none")
+    throw ConfigError("weights of few bits stay frozen: mode full trains them all",
+                      {.hint = "mode qlora"});
+  return ShapeMaker(model, request).shape();
+}
+
+int64_t count_parameters(const DecoderSpec& model) {
+  int64_t elements = 0;
+  for (const ParameterDeclaration& parameter : declare_parameters(model))
+    elements += count(parameter);
+  return elements;
+}
+
+MemoryPlan estimate_memory(const DecoderSpec& model, const EstimateRequest& request) {
+  const MemoryQuestion question{
+      .shape = training_shape(model, request),
+      .ranks = request.ranks,
+      .keep_whole_below = request.keep_whole_below,
+      .bucket_bytes = request.bucket_bytes,
+      .accumulates = request.accumulates,
+      .micro_batch_tokens = request.batch_rows * request.row_tokens,
+      .recompute_blocks = request.recompute_blocks,
+      .moment_bytes_of_256 = request.moment_bytes_of_256,
+      .has_masters = request.has_masters,
+      .pages_moments = request.pages_moments,
+      .offloads_inputs = request.offloads_inputs,
+      .program_bytes = request.hardware == Hardware::Cpu ? kProgramBytes : kCudaBytes};
+  return plan_memory(question, request.sharing);
+}
+
+std::vector<ModeMemory> memory_of_modes(const DecoderSpec& model, EstimateRequest request) {
+  std::vector<ModeMemory> modes;
+  request.quantization = "none";
+  for (const char* mode : {"full", "lora", "qlora"}) {
+    request.mode = mode;
+    modes.push_back({mode, estimate_memory(model, request)});
+  }
+  return modes;
+}
+
+}  // namespace convoy::sizing

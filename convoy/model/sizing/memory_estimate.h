@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The memory of a training that has not begun, for a model of which only config.json is known. By the
+// formula of memory_plan.h, so that it cannot differ from the plan of the run.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "convoy/model/architecture/decoder_spec.h"
+#include "convoy/model/sizing/memory_plan.h"
+
+namespace convoy::sizing {
+
+enum class Hardware { Cpu, Gpu };
+
+struct EstimateRequest {
+  std::string mode = "lora";  // full, lora or qlora
+  // Of the frozen weights of blocks: none, nf4, fp4 or int8. qlora means nf4 where it says none.
+  std::string quantization = "none";
+  bool double_quant = false;   // the scales of nf4 and fp4 in 8 bits
+  std::string dtype = "bf16";  // of weights and activations: bf16 or fp32
+  int64_t lora_rank = 32;
+  bool dora = false;        // of lora and qlora
+  bool drops_dora = false;  // tuning.lora.dropout, of which DoRA keeps the inputs
+  std::vector<std::string> lora_targets =
+      {};  // endings of names; empty = all linear maps of blocks
+  StateSharing sharing = {};
+  int ranks = 1;
+  int64_t batch_rows = 1;  // of a micro-batch
+  int64_t row_tokens = 512;
+  bool accumulates = false;
+  bool recompute_blocks = false;
+  int64_t keep_whole_below = 100'000;
+  int64_t bucket_bytes = 25 << 20;
+  // Of the optimizer and of block inputs, as for plan_memory(): AdamW's in fp32.
+  int64_t moment_bytes_of_256 = 2048;
+  bool has_masters = true;
+  bool pages_moments = false;
+  bool offloads_inputs = false;
+  Hardware hardware = Hardware::Gpu;
+};
+
+TrainingShape training_shape(const architecture::DecoderSpec& model,
+                             const EstimateRequest& request);
+
+int64_t count_parameters(const architecture::DecoderSpec& model);
+
+// Of one rank. Throws ConfigError for a mode, quantization or dtype that is none of these.
+MemoryPlan estimate_memory(const architecture::DecoderSpec& model, const EstimateRequest& request);
+
+struct ModeMemory {
+  std::string mode;
+  MemoryPlan memory;
+};
+// The same for each mode there is, all else as in `request`: full, lora, qlora.
+std::vector<ModeMemory> memory_of_modes(const architecture::DecoderSpec& model,
+                                        EstimateRequest request);
+
+}  // namespace convoy::sizing

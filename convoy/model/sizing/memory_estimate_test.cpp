@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Counts of known models, and weights of few bits by their layout. That the estimate is the plan of a
+// run is tested where there are models: apps/recipes/memory_estimate_test.cpp.
+#include "convoy/model/sizing/memory_estimate.h"
+
+#include <gtest/gtest.h>
+
+#include "convoy/core/base/error.h"
+#include "convoy/model/sizing/known_models.h"
+
+namespace convoy::sizing {
+namespace {
+
+// The counts of the hub's pages, in billions.
+TEST(KnownModels, HaveTheParametersOfTheHub) {
+  const std::pair<const char*, double> models[] = {
+      {"Qwen/Qwen2.5-0.5B-Instruct", 0.494},         {"Qwen/Qwen2.5-7B", 7.616},
+      {"Qwen/Qwen2.5-14B-Instruct", 14.770},         {"meta-llama/Llama-3.1-8B", 8.030},
+      {"meta-llama/Llama-3.1-70B-Instruct", 70.554}, {"google/gemma-3-27b-it", 27.009}};
+  for (const auto& [name, billions] : models) {
+    const auto model = known_model(name);
+    ASSERT_TRUE(model.has_value()) << name;
+    EXPECT_NEAR(static_cast<double>(count_parameters(*model)) / 1e9, billions, 0.002) << name;
+  }
+  EXPECT_FALSE(known_model("Qwen/Qwen2.5-70B").has_value());
+  EXPECT_FALSE(known_model("someone/qwen2.5-7bx").has_value());
+}
+
+// A block's linear maps alone: what is quantised.
+int64_t block_weights(const architecture::DecoderSpec& model) {
+  const int64_t query = model.num_heads * model.head_dim;
+  const int64_t key = model.num_kv_heads * model.head_dim;
+  return model.num_layers() * model.hidden_size * (2 * query + 2 * key + 3 * model.ffn_size);
+}
+
+TEST(MemoryEstimate, FourBitWeightsTakeTheirValuesAndScales) {
+  const auto model = *known_model("meta-llama/Llama-3.1-8B");
+  EstimateRequest request{.mode = "lora"};
+  const int64_t whole = estimate_memory(model, request).weight_bytes;
+  request.mode = "qlora";
+  const int64_t single = estimate_memory(model, request).weight_bytes;
+  request.double_quant = true;
+  const int64_t twice = estimate_memory(model, request).weight_bytes;
+  const auto weights = static_cast<double>(block_weights(model));
+  EXPECT_NEAR(static_cast<double>(whole - single), weights * (2 - 0.5 - 4.0 / 64), 1e6);
+  EXPECT_NEAR(static_cast<double>(single - twice),
+              weights * (4.0 / 64 - (1.0 / 64 + 4.0 / 64 / 256)), 1e6)
+      << "0.127 bits a weight instead of 0.5";
+  request = {.mode = "lora", .quantization = "int8"};
+  EXPECT_NEAR(static_cast<double>(whole - estimate_memory(model, request).weight_bytes), weights,
+              weights * 0.001);
+}
+
+TEST(MemoryEstimate, GrowsWithRowsAndShrinksByRecomputation) {
+  const auto model = *known_model("Qwen/Qwen2.5-7B");
+  EstimateRequest request{.batch_rows = 1, .row_tokens = 1024};
+  const int64_t one = estimate_memory(model, request).activation_bytes;
+  request.batch_rows = 3;
+  EXPECT_EQ(estimate_memory(model, request).activation_bytes, 3 * one);
+  request.recompute_blocks = true;
+  EXPECT_LT(estimate_memory(model, request).activation_bytes, one);
+}
+
+// Figures of others for one GPU, in GiB: torchtune on an RTX 4090 (Llama-3.1 8B, LoRA 16.2, QLoRA 7.4),
+// LLaMA-Factory's table (7B: LoRA in 16 bits 16 GB, in 4 bits 6 GB, all weights in fp32 120 GB).
+TEST(MemoryEstimate, IsNearTheFiguresOfOthers) {
+  const auto gib = [](const architecture::DecoderSpec& model, const EstimateRequest& request) {
+    return static_cast<double>(estimate_memory(model, request).total_bytes()) / (1 << 30);
+  };
+  const auto llama = *known_model("meta-llama/Llama-3.1-8B");
+  EstimateRequest request{
+      .mode = "lora", .lora_rank = 8, .batch_rows = 2, .recompute_blocks = true};
+  EXPECT_NEAR(gib(llama, request), 16.2, 1.0);
+  request.mode = "qlora";
+  request.double_quant = true;
+  EXPECT_NEAR(gib(llama, request), 7.4, 1.0);
+  const auto qwen = *known_model("Qwen/Qwen2.5-7B");
+  request.batch_rows = 1;
+  EXPECT_NEAR(gib(qwen, request), 6, 1.5) << "its embedding and head stay in bf16";
+  request.mode = "lora";
+  EXPECT_NEAR(gib(qwen, request), 16, 2);
+  request = {.mode = "full", .dtype = "fp32", .recompute_blocks = true};
+  EXPECT_NEAR(gib(qwen, request), 120, 12);
+}
+
+TEST(MemoryEstimate, ListsTheModes) {
+  const auto modes = memory_of_modes(*known_model("Qwen/Qwen2.5-7B"), {.recompute_blocks = true});
+  ASSERT_EQ(modes.size(), 3U);
+  EXPECT_GT(modes[0].memory.total_bytes(), modes[1].memory.total_bytes());
+  EXPECT_GT(modes[1].memory.total_bytes(), modes[2].memory.total_bytes());
+  EXPECT_EQ(modes[2].mode, "qlora");
+}
+
+TEST(MemoryEstimate, RefusesWhatItDoesNotKnow) {
+  const auto model = *known_model("Qwen/Qwen2.5-7B");
+  EXPECT_THROW(estimate_memory(model, {.mode = "prefix"}), ConfigError);
+  EXPECT_THROW(estimate_memory(model, {.quantization = "int3"}), ConfigError);
+  EXPECT_THROW(estimate_memory(model, {.mode = "full", .quantization = "nf4"}), ConfigError);
+}
+
+}  // namespace
+}  // namespace convoy::sizing

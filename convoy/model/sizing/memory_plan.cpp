@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/model/sizing/memory_plan.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <utility>
+#include <vector>
+
+#include "convoy/core/telemetry/progress.h"
+
+namespace convoy::sizing {
+namespace {
+
+constexpr int64_t kFloatBytes = 4;
+
+int64_t share(int64_t bytes, int ranks) { return (bytes + ranks - 1) / ranks; }
+
+// What few elements have beyond the rule (optim::StateFormat::smallest_int8) is too little to count.
+int64_t state_bytes(const MemoryQuestion& question, const ParameterPart& part) {
+  constexpr int64_t kMomentBlock = 256;
+  const int64_t wide_bytes = part.elements * kFloatBytes;
+  const bool has_master = question.has_masters && part.bytes < wide_bytes;
+  const bool here = question.shape.on_cpu || !question.pages_moments;
+  return (here ? part.elements * question.moment_bytes_of_256 / kMomentBlock : 0) +
+         (has_master ? wide_bytes : 0);
+}
+
+int64_t sum_of_largest(std::vector<int64_t> values, size_t count) {
+  std::sort(values.rbegin(), values.rend());
+  int64_t sum = 0;
+  for (size_t index = 0; index < std::min(count, values.size()); ++index) sum += values[index];
+  return sum;
+}
+
+void plan_activations(const MemoryQuestion& question, MemoryPlan& plan) {
+  const TrainingShape& shape = question.shape;
+  const int64_t tokens = question.micro_batch_tokens;
+  const int64_t block = tokens * (shape.kept + shape.at_work) * shape.element_bytes;
+  const int64_t inputs = question.offloads_inputs && !shape.on_cpu ? 1 : shape.layers;
+  const int64_t stored = question.recompute_blocks
+                             ? inputs * tokens * shape.hidden * shape.element_bytes
+                             : (shape.layers - 1) * tokens * shape.kept * shape.element_bytes;
+  plan.activation_bytes = stored + block;
+
+  // Chunks of kernels/cross_entropy.
+  constexpr int64_t kLogitBytes = 128 << 20;
+  constexpr int64_t kMostRows = 256;
+  const int64_t rows = std::min(
+      {tokens, shape.on_cpu ? kMostRows : tokens, kLogitBytes / (shape.vocab * kFloatBytes) + 1});
+  const int64_t logits = rows * shape.vocab * kFloatBytes;
+  const int64_t hidden = tokens * shape.hidden * (kFloatBytes + 2 * shape.element_bytes);
+  const int64_t gradient =
+      shape.trains_head ? shape.head_elements * (kFloatBytes + shape.element_bytes) : 0;
+  // Logits are gone when the first block's backward begins.
+  plan.head_bytes = hidden + gradient + std::max<int64_t>(0, logits - block);
+}
+
+}  // namespace
+
+int64_t MemoryPlan::total_bytes() const {
+  return program_bytes + weight_bytes + packed_bytes + gradient_bytes + optimizer_bytes +
+         exchange_bytes + copy_bytes + activation_bytes + head_bytes;
+}
+
+std::string MemoryPlan::text() const {
+  const std::array<std::pair<const char*, int64_t>, 9> parts = {{{"program", program_bytes},
+                                                                 {"weights", weight_bytes},
+                                                                 {"packed copies", packed_bytes},
+                                                                 {"gradients", gradient_bytes},
+                                                                 {"optimizer", optimizer_bytes},
+                                                                 {"exchange", exchange_bytes},
+                                                                 {"copy to save", copy_bytes},
+                                                                 {"activations", activation_bytes},
+                                                                 {"head", head_bytes}}};
+  std::string text = telemetry::bytes_text(total_bytes());
+  const char* sign = " = ";
+  for (const auto& [name, bytes] : parts) {
+    if (bytes == 0) continue;
+    text += fmt::format("{}{} {}", std::exchange(sign, " + "), telemetry::bytes_text(bytes), name);
+  }
+  return text;
+}
+
+nlohmann::ordered_json MemoryPlan::to_json() const {
+  return {{"program_bytes", program_bytes},     {"weight_bytes", weight_bytes},
+          {"packed_bytes", packed_bytes},       {"gradient_bytes", gradient_bytes},
+          {"optimizer_bytes", optimizer_bytes}, {"exchange_bytes", exchange_bytes},
+          {"copy_bytes", copy_bytes},           {"activation_bytes", activation_bytes},
+          {"head_bytes", head_bytes},           {"total_bytes", total_bytes()}};
+}
+
+MemoryPlan plan_memory(const MemoryQuestion& question, const StateSharing& sharing) {
+  const int owners = sharing.cuts_states ? question.ranks : 1;
+  const bool on_cpu = question.shape.on_cpu;
+  MemoryPlan plan{.program_bytes = question.program_bytes};
+  std::vector<int64_t> gathered;
+  std::vector<int64_t> packed;
+  std::vector<int64_t> whole_gradients;
+  for (const UnitShape& unit : question.shape.units) {
+    int64_t travelling = 0;
+    for (const ParameterPart& part : unit.parts) {
+      const bool travels =
+          sharing.cuts_values && !part.beside_frozen && part.elements >= question.keep_whole_below;
+      plan.weight_bytes += travels ? share(part.bytes, question.ranks) : part.bytes;
+      if (travels) travelling += part.bytes;
+      if (!part.trained) continue;
+      const int64_t gradient = part.elements * kFloatBytes;
+      const int64_t states = state_bytes(question, part);
+      plan.optimizer_bytes += share(states, owners);
+      if (question.copies_to_save && on_cpu)
+        plan.copy_bytes +=
+            share(states, owners) + (travels ? share(part.bytes, question.ranks) : part.bytes);
+      plan.gradient_bytes += share(gradient, owners);
+      whole_gradients.push_back(gradient);
+    }
+    gathered.push_back(travelling);
+    packed.push_back(unit.packed_bytes);
+  }
+  // The unit in use and the next one; packed copies are those of the unit in use.
+  plan.exchange_bytes +=
+      sum_of_largest(gathered, question.reshard_after_forward ? 2 : gathered.size());
+  plan.packed_bytes = sum_of_largest(packed, sharing.cuts_values ? 1 : packed.size()) +
+                      question.shape.unfolded_bytes;
+  // Gloo sums in a copy of a bucket.
+  const bool exchanges_on_cpu = sharing.spans_processes && question.ranks > 1 && on_cpu;
+  if (exchanges_on_cpu && !sharing.cuts_states)
+    plan.exchange_bytes += std::min(plan.gradient_bytes, question.bucket_bytes);
+  const bool keeps_whole = sharing.cuts_states && !sharing.cuts_gradients && question.accumulates;
+  if (keeps_whole) plan.gradient_bytes += sum_of_largest(whole_gradients, SIZE_MAX);
+  // Two under way, and the one that backward fills; over Gloo what comes in lies beside.
+  if (sharing.cuts_states && !keeps_whole)
+    plan.exchange_bytes += sum_of_largest(whole_gradients, 3);
+  if (exchanges_on_cpu && sharing.cuts_states)
+    plan.exchange_bytes += sum_of_largest(whole_gradients, 2);
+  plan_activations(question, plan);
+  for (int64_t* part : {&plan.weight_bytes, &plan.packed_bytes, &plan.gradient_bytes,
+                        &plan.optimizer_bytes, &plan.activation_bytes, &plan.head_bytes})
+    *part *= question.replicas;
+  return plan;
+}
+
+StrategyChoice choose_strategy(const MemoryQuestion& question,
+                               const std::vector<StateSharing>& candidates, int64_t usable_bytes) {
+  if (question.ranks == 1) return {"none", "there is one rank", true};
+  const int64_t allowed_bytes = usable_bytes - usable_bytes / 10;
+  std::string refused;
+  int64_t last_bytes = 0;
+  for (const StateSharing& candidate : candidates) {
+    if (question.only_sharded && !candidate.cuts_states) continue;
+    const std::string& strategy = candidate.strategy;
+    last_bytes = plan_memory(question, candidate).total_bytes();
+    if (usable_bytes > 0 && last_bytes > allowed_bytes) {
+      refused += fmt::format("{}{} wants {}", refused.empty() ? "" : ", ", strategy,
+                             telemetry::bytes_text(last_bytes));
+      continue;
+    }
+    if (refused.empty())
+      return {strategy,
+              usable_bytes > 0
+                  ? fmt::format("it wants {} a rank of {}", telemetry::bytes_text(last_bytes),
+                                telemetry::bytes_text(usable_bytes))
+                  : "how much memory a rank has is unknown",
+              true};
+    return {strategy,
+            fmt::format("{}, it {}, and a rank has {}", refused, telemetry::bytes_text(last_bytes),
+                        telemetry::bytes_text(usable_bytes)),
+            true};
+  }
+  return {
+      candidates.back().strategy,
+      fmt::format("none fits: {}, and a rank has {}", refused, telemetry::bytes_text(usable_bytes)),
+      false};
+}
+
+}  // namespace convoy::sizing

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What each rank of a training holds in memory under a strategy: one formula for the plan of a run and
+// for what is said of a model that is not loaded. Bytes are of the rank that holds most.
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "convoy/model/sizing/training_shape.h"
+
+namespace convoy::sizing {
+
+struct MemoryPlan {
+  int64_t program_bytes = 0;     // code, libraries, data: what the process held before the model
+  int64_t weight_bytes = 0;      // values that stay
+  int64_t packed_bytes = 0;      // copies of frozen weights as products want them
+  int64_t gradient_bytes = 0;    // fp32
+  int64_t optimizer_bytes = 0;   // moments, and master weights where values are bf16
+  int64_t exchange_bytes = 0;    // gathered units, gradients on their way between ranks
+  int64_t activation_bytes = 0;  // kept for backward, and what one block computes with
+  int64_t copy_bytes = 0;        // of what is saved while training goes on
+  int64_t head_bytes = 0;        // logits and their gradients
+
+  int64_t total_bytes() const;
+  // "1.9 GiB = 210 MiB program + 988 MiB weights + ..."; parts that are nothing are left out.
+  std::string text() const;
+  nlohmann::ordered_json to_json() const;
+  bool operator==(const MemoryPlan&) const = default;
+};
+
+struct MemoryQuestion {
+  TrainingShape shape = {};
+  int ranks = 1;
+  int64_t keep_whole_below = 0;
+  int64_t bucket_bytes = 25 << 20;  // of gradients that are not cut
+  bool accumulates = false;         // a step has several micro-batches
+  int64_t micro_batch_tokens = 0;   // of the largest
+  bool recompute_blocks = false;
+  bool copies_to_save = false;
+  bool reshard_after_forward = true;
+  bool only_sharded = false;  // settings ask for what needs a strategy that cuts states
+  int replicas = 1;           // of the model in this process (dp)
+  // Of the optimizer: both moments of 256 elements, scales included; whether bf16 weights have fp32
+  // masters; whether moments lie on the host, where the model does not.
+  int64_t moment_bytes_of_256 = 2048;
+  bool has_masters = true;
+  bool pages_moments = false;
+  // Block inputs that recomputation keeps lie on the host, where the model does not.
+  bool offloads_inputs = false;
+  int64_t program_bytes = 0;
+};
+
+// What ranks share under a strategy: each holds a piece of what is cut, and all of the rest.
+struct StateSharing {
+  std::string strategy = "none";  // its name, for messages
+  bool spans_processes = false;   // else ranks are one, or threads of one process
+  bool cuts_states = false;       // of the optimizer
+  bool cuts_gradients = false;    // after every micro-batch; else whole ones wait for the last one
+  bool cuts_values = false;       // of parameters
+};
+
+// Of a row of a table of strategies, which stands in a layer that this one does not include.
+template <class Strategy>
+StateSharing sharing_of(const Strategy& strategy) {
+  return {.strategy = std::string(strategy.name),
+          .spans_processes = strategy.spans_processes,
+          .cuts_states = strategy.cuts_states,
+          .cuts_gradients = strategy.cuts_gradients,
+          .cuts_values = strategy.cuts_values};
+}
+
+// Under threads of one process (replicas) the bytes are of the whole process.
+MemoryPlan plan_memory(const MemoryQuestion& question, const StateSharing& sharing);
+
+struct StrategyChoice {
+  std::string strategy;
+  std::string reason;  // a sentence
+  bool fits = true;
+};
+
+// The first of `candidates` whose plan leaves a tenth of `usable_bytes` (of one rank; 0 = unknown);
+// none for one rank. Those that talk least come first.
+StrategyChoice choose_strategy(const MemoryQuestion& question,
+                               const std::vector<StateSharing>& candidates, int64_t usable_bytes);
+
+}  // namespace convoy::sizing

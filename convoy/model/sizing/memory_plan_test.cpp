@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The formula goes by what ranks share, not by names. Plans of real models:
+// apps/recipes/memory_plan_test.cpp.
+#include "convoy/model/sizing/memory_plan.h"
+
+#include <gtest/gtest.h>
+
+namespace convoy::sizing {
+namespace {
+
+MemoryQuestion question_of_four_ranks() {
+  MemoryQuestion question{.ranks = 4, .accumulates = true, .micro_batch_tokens = 10};
+  question.shape.on_cpu = true;
+  question.shape.layers = 1;
+  question.shape.vocab = 10;
+  question.shape.hidden = 10;
+  question.shape.element_bytes = 4;
+  question.shape.units = {{.parts = {{.elements = 1000, .bytes = 4000, .trained = true}}}};
+  return question;
+}
+
+TEST(StateSharing, EachPartIsCutByItself) {
+  const MemoryQuestion question = question_of_four_ranks();
+  const MemoryPlan whole = plan_memory(question, {.strategy = "any", .spans_processes = true});
+  EXPECT_EQ(whole.weight_bytes, 4000);
+  EXPECT_EQ(whole.gradient_bytes, 4000);
+  EXPECT_EQ(whole.optimizer_bytes, 8000);
+
+  const MemoryPlan values = plan_memory(
+      question, {.strategy = "values alone", .spans_processes = true, .cuts_values = true});
+  EXPECT_EQ(values.weight_bytes, 1000);
+  EXPECT_EQ(values.gradient_bytes, whole.gradient_bytes);
+  EXPECT_EQ(values.optimizer_bytes, whole.optimizer_bytes);
+
+  const MemoryPlan states = plan_memory(
+      question, {.strategy = "states alone", .spans_processes = true, .cuts_states = true});
+  EXPECT_EQ(states.weight_bytes, whole.weight_bytes);
+  EXPECT_EQ(states.gradient_bytes, 1000 + 4000) << "whole ones wait for the last micro-batch";
+  EXPECT_EQ(states.optimizer_bytes, 2000);
+}
+
+TEST(StateSharing, AStrategyOfNoKnownNameIsChosenLikeAnyOther) {
+  const MemoryQuestion question = question_of_four_ranks();
+  const StateSharing whole{.strategy = "whole", .spans_processes = true};
+  const StateSharing pieces{.strategy = "pieces",
+                            .spans_processes = true,
+                            .cuts_states = true,
+                            .cuts_gradients = true,
+                            .cuts_values = true};
+  const int64_t room_for_pieces = plan_memory(question, pieces).total_bytes() * 10 / 9 + 10;
+  ASSERT_LT(room_for_pieces, plan_memory(question, whole).total_bytes());
+  const StrategyChoice choice = choose_strategy(question, {whole, pieces}, room_for_pieces);
+  EXPECT_EQ(choice.strategy, "pieces") << choice.reason;
+  EXPECT_TRUE(choice.fits);
+  EXPECT_NE(choice.reason.find("whole wants"), std::string::npos) << choice.reason;
+  const StrategyChoice none = choose_strategy(question, {whole, pieces}, 1);
+  EXPECT_EQ(none.strategy, "pieces") << "the last, where none fits";
+  EXPECT_FALSE(none.fits);
+}
+
+}  // namespace
+}  // namespace convoy::sizing

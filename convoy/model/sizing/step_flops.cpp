@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/model/sizing/step_flops.h"
+
+#include <algorithm>
+
+namespace convoy::sizing {
+namespace {
+
+constexpr double kFlopsPerElement = 2;  // and token
+
+// Of queries and keys: each token sees itself and those before it, at most `window` with itself.
+double pairs(int64_t tokens, int64_t window) {
+  const auto all = static_cast<double>(tokens);
+  if (window <= 0 || tokens <= window) return all * (all + 1) / 2;
+  const auto seen = static_cast<double>(window);
+  return seen * (seen + 1) / 2 + (all - seen) * seen;
+}
+
+}  // namespace
+
+double step_flops(const ProductWeights& weights, const AttentionShape& attention,
+                  std::span<const int64_t> row_tokens, int64_t supervised_tokens) {
+  // Forward, and the gradient of the input in all; the gradient of the weight where it trains.
+  const double per_token =
+      kFlopsPerElement * static_cast<double>(2 * weights.blocks + weights.trained_blocks +
+                                             3 * weights.adapters - weights.without_input_gradient);
+  const double per_label =
+      kFlopsPerElement * static_cast<double>(weights.head * (weights.trains_head ? 3 : 2));
+  double tokens = 0;
+  double seen = 0;
+  for (const int64_t row : row_tokens) {
+    tokens += static_cast<double>(row);
+    for (const int64_t window : attention.windows) seen += pairs(row, window);
+  }
+  // Scores and the sum of values: two products forward, and two gradients of each.
+  constexpr double kAttentionProducts = 6;
+  return per_token * tokens + per_label * static_cast<double>(supervised_tokens) +
+         kAttentionProducts * kFlopsPerElement * static_cast<double>(attention.width) * seen;
+}
+
+}  // namespace convoy::sizing

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/model/sizing/step_flops.h"
+
+#include <gtest/gtest.h>
+
+#include <array>
+
+namespace convoy::sizing {
+namespace {
+
+constexpr std::array<int64_t, 2> kRows = {3, 5};
+
+TEST(StepFlops, FullTrainingTakesThreeProductsOfEachWeight) {
+  const ProductWeights weights{
+      .blocks = 100, .trained_blocks = 100, .head = 10, .trains_head = true};
+  EXPECT_EQ(step_flops(weights, {}, kRows, 4), 2.0 * 3 * 100 * 8 + 2.0 * 3 * 10 * 4);
+}
+
+TEST(StepFlops, FrozenWeightsHaveNoGradientOfTheirOwn) {
+  const ProductWeights weights{.blocks = 100, .adapters = 7, .head = 10};
+  EXPECT_EQ(step_flops(weights, {}, kRows, 4),
+            (2.0 * 2 * 100 + 2.0 * 3 * 7) * 8 + 2.0 * 2 * 10 * 4);
+  ProductWeights first = weights;
+  first.without_input_gradient = 30;
+  EXPECT_EQ(step_flops(weights, {}, kRows, 4) - step_flops(first, {}, kRows, 4), 2.0 * 30 * 8);
+}
+
+TEST(StepFlops, AttentionSeesWhatLiesBeforeInItsRow) {
+  const AttentionShape attention{.width = 16, .windows = {0, 2}};
+  // Without a window 6 and 15 pairs, with one of two tokens 1 + 2 + 2 and 1 + 2 + 2 + 2 + 2.
+  EXPECT_EQ(step_flops({}, attention, kRows, 4), 12.0 * 16 * (6 + 15 + 5 + 9));
+}
+
+}  // namespace
+}  // namespace convoy::sizing

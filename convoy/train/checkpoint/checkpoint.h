@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Training state on disk: saved atomically, loaded only when every byte matches. What all ranks hold
+// alike rank 0 saves; what they share each saves its part of, into one folder that all of them see.
+// Tensors lie in files of their group (group_files.h), everything else in the manifest.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "convoy/core/io/snapshot_store.h"
+#include "convoy/train/checkpoint/group_files.h"
+#include "convoy/train/checkpoint/pending_save.h"
+#include "convoy/train/checkpoint/stamp.h"
+#include "convoy/train/comm/group.h"
+
+namespace convoy::checkpoint {
+
+// Where training stands. Positions count what is done.
+struct Progress {
+  int64_t step = 0;   // optimizer steps
+  int64_t epoch = 0;  // 0-based
+  int64_t tokens_seen = 0;
+  int64_t supervised_tokens_seen = 0;
+  std::optional<double> best_metric;
+  int64_t best_step = 0;
+  int64_t evaluations_without_improvement = 0;
+  bool evaluation_pending = false;  // due after this step, put off by a request to stop
+  bool operator==(const Progress&) const = default;
+};
+
+io::Json to_json(const Progress& progress);
+Progress progress_from_json(const io::Json& json, const std::string& place);  // throws DataError
+
+struct TrainState {
+  Progress progress;
+  Stamp stamp;
+  io::Json extra = io::Json::object();  // the caller's own values (schedule, log history)
+};
+
+using NamedTensors = std::map<std::string, at::Tensor>;
+
+// By group: "model", "adapter_model", "optimizer". On any device.
+struct TrainTensors {
+  std::map<std::string, NamedTensors> whole;  // rank 0's are written
+  std::map<std::string, std::vector<Piece>>
+      pieces;  // what this rank holds of tensors that are shared
+};
+
+struct LoadedCheckpoint {
+  std::filesystem::path folder;
+  TrainState state;
+  std::vector<std::string> notices;  // which newer checkpoints were refused, and why
+  GroupReader group(const std::string& name) const { return {folder, name}; }
+};
+
+// Text or bytes of further files of a checkpoint, by name.
+using NamedFiles = std::map<std::string, std::string>;
+
+class CheckpointStore {
+ public:
+  // `folder`: <run>/checkpoints. `keep`: beside best and last.
+  CheckpointStore(std::filesystem::path folder, int64_t keep);
+
+  std::filesystem::path folder_of(int64_t step) const;  // where it is, or will be
+
+  // The writer, once at start: removes what an interrupted save left. Throws IoError.
+  void prepare();
+
+  // Writes `state`, whole `tensors` and `more_files` (adapter_config.json, trainer_state.json), then
+  // publishes. A SIGKILL at any time leaves a valid older checkpoint. Reads no checkpoint. Throws
+  // IoError; then the older ones are untouched. Blocks.
+  std::filesystem::path save(const TrainState& state, const TrainTensors& tensors, bool is_best,
+                             const NamedFiles& more_files = {});
+  // The same on a thread of its own. Neither this store nor the tensors may be used before wait() has
+  // returned, but for reading the tensors.
+  std::unique_ptr<PendingSave> start_save(TrainState state, TrainTensors tensors, bool is_best,
+                                          NamedFiles more_files = {});
+  // Collective until it returns. The same with pieces, of which every rank writes its own. Rank 0's
+  // `state` and `more_files` count; on other ranks wait() returns, with no folder, when their part is
+  // written. Where another rank does not see the folder its wait() throws IoError.
+  std::unique_ptr<PendingSave> start_save_together(comm::Group& group, TrainState state,
+                                                   TrainTensors tensors, bool is_best,
+                                                   NamedFiles more_files = {});
+
+  // Removes what is beyond `keep`, where that needs older checkpoints to be read. Throws IoError.
+  void settle();
+
+  // Empty when there is no checkpoint at all. Throws CheckpointError when there are some and none
+  // is valid.
+  std::optional<LoadedCheckpoint> load_newest();
+  std::optional<LoadedCheckpoint> load_best();
+  std::optional<int64_t> newest_step() const;  // of all that are there, not verified
+
+ private:
+  io::SnapshotStore store_;
+};
+
+// One checkpoint folder that the user named (or a `last` link). Throws CheckpointError when damaged
+// or missing.
+LoadedCheckpoint load_checkpoint(const std::filesystem::path& folder);
+
+}  // namespace convoy::checkpoint

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The tensors of one group of a checkpoint ("optimizer"), in one file that rank 0 wrote or in one
+// from each rank that held pieces of them. Whoever reads asks for the elements it wants: with how
+// many ranks a checkpoint was written plays no part.
+//
+//   <group>.safetensors                     whole tensors
+//   <group>-00001-of-00004.safetensors      flat pieces; the metadata say of which tensors
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "convoy/core/io/safetensors.h"
+#include "convoy/core/io/snapshot_writer.h"
+
+namespace convoy::checkpoint {
+
+// Elements of a tensor in row-major order.
+struct Piece {
+  std::string name;
+  std::vector<int64_t> shape;  // of the whole tensor
+  int64_t begin = 0;
+  at::Tensor values;  // as many elements as the piece has
+};
+
+std::string group_file(const std::string& group);
+// Writes the file of pieces of one of `num_ranks` ranks. Throws IoError.
+void write_pieces(io::SnapshotWriter& writer, const std::string& group, int rank, int num_ranks,
+                  const std::vector<Piece>& pieces);
+
+// Maps the files; reads what is asked for.
+class GroupReader {
+ public:
+  // Throws CheckpointError: the folder holds no such group, or files of ranks are missing.
+  GroupReader(const std::filesystem::path& folder, const std::string& group);
+
+  const std::string& place() const { return place_; }  // the folder
+  std::vector<std::string> names() const;              // sorted
+  // Throw CheckpointError for a name that is not there, or elements that no file holds. The tensor
+  // lies on the CPU in the stored type.
+  const std::vector<int64_t>& shape(const std::string& name) const;
+  at::Tensor read(const std::string& name, int64_t begin, int64_t count) const;  // [count]
+  at::Tensor read(const std::string& name) const;                                // of its shape
+
+ private:
+  struct Part {
+    int64_t begin = 0;
+    int64_t count = 0;
+    const io::TensorView* view = nullptr;
+  };
+  struct Entry {
+    std::vector<int64_t> shape;
+    std::vector<Part> parts;  // by begin
+  };
+  const Entry& require(const std::string& name) const;
+  void add_whole(const io::SafetensorsFile& file);
+  void add_pieces(const io::SafetensorsFile& file);
+
+  std::string place_;
+  std::vector<std::unique_ptr<io::SafetensorsFile>> files_;
+  std::map<std::string, Entry> entries_;
+};
+
+}  // namespace convoy::checkpoint

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/train/checkpoint/pending_save.h"
+
+#include <chrono>
+#include <memory>
+#include <utility>
+
+#include "convoy/core/base/quiet_thread.h"
+
+namespace convoy::checkpoint {
+
+PendingSave::PendingSave(Write write) {
+  auto task = std::make_shared<std::packaged_task<std::filesystem::path()>>(
+      [this, write = std::move(write)] { return write(cancelled_); });
+  folder_ = task->get_future();
+  thread_ = quiet_thread([task] { (*task)(); });
+}
+
+PendingSave::~PendingSave() {
+  cancelled_ = true;
+  thread_.join();
+}
+
+bool PendingSave::is_done() const {
+  return !folder_.valid() || folder_.wait_for(std::chrono::seconds(0)) == std::future_status::ready;
+}
+
+}  // namespace convoy::checkpoint

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What must not change between a checkpoint and the run that continues it, field by field. Plain
+// data, no LibTorch.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "convoy/core/io/json_text.h"
+
+namespace convoy::checkpoint {
+
+struct StampField {
+  std::string name;  // "dtype", "lora.r", "data_hash"
+  std::string value;
+  bool informational = false;  // a change is applied and reported, never refused (learning_rate)
+  bool operator==(const StampField&) const = default;
+};
+
+// Fields in the order they were set.
+class Stamp {
+ public:
+  void set(const std::string& name, const std::string& value);  // replaces a field of the same name
+  void set(const std::string& name, int64_t value);
+  void set_informational(const std::string& name, const std::string& value);
+
+  const StampField* find(const std::string& name) const;
+  const std::vector<StampField>& fields() const { return fields_; }
+
+  io::Json to_json() const;
+  static Stamp from_json(const io::Json& json, const std::string& place);  // throws DataError
+  bool operator==(const Stamp&) const = default;
+
+ private:
+  void put(StampField field);
+  std::vector<StampField> fields_;
+};
+
+struct StampDifference {
+  std::string field;
+  std::string saved;  // "(absent)" where only one side has the field
+  std::string current;
+  bool informational = false;
+
+  std::string sentence() const;
+};
+
+std::vector<StampDifference> compare(const Stamp& saved, const Stamp& current);
+
+// Returns sentences for the log: informational and forced differences. Throws ConfigError listing
+// every other difference with both values and the flag that forces it. `forced`: field names, or
+// "all".
+std::vector<std::string> require_same_stamp(const Stamp& saved, const Stamp& current,
+                                            const std::vector<std::string>& forced,
+                                            const std::string& checkpoint);
+
+}  // namespace convoy::checkpoint

@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Gloo's types appear here only behind shared_ptr, and c10d's objects are used through exported functions, so the headers of
+// the distribution's Gloo need not match the Gloo inside libtorch_cpu. ProcessGroupGloo::setTimeout and GlooStore are inline and would
+// break that: do not use them.
+#define USE_C10D_GLOO
+#include "convoy/train/comm/gloo/gloo_group.h"
+
+#include <algorithm>
+#include <stdexcept>
+#include <torch/csrc/distributed/c10d/PrefixStore.hpp>
+#include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
+
+#include "convoy/core/base/error.h"
+#include "convoy/launch/rendezvous/endpoint.h"
+#include "convoy/train/comm/gloo/bounded_wait.h"
+#include "convoy/train/comm/gloo/broken_pipes.h"
+#include "convoy/train/comm/gloo/sockets.h"
+#include "convoy/train/comm/job_store.h"
+#include "convoy/train/comm/passage.h"
+#include "convoy/train/comm/single/single_group.h"
+
+namespace convoy::comm {
+namespace {
+
+// The address that this rank listens on. What the resolver thinks of this host's own name plays no part: on many hosts it is a
+// loopback address, or nothing.
+std::string listening_address(const RankEnvironment& environment) {
+  if (environment.one_host()) return "127.0.0.1";
+  if (!environment.own_address.empty()) return environment.own_address;
+  const std::string found = rendezvous::address_towards(environment.master_address);
+  const bool usable =
+      !found.empty() && (!rendezvous::is_loopback_address(found) ||
+                         rendezvous::is_loopback_address(environment.master_address) ||
+                         environment.master_address == "localhost");
+  if (!usable)
+    throw ConfigError(
+        fmt::format("the ranks are on several hosts, but this one reaches MASTER_ADDR {} from {}, "
+                    "where no other host can reach it",
+                    environment.master_address, found.empty() ? "no address" : found),
+        {.hint = "set CONVOY_OWN_ADDRESS to this host's address or GLOO_SOCKET_IFNAME to its "
+                 "interface"});
+  return found;
+}
+
+c10::intrusive_ptr<c10d::ProcessGroupGloo> connect(Meeting& meeting, int rank, int size,
+                                                   const std::string& keys,
+                                                   std::chrono::milliseconds timeout) {
+  using Gloo = c10d::ProcessGroupGloo;
+  const RankEnvironment& environment = meeting.environment();
+  const BlockedBrokenPipes blocked;  // inherited by every thread that c10d and Gloo start here
+  auto options = Gloo::Options::create(timeout);
+  options->devices.push_back(environment.one_host() || environment.gloo_interface.empty()
+                                 ? Gloo::createDeviceForHostname(listening_address(environment))
+                                 : Gloo::createDeviceForInterface(environment.gloo_interface));
+  c10::intrusive_ptr<c10d::Store> store = meeting.store().keys;
+  store->setTimeout(timeout);
+  if (!keys.empty()) store = c10::make_intrusive<c10d::PrefixStore>(keys, store);
+  return c10::make_intrusive<Gloo>(store, rank, size, options);
+}
+
+// Once in a while Gloo does not tell a send that its connection is closed
+// (UnboundBuffer::waitSend), and the collective would stay until its time limit. What is not done
+// some seconds after a peer is gone never will be.
+void await(c10d::Work& work, const SocketSet& sockets) {
+  constexpr std::chrono::milliseconds kLook{1000};
+  constexpr int kLooks = 5;
+  for (int lost = 0; !done_within(work, kLook); lost += any_closed(sockets) ? 1 : 0)
+    if (lost == kLooks) throw std::runtime_error("the connection to another rank is closed");
+}
+
+class GlooWork : public Work {
+ public:
+  GlooWork(const Passage& passage, c10::intrusive_ptr<c10d::Work> work, const SocketSet& sockets)
+      : passage_(passage), work_(std::move(work)), sockets_(sockets) {
+    if (passage_.is_traced())
+      work_->getFuture()->addCallback([passage](c10::ivalue::Future&) { passage.arrived(); });
+  }
+
+  void wait() override {
+    passage_.finish([&] { await(*work_, sockets_); });
+  }
+
+ private:
+  Passage passage_;
+  c10::intrusive_ptr<c10d::Work> work_;
+  const SocketSet& sockets_;  // of the group, which outlives it
+};
+
+// Every rank sends each other one its piece, and adds up what it received in the order of ranks.
+class ReduceScatterWork : public Work {
+ public:
+  ReduceScatterWork(std::unique_ptr<Work> exchange, at::Tensor received, at::Tensor own)
+      : exchange_(std::move(exchange)), received_(std::move(received)), own_(std::move(own)) {}
+
+  void wait() override {
+    exchange_->wait();
+    const at::NoGradGuard no_grad;
+    const at::Tensor pieces = received_.view({-1, own_.numel()});
+    at::Tensor sum = own_.view({-1});
+    at::sum_out(sum, pieces, {0});
+    received_ = at::Tensor();
+  }
+
+ private:
+  std::unique_ptr<Work> exchange_;
+  at::Tensor received_;
+  at::Tensor own_;
+};
+
+}  // namespace
+
+struct GlooGroup::Backend {
+  c10::intrusive_ptr<c10d::ProcessGroupGloo> group;
+  SocketSet sockets;
+};
+
+GlooGroup::GlooGroup(std::shared_ptr<Meeting> meeting, std::chrono::seconds timeout)
+    : GlooGroup(meeting, Part{meeting->rank(), meeting->size(), "world", ""}, timeout, nullptr) {}
+
+GlooGroup::GlooGroup(std::shared_ptr<Meeting> meeting, const Part& part,
+                     std::chrono::seconds timeout, GlooGroup* whole)
+    : meeting_(std::move(meeting)),
+      timeout_(timeout),
+      rank_(part.rank),
+      size_(part.size),
+      passages_(meeting_->flight(), rank_, size_, part.name),
+      exceptions_at_start_(std::uncaught_exceptions()),
+      whole_(whole),
+      backend_(std::make_unique<Backend>()) {
+  try {
+    passages_.enter("join").finish([&] { join(part.keys); });
+  } catch (...) {
+    leave_broken();
+    throw;
+  }
+  if (whole_ != nullptr) whole_->parts_.push_back(this);
+}
+
+// A rank is connected as soon as its own connections stand. If it then ended, and took the store
+// along, others could not finish theirs: so none goes on before all are connected.
+void GlooGroup::join(const std::string& keys) {
+  const SocketSet before = connected_sockets();
+  backend_->group = connect(*meeting_, rank_, size_, keys, timeout_);
+  backend_->sockets = new_sockets(before, connected_sockets());
+  await(*backend_->group->barrier(), backend_->sockets);
+}
+
+GlooGroup::~GlooGroup() {
+  if (std::uncaught_exceptions() > exceptions_at_start_) abort();
+  if (whole_ != nullptr) std::erase(whole_->parts_, this);
+  if (aborted_) leave_broken();
+}
+
+// Once in a while a thread of c10d's does not hear that its connection is shut and waits for its
+// send until the time limit, and the destructor of c10d's group for the thread. This rank is about
+// to end: the group is left to that.
+void GlooGroup::leave_broken() {
+  shut_down(backend_->sockets);
+  backend_->group.release();
+}
+
+void GlooGroup::abort() {
+  aborted_ = true;
+  shut_down(backend_->sockets);
+  for (GlooGroup* part : parts_) part->abort();
+}
+
+std::unique_ptr<Group> GlooGroup::split(int color, std::string_view name) {
+  const std::string own = std::to_string(color);
+  const std::vector<std::string> colors = all_gather_bytes(own);
+  const auto ranks_before = std::count(colors.begin(), colors.begin() + rank_, own);
+  const auto ranks = std::count(colors.begin(), colors.end(), own);
+  const Part part{static_cast<int>(ranks_before), static_cast<int>(ranks), name,
+                  fmt::format("split{}/{}", splits_++, color)};
+  if (part.size == 1) return std::make_unique<SingleGroup>();
+  return std::unique_ptr<Group>(new GlooGroup(meeting_, part, timeout_, this));
+}
+
+std::unique_ptr<Work> GlooGroup::start_all_reduce_sum(at::Tensor tensor) {
+  const Passage passage = passages_.enter("all_reduce", tensor);
+  return passage.run([&]() -> std::unique_ptr<Work> {
+    // A detached alias: c10d writes in place and must not meet autograd's version checks.
+    std::vector<at::Tensor> tensors = {tensor.detach()};
+    return std::make_unique<GlooWork>(passage, backend_->group->allreduce(tensors),
+                                      backend_->sockets);
+  });
+}
+
+std::unique_ptr<Work> GlooGroup::start_reduce_scatter_sum(at::Tensor whole, at::Tensor own) {
+  CONVOY_INVARIANT(whole.numel() == size_ * own.numel(), "{} numbers for {} ranks with {} each",
+                   whole.numel(), size_, own.numel());
+  const Passage passage = passages_.enter("reduce_scatter", whole);
+  return passage.run([&]() -> std::unique_ptr<Work> {
+    at::Tensor sent = whole.detach().view({-1});
+    at::Tensor received = at::empty_like(sent);
+    std::vector<int64_t> equal_pieces;
+    auto exchange = std::make_unique<GlooWork>(
+        passage, backend_->group->alltoall_base(received, sent, equal_pieces, equal_pieces),
+        backend_->sockets);
+    return std::make_unique<ReduceScatterWork>(std::move(exchange), std::move(received),
+                                               own.detach());
+  });
+}
+
+std::unique_ptr<Work> GlooGroup::start_all_gather(at::Tensor own, at::Tensor whole) {
+  CONVOY_INVARIANT(whole.numel() == size_ * own.numel(), "{} numbers for {} ranks with {} each",
+                   whole.numel(), size_, own.numel());
+  const Passage passage = passages_.enter("all_gather", own);
+  return passage.run([&]() -> std::unique_ptr<Work> {
+    at::Tensor sent = own.detach().view({-1});
+    at::Tensor gathered = whole.detach().view({-1});
+    return std::make_unique<GlooWork>(passage, backend_->group->_allgather_base(gathered, sent),
+                                      backend_->sockets);
+  });
+}
+
+void GlooGroup::broadcast(at::Tensor tensor, int root) {
+  passages_.enter("broadcast", tensor).finish([&] {
+    std::vector<at::Tensor> tensors = {tensor.detach()};
+    c10d::BroadcastOptions options;
+    options.rootRank = root;
+    await(*backend_->group->broadcast(tensors, options), backend_->sockets);
+  });
+}
+
+std::vector<std::string> GlooGroup::all_gather_bytes(std::string_view bytes) {
+  at::Tensor lengths = at::zeros({size_}, at::kLong);
+  lengths[rank_] = static_cast<int64_t>(bytes.size());
+  all_reduce_sum(lengths);
+  // Gloo gathers equal sizes: pad to the longest, and to one byte for it refuses none.
+  const int64_t padded_bytes = std::max<int64_t>(1, lengths.max().item<int64_t>());
+  std::vector<at::Tensor> input = {at::zeros({padded_bytes}, at::kByte)};
+  std::copy(bytes.begin(), bytes.end(), input[0].data_ptr<uint8_t>());
+  std::vector<std::vector<at::Tensor>> output(1);
+  for (int rank = 0; rank < size_; ++rank) output[0].push_back(at::empty_like(input[0]));
+  passages_.enter("all_gather", input[0]).finish([&] {
+    await(*backend_->group->allgather(output, input), backend_->sockets);
+  });
+  std::vector<std::string> gathered;
+  for (int rank = 0; rank < size_; ++rank) {
+    const auto* const data =
+        reinterpret_cast<const char*>(output[0][static_cast<size_t>(rank)].data_ptr<uint8_t>());
+    gathered.emplace_back(data, static_cast<size_t>(lengths[rank].item<int64_t>()));
+  }
+  return gathered;
+}
+
+void GlooGroup::barrier() {
+  passages_.enter("barrier").finish([&] { await(*backend_->group->barrier(), backend_->sockets); });
+}
+
+void GlooGroup::wait_for_all() {
+  if (whole_ != nullptr) return barrier();
+  meeting_->wait_for_all();
+}
+
+}  // namespace convoy::comm

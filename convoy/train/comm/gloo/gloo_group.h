@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Group over c10d's Gloo backend, for CPU tensors. Connections are made eagerly, all to all: with lazy ones a peer that died
+// before its first message is noticed only by timeout.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "convoy/train/comm/group.h"
+#include "convoy/train/comm/passage.h"
+
+namespace convoy::comm {
+
+class GlooGroup : public Group {
+ public:
+  // Collective. Blocks until every rank is connected to every other. Throws CommError.
+  GlooGroup(std::shared_ptr<Meeting> meeting, std::chrono::seconds timeout);
+  ~GlooGroup()
+      override;  // while an exception unwinds: abort() first, for c10d would wait for its pending work
+  GlooGroup(const GlooGroup&) = delete;
+  GlooGroup& operator=(const GlooGroup&) = delete;
+
+  int rank() const override { return rank_; }
+  int size() const override { return size_; }
+  std::unique_ptr<Work> start_all_reduce_sum(at::Tensor tensor) override;
+  std::unique_ptr<Work> start_reduce_scatter_sum(at::Tensor whole, at::Tensor own) override;
+  std::unique_ptr<Work> start_all_gather(at::Tensor own, at::Tensor whole) override;
+  void broadcast(at::Tensor tensor, int root) override;
+  std::vector<std::string> all_gather_bytes(std::string_view bytes) override;
+  void barrier() override;
+  void wait_for_all() override;
+  void abort() override;
+  std::unique_ptr<Group> split(int color, std::string_view name) override;
+  double waited_seconds() const override { return passages_.waited_seconds(); }
+
+ private:
+  struct Backend;  // keeps c10d's and Gloo's headers in one source file
+  struct Part {    // of the job's ranks, as this group numbers them
+    int rank;
+    int size;
+    std::string_view name;
+    std::string keys;  // prefix of its keys in the job's store; empty: none
+  };
+  GlooGroup(std::shared_ptr<Meeting> meeting, const Part& part, std::chrono::seconds timeout,
+            GlooGroup* whole);
+  void join(const std::string& keys);
+  void leave_broken();
+
+  std::shared_ptr<Meeting> meeting_;
+  const std::chrono::seconds timeout_;
+  int rank_;
+  int size_;
+  Passages passages_;
+  int exceptions_at_start_;
+  bool aborted_ = false;
+  GlooGroup* const whole_;         // that this one was split from; null: none
+  std::vector<GlooGroup*> parts_;  // split from this one and alive
+  int splits_ = 0;
+  std::unique_ptr<Backend> backend_;
+};
+
+}  // namespace convoy::comm

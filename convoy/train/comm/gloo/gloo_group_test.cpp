@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/train/comm/gloo/gloo_group.h"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <memory>
+#include <string>
+#include <thread>
+#include <torch/csrc/distributed/c10d/PrefixStore.hpp>
+
+#include "convoy/train/comm/job_store.h"
+#include "convoy/train/comm/meeting.h"
+#include "ranks/ranks.h"
+
+namespace convoy::comm {
+namespace {
+
+using std::chrono::milliseconds;
+
+// A store whose keys arrive one at a time, each so late.
+class SlowStore : public c10d::PrefixStore {
+ public:
+  SlowStore(c10::intrusive_ptr<c10d::Store> keys, milliseconds delay)
+      : PrefixStore("slow", std::move(keys)), delay_(delay) {}
+
+  std::vector<uint8_t> get(const std::string& key) override {
+    std::this_thread::sleep_for(delay_);
+    return PrefixStore::get(key);
+  }
+  bool hasExtendedApi() const override { return false; }
+
+ private:
+  milliseconds delay_;
+};
+
+// The others are connected to it long before it is to them, and have nothing to do; rank 0 keeps
+// the store. Whose connections need nothing of the late one, Gloo decides by addresses: so each
+// rank is it once.
+RANK_BODY(OneConnectsLate) {
+  const auto meeting = std::make_shared<Meeting>(read_rank_environment(), milliseconds(20'000));
+  const bool is_late = meeting->rank() == std::atoi(std::getenv("CONVOY_TEST_LATE_RANK"));
+  meeting->store().keys =
+      c10::make_intrusive<SlowStore>(meeting->store().keys, milliseconds(is_late ? 200 : 0));
+  const auto group = join_group_at(meeting, std::chrono::seconds(20));
+  EXPECT_EQ(group->size(), 4);
+}
+TEST(GlooGroup, NoRankEndsWhileAnotherStillConnects) {
+  for (int late = 0; late < 4; ++late) {
+    testing::RankStart start{.rendezvous = testing::Rendezvous::Tcp};
+    start.environment["CONVOY_TEST_LATE_RANK"] = std::to_string(late);
+    testing::expect_all_well(testing::start_ranks(4, "OneConnectsLate", start));
+  }
+}
+
+}  // namespace
+}  // namespace convoy::comm

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/train/comm/group.h"
+
+#include "convoy/train/comm/gloo/gloo_group.h"
+#include "convoy/train/comm/nccl/nccl_group.h"
+#include "convoy/train/comm/single/single_group.h"
+#include "convoy/train/comm/threads/thread_group.h"
+
+namespace convoy::comm {
+
+void Group::all_reduce_sum(at::Tensor tensor) { start_all_reduce_sum(std::move(tensor))->wait(); }
+
+void Group::reduce_scatter_sum(at::Tensor whole, at::Tensor own) {
+  start_reduce_scatter_sum(std::move(whole), std::move(own))->wait();
+}
+
+void Group::all_gather(at::Tensor own, at::Tensor whole) {
+  start_all_gather(std::move(own), std::move(whole))->wait();
+}
+
+bool Group::any(bool value) {
+  at::Tensor votes = at::full({1}, value ? 1 : 0, at::kLong);
+  all_reduce_sum(votes);
+  return votes.item<int64_t>() > 0;
+}
+
+std::unique_ptr<Group> join_group_at(std::shared_ptr<Meeting> meeting, std::chrono::seconds timeout,
+                                     at::Device device) {
+  if (meeting->size() == 1) return std::make_unique<SingleGroup>();
+  if (meeting->team() != nullptr)
+    return std::make_unique<ThreadGroup>(meeting, meeting->team(), meeting->rank(), timeout);
+  telemetry::FlightWriter& flight = meeting->flight();
+  auto host = std::make_unique<GlooGroup>(std::move(meeting), timeout);
+  if (device.is_cpu()) return host;
+  return std::make_unique<NcclGroup>(std::move(host), flight, open_nccl(), device, timeout);
+}
+
+std::unique_ptr<Group> join_group(const RankEnvironment& environment, std::chrono::seconds timeout,
+                                  telemetry::FlightWriter* flight, at::Device device) {
+  return join_group_at(std::make_shared<Meeting>(environment, timeout, flight), timeout, device);
+}
+
+}  // namespace convoy::comm

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Ranks that are threads of one process: their collectives work on each other's memory. A collective
+// is done in its wait(), by all of them together, each a part of the elements; sums are pairwise in
+// a fixed order, ((0 + 1) + (2 + 3)) + ..., so that they repeat bit for bit.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "convoy/train/comm/group.h"
+#include "convoy/train/comm/passage.h"
+#include "convoy/train/comm/threads/thread_team.h"
+
+namespace convoy::comm {
+
+class ThreadGroup : public Group {
+ public:
+  // `name`: a constant text, for records.
+  ThreadGroup(std::shared_ptr<Meeting> meeting, std::shared_ptr<ThreadTeam> team, int rank,
+              std::chrono::seconds timeout, std::string_view name = "replicas");
+
+  int rank() const override { return rank_; }
+  int size() const override { return team_->size(); }
+  std::unique_ptr<Work> start_all_reduce_sum(at::Tensor tensor) override;
+  std::unique_ptr<Work> start_reduce_scatter_sum(at::Tensor whole, at::Tensor own) override;
+  std::unique_ptr<Work> start_all_gather(at::Tensor own, at::Tensor whole) override;
+  void broadcast(at::Tensor tensor, int root) override;
+  std::vector<std::string> all_gather_bytes(std::string_view bytes) override;
+  void barrier() override;
+  void wait_for_all() override;
+  void abort() override;
+  std::unique_ptr<Group> split(int color, std::string_view name) override;
+  double waited_seconds() const override { return passages_.waited_seconds(); }
+
+ private:
+  class MeetingWork;
+
+  std::unique_ptr<Work> start(const Passage& passage, at::Tensor from, at::Tensor to,
+                              ThreadTeam::Use use);
+  void meet(ThreadTeam::Brought brought, const ThreadTeam::Use& use);
+
+  std::shared_ptr<Meeting> meeting_;
+  std::shared_ptr<ThreadTeam> team_;
+  const int rank_;
+  const std::chrono::seconds timeout_;
+  Passages passages_;
+  int64_t sequence_ = 0;
+  std::vector<std::weak_ptr<ThreadTeam>> parts_;  // split from this one
+};
+
+}  // namespace convoy::comm

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the evaluations of a run so far say: which one is the best, and whether it is time to end.
+// As transformers decides it: the best evaluation is the one with the best figure, however small
+// the gain; the threshold counts for the patience alone (EarlyStoppingCallback).
+#pragma once
+
+#include "convoy/core/settings/train_settings.h"
+#include "convoy/train/checkpoint/checkpoint.h"
+#include "convoy/train/loop/task.h"
+
+namespace convoy::train {
+
+// What train.metric_for_best_model names. Throws ConfigError where the task has no such figure.
+double deciding_figure(const Evaluation& evaluation, const settings::TrainingSettings& settings);
+
+// Takes the deciding figure of the evaluation after `progress.step` into account. True when it is
+// the best so far.
+bool record_evaluation(checkpoint::Progress& progress, double figure,
+                       const settings::TrainingSettings& settings);
+
+bool out_of_patience(const checkpoint::Progress& progress,
+                     const settings::TrainingSettings& settings);
+
+}  // namespace convoy::train

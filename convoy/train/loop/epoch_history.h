@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What each epoch of a run came to. Every rank keeps the same but for times; checkpoints hold it,
+// so that a run that went on in the middle of an epoch has the figures of the whole.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "convoy/core/io/json_text.h"
+#include "convoy/train/loop/task.h"
+
+namespace convoy::train {
+
+struct EpochRecord {
+  int64_t epoch = 0;  // 1-based
+  double train_loss = 0;
+  double train_accuracy = 0;
+  double learning_rate = 0;             // of its last step
+  std::optional<double> val_loss = {};  // none: not evaluated
+  std::optional<double> val_accuracy = {};
+};
+
+class EpochHistory {
+ public:
+  void add(const StepOutcome& step);
+  // The epoch is over: its record, which epochs() has from now on.
+  const EpochRecord& close(int64_t epoch, const std::optional<Evaluation>& evaluation);
+  const std::vector<EpochRecord>& epochs() const { return epochs_; }
+  // Rows of all steps so far, of earlier processes too, by the time those steps took.
+  double samples_per_second() const;
+
+  io::Json to_json() const;
+  // Throws DataError naming `place`.
+  static EpochHistory from_json(const io::Json& json, const std::string& place);
+
+ private:
+  std::vector<EpochRecord> epochs_;
+  // Of the epoch that runs.
+  double loss_sum_ = 0;  // over rows
+  int64_t rows_ = 0;
+  int64_t hits_ = 0;
+  double learning_rate_ = 0;
+  // Of the whole run.
+  int64_t total_rows_ = 0;
+  double total_seconds_ = 0;
+};
+
+}  // namespace convoy::train

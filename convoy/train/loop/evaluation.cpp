@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/train/loop/evaluation.h"
+
+#include <chrono>
+#include <cmath>
+#include <cstring>
+
+#include "convoy/core/base/error.h"
+#include "convoy/model/nn/head_loss.h"
+#include "convoy/train/loop/evaluation_turns.h"
+#include "convoy/train/loop/token_batch.h"
+
+namespace convoy::train {
+
+double EvaluationFigures::perplexity() const { return std::exp(loss()); }
+
+double EvaluationFigures::token_accuracy() const {
+  return static_cast<double>(correct_tokens) /
+         static_cast<double>(supervised_tokens > 0 ? supervised_tokens : 1);
+}
+
+namespace {
+
+// A rank without rows takes part where the others' pass wants it.
+void attend_pass(nn::CausalLm& model) {
+  if (model.residency() == nullptr || !model.residency()->is_collective()) return;
+  const at::NoGradGuard no_grad;
+  const LabelledBatch batch = idle_batch(model.device());
+  nn::head_token_losses(model, model.hidden_states(batch.tokens, {}), batch.labels);
+}
+
+}  // namespace
+
+std::vector<RowLoss> row_losses(nn::CausalLm& model, const data::TokenDataset& dataset,
+                                const std::vector<int64_t>& rows) {
+  const at::NoGradGuard no_grad;
+  const LabelledBatch batch = assemble_batch(dataset, rows, model.device());
+  const at::Tensor hidden_TD = model.hidden_states(batch.tokens, {});
+  const kernels::TokenLosses losses = nn::head_token_losses(model, hidden_TD, batch.labels);
+  const at::Tensor nll_T = losses.nll_T.cpu();
+  const at::Tensor correct_T = losses.correct_T.cpu();
+  const float* const nll = nll_T.const_data_ptr<float>();
+  const bool* const correct = correct_T.const_data_ptr<bool>();
+  std::vector<RowLoss> found(rows.size());
+  for (size_t index = 0; index < rows.size(); ++index) {
+    RowLoss& row = found[index];
+    row.supervised_tokens = dataset.supervised_tokens(rows[index]);
+    // One after the other: a sum over threads would depend on how many there are.
+    const std::vector<int64_t>& starts = batch.tokens.rows().starts();
+    for (int64_t t = starts[index]; t < starts[index + 1]; ++t) {
+      row.nll += nll[t];
+      row.correct_tokens += correct[t] ? 1 : 0;
+    }
+  }
+  return found;
+}
+
+std::optional<EvaluationFigures> evaluate_loss(nn::CausalLm& model,
+                                               const data::TokenDataset& dataset,
+                                               int64_t batch_size, comm::Group& group,
+                                               const std::function<bool()>& stop_requested,
+                                               const std::function<void(int64_t)>& rows_done) {
+  const auto start = std::chrono::steady_clock::now();
+  std::vector<RowLoss> own;
+  StopQuestion stop(group, stop_requested);
+  // As many turns on every rank, though the last ones have no rows for the last turn: all answer the same questions.
+  for (int64_t turn = 0; turn < num_turns(dataset.num_rows(), batch_size, group); ++turn) {
+    const std::vector<int64_t> rows = rows_of_turn(turn, batch_size, dataset.num_rows(), group);
+    if (rows.empty()) {
+      attend_pass(model);
+    } else {
+      const std::vector<RowLoss> found = row_losses(model, dataset, rows);
+      own.insert(own.end(), found.begin(), found.end());
+      if (rows_done) rows_done(static_cast<int64_t>(own.size()));
+    }
+    if (stop.ask_after(turn)) return std::nullopt;
+  }
+  const std::vector<std::string> all = group.all_gather_bytes(
+      std::string_view(reinterpret_cast<const char*>(own.data()), own.size() * sizeof(RowLoss)));
+  EvaluationFigures figures{.rows = dataset.num_rows()};
+  for (int64_t row = 0; row < dataset.num_rows(); ++row) {
+    RowLoss loss;
+    const std::string& theirs = all[static_cast<size_t>(row % group.size())];
+    const size_t at = static_cast<size_t>(row / group.size()) * sizeof(RowLoss);
+    CONVOY_INVARIANT(at + sizeof(RowLoss) <= theirs.size(), "row {} has no loss", row);
+    std::memcpy(&loss, theirs.data() + at, sizeof(RowLoss));
+    figures.nll_sum += loss.nll;
+    figures.supervised_tokens += loss.supervised_tokens;
+    figures.correct_tokens += loss.correct_tokens;
+  }
+  figures.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return figures;
+}
+
+}  // namespace convoy::train

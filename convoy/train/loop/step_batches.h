@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// One rank's micro-batches of a run, in the order of its steps, prepared while earlier ones train.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "convoy/data/datasets/batch_plan.h"
+#include "convoy/train/loop/made_ahead.h"
+#include "convoy/train/loop/task.h"
+#include "convoy/train/loop/token_batch.h"
+
+namespace convoy::train {
+
+struct MicroBatch {
+  MicroBatchPlace place;
+  LabelledBatch batch;  // of no tokens where the rank has no rows for it
+};
+
+// StepTotals::flops of a step whose rows have these tokens.
+using StepFlops =
+    std::function<double(const std::vector<int64_t>& row_tokens, int64_t supervised_tokens)>;
+
+class StepBatches {
+ public:
+  // `plan` outlives it. `flops` may be empty. Batches lie on `device`, written on the stream that is current in this
+  // thread: work on that stream comes after them.
+  StepBatches(const data::BatchPlan& plan, int64_t rank, at::Device device, StepRange steps,
+              const StepFlops& flops = {});
+
+  // The next one: grad_accum of each step. Blocks until it is prepared. Throws what preparing it
+  // threw.
+  MicroBatch take() { return batches_.take(); }
+
+ private:
+  MadeAhead<MicroBatch> batches_;
+};
+
+}  // namespace convoy::train

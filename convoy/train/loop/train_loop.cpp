@@ -1,0 +1,314 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/train/loop/train_loop.h"
+
+#include <chrono>
+#include <cmath>
+
+#include "convoy/core/base/error.h"
+#include "convoy/machine/device/memory.h"
+#include "convoy/machine/device/seed.h"
+#include "convoy/model/kernels/sum_of_squares/sum_of_squares.h"
+#include "convoy/train/comm/exchange.h"
+#include "convoy/train/loop/checkpoint_saver.h"
+#include "convoy/train/loop/early_stopping.h"
+#include "convoy/train/loop/weight_check.h"
+#include "convoy/train/optim/clip.h"
+
+namespace convoy::train {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+// What each rank tells all others at the end of a step.
+struct RankFigures {
+  double loss_sum = 0;
+  double hits = 0;
+  double squares = 0;  // of the gradients in its shards
+  double peak_bytes = 0;
+  double held_bytes = 0;
+  double reserved_bytes = 0;
+  double stop_requested = 0;
+  double wait_seconds = 0;
+};
+
+// Of this rank's micro-batches of a step, on the device.
+struct StepSums {
+  explicit StepSums(at::Device device)
+      : loss(at::zeros({}, at::TensorOptions().dtype(at::kDouble).device(device))),
+        hits(at::zeros({}, at::TensorOptions().dtype(at::kDouble).device(device))) {}
+  at::Tensor loss;
+  at::Tensor hits;
+};
+
+class Loop {
+ public:
+  Loop(const LoopParts& parts, const settings::TrainSettings& settings,
+       const checkpoint::Progress& start)
+      : parts_(parts),
+        settings_(settings),
+        progress_(start),
+        steps_per_epoch_(parts.task.steps_per_epoch()),
+        total_steps_(total_steps(settings.train, steps_per_epoch_)),
+        saver_(parts, settings.train.async_save) {
+    parts.task.begin({.first = start.step, .end = total_steps_}, parts.strategy.rank());
+  }
+
+  LoopResult run();
+
+ private:
+  bool at_epoch_end() const {
+    return progress_.step % steps_per_epoch_ == 0 || progress_.step == total_steps_;
+  }
+  bool is_due(const std::string& strategy, int64_t interval) const;
+  // A run may end within an epoch, which is its last then.
+  int64_t epochs_begun() const {
+    return (progress_.step + steps_per_epoch_ - 1) / steps_per_epoch_;
+  }
+  double epoch() const {
+    return static_cast<double>(progress_.step) / static_cast<double>(steps_per_epoch_);
+  }
+
+  void train_step();
+  void run_micro_batch(const MicroBatchPlace& micro_batch, StepSums& sums);
+  double gradient_norm(const std::vector<RankFigures>& ranks) const;
+  bool evaluation_is_due() const;
+  bool evaluate();  // true when the figure is the best so far
+  std::optional<LoopEnd> after_step();
+
+  const LoopParts& parts_;
+  const settings::TrainSettings& settings_;
+  checkpoint::Progress progress_;
+  int64_t steps_per_epoch_;
+  int64_t total_steps_;
+  std::optional<Evaluation> evaluation_;  // of the last step
+  CheckpointSaver saver_;
+  bool stop_ = false;
+  double waited_seconds_ = 0;  // in collectives, when it was last told
+};
+
+bool Loop::is_due(const std::string& strategy, int64_t interval) const {
+  if (strategy == "no") return false;
+  if (strategy == "epoch" || interval == 0) return at_epoch_end();
+  return progress_.step % interval == 0;
+}
+
+// Adds the losses of this rank's share to `sums`. Nothing waits for the device.
+void Loop::run_micro_batch(const MicroBatchPlace& micro_batch, StepSums& sums) {
+  const nn::Residency* const residency = parts_.task.residency();
+  if (!micro_batch.has_rows && (residency == nullptr || !residency->is_collective())) return;
+  // Numbered over ranks as the plan deals them: other ranks with the same micro-batches draw the same numbers for them.
+  const uint64_t key = device::draw_key(
+      {.seed = settings_.seed,
+       .epoch = micro_batch.position.epoch,
+       .step = micro_batch.position.step,
+       .micro_batch = micro_batch.number * parts_.strategy.world() + parts_.strategy.rank()});
+  parts_.flight.set_phase("forward");
+  const MicroBatchLoss loss =
+      parts_.task.loss({.draw_key = key,
+                        .recompute_blocks = settings_.train.gradient_checkpointing,
+                        .keeps_inputs_on_host = settings_.train.activation_offload == "cpu",
+                        .noise_alpha = settings_.train.neftune_noise_alpha});
+  parts_.flight.set_phase("backward");
+  // Divided by the weight of the whole global batch, so ranks, accumulation and packing never change it.
+  loss.sum.div(micro_batch.step.weight).backward();
+  sums.loss.add_(loss.sum.detach());
+  if (loss.hits.defined()) sums.hits.add_(loss.hits);
+}
+
+// Of the gradients of all parameters, each counted once.
+double Loop::gradient_norm(const std::vector<RankFigures>& ranks) const {
+  const int owners = parts_.strategy.num_owners();
+  if (owners == parts_.strategy.world())  // unrounded
+    return std::sqrt(ranks[static_cast<size_t>(parts_.strategy.rank())].squares);
+  double sum = 0;
+  for (const RankFigures& rank : ranks) sum += rank.squares;
+  return std::sqrt(sum / owners);
+}
+
+void Loop::train_step() {
+  const auto start = Clock::now();
+  const double lr = parts_.schedule.at(progress_.step);
+
+  RankFigures own;
+  StepTotals totals;
+  StepSums sums(parts_.task.device());
+  const int64_t grad_accum = parts_.task.micro_batches_per_step();
+  for (int64_t number = 0; number < grad_accum; ++number) {
+    parts_.flight.set_phase("data");
+    const MicroBatchPlace micro_batch = parts_.task.take();
+    totals = micro_batch.step;
+    const bool last = number + 1 == grad_accum;
+    parts_.strategy.begin_micro_batch(last ? parallel::MicroBatch::Last
+                                           : parallel::MicroBatch::More);
+    run_micro_batch(micro_batch, sums);
+  }
+  parts_.flight.set_phase("reduce");
+  parts_.strategy.finish_gradients();
+  const at::Tensor squares =
+      kernels::sum_of_squares(parallel::gradients_of(parts_.strategy.shards()));
+  // The one wait of a step for its device.
+  const at::Tensor figures =
+      at::stack({sums.loss, sums.hits, squares.to(sums.loss.device())}).cpu();
+  own.loss_sum = figures[0].item<double>();
+  own.hits = figures[1].item<double>();
+  own.squares = figures[2].item<double>();
+  const device::RankMemory memory = device::rank_memory(parts_.task.device());
+  own.peak_bytes = static_cast<double>(memory.peak_bytes);
+  own.held_bytes = static_cast<double>(memory.held_bytes);
+  own.reserved_bytes = static_cast<double>(memory.reserved_bytes);
+  own.stop_requested = parts_.stop_requested.load() ? 1 : 0;
+  const double waited_seconds = parts_.strategy.group().waited_seconds();
+  own.wait_seconds = waited_seconds - waited_seconds_;
+  waited_seconds_ = waited_seconds;
+  const std::vector<RankFigures> ranks = comm::exchange(parts_.strategy.group(), own);
+  const double grad_norm = gradient_norm(ranks);
+
+  telemetry::StepMetrics metrics;
+  double hits = 0;
+  for (const RankFigures& rank : ranks) {
+    hits += rank.hits;
+    metrics.loss += rank.loss_sum / totals.weight;
+    metrics.rank_losses.push_back(rank.loss_sum / totals.weight *
+                                  static_cast<double>(ranks.size()));
+    metrics.rank_memory_bytes.push_back(static_cast<int64_t>(rank.peak_bytes));
+    metrics.rank_held_bytes.push_back(static_cast<int64_t>(rank.held_bytes));
+    if (rank.reserved_bytes >= 0)
+      metrics.rank_reserved_bytes.push_back(static_cast<int64_t>(rank.reserved_bytes));
+    if (ranks.size() > 1) metrics.rank_wait_seconds.push_back(rank.wait_seconds);
+    stop_ = stop_ || rank.stop_requested > 0;
+  }
+  if (!std::isfinite(metrics.loss) || !std::isfinite(grad_norm))
+    throw NumericError(fmt::format("loss {} and gradient norm {} at step {}: wanted finite figures",
+                                   metrics.loss, grad_norm, progress_.step + 1),
+                       {.hint = "lower train.learning_rate, or look at the rows of this step",
+                        .rank = parts_.strategy.rank(),
+                        .step = progress_.step + 1});
+  parts_.flight.set_phase("optimize");
+  parts_.optimizer.step(lr, optim::clip_coefficient(grad_norm, settings_.train.max_grad_norm));
+  parts_.strategy.finish_step();
+
+  progress_.step += 1;
+  progress_.epoch = progress_.step / steps_per_epoch_;
+  parts_.flight.set_step(progress_.step);
+  metrics.tokens = totals.tokens;
+  progress_.tokens_seen += metrics.tokens;
+  progress_.supervised_tokens_seen += totals.supervised_tokens;
+  parts_.task.step_done({.loss = metrics.loss,
+                         .rows = totals.rows,
+                         .hits = std::llround(hits),
+                         .learning_rate = lr,
+                         .seconds = seconds_since(start)});
+  if (parts_.log == nullptr) return;
+  metrics.step = progress_.step;
+  metrics.epoch = epoch();
+  metrics.learning_rate = lr;
+  metrics.grad_norm = grad_norm;
+  metrics.rows = totals.rows;
+  metrics.flops = totals.flops;
+  metrics.supervised_tokens = totals.supervised_tokens;
+  metrics.seconds = seconds_since(start);
+  const device::RankMemory after = device::rank_memory(parts_.task.device());
+  metrics.memory_bytes = after.held_bytes;
+  metrics.peak_memory_bytes = after.peak_bytes;
+  parts_.log->step(metrics);
+}
+
+bool Loop::evaluation_is_due() const {
+  if (!parts_.task.has_validation()) return false;
+  return is_due(settings_.train.eval_strategy, settings_.train.eval_steps) ||
+         (progress_.step == total_steps_ && settings_.train.final_eval);
+}
+
+bool Loop::evaluate() {
+  parts_.flight.set_phase("evaluate");
+  evaluation_ = parts_.task.evaluate(parts_.strategy.group(),
+                                     [this] { return parts_.stop_requested.load(); });
+  if (!evaluation_) {
+    stop_ = true;
+    return false;
+  }
+  progress_.evaluation_pending = false;
+  const double deciding = deciding_figure(*evaluation_, settings_.train);
+  if (parts_.log != nullptr)
+    parts_.log->evaluation({.step = progress_.step,
+                            .epoch = epoch(),
+                            .loss = evaluation_->loss,
+                            .rows = evaluation_->rows,
+                            .batches = evaluation_->batches,
+                            .supervised_tokens = evaluation_->supervised_tokens,
+                            .seconds = evaluation_->seconds,
+                            .others = evaluation_->others,
+                            .deciding = deciding});
+  // Every rank holds the same reduced figure, so every rank decides the same.
+  return record_evaluation(progress_, deciding, settings_.train);
+}
+
+// The evaluation and the checkpoint of the step that was just taken, and how the run ends by it, if it does.
+std::optional<LoopEnd> Loop::after_step() {
+  check_weights_when_due(parts_.strategy, settings_.parallel.check_weights_every, progress_.step);
+  bool is_best = false;
+  evaluation_.reset();
+  // Who asks for a stop may not wait for long: the state is saved at once, and the run that continues it evaluates first.
+  progress_.evaluation_pending = evaluation_is_due();
+  if (progress_.evaluation_pending && !stop_) is_best = evaluate();
+  if (at_epoch_end() && !progress_.evaluation_pending)
+    parts_.task.epoch_done(epochs_begun(), evaluation_);
+
+  const bool finished = progress_.step == total_steps_;
+  std::optional<LoopEnd> end;
+  if (stop_ && (!finished || progress_.evaluation_pending))
+    end = LoopEnd::Stopped;
+  else if (finished)
+    end = LoopEnd::Finished;
+  else if (out_of_patience(progress_, settings_.train))
+    end = LoopEnd::EarlyStopped;
+
+  const bool saves = settings_.train.save_strategy != "no";
+  const bool keep_best = is_best && settings_.train.load_best_model_at_end;
+  if (stop_ || is_due(settings_.train.save_strategy, settings_.train.save_steps) ||
+      (saves && (keep_best || end))) {
+    saver_.save(progress_, is_best);
+    if (end || stop_) saver_.finish();
+    // Rank 0's disk may take longer than a collective.
+    if (!settings_.train.async_save || end || stop_) parts_.strategy.group().wait_for_all();
+  }
+  return end;
+}
+
+LoopResult Loop::run() {
+  parts_.flight.set_step(progress_.step);
+  std::optional<LoopEnd> end;
+  if (progress_.evaluation_pending)
+    end = after_step();
+  else if (progress_.step < total_steps_ && out_of_patience(progress_, settings_.train))
+    end = LoopEnd::EarlyStopped;  // killed while it wrote its result: the training had ended
+  while (!end && progress_.step < total_steps_) {
+    train_step();
+    saver_.poll();
+    end = after_step();
+  }
+  saver_.finish();
+  parts_.flight.set_phase("end");
+  // Others must not end their process, and with it the launcher's patience, while rank 0 still writes.
+  parts_.strategy.group().wait_for_all();
+  return {.end = end.value_or(LoopEnd::Finished), .progress = progress_};
+}
+
+}  // namespace
+
+int64_t total_steps(const settings::TrainingSettings& settings, int64_t steps_per_epoch) {
+  if (settings.steps > 0) return settings.steps;
+  return static_cast<int64_t>(
+      std::ceil(settings.epochs * static_cast<double>(steps_per_epoch) - 1e-9));
+}
+
+LoopResult run_training_loop(const LoopParts& parts, const settings::TrainSettings& settings,
+                             const checkpoint::Progress& start) {
+  return Loop(parts, settings, start).run();
+}
+
+}  // namespace convoy::train

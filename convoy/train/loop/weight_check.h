@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Ranks that hold the same weights must go on holding the same bits. A rank that does not (memory
+// that flips bits, a device that computes wrongly, a collective that failed in silence) would train
+// on unseen and be saved or not by chance.
+#pragma once
+
+#include <cstdint>
+
+#include "convoy/train/parallel/strategy.h"
+
+namespace convoy::train {
+
+// Collective. Compares the bits of the trained parameters between the ranks that hold the same
+// parts of them: a checksum of each rank's, and one of each parameter where these differ. Most
+// ranks are right; where halves differ, those of the lowest rank. Throws NumericError on every rank,
+// naming the ranks that differ and the first parameter in which they do.
+void check_weights(parallel::Strategy& strategy, int64_t step);
+
+// The same every `interval` steps; never with 0, or where no two ranks hold the same.
+void check_weights_when_due(parallel::Strategy& strategy, int64_t interval, int64_t step);
+
+}  // namespace convoy::train

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// AdamW (arXiv 1711.05101) in one pass over each parameter, with the arithmetic of
+// torch.optim.AdamW. Driven by the training thread. On the CPU equal inputs give equal bits,
+// however parameters are cut over ranks.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "convoy/model/kernels/adamw/adamw_update.h"
+#include "convoy/train/optim/moments.h"
+
+namespace convoy::optim {
+
+struct AdamWConfig {
+  double beta1 = 0.9;
+  double beta2 = 0.999;
+  double epsilon = 1e-8;
+  double weight_decay = 0.0;  // of parameters with `decays`
+  StateFormat states = {};
+  uint64_t seed = 0;  // of what is rounded by chance
+};
+
+struct OptimizedParameter {
+  std::string name;
+  at::Tensor value;     // fp32 or bf16, contiguous; written in place
+  at::Tensor gradient;  // fp32, contiguous, same shape; read by step()
+  bool decays = true;
+  double lr_factor = 1;  // of the learning rate
+  // Where `value` is a piece of a parameter: its first element there, which 8-bit moments want at a
+  // block (kernels::kMomentBlock), and how many elements the parameter has; 0 = as many as `value`.
+  int64_t begin = 0;
+  int64_t whole_numel = 0;
+};
+
+// The rule of the transformers Trainer, by name: biases and norm weights do not decay, embeddings
+// do.
+bool takes_weight_decay(const std::string& parameter_name);
+
+struct NamedState {
+  // "<parameter>.exp_avg", ".exp_avg_sq"; ".exp_avg_scale" and ".exp_avg_sq_scale" where they are
+  // codes; ".master" where the parameter is bf16 and has one.
+  std::string name;
+  at::Tensor value;      // shares storage with the optimizer
+  size_t parameter = 0;  // whose it is, in the optimizer's order
+  int64_t elements_each =
+      1;  // of the parameter, for each entry of `value`; the last may have fewer
+};
+
+class AdamW {
+ public:
+  // Throws StateError for a parameter whose type or layout is not as described.
+  AdamW(const AdamWConfig& config, std::vector<OptimizedParameter> parameters);
+
+  // One update with gradient_scale * gradient (the clip coefficient, folded into the pass).
+  void step(double learning_rate, double gradient_scale = 1.0);
+
+  int64_t steps() const { return steps_; }
+  // Every state tensor in parameter order, for checkpoints. Waits for the device where states are
+  // paged.
+  std::vector<NamedState> state() const;
+  // Copies `state` in; names may come in any order. Throws CheckpointError naming what is missing,
+  // unknown, of another shape or type. A bf16 parameter is set from its master.
+  void load_state(int64_t steps, const std::vector<NamedState>& state);
+  // The master of a parameter where there is one, else the parameter itself; in parameter order.
+  std::vector<at::Tensor> full_precision_values() const;
+
+  const std::vector<OptimizedParameter>& parameters() const { return parameters_; }
+
+ private:
+  struct Slot {
+    Moments moments;
+    at::Tensor master;  // undefined where there is none
+  };
+
+  kernels::AdamWTensors tensors_of(size_t index, const Moments& moments) const;
+  void step_paged(size_t index, const kernels::AdamWStep& step);
+
+  AdamWConfig config_;
+  std::vector<OptimizedParameter> parameters_;
+  std::vector<Slot> slots_;
+  std::vector<uint64_t> names_;  // hashes
+  int64_t steps_ = 0;
+};
+
+}  // namespace convoy::optim

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/train/parallel/replicate/replicate.h"
+
+#include "convoy/core/base/error.h"
+#include "convoy/train/parallel/trained_parameters.h"
+
+namespace convoy::parallel {
+
+Replicate::Replicate(comm::Group& group) : group_(group) {
+  CONVOY_CHECK(group.size() == 1, ConfigError,
+               "parallel.strategy `none` runs on one rank, found {} ranks (use auto or ddp)",
+               group.size());
+}
+
+void Replicate::prepare(std::vector<nn::Unit> units) {
+  CONVOY_INVARIANT(hooks_ == nullptr, "prepare() called twice");
+  std::vector<at::Tensor> values;
+  for (const nn::NamedTensor& parameter : trained_of(units)) {
+    values.push_back(parameter.value);
+    shards_.push_back(whole_shard(
+        parameter,
+        at::empty(parameter.value.sizes(), parameter.value.options().dtype(at::kFloat))));
+  }
+  touched_.assign(shards_.size(), false);
+  hooks_ = std::make_unique<GradientHooks>(
+      std::move(values),
+      [this](size_t index, at::Tensor gradient) { add(index, std::move(gradient)); });
+}
+
+void Replicate::add(size_t index, at::Tensor gradient) {
+  if (touched_[index])
+    shards_[index].gradient.add_(gradient);
+  else
+    shards_[index].gradient.set_(gradient.to(at::kFloat).contiguous());
+  touched_[index] = true;
+}
+
+void Replicate::begin_micro_batch(MicroBatch) {}
+
+void Replicate::finish_gradients() {
+  for (size_t index = 0; index < shards_.size(); ++index)
+    if (!touched_[index])
+      shards_[index].gradient.set_(
+          at::zeros(shards_[index].shape, shards_[index].gradient.options()));
+}
+
+void Replicate::finish_step() {
+  for (const ParameterShard& shard : shards_)
+    shard.gradient.set_(at::empty({0}, shard.gradient.options()));
+  touched_.assign(touched_.size(), false);
+}
+
+}  // namespace convoy::parallel

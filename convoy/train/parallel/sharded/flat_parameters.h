@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Parameters of one type laid one after another, so that they travel as one, and cut into as many
+// equal pieces as there are ranks: a parameter may lie across several.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <vector>
+
+#include "convoy/machine/device/refillable_tensor.h"
+#include "convoy/model/nn/deferred_values.h"
+#include "convoy/model/nn/named_tensor.h"
+
+namespace convoy::parallel {
+
+// Where a parameter lies.
+struct FlatPlace {
+  nn::NamedTensor parameter;
+  std::vector<int64_t> shape;
+  int64_t begin = 0;  // its first element in the flat tensor
+  int64_t numel = 0;
+};
+
+// The part of a parameter that lies in one rank's piece.
+struct PieceOfParameter {
+  size_t place = 0;  // index into places()
+  int64_t begin_in_parameter = 0;
+  int64_t begin_in_piece = 0;
+  int64_t numel = 0;
+};
+
+class FlatParameters {
+ public:
+  // Takes the parameters over: from here on each of them is a view of whole(), which has no memory
+  // yet. All of one type on one device. `num_pieces`: ranks that share them. `values`: of those
+  // parameters that have no memory; null: all have.
+  FlatParameters(std::vector<nn::NamedTensor> parameters, int num_pieces,
+                 const nn::DeferredValues* values);
+
+  const std::vector<FlatPlace>& places() const { return places_; }
+  std::vector<PieceOfParameter> parts_of_piece(int piece) const;
+  int64_t numel() const { return piece_numel_ * num_pieces_; }  // padding included
+  int64_t piece_numel() const { return piece_numel_; }
+
+  device::RefillableTensor& whole() { return whole_; }
+  // Gives whole() memory and the values that the parameters had.
+  void fill_whole();
+  // The same of one piece: [piece_numel()], in memory of its own.
+  at::Tensor filled_piece(int piece) const;
+  // The values that the parameters had are of no use any more.
+  void forget_values();
+  at::Tensor piece_of_whole(int piece) const {
+    return whole_.flat().narrow(0, piece * piece_numel_, piece_numel_);
+  }
+
+ private:
+  int num_pieces_;
+  int64_t piece_numel_ = 0;
+  // Elements of a parameter as it was when it was taken over, from `begin` on, into `out`.
+  void read(size_t place, int64_t begin, const at::Tensor& out) const;
+
+  std::vector<FlatPlace> places_;
+  std::vector<at::Tensor> values_;  // by place, flat: of those that had memory
+  const nn::DeferredValues* deferred_;
+  device::RefillableTensor whole_;
+};
+
+}  // namespace convoy::parallel

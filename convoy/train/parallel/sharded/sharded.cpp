@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/train/parallel/sharded/sharded.h"
+
+#include <algorithm>
+
+#include "convoy/core/base/error.h"
+#include "convoy/train/parallel/agreement.h"
+#include "convoy/train/parallel/trained_parameters.h"
+
+namespace convoy::parallel {
+
+namespace {
+
+// Ranks of nodes of unlike sizes must not go on, each with a view of its own.
+void require_equal_nodes(const ShardedConfig& config, comm::Group& group) {
+  const std::string own = std::to_string(config.ranks_that_share);
+  for (const std::string& other : group.all_gather_bytes(own))
+    if (other != own || group.size() % config.ranks_that_share != 0)
+      throw ConfigError(
+          fmt::format("{} ranks do not lie on nodes of as many each ({} here)", group.size(), own),
+          {.key = "parallel.shard_over",
+           .hint = "start as many ranks on every node, or shard over all"});
+}
+
+// Collective. Null: all ranks share.
+std::unique_ptr<comm::Group> sharing_ranks(const ShardedConfig& config, comm::Group& group) {
+  if (config.ranks_that_share == 0) return nullptr;
+  require_equal_nodes(config, group);
+  if (config.ranks_that_share == group.size()) return nullptr;
+  return group.split(group.rank() / config.ranks_that_share, "shard");
+}
+
+}  // namespace
+
+Sharded::Sharded(comm::Group& group, const ShardedConfig& config)
+    : group_(group),
+      config_(config),
+      owned_sharing_(sharing_ranks(config, group)),
+      replicas_(owned_sharing_ ? group.split(group.rank() % config.ranks_that_share, "replica")
+                               : nullptr),
+      sharing_(owned_sharing_ ? *owned_sharing_ : group),
+      units_(sharing_, !config.reshard_after_forward, config.offload == Offload::Parameters),
+      buffers_(group) {}
+
+void Sharded::check_offload(const std::vector<nn::Unit>& units) const {
+  if (config_.offload == Offload::None) return;
+  for (const nn::NamedTensor& parameter : trained_of(units))
+    if (parameter.value.device().is_cpu())
+      throw ConfigError("the model is in the host's memory already",
+                        {.key = "parallel.offload", .hint = "offload serves GPUs: leave it out"});
+  if (config_.offload == Offload::Parameters && !shards_values())
+    throw ConfigError("parameters can be offloaded where they are sharded, by zero3",
+                      {.key = "parallel.offload", .hint = "optimizer, or strategy zero3"});
+}
+
+void Sharded::take_over(std::vector<nn::Unit> units, const nn::DeferredValues* values) {
+  CONVOY_INVARIANT(gradients_ == nullptr, "prepare() called twice");
+  check_offload(units);
+  std::vector<nn::NamedTensor> trained = trained_of(units);
+  check_same_parameters(group_, trained);
+  if (values != nullptr)
+    std::erase_if(trained, [&](const nn::NamedTensor& parameter) {
+      return values->contains(parameter.value);
+    });
+  broadcast_values(group_, trained);
+  buffers_.add(units);
+  for (size_t index = 0; index < units.size(); ++index) {
+    if (shards_values())
+      units_.add(index, units[index].frozen, /*may_travel=*/true, config_.smallest_elements,
+                 values);
+    // A unit with frozen weights trains only an adapter. Gathering so few values costs more time than
+    // their memory is worth, so they stay whole on every rank.
+    const bool trained_travel = shards_values() && units[index].frozen.empty();
+    for (auto& flat :
+         units_.add(index, units[index].trained, trained_travel, config_.smallest_elements, values))
+      trained_.push_back(std::move(flat));
+    units_.set_linears(index, std::move(units[index].linears));
+  }
+  gradients_ = std::make_unique<ShardedGradients>(sharing_, trained_);
+  list_shards();
+}
+
+void Sharded::list_shards() {
+  for (size_t index = 0; index < trained_.size(); ++index) {
+    const FlatUnit& flat = *trained_[index];
+    const bool offloads = config_.offload != Offload::None;
+    values_.push_back(offloads ? flat.own.cpu() : flat.own);
+    stepped_gradients_.push_back(offloads ? gradients_->own(index).cpu() : gradients_->own(index));
+    for (const PieceOfParameter& part : flat.parameters.parts_of_piece(sharing_.rank())) {
+      const FlatPlace& place = flat.parameters.places()[part.place];
+      shards_.push_back(
+          {.name = place.parameter.name,
+           .shape = place.shape,
+           .begin = part.begin_in_parameter,
+           .value = values_[index].narrow(0, part.begin_in_piece, part.numel),
+           .gradient = stepped_gradients_[index].narrow(0, part.begin_in_piece, part.numel)});
+    }
+  }
+}
+
+bool Sharded::values_are_whole() const {
+  return std::none_of(trained_.begin(), trained_.end(),
+                      [](const std::shared_ptr<FlatUnit>& flat) { return flat->travels; });
+}
+
+void Sharded::begin_micro_batch(MicroBatch which) {
+  gradients_->end_pass();
+  units_.end_pass();
+  last_ = which == MicroBatch::Last;
+  gradients_->begin_pass(last_ || config_.level != ShardLevel::Optimizer);
+}
+
+void Sharded::finish_gradients() {
+  CONVOY_INVARIANT(last_, "finish_gradients() without a last micro-batch");
+  gradients_->end_pass();
+  units_.end_pass();
+  last_ = false;
+  if (replicas_) sum_over_replicas();
+  for (size_t index = 0; index < trained_.size(); ++index)
+    if (!stepped_gradients_[index].is_same(gradients_->own(index)))
+      stepped_gradients_[index].copy_(gradients_->own(index));
+}
+
+void Sharded::sum_over_replicas() {
+  std::vector<std::unique_ptr<comm::Work>> sums;
+  for (size_t index = 0; index < trained_.size(); ++index)
+    sums.push_back(replicas_->start_all_reduce_sum(gradients_->own(index)));
+  for (const std::unique_ptr<comm::Work>& sum : sums) sum->wait();
+}
+
+// Those that travel are gathered by the next pass.
+void Sharded::finish_step() {
+  for (size_t index = 0; index < trained_.size(); ++index)
+    if (!values_[index].is_same(trained_[index]->own)) trained_[index]->own.copy_(values_[index]);
+  std::vector<std::unique_ptr<comm::Work>> gathers;
+  for (const std::shared_ptr<FlatUnit>& flat : trained_)
+    if (!flat->travels)
+      gathers.push_back(sharing_.start_all_gather(flat->own, flat->parameters.whole().flat()));
+  for (const std::unique_ptr<comm::Work>& gather : gathers) gather->wait();
+  // They were written through their pieces: who keeps what follows from them asks for the version.
+  for (const std::shared_ptr<FlatUnit>& flat : trained_)
+    for (const FlatPlace& place : flat->parameters.places())
+      place.parameter.value.unsafeGetTensorImpl()->bump_version();
+  gradients_->reset();
+  buffers_.take_those_of_rank_zero();
+}
+
+}  // namespace convoy::parallel

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// `zero1`, `zero2`, `zero3`: ranks share what each of them would else hold for itself. Every rank
+// optimizes one piece of each unit's trained parameters.
+//
+//   zero1   optimizer states; whole gradients are kept until the step's last micro-batch
+//   zero2   and gradients: summed and cut after every micro-batch's backward
+//   zero3   and parameters, frozen ones too: a unit is gathered while it is used
+#pragma once
+
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "convoy/train/parallel/replicated_buffers.h"
+#include "convoy/train/parallel/sharded/sharded_gradients.h"
+#include "convoy/train/parallel/sharded/sharded_units.h"
+#include "convoy/train/parallel/strategy.h"
+
+namespace convoy::parallel {
+
+enum class ShardLevel { Optimizer, Gradients, Parameters };
+
+enum class Offload { None, Optimizer, Parameters };
+
+struct ShardedConfig {
+  ShardLevel level = ShardLevel::Parameters;
+  // With Parameters those of one type and unit that are fewer than this stay whole.
+  int64_t smallest_elements = 0;
+  // False: with Parameters a unit stays gathered from forward to the end of backward.
+  bool reshard_after_forward = true;
+  // What lies in the host's memory: optimizer states with gradients and values to step on, or the
+  // values themselves too. For devices other than the CPU.
+  Offload offload = Offload::None;
+  // As many ranks in a row share one training state, and other rows hold replicas of it (hybrid
+  // shard); 0 = all ranks. Divides the number of ranks.
+  int ranks_that_share = 0;
+};
+
+class Sharded : public Strategy {
+ public:
+  // Collective where not all ranks share. Throws ConfigError.
+  Sharded(comm::Group& group, const ShardedConfig& config);
+
+  void prepare(std::vector<nn::Unit> units) override { take_over(std::move(units), nullptr); }
+  void prepare_deferred(std::vector<nn::Unit> units, const nn::DeferredValues& values) override {
+    take_over(std::move(units), &values);
+  }
+  const std::vector<ParameterShard>& shards() const override { return shards_; }
+  int num_owners() override { return replicas_ ? replicas_->size() : 1; }
+  bool writes_shards() const override { return !replicas_ || replicas_->rank() == 0; }
+  nn::Residency* residency() override { return shards_values() ? &units_ : nullptr; }
+  bool values_are_whole() const override;
+  void begin_micro_batch(MicroBatch which) override;
+  void finish_gradients() override;
+  void finish_step() override;
+  comm::Group& group() override { return group_; }
+
+ private:
+  bool shards_values() const { return config_.level == ShardLevel::Parameters; }
+  void take_over(std::vector<nn::Unit> units, const nn::DeferredValues* values);
+  void check_offload(const std::vector<nn::Unit>& units) const;
+  void list_shards();
+  void sum_over_replicas();
+
+  comm::Group& group_;
+  const ShardedConfig config_;
+  std::unique_ptr<comm::Group> owned_sharing_;  // null: all ranks share
+  std::unique_ptr<comm::Group> replicas_;       // those that hold the same pieces
+  comm::Group& sharing_;
+  ShardedUnits units_;
+  ReplicatedBuffers buffers_;
+  std::vector<std::shared_ptr<FlatUnit>> trained_;
+  std::unique_ptr<ShardedGradients> gradients_;
+  // By flat unit: what the optimizer steps on, and by which gradients.
+  std::vector<at::Tensor> values_;
+  std::vector<at::Tensor> stepped_gradients_;
+  std::vector<ParameterShard> shards_;
+  bool last_ = false;  // the running micro-batch is the step's last
+};
+
+}  // namespace convoy::parallel

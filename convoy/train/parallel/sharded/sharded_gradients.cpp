@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/train/parallel/sharded/sharded_gradients.h"
+
+#include <ATen/ATen.h>
+
+#include "convoy/core/base/error.h"
+
+namespace convoy::parallel {
+namespace {
+
+// Whole gradients that wait for their sum: more would hold memory that sharding is to save.
+constexpr size_t kMostUnderWay = 2;
+
+// On the device that computes, wherever this rank's piece of the values lies. fp64 stays what it is.
+at::TensorOptions wide(FlatUnit& flat) {
+  const at::TensorOptions options = flat.parameters.whole().flat().options();
+  return options.dtype(options.dtype() == at::kDouble ? at::kDouble : at::kFloat);
+}
+
+}  // namespace
+
+ShardedGradients::ShardedGradients(comm::Group& group, std::vector<std::shared_ptr<FlatUnit>> flats)
+    : group_(group) {
+  std::vector<at::Tensor> parameters;
+  for (std::shared_ptr<FlatUnit>& flat : flats) {
+    const std::vector<FlatPlace>& places = flat->parameters.places();
+    for (size_t place = 0; place < places.size(); ++place) {
+      leaves_.push_back({slots_.size(), place});
+      parameters.push_back(places[place].parameter.value);
+    }
+    const at::Tensor own = at::zeros({flat->parameters.piece_numel()}, wide(*flat));
+    slots_.push_back(
+        {.flat = std::move(flat), .touched = std::vector<bool>(places.size()), .own = own});
+  }
+  hooks_ = std::make_unique<GradientHooks>(
+      std::move(parameters),
+      [this](size_t leaf, const at::Tensor& gradient) { receive(leaf, gradient); });
+}
+
+void ShardedGradients::receive(size_t leaf, const at::Tensor& gradient) {
+  const auto [index, place_index] = leaves_[leaf];
+  Slot& slot = slots_[index];
+  const FlatPlace& place = slot.flat->parameters.places()[place_index];
+  CONVOY_INVARIANT(index + sent_ < slots_.size(), "the gradient of {} came after it was sent",
+                   place.parameter.name);
+  if (!slot.whole.defined())
+    slot.whole = at::zeros({slot.flat->parameters.numel()}, wide(*slot.flat));
+  const at::Tensor held = slot.whole.narrow(0, place.begin, place.numel).view(place.shape);
+  if (slot.touched[place_index])
+    held.add_(gradient);
+  else
+    held.copy_(gradient);
+  slot.touched[place_index] = true;
+  ++slot.arrived;
+  if (sends_) send_what_is_ready();
+}
+
+void ShardedGradients::send_what_is_ready() {
+  while (sent_ < slots_.size()) {
+    const Slot& next = slots_[slots_.size() - 1 - sent_];
+    if (next.arrived < next.touched.size()) return;
+    send(slots_.size() - 1 - sent_);
+  }
+}
+
+void ShardedGradients::send(size_t index) {
+  while (under_way_.size() >= kMostUnderWay) collect_oldest();
+  Slot& slot = slots_[index];
+  if (!slot.whole.defined())
+    slot.whole = at::zeros({slot.flat->parameters.numel()}, wide(*slot.flat));
+  const at::Tensor sum = slot.summed ? at::empty_like(slot.own) : slot.own;
+  under_way_.push_back(
+      {.slot = index, .sum = sum, .work = group_.start_reduce_scatter_sum(slot.whole, sum)});
+  ++sent_;
+}
+
+void ShardedGradients::collect_oldest() {
+  Reduction& oldest = under_way_.front();
+  oldest.work->wait();
+  Slot& slot = slots_[oldest.slot];
+  if (slot.summed) slot.own.add_(oldest.sum);
+  slot.summed = true;
+  slot.whole = at::Tensor();
+  slot.touched.assign(slot.touched.size(), false);
+  under_way_.pop_front();
+}
+
+void ShardedGradients::end_pass() {
+  if (sends_)
+    while (sent_ < slots_.size()) send(slots_.size() - 1 - sent_);
+  while (!under_way_.empty()) collect_oldest();
+  for (Slot& slot : slots_) slot.arrived = 0;
+  sent_ = 0;
+  sends_ = false;
+}
+
+void ShardedGradients::reset() {
+  for (Slot& slot : slots_) slot.summed = false;
+}
+
+}  // namespace convoy::parallel

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/train/parallel/sharded/sharded_units.h"
+
+#include <map>
+
+#include "convoy/model/nn/linear.h"
+
+namespace convoy::parallel {
+
+ShardedUnits::State& ShardedUnits::state(size_t unit) {
+  if (unit >= states_.size()) states_.resize(unit + 1);
+  return states_[unit];
+}
+
+std::vector<std::shared_ptr<FlatUnit>> ShardedUnits::add(
+    size_t unit, const std::vector<nn::NamedTensor>& parameters, bool may_travel,
+    int64_t smallest_elements, const nn::DeferredValues* values) {
+  std::map<at::ScalarType, std::vector<nn::NamedTensor>> by_type;
+  for (const nn::NamedTensor& parameter : parameters)
+    by_type[parameter.value.scalar_type()].push_back(parameter);
+  std::vector<std::shared_ptr<FlatUnit>> flats;
+  for (auto& [type, of_type] : by_type) {
+    auto flat = std::make_shared<FlatUnit>(FlatUnit{
+        .unit = unit, .parameters = FlatParameters(std::move(of_type), group_.size(), values)});
+    FlatParameters& laid_out = flat->parameters;
+    flat->travels = may_travel && laid_out.numel() >= smallest_elements;
+    if (flat->travels) {
+      flat->own = laid_out.filled_piece(group_.rank());
+      if (on_host_) flat->own = flat->own.cpu();
+      state(unit).travelling.push_back(flat);
+    } else {
+      laid_out.fill_whole();
+      flat->own = laid_out.piece_of_whole(group_.rank());
+    }
+    laid_out.forget_values();
+    flats.push_back(std::move(flat));
+  }
+  return flats;
+}
+
+void ShardedUnits::set_linears(size_t unit, std::vector<nn::Linear*> linears) {
+  for (nn::Linear* linear : linears) linear->weight_changed();
+  state(unit).linears = std::move(linears);
+}
+
+void ShardedUnits::start_gather(State& state) {
+  if (state.whole) return;
+  for (const std::shared_ptr<FlatUnit>& flat : state.travelling) {
+    flat->parameters.whole().take_memory();
+    const at::Tensor& whole = flat->parameters.whole().flat();
+    state.sent.push_back(flat->own.to(whole.device(), /*non_blocking=*/true));
+    state.gathers.push_back(group_.start_all_gather(state.sent.back(), whole));
+  }
+  state.whole = true;
+}
+
+void ShardedUnits::acquire(size_t unit) {
+  State& wanted = state(unit);
+  ++wanted.uses;
+  if (wanted.travelling.empty()) return;
+  start_gather(wanted);
+  order_.note(unit);
+  if (const std::optional<size_t> next = order_.next()) start_gather(state(*next));
+  finish_gathers(wanted);
+}
+
+void ShardedUnits::finish_gathers(State& state) {
+  for (const std::unique_ptr<comm::Work>& gather : state.gathers) gather->wait();
+  state.gathers.clear();
+  state.sent.clear();
+}
+
+void ShardedUnits::release(size_t unit) {
+  State& used = state(unit);
+  if (--used.uses > 0 || used.travelling.empty() || keeps_gathered_ || order_.next() == unit)
+    return;
+  drop(used);
+}
+
+void ShardedUnits::drop(State& state) {
+  finish_gathers(state);
+  for (nn::Linear* linear : state.linears) linear->release_packed();
+  for (const std::shared_ptr<FlatUnit>& flat : state.travelling)
+    flat->parameters.whole().release_memory();
+  state.whole = false;
+}
+
+void ShardedUnits::end_pass() {
+  for (State& state : states_) {
+    state.uses = 0;
+    if (state.whole) drop(state);
+  }
+}
+
+}  // namespace convoy::parallel

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The values of a sharded model: each rank keeps one piece of every unit, and a unit is whole only
+// while it is used (ZeRO-3, arXiv 1910.02054; FSDP, arXiv 2304.11277). The unit that is wanted next
+// is gathered while this one computes. Driven by the thread that runs the model.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "convoy/model/nn/unit.h"
+#include "convoy/train/comm/group.h"
+#include "convoy/train/parallel/sharded/flat_parameters.h"
+#include "convoy/train/parallel/sharded/gather_order.h"
+
+namespace convoy::parallel {
+
+// The parameters of one unit that have one type and are all trained or all frozen.
+struct FlatUnit {
+  size_t unit = 0;
+  FlatParameters parameters;
+  at::Tensor own = {};   // this rank's piece of the values; on the host where that keeps it
+  bool travels = false;  // its memory comes and goes; else it is whole all the time
+};
+
+class ShardedUnits : public nn::Residency {
+ public:
+  // `keeps_gathered`: a unit stays whole until the end of the pass. `on_host`: pieces of what travels
+  // lie in the host's memory and pass over to the device to be gathered.
+  explicit ShardedUnits(comm::Group& group, bool keeps_gathered = false, bool on_host = false)
+      : group_(group), keeps_gathered_(keeps_gathered), on_host_(on_host) {}
+
+  // Takes `parameters` of a unit over, if there are any. They travel when `may_travel` and there are
+  // at least `smallest_elements`. `values`: as for FlatParameters. Returns what they became, in pieces of one type.
+  std::vector<std::shared_ptr<FlatUnit>> add(size_t unit,
+                                             const std::vector<nn::NamedTensor>& parameters,
+                                             bool may_travel, int64_t smallest_elements,
+                                             const nn::DeferredValues* values = nullptr);
+  void set_linears(size_t unit, std::vector<nn::Linear*> linears);
+
+  bool is_collective() const override { return true; }
+  void acquire(size_t unit) override;
+  void release(size_t unit) override;
+  // Whatever is still in use is no more: a pass is over.
+  void end_pass();
+
+ private:
+  struct State {
+    std::vector<std::shared_ptr<FlatUnit>> travelling;
+    std::vector<nn::Linear*> linears;
+    std::vector<std::unique_ptr<comm::Work>> gathers;  // under way
+    std::vector<at::Tensor> sent;                      // pieces of these gathers, on the device
+    bool whole = false;                                // or about to be
+    int uses = 0;
+  };
+  State& state(size_t unit);
+  void start_gather(State& state);
+  void finish_gathers(State& state);
+  void drop(State& state);
+
+  comm::Group& group_;
+  const bool keeps_gathered_;
+  const bool on_host_;
+  std::vector<State> states_;  // by unit
+  GatherOrder order_;
+};
+
+}  // namespace convoy::parallel

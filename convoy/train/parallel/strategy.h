@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// How ranks share the work of a step, as the training loop sees it. Driven by the one thread that
+// runs autograd. A strategy's life:
+//
+//   strategy->prepare(units);
+//   model.set_residency(strategy->residency());
+//   for each step {
+//     for each micro-batch {
+//       strategy->begin_micro_batch(is_last ? MicroBatch::Last : MicroBatch::More);
+//       loss(rows of this rank).backward();   // at most once; not at all without rows
+//     }
+//     strategy->finish_gradients();
+//     ...                                     // clip and step over strategy->shards()
+//     strategy->finish_step();
+//   }
+//
+// Every rank goes through the same calls in the same order. The loss is already divided by the
+// supervised tokens of the global batch, so gradients are SUMS over ranks and micro-batches.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "convoy/core/settings/train_settings.h"
+#include "convoy/model/nn/deferred_values.h"
+#include "convoy/model/nn/unit.h"
+#include "convoy/train/comm/group.h"
+
+namespace convoy::parallel {
+
+// What one rank optimizes of one parameter: all of it, or a piece of its elements in row-major order.
+struct ParameterShard {
+  std::string name;
+  std::vector<int64_t> shape;  // of the whole parameter
+  int64_t begin = 0;           // of the piece in the flattened parameter
+  at::Tensor value;     // the parameter itself where it is whole, else [elements of the piece]
+  at::Tensor gradient;  // fp32, of the value's shape
+};
+
+enum class MicroBatch { More, Last };  // Last: the step's last on this and on every rank
+
+class Strategy {
+ public:
+  virtual ~Strategy() = default;
+
+  // Collective. Makes the values of every trained parameter and buffer of every rank those of rank 0
+  // and takes over where backward puts gradients: the parameters' own .grad stays undefined. Trained
+  // parameters are leaves that require grad, fp32 or bf16. Call once. Throws ConfigError when names,
+  // shapes or dtypes differ between ranks.
+  virtual void prepare(std::vector<nn::Unit> units) = 0;
+  // The same of a model that came without values, where shards_values() allows it: each rank reads
+  // its parts of `values`, which are the same on every rank.
+  virtual void prepare_deferred(std::vector<nn::Unit> units, const nn::DeferredValues& values);
+
+  // What this rank optimizes; the same tensors from prepare() on, so an optimizer may hold them.
+  // Gradients are valid from finish_gradients() to finish_step() and may be changed in place; their
+  // storage may move in finish_gradients().
+  virtual const std::vector<ParameterShard>& shards() const = 0;
+
+  // For how many ranks each element of a parameter is in a shard: all of them hold the same
+  // gradient for it. A sum over ranks of what shards add up to counts it as often.
+  virtual int num_owners() { return world(); }
+
+  // Where several ranks hold the same shards, one of them writes them into checkpoints: this one.
+  virtual bool writes_shards() const { return true; }
+
+  // Who has to hear of the use of units; null: nobody. Valid from prepare() on.
+  virtual nn::Residency* residency() { return nullptr; }
+
+  // Every rank holds the values of all trained parameters between passes. Else they are only where
+  // residency() has been asked for them.
+  virtual bool values_are_whole() const { return true; }
+
+  // Before the forward pass of each micro-batch. With Last, gradients may be sent while backward
+  // runs: it is then collective together with finish_gradients(). A rank without rows for a
+  // micro-batch calls this and runs no backward, unless the residency is collective.
+  virtual void begin_micro_batch(MicroBatch which) = 0;
+
+  // Collective. After the last micro-batch. Blocks until the shards hold the sums over ranks;
+  // parameters that got no gradient have zeros.
+  virtual void finish_gradients() = 0;
+
+  // Collective. After the optimizer has stepped: the next pass sees the new values on every rank,
+  // buffers are rank 0's, and gradients are empty again.
+  virtual void finish_step() = 0;
+
+  // The group behind it, for sums of metrics, stop votes and checkpoints.
+  virtual comm::Group& group() = 0;
+
+  // A rank holds parts of the training state only, so every rank saves and loads its own.
+  bool shares_state() { return num_owners() < world() || !values_are_whole(); }
+
+  int rank() { return group().rank(); }
+  int world() { return group().size(); }
+};
+
+// In the order of shards().
+std::vector<at::Tensor> gradients_of(const std::vector<ParameterShard>& shards);
+
+// Each rank holds a part of the parameters' values only, so a model may come without memory.
+bool shards_values(const settings::ParallelSettings& settings);
+
+// `settings.strategy`: auto = ddp with more than one rank, else none. Throws ConfigError: none with
+// more than one rank; settings that the strategy cannot honour. `ranks_of_node`: on each; 0 = all
+// ranks are on one. Collective.
+std::unique_ptr<Strategy> make_strategy(const settings::ParallelSettings& settings,
+                                        comm::Group& group, int ranks_of_node = 0);
+
+}  // namespace convoy::parallel

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// From a model's units to an optimizer's parameters, by way of the strategy that sums their
+// gradients.
+#pragma once
+
+#include <vector>
+
+#include "convoy/model/nn/causal_lm.h"
+#include "convoy/train/optim/adamw.h"
+#include "convoy/train/parallel/strategy.h"
+
+namespace convoy::parallel {
+
+// Collective: strategy.prepare() of the model's units, whose trained parameters get the names that
+// they have in `parameters`; the model then tells the strategy which units it uses. Returns what
+// this rank optimizes, in the order of strategy.shards(); biases and norms do not decay
+// (optim::takes_weight_decay). `values`: of a model that came without them, else null. Throws as
+// prepare().
+std::vector<optim::OptimizedParameter> prepare_parameters(
+    Strategy& strategy, nn::CausalLm& model, const std::vector<nn::NamedTensor>& parameters,
+    const nn::DeferredValues* values = nullptr);
+
+// The same for what is no language model; who uses the units must tell strategy.residency() of it.
+std::vector<optim::OptimizedParameter> prepare_units(Strategy& strategy,
+                                                     std::vector<nn::Unit> units,
+                                                     const std::vector<nn::NamedTensor>& parameters,
+                                                     const nn::DeferredValues* values = nullptr);
+
+// Where a state of the optimizer lies: the shape of what all ranks hold of it, and where the part of
+// this rank begins in that, flattened.
+struct StatePlace {
+  std::vector<int64_t> shape;
+  int64_t begin = 0;
+};
+StatePlace place_of(const optim::NamedState& state, const ParameterShard& shard);
+
+// The trained parameters of all units, in their order.
+std::vector<nn::NamedTensor> trained_of(const std::vector<nn::Unit>& units);
+
+ParameterShard whole_shard(const nn::NamedTensor& parameter, at::Tensor gradient);
+
+}  // namespace convoy::parallel
