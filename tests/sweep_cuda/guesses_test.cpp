@@ -41,7 +41,7 @@ class GuessesOnGpu : public ::testing::TestWithParam<bool> {
   void expect_same(const SsmProblem& problem, uint64_t first, uint64_t count,
                    Precision precision = Precision::Exact, int64_t least_accepted = 1) {
     const sweep::Tally wanted =
-        sweep::guess_experiment(problem, precision, best_cpu_level())->run(first, count);
+        experiments::guess_experiment(problem, precision, best_cpu_level())->run(first, count);
     const sweep::Tally found = guess_experiment(problem, precision, device_)->run(first, count);
     EXPECT_EQ(found.json(), wanted.json())
         << problem.parameters.json() << " from " << first << " count " << count;
@@ -116,7 +116,7 @@ TEST_P(GuessesOnGpu, AreTheSameForEverySplit) {
   const uint64_t first = (uint64_t{1} << 32) - 700;  // across the upper half of the index
   const sweep::Tally whole = experiment->run(first, 1500);
   EXPECT_EQ(whole,
-            sweep::guess_experiment(problem, Precision::Exact, best_cpu_level())->run(first, 1500));
+            experiments::guess_experiment(problem, Precision::Exact, best_cpu_level())->run(first, 1500));
   for (const uint64_t part : {1u, 127u, 129u, 699u}) {
     sweep::Tally sum;
     for (uint64_t done = 0; done < 1500; done += part)

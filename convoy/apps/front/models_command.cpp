@@ -79,7 +79,7 @@ int list_models(const Context& context, const ListFlags&, const Words& words) {
   return 0;
 }
 
-int check_model(Context& context, const std::vector<std::string>& arguments) {
+int check_model_folder(Context& context, const std::vector<std::string>& arguments) {
   settings::ModelCheckFlags flags;
   context.parse(flags, arguments);  // so that a wrong flag is told before the worker starts
   become_worker(context, "check-model", arguments);
@@ -105,7 +105,7 @@ Command models_command() {
                        .usage = "convoy models check FOLDER|ORG/NAME [flags]",
                        .examples = "convoy models check examples/tally-3m",
                        .flags = {flags_of<settings::ModelCheckFlags>()},
-                       .run = check_model},
+                       .run = check_model_folder},
                       {.name = "fetch",
                        .summary = "Download a model of the Hugging Face hub",
                        .usage = "convoy models fetch ORG/NAME [flags]",
