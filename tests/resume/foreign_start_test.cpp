@@ -55,7 +55,7 @@ TEST_F(ForeignStart, AnAdapterIsGoneOnWithOnItsBase) {
 
   const Ended whole = fixture_.run("whole", {model, "tuning.mode=full"});
   EXPECT_EQ(whole.status, 2) << whole.errors;
-  EXPECT_TRUE(contains(whole, "convoy merge")) << whole.errors;
+  EXPECT_TRUE(contains(whole, "convoy models merge")) << whole.errors;
 }
 
 TEST_F(ForeignStart, AWholeModelIsLoadedWithoutItsState) {

@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -172,8 +173,13 @@ TEST_F(WorkerSupervision, ALeaseOfADeadWorkerGoesToAnother) {
   EXPECT_EQ(run(options({"killed", "work"})), 0);
   EXPECT_EQ(run(options({"killed"})), 0);
   EXPECT_EQ(squares(), 20);
+  const auto killed = [](const WorkerDeath& death) {
+    return death.worked && death.signal == SIGKILL;
+  };
+  EXPECT_EQ(std::count_if(work_.deaths.begin(), work_.deaths.end(), killed), 1);
+  // A worker that starts as the last task ends may be told to stop before it listens.
   for (const WorkerDeath& death : work_.deaths)
-    EXPECT_TRUE(death.ended_well() || (death.worked && death.signal == SIGKILL));
+    EXPECT_TRUE(death.ended_well() || killed(death) || death.signal == SIGTERM) << death.signal;
 }
 
 TEST_F(WorkerSupervision, ATaskThatKillsItsWorkersFailsAfterItsAttempts) {
@@ -239,8 +245,9 @@ TEST_F(WorkerSupervision, AStopSignalEndsTheWaitForAServer) {
     ::kill(::getpid(), SIGTERM);
   };
   EXPECT_THROW(supervisor.run(options({"slow"}), work_), IoError);
-  // No worker is left that could hand in anything.
-  EXPECT_EQ(squares(), 0);
+  // The worker may hand in the task that it was at. None is left that could begin another.
+  EXPECT_LE(squares(), 1);
+  EXPECT_EQ(work_.num_begun, 1);
 }
 
 }  // namespace
