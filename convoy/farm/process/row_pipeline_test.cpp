@@ -259,7 +259,7 @@ TEST(RowPipeline, ColumnsOfStagesStandInTheirPlaces) {
   settings::ProcessSettings settings;
   settings.generate.n = 2;
   settings.stages = {"generate", "verify", "vote"};
-  const Way got = run(pipeline_of(settings), input_of(kRow),
+  const Way got = run(pipeline_of(settings), input_of(kPipelineRow),
                       [](const std::string&, const auto&) { return "\\boxed{42}"; });
   const std::vector<std::string> before = {
       "problem",      "solution", "reasoning", "quality_score", "metadata", "index",
@@ -269,14 +269,14 @@ TEST(RowPipeline, ColumnsOfStagesStandInTheirPlaces) {
   std::vector<std::string> with_figures = before;
   with_figures.emplace_back("figures");
   EXPECT_EQ(keys_of(got.row.value), with_figures);
-  EXPECT_EQ(keys_of(input_only_value(input_of(kRow), "bad_input", "why")), before);
+  EXPECT_EQ(keys_of(input_only_value(input_of(kPipelineRow), "bad_input", "why")), before);
   EXPECT_EQ(keys_of(got.row.value["samples"][1]),
             (std::vector<std::string>{"sample", "finish", "answer", "verified", "first_verified",
                                       "quality_score", "class", "versions", "think", "reasoning"}));
   EXPECT_EQ(got.row.value["votes"], Json({{"votes", 2}, {"voters", 2}, {"samples", 2}}));
 
   settings.stages = {"generate", "verify"};
-  const Way without = run(pipeline_of(settings), input_of(kRow),
+  const Way without = run(pipeline_of(settings), input_of(kPipelineRow),
                           [](const std::string&, const auto&) { return "\\boxed{42}"; });
   EXPECT_EQ(keys_of(without.row.value), with_figures);
   EXPECT_TRUE(without.row.value["votes"].is_null());
@@ -285,7 +285,7 @@ TEST(RowPipeline, ColumnsOfStagesStandInTheirPlaces) {
 }
 
 TEST(RowPipeline, WhatAStageDeclaresIsColumnAndCondition) {
-  const Json row = input_only_value(input_of(kRow), "bad_input", "why");
+  const Json row = input_only_value(input_of(kPipelineRow), "bad_input", "why");
   for (const Stage& stage : all_stages()) {
     for (const StageColumn& column : stage.columns)
       EXPECT_TRUE(row.contains(std::string(column.name))) << column.name;

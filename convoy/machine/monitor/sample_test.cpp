@@ -123,7 +123,7 @@ TEST(Prometheus, DcgmsNamesAndUnits) {
   device.values[Metric::Energy] = 2;
   const std::string text = prometheus_text(sample_of(2, {device}), {.host = "h"});
   const std::string labels =
-      R"({sampled_gpu="1",UUID="GPU-1",pci_bus_id="0:1:0",device="nvidia1",modelName="A, \"B\"",Hostname="h"})";
+      R"({gpu="1",UUID="GPU-1",pci_bus_id="0:1:0",device="nvidia1",modelName="A, \"B\"",Hostname="h"})";
   EXPECT_NE(text.find("# TYPE DCGM_FI_DEV_GPU_UTIL gauge\nDCGM_FI_DEV_GPU_UTIL" + labels + " 97\n"),
             std::string::npos)
       << text;

@@ -36,14 +36,6 @@ std::string compute_dtype(const settings::TrainSettings& settings,
   return settings.train.computes_in_bf16() && placement.has_bf16 ? "bf16" : "fp32";
 }
 
-Error meaning_of(const std::exception& foreign, const TrainingRun& run, const Underway& underway) {
-  if (underway.settings.task == "classify") return fault_of(foreign, "lower train.batch_size");
-  if (dynamic_cast<const c10::OutOfMemoryError*>(&foreign) == nullptr)
-    return fault_of(foreign, "lower train.batch_size or model.max_seq_len");
-  return full_device(run.placement.device.str(), held_memory(underway.model, underway.optimizer),
-                     device::rank_memory(run.placement.device).peak_bytes, underway.settings);
-}
-
 void tell(const Error& error, const Underway& underway) {
   if (underway.log != nullptr) underway.log->failure(error);
   if (underway.group != nullptr) underway.group->abort();
@@ -87,7 +79,17 @@ void give_up(const TrainingRun& run, const Underway& underway) {
     tell(error, underway);
     throw;
   } catch (const std::exception& foreign) {
-    const Error error = meaning_of(foreign, run, underway);
+    const bool classifies = underway.settings.task == "classify";
+    if (!classifies && dynamic_cast<const c10::OutOfMemoryError*>(&foreign) != nullptr) {
+      const IoError error =
+          full_device(run.placement.device.str(), held_memory(underway.model, underway.optimizer),
+                      device::rank_memory(run.placement.device).peak_bytes, underway.settings);
+      tell(error, underway);
+      throw error;
+    }
+    const Error error =
+        fault_of(foreign, classifies ? "lower train.batch_size"
+                                     : "lower train.batch_size or model.max_seq_len");
     tell(error, underway);
     throw error;
   }
