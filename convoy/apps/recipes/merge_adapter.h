@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `convoy merge`: LoRA folded into full weights, as a model folder.
+// `convoy models merge`: LoRA folded into full weights, as a model folder.
 #pragma once
 
 #include "convoy/core/base/log.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `convoy quantize`: a model folder, or a file of tensors, from numbers to codes and back.
+// `convoy models quantize`: a model folder, or a file of tensors, from numbers to codes and back.
 #pragma once
 
 #include "convoy/core/base/log.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `convoy score`: negative log-likelihood of each row, with the masks of training.
+// `convoy eval --per-row`: negative log-likelihood of each row, with the masks of training.
 #pragma once
 
 #include "convoy/core/base/log.h"

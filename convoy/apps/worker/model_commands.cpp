@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `convoy score`, `generate` and `merge` inside the worker.
+// `convoy eval --per-row`, `generate` and `merge` inside the worker.
 #include "convoy/apps/recipes/generate_text.h"
 #include "convoy/apps/recipes/merge_adapter.h"
 #include "convoy/apps/recipes/score.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What `convoy gpu-info` shows: the GPUs with what they do now, the driver, the host around them.
+// What `convoy gpus show` shows: the GPUs with what they do now, the driver, the host around them.
 #pragma once
 
 #include <optional>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The terminal view of `convoy monitor`: a line of figures per device, and curves of what it did. Knows nothing of the
+// The terminal view of `convoy gpus watch`: a line of figures per device, and curves of what it did. Knows nothing of the
 // terminal itself: it makes lines of text.
 #pragma once
 
