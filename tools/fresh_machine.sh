@@ -28,7 +28,15 @@ rm -rf "$root/root/convoy"
 git clone --quiet "$source_folder" "$root/root/convoy"
 
 environment=(HOME=/root PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin LANG=C.UTF-8 TERM="${TERM:-dumb}")
-while read -r variable; do environment+=("$variable"); done < <(env | grep -iE '^(PIP_[A-Z_]+|SSL_CERT_FILE|[a-z]+_proxy)=' || true)
+while read -r variable; do environment+=("$variable"); done < <(env | grep -iE '^(PIP_[A-Z_]+|[a-z]+_proxy)=' | grep -v '^PIP_CERT=' || true)
+# A package may write the system's bundle of certificates anew, without those that are this machine's own.
+bundle=${SSL_CERT_FILE:-/etc/ssl/certs/ca-certificates.crt}
+if [ -e "$bundle" ]; then
+  cp -L "$bundle" "$root/etc/ssl/machine.crt"
+  for variable in SSL_CERT_FILE PIP_CERT CURL_CA_BUNDLE REQUESTS_CA_BUNDLE CARGO_HTTP_CAINFO; do
+    environment+=("$variable=/etc/ssl/machine.crt")
+  done
+fi
 for command in "$@"; do
   say "$command"
   env -i "${environment[@]}" unshare --mount --pid --fork --kill-child bash -c '
