@@ -10,7 +10,7 @@ add_custom_command(
           ${CONVOY_CARGO} build --release --locked --quiet --manifest-path ${_rust_dir}/Cargo.toml
   DEPENDS ${_rust_sources} ${_rust_dir}/Cargo.toml ${_rust_dir}/Cargo.lock
   COMMENT "Rust: tokenizers and templates"
-  USES_TERMINAL VERBATIM)
+  VERBATIM)
 add_custom_target(convoy_rust_text_build DEPENDS ${_rust_lib})
 add_library(convoy_rust_text STATIC IMPORTED GLOBAL)
 set_target_properties(convoy_rust_text PROPERTIES IMPORTED_LOCATION ${_rust_lib}

@@ -101,7 +101,7 @@ io::Json numbers_of_all(ProcessGroup& group, const io::Json& own) {
 at::Tensor read_cut(const GroupReader& reader, const ShardView& shard, const std::string& name) {
   const std::vector<int64_t>& stored = reader.shape(name);
   CONVOY_CHECK(stored == shard.shape, CheckpointError,
-               "the checkpoint holds {} of shape [{}], the model wants [{}]", name,
+               "the checkpoint holds {} of shape [{}], the model needs [{}]", name,
                fmt::join(stored, ", "), fmt::join(shard.shape, ", "));
   return reader.read(name, shard.begin, shard.value.numel()).view(shard.value.sizes());
 }

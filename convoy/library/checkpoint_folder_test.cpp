@@ -197,7 +197,7 @@ TEST(CheckpointFolder, RefusesWhatDoesNotFit) {
     FAIL();
   } catch (const CheckpointError& error) {
     EXPECT_NE(
-        std::string(error.what()).find("holds weight of shape [3, 4], the model wants [3, 5]"),
+        std::string(error.what()).find("holds weight of shape [3, 4], the model needs [3, 5]"),
         std::string::npos)
         << error.what();
   }

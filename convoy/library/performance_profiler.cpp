@@ -28,7 +28,7 @@ struct PerformanceProfiler::State {
 PerformanceProfiler::PerformanceProfiler(std::shared_ptr<ProcessGroup> group,
                                          std::filesystem::path folder, const ProfiledSteps& steps) {
   CONVOY_CHECK(steps.first >= 1 && steps.count >= 1, ConfigError,
-               "a profile wants at least one step from step 1 on, found {} from {} on", steps.count,
+               "a profile needs at least one step from step 1 on, found {} from {} on", steps.count,
                steps.first);
   library::required(group);
   std::unique_ptr<TraceClock> clock = device::make_device_clock(group->device());

@@ -40,7 +40,7 @@ void Ownership::require_same_shapes() {
   const std::vector<std::string> all = group_->all_gather_bytes(own);
   for (size_t rank = 0; rank < all.size(); ++rank)
     CONVOY_CHECK(all[rank] == all[0], ConfigError,
-                 "ZeroOptimizer wants the same parameters in the same order on all ranks: those of "
+                 "ZeroOptimizer needs the same parameters in the same order on all ranks: those of "
                  "rank {} have other types or shapes than those of rank 0 (parts that "
                  "FullyShardedDataParallel made are no replicas: give them to an optimizer itself)",
                  rank);

@@ -62,6 +62,8 @@ def faults_of(source):
     for page in [*pages, index, source / "README.md", source / "CONTRIBUTING.md"]:
         if page not in [docs / name for name in GENERATED]:
             faults += [f"{page.relative_to(source)} riddles: {found.group(0)!r}" for found in RIDDLE.finditer(without_code(page.read_text()))]
+    errors = (docs / "reference/errors.md").read_text()
+    faults += [f"a message of the sources riddles: {found.group(0)!r}" for found in re.finditer(r".*\b(?:wants|knows|speaks)\b.*", errors)]
     faults += [f"no block of a page uses `convoy {name}`" for name in commands_without_use(source, pages)]
     return faults
 

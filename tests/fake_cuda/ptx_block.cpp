@@ -91,7 +91,7 @@ void PtxBlock::shuffle(uint32_t first, uint32_t end) {
     const std::vector<uint64_t>& numbers = threads_[number].numbers;
     if (threads_[number].at != at || end - first != kWarpThreads ||
         static_cast<uint32_t>(numbers[instruction.from[3]]) != kAllLanes)
-      throw PtxError("a shuffle wants all threads of a warp");
+      throw PtxError("a shuffle needs all threads of a warp");
     given.push_back(numbers[instruction.from[0]]);
   }
   for (uint32_t lane = 0; lane < kWarpThreads; ++lane) {

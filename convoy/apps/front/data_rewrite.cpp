@@ -224,7 +224,7 @@ int data_style(Context& context, const std::vector<std::string>& arguments) {
 int data_render(Context& context, const std::vector<std::string>& arguments) {
   const auto flags = parsed<settings::DataRenderFlags>(context, arguments);
   if (flags.model.empty() && flags.template_path.empty())
-    throw ConfigError("render wants a template", {.key = "--model",
+    throw ConfigError("render needs a template", {.key = "--model",
                                                   .hint = "--model D, or "
                                                           "--template F"});
   const auto folder = flags.model.empty()

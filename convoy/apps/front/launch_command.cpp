@@ -249,7 +249,7 @@ int run_launch(Context& context, const std::vector<std::string>& arguments) {
   check_local_ranks(context, logs, setup);
   if (flags.dry_run) return print_dry_run(context, setup, flags, found.program, environment);
   if (found.program.empty())
-    throw ConfigError("launch wants a program", {.hint = "convoy launch --ranks 2 train.py"});
+    throw ConfigError("launch needs a program", {.hint = "convoy launch --ranks 2 train.py"});
   launch::LaunchPlan plan = launch_plan(found.flags, environment);
   plan.program = command_of(flags, found.program, environment);
   open_log_folder(context, flags, setup.run_id, logs);

@@ -159,7 +159,7 @@ std::string why_no_driver() {
   const std::optional<int> version = nvidia::driver_version(kDriver);
   if (!version) return "the driver's library libcuda.so.1 can not be opened";
   if (*version == 0 || *version >= kCuda13) return {};
-  return fmt::format("the driver is for {}, LibTorch 2.11 wants CUDA 13.0 (driver 580 or newer)",
+  return fmt::format("the driver is for {}, LibTorch 2.11 needs CUDA 13.0 (driver 580 or newer)",
                      nvidia::version_text(*version));
 }
 

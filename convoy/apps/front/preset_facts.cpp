@@ -21,14 +21,16 @@ void add_machine(const std::string& text, PresetFacts& preset) {
     if (!line.starts_with(kMachineLine)) continue;
     const std::string name = line.substr(kMachineLine.size());
     preset.machine = sizing::known_machine(name);
-    CONVOY_INVARIANT(preset.machine != nullptr, "preset {} is for `{}`, which nobody knows",
-                     preset.name, name);
+    CONVOY_INVARIANT(preset.machine != nullptr,
+                     "preset {} is for `{}`, which is not in the table of machines", preset.name,
+                     name);
   }
   if (preset.machine == nullptr) return;
   settings::resolve_train(preset.settings, {.presets = preset_texts(), .preset = preset.name});
   const auto model = sizing::known_model(preset.settings.model.name);
-  CONVOY_INVARIANT(model.has_value(), "preset {} trains `{}`, whose sizes nobody knows",
-                   preset.name, preset.settings.model.name);
+  CONVOY_INVARIANT(model.has_value(),
+                   "preset {} trains `{}`, whose sizes are not in the table of models", preset.name,
+                   preset.settings.model.name);
   preset.memory =
       sizing::estimate_memory(*model, estimate_request(preset.settings, *preset.machine));
 }

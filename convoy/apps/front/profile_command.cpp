@@ -109,7 +109,7 @@ int report(Context& context, const std::vector<std::string>& arguments) {
   ReportFlags flags;
   const std::vector<std::string> words = context.parse(flags, arguments);
   CONVOY_CHECK(words.size() == 1 || words.size() == 2, ConfigError,
-               "profile report wants a run, or two to put side by side, found {}", words.size());
+               "profile report needs a run, or two to put side by side, found {}", words.size());
   if (words.size() == 1 && has_traces(fs::path(words[0]) / kRanks))
     return report_profile(context, words[0],
                           profile::read_profiled_run(fs::path(words[0]) / kRanks));
@@ -141,7 +141,7 @@ ProfileInvocation read_profile_line(Context& context, const std::vector<std::str
   if (const auto problem = settings::step_range_problem(found.flags.steps))
     throw ConfigError("--steps: " + *problem, {.key = "--steps"});
   CONVOY_CHECK(!settings::parse_step_range(found.flags.steps).empty(), ConfigError,
-               "--steps wants at least one step, found \"{}\"", found.flags.steps);
+               "--steps needs at least one step, found \"{}\"", found.flags.steps);
   const launch::Environment environment = launch::process_environment();
   CONVOY_CHECK(!environment.contains("RANK"), ConfigError,
                "profile starts its own ranks and is one of a job here (RANK={}): run it without a "

@@ -100,7 +100,7 @@ void print_plan(const Context& context, const std::vector<telemetry::RemovableRu
 
 int compare_named_runs(const Context& context, const RunsDrawingFlags& flags,
                        const std::vector<std::string>& words) {
-  CONVOY_CHECK(words.size() >= 2, ConfigError, "runs compare wants at least two runs, found {}",
+  CONVOY_CHECK(words.size() >= 2, ConfigError, "runs compare needs at least two runs, found {}",
                words.size());
   const std::vector<RunHistory> runs = runs_named(flags, words);
   const telemetry::RunComparison comparison = telemetry::compare_runs(runs);
@@ -137,7 +137,7 @@ int compare_named_runs(const Context& context, const RunsDrawingFlags& flags,
 int export_runs(const Context& context, const RunsExportFlags& flags,
                 const std::vector<std::string>& words) {
   CONVOY_CHECK(!flags.output.empty(), ConfigError,
-               "runs export wants --output with .csv, .parquet or .jsonl");
+               "runs export needs --output with .csv, .parquet or .jsonl");
   data::require_row_format(flags.output);
   CONVOY_CHECK(flags.force || !fs::exists(flags.output), ConfigError,
                "{} exists; --force writes over it", flags.output);

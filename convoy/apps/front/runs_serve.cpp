@@ -34,10 +34,10 @@ int serve_runs(const Context& context, const RunsServeFlags& flags,
         "too",
         flags.host, server.port()));
   else if (flags.host != "127.0.0.1" && flags.host != "localhost" && flags.host != "::1")
-    context.log().warning(
-        fmt::format("whoever reaches {} and knows the token reads the runs; from another machine, "
-                    "`ssh -L {}:127.0.0.1:{}` is safer",
-                    flags.host, server.port(), server.port()));
+    context.log().warning(fmt::format(
+        "anybody who reaches {} and has the token reads the runs; from another machine, "
+        "`ssh -L {}:127.0.0.1:{}` is safer",
+        flags.host, server.port(), server.port()));
   fmt::print("{}\n", server.url());
   std::fflush(stdout);
   std::thread serving([&server] { server.run(); });

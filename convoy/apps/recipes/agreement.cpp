@@ -221,7 +221,7 @@ std::optional<Refusal> other_inputs(const std::vector<Json>& ranks) {
               text_of(wanted[index], "identity"), text_of(wanted[index], "place"), identity,
               text_of(found[index], "place")),
           {.file = text_of(found[index], "place"),
-           .hint = "every node wants the same content: copy it from one to the others, or use a "
+           .hint = "every node needs the same content: copy it from one to the others, or use a "
                    "file system that all nodes see",
            .rank = static_cast<int>(rank)}};
     }

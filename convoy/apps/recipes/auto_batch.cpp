@@ -214,7 +214,7 @@ bool Search::measure(const Candidate& candidate, int64_t tokens, Likely likely) 
 void Search::refuse(int64_t tokens) {
   throw ConfigError(
       fmt::format(
-          "train.batch_size: auto: a micro-batch of one row, {} tokens, wants about {}, and "
+          "train.batch_size: auto: a micro-batch of one row, {} tokens, needs about {}, and "
           "a rank may take {}",
           tokens, telemetry::bytes_text(line_.predict(tokens)),
           telemetry::bytes_text(allowed_bytes())),

@@ -183,7 +183,7 @@ TEST(ChooseStrategy, TakesTheFirstThatFits) {
   const sizing::StrategyChoice none = sizing::choose_strategy(question, candidates(), 1 << 20);
   EXPECT_EQ(none.strategy, "zero3");
   EXPECT_FALSE(none.fits);
-  EXPECT_NE(none.reason.find("ddp wants"), std::string::npos) << none.reason;
+  EXPECT_NE(none.reason.find("ddp needs"), std::string::npos) << none.reason;
 }
 
 }  // namespace

@@ -131,7 +131,7 @@ LoadedModel Merging::full_base(nn::CausalLm& served) const {
       load(has_own ? flags_.base_model : model_.model, has_own ? "main" : model_.revision, {});
   const std::string place = full.folder.path().string();
   if (is_coded(*full.model))
-    throw ConfigError("--base full wants weights in 16 bits, and these are quantised",
+    throw ConfigError("--base full needs weights in 16 bits, and these are quantised",
                       {.file = place,
                        .key = "base_model",
                        .hint = "--base-model FOLDER of the model that was quantised"});

@@ -160,7 +160,7 @@ TEST_F(QuantizedMerge, AModelThatWasNotQuantizedFromIsRefused) {
   EXPECT_NE(said.find("_proj"), std::string::npos) << said;
   const std::string coded =
       refusal(coded_folder(), flags_of("full", "none", coded_folder().string()));
-  EXPECT_NE(coded.find("wants weights in 16 bits"), std::string::npos) << coded;
+  EXPECT_NE(coded.find("needs weights in 16 bits"), std::string::npos) << coded;
 }
 
 TEST_F(QuantizedMerge, LossesAreToldOnTheRowsThatAreGiven) {

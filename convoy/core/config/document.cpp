@@ -176,7 +176,7 @@ void check_text(const std::string& text, const std::string& name) {
   for (const char letter : text) {
     if (letter == '\t' && before == '\n')
       throw ConfigError("a tab indents this line",
-                        {.file = name, .line = line, .hint = "YAML wants spaces"});
+                        {.file = name, .line = line, .hint = "YAML needs spaces"});
     if (letter == '\0')
       throw ConfigError("a zero byte: this is not a text file", {.file = name, .line = line});
     line += letter == '\n' ? 1 : 0;

@@ -57,7 +57,7 @@ TEST(Document, RefusesMergeKeysTagsAndSecondDocuments) {
 
 TEST(Document, RefusesTabsBytesAndBrokenYaml) {
   EXPECT_EQ(document_error_of("a:\n\tb: 1\n"),
-            "run.yaml:2: a tab indents this line (YAML wants spaces)");
+            "run.yaml:2: a tab indents this line (YAML needs spaces)");
   EXPECT_NE(document_error_of("a:\n  \tb: 1\n"), "");
   EXPECT_EQ(document_error_of("a: \xff\n"), "run.yaml: this file is not UTF-8 text");
   EXPECT_EQ(document_error_of(std::string("a: 1\n\0", 6)),

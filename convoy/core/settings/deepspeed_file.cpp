@@ -119,9 +119,9 @@ class DeepSpeedReader {
         asks_offload(kZero + "offload_param", kZero + "cpu_offload_param");
     for (const std::string& asked : {optimizer, parameters})
       if (!asked.empty() && stage == 0)
-        return file_.refuse(asked, asked + " wants zero_optimization.stage 1, 2 or 3");
+        return file_.refuse(asked, asked + " needs zero_optimization.stage 1, 2 or 3");
     if (!parameters.empty() && stage != 3)
-      return file_.refuse(parameters, parameters + " wants zero_optimization.stage 3");
+      return file_.refuse(parameters, parameters + " needs zero_optimization.stage 3");
     if (!parameters.empty()) {
       file_.give(parameters, "parallel.offload", "parameters");
       if (optimizer.empty())

@@ -22,7 +22,7 @@ std::optional<QuantizationSettings::Problem> QuantizationSettings::problem(
   if (load_in_8bit && chosen != "int8")
     return Problem{"type", fmt::format("load_in_8bit is true, but type is {}", chosen)};
   if (is_qlora && chosen == "none")
-    return Problem{"type", "tuning.mode qlora wants weights in few bits, found none"};
+    return Problem{"type", "tuning.mode qlora needs weights in few bits, found none"};
   if (mode == "full" && chosen != "none")
     return Problem{"type", fmt::format("tuning.mode full trains the weights themselves, which {} "
                                        "can not hold",

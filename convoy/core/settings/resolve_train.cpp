@@ -225,7 +225,7 @@ void check_combinations(const TrainSettings& settings, const config::Resolved& r
   if (all_readable(resolved, {"train.lr_scaling", "train.lr_reference_batch"}) &&
       settings.train.lr_scaling != "none" && settings.train.lr_reference_batch == 0)
     errors.add(ConfigError(
-        fmt::format("train.lr_scaling is {}, but train.lr_reference_batch is not set: it wants the "
+        fmt::format("train.lr_scaling is {}, but train.lr_reference_batch is not set: it needs the "
                     "global batch that train.learning_rate was chosen for",
                     settings.train.lr_scaling),
         resolved.place("train.lr_scaling", "train.lr_reference_batch=ROWS")));
@@ -291,7 +291,7 @@ void check_inputs(const TrainSettings& settings, const config::Resolved& resolve
     errors.add(ConfigError("model.name is not set: a model folder or a hub id is wanted",
                            {.key = "model.name", .hint = "model.name=PATH"}));
   if (settings.task == "mixed" && settings.datasets.empty() && all_readable(resolved, {"datasets"}))
-    errors.add(ConfigError("task mixed wants data sets to mix",
+    errors.add(ConfigError("task mixed needs data sets to mix",
                            resolved.place("task", "datasets: [{path: .., type: cpt, weight: 1}]")));
   if (settings.task != "mixed" && settings.data.train_path.empty() &&
       all_readable(resolved, {"data.train_path"}))

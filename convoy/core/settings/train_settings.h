@@ -287,7 +287,7 @@ struct TrainingSettings {
           "scale learning_rate by global batch / lr_reference_batch: linear, or by its square root")
         .one_of({"none", "linear", "sqrt"});
     visit("lr_reference_batch", lr_reference_batch,
-          "global batch that learning_rate was chosen for; lr_scaling wants it")
+          "global batch that learning_rate was chosen for; lr_scaling needs it")
         .at_least(0);
     visit("packing", packing,
           "fill blocks of max_seq_len with whole rows; attention never crosses rows")
@@ -337,7 +337,7 @@ struct TrainingSettings {
           "predict_with_generate")
         .one_of(best_metric_names());
     visit("greater_is_better", greater_is_better,
-          "direction of metric_for_best_model, which each figure knows; another one is refused")
+          "direction of metric_for_best_model, which each figure has; another one is refused")
         .one_of({"auto", "true", "false"});
     visit("early_stopping_patience", early_stopping_patience,
           "evaluations without a better figure before the run ends; 0 = off")

@@ -204,7 +204,7 @@ void HubClient::with_retries(const std::function<void()>& attempt,
     const double own_seconds = kFirstWaitSeconds * std::pow(2, failures - 1);
     if (asked_seconds > 10 * kLongestWaitSeconds)
       throw NetworkError(
-          fmt::format("{}, and wants {} of quiet", reason, telemetry::duration_text(asked_seconds)),
+          fmt::format("{}, and needs {} of quiet", reason, telemetry::duration_text(asked_seconds)),
           {.hint = "run the same command later: what is there is kept"});
     const double seconds = std::max(asked_seconds, std::min(own_seconds, kLongestWaitSeconds));
     log_.info(fmt::format("{}; again in {:.1f} s", reason, seconds));

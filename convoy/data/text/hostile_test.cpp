@@ -284,7 +284,7 @@ TEST(HostileTemplate, ATagThatIsNotClosedIsNamedWithItsLine) {
       {"a\n{% for m in messages %}\n\n{{ m.role }}\n", 2,
        "`{% for %}` is not closed: `{% endfor %}` is missing"},
       {"{% for m in messages %}\n{% if m %}\nx\n{% endfor %}\n", 4,
-       "`{% endfor %}` does not fit `{% if %}` of line 2, which wants `{% endif %}` first"},
+       "`{% endfor %}` does not fit `{% if %}` of line 2, which needs `{% endif %}` first"},
       {"{% if 1 %}x{% else %}\n{% for m in messages %}{% endfor %}", 1,
        "`{% if %}` is not closed: `{% endif %}` is missing"},
       {"x\n{% macro f(a) %}{{ a }}", 2, "`{% endmacro %}` is missing"},

@@ -38,11 +38,11 @@ PromptTemplate::PromptTemplate(const std::string& text, const std::string& name,
                                const std::vector<std::string>& known_names)
     : text_(without_last_newline(text)), name_(name) {
   const auto place = [&](size_t at) {
-    return ErrorPlace{
-        .file = name,
-        .line =
-            1 + std::count(text_.begin(), text_.begin() + static_cast<std::ptrdiff_t>(at), '\n'),
-        .hint = fmt::format("this prompt knows {}, and row.COLUMN", fmt::join(known_names, ", "))};
+    return ErrorPlace{.file = name,
+                      .line = 1 + std::count(text_.begin(),
+                                             text_.begin() + static_cast<std::ptrdiff_t>(at), '\n'),
+                      .hint = fmt::format("this prompt may use {}, and row.COLUMN",
+                                          fmt::join(known_names, ", "))};
   };
   if (text_.find_first_not_of(" \t\r\n") == std::string::npos)
     throw ConfigError("a prompt is empty: the model would be told nothing", {.file = name});
@@ -73,7 +73,7 @@ std::string PromptTemplate::render(const std::map<std::string, std::string>& val
     const auto value = values.find(part.name);
     if (value == values.end())
       throw DataError(
-          fmt::format("the row has no {}, which the prompt {} wants", part.name, name_));
+          fmt::format("the row has no {}, which the prompt {} needs", part.name, name_));
     rendered += value->second;
   }
   return rendered;

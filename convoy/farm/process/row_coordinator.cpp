@@ -216,7 +216,7 @@ class RowsRun : public workers::SupervisedWork {
 }  // namespace
 
 RowCoordinatorReport run_rows(const RowCoordinatorOptions& options, const WorkerTask& task) {
-  CONVOY_CHECK(options.workers > 0, ConfigError, "a run wants a worker at least, found {}",
+  CONVOY_CHECK(options.workers > 0, ConfigError, "a run needs a worker at least, found {}",
                options.workers);
   return RowsRun(options, task).run();
 }

@@ -17,7 +17,7 @@ constexpr const char* kSign = "figures ";
 
 std::string taken(const char* variable) {
   const char* const value = std::getenv(variable);
-  CONVOY_CHECK(value != nullptr, ConfigError, "a worker of `convoy process` wants {} from it",
+  CONVOY_CHECK(value != nullptr, ConfigError, "a worker of `convoy process` needs {} from it",
                variable);
   std::string text = value;
   ::unsetenv(variable);

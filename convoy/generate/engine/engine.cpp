@@ -83,7 +83,7 @@ void Engine::submit(Request request) {
                request.number, tokens, model_.max_positions());
   const int64_t num_adapters = config_.adapters == nullptr ? 0 : config_.adapters->size();
   CONVOY_CHECK(request.adapter >= 0 && request.adapter <= num_adapters, DataError,
-               "prompt {} wants adapter {}, the engine has {}", request.number, request.adapter,
+               "prompt {} needs adapter {}, the engine has {}", request.number, request.adapter,
                num_adapters);
   const int64_t most_tokens = std::min(tokens + request.max_new_tokens, model_.max_positions());
   if (!scheduler_.fits(most_tokens))

@@ -114,7 +114,7 @@ std::string_view rung_name(Rung rung) {
 
 std::string MemoryLadderPlan::text(int64_t budget_bytes) const {
   if (rung == Rung::None)
-    return fmt::format("wants {} at least, the budget is {}", bytes_text(bytes),
+    return fmt::format("needs {} at least, the budget is {}", bytes_text(bytes),
                        bytes_text(budget_bytes));
   return fmt::format("{}: {}, {}, {} of {}", rung_name(rung), counted(rows, "row"),
                      counted(kv_blocks, "KV block"), bytes_text(bytes), bytes_text(budget_bytes));

@@ -70,7 +70,7 @@ TEST(MemoryLadder, SaysWhatItWouldNeed) {
   MemoryWish enough = wish(1);
   enough.budget_bytes = plan.bytes;
   EXPECT_EQ(climb_down(kNeeds, enough).rung, Rung::Int4Weights);
-  EXPECT_NE(plan.text(kUnit).find("wants"), std::string::npos);
+  EXPECT_NE(plan.text(kUnit).find("needs"), std::string::npos);
 }
 
 }  // namespace

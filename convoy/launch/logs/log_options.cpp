@@ -44,7 +44,7 @@ std::optional<int> stream_bits(std::string_view text) {
 StreamSelection StreamSelection::parse(std::string_view text, std::string_view flag) {
   const auto fail = [&](std::string_view found) {
     throw ConfigError(
-        fmt::format("{} wants 0 (none), 1 (stdout), 2 (stderr), 3 (both) or RANK:VALUE,..., found "
+        fmt::format("{} needs 0 (none), 1 (stdout), 2 (stderr), 3 (both) or RANK:VALUE,..., found "
                     "\"{}\"",
                     flag, found),
         {.hint = fmt::format("{} 3, or {} 0:3,1:2", flag, flag)});
@@ -109,7 +109,7 @@ std::vector<int> parse_local_ranks_filter(std::string_view text) {
     const std::optional<int> rank = natural_number(item);
     if (!rank)
       throw ConfigError(
-          fmt::format("--local-ranks-filter wants local ranks, found \"{}\" in \"{}\"", item, text),
+          fmt::format("--local-ranks-filter needs local ranks, found \"{}\" in \"{}\"", item, text),
           {.hint = "--local-ranks-filter 0,1"});
     ranks.push_back(*rank);
   }

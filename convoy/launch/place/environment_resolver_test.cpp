@@ -336,7 +336,7 @@ TEST(Resolver, UnknownAndAbsentSourcesAreNamed) {
        {std::pair("slurm", "srun"), std::pair("mpirun", "openmpi"), std::pair("k8s", "kubernetes")})
     EXPECT_TRUE(
         contains(failure(kTask, {.env_source = word}),
-                 {"knows no `" + std::string(word), "its name here is `" + std::string(name)}));
+                 {"has no `" + std::string(word), "its name here is `" + std::string(name)}));
   EXPECT_TRUE(contains(failure(kTask, {.env_source = "openmpi"}),
                        {"openmpi", "found: srun (SLURM_PROCID=5"}));
 }

@@ -76,7 +76,7 @@ SourceChoice::SourceChoice(const Variables& variables, const ResolveOptions& opt
   const std::string& wanted = options.env_source;
   const bool known = std::count(source_names().begin(), source_names().end(), wanted) > 0;
   if (!wanted.empty() && !known)
-    throw ConfigError(fmt::format("--env-source knows no `{}`{}", wanted,
+    throw ConfigError(fmt::format("--env-source has no `{}`{}", wanted,
                                   known_as(wanted).empty()
                                       ? did_you_mean(wanted, source_names())
                                       : fmt::format(", its name here is `{}`", known_as(wanted))),

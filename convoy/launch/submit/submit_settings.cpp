@@ -24,7 +24,7 @@ constexpr int64_t kSignalBefore_s = 90;  // submitit's and Lightning's
 
 [[noreturn]] void refuse(std::string_view flag, const std::string& wanted, std::string_view found,
                          std::string hint = {}) {
-  throw ConfigError(fmt::format("--{} wants {}; found `{}`", flag, wanted, found),
+  throw ConfigError(fmt::format("--{} needs {}; found `{}`", flag, wanted, found),
                     {.key = std::string(flag), .hint = std::move(hint)});
 }
 
@@ -57,7 +57,7 @@ bool names_word(const List& list, std::string_view word) {
 
 void check_engine(SubmitSettings settings) {
   if (settings.engine.empty())
-    throw ConfigError("submit wants --engine slurm, kubernetes or mpi", {.key = "engine"});
+    throw ConfigError("submit needs --engine slurm, kubernetes or mpi", {.key = "engine"});
   const auto own =
       std::find_if(engine_flags().begin(), engine_flags().end(),
                    [&](const EngineFlags& flags) { return flags.engine == settings.engine; });
@@ -151,7 +151,7 @@ void check_ranks(const SubmitSettings& settings) {
   const std::string& ranks = settings.nproc_per_node;
   const bool counted = number(ranks).value_or(0) >= 1;
   if (settings.task_per_rank && !counted)
-    throw ConfigError("--task-per-rank wants --nproc-per-node with a number",
+    throw ConfigError("--task-per-rank needs --nproc-per-node with a number",
                       {.key = "task-per-rank"});
   if (!counted && ranks != "auto" && ranks != "gpu" && ranks != "cpu")
     refuse("nproc-per-node", "auto, gpu, cpu or a number from 1 up", ranks);
@@ -249,7 +249,7 @@ void check_submit_settings(const SubmitSettings& settings,
                            const std::vector<std::string>& command) {
   check_engine(settings);
   if (command.empty())
-    throw ConfigError("submit wants a command after --",
+    throw ConfigError("submit needs a command after --",
                       {.hint = "convoy submit --engine slurm --nodes 2 -- convoy train run.yaml"});
   check_name(settings);
   check_ranks(settings);
@@ -272,7 +272,7 @@ void check_submit_settings(const SubmitSettings& settings,
     throw ConfigError("--requeue and --no-requeue contradict each other", {.key = "requeue"});
   if (settings.engine == "kubernetes") {
     if (settings.image.empty())
-      throw ConfigError("--engine kubernetes wants --image", {.key = "image"});
+      throw ConfigError("--engine kubernetes needs --image", {.key = "image"});
     check_directive_value("image", settings.image);
     if (!settings.name_space.empty() &&
         (!is_label(settings.name_space) || settings.name_space.size() > 63))

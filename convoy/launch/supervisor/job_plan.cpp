@@ -27,7 +27,7 @@ std::string named_device(const std::optional<std::string>& list, int local_rank)
     if (position == local_rank) return entry;
   throw ConfigError(
       fmt::format(
-          "--virtual-local-rank wants a device for each rank, found CUDA_VISIBLE_DEVICES={} "
+          "--virtual-local-rank needs a device for each rank, found CUDA_VISIBLE_DEVICES={} "
           "and no device for local rank {}",
           *list, local_rank),
       {.key = "virtual_local_rank"});

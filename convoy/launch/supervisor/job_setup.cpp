@@ -44,7 +44,7 @@ NodesRange nodes_of(const std::string& text) {
   range.most = colon == std::string::npos ? range.least
                                           : whole_number(std::string_view(text).substr(colon + 1));
   if (range.least < 1 || range.most < range.least)
-    throw ConfigError(fmt::format("--nnodes wants N or MIN:MAX, at least 1, found `{}`", text),
+    throw ConfigError(fmt::format("--nnodes needs N or MIN:MAX, at least 1, found `{}`", text),
                       {.key = "nnodes"});
   return range;
 }
@@ -123,7 +123,7 @@ void require_gpu_for_each_rank(const JobSetup& setup, size_t num_gpus) {
     return;
   throw ConfigError(
       fmt::format("{} a GPU each, found {} visible",
-                  counted(setup.num_local_ranks, "rank wants", "ranks want"), num_gpus),
+                  counted(setup.num_local_ranks, "rank needs", "ranks want"), num_gpus),
       {.key = "nproc_per_node", .hint = "use --nproc gpu, or --devices cpu"});
 }
 
@@ -147,7 +147,7 @@ rendezvous::Endpoint endpoint_of(const MemberFlags& members, const ResolvedPlace
   if (endpoint.port == 0) endpoint.port = kStaticPort;
   if (endpoint.host.empty())
     throw ConfigError(
-        "a job of several nodes wants to know where they meet, found no address",
+        "a job of several nodes needs to know where they meet, found no address",
         {.key = "rdzv_endpoint",
          .hint = "give every node --rdzv-endpoint HOST:PORT, where HOST is one of them"});
   return endpoint;

@@ -26,7 +26,7 @@ constexpr double kMostSeconds = 1e7;
 constexpr int kHeartbeatsOfTorchrun = 3;  // its default for keep_alive_max_attempt
 
 [[noreturn]] void refuse(const std::string& key, const char* wanted, const std::string& value) {
-  throw ConfigError(fmt::format("{}: {} wants {}, found `{}`", kFlag, key, wanted, value),
+  throw ConfigError(fmt::format("{}: {} needs {}, found `{}`", kFlag, key, wanted, value),
                     {.key = "rdzv_conf"});
 }
 
@@ -115,7 +115,7 @@ RendezvousConf parse_rendezvous_conf(std::string_view text) {
     const std::string value(
         equals == entry.size() ? "" : trimmed(std::string_view(entry).substr(equals + 1), " "));
     if (key.empty() || value.empty())
-      throw ConfigError(fmt::format("{} wants key=value pairs, found `{}`", kFlag, entry),
+      throw ConfigError(fmt::format("{} needs key=value pairs, found `{}`", kFlag, entry),
                         {.key = "rdzv_conf"});
     if (key == "join_timeout") {
       conf.join_timeout = duration_of(key, value);

@@ -62,10 +62,10 @@ TEST(RendezvousConf, TheLongestSilenceStillMakesADeadline) {
 TEST(RendezvousConf, BadValuesNameTheirKey) {
   for (const auto& [text, word] : std::vector<std::pair<std::string, std::string>>{
            {"keep_alive_interval=5,keep_alive_max_attempt=1", "keep_alive_max_attempt=1"},
-           {"keep_alive_max_attempt=2.5", "keep_alive_max_attempt wants a whole number"},
+           {"keep_alive_max_attempt=2.5", "keep_alive_max_attempt needs a whole number"},
            {"heartbeat_timeout=soon", "heartbeat_timeout"},
            {"use_libuv=maybe", "use_libuv"},
-           {"is_host=2", "is_host wants true or false, found `2`"},
+           {"is_host=2", "is_host needs true or false, found `2`"},
            {"store_type=file", "store_type"},
            {"join_timeout=", "key=value"},
            {"keep_alive_intervall=5", "did you mean `keep_alive_interval`"}})

@@ -152,14 +152,14 @@ StrategyChoice choose_strategy(const MemoryQuestion& question,
     const std::string& strategy = candidate.strategy;
     last_bytes = plan_memory(question, candidate).total_bytes();
     if (usable_bytes > 0 && last_bytes > allowed_bytes) {
-      refused += fmt::format("{}{} wants {}", refused.empty() ? "" : ", ", strategy,
+      refused += fmt::format("{}{} needs {}", refused.empty() ? "" : ", ", strategy,
                              telemetry::bytes_text(last_bytes));
       continue;
     }
     if (refused.empty())
       return {strategy,
               usable_bytes > 0
-                  ? fmt::format("it wants {} a rank of {}", telemetry::bytes_text(last_bytes),
+                  ? fmt::format("it needs {} a rank of {}", telemetry::bytes_text(last_bytes),
                                 telemetry::bytes_text(usable_bytes))
                   : "how much memory a rank has is unknown",
               true};

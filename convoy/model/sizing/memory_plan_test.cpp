@@ -53,7 +53,7 @@ TEST(StateSharing, AStrategyOfNoKnownNameIsChosenLikeAnyOther) {
   const StrategyChoice choice = choose_strategy(question, {whole, pieces}, room_for_pieces);
   EXPECT_EQ(choice.strategy, "pieces") << choice.reason;
   EXPECT_TRUE(choice.fits);
-  EXPECT_NE(choice.reason.find("whole wants"), std::string::npos) << choice.reason;
+  EXPECT_NE(choice.reason.find("whole needs"), std::string::npos) << choice.reason;
   const StrategyChoice none = choose_strategy(question, {whole, pieces}, 1);
   EXPECT_EQ(none.strategy, "pieces") << "the last, where none fits";
   EXPECT_FALSE(none.fits);

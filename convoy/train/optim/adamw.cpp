@@ -18,13 +18,13 @@ namespace {
 void check(const OptimizedParameter& parameter) {
   CONVOY_INVARIANT(
       parameter.value.scalar_type() == at::kFloat || parameter.value.scalar_type() == at::kBFloat16,
-      "{} wants fp32 or bf16, found {}", parameter.name,
+      "{} needs fp32 or bf16, found {}", parameter.name,
       c10::toString(parameter.value.scalar_type()));
   CONVOY_INVARIANT(parameter.value.is_contiguous(), "{} is not contiguous", parameter.name);
   CONVOY_INVARIANT(parameter.gradient.defined() && parameter.gradient.scalar_type() == at::kFloat &&
                        parameter.gradient.is_contiguous() &&
                        parameter.gradient.sizes() == parameter.value.sizes(),
-                   "{} wants a contiguous fp32 gradient of its shape", parameter.name);
+                   "{} needs a contiguous fp32 gradient of its shape", parameter.name);
   CONVOY_INVARIANT(parameter.begin % kernels::kMomentBlock == 0,
                    "the piece of {} begins within a block, at element {}", parameter.name,
                    parameter.begin);
@@ -151,7 +151,7 @@ void AdamW::load_state(int64_t steps, const std::vector<NamedState>& state) {
   }
   CONVOY_CHECK(
       given.size() == own.size(), CheckpointError,
-      "the optimizer state has {} tensors, this run wants {}: other parameters were trained, or "
+      "the optimizer state has {} tensors, this run needs {}: other parameters were trained, or "
       "their moments were kept in another form",
       given.size(), own.size());
   const at::NoGradGuard no_grad;

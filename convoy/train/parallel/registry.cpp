@@ -17,7 +17,7 @@ namespace convoy::parallel {
 
 void Strategy::prepare_deferred(std::vector<nn::Unit> /*units*/,
                                 const nn::DeferredValues& /*values*/) {
-  CONVOY_INVARIANT(false, "this strategy wants the model's values in memory");
+  CONVOY_INVARIANT(false, "this strategy needs the model's values in memory");
 }
 
 std::vector<at::Tensor> gradients_of(const std::vector<ParameterShard>& shards) {

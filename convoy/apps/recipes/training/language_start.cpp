@@ -111,7 +111,7 @@ void require_room_for_state(const TrainingRun& run, sizing::MemoryQuestion quest
   if (left <= 0 || wanted - wanted / 20 <= allowed) return;
   throw ConfigError(
       fmt::format("train.batch_size: auto: a micro-batch of one row has no room: the state of the "
-                  "training alone wants {}, and a rank may take {}",
+                  "training alone needs {}, and a rank may take {}",
                   telemetry::bytes_text(wanted), telemetry::bytes_text(allowed)),
       {.key = "train.batch_size",
        .hint = "share the state (parallel.strategy=zero3 with more ranks), or train an adapter"});

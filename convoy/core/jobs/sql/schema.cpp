@@ -78,7 +78,7 @@ int64_t stored_version(SqlSession& session) {
 void refuse_newer(const SqlSession& session, int64_t found, int64_t wanted) {
   if (found <= wanted) return;
   throw ConfigError(
-      fmt::format("the job store has schema {}, this Convoy knows up to {}", found, wanted),
+      fmt::format("the job store has schema {}, this Convoy reads up to {}", found, wanted),
       {.file = session.name(), .hint = "use the newer Convoy that made it, or another store"});
 }
 

@@ -24,7 +24,7 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 4> kSpeakers
 // All turns of the sample. `schema` is what it is to become.
 Json conversation(const Sample& sample, std::string_view schema) {
   if (sample.kind == Kind::Text)
-    fail(sample, fmt::format("plain text has no turns, which {} wants", schema));
+    fail(sample, fmt::format("plain text has no turns, which {} needs", schema));
   if (sample.kind == Kind::PromptCompletion)
     return Json::array({{{"role", "user"}, {"content", sample.prompt}},
                         {{"role", "assistant"}, {"content", sample.completion}}});
@@ -123,7 +123,7 @@ Json prompt_completion_row(const Sample& sample) {
     prompt = conversation(sample, "prompt_completion");
     const bool ends_with_answer = prompt.size() > 1 && prompt.back()["role"] == "assistant";
     if (!ends_with_answer)
-      fail(sample, "prompt_completion wants a conversation that ends with an assistant's turn");
+      fail(sample, "prompt_completion needs a conversation that ends with an assistant's turn");
     completion = Json::array({prompt.back()});
     prompt.erase(prompt.size() - 1);
   }
@@ -140,7 +140,7 @@ void require_texts(const Sample& sample, std::string_view schema) {
 
 Json rendered_row(const Sample& sample) {
   require_texts(sample, "rendered");
-  if (sample.kind == Kind::Text) fail(sample, "plain text has no target, which rendered wants");
+  if (sample.kind == Kind::Text) fail(sample, "plain text has no target, which rendered needs");
   return {{"input", sample.prompt}, {"target", sample.completion}};
 }
 

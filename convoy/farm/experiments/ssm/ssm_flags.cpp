@@ -61,7 +61,7 @@ void read_schedule_parameters(const std::map<std::string, double>& parameters,
   for (const auto& [name, value] : parameters) {
     if (name == "step_size") {
       CONVOY_CHECK(value == std::floor(value) && value >= 1 && value < 0x1p53, ConfigError,
-                   "--gd-scheduler-params: step_size wants a whole number from 1 on, found {}",
+                   "--gd-scheduler-params: step_size needs a whole number from 1 on, found {}",
                    value);
       descent.step_size = static_cast<int64_t>(value);
     } else if (name == "step_gamma" || (name == "gamma" && descent.schedule == SsmSchedule::Step)) {

@@ -82,7 +82,7 @@ void check_range(const SsmParameters& p) {
 
 void check_together(const SsmParameters& p) {
   CONVOY_CHECK(!p.input_e1 || p.num_sequences == 1, ConfigError,
-               "input_e1 wants num_sequences 1, found {}", p.num_sequences);
+               "input_e1 needs num_sequences 1, found {}", p.num_sequences);
   CONVOY_CHECK(!p.input_e1 || p.w.empty(), ConfigError, "input_e1 sets w: leave out one of them");
   CONVOY_CHECK(!p.alpha || p.teacher_rank == 1, ConfigError,
                "alpha is a teacher of rank 1, found teacher_rank {}", p.teacher_rank);
@@ -102,7 +102,7 @@ void check_together(const SsmParameters& p) {
   CONVOY_CHECK(
       !(second || p.w_that_minimizes_loss) || (p.teacher_rank == 1 && p.sequence_length >= 3),
       ConfigError,
-      "a w that minimizes or maximizes the loss wants teacher_rank 1 and "
+      "a w that minimizes or maximizes the loss needs teacher_rank 1 and "
       "sequence_length 3 or more");
 }
 

@@ -146,10 +146,10 @@ class ProjectedGuesses : public sweep::GuessExperiment {
 
 std::string shortcut_refusal(const SsmProblem& problem, SsmShortcut shortcut) {
   if (shortcut == SsmShortcut::TwoRandoms && problem.num_powers > 2)
-    return fmt::format("two_randoms wants sequence_length 2 or 3, found {}",
+    return fmt::format("two_randoms needs sequence_length 2 or 3, found {}",
                        problem.num_powers + 1);
   if (shortcut == SsmShortcut::Projection && problem.tested_powers() != 1)
-    return "projection wants a training loss of the first entries of w alone";
+    return "projection needs a training loss of the first entries of w alone";
   return "";
 }
 

@@ -36,7 +36,7 @@ std::vector<std::string> comma_separated(const std::string& text) {
 Axis choice_of(const std::string& flag, const std::string& text) {
   const size_t equals = text.find('=');
   CONVOY_CHECK(equals != std::string::npos && equals > 0 && equals + 1 < text.size(), ConfigError,
-               "{} wants NAME=A,B,C, found `{}`", flag, text);
+               "{} needs NAME=A,B,C, found `{}`", flag, text);
   return {.name = text.substr(0, equals), .values = comma_separated(text.substr(equals + 1))};
 }
 
@@ -71,7 +71,7 @@ nlohmann::json environment_of(const CommandFlags& flags) {
   for (const std::string& text : flags.env.names) {
     const size_t equals = text.find('=');
     CONVOY_CHECK(equals != std::string::npos && equals > 0, ConfigError,
-                 "--env wants NAME=VALUE, found `{}`", text);
+                 "--env needs NAME=VALUE, found `{}`", text);
     environment[text.substr(0, equals)] = text.substr(equals + 1);
   }
   return environment;
@@ -143,10 +143,10 @@ std::set<std::string> programs_of(const CommandFlags& flags, const std::string& 
 
 SweepPlan plan_command(const CommandFlags& flags, const std::vector<std::string>& command) {
   if (command.empty())
-    throw ConfigError("sweep run wants a command",
+    throw ConfigError("sweep run needs a command",
                       {.hint = "convoy sweep run --grid lr=0.1,0.01 -- ./train --lr {lr}"});
   CONVOY_CHECK(!flags.persistent || !flags.result.empty(), ConfigError,
-               "--persistent wants --result NAME, which answers hold");
+               "--persistent needs --result NAME, which answers hold");
   const std::vector<Axis> axes = axes_of_flags(flags);
   const nlohmann::json environment = environment_of(flags);
   check_placeholders(command, environment, flags.persistent ? std::vector<Axis>{} : axes,

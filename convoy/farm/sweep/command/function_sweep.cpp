@@ -58,7 +58,7 @@ std::vector<nlohmann::json> choices_of(const FunctionSweep& sweep) {
 
 SweepPlan plan_of(const FunctionSweep& sweep, const Workload& workload) {
   CONVOY_CHECK(!sweep.name.empty() && !sweep.seeds.empty() && sweep.value, ConfigError,
-               "a sweep of a function wants a name, seeds and the function");
+               "a sweep of a function needs a name, seeds and the function");
   check_distinct(sweep.seeds, "seeds");
   SweepPlan plan{.label = sweep.name,
                  .workload = workload.name(),

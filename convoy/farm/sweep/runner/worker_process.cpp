@@ -15,7 +15,7 @@ void run_worker_process(const WorkerFlags& flags, const std::function<WorkerEqui
   CONVOY_CHECK(!flags.groups.empty() && flags.groups.size() == flags.cells_per_claim.size(),
                ConfigError, "--groups and --cells-per-claim want one number per group");
   const char* const store_name = std::getenv(kWorkerStoreVariable);
-  CONVOY_CHECK(store_name != nullptr, ConfigError, "a worker wants its store in {}",
+  CONVOY_CHECK(store_name != nullptr, ConfigError, "a worker needs its store in {}",
                kWorkerStoreVariable);
   const std::string store_url = store_name;
   ::unsetenv(kWorkerStoreVariable);

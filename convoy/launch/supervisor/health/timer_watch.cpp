@@ -30,7 +30,7 @@ TimerWatch::TimerWatch(std::filesystem::path path, WallClock wall_clock)
   struct stat found {};
   if (::lstat(path_.c_str(), &found) == 0) {
     CONVOY_CHECK(S_ISFIFO(found.st_mode), ConfigError,
-                 "{} wants a path where a named pipe can be made, found a file at {}", kVariable,
+                 "{} needs a path where a named pipe can be made, found a file at {}", kVariable,
                  path_.string());
     ::unlink(path_.c_str());
   }

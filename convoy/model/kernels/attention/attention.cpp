@@ -14,14 +14,14 @@ at::Tensor with_contiguous_features(const at::Tensor& x) {
 
 void check_shapes(const at::Tensor& q_THE, const at::Tensor& k_SKE, const at::Tensor& v_SKE) {
   CONVOY_INVARIANT(q_THE.dim() == 3 && k_SKE.dim() == 3 && v_SKE.sizes() == k_SKE.sizes(),
-                   "attention wants [T, H, E] queries and [S, K, E] keys and values");
+                   "attention needs [T, H, E] queries and [S, K, E] keys and values");
   CONVOY_INVARIANT(
       k_SKE.size(1) > 0 && q_THE.size(1) % k_SKE.size(1) == 0 && q_THE.size(2) == k_SKE.size(2),
-      "attention wants query heads that are a multiple of key heads, found {} and {}",
+      "attention needs query heads that are a multiple of key heads, found {} and {}",
       q_THE.size(1), k_SKE.size(1));
   CONVOY_INVARIANT(
       q_THE.scalar_type() == k_SKE.scalar_type() && q_THE.scalar_type() == v_SKE.scalar_type(),
-      "attention wants one dtype");
+      "attention needs one dtype");
 }
 
 }  // namespace
@@ -31,7 +31,7 @@ at::Tensor packed_attention(const at::Tensor& q_THE, const at::Tensor& k_TKE,
                             const AttentionConfig& config) {
   check_shapes(q_THE, k_TKE, v_TKE);
   CONVOY_INVARIANT(rows.num_tokens() == q_THE.size(0) && k_TKE.size(0) == q_THE.size(0),
-                   "attention wants rows of the {} tokens, found {}", q_THE.size(0),
+                   "attention needs rows of the {} tokens, found {}", q_THE.size(0),
                    rows.num_tokens());
   const at::Tensor q = with_contiguous_features(q_THE);
   const at::Tensor k = with_contiguous_features(k_TKE);

@@ -183,7 +183,7 @@ CodedWeight encode_weight(const at::Tensor& weight, const CodedFormat& format) {
   CONVOY_INVARIANT(weight.is_cpu() && weight.numel() > 0 &&
                        (dtype == at::kFloat || dtype == at::kBFloat16 || dtype == at::kHalf) &&
                        (format.type != CodeType::Int8 || weight.dim() == 2),
-                   "encode_weight wants fp32, bf16 or fp16 on the CPU");
+                   "encode_weight needs fp32, bf16 or fp16 on the CPU");
   const bool power_of_two = (format.block & (format.block - 1)) == 0;
   CONVOY_CHECK(power_of_two && format.block >= 32 && format.block <= 4096, ConfigError,
                "blocks have 32, 64, 128, 256, 512, 1024, 2048 or 4096 elements, found {}",

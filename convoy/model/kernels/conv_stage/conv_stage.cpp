@@ -81,12 +81,12 @@ void check(const at::Tensor& x_NLC, const ConvStageTensors& tensors,
            const ConvStageOptions& options) {
   const at::Tensor& weight_OCK = tensors.weight_OCK;
   CONVOY_INVARIANT(x_NLC.dim() == 3 && x_NLC.scalar_type() == at::kFloat,
-                   "conv_stage wants fp32 windows [N, L, C]");
+                   "conv_stage needs fp32 windows [N, L, C]");
   CONVOY_INVARIANT(weight_OCK.dim() == 3 && weight_OCK.size(1) == x_NLC.size(2) &&
                        weight_OCK.size(2) % 2 == 1 && weight_OCK.scalar_type() == at::kFloat,
-                   "conv_stage wants a kernel [O, {}, odd]", x_NLC.size(2));
+                   "conv_stage needs a kernel [O, {}, odd]", x_NLC.size(2));
   CONVOY_INVARIANT(options.pool == Pool::Mean || x_NLC.size(1) >= 2,
-                   "conv_stage wants two rows to pool, found {}", x_NLC.size(1));
+                   "conv_stage needs two rows to pool, found {}", x_NLC.size(1));
   CONVOY_INVARIANT(!options.training || x_NLC.size(0) * x_NLC.size(1) > 1,
                    "a norm over one row is not defined");
 }

@@ -15,9 +15,9 @@ void check_inputs(const at::Tensor& hidden_TD, const at::Tensor& weight_VD,
       hidden_TD.dim() == 2 && weight_VD.dim() == 2 && weight_VD.is_contiguous() &&
           hidden_TD.size(1) == weight_VD.size(1) &&
           hidden_TD.scalar_type() == weight_VD.scalar_type(),
-      "linear_cross_entropy wants hidden [T, D] and a contiguous weight [V, D] of one dtype");
+      "linear_cross_entropy needs hidden [T, D] and a contiguous weight [V, D] of one dtype");
   CONVOY_INVARIANT(labels.num_tokens() == hidden_TD.size(0),
-                   "linear_cross_entropy wants labels of the {} tokens, found {}",
+                   "linear_cross_entropy needs labels of the {} tokens, found {}",
                    hidden_TD.size(0), labels.num_tokens());
   CONVOY_INVARIANT(labels.lowest() >= 0 && labels.highest() < weight_VD.size(0),
                    "labels want 0 <= label < {}, found {} to {}", weight_VD.size(0),

@@ -81,7 +81,7 @@ bool begins_with_vector(const at::Tensor& tensor) {
 }  // namespace
 
 std::string kernel_name(std::string_view name, at::ScalarType type) {
-  CONVOY_INVARIANT(type == at::kFloat || type == at::kBFloat16, "{} wants fp32 or bf16, found {}",
+  CONVOY_INVARIANT(type == at::kFloat || type == at::kBFloat16, "{} needs fp32 or bf16, found {}",
                    name, c10::toString(type));
   return std::string(name) + (type == at::kFloat ? "_fp32" : "_bf16");
 }

@@ -24,7 +24,7 @@ at::Tensor dropout(const at::Tensor& x, double p, uint64_t key) {
 
 at::Tensor drop(const at::Tensor& x, double p, uint64_t key) {
   CONVOY_INVARIANT(p >= 0 && p < 1 && x.is_contiguous(),
-                   "drop wants 0 <= p < 1 and a contiguous tensor");
+                   "drop needs 0 <= p < 1 and a contiguous tensor");
   if (p == 0) return x;
   const at::NoGradGuard no_grad;
   const DropRule rule{.key_low = static_cast<uint32_t>(key),

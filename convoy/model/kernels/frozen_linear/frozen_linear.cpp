@@ -14,10 +14,10 @@ at::Tensor PackedLinear::argmax(const at::Tensor& x_TI, int64_t num_outputs) {
 
 FrozenLinear::FrozenLinear(const at::Tensor& weight_OI, const at::Tensor& bias_O) {
   CONVOY_INVARIANT(weight_OI.dim() == 2 && weight_OI.is_contiguous(),
-                   "frozen_linear wants a contiguous [O, I]");
+                   "frozen_linear needs a contiguous [O, I]");
   CONVOY_INVARIANT(
       weight_OI.scalar_type() == at::kFloat || weight_OI.scalar_type() == at::kBFloat16,
-      "frozen_linear wants fp32 or bf16, found {}", c10::toString(weight_OI.scalar_type()));
+      "frozen_linear needs fp32 or bf16, found {}", c10::toString(weight_OI.scalar_type()));
   weight_ = std::make_shared<Weight>(
       Weight{weight_OI.detach(), bias_O.defined() ? bias_O.detach() : at::Tensor(), nullptr});
 }
@@ -29,7 +29,7 @@ FrozenLinear::FrozenLinear(const QuantizedWeight& weight, const at::Tensor& bias
 }
 
 FrozenLinear::FrozenLinear(const CodedWeight& weight, const at::Tensor& bias_O) {
-  CONVOY_INVARIANT(weight.shape.size() == 2, "frozen_linear wants [O, I]");
+  CONVOY_INVARIANT(weight.shape.size() == 2, "frozen_linear needs [O, I]");
   const at::NoGradGuard no_grad;
   weight_ = std::make_shared<Weight>(
       Weight{{}, {}, op_table(weight.codes).frozen_linear.pack_coded(weight, bias_O)});

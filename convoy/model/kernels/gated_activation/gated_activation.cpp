@@ -9,7 +9,7 @@ namespace convoy::kernels {
 at::Tensor gated_activation(const at::Tensor& gate_TF, const at::Tensor& up_TF,
                             Activation activation) {
   CONVOY_INVARIANT(gate_TF.sizes() == up_TF.sizes() && gate_TF.scalar_type() == up_TF.scalar_type(),
-                   "gated_activation wants gate and up alike");
+                   "gated_activation needs gate and up alike");
   const at::Tensor gate = gate_TF.contiguous();
   const at::Tensor up = up_TF.contiguous();
   const bool records = records_gradient({gate, up});

@@ -14,23 +14,23 @@ bool lies_in_rows_or_columns(const at::Tensor& matrix) {
 }
 
 void check(const std::vector<ProductTerm>& terms, const at::Tensor& bias_N) {
-  CONVOY_INVARIANT(!terms.empty(), "matrix_product wants a term");
+  CONVOY_INVARIANT(!terms.empty(), "matrix_product needs a term");
   const at::Tensor& first = terms.front().a_MK;
   const at::Tensor& last = terms.front().b_KN;
   for (const auto& [a_MK, b_KN] : terms) {
     CONVOY_INVARIANT(a_MK.dim() == 2 && b_KN.dim() == 2 && a_MK.size(1) == b_KN.size(0) &&
                          a_MK.size(0) == first.size(0) && b_KN.size(1) == last.size(1),
-                     "matrix_product wants terms [M, K] [K, N] of one M and N");
+                     "matrix_product needs terms [M, K] [K, N] of one M and N");
     CONVOY_INVARIANT(
         a_MK.scalar_type() == first.scalar_type() && b_KN.scalar_type() == first.scalar_type(),
-        "matrix_product wants terms of one type");
+        "matrix_product needs terms of one type");
     CONVOY_INVARIANT(lies_in_rows_or_columns(a_MK) && lies_in_rows_or_columns(b_KN),
-                     "matrix_product wants matrices whose rows or columns are contiguous");
+                     "matrix_product needs matrices whose rows or columns are contiguous");
   }
   CONVOY_INVARIANT(!bias_N.defined() || (bias_N.is_contiguous() && bias_N.dim() == 1 &&
                                          bias_N.size(0) == last.size(1) &&
                                          bias_N.scalar_type() == first.scalar_type()),
-                   "matrix_product wants a bias of {} values of the terms' type", last.size(1));
+                   "matrix_product needs a bias of {} values of the terms' type", last.size(1));
 }
 
 at::Tensor in_rows(const at::Tensor& x) { return x.reshape({-1, x.size(-1)}); }

@@ -96,7 +96,7 @@ const OpTable& own_kernel_op_table() {
 
 OpTable cuda_ops(const std::string& kernels) {
   CONVOY_CHECK(kernels.empty() || kernels == "own" || kernels == "aten", ConfigError,
-               "CONVOY_CUDA_KERNELS wants own or aten, found {}", kernels);
+               "CONVOY_CUDA_KERNELS needs own or aten, found {}", kernels);
   OpTable table = kernels == "aten" ? aten_op_table() : own_kernel_op_table();
   table.attention = kAttentionCuda;
   return table;

@@ -17,7 +17,7 @@ void check_tokens(const at::Tensor& x_TKE, const PagedCache& cache, const PagedR
   CONVOY_INVARIANT(x_TKE.dim() == 3 && x_TKE.size(0) == rows.queries().num_tokens() &&
                        x_TKE.size(2) == cache.shape.head_dim && x_TKE.size(1) > 0 &&
                        x_TKE.size(1) % cache.shape.num_kv_heads == 0,
-                   "a paged cache of {} heads of {} features wants [{}, heads, {}], found {}",
+                   "a paged cache of {} heads of {} features needs [{}, heads, {}], found {}",
                    cache.shape.num_kv_heads, cache.shape.head_dim, rows.queries().num_tokens(),
                    cache.shape.head_dim, c10::str(x_TKE.sizes()));
   CONVOY_INVARIANT(x_TKE.scalar_type() == cache.dtype && x_TKE.device() == cache.keys.device(),

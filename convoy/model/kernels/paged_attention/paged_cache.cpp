@@ -10,12 +10,12 @@ PagedCache make_paged_cache(const PagedShape& shape, const at::TensorOptions& mo
                             CacheElement element) {
   CONVOY_INVARIANT(shape.num_blocks >= 0 && shape.num_kv_heads > 0 && shape.head_dim > 0 &&
                        shape.block_tokens > 0 && shape.block_tokens % kBlockTokensStep == 0,
-                   "a paged cache wants heads, features, and blocks of a multiple of {} tokens, "
+                   "a paged cache needs heads, features, and blocks of a multiple of {} tokens, "
                    "found {} heads, {} features, {} tokens",
                    kBlockTokensStep, shape.num_kv_heads, shape.head_dim, shape.block_tokens);
   const at::ScalarType dtype = model.dtype().toScalarType();
   CONVOY_INVARIANT(dtype == at::kFloat || dtype == at::kBFloat16,
-                   "a paged cache wants a model in fp32 or bf16, found {}", c10::toString(dtype));
+                   "a paged cache needs a model in fp32 or bf16, found {}", c10::toString(dtype));
   const at::NoGradGuard no_grad;
   return op_table(at::empty({0}, model)).paged_attention.make_cache(shape, model, element);
 }
@@ -35,7 +35,7 @@ int64_t paged_block_bytes(const PagedShape& shape, const at::TensorOptions& mode
 void copy_paged_block(const PagedCache& cache, int64_t from, int64_t to) {
   CONVOY_INVARIANT(
       from >= 0 && from < cache.shape.num_blocks && to >= 0 && to < cache.shape.num_blocks,
-      "copy_paged_block wants blocks below {}, found {} and {}", cache.shape.num_blocks, from, to);
+      "copy_paged_block needs blocks below {}, found {} and {}", cache.shape.num_blocks, from, to);
   const at::NoGradGuard no_grad;
   for (const at::Tensor& part : {cache.keys, cache.values, cache.key_scales, cache.value_scales}) {
     if (part.defined()) part.select(0, to).copy_(part.select(0, from));

@@ -14,7 +14,7 @@ void check_row(const PagedRow& row, int64_t index, int64_t block_tokens) {
                    "row {} has {} new tokens of {}", index, row.num_queries, row.num_keys);
   const auto held = static_cast<int64_t>(row.blocks.size());
   CONVOY_INVARIANT(held * block_tokens >= row.num_keys,
-                   "row {} wants blocks for {} tokens, found {} of {}", index, row.num_keys, held,
+                   "row {} needs blocks for {} tokens, found {} of {}", index, row.num_keys, held,
                    block_tokens);
   if (row.num_queries == 0) return;
   const int64_t first = (row.num_keys - row.num_queries) / block_tokens;
@@ -73,7 +73,7 @@ int64_t widest_window_of(const std::vector<PagedRow>& rows, int64_t block_tokens
 }
 
 const std::vector<PagedRow>& checked(const std::vector<PagedRow>& rows, int64_t block_tokens) {
-  CONVOY_INVARIANT(block_tokens > 0, "a block wants tokens, found {}", block_tokens);
+  CONVOY_INVARIANT(block_tokens > 0, "a block needs tokens, found {}", block_tokens);
   for (size_t index = 0; index < rows.size(); ++index)
     check_row(rows[index], static_cast<int64_t>(index), block_tokens);
   return rows;

@@ -83,7 +83,7 @@ QuantizedWeight quantize_weight(const at::Tensor& weight_OI, const QuantizedForm
   CONVOY_INVARIANT(
       weight_OI.dim() == 2 && weight_OI.numel() > 0 &&
           (weight_OI.scalar_type() == at::kFloat || weight_OI.scalar_type() == at::kBFloat16),
-      "quantize_weight wants fp32 or bf16 [O, I]");
+      "quantize_weight needs fp32 or bf16 [O, I]");
   const int64_t group = format.group_inputs;
   CONVOY_CHECK(format.weight == WeightFormat::Int8 || group == 32 || group == 64 || group == 128,
                ConfigError, "int4 weights want groups of 32, 64 or 128 inputs, found {}", group);

@@ -9,9 +9,9 @@ namespace convoy::kernels {
 at::Tensor rms_norm(const at::Tensor& x, const at::Tensor& weight_D, double epsilon,
                     NormOrder order) {
   CONVOY_INVARIANT(x.is_contiguous() && weight_D.is_contiguous(),
-                   "rms_norm wants contiguous inputs");
+                   "rms_norm needs contiguous inputs");
   CONVOY_INVARIANT(weight_D.scalar_type() == x.scalar_type() && weight_D.numel() == x.size(-1),
-                   "rms_norm wants a weight like the last dimension of x");
+                   "rms_norm needs a weight like the last dimension of x");
   const bool records = records_gradient({x, weight_D});
   const at::NoGradGuard no_grad;
   at::Tensor inverse_rms;

@@ -10,7 +10,7 @@ namespace convoy::kernels {
 void require_supported(const at::Tensor& tensor, const char* op) {
   const bool known = tensor.scalar_type() == at::kFloat || tensor.scalar_type() == at::kBFloat16;
   CONVOY_INVARIANT(known && tensor.device().is_cpu(),
-                   "{} wants fp32 or bf16 on the CPU, found {} on {}", op,
+                   "{} needs fp32 or bf16 on the CPU, found {} on {}", op,
                    c10::toString(tensor.scalar_type()), tensor.device().str());
 }
 

@@ -10,7 +10,7 @@ at::Tensor sum_of_squares(const std::vector<at::Tensor>& tensors) {
   if (tensors.empty()) return at::zeros({}, at::kDouble);
   for (const at::Tensor& tensor : tensors)
     CONVOY_INVARIANT(tensor.scalar_type() == at::kFloat && tensor.is_contiguous(),
-                     "sum_of_squares wants contiguous fp32 tensors");
+                     "sum_of_squares needs contiguous fp32 tensors");
   const at::NoGradGuard no_grad;
   return op_table(tensors[0]).sum_of_squares.sum(tensors);
 }

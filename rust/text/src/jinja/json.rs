@@ -140,7 +140,7 @@ fn separators(value: &Value) -> Result<(String, String)> {
     let items = value.items()?;
     match items.as_slice() {
         [Value::Str(item), Value::Str(key)] => Ok((item.text.to_string(), key.text.to_string())),
-        _ => fail("tojson: separators wants two strings"),
+        _ => fail("tojson: separators needs two strings"),
     }
 }
 
@@ -152,7 +152,7 @@ pub fn to_json(value: &Value, arguments: Arguments) -> Result<Value> {
         Some(Value::Str(text)) => Some(text.text.to_string()),
         Some(value) => match value.as_index() {
             Some(count) if count <= 4096 => Some(" ".repeat(count.max(0) as usize)),
-            _ => return fail("tojson: indent wants None, a text or a small number"),
+            _ => return fail("tojson: indent needs None, a text or a small number"),
         },
     };
     let (item_separator, key_separator) = match given {

@@ -278,7 +278,7 @@ impl Parser {
             (false, _) => format!("unknown tag `{tag}`"),
             (true, None) => format!("`{{% {tag} %}}` closes nothing: no tag is open"),
             (true, Some((open, at))) => format!(
-                "`{{% {tag} %}}` does not fit `{{% {open} %}}` of line {at}, which wants `{{% end{open} %}}` first"
+                "`{{% {tag} %}}` does not fit `{{% {open} %}}` of line {at}, which needs `{{% end{open} %}}` first"
             ),
         };
         Error::at(message, line)

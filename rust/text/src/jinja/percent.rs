@@ -190,7 +190,7 @@ pub fn format(pattern: &Text, values: &Value) -> Result<Value> {
             if letters.next_if_eq(&'*').is_some() {
                 return match source.take()? {
                     Value::Int(value) => Ok(Some(value)),
-                    _ => fail("* wants int"),
+                    _ => fail("* needs int"),
                 };
             }
             let mut value = None;

@@ -411,7 +411,7 @@ pub fn call(receiver: &Text, name: &str, arguments: Arguments) -> Result<Value> 
         "format_map" => {
             let [values] = arguments.bind_positional("format_map()", 1)?;
             let Some(Value::Dict(values)) = values else {
-                return fail("format_map() wants a dict");
+                return fail("format_map() needs a dict");
             };
             let mut named = Arguments::default();
             for (key, value) in values.pairs() {
