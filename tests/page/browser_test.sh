@@ -33,6 +33,7 @@ done
 "$programs/convoy" sweep export --results-dir "$work/runs/sweeps" --output "$work/runs/sweeps/rates.csv" -q
 
 start_server() {
+  : >"$work/url"  # the address of an earlier server is none
   "$programs/convoy" runs serve --dir "$work/runs" --port 0 >"$work/url" 2>"$work/server.log" &
   server=$!
   for _ in $(seq 100); do [ -s "$work/url" ] && return; sleep 0.1; done

@@ -1,7 +1,7 @@
 # When each entry runs, and beside how many others. ctest reads this itself; ./run test starts it with four slots a core.
 
-# Entries that compute, with their seconds of processor time: two slots each, so that two cores get four of them, for each of them
-# waits now and then. The longest begin first.
+# Entries that compute, with their seconds of processor time: three slots each, so that two cores get two of them and two that
+# wait. The longest begin first.
 set(computing
   docs:140 sharing:95 random_kills_many:90 resume_combinations:80 parity:80 recipes:75 random_kills:40
   resume_0:60 resume_1:60 resume_2:60 resume_3:60 sharing_combinations:60 installed_examples:60 monitor_training:45
@@ -33,9 +33,9 @@ function(schedule slots)
     set_tests_properties(${name} PROPERTIES COST ${seconds} PROCESSORS ${slots})
   endforeach()
 endfunction()
-schedule(2 ${computing})
+schedule(3 ${computing})
 foreach(name ${quick})
-  set_tests_properties(${name} PROPERTIES PROCESSORS 2)
+  set_tests_properties(${name} PROPERTIES PROCESSORS 3)
 endforeach()
 schedule(1 ${waiting})
 foreach(label thorough quick)
