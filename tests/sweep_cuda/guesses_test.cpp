@@ -115,8 +115,9 @@ TEST_P(GuessesOnGpu, AreTheSameForEverySplit) {
   const auto experiment = guess_experiment(problem, Precision::Exact, device_);
   const uint64_t first = (uint64_t{1} << 32) - 700;  // across the upper half of the index
   const sweep::Tally whole = experiment->run(first, 1500);
-  EXPECT_EQ(whole,
-            experiments::guess_experiment(problem, Precision::Exact, best_cpu_level())->run(first, 1500));
+  EXPECT_EQ(
+      whole,
+      experiments::guess_experiment(problem, Precision::Exact, best_cpu_level())->run(first, 1500));
   for (const uint64_t part : {1u, 127u, 129u, 699u}) {
     sweep::Tally sum;
     for (uint64_t done = 0; done < 1500; done += part)
