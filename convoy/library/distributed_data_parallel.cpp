@@ -30,8 +30,8 @@ int64_t bucket_bytes_of(const DistributedDataParallelOptions& options) {
 
 // Of one backward pass: gradients arrive, are averaged into the buckets and sent; at its end what is
 // left is sent, and the averages go where the optimizer looks for them. The first synchronised pass
-// tells the order of the buckets, so it sends everything at its end (train/parallel/ddp/ddp.h says why the
-// layout stays).
+// tells the order of the buckets, so it sends everything at its end (train/parallel/ddp/ddp.h says
+// why the layout stays).
 struct Replication::State {
   State(std::shared_ptr<torch::nn::Module> wrapped, std::shared_ptr<ProcessGroup> process_group,
         const DistributedDataParallelOptions& ddp_options)

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Kills at random moments of ranks, of what ranks started, of guards and of launchers. Each is proved to have hit a process at
-// work, and after each nothing is left and the next start works at once. CONVOY_KILLS=N: N of them. Replay:
+// work, and after each nothing is left and the next start works at once. CONVOY_KILLS=N: N of them.
+// Replay:
 //   CONVOY_KILL_SEED=N launch_program_tests --gtest_filter=RandomKills.*
 #include <fmt/format.h>
 #include <gtest/gtest.h>

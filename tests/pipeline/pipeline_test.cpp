@@ -153,7 +153,8 @@ TEST_F(Pipeline, AFinishedRunIsPublishedAgainWithoutWork) {
   EXPECT_NE(shown.out.find("finished"), std::string::npos) << shown.out;
 }
 
-// Coordinator and worker die while some rows are finished and others are not; what was kept is not made again, and the bytes are those of an unbroken run.
+// Coordinator and worker die while some rows are finished and others are not; what was kept is not
+// made again, and the bytes are those of an unbroken run.
 TEST_F(Pipeline, AKilledRunGoesOnToTheSameBytes) {
   const std::string arguments = fmt::format(
       "--dataset {} --num-examples 24 --stages generate,verify --deterministic", sums());

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Kills at random moments (CONVOY_KILLS=N: at least N) of runs that save at every step: there is always a whole checkpoint,
-// and the result has the bits of a run that nobody touched. The same of runs that go on with other ranks and strategies:
-// every step has its own rows, once. Replay: CONVOY_KILL_SEED=N resume_tests --gtest_filter=RandomKills.*
+// Kills at random moments (CONVOY_KILLS=N: at least N) of runs that save at every step: there is
+// always a whole checkpoint, and the result has the bits of a run that nobody touched. The same of
+// runs that go on with other ranks and strategies: every step has its own rows, once. Replay:
+// CONVOY_KILL_SEED=N resume_tests --gtest_filter=RandomKills.*
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 

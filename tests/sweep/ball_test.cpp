@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `convoy sweep ball`, a workload that no other file than its folder and the registry names: it runs on workers, resumes, is
-// shown and exported like any other.
+// `convoy sweep ball`, a workload that no other file than its folder and the registry names: it
+// runs on workers, resumes, is shown and exported like any other.
 #include <cmath>
 #include <nlohmann/json.hpp>
 

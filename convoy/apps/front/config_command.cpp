@@ -23,7 +23,7 @@
 namespace convoy::apps {
 namespace {
 
-// What a configuration is made of.
+// The sources of a configuration.
 struct ConfigFlags {
   std::string config;
   std::string preset;

@@ -19,8 +19,8 @@ config::Resolved read_train_config(settings::TrainSettings& train,
                                    settings::Wanted wanted = settings::Wanted::Anything,
                                    settings::RankFacts* facts = nullptr);
 
-// "run.yaml" for "CONFIG=run.yaml", as the make targets of SFT-Play name the file; any other word as
-// it is.
+// "run.yaml" for "CONFIG=run.yaml", as the make targets of SFT-Play name the file; any other word
+// as it is.
 std::string without_config_name(std::string word);
 
 // What the same sources say of ranks and nodes; nothing where they can not be read, which

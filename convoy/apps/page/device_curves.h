@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the GPUs of one host and the host itself did during a run, from its devices.csv (machine/monitor/sample.h and
-// farm/process/usage_csv.h write it), over seconds.
+// What the GPUs of one host and the host itself did during a run, from its devices.csv
+// (machine/monitor/sample.h and farm/process/usage_csv.h write it), over seconds.
 #pragma once
 
 #include <cstdint>

@@ -50,8 +50,8 @@ int64_t packed_bytes(const nn::Unit& unit) {
   return bytes;
 }
 
-// By what the ops of model/nn/decoder_block.cpp save: the inputs of both norms, the input of each linear,
-// queries, keys and values as attention reads them, gate and up.
+// By what the ops of model/nn/decoder_block.cpp save: the inputs of both norms, the input of each
+// linear, queries, keys and values as attention reads them, gate and up.
 void add_widths(nn::CausalLm& model, bool adapter_dropout, sizing::TrainingShape& shape) {
   const int64_t blocks = std::max<int64_t>(model.num_layers(), 1);
   int64_t kept = 2 * model.hidden_size();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a step of a model computes (model/sizing/step_flops.h), and what the devices of all ranks can.
+// What a step of a model computes (model/sizing/step_flops.h), and what the devices of all ranks
+// can.
 #pragma once
 
 #include <string>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Where a Hugging Face hub id lies in the local hub cache. Nothing is fetched here: convoy/data/hub does that, when asked.
+// Where a Hugging Face hub id lies in the local hub cache. Nothing is fetched here: convoy/data/hub
+// does that, when asked.
 #pragma once
 
 #include <filesystem>

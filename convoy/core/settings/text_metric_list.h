@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The text metrics by name. Settings, help, error texts and reports read this list, and
-// data/evaluate/text_metrics.cpp says how each one scores a row: a metric without a function there, or a
-// function without a metric here, does not compile. Plain data.
+// data/evaluate/text_metrics.cpp says how each one scores a row: a metric without a function there,
+// or a function without a metric here, does not compile. Plain data.
 #pragma once
 
 #include <array>

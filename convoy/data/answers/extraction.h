@@ -8,8 +8,8 @@
 
 namespace convoy::answers {
 
-// References are taken at their word, but for "proof", "notfound" and their like, which are none; of
-// predictions that name no answer the last formula or number is one.
+// References are taken at their word, but for "proof", "notfound" and their like, which are none;
+// of predictions that name no answer the last formula or number is one.
 enum class Author { Reference, Model };
 
 // In this order: the last balanced \boxed{} or \fbox{} (with those right before it, parted by commas or "and"), what

@@ -43,20 +43,20 @@ class JsonRowError : public DataError {
 // doubles.
 nlohmann::ordered_json parse_json_row(std::string_view text, const ErrorPlace& place);
 
-// The text of a row that is written; `number` counts from 1. Throws DataError for a text that is not
-// UTF-8.
+// The text of a row that is written; `number` counts from 1. Throws DataError for a text that is
+// not UTF-8.
 std::string json_row_text(const nlohmann::ordered_json& row, int indent, int64_t number,
                           const std::filesystem::path& path);
 
 // A format of files of rows: reader, writer, help and error texts all go by its entry in the table.
 //
-// To add one: x_rows.h with `RowFormat x_format();`, x_rows.cpp with the reader, the writer and this
-// entry, one line in row_formats.cpp.
+// To add one: x_rows.h with `RowFormat x_format();`, x_rows.cpp with the reader, the writer and
+// this entry, one line in row_formats.cpp.
 struct RowFormat {
   std::string_view name;                   // "CSV"
   std::vector<std::string_view> suffixes;  // in lower case; messages name the first
-  // Whether a file whose name says nothing is one, by what lies ahead; takes nothing. Null: the name
-  // alone says it.
+  // Whether a file whose name says nothing is one, by what lies ahead; takes nothing. Null: the
+  // name alone says it.
   bool (*sniff)(ByteReader& file) = nullptr;
   std::unique_ptr<RowSource> (*open)(ByteReader file, TextRows text_rows) = nullptr;
   // Null: is read, never written.

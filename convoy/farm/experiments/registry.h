@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The workloads that Convoy computes itself by name: what a runner, its workers and whoever reads the store agree on.
+// The workloads that Convoy computes itself by name: what a runner, its workers and whoever reads
+// the store agree on.
 #pragma once
 
 #include <memory>
@@ -14,13 +15,14 @@ namespace convoy::experiments {
 const std::vector<WorkloadKind>& workload_kinds();         // as help lists them
 const WorkloadKind* find_workload(std::string_view name);  // null: there is none
 
-// One of these, or `run`: any program, which may take `timeout_seconds`, 0 = any time. `mode`, `gpu`:
-// WorkloadKind::make. Throws ConfigError for a name that is not known.
+// One of these, or `run`: any program, which may take `timeout_seconds`, 0 = any time. `mode`,
+// `gpu`: WorkloadKind::make. Throws ConfigError for a name that is not known.
 std::unique_ptr<sweep::Workload> make_workload(const std::string& name, const std::string& mode,
                                                double timeout_seconds = 0,
                                                std::shared_ptr<cuda::Device> gpu = nullptr);
 
-// The one that computed a stored sweep, or that stands for a function of somebody's program. Throws ConfigError.
+// The one that computed a stored sweep, or that stands for a function of somebody's program. Throws
+// ConfigError.
 std::unique_ptr<sweep::Workload> workload_of_version(const std::string& name,
                                                      const std::string& version);
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One workload that Convoy computes itself, as the programs offer it. To add one: a folder with its Workload, its flags
-// and a function that returns its WorkloadKind, and one line in registry.cpp. `ball/` is the smallest.
+// One workload that Convoy computes itself, as the programs offer it. To add one: a folder with its
+// Workload, its flags and a function that returns its WorkloadKind, and one line in registry.cpp.
+// `ball/` is the smallest.
 #pragma once
 
 #include <memory>
@@ -56,8 +57,8 @@ struct WorkloadKind {
   std::vector<std::string_view> first_flags;  // those that --help shows, at most twelve
   std::unique_ptr<WorkloadFlags> (*flags)();
   config::Section (*fields)();  // of the flags, with their defaults
-  // `mode`: "exact" or "fast" where the workload has both, else "". `gpu`: computes guesses where the workload can use
-  // one; null = the CPU does.
+  // `mode`: "exact" or "fast" where the workload has both, else "". `gpu`: computes guesses where
+  // the workload can use one; null = the CPU does.
   std::unique_ptr<sweep::Workload> (*make)(const std::string& mode,
                                            std::shared_ptr<cuda::Device> gpu);
   // Its tables of results that are read from a store; null = it has none but those of every sweep.
@@ -72,7 +73,7 @@ config::Section default_fields() {
   return config::list_fields(defaults);
 }
 
-// What most flags of workloads have in common. Flags: fields(), config, checkpoint_dir, figures_dir.
+// Most workloads share these flags. `Flags` has fields(), config, checkpoint_dir and figures_dir.
 template <class Flags>
 class WorkloadFlagsOf : public WorkloadFlags {
  public:

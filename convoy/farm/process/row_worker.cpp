@@ -106,7 +106,7 @@ class Worker : public workers::WorkSource {
     return leases;
   }
 
-  // What is written of the row is not counted.
+  // Completions of a lost row are not counted.
   void lose(const Lease& lease) override { give_up(lease.task); }
 
   int64_t num_held() const { return static_cast<int64_t>(rows_.size()); }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A worker as a process of its own: what its supervisor tells it in its environment, and what it tells back, a line a
-// second on its stdout.
+// A worker as a process of its own: what its supervisor tells it in its environment, and what it
+// tells back, a line a second on its stdout.
 #pragma once
 
 #include <cstdint>

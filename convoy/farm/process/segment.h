@@ -8,10 +8,11 @@
 // verifies what lies there; the torn tail is in no place that anybody was told.
 //
 // Durability. What append() returned survives the kill of every process; a power cut too once sync() returned.
-// sync_if_due() keeps the promise of core/jobs/job_store.h: call it before the store is told of the records, and they are
-// safe no later than what the store says of them. Where a power cut spared the store's word and not the record, read()
-// throws and the record is made again. On a network file system (SyncRule::Always) other hosts see a record once it is
-// synced, so there every sync_if_due() with something to sync is due.
+// sync_if_due() keeps the promise of core/jobs/job_store.h: call it before the store is told of the
+// records, and they are safe no later than what the store says of them. Where a power cut spared
+// the store's word and not the record, read() throws and the record is made again. On a network
+// file system (SyncRule::Always) other hosts see a record once it is synced, so there every
+// sync_if_due() with something to sync is due.
 #pragma once
 
 #include <chrono>

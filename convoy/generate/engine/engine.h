@@ -2,7 +2,8 @@
 //
 // The generation engine: requests come at any time, each step() is one forward pass over what all that run want next -
 // pieces of prompts and single tokens together, without padding - and returns what ended. A request's text depends on
-// the request alone, not on what it is generated with (limits: docs/decisions/0006-bits-of-a-row.md). One thread.
+// the request alone, not on what it is generated with (limits:
+// docs/decisions/0006-bits-of-a-row.md). One thread.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How SLURM treats a batch job, which the script is written by (22.05, measured; convoy/launch/supervisor/NOTES.md):
+// How SLURM treats a batch job, which the script is written by (22.05, measured;
+// convoy/launch/supervisor/NOTES.md):
 // - `--signal=B:` tells the batch shell alone, and bash runs a trap only while it waits for a background child.
 // - A cancelled, preempted or overdue job: SLURM sends TERM to the steps and to the batch shell. The shell survives it, or
 //   nobody would wait for the save, and then must not requeue: that would bring a cancelled job back to life.

@@ -123,7 +123,7 @@ void require_gpu_for_each_rank(const JobSetup& setup, size_t num_gpus) {
     return;
   throw ConfigError(
       fmt::format("{} a GPU each, found {} visible",
-                  counted(setup.num_local_ranks, "rank needs", "ranks want"), num_gpus),
+                  counted(setup.num_local_ranks, "rank needs", "ranks need"), num_gpus),
       {.key = "nproc_per_node", .hint = "use --nproc gpu, or --devices cpu"});
 }
 

@@ -63,7 +63,7 @@ TEST_F(WorkerDevices, AreTheGpusWhereThereAreSome) {
   }
   EXPECT_EQ(set_up().placement.ranks.at(1).device, "gpu 1");
   request_.members.nproc_per_node = "3";
-  expect_refused<ConfigError>("3 ranks want a GPU each, found 2 visible");
+  expect_refused<ConfigError>("3 ranks need a GPU each, found 2 visible");
 }
 
 TEST_F(WorkerDevices, AreThoseThatGpuIdsNames) {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Where the looks of `convoy gpus watch` go: a file that is added to look by look and survives a kill, with a sidecar that
-// says what the columns are and why some are blank; or stdout. One thread.
+// Where the looks of `convoy gpus watch` go: a file that is added to look by look and survives a
+// kill, with a sidecar that says what the columns are and why some are blank; or stdout. One
+// thread.
 #pragma once
 
 #include <filesystem>

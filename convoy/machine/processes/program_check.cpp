@@ -80,13 +80,15 @@ InterpreterLine interpreter_line(const fs::path& file) {
   return found;
 }
 
-// `#!/usr/bin/env python3` names its interpreter in the argument. With options env reads the line in ways of its own.
+// `#!/usr/bin/env python3` names its interpreter in the argument. With options env reads the line
+// in ways of its own.
 bool asks_env(const InterpreterLine& line) {
   return fs::path(line.interpreter).filename() == "env" && !line.argument.empty() &&
          line.argument[0] != '-' && line.argument.find('=') == std::string::npos;
 }
 
-// Why a script can not be run by what its first line names, and what to do. Empty `found`: nothing is wrong with it.
+// Why a script can not be run by what its first line names, and what to do. Empty `found`: nothing
+// is wrong with it.
 ProgramProblem first_line_problem(const fs::path& file) {
   const InterpreterLine line = interpreter_line(file);
   if (line.interpreter.empty()) return {};

@@ -260,10 +260,10 @@ LanguageInput find_language_input(TrainingRun& run, LoadedModel& base) {
 
 std::vector<SharedInput> shared_inputs(const TrainingRun& run, const LanguageInput& input) {
   // The ranks of a host read the same files.
-  const bool speaks = run.environment.local_rank == 0 && !run.environment.one_host();
+  const bool reads_for_host = run.environment.local_rank == 0 && !run.environment.one_host();
   const LoadedModel& base = input.base;
   const std::string model = base.folder.path().string();
-  return {{"the weights", speaks ? weights_checksum(base) : "", model},
+  return {{"the weights", reads_for_host ? weights_checksum(base) : "", model},
           {"the model's files", io::model_fingerprint(base.folder), model},
           {"the tokens of its tokenizer", base.tokenizer.content_hash(), model},
           rows_of(input.splits, "train"),
@@ -308,7 +308,7 @@ SettledBatch measured_batch(const TrainingRun& run, const LanguageInput& input,
   sizing::MemoryQuestion question =
       memory_question(settings, *input.base.model, input.splits.train, run.planned);
   question.program_bytes = least.memory.program_bytes;
-  // Where states are cut and gradients are not, whole gradients wait for the last micro-batch.
+  // A strategy that cuts states but not gradients keeps whole gradients until the last micro-batch.
   const bool may_accumulate =
       wished.grad_accum.is_auto() || wished.accumulation() > 1 || wished.global_batch_size > 0;
   BatchProbe probe(
@@ -337,7 +337,7 @@ SettledBatch measured_batch(const TrainingRun& run, const LanguageInput& input,
       .stop_requested = run.stop_requested};
   BatchChoice choice = choose_batch_rows(search, run.log);
   run.log.info(choice.text());
-  // Where the rows have said it already, it is not said twice.
+  // The line of the choice tells this already if the epoch was the bound.
   if (settle(choice.batch_rows) && choice.bound != "the epoch")
     report_small_steps(settings.train, run.log);
   SettledBatch batch = batch_with(run, input, settings, least.memory, std::move(choice));

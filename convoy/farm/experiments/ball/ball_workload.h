@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Workload `ball`: the volume of the unit ball by random points of the cube around it, beside its closed form. The
-// smallest workload that does all that one does: a pattern to copy, and a quick check of an installation.
+// Workload `ball`: the volume of the unit ball by random points of the cube around it, beside its
+// closed form. The smallest workload that does all that one does: a pattern to copy, and a quick
+// check of an installation.
 #pragma once
 
 #include <cstdint>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Guess-and-check on one problem of `ssm`, on a GPU: the same tallies as guess_experiment() of a CPU, bit
-// for bit, in both precisions.
+// Guess-and-check on one problem of `ssm`, on a GPU: the same tallies as guess_experiment() of a
+// CPU, bit for bit, in both precisions.
 #pragma once
 
 #include <memory>

@@ -14,7 +14,7 @@
 namespace convoy::experiments {
 namespace {
 
-// What of the parameters is in the name; a parameter is the same in all cells that have it.
+// The name holds these parameters. All cells that have a parameter have the same value of it.
 std::string mf_file_name(const sweep::SweepResults& results, const std::string& axis) {
   std::map<std::string, std::string> words = {{"gnc_init", "gauss"}, {"activation", "Linear"}};
   double momentum = 0, rank = 1;
@@ -34,7 +34,8 @@ std::string mf_file_name(const sweep::SweepResults& results, const std::string& 
                                  words["activation"], words["gnc_init"]);
   if (momentum != 0) name += fmt::format("_gd_momentum={}", momentum);
   if (completion) name += "_completion";
-  // The prior program's widths are as they are drawn and its depths are normalised; what differs says so.
+  // The prior program's widths are as they are drawn and its depths are normalised; what differs
+  // says so.
   if (guessed && axis == "width" && normalized) name += "_gnc_normalize";
   if (guessed && axis == "depth" && !normalized) name += "_no_gnc_normalize";
   return name + ".csv";

@@ -27,8 +27,9 @@ struct SeedSummary {
   std::string counts_text() const;  // "8", "7 of 8, 1 failed"
 };
 
-// The parameter along which tables and figures go: of the workload's axes the first that varies, or the
-// first at all; else the first that varies and is a number, else the first that varies; empty when none does.
+// The parameter along which tables and figures go: of the workload's axes the first that varies, or
+// the first at all; else the first that varies and is a number, else the first that varies; empty
+// when none does.
 std::string axis_name(const SweepResults& results);
 std::vector<SeedSummary> summarise(const SweepResults& results, const std::string& axis);
 

@@ -13,7 +13,8 @@
 
 namespace convoy::sweep {
 
-// Gives the workload of that name and version, for its closed forms. Throws ConfigError for one that is not known.
+// Gives the workload of that name and version, for its closed forms. Throws ConfigError for one
+// that is not known.
 using WorkloadMaker =
     std::function<std::unique_ptr<Workload>(const std::string& name, const std::string& version)>;
 

@@ -13,7 +13,7 @@ namespace convoy::sweep {
 
 void run_worker_process(const WorkerFlags& flags, const std::function<WorkerEquipment()>& make) {
   CONVOY_CHECK(!flags.groups.empty() && flags.groups.size() == flags.cells_per_claim.size(),
-               ConfigError, "--groups and --cells-per-claim want one number per group");
+               ConfigError, "--groups and --cells-per-claim need one number per group");
   const char* const store_name = std::getenv(kWorkerStoreVariable);
   CONVOY_CHECK(store_name != nullptr, ConfigError, "a worker needs its store in {}",
                kWorkerStoreVariable);

@@ -6,7 +6,8 @@
 
 namespace convoy::comm {
 
-// Waits at most `limit`. True: the collective is done; false: it still runs. Throws what the collective threw.
+// Waits at most `limit`. True: the collective is done; false: it still runs. Throws what the
+// collective threw.
 bool done_within(c10d::Work& work, std::chrono::milliseconds limit);
 
 }  // namespace convoy::comm

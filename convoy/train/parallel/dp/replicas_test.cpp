@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Ranks that are threads train_replicas what ranks that are processes train_replicas, and what one process does.
+// Replicas as threads, ranks as processes and one process train the same values.
 #include "convoy/train/parallel/dp/replicas.h"
 
 #include <gtest/gtest.h>
