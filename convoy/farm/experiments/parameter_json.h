@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Parameters of a workload as one JSON object, over one list of keys: each_field(parameters, visit) calls
-// visit(key, member) for every member. Members: int64_t, double, bool, enumerations (with a function words(Enum) that
-// names the enumerators in order), optional doubles, lists of numbers and lists of such lists.
+// Parameters of a workload as one JSON object, over one list of keys: each_field(parameters, visit)
+// calls visit(key, member) for every member. Members: int64_t, double, bool, enumerations (with a
+// function words(Enum) that names the enumerators in order), optional doubles, lists of numbers and
+// lists of such lists.
 #pragma once
 
 #include <fmt/format.h>
@@ -118,7 +119,8 @@ class ParameterWriter {
   nlohmann::json object_ = nlohmann::json::object();
 };
 
-// Sets the members that `json` has keys for. Throws ConfigError: no object, an unknown key, a wrong type.
+// Sets the members that `json` has keys for. Throws ConfigError: no object, an unknown key, a wrong
+// type.
 template <class Parameters>
 void read_parameters(const std::string& json, const char* workload, Parameters& parameters) {
   const auto object = nlohmann::json::parse(json, nullptr, false);

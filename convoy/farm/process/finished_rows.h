@@ -16,8 +16,8 @@ namespace convoy::process {
 
 struct PublishedRow {
   StoredRow stored;
-  // Of a row that took its workers down with it as often as it may: then there is no value, `stored.row.state` is
-  // "engine_error", and this is the row as it was read.
+  // Of a row that took its workers down with it as often as it may: then there is no value,
+  // `stored.row.state` is "engine_error", and this is the row as it was read.
   std::optional<InputRow> input = {};
   std::string failure = {};
   int tries = 0;
@@ -25,20 +25,22 @@ struct PublishedRow {
 
 struct FinishedPass {
   int64_t rows = 0;
-  // Rows whose record can not be read: they are open again. Then the rows that were visited are not all of them.
+  // Rows whose record can not be read: they are open again. Then the rows that were visited are not
+  // all of them.
   int64_t reopened = 0;
 };
 
-// Visits every row once, when no row is open. Of the memory, 40 bytes a row grow with their number. `visit` may not use
-// the store. Throws StateError while rows are open, and what `visit` throws.
+// Visits every row once, when no row is open. Of the memory, 40 bytes a row grow with their number.
+// `visit` may not use the store. Throws StateError while rows are open, and what `visit` throws.
 FinishedPass for_each_finished(jobs::JobStore& store, const RowRun& run,
                                const std::function<void(PublishedRow&)>& visit);
 
-// Rows in state "engine_error" are open again, without their texts: settings or a machine that were wrong may be right by
-// now. Returns how many.
+// Rows in state "engine_error" are open again, without their texts: settings or a machine that were
+// wrong may be right by now. Returns how many.
 int64_t reopen_engine_errors(jobs::JobStore& store, const RowRun& run);
 
-// Rows and tokens so far, by state; of the store alone, so that it may be asked while the run goes on.
+// Rows and tokens so far, by state; of the store alone, so that it may be asked while the run goes
+// on.
 struct RunCounts {
   std::map<std::string, int64_t> rows_by_state;
   RowCost cost;

@@ -72,8 +72,8 @@ std::optional<double> take_scale(std::string_view& text) {
   return std::nullopt;
 }
 
-// Whether a number that ends before `rest` goes on as something else: a range, a decimal comma, a unit,
-// an exponent, one more dot.
+// Whether a number that ends before `rest` goes on as something else: a range, a decimal comma, a
+// unit, an exponent, one more dot.
 bool goes_on(std::string_view rest) {
   if (rest.empty()) return false;
   if (is_letter(rest[0]) || is_digit(rest[0]) || rest[0] == '/') return true;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The rows of a run, put into its ledger: every selected row is a record of one input segment and a task of the store.
-// A task is keyed by the row's place and content, and by all that decides what becomes of it: the configuration and the
-// data set. What is computed under one configuration is never taken for another's.
+// The rows of a run, put into its ledger: every selected row is a record of one input segment and a
+// task of the store. A task is keyed by the row's place and content, and by all that decides what
+// becomes of it: the configuration and the data set. What is computed under one configuration is
+// never taken for another's.
 #pragma once
 
 #include <chrono>
@@ -23,7 +24,8 @@ namespace convoy::process {
 struct RunIdentity {
   std::string name = {};              // of the run, within its store
   std::filesystem::path folder = {};  // of its segments; of a run on many hosts, shared by them
-  // All that decides the rows' results, and nothing else. An object; what differs is named by its keys.
+  // All that decides the rows' results, and nothing else. An object; what differs is named by its
+  // keys.
   nlohmann::json configuration = nlohmann::json::object();
   std::string data_hash = {};  // of the data set's content
 
@@ -43,7 +45,8 @@ struct PlanRequest {
   RunIdentity run;
   RowStream rows;                                              // asked once, and only for a new run
   std::function<int64_t(const InputRow&)> expected_cost = {};  // RowProgram's; empty = unknown
-  // A run of this name with another configuration or data set: beside it, with rows of its own. Else it is an error.
+  // A run of this name with another configuration or data set: beside it, with rows of its own.
+  // Else it is an error.
   bool keep_apart = false;
   // How far the planning of many rows is, but for label, unit and total.
   telemetry::ProgressOptions progress = {.style = telemetry::ProgressStyle::None};
@@ -57,12 +60,14 @@ struct RowRun {
   bool is_new = false;  // planned by this call
 };
 
-// Idempotent, and it goes on where a planning was killed. Memory does not grow with the rows. Blocks. Throws ConfigError
-// that names what differs from the run's other version, what the store and `rows` throw, and IoError.
+// Idempotent, and it goes on where a planning was killed. Memory does not grow with the rows.
+// Blocks. Throws ConfigError that names what differs from the run's other version, what the store
+// and `rows` throw, and IoError.
 RowRun plan_rows(jobs::JobStore& store, const PlanRequest& request);
 
-// The run as another node planned it. Waits `limit` for that; asks `keep_waiting` meanwhile, which ends the wait with
-// StopRequest. Throws ConfigError when it did not come, saying what is there instead.
+// The run as another node planned it. Waits `limit` for that; asks `keep_waiting` meanwhile, which
+// ends the wait with StopRequest. Throws ConfigError when it did not come, saying what is there
+// instead.
 RowRun wait_for_plan(jobs::JobStore& store, const RunIdentity& run, std::chrono::milliseconds limit,
                      const std::function<bool()>& keep_waiting, const Log& log);
 

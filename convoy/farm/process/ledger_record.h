@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the segments of a run hold, as bytes: rows as they were read, texts, and finished rows. JSON objects.
+// What the segments of a run hold, as bytes: rows as they were read, texts, and finished rows. JSON
+// objects.
 #pragma once
 
 #include <cstdint>

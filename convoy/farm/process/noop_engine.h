@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Something that looks like a language model to the processing of rows: texts by rule, at a set pace. For tests and
-// benchmarks of all that is around the model.
+// Something that looks like a language model to the processing of rows: texts by rule, at a set
+// pace. For tests and benchmarks of all that is around the model.
 #pragma once
 
 #include <chrono>
@@ -51,7 +51,8 @@ class NoopEngine : public TextEngine {
   EngineFigures figures_;
 };
 
-// `samples` texts of the row's "problem", then a judge of each that sees the text. The finished row holds them all.
+// `samples` texts of the row's "problem", then a judge of each that sees the text. The finished row
+// holds them all.
 class NoopProgram : public RowProgram {
  public:
   struct Options {

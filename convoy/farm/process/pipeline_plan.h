@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the stages of a run are told: its settings, and the prompts as text. Everything that decides a
-// row's texts is here, so its content keys them.
+// What the stages of a run are told: its settings, and the prompts as text. Everything that decides
+// a row's texts is here, so its content keys them.
 #pragma once
 
 #include <map>
@@ -23,7 +23,8 @@ using PromptTexts = std::map<std::string, std::string>;
 // Reads those that the settings name and takes the others from `shipped`. Throws ConfigError.
 PromptTexts read_prompt_texts(const settings::PromptSettings& prompts, const PromptTexts& shipped);
 
-// How rows of this data set are read: by the fields that the settings name, then as the catalog knows.
+// How rows of this data set are read: by the fields that the settings name, then as the catalog
+// knows.
 ProblemFields problem_fields(const settings::ProcessDataSettings& data);
 
 // Prompt and text of the longest request that the stages make, about.
@@ -46,8 +47,8 @@ struct PipelinePlan {
   Prompt prompt(const std::string& text) const;
   bool opens_think(const std::string& text) const;
 
-  // All that decides what is written into a row: the version of a run's ledger. `model`: the identity
-  // of the weights.
+  // All that decides what is written into a row: the version of a run's ledger. `model`: the
+  // identity of the weights.
   nlohmann::json content(const std::string& model) const;
 };
 

@@ -112,7 +112,8 @@ ProblemFields::ProblemFields(const data::KnownDataset* known, FieldNames names)
 RowFields ProblemFields::read(const Json& row) const {
   if (!row.is_object())
     throw DataError(fmt::format("the row is of type {}, wanted an object", row.type_name()));
-  // What the catalog says holds for rows as the hub has them; the same name may stand for other files.
+  // What the catalog says holds for rows as the hub has them; the same name may stand for other
+  // files.
   const bool is_known = known_ != nullptr && present(row, known_->problem_fields[0]) != nullptr;
   std::vector<std::string> problem_keys = {names_.problem};
   if (names_.problem.empty()) {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Where problem, solution and answer stand in the rows of a data set: as named, as the catalog knows, else by the keys of
-// each row: NuminaMath (problem, solution, answer), GSM8K (question, answer), MathQA and AQuA (Problem or question,
-// options, Rationale or rationale, correct), ASDiv (body, question, answer), conversations (messages).
+// Where problem, solution and answer stand in the rows of a data set: as named, as the catalog
+// knows, else by the keys of each row: NuminaMath (problem, solution, answer), GSM8K (question,
+// answer), MathQA and AQuA (Problem or question, options, Rationale or rationale, correct), ASDiv
+// (body, question, answer), conversations (messages).
 //
 //   const ProblemFields fields(dataset.known, {.problem = "task"});
 //   const RowFields row_fields = fields.read(row.value);
@@ -30,10 +31,10 @@ class ProblemFields {
   // `known` may be null. What is named comes before what the catalog says.
   explicit ProblemFields(const data::KnownDataset* known = nullptr, FieldNames names = {});
 
-  // Choices are part of the problem. An answer of "proof", "notfound" or nothing is none; a number or a boolean is its
-  // text; a list holds alternatives (of solutions the first is taken); an object is none. The answer of GSM8K is a
-  // solution, with its result behind "####". Throws DataError, which says what the row has instead, when it is no object,
-  // or has no problem.
+  // Choices are part of the problem. An answer of "proof", "notfound" or nothing is none; a number
+  // or a boolean is its text; a list holds alternatives (of solutions the first is taken); an
+  // object is none. The answer of GSM8K is a solution, with its result behind "####". Throws
+  // DataError, which says what the row has instead, when it is no object, or has no problem.
   RowFields read(const nlohmann::ordered_json& row) const;
 
  private:

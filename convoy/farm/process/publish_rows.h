@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The finished rows of a run as its output: in the order of the data set, in bounded memory, each file
-// whole or not there.
+// The finished rows of a run as its output: in the order of the data set, in bounded memory, each
+// file whole or not there.
 #pragma once
 
 #include <filesystem>
@@ -21,8 +21,8 @@ namespace convoy::process {
 // What is written for these settings: the output, and the CSV file beside a .json, packed alike.
 std::vector<std::filesystem::path> output_files(const settings::ProcessOutputSettings& output);
 
-// Throws ConfigError where one of them has no format, or one of them or their manifest is among the data set's files.
-// Changes nothing.
+// Throws ConfigError where one of them has no format, or one of them or their manifest is among the
+// data set's files. Changes nothing.
 void check_outputs(const settings::ProcessOutputSettings& output, const data::Dataset& dataset);
 
 // Throws where one of them could not be written, before the work whose rows they are to hold.

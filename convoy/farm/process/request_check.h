@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Settings that no request could fulfil: found before the start, where they can be, and not by every row.
+// Settings that no request could fulfil: found before the start, where they can be, and not by
+// every row.
 #pragma once
 
 #include <string>
@@ -10,8 +11,8 @@
 
 namespace convoy::process {
 
-// Throws ConfigError: a stop string without letters; fewer KV blocks than the longest text of a stage takes with a prompt
-// of one token.
+// Throws ConfigError: a stop string without letters; fewer KV blocks than the longest text of a
+// stage takes with a prompt of one token.
 void require_possible_requests(const settings::ProcessSettings& settings, const ModelFacts& model);
 
 // What is possible and hardly meant: texts longer than the model's positions. Empty: nothing.

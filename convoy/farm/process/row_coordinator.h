@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Keeps the workers of this host at a run until no row of it is open. Workers that die are replaced, and cost only what
-// they held; none waits for another. Others may do the same for the same run, here or on other hosts.
+// Keeps the workers of this host at a run until no row of it is open. Workers that die are
+// replaced, and cost only what they held; none waits for another. Others may do the same for the
+// same run, here or on other hosts.
 #pragma once
 
 #include <cstdint>
@@ -40,8 +41,9 @@ struct RowCoordinatorReport {
 };
 
 // Opens the task's store. Owns the stop signals while it runs: one call at a time per process.
-// The first asks the workers to keep what they have and end, the second kills them. Throws what the store throws,
-// StateError with the last words of a worker when none can be kept alive, and the error that such words say. Blocks.
+// The first asks the workers to keep what they have and end, the second kills them. Throws what the
+// store throws, StateError with the last words of a worker when none can be kept alive, and the
+// error that such words say. Blocks.
 RowCoordinatorReport run_rows(const RowCoordinatorOptions& options, const WorkerTask& task);
 
 }  // namespace convoy::process

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What is done to one row of a data set, as a pure function: from the row and the texts that it has so far to the texts
-// that it needs next, or to its end. Nothing else is kept of a row's way, so whoever has the row and its kept texts goes
-// on where another stopped, and keeping a text is the same as queuing what follows from it.
+// What is done to one row of a data set, as a pure function: from the row and the texts that it has
+// so far to the texts that it needs next, or to its end. Nothing else is kept of a row's way, so
+// whoever has the row and its kept texts goes on where another stopped, and keeping a text is the
+// same as queuing what follows from it.
 #pragma once
 
 #include <cstdint>
@@ -24,13 +25,15 @@ struct InputRow {
   std::string unreadable = {};        // why it could not be read: then `value` is its text
 };
 
-// One text that a row needs. `key` names it within the row and the configuration: "generate/0", "evaluate/0/1".
+// One text that a row needs. `key` names it within the row and the configuration: "generate/0",
+// "evaluate/0/1".
 struct Step {
   std::string key;
   TextRequest request;  // `number` is filled in by who submits it
 };
 
-// A text that a row has. An Error is kept once it can not pass, or did not within the tries that a text has.
+// A text that a row has. An Error is kept once it can not pass, or did not within the tries that a
+// text has.
 struct KeptStep {
   std::string key;
   TextResult result;
@@ -51,8 +54,9 @@ struct NextSteps {
 class RowProgram {
  public:
   virtual ~RowProgram() = default;
-  // Thread-safe. Depends on nothing but its arguments and the configuration. `kept` in no particular order. A step that
-  // was asked for and is not kept by now is asked for again. Throws nothing for a bad row: that is a state.
+  // Thread-safe. Depends on nothing but its arguments and the configuration. `kept` in no
+  // particular order. A step that was asked for and is not kept by now is asked for again. Throws
+  // nothing for a bad row: that is a state.
   virtual NextSteps next(const InputRow& row, std::span<const KeptStep> kept) const = 0;
   // How long the row will take, in any unit: the longest go first. 0 = unknown.
   virtual int64_t expected_cost(const InputRow& row) const = 0;

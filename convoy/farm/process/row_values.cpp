@@ -52,8 +52,8 @@ bool names_answer(const std::string& line) {
   return false;
 }
 
-// The reference's rule for its column `solution`: the answer, else the last line that announces one,
-// else the last line.
+// The reference's rule for its column `solution`: the answer, else the last line that announces
+// one, else the last line.
 Json solution_of(const Version& version) {
   if (version.answer) return *version.answer;
   std::string last;

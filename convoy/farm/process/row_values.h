@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A row's state as others read it: values for prompts, figures for conditions, the row of the output.
-// Thread-safe.
+// A row's state as others read it: values for prompts, figures for conditions, the row of the
+// output. Thread-safe.
 #pragma once
 
 #include <map>

@@ -113,8 +113,9 @@ class Worker : public workers::WorkSource {
 
   int64_t num_unfinished() const { return num_held() - static_cast<int64_t>(completions_.size()); }
 
-  // How many more rows this worker takes now: some ahead of those in flight, so that no place in the engine waits for the
-  // store; and no more than its share of what is open, so that the last rows do not all wait for one worker.
+  // How many more rows this worker takes now: some ahead of those in flight, so that no place in
+  // the engine waits for the store; and no more than its share of what is open, so that the last
+  // rows do not all wait for one worker.
   int64_t wanted_rows() {
     if (!suspects_.empty() || rows_.contains(alone_)) return 0;
     const int64_t ahead = std::max<int64_t>(1, options_.rows_in_flight / 8);
@@ -266,8 +267,8 @@ class Worker : public workers::WorkSource {
     --num_begun_;
   }
 
-  // The engine waits while texts are kept. A slow store gets a twentieth of its time, as long as what a kill would cost by
-  // that is little beside the texts that run.
+  // The engine waits while texts are kept. A slow store gets a twentieth of its time, as long as
+  // what a kill would cost by that is little beside the texts that run.
   bool keep_is_due() {
     const auto now = Clock::now();
     const size_t unkept = notes_.size() + completions_.size();

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One worker of a run: takes rows from the ledger, keeps all of their texts in one engine, and keeps every finished text
-// at once. Rows and stages wait for nothing but their own texts. One thread. Knows nothing of other workers; any number
-// may work on one ledger, on one host or many.
+// One worker of a run: takes rows from the ledger, keeps all of their texts in one engine, and
+// keeps every finished text at once. Rows and stages wait for nothing but their own texts. One
+// thread. Knows nothing of other workers; any number may work on one ledger, on one host or many.
 #pragma once
 
 #include <chrono>
@@ -31,7 +31,8 @@ struct RowWorkerFigures {
   int64_t rows_held = 0;        // now
   // Of the engine: its time for prompts and for new tokens, each shared out by the texts' tokens.
   std::map<std::string, double> seconds_by_stage = {};
-  // Tasks of rows that are held and not begun: no fault of theirs when the worker goes down. Told as soon as it changes.
+  // Tasks of rows that are held and not begun: no fault of theirs when the worker goes down. Told
+  // as soon as it changes.
   std::vector<int64_t> not_begun = {};
 };
 
@@ -47,8 +48,8 @@ struct RowWorkerOptions {
   std::function<void(const RowWorkerFigures&, const EngineFigures&)> tell = {};  // once a second
 };
 
-// Returns when no row of the run is open, or when it is to stop; then its rows are given back, with all finished texts
-// kept. Throws what the store, the segments and the engine throw. Blocks.
+// Returns when no row of the run is open, or when it is to stop; then its rows are given back, with
+// all finished texts kept. Throws what the store, the segments and the engine throw. Blocks.
 RowWorkerFigures run_row_worker(const RowWorkerOptions& options, const RowRun& run,
                                 const RowProgram& program, TextEngine& engine,
                                 jobs::JobStore& store);

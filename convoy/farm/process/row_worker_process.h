@@ -34,8 +34,8 @@ struct WorkerEquipment {
   std::unique_ptr<TextEngine> engine;
 };
 
-// Works until no row is open, or until SIGTERM, SIGINT or SIGHUP. `make` is called once signals are in hand. Throws what
-// run_row_worker() and `make` throw. Blocks.
+// Works until no row is open, or until SIGTERM, SIGINT or SIGHUP. `make` is called once signals are
+// in hand. Throws what run_row_worker() and `make` throw. Blocks.
 RowWorkerFigures run_row_worker_process(const WorkerTask& task,
                                         const std::function<WorkerEquipment()>& make);
 

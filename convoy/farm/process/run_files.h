@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the workers of a run read of it beside the ledger: its settings, and the prompts as they were
-// when it was planned.
+// What the workers of a run read of it beside the ledger: its settings, and the prompts as they
+// were when it was planned.
 #pragma once
 
 #include <filesystem>
@@ -10,7 +10,8 @@
 
 namespace convoy::process {
 
-// The prompts go to FOLDER/prompts/NAME.txt; FOLDER/config.yaml is the run folder's own. Throws IoError.
+// The prompts go to FOLDER/prompts/NAME.txt; FOLDER/config.yaml is the run folder's own. Throws
+// IoError.
 void write_prompts(const std::filesystem::path& run_folder, const PipelinePlan& plan);
 
 // Of `config_file`, and of the prompts beside it. Throws ConfigError, DataError.

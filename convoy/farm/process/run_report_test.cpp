@@ -29,7 +29,8 @@ Json row(const char* state, const Json& verified, const Json& samples,
 
 TEST(RunReport, CountsRowsAnswersAndCost) {
   RunReport report;
-  // The vote chose the right one of three samples; then no sample was right; then there is no reference.
+  // The vote chose the right one of three samples; then no sample was right; then there is no
+  // reference.
   report.add(
       row("ok", "yes", {sample("yes", "yes"), sample("yes", "yes"), sample("no", "no")}, 0.9));
   report.add(

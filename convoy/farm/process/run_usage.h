@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The device CSV of a run: what the GPUs of this host and all of its workers did since the last look.
-// One thread.
+// The device CSV of a run: what the GPUs of this host and all of its workers did since the last
+// look. One thread.
 #pragma once
 
 #include <chrono>

@@ -1,18 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Records in append-only files: the texts of a run, beside the store that says where each lies. A file belongs to one
-// life of one process, which alone appends to it; anybody may read what it has written, at any time.
+// Records in append-only files: the texts of a run, beside the store that says where each lies. A
+// file belongs to one life of one process, which alone appends to it; anybody may read what it has
+// written, at any time.
 //
-// A record is 16 bytes of head (magic, kind, length, CRC32C over kind, length and bytes; little-endian) and its bytes.
-// Records follow each other without gaps, so a file ends in at most one torn record. A reader who is told a place
-// verifies what lies there; the torn tail is in no place that anybody was told.
+// A record is 16 bytes of head (magic, kind, length, CRC32C over kind, length and bytes;
+// little-endian) and its bytes. Records follow each other without gaps, so a file ends in at most
+// one torn record. A reader who is told a place verifies what lies there; the torn tail is in no
+// place that anybody was told.
 //
-// Durability. What append() returned survives the kill of every process; a power cut too once sync() returned.
-// sync_if_due() keeps the promise of core/jobs/job_store.h: call it before the store is told of the
-// records, and they are safe no later than what the store says of them. Where a power cut spared
-// the store's word and not the record, read() throws and the record is made again. On a network
-// file system (SyncRule::Always) other hosts see a record once it is synced, so there every
-// sync_if_due() with something to sync is due.
+// Durability. What append() returned survives the kill of every process; a power cut too once
+// sync() returned. sync_if_due() keeps the promise of core/jobs/job_store.h: call it before the
+// store is told of the records, and they are safe no later than what the store says of them. Where
+// a power cut spared the store's word and not the record, read() throws and the record is made
+// again. On a network file system (SyncRule::Always) other hosts see a record once it is synced, so
+// there every sync_if_due() with something to sync is due.
 #pragma once
 
 #include <chrono>
@@ -49,7 +51,8 @@ class SegmentWriter {
   SegmentWriter(const std::filesystem::path& folder, std::string file,
                 SyncRule rule = SyncRule::AsTheStore);
 
-  // Throws IoError (disk full ...): then nothing of the record is in the file, and the call may be tried again.
+  // Throws IoError (disk full ...): then nothing of the record is in the file, and the call may be
+  // tried again.
   SegmentPlace append(RecordKind kind, std::string_view bytes);
   void sync();
   void sync_if_due();  // ten records are not safe, or the oldest of them is not since 2 s
@@ -70,8 +73,9 @@ class SegmentReader {
  public:
   explicit SegmentReader(std::filesystem::path folder) : folder_(std::move(folder)) {}
 
-  // Throws DataError naming the file when there is no sound record of this kind and length at this place. A network file
-  // system may show an open file as it was: what is not sound is looked for once more in the file opened anew.
+  // Throws DataError naming the file when there is no sound record of this kind and length at this
+  // place. A network file system may show an open file as it was: what is not sound is looked for
+  // once more in the file opened anew.
   std::string read(const SegmentPlace& place, RecordKind kind);
 
  private:
@@ -88,8 +92,9 @@ class SegmentReader {
   std::list<std::string> last_used_;  // the most recent first
 };
 
-// The sound records of a file from its begin to the first that is not, in bounded memory but for the longest record.
-// Returns how many bytes those are. Throws DataError for a file that can not be read.
+// The sound records of a file from its begin to the first that is not, in bounded memory but for
+// the longest record. Returns how many bytes those are. Throws DataError for a file that can not be
+// read.
 int64_t for_each_record(
     const std::filesystem::path& path,
     const std::function<void(int64_t offset, RecordKind kind, std::string& bytes)>& visit);

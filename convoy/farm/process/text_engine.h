@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the processing of a data set asks of a language model: texts for prompts, many at a time, each ready when it is
-// ready. Without LibTorch: the model stands behind it, or something that only looks like one (tests, benchmarks).
-// One thread.
+// What the processing of a data set asks of a language model: texts for prompts, many at a time,
+// each ready when it is ready. Without LibTorch: the model stands behind it, or something that only
+// looks like one (tests, benchmarks). One thread.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,8 @@
 namespace convoy::process {
 
 struct Prompt {
-  // Of a chat model: [{role, content}, ...], rendered by the model's own template. Null: `text` is the prompt.
+  // Of a chat model: [{role, content}, ...], rendered by the model's own template. Null: `text` is
+  // the prompt.
   nlohmann::ordered_json messages = nullptr;
   std::string text = {};
 };
@@ -31,7 +32,8 @@ struct TextSampling {
   std::vector<std::string> stop = {};  // strings that end a text and are not part of it
 };
 
-// Which random numbers a text is drawn from, with the position of each token: nothing else decides them.
+// Which random numbers a text is drawn from, with the position of each token: nothing else decides
+// them.
 struct DrawSource {
   uint64_t seed = 0;
   int64_t row = 0;
@@ -46,7 +48,8 @@ struct TextRequest {
   int64_t priority = 0;  // higher goes first
 };
 
-// Stop: an end token or a stop string. Length: a limit cut the text. Error: the engine has no text for this prompt.
+// Stop: an end token or a stop string. Length: a limit cut the text. Error: the engine has no text
+// for this prompt.
 enum class TextFinish { Stop, Length, Error };
 std::string_view text_finish_name(TextFinish finish);  // "stop", "length", "error"
 TextFinish text_finish_named(std::string_view name);   // Throws DataError
@@ -56,7 +59,8 @@ struct TextResult {
   TextFinish finish = TextFinish::Stop;
   std::string text = {};   // without end token, stop string and special tokens; UTF-8
   std::string error = {};  // of Error; never part of `text`
-  // Whether the same request may succeed when it is made again: a full device, say, and not a prompt that is too long.
+  // Whether the same request may succeed when it is made again: a full device, say, and not a
+  // prompt that is too long.
   bool error_may_pass = false;
   int64_t prompt_tokens = 0;
   int64_t new_tokens = 0;
@@ -73,8 +77,8 @@ class TextEngine {
   virtual void cancel(int64_t number) = 0;
   // Unfinished requests.
   virtual int64_t unfinished() const = 0;
-  // One step of all that run. Returns what ended, which may be nothing. Throws convoy::Error when the engine as a whole
-  // can not go on.
+  // One step of all that run. Returns what ended, which may be nothing. Throws convoy::Error when
+  // the engine as a whole can not go on.
   virtual std::vector<TextResult> step() = 0;
   virtual EngineFigures figures() const = 0;
 };

@@ -14,8 +14,8 @@ struct ThinkText {
   bool is_open = false;    // the text ends inside its thoughts
 };
 
-// `prompt_opens_think`: the prompt ended in "<think>", so the text begins inside. A text that closes
-// what it never opened began inside, too, whatever the prompt was.
+// `prompt_opens_think`: the prompt ended in "<think>", so the text begins inside. A text that
+// closes what it never opened began inside, too, whatever the prompt was.
 ThinkText split_think(std::string_view text, bool prompt_opens_think);
 
 // Whether a rendered prompt leaves a thought open: it ends in "<think>", blanks aside.

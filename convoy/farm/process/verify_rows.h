@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Rows that hold a reference and a prediction, each with the verdict of the answer checker beside them.
+// Rows that hold a reference and a prediction, each with the verdict of the answer checker beside
+// them.
 #pragma once
 
 #include <cstdint>
@@ -26,9 +27,10 @@ struct VerifyCounts {
   data::BadRowList bad_rows = {};  // left out
 };
 
-// `row` with `verdict` (yes, no, unknown), `gold_answer` and `prediction_answer` (what was compared) added, or replaced.
-// Either field may be text, a number, true or false, or null, which is no answer; the reference may be a list of which any
-// is right. Throws DataError with file, line and key.
+// `row` with `verdict` (yes, no, unknown), `gold_answer` and `prediction_answer` (what was
+// compared) added, or replaced. Either field may be text, a number, true or false, or null, which
+// is no answer; the reference may be a list of which any is right. Throws DataError with file, line
+// and key.
 nlohmann::ordered_json verified_row(const data::Row& row, const VerifyFields& fields);
 
 // Hands every row of the file to `write`, in order. Throws DataError.

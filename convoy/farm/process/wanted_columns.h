@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Columns that settings and prompts name, looked for in the rows before the work: one that no row has is a slip.
+// Columns that settings and prompts name, looked for in the rows before the work: one that no row
+// has is a slip.
 #pragma once
 
 #include <nlohmann/json.hpp>

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A text that many cells have in common and that is kept once: copies share it. It never changes, so threads may read
-// copies of one at the same time. Stands for a std::string wherever one is read.
+// A text that many cells have in common and that is kept once: copies share it. It never changes,
+// so threads may read copies of one at the same time. Stands for a std::string wherever one is
+// read.
 #pragma once
 
 #include <memory>

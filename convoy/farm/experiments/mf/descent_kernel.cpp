@@ -61,7 +61,8 @@ CONVOY_INLINE void activate(Doubles& value, MfActivation activation, const Doubl
   }
 }
 
-// What a slope after the activation is multiplied with; of the value after it, whose sign is that of the one before.
+// What a slope after the activation is multiplied with; of the value after it, whose sign is that
+// of the one before.
 CONVOY_INLINE void differentiate(Doubles& to, const Doubles& value, MfActivation activation,
                                  const Doubles& slope) {
   to = Doubles{} + 1.0;
@@ -96,7 +97,8 @@ CONVOY_INLINE void forward_rows(const LayerView& layer, uint32_t row) {
   }
 }
 
-// d loss / d weight and d loss / d input from d loss / d output of kRows rows; later rows add to the former.
+// d loss / d weight and d loss / d input from d loss / d output of kRows rows; later rows add to
+// the former.
 template <uint32_t kRows>
 CONVOY_INLINE void backward_rows(const LayerView& layer, const LaneDoubles* output_slopes,
                                  LaneDoubles* gradients, LaneDoubles* input_slopes, uint32_t row) {

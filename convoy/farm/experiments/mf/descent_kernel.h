@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Gradient descent on eight problems of one shape, one per lane of a vector of doubles (descent_kernel.cpp). Compiled
-// for several instruction sets and chosen by the loader; every choice gives the same bits, and so does every neighbour
-// of a lane.
+// Gradient descent on eight problems of one shape, one per lane of a vector of doubles
+// (descent_kernel.cpp). Compiled for several instruction sets and chosen by the loader; every
+// choice gives the same bits, and so does every neighbour of a lane.
 #pragma once
 
 #include <cstddef>
@@ -19,8 +19,8 @@ struct alignas(64) LaneDoubles {
   double lane[kDescentLanes] = {};
 };
 
-// Weights of a layer are [output unit][input], matrices between layers [unit][row], measurements [measurement][entry]
-// with entries by columns, as the last layer's output has them.
+// Weights of a layer are [output unit][input], matrices between layers [unit][row], measurements
+// [measurement][entry] with entries by columns, as the last layer's output has them.
 struct DescentBatch {
   uint32_t n_rows = 0, n_cols = 0;
   MfActivation activation = MfActivation::Linear;

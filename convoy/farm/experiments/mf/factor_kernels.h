@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The inner loop of guess-and-check on `mf`: sixteen guesses at a time, one per lane, made and checked while their
-// weights are in the first cache (factor_loops.inl). One table per instruction set, the same bits from each. Thread-safe.
+// The inner loop of guess-and-check on `mf`: sixteen guesses at a time, one per lane, made and
+// checked while their weights are in the first cache (factor_loops.inl). One table per instruction
+// set, the same bits from each. Thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -16,8 +17,8 @@ namespace convoy::experiments {
 
 inline constexpr uint32_t kFactorGuesses = 16;
 
-// One residual <coefficients, Y> - target, of entries first_entry .. first_entry + num_entries - 1. Entries are counted
-// by columns.
+// One residual <coefficients, Y> - target, of entries first_entry .. first_entry + num_entries - 1.
+// Entries are counted by columns.
 struct CheckRow {
   uint32_t first_entry = 0, num_entries = 0;
   uint32_t first_coefficient = 0;
@@ -74,7 +75,8 @@ inline constexpr uint32_t kSlotsTogether = 192;
 // Output units made at a time: a multiple of eight, so that blocks do not straddle two turns.
 uint32_t units_together(uint32_t inputs);
 
-// Guesses `first` to `first + 15`, lower halves of the indices. Returns which of them pass; where any does, y[entry * 16
+// Guesses `first` to `first + 15`, lower halves of the indices. Returns which of them pass; where
+// any does, y[entry * 16
 // + lane] holds their entries by columns.
 using FactorKernel = uint32_t (*)(const FactorPlan& plan, const AddressTables& tables,
                                   uint32_t first, FactorMemory& memory, float* y);

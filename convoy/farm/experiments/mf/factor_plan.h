@@ -11,7 +11,8 @@ namespace convoy::experiments {
 // Normals of Precision::Fast come eight to a block.
 FactorPlan factor_plan(const MfProblem& problem, MfCheck check, Precision precision);
 
-// The first place from `memory` on that is a multiple of 64 bytes; needs 15 floats more than are used.
+// The first place from `memory` on that is a multiple of 64 bytes; needs 15 floats more than are
+// used.
 float* aligned_to_lanes(float* memory);
 
 }  // namespace convoy::experiments

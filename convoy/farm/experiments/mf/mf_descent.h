@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Full-batch gradient descent on problems of `mf`, in double precision: Y = phi(..phi(W_1) W_2 ..) W_depth without the
-// scaling of the guesses. GroupRMSprop: v <- 0.99 v + 0.01 |gradient|^2 over all parameters together, and one step size
-// lr / (sqrt(v / (1 - 0.99^t)) + 1e-6) for all of them.
+// Full-batch gradient descent on problems of `mf`, in double precision: Y = phi(..phi(W_1) W_2 ..)
+// W_depth without the scaling of the guesses. GroupRMSprop: v <- 0.99 v + 0.01 |gradient|^2 over
+// all parameters together, and one step size lr / (sqrt(v / (1 - 0.99^t)) + 1e-6) for all of them.
 #pragma once
 
 #include <vector>
@@ -18,8 +18,9 @@ using MfWeights = std::vector<std::vector<double>>;
 // gd_init_scale * U(-1, 1) / sqrt(inputs): layer l from guess l of Stream::DescentInit.
 MfWeights mf_initial_weights(const MfProblem& problem);
 
-// One outcome per problem, the same bits in any company: eight problems of one shape share the lanes of a vector. The
-// losses are those after the update of the last epoch divisible by gd_log_period.
+// One outcome per problem, the same bits in any company: eight problems of one shape share the
+// lanes of a vector. The losses are those after the update of the last epoch divisible by
+// gd_log_period.
 std::vector<sweep::DescentOutcome> descend_mf(const std::vector<MfProblem>& problems,
                                               const std::vector<MfWeights>& initial);
 

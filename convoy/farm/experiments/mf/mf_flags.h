@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The flags of `convoy sweep mf`, with the names and defaults of the program that its users come from, and the cells
-// they stand for. The axis is the width where `widths` is given, the depth where `depths` is.
+// The flags of `convoy sweep mf`, with the names and defaults of the program that its users come
+// from, and the cells they stand for. The axis is the width where `widths` is given, the depth
+// where `depths` is.
 #pragma once
 
 #include <cstdint>
@@ -120,7 +121,8 @@ struct MfFlags {
   }
 
   bool over_depths() const { return !depths.empty(); }
-  // One line per flag that was given and has no meaning any more, or has more entries than are used.
+  // One line per flag that was given and has no meaning any more, or has more entries than are
+  // used.
   std::vector<std::string> notices() const;
 };
 

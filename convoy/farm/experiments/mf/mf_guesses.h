@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Guess-and-check on one problem of `mf`: Y = I; Y <- phi(Y W / sqrt(width)) for each hidden layer; Y <- Y W /
-// sqrt(n_cols). A guess passes when its training loss is below gnc_eps_train.
+// Guess-and-check on one problem of `mf`: Y = I; Y <- phi(Y W / sqrt(width)) for each hidden layer;
+// Y <- Y W / sqrt(n_cols). A guess passes when its training loss is below gnc_eps_train.
 #pragma once
 
 #include <memory>
@@ -18,8 +18,8 @@ enum class MfCheck {
   Nothing,  // every guess passes: the mean is that of the prior
 };
 
-// Weights come from Stream::Guess: layer after layer, each from a new block of slots on, by output unit and then input.
-// Throws StateError for a level this machine cannot run.
+// Weights come from Stream::Guess: layer after layer, each from a new block of slots on, by output
+// unit and then input. Throws StateError for a level this machine cannot run.
 std::unique_ptr<sweep::GuessExperiment> mf_guess_experiment(const MfProblem& problem, MfCheck check,
                                                             Precision precision, CpuLevel level);
 

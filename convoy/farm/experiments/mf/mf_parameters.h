@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The parameters of a cell of workload `mf`, as its JSON object holds them: every key is optional and has the default
-// below. A matrix of n_rows x n_cols is learnt from linear measurements by a factorisation into `depth` layers with
-// `width` hidden units (Alexander, Slutzky, Ran-Milo, Cohen, arXiv 2506.03931).
+// The parameters of a cell of workload `mf`, as its JSON object holds them: every key is optional
+// and has the default below. A matrix of n_rows x n_cols is learnt from linear measurements by a
+// factorisation into `depth` layers with `width` hidden units (Alexander, Slutzky, Ran-Milo, Cohen,
+// arXiv 2506.03931).
 #pragma once
 
 #include <cstdint>
@@ -14,7 +15,8 @@ namespace convoy::experiments {
 enum class MfActivation { Linear, Tanh, LeakyReLU };  // the same words
 enum class MfPrior { Gauss, Uniform };                // "gauss": N(0, 1), "unif": U(-1, 1)
 
-// How guesses are drawn; each keeps the distribution of the losses where it is allowed, not the single guess.
+// How guesses are drawn; each keeps the distribution of the losses where it is allowed, not the
+// single guess.
 enum class MfShortcut {
   None,  // "none": every weight
   Gram,  // "gram": a Gaussian layer sees of the layer before it only its n_rows x n_rows Gram matrix
@@ -57,8 +59,8 @@ struct MfParameters {
   MfDescent descent;
 
   int64_t num_entries() const { return n_rows * n_cols; }
-  // Reads and checks one JSON object. Throws ConfigError: an unknown key, a wrong type or range, a shortcut that is not
-  // allowed.
+  // Reads and checks one JSON object. Throws ConfigError: an unknown key, a wrong type or range, a
+  // shortcut that is not allowed.
   static MfParameters parse(const std::string& json);
   void check() const;  // throws ConfigError
   // Every key that differs from the default, sorted; parse() gives the same object back.

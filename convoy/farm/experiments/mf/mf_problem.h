@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A cell of `mf` with its matrix and measurements drawn: what guesses, descent and theory start from. They depend on the
-// seed, the shape, rank, norm and kind of measurements alone: cells of one seed have the same at every width and depth.
+// A cell of `mf` with its matrix and measurements drawn: what guesses, descent and theory start
+// from. They depend on the seed, the shape, rank, norm and kind of measurements alone: cells of one
+// seed have the same at every width and depth.
 #pragma once
 
 #include <cstdint>
@@ -30,8 +31,9 @@ struct MfProblem {
   double test_loss(const double* y) const;
 };
 
-// U from guess 0 and V from guess 1 of Stream::Teacher; measurement i from guess i of Stream::Data, or the entries from
-// the words of guess 0. Throws ConfigError: measurements that leave nothing to test.
+// U from guess 0 and V from guess 1 of Stream::Teacher; measurement i from guess i of Stream::Data,
+// or the entries from the words of guess 0. Throws ConfigError: measurements that leave nothing to
+// test.
 MfProblem draw_mf_problem(const MfParameters& parameters, int64_t seed);
 
 }  // namespace convoy::experiments

@@ -26,7 +26,8 @@ struct AddressTables : AddressConstants {
   std::vector<BlockWords> blocks;
 };
 
-// Calls run(first, count) for each part of the guesses that one AddressTables is good for, in order.
+// Calls run(first, count) for each part of the guesses that one AddressTables is good for, in
+// order.
 template <class Run>
 void for_each_table(uint64_t first, uint64_t count, Run&& run) {
   constexpr uint64_t kGuessesPerTable = uint64_t{1} << 32;

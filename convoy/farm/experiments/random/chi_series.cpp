@@ -40,7 +40,8 @@ GammaShares gamma_shares(double shape, double x) {
   return {1 - upper, upper};
 }
 
-// The chi quantile at the level of a normal number. The smaller tail decides, so that no digits are lost.
+// The chi quantile at the level of a normal number. The smaller tail decides, so that no digits are
+// lost.
 double chi_at(uint32_t degrees, double normal) {
   const double share = 0.5 * std::erfc(std::abs(normal) / std::sqrt(2.0));
   const double shape = 0.5 * degrees;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The root of a chi-square variable as a function of one normal number, for shortcuts that draw a norm in place of
-// many numbers. Thread-safe.
+// The root of a chi-square variable as a function of one normal number, for shortcuts that draw a
+// norm in place of many numbers. Thread-safe.
 #pragma once
 
 #include <cstdint>

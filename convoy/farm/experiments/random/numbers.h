@@ -3,8 +3,8 @@
 // Numbers by address (stream.h): single ones for teachers, data and initial values, and tiles of
 // sixteen guesses for kernels that keep one guess per lane. Thread-safe. Same bits on every CPU.
 //
-// A word is uniform as float(int32(word | 1)) / 2^31. Words 0 and 2 of a block, and 1 and 3, make two
-// normals by Box-Muller (normal_transform.inl holds the arithmetic).
+// A word is uniform as float(int32(word | 1)) / 2^31. Words 0 and 2 of a block, and 1 and 3, make
+// two normals by Box-Muller (normal_transform.inl holds the arithmetic).
 #pragma once
 
 #include <cstdint>

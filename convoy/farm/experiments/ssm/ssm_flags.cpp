@@ -193,7 +193,8 @@ std::vector<std::string> SsmFlags::notices() const {
 }
 
 std::vector<std::string> ssm_warnings(const SsmFlags& flags) {
-  // The response of such a teacher grows like the dimension, while the sum of the squares of a guess stays near 1.
+  // The response of such a teacher grows like the dimension, while the sum of the squares of a
+  // guess stays near 1.
   constexpr int64_t kLargeDim = 32;
   const bool ranks = std::any_of(flags.teacher_ranks.begin(), flags.teacher_ranks.end(),
                                  [](int64_t rank) { return rank > 1; });

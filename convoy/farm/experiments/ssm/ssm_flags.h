@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The flags of `convoy sweep ssm`, with the names and defaults of the program that its users come from, and the cells
-// they stand for.
+// The flags of `convoy sweep ssm`, with the names and defaults of the program that its users come
+// from, and the cells they stand for.
 #pragma once
 
 #include <cstdint>

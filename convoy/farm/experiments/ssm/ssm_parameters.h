@@ -50,8 +50,8 @@ struct SsmParameters {
   double eps_train = 1e-5;
   bool input_e1 = false;  // w = e_1; needs num_sequences 1
   bool calc_loss_only_on_last_output = true;
-  // "alpha": number, teacher of rank 1; else drawn. "w": [..] or [[..], ..], k - 1 each; else drawn.
-  // A data file's entry is put here by the caller.
+  // "alpha": number, teacher of rank 1; else drawn. "w": [..] or [[..], ..], k - 1 each; else
+  // drawn. A data file's entry is put here by the caller.
   std::optional<double> alpha;
   std::vector<std::vector<double>> w;
   bool w_that_minimizes_loss = false;

@@ -117,7 +117,8 @@ class ProjectedGuesses : public sweep::GuessExperiment {
     passed = {};
   }
 
-  // From the power sums p of normals z to those of z + shift: sum over i of (m over i) shift^(m - i) p_i.
+  // From the power sums p of normals z to those of z + shift: sum over i of (m over i) shift^(m -
+  // i) p_i.
   double moved_loss(const float* sums, double wanted) const {
     const double d = problem_.student_dim, sd = problem_.prior_sd;
     const double shift = (wanted / sd - double{sums[0]}) / d;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What is done to a row: plain functions, in the order that the settings give. A stage looks at one
-// sample, or at all of a row's; it reads the row's state, asks for texts, and writes what it found into
-// the state. It runs again, from the beginning, each time the row has a text more, so it keeps nothing
-// and does the same each time. Thread-safe.
+// sample, or at all of a row's; it reads the row's state, asks for texts, and writes what it found
+// into the state. It runs again, from the beginning, each time the row has a text more, so it keeps
+// nothing and does the same each time. Thread-safe.
 //
 // To add one: a file with its functions and its entry, the declaration of the entry below, one line
 // in stages/registry.cpp. A stage that finds out more than the state has members for leaves an
@@ -67,8 +67,8 @@ struct Stage {
 
 // Every stage there is.
 const std::vector<Stage>& all_stages();
-// Those of the settings, in their order. Throws ConfigError: an unknown one, one twice, one before what
-// it needs.
+// Those of the settings, in their order. Throws ConfigError: an unknown one, one twice, one before
+// what it needs.
 std::vector<const Stage*> stages_named(const std::vector<std::string>& names);
 
 // The numbers of a sample's texts within the row, for their random draws: no two texts share one.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The flags of `convoy sweep run`, and the cells they stand for: one run of a command for each value of each name, and
-// each seed.
+// The flags of `convoy sweep run`, and the cells they stand for: one run of a command for each
+// value of each name, and each seed.
 #pragma once
 
 #include <cstdint>
@@ -50,15 +50,18 @@ struct CommandFlags {
   }
 };
 
-// Throws ConfigError: a name given twice, a value twice (1 and 1.0 are one), a placeholder without a name, no command.
+// Throws ConfigError: a name given twice, a value twice (1 and 1.0 are one), a placeholder without
+// a name, no command.
 SweepPlan plan_command(const CommandFlags& flags, const std::vector<std::string>& command);
 
-// Whether a cell is one of those that `choices` name, "NAME=A,B" each: it has one of the values of each name. Every cell
-// for none. Throws ConfigError where a name or a value is none of the grid's, or of the seeds.
+// Whether a cell is one of those that `choices` name, "NAME=A,B" each: it has one of the values of
+// each name. Every cell for none. Throws ConfigError where a name or a value is none of the grid's,
+// or of the seeds.
 std::function<bool(const Cell&)> chosen_cells(const CommandFlags& flags,
                                               const std::vector<std::string>& choices);
 
-// Throws ConfigError when a program that a cell would start can not be, as far as it can be told before.
+// Throws ConfigError when a program that a cell would start can not be, as far as it can be told
+// before.
 void check_programs(const CommandFlags& flags, const std::vector<std::string>& command);
 
 }  // namespace convoy::sweep

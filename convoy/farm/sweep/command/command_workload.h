@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Workload `run`: a cell is one run of a program of the user's; its value is a number in what the program prints.
+// Workload `run`: a cell is one run of a program of the user's; its value is a number in what the
+// program prints.
 //
-// Parameters of a cell: {"command": [..], "environment": {..}, "result": KEY, "values": {NAME: VALUE, ..}}. Every "{name}"
-// and "{seed}" in the command and the environment is replaced by the value of that name; "{{" and "}}" are braces.
-// The last line of stdout that is a JSON object with KEY holds the result. With an empty KEY the value is the seconds
-// that the program took. In its environment: CONVOY_SWEEP_SEED, CONVOY_SWEEP_PARAMETERS (a JSON object of the values
-// and the seed).
+// Parameters of a cell: {"command": [..], "environment": {..}, "result": KEY, "values": {NAME:
+// VALUE, ..}}. Every "{name}" and "{seed}" in the command and the environment is replaced by the
+// value of that name; "{{" and "}}" are braces. The last line of stdout that is a JSON object with
+// KEY holds the result. With an empty KEY the value is the seconds that the program took. In its
+// environment: CONVOY_SWEEP_SEED, CONVOY_SWEEP_PARAMETERS (a JSON object of the values and the
+// seed).
 //
-// With "persistent": true the program stays (PersistentProgram): it gets that object as a line for each cell, and its
-// answer holds KEY, or {"error": TEXT}.
+// With "persistent": true the program stays (PersistentProgram): it gets that object as a line for
+// each cell, and its answer holds KEY, or {"error": TEXT}.
 #pragma once
 
 #include <memory>

@@ -9,8 +9,9 @@
 
 namespace convoy::sweep {
 
-// Throws ConfigError for no value, and for one that is there twice. Tables and figures go by numbers, and two spellings of one would be
-// rows that nobody can tell apart: 1, 1.0 and the text "1" are one.
+// Throws ConfigError for no value, and for one that is there twice. Tables and figures go by
+// numbers, and two spellings of one would be rows that nobody can tell apart: 1, 1.0 and the text
+// "1" are one.
 void check_grid_values(const std::string& name, const std::vector<nlohmann::json>& values);
 
 }  // namespace convoy::sweep

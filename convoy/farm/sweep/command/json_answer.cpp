@@ -38,7 +38,8 @@ std::string number_at(const std::string& line, size_t at) {
   return line.substr(at, line.find_first_not_of("0123456789+-.eE", at) - at);
 }
 
-// What the parser refuses though programs print it, as JSON. Outside of texts only: a text may say NaN.
+// What the parser refuses though programs print it, as JSON. Outside of texts only: a text may say
+// NaN.
 std::string readable(const std::string& line) {
   std::string text;
   bool in_text = false;

@@ -9,19 +9,19 @@
 
 namespace convoy::sweep {
 
-// The line as a JSON object; none when it is none. NaN and Infinity, which Python's json module writes, are their text,
-// and so is a number that no double holds (1e999).
+// The line as a JSON object; none when it is none. NaN and Infinity, which Python's json module
+// writes, are their text, and so is a number that no double holds (1e999).
 std::optional<nlohmann::json> json_line(const std::string& line);
 
-// What `key` names in the object: "loss", or "final.loss" of an object within it; a key with dots in it as it stands
-// goes first. Null when there is none.
+// What `key` names in the object: "loss", or "final.loss" of an object within it; a key with dots
+// in it as it stands goes first. Null when there is none.
 const nlohmann::json* find_key(const nlohmann::json& object, const std::string& key);
 
 // Whether json_line() made this text of a number.
 bool is_number_as_text(const nlohmann::json& value);
 
-// NaN for what is no finite number. Throws TaskFailure: "non_finite" for a number out of range, "output" for what is no
-// number; null is none, as it is in a program that has not computed any.
+// NaN for what is no finite number. Throws TaskFailure: "non_finite" for a number out of range,
+// "output" for what is no number; null is none, as it is in a program that has not computed any.
 double number_of(const nlohmann::json& value, const std::string& key);
 
 }  // namespace convoy::sweep

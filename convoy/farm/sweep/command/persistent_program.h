@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A program that stays: it reads one line of JSON per cell on its stdin, with a number `cell` in it, and answers each with
-// one line of JSON on its stdout that repeats this number, as `cell` or within the line as `request`. What a program says
-// too much, or too late, can so never be the answer of another cell. Started when first asked, and again after it crashed,
-// hung or answered with anything else. One thread; SIGPIPE must be ignored.
+// A program that stays: it reads one line of JSON per cell on its stdin, with a number `cell` in
+// it, and answers each with one line of JSON on its stdout that repeats this number, as `cell` or
+// within the line as `request`. What a program says too much, or too late, can so never be the
+// answer of another cell. Started when first asked, and again after it crashed, hung or answered
+// with anything else. One thread; SIGPIPE must be ignored.
 #pragma once
 
 #include <map>
@@ -16,8 +17,8 @@
 
 namespace convoy::sweep {
 
-// Seconds; 0 = any. The time of a cell begins when the program takes it: the first one after a start is taken when the
-// program begins to read, which may be after many imports.
+// Seconds; 0 = any. The time of a cell begins when the program takes it: the first one after a
+// start is taken when the program begins to read, which may be after many imports.
 struct PersistentLimits {
   double cell_seconds = 0;
   double start_seconds = 0;
@@ -41,8 +42,8 @@ class PersistentProgram {
 
   int64_t num_starts() const { return num_starts_; }
 
-  // The answer to `question`, an object without `cell`. Blocks. Throws TaskFailure: "exit", "crash", "timeout", "output"; and what
-  // start_rank throws.
+  // The answer to `question`, an object without `cell`. Blocks. Throws TaskFailure: "exit",
+  // "crash", "timeout", "output"; and what start_rank throws.
   nlohmann::json ask(const nlohmann::json& question);
 
  private:

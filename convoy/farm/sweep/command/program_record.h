@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which files computed a cell: the program of its command, and the scripts that the command names, each with a hash of its
-// bytes. What those files read or import is not known. One thread.
+// Which files computed a cell: the program of its command, and the scripts that the command names,
+// each with a hash of its bytes. What those files read or import is not known. One thread.
 #pragma once
 
 #include <cstdint>

@@ -19,7 +19,8 @@ namespace {
 using Clock = std::chrono::steady_clock;
 constexpr size_t kOutputBytes = 1 << 20;
 
-// Moves whole lines that begin with '{' to `kept` and drops the others: what a program prints after its answer, however much, does not push it out.
+// Moves whole lines that begin with '{' to `kept` and drops the others: what a program prints after
+// its answer, however much, does not push it out.
 void keep_object_lines(std::string& output, std::string& kept) {
   size_t begin = 0;
   for (size_t end = output.find('\n'); end != std::string::npos; end = output.find('\n', begin)) {

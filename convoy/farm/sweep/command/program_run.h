@@ -22,13 +22,15 @@ struct ProgramEnd {
 
 constexpr size_t kProgramTailBytes = 2048;  // of stderr that is kept
 
-// Appends what can be read now to `kept`, of which the last `limit` bytes stay, and to `pass_on` unless that is negative: 1 MiB
-// at most, so that a program that writes faster than this reads does not hold it. Closes the descriptor at its end.
+// Appends what can be read now to `kept`, of which the last `limit` bytes stay, and to `pass_on`
+// unless that is negative: 1 MiB at most, so that a program that writes faster than this reads does
+// not hold it. Closes the descriptor at its end.
 void drain_program(Descriptor& from, std::string& kept, size_t limit, int pass_on);
 
-// Runs `program` (argv; looked up in PATH unless it has a '/') in a session of its own, without a stdin, and passes its
-// stderr on. What it left in its process group is killed when it ends, or after `timeout_seconds` (0 = never). The kernel
-// kills it when this process dies. Blocks. Throws ConfigError when it can not be started, IoError.
+// Runs `program` (argv; looked up in PATH unless it has a '/') in a session of its own, without a
+// stdin, and passes its stderr on. What it left in its process group is killed when it ends, or
+// after `timeout_seconds` (0 = never). The kernel kills it when this process dies. Blocks. Throws
+// ConfigError when it can not be started, IoError.
 ProgramEnd run_program(const std::vector<std::string>& program,
                        const std::map<std::string, std::string>& environment,
                        double timeout_seconds);

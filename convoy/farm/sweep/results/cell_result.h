@@ -40,7 +40,8 @@ struct CellResult {
   int64_t attempts = 0;
   double seconds = 0;  // of all workers together
   SharedText device;
-  // Of a command: names of its program and its scripts with a hash of each, a JSON object; empty = not known.
+  // Of a command: names of its program and its scripts with a hash of each, a JSON object; empty =
+  // not known.
   SharedText program;
   int64_t finished_ms = 0;  // jobs::TaskRecord
   // Where state is Failed: the number that it had before it was computed again; NaN = none.
@@ -69,8 +70,8 @@ struct SweepResults {
 // What the text says where all of it is a finite number: "1", "1.0" and "1e0" are one.
 std::optional<double> number_in(const std::string& text);
 
-// What the cell's tables have columns for: its parameters by name; of a command, the values of its grid. Numbers where
-// the text is one.
+// What the cell's tables have columns for: its parameters by name; of a command, the values of its
+// grid. Numbers where the text is one.
 std::map<std::string, nlohmann::json> axes_of(const Cell& cell);
 
 // The same for many cells: equal parameters are read once.

@@ -18,7 +18,8 @@ namespace {
 using charts::PlotPanel;
 using charts::PlotSeries;
 
-// Steps of a chart are whole numbers: values of the axis where all are, else their places, which have names.
+// Steps of a chart are whole numbers: values of the axis where all are, else their places, which
+// have names.
 class AxisPlaces {
  public:
   AxisPlaces(const std::vector<SeedSummary>& summaries) {
@@ -92,7 +93,8 @@ bool same_curve(const std::vector<telemetry::CurvePoint>& left,
       });
 }
 
-// One curve in a colour of its own where all groups share it; else one per group, in the colour of its medians.
+// One curve in a colour of its own where all groups share it; else one per group, in the colour of
+// its medians.
 void add_closed(std::vector<PlotSeries>& series, const std::string& label, int own_color,
                 bool markers, const std::vector<Closed>& all,
                 std::vector<telemetry::CurvePoint> Closed::*points) {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The figure of a sweep: left, medians over seeds with their quartile bands, the closed forms dashed; right, a line per
-// seed. Cells that failed or were censored are counted in it and leave gaps.
+// The figure of a sweep: left, medians over seeds with their quartile bands, the closed forms
+// dashed; right, a line per seed. Cells that failed or were censored are counted in it and leave
+// gaps.
 #pragma once
 
 #include <cstdint>

@@ -43,8 +43,8 @@ void add_varying(const std::vector<Cell>& cells, std::set<std::string>& names) {
     if (found.size() + (seen[name] < cells.size() ? 1 : 0) > 1) names.insert(name);
 }
 
-// Names of parameters that differ between cells of one method and seed. What differs only between seeds, as data of a
-// file do, is no axis.
+// Names of parameters that differ between cells of one method and seed. What differs only between
+// seeds, as data of a file do, is no axis.
 std::set<std::string> varying_names(const SweepResults& results) {
   std::map<std::string, std::map<std::string, size_t>> texts;  // by method: parameters, numbered
   const Cell* last = nullptr;
@@ -74,7 +74,8 @@ std::set<std::string> varying_names(const SweepResults& results) {
   return names;
 }
 
-// Of those, what tells cells of one method at one value of the axis apart: a step size that goes with the axis does not.
+// Of those, what tells cells of one method at one value of the axis apart: a step size that goes
+// with the axis does not.
 std::set<std::string> grouping_names(const SweepResults& results, const std::string& axis) {
   std::map<std::tuple<std::string, std::string, std::string>, std::set<std::string>> values;
   const std::set<std::string> varying = varying_names(results);
@@ -157,7 +158,8 @@ std::string one_line(std::string text) {
   return text;
 }
 
-// Local time to the minute, "05:05"; with the day unless that is today, as `other` is, which it may stand beside.
+// Local time to the minute, "05:05"; with the day unless that is today, as `other` is, which it may
+// stand beside.
 std::string clock_text(int64_t milliseconds, int64_t other) {
   if (milliseconds == 0) return "before";
   const auto local = [](std::time_t seconds) {

@@ -12,8 +12,8 @@
 
 namespace convoy::sweep {
 
-// Over the seeds of one method at one value of the axis. The quantiles are of the cells with a value only: a failed,
-// censored or unfinished one never stands in as a number, and is counted.
+// Over the seeds of one method at one value of the axis. The quantiles are of the cells with a
+// value only: a failed, censored or unfinished one never stands in as a number, and is counted.
 struct SeedSummary {
   std::string method;
   std::string group;    // other parameters that vary, "teacher_rank=2"; empty = none does
@@ -38,8 +38,9 @@ std::vector<std::string> axis_of_cells(const SweepResults& results, const std::s
 // SeedSummary::group of each cell.
 std::vector<std::string> groups_of_cells(const SweepResults& results, const std::string& axis);
 
-// Lines: a row per method and value of the axis with the median, quartiles and counts over seeds, then, with
-// `every_cell`, one row per cell with its 95 % interval. Failed and censored cells are marked and explained.
+// Lines: a row per method and value of the axis with the median, quartiles and counts over seeds,
+// then, with `every_cell`, one row per cell with its 95 % interval. Failed and censored cells are
+// marked and explained.
 std::string table_text(const SweepResults& results, bool every_cell);
 
 // Control characters as C writes them, so that a name or value stays on its line.
@@ -48,8 +49,8 @@ std::string escaped_line(std::string_view text);
 // "56 cells: 54 values, 1 censored, 1 failed".
 std::string counts_text(const SweepResults& results);
 
-// When its cells got their results: "all from 05:05", "from 05:05 to 06:20"; days are named unless it was today. Empty
-// where that is not known of every cell.
+// When its cells got their results: "all from 05:05", "from 05:05 to 06:20"; days are named unless
+// it was today. Empty where that is not known of every cell.
 std::string finished_text(const SweepResults& results);
 
 }  // namespace convoy::sweep

@@ -47,7 +47,8 @@ std::string text_of(const HparamValue& value) {
   return std::get<std::string>(value);
 }
 
-// Of a point among others with long or strange names: what is not plain becomes '_', and its number keeps names apart.
+// Of a point among others with long or strange names: what is not plain becomes '_', and its number
+// keeps names apart.
 std::string folder_name(const std::string& name, size_t number) {
   constexpr size_t kLongest = 80;
   std::string folder = fmt::format("{:04}-{}", number, name.substr(0, kLongest));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The cells of a sweep as sessions of TensorBoard's HParams page: a run for each cell, which is a seed; cells that differ by their
-// seed alone are a group.
+// The cells of a sweep as sessions of TensorBoard's HParams page: a run for each cell, which is a
+// seed; cells that differ by their seed alone are a group.
 #pragma once
 
 #include <cstdint>
@@ -18,14 +18,16 @@ constexpr int64_t kMostTensorboardRuns = 1'000;
 // With more points than that nothing is written.
 constexpr int64_t kMostTensorboardPoints = 10'000;
 
-// FOLDER has the experiment, and FOLDER/POINT/seed-N the session of a cell with its value, or its failure; cells without a result
-// have none. Of more cells than kMostTensorboardRuns there is one session for each point, FOLDER/POINT, with the median of its values
-// and the quartiles. The sessions of an earlier call are removed, whichever sweep they are of: a folder has one. Returns what was
-// written, for people. Throws ConfigError as require_sessions_folder(), IoError.
+// FOLDER has the experiment, and FOLDER/POINT/seed-N the session of a cell with its value, or its
+// failure; cells without a result have none. Of more cells than kMostTensorboardRuns there is one
+// session for each point, FOLDER/POINT, with the median of its values and the quartiles. The
+// sessions of an earlier call are removed, whichever sweep they are of: a folder has one. Returns
+// what was written, for people. Throws ConfigError as require_sessions_folder(), IoError.
 std::string write_tensorboard_sessions(const SweepResults& results,
                                        const std::filesystem::path& folder, const Log& log);
 
-// Throws ConfigError for a folder that holds something and was not made by write_tensorboard_sessions(): what lies there is somebody's.
+// Throws ConfigError for a folder that holds something and was not made by
+// write_tensorboard_sessions(): what lies there is somebody's.
 void require_sessions_folder(const std::filesystem::path& folder);
 
 }  // namespace convoy::sweep

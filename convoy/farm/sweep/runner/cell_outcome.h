@@ -19,7 +19,8 @@ struct Effort {
   std::string device;
 };
 
-// Censored where nothing passed; failed where only losses that are no numbers did, never a number in their place.
+// Censored where nothing passed; failed where only losses that are no numbers did, never a number
+// in their place.
 jobs::Result guess_result(const Tally& tally, const Effort& effort);
 // Failed where the loss is no finite number.
 jobs::Result descent_result(const DescentOutcome& outcome, const Effort& effort);
@@ -30,7 +31,8 @@ struct LikelyTexts {
   SharedText program = {};
 };
 
-// The state, numbers and effort of a task with its result; `theory` is left alone. Throws DataError.
+// The state, numbers and effort of a task with its result; `theory` is left alone. Throws
+// DataError.
 CellResult cell_result(const PlannedCell& planned, const jobs::TaskRecord& record,
                        const LikelyTexts& likely = {});
 

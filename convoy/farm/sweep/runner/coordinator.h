@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Runs a sweep on this host: plans it into the store, keeps worker processes at work on it, records what kills them, and
-// ends when every cell has its result. Others may run the same sweep over the same store at the same time, here or on
-// other hosts. One call at a time per process: it owns the stop signals while it runs.
+// Runs a sweep on this host: plans it into the store, keeps worker processes at work on it, records
+// what kills them, and ends when every cell has its result. Others may run the same sweep over the
+// same store at the same time, here or on other hosts. One call at a time per process: it owns the
+// stop signals while it runs.
 #pragma once
 
 #include <cstdint>
@@ -50,8 +51,8 @@ struct RunReport {
   bool finished() const { return done + failed == cells; }
 };
 
-// Blocks. Throws what the store throws, ConfigError where wanted GPUs are not there, and StateError when workers can not
-// work.
+// Blocks. Throws what the store throws, ConfigError where wanted GPUs are not there, and StateError
+// when workers can not work.
 RunReport run_sweep(const SweepPlan& plan, const Workload& workload, const RunOptions& options);
 
 }  // namespace convoy::sweep

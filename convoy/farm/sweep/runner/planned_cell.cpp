@@ -24,8 +24,8 @@ constexpr int kFirstOctave = 16;
 // 2^16 * 2^(k / 4), rounded.
 constexpr std::array<int64_t, 4> kQuarters = {65536, 77936, 92682, 110218};
 
-// Where the object of the cell's own parameters ends: it is the bulk of the text, and is kept as it stands. npos: the
-// text is not as parameters() writes it.
+// Where the object of the cell's own parameters ends: it is the bulk of the text, and is kept as it
+// stands. npos: the text is not as parameters() writes it.
 size_t cell_end(std::string_view parameters) {
   if (!parameters.starts_with(kCellKey)) return std::string::npos;
   int depth = 0;
@@ -45,7 +45,8 @@ size_t cell_end(std::string_view parameters) {
   return std::string::npos;
 }
 
-// `,"guesses":1,"method":"gnc","seed":0}`, which a million cells should not need a parser for. False: it is more.
+// `,"guesses":1,"method":"gnc","seed":0}`, which a million cells should not need a parser for.
+// False: it is more.
 bool read_plain_rest(std::string_view rest, PlannedCell& planned) {
   const auto number = [&](std::string_view key, int64_t& value) {
     if (!rest.starts_with(key)) return false;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Cells as tasks of the store: what is to be computed of a cell, and the text that its identity is the hash of.
+// Cells as tasks of the store: what is to be computed of a cell, and the text that its identity is
+// the hash of.
 #pragma once
 
 #include <cstdint>
@@ -14,8 +15,9 @@
 
 namespace convoy::sweep {
 
-// A cell of guesses may end before its planned count. The rule looks only at the tally of the first n guesses, for the
-// n of a fixed series (checkpoint_block), so the end does not depend on who computed what when.
+// A cell of guesses may end before its planned count. The rule looks only at the tally of the first
+// n guesses, for the n of a fixed series (checkpoint_block), so the end does not depend on who
+// computed what when.
 struct StopRule {
   double standard_error = 0;  // of the mean, wanted; 0 = off
   int64_t accepted = 0;       // guesses, wanted; 0 = off
@@ -51,18 +53,21 @@ class PlannedCellReader {
   std::unordered_map<std::string, SharedText> known_;
 };
 
-// The checkpoints of a cell with a stop rule: block b holds the guesses [checkpoint_begin(b), checkpoint_begin(b + 1)).
-// They grow by a quarter of an octave from 65,536 on, so at most 19 % is computed in vain.
+// The checkpoints of a cell with a stop rule: block b holds the guesses [checkpoint_begin(b),
+// checkpoint_begin(b + 1)). They grow by a quarter of an octave from 65,536 on, so at most 19 % is
+// computed in vain.
 int64_t checkpoint_begin(int64_t block);
 int64_t checkpoint_block(int64_t guess);
 
-// Throws ConfigError for more cells than one sweep can hold. A product of axes: asked before they are made.
+// Throws ConfigError for more cells than one sweep can hold. A product of axes: asked before they
+// are made.
 void check_cell_count(double num_cells);
 
 // Throws ConfigError, with `key` as its place, for no value or one that is there twice.
 void check_distinct(const std::vector<int64_t>& values, const std::string& key);
 
-// The seeds that a person names, or 0 to num_seeds - 1 where none is named. Throws ConfigError for one named twice.
+// The seeds that a person names, or 0 to num_seeds - 1 where none is named. Throws ConfigError for
+// one named twice.
 std::vector<int64_t> chosen_seeds(const std::vector<int64_t>& named, int64_t num_seeds);
 // As many, without making them.
 int64_t num_chosen_seeds(const std::vector<int64_t>& named, int64_t num_seeds);
@@ -76,8 +81,8 @@ struct SweepPlan {
 
   // Of all that is planned but the version, the order of the cells aside; hexadecimal.
   std::string digest() const;
-  // Label and the beginning of the digest. A plan changes with each axis value; what is computed does not change with
-  // the plan.
+  // Label and the beginning of the digest. A plan changes with each axis value; what is computed
+  // does not change with the plan.
   std::string name() const { return name_of(digest()); }
   std::string name_of(const std::string& digest) const;
   std::vector<std::string> methods() const;  // in order of first use

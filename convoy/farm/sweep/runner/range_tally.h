@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a finished range of guesses leaves in the store: tallies, split at the checkpoints of the cell's stop rule.
+// What a finished range of guesses leaves in the store: tallies, split at the checkpoints of the
+// cell's stop rule.
 #pragma once
 
 #include <cstdint>
@@ -14,8 +15,8 @@ namespace convoy::sweep {
 
 class RangeTally {
  public:
-  // Adds a tally of guesses that follow those added so far; `block` never falls. Without a stop rule all guesses are of
-  // block 0.
+  // Adds a tally of guesses that follow those added so far; `block` never falls. Without a stop
+  // rule all guesses are of block 0.
   void add(int64_t block, const Tally& tally);
   // `right` holds the guesses that follow. Associative, bit for bit.
   void append(const RangeTally& right);
@@ -28,7 +29,8 @@ class RangeTally {
   std::string text() const;
   static RangeTally parse(const std::string& text);  // throws DataError
 
-  // For a range that begins with guess 0: the tally up to the first complete checkpoint that meets the rule.
+  // For a range that begins with guess 0: the tally up to the first complete checkpoint that meets
+  // the rule.
   std::optional<Tally> stopped(const StopRule& rule) const;
 
  private:

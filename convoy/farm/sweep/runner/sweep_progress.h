@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One bar over all workers of all runners: guesses (or cells) done of all that are planned, guesses per second, those
-// that passed, the time left. What the store holds counts, and what this runner's workers are about to hand in; a worker
-// that dies takes the latter with it.
+// One bar over all workers of all runners: guesses (or cells) done of all that are planned, guesses
+// per second, those that passed, the time left. What the store holds counts, and what this runner's
+// workers are about to hand in; a worker that dies takes the latter with it.
 #pragma once
 
 #include <chrono>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A sweep in the store: its groups of tasks, what other sweeps already computed of them, and its results.
+// A sweep in the store: its groups of tasks, what other sweeps already computed of them, and its
+// results.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +27,8 @@ struct StoredSweep {
   std::vector<int64_t> group_numbers() const;
 };
 
-// Adds what is missing. Results of equal tasks in other sweeps of the store are taken over. Idempotent.
+// Adds what is missing. Results of equal tasks in other sweeps of the store are taken over.
+// Idempotent.
 StoredSweep store_plan(jobs::JobStore& store, const SweepPlan& plan);
 
 // Failed tasks are tried again, unless somebody is at work on the sweep. Returns how many.
@@ -47,7 +49,8 @@ std::vector<jobs::Lease> all_leases(jobs::JobStore& store, const StoredSweep& sw
 SweepResults read_results(jobs::JobStore& store, const StoredSweep& sweep,
                           const Workload& workload);
 
-// Sweeps of a store, the one that was run last at the end: what `show`, `plot` and `export` choose from.
+// Sweeps of a store, the one that was run last at the end: what `show`, `plot` and `export` choose
+// from.
 struct SweepName {
   std::string name;  // SweepPlan::name()
   std::string workload;
@@ -57,8 +60,9 @@ struct SweepName {
   std::string problem = {};  // jobs::Group: then it may be no sweep's name, and another lacks cells
 };
 std::vector<SweepName> stored_sweeps(jobs::JobStore& store);
-// `name`: "ssm-1a2b3c4d5e6f", those that begin with "ssm-", either with "@VERSION"; "" = all. In the same order, one at
-// least. Throws DataError when the store holds none, ConfigError when none is named so.
+// `name`: "ssm-1a2b3c4d5e6f", those that begin with "ssm-", either with "@VERSION"; "" = all. In
+// the same order, one at least. Throws DataError when the store holds none, ConfigError when none
+// is named so.
 std::vector<SweepName> find_sweeps(jobs::JobStore& store, const std::string& name);
 StoredSweep stored_sweep(jobs::JobStore& store, const SweepName& name);
 int64_t count_cells(jobs::JobStore& store, const StoredSweep& sweep);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The time that a sweep still takes. Guesses cost what the workload foretells times a factor that is measured; descents
-// cost their measured mean. Both go by the pace of the last seconds, of all workers of all runners together.
+// The time that a sweep still takes. Guesses cost what the workload foretells times a factor that
+// is measured; descents cost their measured mean. Both go by the pace of the last seconds, of all
+// workers of all runners together.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +18,8 @@ struct SweepWork {
 
 class WorkEstimate {
  public:
-  // What workers of this runner measured: their microseconds against the foretold ones (0: of descents).
+  // What workers of this runner measured: their microseconds against the foretold ones (0: of
+  // descents).
   void measure(int64_t microseconds, int64_t expected_microseconds, int64_t descents);
   // Totals at a moment, on any monotonic clock.
   void note(double now_seconds, const SweepWork& done);

@@ -27,8 +27,8 @@ using jobs::Lease;
 constexpr double kClaimSeconds = 1.0;
 // Between looks at the stop request, and signs of life.
 constexpr double kSliceSeconds = 0.25;
-// A range is handed in when it is finished, but ranges shorter than this together: a kill costs one range of its worker,
-// and the store sees no more transactions than a disk can make safe.
+// A range is handed in when it is finished, but ranges shorter than this together: a kill costs one
+// range of its worker, and the store sees no more transactions than a disk can make safe.
 constexpr double kHandInSeconds = 0.05;
 constexpr int64_t kMostRangesPerClaim = 1000;
 constexpr int64_t kMostUnits = int64_t{1} << 50;
@@ -185,8 +185,8 @@ class Worker : public workers::WorkSource {
                        static_cast<int64_t>(static_cast<double>(guesses) / expected_rate * 1e6)});
   }
 
-  // Of whole ranges: where others compete for the core, a moment without them says nothing, and a range that is much
-  // too long keeps its guesses from other workers.
+  // Of whole ranges: where others compete for the core, a moment without them says nothing, and a
+  // range that is much too long keeps its guesses from other workers.
   void learn_rate(int64_t guesses, double seconds) {
     constexpr double kLeastMeasured = 1e-3;
     const double measured = static_cast<double>(guesses) / std::max(seconds, kLeastMeasured);
@@ -217,7 +217,8 @@ class Worker : public workers::WorkSource {
     return *experiment_;
   }
 
-  // Empties `leases`. One that failed before is computed alone, so that it can not take others with it.
+  // Empties `leases`. One that failed before is computed alone, so that it can not take others with
+  // it.
   void descend_all(std::vector<Lease>& leases) {
     std::vector<Lease> together;
     for (const Lease& lease : leases) {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One worker of a sweep: claims ranges and cells from the store, computes them, hands the results in. One thread, one
-// core. Knows nothing of other workers; any number may work on one store, on one host or many.
+// One worker of a sweep: claims ranges and cells from the store, computes them, hands the results
+// in. One thread, one core. Knows nothing of other workers; any number may work on one store, on
+// one host or many.
 #pragma once
 
 #include <chrono>
@@ -35,9 +36,10 @@ struct WorkerOptions {
   std::function<bool()> stop_wanted;  // asked several times a second; once true, stays so
 };
 
-// Returns when no task of the groups is open, or when it is to stop; then finished parts of ranges are handed in and
-// the rest is given back. What a cell's computation throws fails its range, not the worker; but after a DeviceError it
-// returns, since only another process may use the device again. Throws what the store throws. Blocks.
+// Returns when no task of the groups is open, or when it is to stop; then finished parts of ranges
+// are handed in and the rest is given back. What a cell's computation throws fails its range, not
+// the worker; but after a DeviceError it returns, since only another process may use the device
+// again. Throws what the store throws. Blocks.
 void run_worker(const WorkerOptions& options, const Workload& workload, jobs::JobStore& store);
 
 }  // namespace convoy::sweep

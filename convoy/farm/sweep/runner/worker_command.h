@@ -20,9 +20,10 @@ std::vector<std::string> wanted_devices(const RunOptions& options);
 
 int64_t worker_count(const RunOptions& options, const std::vector<std::string>& devices);
 
-// What each worker finds in its environment: CONVOY_SWEEP_WORKER and CONVOY_SWEEP_WORKERS; where workers start programs
-// and this host has GPUs that are wanted, CUDA_VISIBLE_DEVICES with one of them; where GPUs compute guesses, the first
-// workers find one each there, and RunOptions::guess_device in CONVOY_SWEEP_DEVICE.
+// What each worker finds in its environment: CONVOY_SWEEP_WORKER and CONVOY_SWEEP_WORKERS; where
+// workers start programs and this host has GPUs that are wanted, CUDA_VISIBLE_DEVICES with one of
+// them; where GPUs compute guesses, the first workers find one each there, and
+// RunOptions::guess_device in CONVOY_SWEEP_DEVICE.
 std::vector<std::map<std::string, std::string>> worker_environments(
     const RunOptions& options, const std::vector<std::string>& devices, int64_t workers);
 

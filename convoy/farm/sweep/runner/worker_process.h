@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The main() of a worker process, as a runner starts it: `convoy sweep-worker`, or a program of a user's own.
+// The main() of a worker process, as a runner starts it: `convoy sweep-worker`, or a program of a
+// user's own.
 #pragma once
 
 #include <cstdint>
@@ -47,8 +48,8 @@ struct WorkerEquipment {
   std::string gpu;  // its name; empty = computes with the CPU
 };
 
-// Works until nothing is open, or a stop signal. `make` is called once signals are in hand. Blocks. Throws what the
-// store and `make` throw.
+// Works until nothing is open, or a stop signal. `make` is called once signals are in hand. Blocks.
+// Throws what the store and `make` throw.
 void run_worker_process(const WorkerFlags& flags, const std::function<WorkerEquipment()>& make);
 
 }  // namespace convoy::sweep
