@@ -59,7 +59,8 @@ std::vector<int> parse_local_ranks_filter(std::string_view text);
 // Throws ConfigError for an empty string among others: it would match every line.
 std::vector<std::string> parse_line_filters(std::string_view text, std::string_view flag);
 
-// One sentence for each of redirects, tee and the filter that names a local rank from `num_local_ranks` on.
+// One sentence for each of redirects, tee and the filter that names a local rank from
+// `num_local_ranks` on.
 struct LogOptions;
 std::vector<std::string> absent_local_ranks(const LogOptions& options, int num_local_ranks);
 
@@ -93,8 +94,9 @@ struct LogOptions {
   std::chrono::milliseconds fold_window{100};
   // An unfinished line that is redrawn with '\r' is shown this often as it stands.
   std::chrono::milliseconds redraw_interval{5'000};
-  // The local rank that reads what a person types, -1 = none. An unfinished line of it, such as a prompt or a progress bar, is
-  // shown once it is this old, and lines of others go below it. Not sooner than `fold_window`, after the lines before it.
+  // The local rank that reads what a person types, -1 = none. An unfinished line of it, such as a
+  // prompt or a progress bar, is shown once it is this old, and lines of others go below it. Not
+  // sooner than `fold_window`, after the lines before it.
   int prompting_local_rank = -1;
   std::chrono::milliseconds prompt_wait{120};
   // A log file that could not be written to is tried again this much later.

@@ -149,7 +149,8 @@ void LogRouter::line(int local_rank, Stream stream, std::string_view text, bool 
   StreamState& from = state(local_rank, stream);
   if (from.copied) copy_if_matching(local_rank, stream, text);
   if (shown && from.prompts && from.drawn) {
-    // What others wrote at the same time can not be folded with a line of which a part is shown already.
+    // What others wrote at the same time can not be folded with a line of which a part is shown
+    // already.
     draw(local_rank, stream, text);
     if (drawing_[console_index(stream)] == &from) end_open_line(stream);
     from.drawn.reset();
@@ -159,8 +160,8 @@ void LogRouter::line(int local_rank, Stream stream, std::string_view text, bool 
   if (shown && drawn != text) queue(local_rank, stream, text);
 }
 
-// The line as it stands now, without its end: what has been added to it, or all of it in the place of what was drawn before. Once
-// another line has ended it, the rest stands on a line of its own.
+// The line as it stands now, without its end: what has been added to it, or all of it in the place
+// of what was drawn before. Once another line has ended it, the rest stands on a line of its own.
 void LogRouter::draw(int local_rank, Stream stream, std::string_view text) {
   StreamState& from = state(local_rank, stream);
   const std::string drawn = std::exchange(from.drawn, std::string(text)).value_or("");

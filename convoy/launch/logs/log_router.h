@@ -44,8 +44,8 @@ class LogRouter {
   // False while the console is behind. To be asked before every read: a stream that is not read
   // makes its rank wait, and memory stays bounded. take() works all the same.
   bool accepts(int local_rank, Stream stream) const;
-  // From now on ranks are not held up, for they are to end: accepts() is true, and what a console is
-  // behind by more than kMostHurriedBytes is not shown, which a line then says.
+  // From now on ranks are not held up, for they are to end: accepts() is true, and what a console
+  // is behind by more than kMostHurriedBytes is not shown, which a line then says.
   void hurry() { hurried_ = true; }
   // The end of both streams of a rank: unfinished lines are completed.
   void finish(int local_rank);
@@ -63,8 +63,8 @@ class LogRouter {
   void handle_deadline();
 
   // Blocks until all that was taken is on the console, until `interrupt` (a descriptor, -1 = none)
-  // is readable, or until the console has taken nothing for `patience` (none given: for ever). To be
-  // called before anybody else writes a report to the console.
+  // is readable, or until the console has taken nothing for `patience` (none given: for ever). To
+  // be called before anybody else writes a report to the console.
   void close(int interrupt = -1, std::optional<std::chrono::milliseconds> patience = std::nullopt);
 
   // The last lines of both streams, up to 20, an unfinished one too.

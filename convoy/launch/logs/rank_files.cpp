@@ -29,7 +29,8 @@ RankFiles::RankFiles(const LogOptions& options, int local_rank) : layout_(option
   }
   if (layout_ != LogLayout::Torchrun) return;
   const std::filesystem::path folder = attempt_folder(options) / std::to_string(local_rank);
-  // Error files lie there too, whether there are logs or not. A failure shows again below, or there.
+  // Error files lie there too, whether there are logs or not. A failure shows again below, or
+  // there.
   std::error_code ignored;
   std::filesystem::create_directories(folder, ignored);
   for (const Stream stream : {Stream::Output, Stream::Errors}) {

@@ -226,7 +226,8 @@ DeviceSelection select_devices(const std::vector<Gpu>& gpus, const SelectionRequ
   }
   if (!request.gpu_ids.empty() || selection.one_device_per_rank)
     selection.cuda_visible_devices = fmt::format("{}", fmt::join(selection.tokens, ","));
-  // By default CUDA numbers the fastest GPU first, NVML by PCI address; the two agree on equal GPUs.
+  // By default CUDA numbers the fastest GPU first, NVML by PCI address; the two agree on equal
+  // GPUs.
   if (!amd && !selection.devices.empty() && several_models(gpus) &&
       request.cuda_device_order != "PCI_BUS_ID")
     selection.notes.emplace_back(

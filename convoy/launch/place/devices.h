@@ -20,12 +20,14 @@ using monitor::list_gpus;
 
 struct DeviceSelection {
   std::vector<Device> devices = {};  // by local rank
-  // What the ranks get, with the user's own spelling of each device kept (indices, UUIDs, prefixes); nothing = leave
-  // the variable alone.
+  // What the ranks get, with the user's own spelling of each device kept (indices, UUIDs,
+  // prefixes); nothing = leave the variable alone.
   std::optional<std::string> cuda_visible_devices = {};
-  // CUDA shows a process only one MIG instance, so each rank must see its own alone, as --virtual-local-rank does.
+  // CUDA shows a process only one MIG instance, so each rank must see its own alone, as
+  // --virtual-local-rank does.
   bool one_device_per_rank = false;
-  // The variable that names devices to these: CUDA_VISIBLE_DEVICES, or HIP_VISIBLE_DEVICES of AMD's.
+  // The variable that names devices to these: CUDA_VISIBLE_DEVICES, or HIP_VISIBLE_DEVICES of
+  // AMD's.
   std::string variable = "CUDA_VISIBLE_DEVICES";
   std::vector<std::string>
       tokens;  // by local rank: how CUDA_VISIBLE_DEVICES names that device alone
@@ -40,13 +42,16 @@ struct SelectionRequest {
   std::string gpu_ids = {};  // --gpu-ids 0,2: positions among the visible; or UUIDs
 };
 
-// With CUDA_VISIBLE_DEVICES, CUDA_DEVICE_ORDER, HIP_VISIBLE_DEVICES and ROCR_VISIBLE_DEVICES of the environment.
+// With CUDA_VISIBLE_DEVICES, CUDA_DEVICE_ORDER, HIP_VISIBLE_DEVICES and ROCR_VISIBLE_DEVICES of the
+// environment.
 SelectionRequest selection_request(const std::map<std::string, std::string>& environment,
                                    const std::string& gpu_ids);
 
-// The devices CUDA would show, in its order: a list ends at the first entry that CUDA does not know, an empty one or
-// "-1" hides everything, an entry named twice hides everything. AMD's GPUs are those that ROCR_VISIBLE_DEVICES leaves, and of these
-// what HIP_VISIBLE_DEVICES names, or without it CUDA_VISIBLE_DEVICES: numbers count what the first one left. Throws ConfigError when gpu_ids names one not visible.
+// The devices CUDA would show, in its order: a list ends at the first entry that CUDA does not
+// know, an empty one or "-1" hides everything, an entry named twice hides everything. AMD's GPUs
+// are those that ROCR_VISIBLE_DEVICES leaves, and of these what HIP_VISIBLE_DEVICES names, or
+// without it CUDA_VISIBLE_DEVICES: numbers count what the first one left. Throws ConfigError when
+// gpu_ids names one not visible.
 DeviceSelection select_devices(const std::vector<Gpu>& gpus, const SelectionRequest& request);
 
 // Why convoy-workers can not compute on these, whatever LibTorch there is; empty = they may.
@@ -58,8 +63,8 @@ struct CountFacts {
   std::string why_none = {};  // GpuList::why_none
 };
 
-// --nproc-per-node: a number, `gpu`, `cpu`, or `auto` = devices, else CPUs. Throws ConfigError: `gpu` without one, a
-// number below 1, another word.
+// --nproc-per-node: a number, `gpu`, `cpu`, or `auto` = devices, else CPUs. Throws ConfigError:
+// `gpu` without one, a number below 1, another word.
 int rank_count(const std::string& wanted, const CountFacts& facts);
 
 }  // namespace convoy::launch

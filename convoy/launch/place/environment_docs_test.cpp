@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// docs/reference/environment.md names every variable that the resolver reads, and no variable of these launchers that
-// it does not read.
+// docs/reference/environment.md names every variable that the resolver reads, and no variable of
+// these launchers that it does not read.
 #include <gtest/gtest.h>
 
 #include <cstdlib>

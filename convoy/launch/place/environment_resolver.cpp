@@ -155,7 +155,8 @@ class PlaceResolver {
     return world % local == 0 ? derived(world / local) : Fact{};
   }
 
-  // mpirun and jsrun do not number nodes. By slot, the default mapping, node n has the ranks from n * local on.
+  // mpirun and jsrun do not number nodes. By slot, the default mapping, node n has the ranks from n
+  // * local on.
   static Fact node_rank_of(const RankSource& source, const Fact& nodes) {
     if (source.node_rank.known()) return source.node_rank;
     const int local = source.local_world_size.number;
@@ -179,7 +180,8 @@ class PlaceResolver {
     return nodes;
   }
 
-  // Any Indexed Job has a completion index; only one whose pods belong together has a number of nodes.
+  // Any Indexed Job has a completion index; only one whose pods belong together has a number of
+  // nodes.
   bool describes_node() const {
     if (variables_.has("PET_NNODES") || variables_.has("PET_NODE_RANK")) return true;
     return variables_.has("JOB_COMPLETION_INDEX") && options_.num_nodes > 1;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Where this process stands in a job that somebody else started: torchrun, mpirun, srun, jsrun, Kubernetes or nobody.
-// A pure function of the environment map; the only code that reads the variables of other launchers. The table of
-// what is read and what wins is docs/reference/environment.md.
+// Where this process stands in a job that somebody else started: torchrun, mpirun, srun, jsrun,
+// Kubernetes or nobody. A pure function of the environment map; the only code that reads the
+// variables of other launchers. The table of what is read and what wins is
+// docs/reference/environment.md.
 #pragma once
 
 #include <map>
@@ -40,8 +41,8 @@ struct ResolvedPlace {
   std::string source = "none";             // one of the names of --env-source
   std::vector<std::string> outer_sources;  // seen around it and overridden, innermost first
 
-  // Of this process. With Node: rank and local_rank are -1 and the sizes 0, since they depend on how many ranks
-  // each node starts.
+  // Of this process. With Node: rank and local_rank are -1 and the sizes 0, since they depend on
+  // how many ranks each node starts.
   int rank = -1;
   int world_size = 0;
   int local_rank = -1;
@@ -59,23 +60,27 @@ struct ResolvedPlace {
   std::vector<std::string> notes;  // one sentence each, worth telling the user
 };
 
-// Throws ConfigError naming the variables: sources of one level that disagree, a source set by half, no number, a rank
-// outside its world, ranks started under ranks, no address of rank 0 across nodes, an unknown or absent env_source.
+// Throws ConfigError naming the variables: sources of one level that disagree, a source set by
+// half, no number, a rank outside its world, ranks started under ranks, no address of rank 0 across
+// nodes, an unknown or absent env_source.
 ResolvedPlace resolve_place(const Environment& environment, const ResolveOptions& options = {});
 
-// Every variable that resolve_place reads, sorted: for documentation and for the allow-list of ranks.
+// Every variable that resolve_place reads, sorted: for documentation and for the allow-list of
+// ranks.
 std::vector<std::string> resolver_variables();
 
 // The environment of this process as a map.
 Environment process_environment();
 
-// What `convoy launch --explain` prints: kind and source, then the table with `flags` laid over it, then notes.
+// What `convoy launch --explain` prints: kind and source, then the table with `flags` laid over it,
+// then notes.
 std::string explain_text(const ResolvedPlace& place, const std::vector<Origin>& flags = {});
 
 // {"kind","source","outer_sources",...,"origins":[...],"notes":[...]} on one line.
 std::string explain_json(const ResolvedPlace& place, const std::vector<Origin>& flags = {});
 
-// The same when resolve_place() refused: `problem`, then every variable it reads that is set, and `flags`.
+// The same when resolve_place() refused: `problem`, then every variable it reads that is set, and
+// `flags`.
 std::string explain_refusal_text(const Environment& environment, const std::string& problem,
                                  const std::vector<Origin>& flags = {});
 std::string explain_refusal_json(const Environment& environment, const std::string& problem,

@@ -388,7 +388,8 @@ TEST(Resolver, StrayRankZeroIsIgnoredWithANotice) {
       EXPECT_TRUE(contains(place.notes[0], {"RANK=0", "without WORLD_SIZE", "is ignored"}));
     }
   }
-  // A higher number says that there are others; what another launcher says counts, and has to agree.
+  // A higher number says that there are others; what another launcher says counts, and has to
+  // agree.
   EXPECT_TRUE(contains(failure({{"RANK", "0"}, {"LOCAL_RANK", "1"}}), {"by half"}));
   EXPECT_TRUE(contains(failure({{"RANK", "0"}, {"WORLD_SIZE", "2"}}), {"by half"}));
   EXPECT_TRUE(contains(failure(with(kTask, {{"RANK", "0"}})), {"SLURM_PROCID=5", "RANK=0"}));

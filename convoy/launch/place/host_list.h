@@ -9,8 +9,9 @@
 
 namespace convoy::launch {
 
-// The hosts in order, zero padding kept; several bracket groups in one name multiply, the first varying slowest.
-// `variable` names the source in messages. Throws ConfigError: a bad list, or more than 100,000 hosts.
+// The hosts in order, zero padding kept; several bracket groups in one name multiply, the first
+// varying slowest. `variable` names the source in messages. Throws ConfigError: a bad list, or more
+// than 100,000 hosts.
 std::vector<std::string> expand_host_list(std::string_view list, std::string_view variable);
 
 // {2, 2, 2, 1} of "2(x3),1". Throws ConfigError as above.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Where rank 0 of a job that others placed listens: from flags, variables, the host list, or loopback on one node.
+// Where rank 0 of a job that others placed listens: from flags, variables, the host list, or
+// loopback on one node.
 #pragma once
 
 #include <string>
@@ -10,9 +11,9 @@
 
 namespace convoy::launch {
 
-// Fills master_addr, master_port and their origins in `place`, whose sizes are known. `first_host` is the host of rank
-// 0 as far as `hosts_variable` says, else empty. Throws ConfigError when several nodes have no address, or a port is
-// none.
+// Fills master_addr, master_port and their origins in `place`, whose sizes are known. `first_host`
+// is the host of rank 0 as far as `hosts_variable` says, else empty. Throws ConfigError when
+// several nodes have no address, or a port is none.
 struct HostOfRankZero {
   std::string host;
   std::string variable;
@@ -20,7 +21,8 @@ struct HostOfRankZero {
 void resolve_master(const Variables& variables, const ResolveOptions& options,
                     const HostOfRankZero& zero, ResolvedPlace& place);
 
-// 15000 + the last four digits of a job id ("4217" of "prterun-n1-94217@1"); 0 when it has no digit.
+// 15000 + the last four digits of a job id ("4217" of "prterun-n1-94217@1"); 0 when it has no
+// digit.
 int port_of_job(const std::string& job_id);
 
 }  // namespace convoy::launch

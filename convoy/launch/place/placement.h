@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which rank computes where, before anything starts: device, CPUs, NUMA node and threads of each local rank.
+// Which rank computes where, before anything starts: device, CPUs, NUMA node and threads of each
+// local rank.
 #pragma once
 
 #include <optional>
@@ -68,11 +69,12 @@ struct Placement {
   std::vector<std::string> notes = {};
 };
 
-// Devices go to local ranks in order; more ranks than devices share them round robin, with a note. Without a binding
-// the cores are shared out in equal slices: among the ranks whose devices are on one NUMA node the cores of that node,
-// else all cores in the order of nodes, so that a slice crosses a node only where the numbers do not divide. CPUs of one
-// core stay together as long as there are enough cores. Throws ConfigError when a binding can not be made: fewer cores
-// than ranks on a node, or a node without usable CPUs.
+// Devices go to local ranks in order; more ranks than devices share them round robin, with a note.
+// Without a binding the cores are shared out in equal slices: among the ranks whose devices are on
+// one NUMA node the cores of that node, else all cores in the order of nodes, so that a slice
+// crosses a node only where the numbers do not divide. CPUs of one core stay together as long as
+// there are enough cores. Throws ConfigError when a binding can not be made: fewer cores than ranks
+// on a node, or a node without usable CPUs.
 Placement plan_placement(const PlacementRequest& request, const DeviceSelection& devices,
                          const Machine& machine);
 

@@ -60,7 +60,8 @@ Finding check_open_files(const PreflightRequest& request) {
             fmt::format("open files: at most {}, the launcher of {} needs {}", limit.rlim_max,
                         counted(request.num_ranks, "rank"), needed),
             "raise it (ulimit -n, LimitNOFILE), or start fewer ranks here"};
-  // The launcher raises its own limit. Ranks keep this one: files of their own and a socket to each peer.
+  // The launcher raises its own limit. Ranks keep this one: files of their own and a socket to each
+  // peer.
   constexpr rlim_t kOfARank = 128;
   return check_limit({"open_files", "open files of a rank", RLIMIT_NOFILE,
                       kOfARank + static_cast<rlim_t>(request.num_ranks),
@@ -77,7 +78,8 @@ Finding check_processes(const PreflightRequest& request) {
                       "raise it: ulimit -u 65536"});
 }
 
-// The pids controller counts threads too; containers often set it low. Innermost folder that has the file.
+// The pids controller counts threads too; containers often set it low. Innermost folder that has
+// the file.
 Finding check_cgroup_pids(const PreflightRequest& request) {
   std::ifstream groups(request.proc / "self/cgroup");
   for (std::string line; std::getline(groups, line);) {
@@ -121,8 +123,9 @@ Finding check_shared_memory(const PreflightRequest& request) {
   const int64_t free = static_cast<int64_t>(disk.f_bavail) * block;
   const std::string found =
       fmt::format("{} has {} free of {}", name, bytes_text(free), bytes_text(size));
-  // NCCL's buffers of one rank on a host of eight, measured by others at 10 to 30 MiB; containers give 64 MiB to all.
-  // A rank alone needs room too: data loaders of Python programs pass batches there.
+  // NCCL's buffers of one rank on a host of eight, measured by others at 10 to 30 MiB; containers
+  // give 64 MiB to all. A rank alone needs room too: data loaders of Python programs pass batches
+  // there.
   const int64_t needed = 32 * kMiB * request.num_ranks;
   if (free >= needed) return ok("shared_memory", found);
   return {Severity::Warning, "shared_memory",

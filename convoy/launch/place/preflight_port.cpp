@@ -29,7 +29,8 @@ int try_address(const addrinfo& address) {
   return free ? 0 : errno;
 }
 
-// The same for an address or a name, every interface of both families when it is empty; -1: it is no address.
+// The same for an address or a name, every interface of both families when it is empty; -1: it is
+// no address.
 int try_port(const std::string& address, int port) {
   addrinfo hints{};
   hints.ai_socktype = SOCK_STREAM;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What one launcher outside says about this process. Read only; which of several counts is resolve_place's decision.
+// What one launcher outside says about this process. Read only; which of several counts is
+// resolve_place's decision.
 #pragma once
 
 #include <string>
@@ -27,17 +28,19 @@ struct RankSource {
   std::string seen() const;  // the variables that are set, "RANK=3, WORLD_SIZE=4"
 };
 
-// Everything that describes this process as a rank, innermost first. Torchrun's variables without a run id are the
-// source `env` (`deepspeed` by its LOCAL_SIZE). PMI and PMIx variables that srun itself set are no source of their own.
-// Throws ConfigError: no number, or one source that contradicts itself.
+// Everything that describes this process as a rank, innermost first. Torchrun's variables without a
+// run id are the source `env` (`deepspeed` by its LOCAL_SIZE). PMI and PMIx variables that srun
+// itself set are no source of their own. Throws ConfigError: no number, or one source that
+// contradicts itself.
 std::vector<RankSource> read_rank_sources(const Variables& variables,
                                           std::vector<std::string>& notes);
 
-// A step started by srun, not a batch script and not an allocation; empty name = this is none. `notes` gets what looks
-// like a task but is not.
+// A step started by srun, not a batch script and not an allocation; empty name = this is none.
+// `notes` gets what looks like a task but is not.
 RankSource read_srun(const Variables& variables, std::vector<std::string>& notes);
 
-// Hosts of the allocation around us when the source itself names none: SLURM's node list or LSF's rank file.
+// Hosts of the allocation around us when the source itself names none: SLURM's node list or LSF's
+// rank file.
 void add_scheduler_hosts(const Variables& variables, RankSource& source);
 
 }  // namespace convoy::launch

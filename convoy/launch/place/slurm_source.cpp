@@ -9,8 +9,8 @@
 namespace convoy::launch {
 namespace {
 
-// SLURM numbers steps from 0. Its special steps (batch script, salloc's shell, external) are numbers near 2^32, left
-// out of the environment by most releases.
+// SLURM numbers steps from 0. Its special steps (batch script, salloc's shell, external) are
+// numbers near 2^32, left out of the environment by most releases.
 bool is_step_number(const std::string& text) {
   constexpr uint32_t kFirstSpecialStep = 0xfffffff0;
   uint32_t number = 0;
@@ -41,7 +41,8 @@ bool step_of_this_job(const Variables& variables) {
   });
 }
 
-// SLURM_GTIDS lists the tasks of this node; a batch script has it anew, "0", beside an inherited step's count.
+// SLURM_GTIDS lists the tasks of this node; a batch script has it anew, "0", beside an inherited
+// step's count.
 bool tasks_of_this_step(const Variables& variables, const RankSource& source) {
   if (!variables.has("SLURM_GTIDS") || !source.local_world_size.known()) return true;
   const std::string tasks = variables.text("SLURM_GTIDS");

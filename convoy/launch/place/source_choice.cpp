@@ -40,7 +40,8 @@ void compare(const Fact& one, const Fact& two, const RankSource& chosen, const R
                            chosen.name, other.name)});
 }
 
-// Left over in a shell or an image: number 0, and nobody says of how many. A higher number says that there are others.
+// Left over in a shell or an image: number 0, and nobody says of how many. A higher number says
+// that there are others.
 bool is_stray(const RankSource& source) {
   return is_plain(source) && (source.rank.known() || source.local_rank.known()) &&
          source.rank.number <= 0 && source.local_rank.number <= 0 && !source.world_size.known() &&
@@ -136,8 +137,8 @@ int SourceChoice::innermost() const {
   return best;
 }
 
-// Plain variables describe a rank only when they say which: WORLD_SIZE and MASTER_ADDR alone are what batch scripts
-// prepare for others, and Kubeflow's RANK is the number of the pod.
+// Plain variables describe a rank only when they say which: WORLD_SIZE and MASTER_ADDR alone are
+// what batch scripts prepare for others, and Kubeflow's RANK is the number of the pod.
 bool SourceChoice::describes_rank(const RankSource& source) const {
   if (is_stray(source)) return false;
   if (source.local_rank.known()) return true;

@@ -14,12 +14,14 @@ namespace convoy::launch {
 bool is_plain(
     const RankSource& source);  // torch's variables without a run id: no launcher signs them
 
-// --nproc-per-node is given and nowhere does a node have two tasks: the task is there to start the ranks of its node.
+// --nproc-per-node is given and nowhere does a node have two tasks: the task is there to start the
+// ranks of its node.
 bool is_node_task(const RankSource& source, const ResolveOptions& options);
 
 class SourceChoice {
  public:
-  // `node_described`: Kubernetes or PET_* say that this is a node. Throws ConfigError as resolve_place does.
+  // `node_described`: Kubernetes or PET_* say that this is a node. Throws ConfigError as
+  // resolve_place does.
   SourceChoice(const Variables& variables, const ResolveOptions& options, bool node_described);
 
   const std::vector<RankSource>& seen() const { return sources_; }  // innermost first

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The variables of other launchers, read by name from an environment map. Every name is in one table, which the
-// documentation is tested against; reading another one is our own bug.
+// The variables of other launchers, read by name from an environment map. Every name is in one
+// table, which the documentation is tested against; reading another one is our own bug.
 #pragma once
 
 #include <map>

@@ -61,7 +61,8 @@ struct AttemptEnd {
   std::vector<int> exit_codes;        // by local rank
   std::optional<int64_t> progress;    // the highest step that a rank reached; absent = unknown
   std::optional<FailureCause> cause;  // what this node takes for the root cause; absent = success
-  // Of this node's ranks when the attempt began to fail: the coordinator judges all nodes' together.
+  // Of this node's ranks when the attempt began to fail: the coordinator judges all nodes'
+  // together.
   std::vector<telemetry::RankFlight> flights = {};
 };
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How far another host's clock is from this one's, from what it answered when asked for its time. Pure.
+// How far another host's clock is from this one's, from what it answered when asked for its time.
+// Pure.
 #pragma once
 
 #include <cstdint>
@@ -17,8 +18,9 @@ struct ClockSample {
   int64_t received_ns = 0;  // our wall clock when the answer came
 };
 
-// Judges by the sample with the shortest round trip: a warning that names `host` when its clock is off by more than 1 s beyond
-// what the trip itself explains. Never more than a warning: the launcher measures time by monotonic clocks only.
+// Judges by the sample with the shortest round trip: a warning that names `host` when its clock is
+// off by more than 1 s beyond what the trip itself explains. Never more than a warning: the
+// launcher measures time by monotonic clocks only.
 std::optional<std::string> clock_skew_warning(const std::string& host,
                                               const std::vector<ClockSample>& samples);
 

@@ -31,7 +31,8 @@ struct Waiting {  // a line for people: who is still missing
   std::string words;
 };
 
-// An attempt begins. What all nodes are told is there once, for thousands of them may start at once.
+// An attempt begins. What all nodes are told is there once, for thousands of them may start at
+// once.
 struct Start {
   std::shared_ptr<const Assignment> common;
   int node_rank = 0;
@@ -70,7 +71,8 @@ class JobState {
   // `last_attempt`: the one that the node was assigned last, -1 = none.
   void ready(NodeId node, int last_attempt, int master_port, Clock::time_point now);
   void failure(NodeId node, int attempt, FailureCause cause, Clock::time_point now);
-  // Its ranks were asked to stop by `signal`. An elastic job goes on without it where enough nodes are left, else all stop.
+  // Its ranks were asked to stop by `signal`. An elastic job goes on without it where enough nodes
+  // are left, else all stop.
   void stop_request(NodeId node, int signal, Clock::time_point now);
   void attempt_end(NodeId node, int attempt, AttemptEnd end, Clock::time_point now);
   // `why` is empty for one that goes of its own accord.

@@ -202,7 +202,8 @@ TEST_F(JobStateTest, AnOwnErrorBeatsALostNodeWhichBeatsALostPeer) {
   EXPECT_EQ(last_notice(zero).exit_code, 139);
 }
 
-// A rank of one host that waits in a collective and one of another host that never entered it: each launcher alone can not tell.
+// A rank of one host that waits in a collective and one of another host that never entered it: each
+// launcher alone can not tell.
 TEST_F(JobStateTest, TheVerdictOnCollectivesIsOverAllNodes) {
   CoordinatorOptions judging = options(2, 2);
   judging.judge = [](const std::vector<telemetry::RankFlight>& flights) {

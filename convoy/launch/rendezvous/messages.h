@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The types of attempt_messages.h and node_link.h as JSON and back. Reading throws CommError for what is
-// missing or of the wrong type.
+// The types of attempt_messages.h and node_link.h as JSON and back. Reading throws CommError for
+// what is missing or of the wrong type.
 #pragma once
 
 #include "convoy/launch/rendezvous/attempt_messages.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Messages of the rendezvous that somebody spoilt: each is read, or refused as a CommError, which costs its connection alone. Any
-// other exception would end the coordinator, and with it the job.
+// Messages of the rendezvous that somebody spoilt: each is read, or refused as a CommError, which
+// costs its connection alone. Any other exception would end the coordinator, and with it the job.
 #include <gtest/gtest.h>
 
 #include "convoy/core/base/error.h"

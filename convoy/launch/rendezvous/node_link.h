@@ -7,8 +7,8 @@
 //   NodeLink link(options, token);
 //   for (;;) {
 //     Turn turn = link.wait_for_assignment(master_port, stop_descriptor);
-//     if (turn.kind != Turn::Kind::Assigned) break;      // ended, or the descriptor became readable
-//     ... start the ranks; poll link.descriptor(), read link.next() ...
+//     if (turn.kind != Turn::Kind::Assigned) break;      // ended, or the descriptor became
+//     readable ... start the ranks; poll link.descriptor(), read link.next() ...
 //     link.report_attempt_end(end);                      // always, once per assignment
 //   }
 #pragma once
@@ -53,7 +53,8 @@ struct Notice {
   int exit_code = 0;
   std::string words = {};   // for people; empty for a job that ended well
   FailureCause cause = {};  // StopForFailure, PeerNodeLost
-  // StopRequested, StopForResize: by which the ranks of the other node were asked; 0 = nobody knows.
+  // StopRequested, StopForResize: by which the ranks of the other node were asked; 0 = nobody
+  // knows.
   int signal = 0;
   // ShutDown: who did not enter which collective, over all nodes; empty = nothing is known.
   std::string verdict = {};
@@ -91,7 +92,8 @@ class NodeLink {
   // A rank of this node failed: every other node is told to stop. The first call of an attempt
   // counts, unless it says "peer lost" (13) and a later one knows better.
   void report_failure(FailureCause cause);
-  // This node's ranks were asked to stop by `signal`: every other node is told so, and an end by that is no failure.
+  // This node's ranks were asked to stop by `signal`: every other node is told so, and an end by
+  // that is no failure.
   void report_stop_request(int signal);
   void report_attempt_end(AttemptEnd end);
   // Goes in good order: no failure for the others. Blocks up to 1 s while it is told.

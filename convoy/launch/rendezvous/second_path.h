@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Heartbeats over a second connection while the first one is silent. After a cut, the packets of the
-// first one wait for TCP's retransmission, whose pauses double: longer than the cut itself lasted,
-// and longer than a silent node is waited for. A new connection gets through at once. One thread.
+// Heartbeats over a second connection while the first one is silent. After a cut, the packets of
+// the first one wait for TCP's retransmission, whose pauses double: longer than the cut itself
+// lasted, and longer than a silent node is waited for. A new connection gets through at once. One
+// thread.
 #pragma once
 
 #include <poll.h>

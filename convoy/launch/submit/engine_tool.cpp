@@ -55,7 +55,8 @@ std::vector<char*> argument_pointers(std::vector<std::string>& words) {
   return pointers;
 }
 
-// What the program printed on stdout. Its words on stderr are in the error that is thrown when it fails.
+// What the program printed on stdout. Its words on stderr are in the error that is thrown when it
+// fails.
 std::string run_tool(std::vector<std::string> words, const std::string& input) {
   const Descriptor in = memory_file(input);
   const Descriptor out = memory_file("");
@@ -85,7 +86,8 @@ std::string run_tool(std::vector<std::string> words, const std::string& input) {
 
 std::string submit_job(const SubmitSettings& settings, const std::string& text) {
   if (settings.engine == "kubernetes") {
-    // create, not apply: a second job under an old name is refused instead of silently being the first.
+    // create, not apply: a second job under an old name is refused instead of silently being the
+    // first.
     const std::string names = run_tool({"kubectl", "create", "-f", "-", "-o", "name"}, text);
     return names.substr(names.rfind('\n') + 1);
   }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The batch script or manifest of a job, as text. Pure functions of settings that check_submit_settings() accepted.
+// The batch script or manifest of a job, as text. Pure functions of settings that
+// check_submit_settings() accepted.
 #pragma once
 
 #include <string>
@@ -10,14 +11,17 @@
 
 namespace convoy::launch {
 
-// For sbatch: one task per node (or per rank), told USR1 `signal_before` seconds ahead of the limit, requeued on 75 and 13.
+// For sbatch: one task per node (or per rank), told USR1 `signal_before` seconds ahead of the
+// limit, requeued on 75 and 13.
 std::string slurm_script(const SubmitSettings& settings, const std::vector<std::string>& command);
 
-// For kubectl: a Secret with `token`, a headless Service and an Indexed Job whose pods are the nodes.
+// For kubectl: a Secret with `token`, a headless Service and an Indexed Job whose pods are the
+// nodes.
 std::string kubernetes_manifest(const SubmitSettings& settings,
                                 const std::vector<std::string>& command, const std::string& token);
 
-// For bash: finds which MPI `mpirun` is (Open MPI, MPICH, Intel MPI) and starts one task per node or per rank.
+// For bash: finds which MPI `mpirun` is (Open MPI, MPICH, Intel MPI) and starts one task per node
+// or per rank.
 std::string mpi_script(const SubmitSettings& settings, const std::vector<std::string>& command);
 
 }  // namespace convoy::launch

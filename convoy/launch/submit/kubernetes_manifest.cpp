@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One pod is one node of the job. Pods of an Indexed Job have stable names behind a headless service, so the first one is
-// reached as NAME-0.NAME. The kubelet replaces $(X) in commands and variables; a doubled dollar is one.
+// One pod is one node of the job. Pods of an Indexed Job have stable names behind a headless
+// service, so the first one is reached as NAME-0.NAME. The kubelet replaces $(X) in commands and
+// variables; a doubled dollar is one.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -36,7 +37,8 @@ Json metadata(const SubmitSettings& settings) {
   return data;
 }
 
-// The token, and the variables whose values come from the submitter's environment: those are often secrets too.
+// The token, and the variables whose values come from the submitter's environment: those are often
+// secrets too.
 Json secret(const SubmitSettings& settings, const std::string& token) {
   Json values = {{kTokenKey, token}};
   for (const TravellingVariable& variable : travelling_variables(settings)) {
@@ -133,8 +135,9 @@ Json volumes(const SubmitSettings& settings) {
   return list;
 }
 
-// The first rule that fits counts. A pod that the cluster takes away costs no start; 75, 13 and what no rule names count
-// against backoffLimit; with what would only happen again the job fails at once.
+// The first rule that fits counts. A pod that the cluster takes away costs no start; 75, 13 and
+// what no rule names count against backoffLimit; with what would only happen again the job fails at
+// once.
 Json failure_policy() {
   Json taken_away = {
       {"action", "Ignore"},

@@ -22,7 +22,8 @@ class Mpi : public ::testing::Test {
  protected:
   void SetUp() override {
     std::filesystem::create_directory(folder_ / "bin");
-    // Says which MPI it is and where rank 0 runs; keeps its words; runs the task that follows as rank 1, or FAKE_MPIRUN.
+    // Says which MPI it is and where rank 0 runs; keeps its words; runs the task that follows as
+    // rank 1, or FAKE_MPIRUN.
     testing::write_executable(
         folder_ / "bin" / "mpirun",
         "#!/bin/bash\ncase $* in\n--version) echo \"$FAKE_VERSION\"; exit ;;\n"

@@ -36,7 +36,8 @@ bool needs_no_quotes(const std::string& text) {
                                             [](char letter) { return is_plain(letter, "_./-"); });
 }
 
-// JSON's quotes are YAML's, but for the code points that a YAML reader takes for line breaks or refuses.
+// JSON's quotes are YAML's, but for the code points that a YAML reader takes for line breaks or
+// refuses.
 std::string quoted(const std::string& text) {
   std::string json;
   try {
@@ -82,7 +83,8 @@ bool is_block(const nlohmann::ordered_json& value) {
   return value.is_structured() && !value.empty();
 }
 
-// Appends `value`, which starts where the text ends; its further lines are indented by `depth` spaces.
+// Appends `value`, which starts where the text ends; its further lines are indented by `depth`
+// spaces.
 void append_block(std::string& text, const nlohmann::ordered_json& value, size_t depth) {
   const std::string indent(depth, ' ');
   bool first = true;

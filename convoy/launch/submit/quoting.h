@@ -10,12 +10,13 @@
 
 namespace convoy::launch {
 
-// One shell word with the bytes of `text`. Plain words stay as they are; others stand in single quotes.
+// One shell word with the bytes of `text`. Plain words stay as they are; others stand in single
+// quotes.
 std::string shell_word(std::string_view text);
 std::string shell_words(const std::vector<std::string>& words);
 
-// Block style, keys in the order of `document`, a string quoted wherever a reader of YAML 1.1 or 1.2 could take it for
-// something else. Strings must be UTF-8; throws ConfigError otherwise.
+// Block style, keys in the order of `document`, a string quoted wherever a reader of YAML 1.1 or
+// 1.2 could take it for something else. Strings must be UTF-8; throws ConfigError otherwise.
 std::string yaml_text(const nlohmann::ordered_json& document);
 
 }  // namespace convoy::launch

@@ -2,12 +2,15 @@
 //
 // How SLURM treats a batch job, which the script is written by (22.05, measured;
 // convoy/launch/supervisor/NOTES.md):
-// - `--signal=B:` tells the batch shell alone, and bash runs a trap only while it waits for a background child.
-// - A cancelled, preempted or overdue job: SLURM sends TERM to the steps and to the batch shell. The shell survives it, or
-//   nobody would wait for the save, and then must not requeue: that would bring a cancelled job back to life.
-// - With --kill-on-bad-exit srun ends the others when the first task leaves, with 75 too, so it would cut the save of slower
-//   nodes. Launchers of Convoy end each other.
-// - srun takes neither the job's --cpus-per-task nor, after `sbatch --export`, the environment unless told.
+// - `--signal=B:` tells the batch shell alone, and bash runs a trap only while it waits for a
+//   background child.
+// - A cancelled, preempted or overdue job: SLURM sends TERM to the steps and to the batch shell.
+//   The shell survives it, or nobody would wait for the save, and then must not requeue: that would
+//   bring a cancelled job back to life.
+// - With --kill-on-bad-exit srun ends the others when the first task leaves, with 75 too, so it
+//   would cut the save of slower nodes. Launchers of Convoy end each other.
+// - srun takes neither the job's --cpus-per-task nor, after `sbatch --export`, the environment
+//   unless told.
 #include <fmt/format.h>
 
 #include <filesystem>
@@ -63,7 +66,8 @@ std::string directives(const SubmitSettings& settings) {
   return list.text();
 }
 
-// Where the launchers (or the ranks) meet: an address that SLURM itself uses, so no name needs to resolve.
+// Where the launchers (or the ranks) meet: an address that SLURM itself uses, so no name needs to
+// resolve.
 std::string slurm_meeting_point(const SubmitSettings& settings) {
   if (settings.nodes == 1 && !settings.task_per_rank) return "";
   const std::string port = settings.port.is_auto() ? "$((15000 + SLURM_JOB_ID % 10000))"
@@ -87,7 +91,8 @@ std::string step(const SubmitSettings& settings, const std::vector<std::string>&
     options += fmt::format(" --cpus-per-task={}", settings.cpus_per_task);
   options += is_convoy(command) ? " --kill-on-bad-exit=0 --wait=120" : " --kill-on-bad-exit=1";
   if (settings.task_per_rank) return fmt::format("srun {} \\\n  \"${{command[@]}}\" &", options);
-  // The launcher places its ranks and connects them, so SLURM shall not bind it to a core nor play MPI.
+  // The launcher places its ranks and connects them, so SLURM shall not bind it to a core nor play
+  // MPI.
   return fmt::format(
       "srun {} --ntasks-per-node=1 --cpu-bind=none --mpi=none \\\n"
       "  bash -c 'PET_NODE_RANK=$SLURM_NODEID exec \"$@\"' node \"${{command[@]}}\" &",

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The script is run by bash with stand-ins for srun and scontrol; tests/slurm runs it under a real SLURM.
+// The script is run by bash with stand-ins for srun and scontrol; tests/slurm runs it under a real
+// SLURM.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -189,7 +190,8 @@ TEST_F(Slurm, RanksAsTasksGetAnAddressAndNoLauncher) {
 }
 
 TEST_F(Slurm, CodeSurvivesASignalInTheMomentOfTheEnd) {
-  // bash forgets the code of a child whose `wait` a trap interrupts just then: one in ten times here.
+  // bash forgets the code of a child whose `wait` a trap interrupts just then: one in ten times
+  // here.
   for (int attempt = 0; attempt < 12; ++attempt) {
     const testing::ScriptEnd end =
         run(slurm_settings(), "trap '' USR1; kill -USR1 $PPID; exit 75", {"convoy", "train"});

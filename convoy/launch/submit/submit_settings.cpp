@@ -28,7 +28,8 @@ constexpr int64_t kSignalBefore_s = 90;  // submitit's and Lightning's
                     {.key = std::string(flag), .hint = std::move(hint)});
 }
 
-// The flags besides those of every engine (engine, go, output, name, nodes, nproc-per-node, env, port).
+// The flags besides those of every engine (engine, go, output, name, nodes, nproc-per-node, env,
+// port).
 struct EngineFlags {
   std::string_view engine;
   std::vector<std::string_view> honoured;
@@ -100,7 +101,8 @@ bool is_label(std::string_view name) {
 void check_name(const SubmitSettings& settings) {
   if (settings.name.empty()) return;
   if (settings.engine == "kubernetes") {
-    // A pod's host name is the job's name, a dash and its index, and is one label of at most 63 letters.
+    // A pod's host name is the job's name, a dash and its index, and is one label of at most 63
+    // letters.
     const size_t index_letters = fmt::format("-{}", settings.nodes - 1).size();
     if (!is_label(settings.name) || settings.name.size() + index_letters > 63)
       refuse("name",
@@ -116,7 +118,8 @@ void check_name(const SubmitSettings& settings) {
     refuse("name", "letters, digits, dots, dashes and underscores", settings.name);
 }
 
-// What stands in an #SBATCH line is read by sbatch's own rules: such letters would end or change the value.
+// What stands in an #SBATCH line is read by sbatch's own rules: such letters would end or change
+// the value.
 void check_directive_value(std::string_view flag, const std::string& value) {
   const bool plain = std::all_of(value.begin(), value.end(), [](unsigned char letter) {
     return letter > ' ' && letter != 0x7f &&

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What `convoy submit` is asked for: the flags of a batch job, in the words of sbatch where both have one. Plain data.
+// What `convoy submit` is asked for: the flags of a batch job, in the words of sbatch where both
+// have one. Plain data.
 #pragma once
 
 #include <cstdint>
@@ -103,8 +104,9 @@ struct TravellingVariable {
   bool has_value = false;
 };
 
-// Checks everything that can be known before the engine is asked. Throws ConfigError that names the flag: a value that is
-// no such thing, a flag that this engine cannot honour, a launcher that cannot be told to save.
+// Checks everything that can be known before the engine is asked. Throws ConfigError that names the
+// flag: a value that is no such thing, a flag that this engine cannot honour, a launcher that
+// cannot be told to save.
 void check_submit_settings(const SubmitSettings& settings, const std::vector<std::string>& command);
 
 // The lists, taken apart. Throw ConfigError.

@@ -23,8 +23,8 @@
 namespace convoy::launch {
 namespace {
 
-// How long a console that takes nothing is waited for after a stop, and after a failure, which may be followed by a
-// restart. Else it may take its time.
+// How long a console that takes nothing is waited for after a stop, and after a failure, which may
+// be followed by a restart. Else it may take its time.
 constexpr std::chrono::milliseconds kConsoleWaitAtStop{500};
 constexpr std::chrono::milliseconds kConsoleWaitAtFailure{10'000};
 // How often one is looked at whose end only its debugger can see yet.
@@ -32,15 +32,17 @@ constexpr std::chrono::milliseconds kHeldWait{20};
 // Orphans are killed, not asked.
 constexpr std::chrono::milliseconds kOrphanWait{1'000};
 
-// What the environment of everything in this job holds. A job inside a rank of another belongs to both.
+// What the environment of everything in this job holds. A job inside a rank of another belongs to
+// both.
 std::string new_mark() {
   const char* const around = std::getenv("CONVOY_JOB");
   return fmt::format("CONVOY_JOB={}{}{}", around == nullptr ? "" : around,
                      around == nullptr ? "" : ":", processes::new_run_id());
 }
 
-// A launcher in the background of a shell does not own the terminal: a rank that read from it would take what the person
-// types for the shell, since the kernel stops only readers of the terminal's own session.
+// A launcher in the background of a shell does not own the terminal: a rank that read from it would
+// take what the person types for the shell, since the kernel stops only readers of the terminal's
+// own session.
 bool may_read_stdin() {
   return ::isatty(STDIN_FILENO) == 0 || ::tcgetpgrp(STDIN_FILENO) == ::getpgrp();
 }
@@ -189,7 +191,8 @@ void Attempt::handle_signal(int signal) {
   if (signal == SIGPIPE) return;
   if (!processes::contains(plan_.stop_signals, signal)) {
     user_signal_ = signal;
-    // The ranks have this request already, by way of the node that told us; to some a second one is a hurry.
+    // The ranks have this request already, by way of the node that told us; to some a second one is
+    // a hurry.
     if (std::exchange(peers_signal_, 0) != signal) signal_all(signal);
     return;
   }
@@ -202,7 +205,8 @@ void Attempt::handle_signal(int signal) {
   }
   // Peers may have told us before: a job system signals every node. Then this is no second request.
   if (report_.stop_signal == 0 && peers_ != nullptr) peers_->report_stop(SIGTERM);
-  // That some ranks have left for a user signal does not say that all mean to: those that run on are to hear of this.
+  // That some ranks have left for a user signal does not say that all mean to: those that run on
+  // are to hear of this.
   const bool asked_by_user_signal = phase_ == Phase::Stopping && (report_.stop_signal == SIGUSR1 ||
                                                                   report_.stop_signal == SIGUSR2);
   report_.stop_signal = signal;
@@ -232,14 +236,16 @@ void Attempt::handle_peers() {
       report_.stop_signal = signal;
     begin_stopping(resize ? "the nodes of the job change"
                           : fmt::format("{} on another node", processes::signal_name(signal)));
-    // A job system told every launcher: ranks here are saving for it already, and another signal would end them.
+    // A job system told every launcher: ranks here are saving for it already, and another signal
+    // would end them.
     if (signal == user_signal_) continue;
     peers_signal_ = signal;
     ask_to_end(resize ? SIGTERM : signal);
   }
 }
 
-// A person who pressed Ctrl-C wants to know what is waited for, and so does the reader of a batch job's log.
+// A person who pressed Ctrl-C wants to know what is waited for, and so does the reader of a batch
+// job's log.
 void Attempt::begin_stopping(const std::string& why) {
   logs_.end_open_lines();
   Log().info(fmt::format("{}: ranks have {:g} s to end (--shutdown-timeout){}", why,

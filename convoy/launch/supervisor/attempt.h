@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One attempt of a job's ranks on this host, from the start of their processes until all they started is gone.
+// One attempt of a job's ranks on this host, from the start of their processes until all they
+// started is gone.
 #pragma once
 
 #include <chrono>
@@ -23,8 +24,8 @@
 
 namespace convoy::launch {
 
-// What to do next is decided by what ended, what signals came, what other nodes say and which deadline passed. For one
-// thread; run() once.
+// What to do next is decided by what ended, what signals came, what other nodes say and which
+// deadline passed. For one thread; run() once.
 class Attempt {
  public:
   Attempt(const LaunchPlan& plan, processes::SignalStream& signals, Peers* peers);

@@ -18,9 +18,11 @@
 namespace convoy::launch {
 namespace {
 
-// A rank that lost its peer may be seen before the peer whose fault it was: the others get this long to speak.
+// A rank that lost its peer may be seen before the peer whose fault it was: the others get this
+// long to speak.
 constexpr std::chrono::milliseconds kPeerLostWait{400};
-// Output of a rank that has ended is in the pipe already; what keeps the pipe open longer is not waited for.
+// Output of a rank that has ended is in the pipe already; what keeps the pipe open longer is not
+// waited for.
 constexpr std::chrono::milliseconds kOutputWait{200};
 // Ranks do not end in the same instant; later than this people want to know what is waited for.
 constexpr std::chrono::milliseconds kEarlyExitNotice{10'000};
@@ -74,7 +76,8 @@ void Attempt::reap(int local_rank) {
   ::waitid(P_PID, static_cast<id_t>(rank.process.pid), &end, WEXITED | WNOHANG | WNOWAIT);
   rank.held = end.si_pid == 0;
   if (rank.held) return;
-  // The leader is a zombie until it is reaped, so its group's number can not have been given away yet.
+  // The leader is a zombie until it is reaped, so its group's number can not have been given away
+  // yet.
   processes::signal_group(rank.process.pid, SIGKILL);
   guard_.forget(rank.process.pid);
   int status = 0;
@@ -121,7 +124,8 @@ void Attempt::tell_early_exit() {
                   report_.ends.front().rank, fmt::join(running_ranks(), ", "), left.count()));
 }
 
-// A rank that saved and left because of a signal that was only passed on: that was a request to stop after all.
+// A rank that saved and left because of a signal that was only passed on: that was a request to
+// stop after all.
 void Attempt::leave_for(int signal) {
   report_.stop_signal = signal;
   if (peers_ != nullptr) peers_->report_stop(signal);
@@ -129,8 +133,8 @@ void Attempt::leave_for(int signal) {
     begin_stopping(fmt::format("a rank has left for {}", processes::signal_name(signal)));
 }
 
-// The flight records as they stand when something first goes wrong here, and the other nodes, unless the cause may still be a
-// peer's: then they find out themselves.
+// The flight records as they stand when something first goes wrong here, and the other nodes,
+// unless the cause may still be a peer's: then they find out themselves.
 void Attempt::note_failure(const RankEnd& end) {
   if (report_.flights.empty()) {
     read_flights();
@@ -218,7 +222,8 @@ void Attempt::handle_device_faults() {
   for (const monitor::DeviceFault& fault : plan_.faults->take()) handle_device_fault(fault);
 }
 
-// The first rank on the device stands for all of them. Later faults of the same end are told as they come: the first says why.
+// The first rank on the device stands for all of them. Later faults of the same end are told as
+// they come: the first says why.
 void Attempt::handle_device_fault(const monitor::DeviceFault& fault) {
   const auto is_of_rank = [&fault](const RankSetup& rank) {
     return std::find(fault.uuids.begin(), fault.uuids.end(), rank.device_uuid) != fault.uuids.end();

@@ -14,11 +14,12 @@ namespace {
 
 constexpr std::chrono::milliseconds kForeignGrace{30'000};
 constexpr std::chrono::milliseconds kOwnGrace{60'000};
-// SLURM tells a step to end twice, by slurmd and by srun; in between lies a message to the controller.
+// SLURM tells a step to end twice, by slurmd and by srun; in between lies a message to the
+// controller.
 constexpr std::chrono::milliseconds kSlurmStopRepeat{5'000};
 
-// The rank's entry of CUDA_VISIBLE_DEVICES, as torchrun takes it, where the devices themselves are not known: there are GPUs that
-// NVML knows nothing of.
+// The rank's entry of CUDA_VISIBLE_DEVICES, as torchrun takes it, where the devices themselves are
+// not known: there are GPUs that NVML knows nothing of.
 std::string named_device(const std::optional<std::string>& list, int local_rank) {
   if (!list) return std::to_string(local_rank);
   std::istringstream entries(*list);
@@ -61,7 +62,8 @@ std::shared_ptr<monitor::FaultWatch> watched_faults(const std::vector<RankSetup>
   for (const RankSetup& rank : ranks)
     if (!rank.device_uuid.empty()) uuids.insert(rank.device_uuid);
   if (uuids.empty() || setup.visible_variable != "CUDA_VISIBLE_DEVICES") return nullptr;
-  // A driver that hangs keeps the thread, and with it the watch; the job's end does not wait for it.
+  // A driver that hangs keeps the thread, and with it the watch; the job's end does not wait for
+  // it.
   static constexpr std::chrono::seconds kDriverPatience{2};
   return {new monitor::FaultWatch(monitor::device_sources(process_environment()), setup.host,
                                   std::move(uuids)),

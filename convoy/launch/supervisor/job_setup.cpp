@@ -158,7 +158,8 @@ int node_rank_of(const MemberFlags& members, const ResolvedPlace& place) {
   return place.kind == PlaceKind::Node ? place.node_rank : -1;
 }
 
-// All ranks of a job have the same: what is known of the job around us counts before torchrun's "none".
+// All ranks of a job have the same: what is known of the job around us counts before torchrun's
+// "none".
 std::string run_id_of(const SetupRequest& request, const ResolvedPlace& place,
                       const Environment& environment) {
   if (request.standalone) return processes::new_run_id();
@@ -205,7 +206,8 @@ ResolveOptions resolve_options(const SetupRequest& request, int num_local_ranks)
   return options;
 }
 
-// What the user says about the place where nodes meet is, on one node, where the ranks do. Empty host, port 0: not said.
+// What the user says about the place where nodes meet is, on one node, where the ranks do. Empty
+// host, port 0: not said.
 rendezvous::Endpoint master_of_one_node(const SetupRequest& request) {
   const MemberFlags& members = request.members;
   rendezvous::Endpoint master{"", static_cast<int>(members.master_port)};
@@ -241,7 +243,8 @@ void place_ranks(const SetupRequest& request, const Environment& environment,
   PlacementRequest placement;
   placement.host = setup.host;
   placement.num_ranks = setup.num_local_ranks;
-  // Of several nodes the first rank is known when they have met; until then each is taken to start as many.
+  // Of several nodes the first rank is known when they have met; until then each is taken to start
+  // as many.
   placement.first_rank = setup.adopted() ? setup.place.rank
                                          : std::max(0, setup.wanted_node_rank) *
                                                (setup.several_nodes() ? setup.num_local_ranks : 0);

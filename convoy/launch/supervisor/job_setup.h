@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// From flags and environment to a plan: who placed us, how many ranks run here and on which devices, how this node finds the others.
-// Read-only until plan_job(), which opens the port of a rendezvous that this node hosts.
+// From flags and environment to a plan: who placed us, how many ranks run here and on which
+// devices, how this node finds the others. Read-only until plan_job(), which opens the port of a
+// rendezvous that this node hosts.
 #pragma once
 
 #include <filesystem>
@@ -92,8 +93,8 @@ std::vector<Finding> check_job(const JobSetup& setup, const CheckedFiles& files)
 // The flags that --standalone beats, as rows of --explain with what counts instead.
 std::vector<Origin> standalone_origins(const MemberFlags& members);
 
-// `attempt` holds program, logs and signals; the rest is filled in. Throws ConfigError, IoError; rendezvous::PortTakenError for the port of one node
-// or of the rendezvous.
+// `attempt` holds program, logs and signals; the rest is filled in. Throws ConfigError, IoError;
+// rendezvous::PortTakenError for the port of one node or of the rendezvous.
 JobPlan plan_job(const SetupRequest& request, const JobSetup& setup, LaunchPlan attempt,
                  const Log& log);
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The flags of everything that starts ranks: torchrun's own, with its names and defaults, and ours. Each is also read from the
-// environment as PET_<NAME>, which the command line beats. Plain data; job_setup.h turns it into a plan.
+// The flags of everything that starts ranks: torchrun's own, with its names and defaults, and ours.
+// Each is also read from the environment as PET_<NAME>, which the command line beats. Plain data;
+// job_setup.h turns it into a plan.
 #pragma once
 
 #include <cstdint>
@@ -173,7 +174,8 @@ struct LaunchFlags {
   }
 };
 
-// Sets every field of `lists` whose PET_<NAME> is in `environment` and not empty. Throws ConfigError naming the variable.
+// Sets every field of `lists` whose PET_<NAME> is in `environment` and not empty. Throws
+// ConfigError naming the variable.
 void read_pet_variables(const std::vector<config::Section>& lists,
                         const std::map<std::string, std::string>& environment);
 
@@ -184,8 +186,8 @@ std::vector<std::string> misspelt_pet_variables(
 
 std::string flag_name(const std::string& field);  // "--node-rank" of "node_rank"
 
-// Rows for --explain: what differs between the defaults, after PET_*, and at the end. All lists come from the same struct types in
-// the same order.
+// Rows for --explain: what differs between the defaults, after PET_*, and at the end. All lists
+// come from the same struct types in the same order.
 std::vector<Origin> flag_origins(const std::vector<config::Section>& defaults,
                                  const std::vector<config::Section>& after_pet,
                                  const std::vector<config::Section>& final_values);

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One attempt of a job on this host: starts the local ranks of a program with torchrun's worker environment, stores their output,
-// ends all of them when one fails, here or on another node, and says which failed first. Knows nothing of what the ranks do.
-// One call at a time per process: it owns the stop signals, USR1 and USR2 while it runs. Restarts and other nodes: supervisor.h.
+// One attempt of a job on this host: starts the local ranks of a program with torchrun's worker
+// environment, stores their output, ends all of them when one fails, here or on another node, and
+// says which failed first. Knows nothing of what the ranks do. One call at a time per process: it
+// owns the stop signals, USR1 and USR2 while it runs. Restarts and other nodes: supervisor.h.
 #pragma once
 
 #include <chrono>
@@ -59,7 +60,8 @@ struct PeerOrder {
   int signal = 0;  // Stop, Resize: by which ranks there were asked to save and leave; 0 = TERM
 };
 
-// The other nodes of the job, as the launcher's loop sees them. Driven by that loop; no call blocks.
+// The other nodes of the job, as the launcher's loop sees them. Driven by that loop; no call
+// blocks.
 class Peers {
  public:
   virtual ~Peers() = default;
@@ -92,7 +94,8 @@ struct LaunchPlan {
   LogOptions logs;
   std::vector<int> stop_signals = processes::default_stop_signals();
   bool pass_stop_signal = false;  // ranks get the signal that came; false: TERM, whatever came
-  // local rank 0 has the launcher's stdin (in the foreground, if it is a terminal); else /dev/null, as the others
+  // local rank 0 has the launcher's stdin (in the foreground, if it is a terminal); else /dev/null,
+  // as the others
   bool first_rank_reads = false;
   bool early_exit_is_failure = true;  // a rank that ends with 0 while others run on: 13
   std::chrono::milliseconds early_exit_wait{10'000};  // ranks do not end in the same instant
@@ -106,7 +109,8 @@ struct LaunchPlan {
   // Of the devices of `ranks`, over all attempts; null: they are not watched.
   std::shared_ptr<monitor::FaultWatch> faults = {};
   OnDeviceFault on_device_fault = OnDeviceFault::Stop;
-  // Ranks are given a named pipe to set countdown timers by (torchrun's file-based watchdog); empty = in the private folder.
+  // Ranks are given a named pipe to set countdown timers by (torchrun's file-based watchdog); empty
+  // = in the private folder.
   std::optional<std::filesystem::path> timer_pipe;
   std::filesystem::path
       flight_folder;  // flight-RANK.json of each rank go here at a failure; empty = nowhere
@@ -133,13 +137,14 @@ struct LaunchReport {
   bool failed() const { return root_cause >= 0 || peer_failure.has_value(); }
 };
 
-// Blocks until every rank and everything it started is gone. `signals` reads the plan's stop signals; `peers` may be null: no other nodes. Throws ConfigError when the program
-// can not be started, IoError when a process or log folder can not be made.
+// Blocks until every rank and everything it started is gone. `signals` reads the plan's stop
+// signals; `peers` may be null: no other nodes. Throws ConfigError when the program can not be
+// started, IoError when a process or log folder can not be made.
 LaunchReport run_ranks(const LaunchPlan& plan, processes::SignalStream& signals, Peers* peers);
 LaunchReport run_ranks(const LaunchPlan& plan);
 
-// What a person reads after a failure: the first failing rank with its last lines and files, then the others, and its own words again
-// as the last line. Empty without a failure.
+// What a person reads after a failure: the first failing rank with its last lines and files, then
+// the others, and its own words again as the last line. Empty without a failure.
 std::string failure_text(const LaunchReport& report);
 
 // Its last line alone, without the line break.

@@ -66,7 +66,8 @@ TEST_F(Launcher, LeavesNoScratchFolderAndNoProcess) {
   EXPECT_EQ(errno, ECHILD);
 }
 
-// Of this process and its children: the time on a clock depends on what else the machine does (bench/launch.py measures it).
+// Of this process and its children: the time on a clock depends on what else the machine does
+// (bench/launch.py measures it).
 double processor_seconds() {
   double sum = 0;
   for (const int whose : {RUSAGE_SELF, RUSAGE_CHILDREN}) {
@@ -220,7 +221,8 @@ TEST_F(Launcher, ErrorFileSpeaksForTheRank) {
 }
 
 TEST_F(Launcher, LostPeerIsNotTheRootCause) {
-  // Rank 0 sees the broken connection before rank 1 has ended: that one waits until the launcher has taken note of it.
+  // Rank 0 sees the broken connection before rank 1 has ended: that one waits until the launcher
+  // has taken note of it.
   const LaunchReport report =
       run(2,
           "if [ $RANK = 0 ]; then echo $$ > $HERE/zero; while [ ! -e $HERE/one ]; do sleep 0.01; "

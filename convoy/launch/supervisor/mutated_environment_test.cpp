@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What schedulers and launchers around this one leave in the environment, spoilt: it is understood, or refused as a ConfigError, and
-// --explain can say both.
+// What schedulers and launchers around this one leave in the environment, spoilt: it is understood,
+// or refused as a ConfigError, and --explain can say both.
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>

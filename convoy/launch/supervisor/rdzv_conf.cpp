@@ -65,8 +65,9 @@ struct Heartbeats {
   std::optional<int> most_missed;
 };
 
-// torchrun counts missed heartbeats; the limit is the time that so many take. A count alone is meant for torchrun's interval of
-// five seconds, so it never makes this limit shorter than its default.
+// torchrun counts missed heartbeats; the limit is the time that so many take. A count alone is
+// meant for torchrun's interval of five seconds, so it never makes this limit shorter than its
+// default.
 void set_heartbeats(const Heartbeats& wanted, RendezvousConf& conf) {
   if (!wanted.interval && !wanted.most_missed) return;
   const std::chrono::milliseconds usual = conf.silence_limit;

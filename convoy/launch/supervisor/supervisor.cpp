@@ -75,7 +75,8 @@ class LinkedPeers : public Peers {
   NodeLink& link_;
 };
 
-// A convoy-worker that failed before its first step has made none: that is known, and a crash loop there must end.
+// A convoy-worker that failed before its first step has made none: that is known, and a crash loop
+// there must end.
 std::optional<int64_t> progress_of(const JobPlan& plan, const LaunchReport& report) {
   if (plan.own_program) return report.progress.value_or(0);
   return report.progress;
@@ -126,7 +127,8 @@ LaunchReport stopped_while_waiting(int signal) {
   return report;
 }
 
-// What the coordinator said at the end decides the exit code; whose words lead depends on where the cause was.
+// What the coordinator said at the end decides the exit code; whose words lead depends on where the
+// cause was.
 LaunchReport concluded(LaunchReport report, const Notice& end) {
   // A stop that this node knows of is not undone by others that ended well.
   if (end.exit_code != 0 || report.stop_signal == 0) report.exit_code = end.exit_code;
@@ -165,8 +167,9 @@ bool leaves_when_stopped(const JobPlan& plan) {
   return offer.min_nodes < offer.max_nodes && plan.coordinator == nullptr;
 }
 
-// Asked to stop while this node waits for the others. True: it leaves now. Once its own ranks have ended the others may still
-// be saving, and they need the coordinator that may be here, so the first request is only passed on.
+// Asked to stop while this node waits for the others. True: it leaves now. Once its own ranks have
+// ended the others may still be saving, and they need the coordinator that may be here, so the
+// first request is only passed on.
 bool leaves_while_waiting(const JobPlan& plan, int signal, NodeLink& link, LaunchReport& report) {
   const auto now = std::chrono::steady_clock::now();
   if (report.ends.empty() || leaves_when_stopped(plan)) return true;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A job from this node's view: attempts one after another until one succeeds or nothing is left to try, alone or with the launchers of
-// other nodes. Driven by one thread; starts others of its own for several nodes.
+// A job from this node's view: attempts one after another until one succeeds or nothing is left to
+// try, alone or with the launchers of other nodes. Driven by one thread; starts others of its own
+// for several nodes.
 #pragma once
 
 #include <memory>
@@ -34,8 +35,8 @@ struct JobPlan {
   Log log;
 };
 
-// Blocks until the job has ended here. The report is that of the last attempt, its exit code that of the job. Throws as run_ranks and
-// NodeLink do.
+// Blocks until the job has ended here. The report is that of the last attempt, its exit code that
+// of the job. Throws as run_ranks and NodeLink do.
 LaunchReport run_job(const JobPlan& plan);
 
 }  // namespace convoy::launch

@@ -17,9 +17,10 @@ namespace {
 
 constexpr int kOwnError = 3;
 
-// How likely this end is the cause of the others; 0 = it is no failure. An error of a rank's own beats the loss of a peer,
-// whenever it was seen: both ends of a broken connection fail at once. What a rank does after it was told to end (that is,
-// after the first failure) counts only if it left an error of its own.
+// How likely this end is the cause of the others; 0 = it is no failure. An error of a rank's own
+// beats the loss of a peer, whenever it was seen: both ends of a broken connection fail at once.
+// What a rank does after it was told to end (that is, after the first failure) counts only if it
+// left an error of its own.
 int blame(const RankEnd& end, const LaunchReport& report) {
   if (ended_as_asked(end, report)) return 0;
   if (end.still_ran()) return kOwnError;
@@ -81,8 +82,8 @@ std::string who_failed(const LaunchReport& report) {
   return fmt::format("rank {}", report.ends[static_cast<size_t>(report.root_cause)].rank);
 }
 
-// Each way of ending with the ranks that ended so, in the order in which they are found. A silent rank has two ends: it is killed in the end, which
-// is no second failure.
+// Each way of ending with the ranks that ended so, in the order in which they are found. A silent
+// rank has two ends: it is killed in the end, which is no second failure.
 std::string later_ends_text(const LaunchReport& report) {
   std::vector<std::pair<std::string, std::vector<int>>> ways;
   std::vector<int> killed;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// torchrun's worker environment (launch.md section 2): what a rank is told about itself and its job.
+// torchrun's worker environment (launch.md section 2): what a rank is told about itself and its
+// job.
 #pragma once
 
 #include <filesystem>
@@ -32,8 +33,9 @@ struct JobPlace {
   bool all_ranks_here() const { return num_local_ranks == world_size; }
 };
 
-// Of the `index`th rank started here, without TORCHELASTIC_ERROR_FILE and what only some programs get. TORCH_NCCL_ASYNC_ERROR_HANDLING is left to the user
-// and the library: torchrun's 1 breaks flight recorder dumps (pytorch #121055).
+// Of the `index`th rank started here, without TORCHELASTIC_ERROR_FILE and what only some programs
+// get. TORCH_NCCL_ASYNC_ERROR_HANDLING is left to the user and the library: torchrun's 1 breaks
+// flight recorder dumps (pytorch #121055).
 std::map<std::string, std::string> worker_environment(const JobPlace& job, int index);
 
 // Variables of libraries that ranks get because nobody has set them, in `environment`, or another

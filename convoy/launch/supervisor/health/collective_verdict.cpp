@@ -128,8 +128,8 @@ Verdict Judge::verdict() const {
   return blame(waits);
 }
 
-// The first sequence number of a group at which two ranks entered different things. Sizes that differ
-// do no harm in some collectives, so they count only where one is not done.
+// The first sequence number of a group at which two ranks entered different things. Sizes that
+// differ do no harm in some collectives, so they count only where one is not done.
 std::optional<Verdict> Judge::disagreement() const {
   for (const std::string& group : groups_) {
     std::map<int64_t, std::vector<const CollectiveRecord*>> entered;

@@ -33,7 +33,8 @@ struct Verdict {
 // One entry per rank, in any order; of other hosts too where they are known.
 Verdict collective_verdict(const std::vector<telemetry::RankFlight>& flights);
 
-// What it adds to an end that has a cause of its own: its text; empty where no rank waits for another.
+// What it adds to an end that has a cause of its own: its text; empty where no rank waits for
+// another.
 std::string words_of_blame(const Verdict& verdict);
 
 // {"kind","ranks","group","operation","sequence","text"}; "" for NothingRecorded.

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Countdown timers of processes on this host, in the words of torch.distributed.elastic.timer.FileTimerClient: one line of JSON for
-// each, {"pid", "scope_id", "expiration_time" (seconds since 1970, negative = released), "signal"}. Times are handed in. One thread.
+// Countdown timers of processes on this host, in the words of
+// torch.distributed.elastic.timer.FileTimerClient: one line of JSON for each, {"pid", "scope_id",
+// "expiration_time" (seconds since 1970, negative = released), "signal"}. Times are handed in. One
+// thread.
 #pragma once
 
 #include <sys/types.h>
@@ -27,8 +29,8 @@ class FileTimers {
   // The next bytes of the stream, cut anywhere.
   void take(std::string_view bytes);
 
-  // Processes with timers that have expired by then, each by the first of them that names a signal, or by the first of all. All timers
-  // of such a process are forgotten.
+  // Processes with timers that have expired by then, each by the first of them that names a signal,
+  // or by the first of all. All timers of such a process are forgotten.
   std::vector<TimerExpiry> expired(double now_s);
   std::optional<double> next() const;  // when the next one expires
 

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Watches the heartbeats of one attempt's local ranks from the launcher's poll loop. A rank that has
-// fallen silent is told apart from one that is slow, from one that a person stopped or debugs, and
-// from a launcher that was itself not running.
+// Watches the heartbeats of one attempt's local ranks from the launcher's poll loop. A rank that
+// has fallen silent is told apart from one that is slow, from one that a person stopped or debugs,
+// and from a launcher that was itself not running.
 //
-//   FlightPages pages(num_ranks, first_rank);            // before fork; pages.descriptor(i) for rank i
-//   HealthWatch watch(pages);
-//   watch.started(i, pid);  ...  poll until watch.next_deadline();
+//   FlightPages pages(num_ranks, first_rank);            // before fork; pages.descriptor(i) for
+//   rank i HealthWatch watch(pages); watch.started(i, pid);  ...  poll until watch.next_deadline();
 //   for (const HealthNotice& notice : watch.check(now)) ...  watch.ended(i);
 #pragma once
 

@@ -8,8 +8,8 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// 30 collectives of one second each, the newest just done; `wait_ms(rank, collective)` of that spent
-// waiting.
+// 30 collectives of one second each, the newest just done; `wait_ms(rank, collective)` of that
+// spent waiting.
 template <class Wait>
 std::vector<telemetry::RankFlight> steps(int num_ranks, Wait wait_ms) {
   std::vector<telemetry::RankFlight> flights;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The named pipe by which processes of one attempt set countdown timers for themselves, as torchrun's file-based watchdog offers it
-// (TORCHELASTIC_ENABLE_FILE_TIMER). Watched from the launcher's poll loop. The pipe is there as long as the object.
+// The named pipe by which processes of one attempt set countdown timers for themselves, as
+// torchrun's file-based watchdog offers it (TORCHELASTIC_ENABLE_FILE_TIMER). Watched from the
+// launcher's poll loop. The pipe is there as long as the object.
 #pragma once
 
 #include <chrono>
@@ -19,8 +20,8 @@ class TimerWatch {
  public:
   using Clock = std::chrono::steady_clock;
 
-  // A pipe that another launcher left at `path` is replaced. Throws ConfigError when something else is there, IoError when none can be
-  // made.
+  // A pipe that another launcher left at `path` is replaced. Throws ConfigError when something else
+  // is there, IoError when none can be made.
   explicit TimerWatch(std::filesystem::path path, WallClock wall_clock = wall_clock_ns);
   ~TimerWatch();
   TimerWatch(const TimerWatch&) = delete;
