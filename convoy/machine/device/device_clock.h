@@ -17,11 +17,13 @@ namespace convoy::device {
 // Thread-safe. Each note takes an event of the device until the end of the clock.
 class DeviceClock : public TraceClock {
  public:
-  // Nothing of the device is touched before the first note, which waits for its current stream once.
+  // Nothing of the device is touched before the first note, which waits for its current stream
+  // once.
   explicit DeviceClock(c10::Device device) : device_(device) {}
 
   int64_t note() override;
-  // To within a microsecond in the first seconds after the first note: drivers tell spans as float milliseconds.
+  // To within a microsecond in the first seconds after the first note: drivers tell spans as float
+  // milliseconds.
   int64_t host_ns(int64_t note) override;
 
  private:

@@ -28,8 +28,8 @@ class RefillableTensor {
 
   // [num_elements]; not to be read or written without memory.
   const at::Tensor& flat() const { return flat_; }
-  // `shape` from element `begin` on: a tensor of its own, with its own version, on the same storage.
-  // Made while there is memory.
+  // `shape` from element `begin` on: a tensor of its own, with its own version, on the same
+  // storage. Made while there is memory.
   at::Tensor view(int64_t begin, at::IntArrayRef shape) const;
 
   // As above.

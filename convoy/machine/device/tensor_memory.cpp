@@ -59,9 +59,9 @@ void keep_tensor_memory() {
     shared_pool = new BlockPool({&allocate, &c10::free_cpu});
     auto* made = new PooledAllocator;
     c10::SetCPUAllocator(made, 1);
-    // Gloo's scratch comes from malloc, on threads of its own. By itself glibc raises this threshold
-    // with each large block that is freed, and then keeps such blocks: 170 MiB beside 57 M parameters
-    // under zero3.
+    // Gloo's scratch comes from malloc, on threads of its own. By itself glibc raises this
+    // threshold with each large block that is freed, and then keeps such blocks: 170 MiB beside 57
+    // M parameters under zero3.
     ::mallopt(M_MMAP_THRESHOLD, kLargestKeptByMalloc);
     return made;
   }();

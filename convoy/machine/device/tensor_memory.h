@@ -12,8 +12,8 @@ namespace convoy::device {
 // tensor; later calls do nothing. Thread-safe.
 void keep_tensor_memory();
 
-// Gives what that pool keeps back to the system and forgets how much was in use at a time: from here on
-// it keeps as if nothing had been before.
+// Gives what that pool keeps back to the system and forgets how much was in use at a time: from
+// here on it keeps as if nothing had been before.
 void forget_kept_tensor_memory();
 
 // Of that pool; zeros before keep_tensor_memory().

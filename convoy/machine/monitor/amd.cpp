@@ -64,7 +64,8 @@ std::string line_of(const fs::path& path) {
   return line;
 }
 
-// gfx_target_version 90402 is gfx942: major, two digits of the minor, two of the step (in hexadecimal).
+// gfx_target_version 90402 is gfx942: major, two digits of the minor, two of the step (in
+// hexadecimal).
 std::string gfx_name(uint64_t version) {
   return fmt::format("gfx{}{}{:x}", version / 10000, version / 100 % 100, version % 100);
 }
@@ -92,7 +93,8 @@ std::vector<Gpu> list_amd_gpus(const DeviceSources& sources) {
   std::vector<Gpu> gpus;
   for (const auto& [number, node] : nodes) {
     const auto properties = properties_of(node / "properties");
-    // CPUs are nodes without SIMD units; a GPU that this process may not use has an unreadable file, or id 0.
+    // CPUs are nodes without SIMD units; a GPU that this process may not use has an unreadable
+    // file, or id 0.
     if (value_or(properties, "simd_count") == 0) continue;
     const auto id = number_in(node / "gpu_id");
     if (!id || *id == 0) continue;
@@ -136,7 +138,8 @@ DeviceReading read_amd_gpu(const DeviceSources& sources, const Device& device) {
   put(Metric::Power, sensors / "power1_input", 1e-6);
   if (!reading.values[Metric::Power]) put(Metric::Power, sensors / "power1_average", 1e-6);
   put(Metric::PowerLimit, sensors / "power1_cap", 1e-6);
-  // 1 is the edge of the chip, which boards without that sensor lack; 2 the hottest place, 3 the memory.
+  // 1 is the edge of the chip, which boards without that sensor lack; 2 the hottest place, 3 the
+  // memory.
   put(Metric::Temperature, sensors / "temp1_input", 1e-3);
   if (!reading.values[Metric::Temperature]) put(Metric::Temperature, sensors / "temp2_input", 1e-3);
   put(Metric::MemTemperature, sensors / "temp3_input", 1e-3);

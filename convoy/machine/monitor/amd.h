@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// AMD's GPUs as the kernel shows them: KFD's list of what computes, and the files of the amdgpu driver. No ROCm needed.
+// AMD's GPUs as the kernel shows them: KFD's list of what computes, and the files of the amdgpu
+// driver. No ROCm needed.
 #pragma once
 
 #include <vector>
@@ -10,7 +11,8 @@
 
 namespace convoy::monitor {
 
-// In KFD's order, which is the order of HIP_VISIBLE_DEVICES' numbers. Empty without KFD. Reads a few files.
+// In KFD's order, which is the order of HIP_VISIBLE_DEVICES' numbers. Empty without KFD. Reads a
+// few files.
 std::vector<Gpu> list_amd_gpus(const DeviceSources& sources);
 
 DeviceReading read_amd_gpu(const DeviceSources& sources, const Device& device);

@@ -12,14 +12,16 @@
 
 namespace convoy::monitor {
 
-// The counters wrap after some minutes of full load: read() wants to be called more often than that. One thread.
+// The counters wrap after some minutes of full load: read() wants to be called more often than
+// that. One thread.
 class CpuEnergy {
  public:
   using Clock = std::chrono::steady_clock;
 
   explicit CpuEnergy(const std::filesystem::path& sys = "/sys");
 
-  // Joules since the first reading, of all packages; nothing where one of them can not be read any more.
+  // Joules since the first reading, of all packages; nothing where one of them can not be read any
+  // more.
   std::optional<double> read(Clock::time_point now = Clock::now());
   const std::string& reason() const { return reason_; }  // why there is nothing; empty = there is
 

@@ -432,7 +432,8 @@ std::vector<DeviceReading> DeviceReader::read() {
   return readings;
 }
 
-// In a container that lives through an update of the driver, or a change of its cgroup, an open NVML never answers again.
+// In a container that lives through an update of the driver, or a change of its cgroup, an open
+// NVML never answers again.
 void DeviceReader::try_again() {
   const Clock::time_point now = Clock::now();
   if (now < next_try_) return;

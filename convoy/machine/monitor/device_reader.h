@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the GPUs of this host are doing now. Each metric of each device is there or not by itself: what a driver refuses is
-// left out from then on, with its reason, and the others go on.
+// What the GPUs of this host are doing now. Each metric of each device is there or not by itself:
+// what a driver refuses is left out from then on, with its reason, and the others go on.
 #pragma once
 
 #include <chrono>
@@ -47,7 +47,8 @@ class DeviceReader {
                         std::optional<std::set<std::string>> uuids = {});
   ~DeviceReader();
 
-  // Empty without GPUs. A device that was there at the start stays in the list when it is lost. Never throws.
+  // Empty without GPUs. A device that was there at the start stays in the list when it is lost.
+  // Never throws.
   std::vector<DeviceReading> read();
 
   const std::string& problem() const { return problem_; }  // why there is no GPU

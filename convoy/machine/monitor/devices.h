@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The GPUs and MIG instances of this host: NVIDIA's by NVML opened at run time, AMD's by what the kernel's KFD shows. No CUDA, no
-// ROCm, no LibTorch, no context made.
+// The GPUs and MIG instances of this host: NVIDIA's by NVML opened at run time, AMD's by what the
+// kernel's KFD shows. No CUDA, no ROCm, no LibTorch, no context made.
 #pragma once
 
 #include <cstdint>
@@ -47,12 +47,13 @@ struct GpuList {
   std::string why_none = {};  // why there are none: no driver, no GPU, NVML's own words
 };
 
-// The driver's library, or what CONVOY_NVML_LIBRARY names; /sys and /proc, or those below CONVOY_HOST_ROOT.
+// The driver's library, or what CONVOY_NVML_LIBRARY names; /sys and /proc, or those below
+// CONVOY_HOST_ROOT.
 DeviceSources device_sources(const std::map<std::string, std::string>& environment);
 
-// Opens NVML, which takes tens of milliseconds on a host with GPUs: call it only when a device matters. Never throws
-// for a host without GPUs.
-// NVIDIA's alone: what Convoy's own ranks can compute on.
+// Opens NVML, which takes tens of milliseconds on a host with GPUs: call it only when a device
+// matters. Never throws for a host without GPUs. NVIDIA's alone: what Convoy's own ranks can
+// compute on.
 GpuList list_gpus(const DeviceSources& sources = {});
 
 // NVIDIA's; where there is none of these, AMD's.

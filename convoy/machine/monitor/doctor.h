@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Looks for what keeps a job from starting, makes it slow or stops it later. Gathering and judging are apart: what a figure
-// means is a plain function of the figures. Changes nothing.
+// Looks for what keeps a job from starting, makes it slow or stops it later. Gathering and judging
+// are apart: what a figure means is a plain function of the figures. Changes nothing.
 #pragma once
 
 #include <cstdint>

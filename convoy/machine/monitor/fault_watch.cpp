@@ -130,8 +130,8 @@ void FaultWatch::wait_for_event(const nvml::Calls& call, void* events) {
   wake_.wait_until(lock, begin + kEventWait, [this] { return stopping_; });
 }
 
-// "Unknown Error" and "Uninitialized" are not among these: a container whose device cgroup was changed gets them while its programs
-// compute on.
+// "Unknown Error" and "Uninitialized" are not among these: a container whose device cgroup was
+// changed gets them while its programs compute on.
 void FaultWatch::look_for_lost(const Nvml& nvml) {
   const nvml::Calls& call = nvml.calls();
   {

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Waits for faults of GPUs on a thread of its own: those that the driver tells (Xids), and GPUs that are gone without a word.
+// Waits for faults of GPUs on a thread of its own: those that the driver tells (Xids), and GPUs
+// that are gone without a word.
 //
 //   FaultWatch watch(sources, host, uuids);
-//   watch.begin_attempt();  ...  poll watch.descriptor();  for (const DeviceFault& fault : watch.take()) ...
+//   watch.begin_attempt();  ...  poll watch.descriptor();  for (const DeviceFault& fault :
+//   watch.take()) ...
 #pragma once
 
 #include <chrono>
@@ -35,15 +37,18 @@ struct DeviceFault {
 
 class FaultWatch {
  public:
-  // `uuids`: of GPUs, or of MIG instances, whose GPU is watched. NVML is opened by the thread: where there is none, nothing is found.
+  // `uuids`: of GPUs, or of MIG instances, whose GPU is watched. NVML is opened by the thread:
+  // where there is none, nothing is found.
   FaultWatch(const DeviceSources& sources, std::string host, std::set<std::string> uuids);
   ~FaultWatch();  // Blocks for up to 0.1 s, and as long as the driver does
   FaultWatch(const FaultWatch&) = delete;
   FaultWatch& operator=(const FaultWatch&) = delete;
 
-  // Asks the watching to end. False: a call of the driver has not come back by then, and this must not be destroyed. Blocks.
+  // Asks the watching to end. False: a call of the driver has not come back by then, and this must
+  // not be destroyed. Blocks.
   bool ends_within(std::chrono::milliseconds limit);
-  // Forgets what take() has not given: it was the end of an earlier attempt. A GPU that is still lost is told again.
+  // Forgets what take() has not given: it was the end of an earlier attempt. A GPU that is still
+  // lost is told again.
   void begin_attempt();
   int descriptor() const { return news_.get(); }  // readable when take() has something
   // What is new. One that is not fatal is told once by GPU and Xid, however often it comes.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The host around the GPUs, from /proc and /sys: what it is, and what its CPUs, memory, disks and network do now.
+// The host around the GPUs, from /proc and /sys: what it is, and what its CPUs, memory, disks and
+// network do now.
 #pragma once
 
 #include <array>

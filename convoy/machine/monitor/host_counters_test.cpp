@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Counters of the host that a job's report is made of: its processes, the CPU's energy, the memory's traffic.
+// Counters of the host that a job's report is made of: its processes, the CPU's energy, the
+// memory's traffic.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>

@@ -32,7 +32,8 @@ struct CpuTicks {
   int64_t ended_children = 0;  // that were waited for
 };
 
-// The name in /proc/PID/stat may hold any byte, so fields are counted from its end: the state is the third.
+// The name in /proc/PID/stat may hold any byte, so fields are counted from its end: the state is
+// the third.
 std::optional<CpuTicks> ticks_of(const fs::path& process) {
   const std::optional<std::string> text = text_if_there(process / "stat");
   if (!text || text->rfind(')') == std::string::npos) return std::nullopt;
@@ -55,8 +56,8 @@ int64_t own_pages(const fs::path& process) {
 }  // namespace
 
 std::optional<JobUse> JobProcesses::read() {
-  // The times of children that end while this looks come to their parent, which was read before: for a moment they are
-  // missing, never counted twice.
+  // The times of children that end while this looks come to their parent, which was read before:
+  // for a moment they are missing, never counted twice.
   const std::optional<CpuTicks> root = ticks_of(proc_ / std::to_string(root_));
   int64_t ticks = root ? root->ended_children : 0;
   int64_t pages = 0;

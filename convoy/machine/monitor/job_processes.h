@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the processes that one process started take of the host, from /proc: of a launcher, its ranks and what they start.
+// What the processes that one process started take of the host, from /proc: of a launcher, its
+// ranks and what they start.
 #pragma once
 
 #include <sys/types.h>
@@ -17,7 +18,8 @@ struct JobUse {
   double memory_mib = 0;   // of those that there are, without the files that they map
 };
 
-// Finds children of main threads. One that another thread started counts when it has ended. One thread.
+// Finds children of main threads. One that another thread started counts when it has ended. One
+// thread.
 class JobProcesses {
  public:
   explicit JobProcesses(std::filesystem::path proc = "/proc", pid_t root = ::getpid())

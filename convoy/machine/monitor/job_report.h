@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a job took of its devices: the member "devices" of metrics.json, and its words for the end of a run and for `convoy runs
-// show`. Plain functions.
+// What a job took of its devices: the member "devices" of metrics.json, and its words for the end
+// of a run and for `convoy runs show`. Plain functions.
 #pragma once
 
 #include <cstdint>
@@ -30,7 +30,8 @@ struct JobWork {
 // `summary`: Summary::json().
 nlohmann::ordered_json job_report(const nlohmann::ordered_json& summary, const JobWork& work);
 
-// One to three lines of a report that job_report() wrote, or somebody else: what is not as it should be is left out.
+// One to three lines of a report that job_report() wrote, or somebody else: what is not as it
+// should be is left out.
 std::vector<std::string> job_report_lines(const nlohmann::ordered_json& report);
 
 // A row for each GPU; empty without one.

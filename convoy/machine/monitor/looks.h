@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Looks at GPUs and host one after another: records each, sums them up, and counts what looking costs. One thread at a time.
+// Looks at GPUs and host one after another: records each, sums them up, and counts what looking
+// costs. One thread at a time.
 #pragma once
 
 #include <chrono>

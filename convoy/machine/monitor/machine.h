@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// CPUs of this host as the kernel describes them: sockets, NUMA nodes, cores, shared caches, and which of them this
-// process may use.
+// CPUs of this host as the kernel describes them: sockets, NUMA nodes, cores, shared caches, and
+// which of them this process may use.
 #pragma once
 
 #include <filesystem>
@@ -24,7 +24,8 @@ struct Machine {
   std::vector<Cpu> cpus = {};  // that this process may run on, by id
   int usable_cpus = 1;         // cpus, or less by a cgroup quota
   bool limited_by_quota = false;
-  // Somebody gave this process a share of the CPUs that its cgroup (or the host) has: srun, mpirun or taskset bound it.
+  // Somebody gave this process a share of the CPUs that its cgroup (or the host) has: srun, mpirun
+  // or taskset bound it.
   bool bound = false;
   std::map<int, int> socket_of_node = {};  // every NUMA node with CPUs, allowed or not
 
@@ -40,7 +41,8 @@ struct MachineSources {
 // Missing files read as one socket, one node, no shared cores. Never throws.
 Machine read_machine(const MachineSources& sources = {});
 
-// "0-2,4" as sysfs and taskset write it, and back. read_cpu_list skips what is not a number or a range.
+// "0-2,4" as sysfs and taskset write it, and back. read_cpu_list skips what is not a number or a
+// range.
 std::string cpu_list_text(const std::vector<int>& cpus);
 std::vector<int> read_cpu_list(const std::string& text);
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Whether the ranks of a run fit where they compute: what each says that it holds, joined with what the device and the host
-// say. The ranks' own figures decide; NVML's are there to see what others hold.
+// Whether the ranks of a run fit where they compute: what each says that it holds, joined with what
+// the device and the host say. The ranks' own figures decide; NVML's are there to see what others
+// hold.
 #pragma once
 
 #include <cstdint>
@@ -35,8 +36,8 @@ struct RunMemory {
   std::vector<RankMemoryFigures> ranks = {};
 };
 
-// From its events and the placements that its launchers wrote. Throws DataError when no step was written, or by a Convoy that did not
-// write what ranks hold.
+// From its events and the placements that its launchers wrote. Throws DataError when no step was
+// written, or by a Convoy that did not write what ranks hold.
 RunMemory read_run_memory(const std::filesystem::path& run);
 
 enum class MemoryVerdict { Fits, Tight, TooMuch, Unknown };

@@ -61,7 +61,8 @@ void add_counters(const fs::path& unit, const EventWords& words,
   if (event.empty()) {
     event = words.event;
   } else {
-    // The kernel gives the scale where it gives the event; without one a count is no known number of bytes.
+    // The kernel gives the scale where it gives the event; without one a count is no known number
+    // of bytes.
     std::istringstream scale(first_line(file.string() + ".scale"));
     if (!(scale >> mib) || first_line(file.string() + ".unit") != "MiB") return;
   }

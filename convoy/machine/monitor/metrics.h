@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The one list of what is measured of a device: columns of files, names in Prometheus text, bounds of sane values and
-// the terminal view all read it.
+// The one list of what is measured of a device: columns of files, names in Prometheus text, bounds
+// of sane values and the terminal view all read it.
 #pragma once
 
 #include <array>
@@ -76,8 +76,9 @@ class MetricValues {
   std::array<std::optional<double>, kNumMetrics> values_ = {};
 };
 
-// Of the bits of NVML's clock event reasons, those that slow a GPU that has work: "sw_power", "hw_thermal", ... Joined by
-// '+'; "none" without one. An idle GPU and clocks that somebody asked for are none.
+// Of the bits of NVML's clock event reasons, those that slow a GPU that has work: "sw_power",
+// "hw_thermal", ... Joined by '+'; "none" without one. An idle GPU and clocks that somebody asked
+// for are none.
 std::string throttle_words(unsigned long long reasons);
 // The counter that tells how long such a reason held; nothing: it has none.
 struct ThrottleKind {

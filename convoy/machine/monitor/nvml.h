@@ -28,7 +28,8 @@ struct GpuLink {
   bool p2p_known = false;
 };
 
-// Open from construction to destruction; opening costs tens of milliseconds where there are GPUs. One thread.
+// Open from construction to destruction; opening costs tens of milliseconds where there are GPUs.
+// One thread.
 class Nvml {
  public:
   // `problem` of the result is empty when the library is open.
@@ -42,7 +43,8 @@ class Nvml {
   NvmlVersions versions() const;
   // In the order of PCI addresses, without those that this process may not open.
   std::vector<Gpu> gpus() const;
-  // GPUs that the driver counts and can not open, with the reason: lost ones. Those that this process may not use are none of them.
+  // GPUs that the driver counts and can not open, with the reason: lost ones. Those that this
+  // process may not use are none of them.
   struct Broken {
     int index = -1;
     std::string reason = {};

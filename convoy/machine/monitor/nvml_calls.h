@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The part of NVML's C interface that Convoy calls: our own declarations, so that nothing of NVIDIA is needed to build. A
-// driver may lack any of the functions; only those that all drivers since 450 have are needed to begin.
+// The part of NVML's C interface that Convoy calls: our own declarations, so that nothing of NVIDIA
+// is needed to build. A driver may lack any of the functions; only those that all drivers since 450
+// have are needed to begin.
 #pragma once
 
 #include <array>
@@ -44,7 +45,8 @@ struct MemoryInfo {
   unsigned long long used;
 };
 
-// Its `used` leaves out what the driver keeps for itself, which the first version counts since R510.
+// Its `used` leaves out what the driver keeps for itself, which the first version counts since
+// R510.
 struct MemoryInfo2 {
   unsigned version = sizeof(MemoryInfo2) | (2U << 24);
   unsigned long long total;
@@ -95,7 +97,8 @@ struct GpmQuery {
   unsigned count = 0;
   void* earlier = nullptr;
   void* later = nullptr;
-  // `count` of them matter. NVML's own array grew from 98 to 333, and a library that copies the whole must find that many.
+  // `count` of them matter. NVML's own array grew from 98 to 333, and a library that copies the
+  // whole must find that many.
   std::array<GpmMetric, 333> metrics;
 };
 

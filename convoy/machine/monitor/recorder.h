@@ -26,13 +26,14 @@ struct RecorderOptions {
 
 class Recorder {
  public:
-  // Goes on with a file of the same columns; a last line that was not finished is cut off. Throws ConfigError for a file of other
-  // columns, IoError for one that can not be written.
+  // Goes on with a file of the same columns; a last line that was not finished is cut off. Throws
+  // ConfigError for a file of other columns, IoError for one that can not be written.
   Recorder(RecorderOptions options, const Log& log);
 
   // One write per look. A full disk costs looks and one warning.
   void add(const Sample& sample);
-  // FILE.meta.json: who was watched, and what each device and the host do not tell and why. `summary` null: still watching.
+  // FILE.meta.json: who was watched, and what each device and the host do not tell and why.
+  // `summary` null: still watching.
   void write_meta(const DeviceReader& reader, const std::vector<HostGap>& host_gaps,
                   const nlohmann::ordered_json& summary);
 

@@ -39,15 +39,18 @@ struct TrainingRecord {
 
 class RunRecorder {
  public:
-  // Begins to watch. A file that can not be written costs one warning: a job does not fail for its figures.
+  // Begins to watch. A file that can not be written costs one warning: a job does not fail for its
+  // figures.
   RunRecorder(RunRecorderOptions options, const Log& log);
   ~RunRecorder();
   RunRecorder(const RunRecorder&) = delete;
   RunRecorder& operator=(const RunRecorder&) = delete;
 
-  // Asks the watching to end. False: a call of the driver has not come back by then, and this must not be destroyed. Blocks.
+  // Asks the watching to end. False: a call of the driver has not come back by then, and this must
+  // not be destroyed. Blocks.
   bool ends_within(std::chrono::milliseconds limit);
-  // Ends the watching, for which it waits. What it came to, as Summary::json() tells it; null where nothing was written.
+  // Ends the watching, for which it waits. What it came to, as Summary::json() tells it; null where
+  // nothing was written.
   nlohmann::ordered_json stop();
   // After stop(): one sentence on unequal or lost GPUs, or empty.
   std::string balance() const;

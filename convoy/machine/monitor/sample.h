@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One look at the host and its GPUs, and the ways in which it is written: CSV of two schemas, JSON lines, Prometheus text.
-// Plain functions of a sample.
+// One look at the host and its GPUs, and the ways in which it is written: CSV of two schemas, JSON
+// lines, Prometheus text. Plain functions of a sample.
 #pragma once
 
 #include <cstdint>
@@ -28,11 +28,13 @@ struct SampleIdentity {
   std::string rank = {};  // empty = of no rank
 };
 
-// A row per device, and one of the host (device "host"). What is not known is blank. Lines end with \n.
+// A row per device, and one of the host (device "host"). What is not known is blank. Lines end with
+// \n.
 std::string csv_header();
 std::string csv_rows(const Sample& sample, const SampleIdentity& identity);
 
-// The columns of the multi-GPU guide's monitor_gpu.py, which writes N/A for what is not known. Only whole GPUs.
+// The columns of the multi-GPU guide's monitor_gpu.py, which writes N/A for what is not known. Only
+// whole GPUs.
 std::string seed_csv_header();  // without a line break: other columns may follow
 std::string seed_csv_time(const Sample& sample);
 std::string seed_csv_device(const DeviceReading& device);

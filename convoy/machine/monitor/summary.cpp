@@ -14,7 +14,8 @@ namespace convoy::monitor {
 namespace {
 
 constexpr size_t kMostSummaryRows = 8192;
-// Points of load between the busiest and the idlest GPU, and shares of memory, that are worth a word.
+// Points of load between the busiest and the idlest GPU, and shares of memory, that are worth a
+// word.
 constexpr double kUnequalLoad = 15;
 constexpr double kUnequalMemory = 0.15;
 
@@ -116,7 +117,8 @@ double Summary::joules(const DeviceSums& sums) const {
   return sums.power_integral_j;
 }
 
-// A kernel that spins (a collective that waits, a hung engine) keeps the GPU "busy" and its multiprocessors idle.
+// A kernel that spins (a collective that waits, a hung engine) keeps the GPU "busy" and its
+// multiprocessors idle.
 std::string Summary::contradiction(const DeviceSums& sums) {
   constexpr double kBusy = 90, kIdle = 20;
   if (sums.util.empty() || sums.sm_active.empty()) return "";

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a time of watching comes to, device by device: figures, throttling, energy, and whether the GPUs did equal work.
-// Bounded memory however long it lasts. One thread.
+// What a time of watching comes to, device by device: figures, throttling, energy, and whether the
+// GPUs did equal work. Bounded memory however long it lasts. One thread.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,8 @@ class RunningFigure {
   double least() const { return least_; }
   double most() const { return most_; }
   double mean() const { return count_ == 0 ? 0 : sum_ / static_cast<double>(count_); }
-  // The value that 95 % of them do not pass; exact up to 8192 values, then of every second, every fourth, ...
+  // The value that 95 % of them do not pass; exact up to 8192 values, then of every second, every
+  // fourth, ...
   double p95() const;
 
  private:
@@ -48,7 +49,8 @@ class Summary {
   // Words for a person, and the same as JSON.
   std::string text(const SamplerCost& cost) const;
   nlohmann::ordered_json json(const SamplerCost& cost) const;
-  // One sentence, of a GPU that was lost first; empty with fewer than two GPUs that told their load.
+  // One sentence, of a GPU that was lost first; empty with fewer than two GPUs that told their
+  // load.
   std::string balance() const;
 
  private:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// When the training of a job begins and ends, as its events.jsonl says it: before that a job loads its model, behind it it
-// writes files.
+// When the training of a job begins and ends, as its events.jsonl says it: before that a job loads
+// its model, behind it it writes files.
 #pragma once
 
 #include <cstdint>
@@ -18,8 +18,8 @@ class TrainingWatch {
       : events_(events, telemetry::EventTail::From::Now) {}
 
   enum class News { None, Began, Ended };
-  // What the new rows say last. A training that began and ended since the call before has ended, and its tokens are unknown:
-  // nobody watched it.
+  // What the new rows say last. A training that began and ended since the call before has ended,
+  // and its tokens are unknown: nobody watched it.
   News look();
 
   int64_t step() const { return step_; }  // the last that was done

@@ -59,8 +59,8 @@ struct DriverFunctions {
                       void* stream, void** parameters, void** extra) = nullptr;
 };
 
-// The newest CUDA that the driver knows: 13000 for 13.0; 0 = it does not say. None where the library
-// can not be opened. Starts nothing on a GPU.
+// The newest CUDA that the driver knows: 13000 for 13.0; 0 = it does not say. None where the
+// library can not be opened. Starts nothing on a GPU.
 std::optional<int> driver_version(const std::filesystem::path& library);
 std::string version_text(int version);  // "CUDA 13.0"
 

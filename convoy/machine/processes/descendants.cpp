@@ -37,7 +37,8 @@ std::vector<pid_t> numbers_in(const std::filesystem::path& folder) {
   return numbers;
 }
 
-// The parent of a process, -1 when it is gone. The name in /proc/PID/stat may hold any byte, so count from its end.
+// The parent of a process, -1 when it is gone. The name in /proc/PID/stat may hold any byte, so
+// count from its end.
 pid_t parent_of(pid_t pid) {
   std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
   std::string text;
@@ -51,7 +52,8 @@ pid_t parent_of(pid_t pid) {
   return parent;
 }
 
-// Kernels without CONFIG_PROC_CHILDREN have no list of children; then every process is asked for its parent.
+// Kernels without CONFIG_PROC_CHILDREN have no list of children; then every process is asked for
+// its parent.
 std::vector<pid_t> children_of(pid_t pid) {
   std::vector<pid_t> children;
   const std::filesystem::path threads = "/proc/" + std::to_string(pid) + "/task";
@@ -84,7 +86,8 @@ int kill_tree(pid_t pid) {
   return killed;
 }
 
-// Empty: the variable is not set, or the process is gone, somebody else's, or in the middle of an exec.
+// Empty: the variable is not set, or the process is gone, somebody else's, or in the middle of an
+// exec.
 std::string variable_of(pid_t pid, const std::string& name) {
   std::ifstream file("/proc/" + std::to_string(pid) + "/environ", std::ios::binary);
   for (std::string text; std::getline(file, text, '\0');)
@@ -145,7 +148,8 @@ int DescendantKeeper::kill_orphans(std::chrono::milliseconds limit) {
 
 int kill_marked(const std::string& name, const MarkWanted& wanted,
                 std::chrono::milliseconds limit) {
-  // A process in the middle of an exec has no environment to be read: one look without a find proves nothing.
+  // A process in the middle of an exec has no environment to be read: one look without a find
+  // proves nothing.
   constexpr int kLooks = 4;
   constexpr std::chrono::milliseconds kBetweenLooks{15};
   const auto until = Clock::now() + limit;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What ranks started and did not end themselves: data loaders, servers, processes that left their rank's process group or
-// became daemons. While a DescendantKeeper lives, orphans of this process's descendants become its own children and can be found.
+// What ranks started and did not end themselves: data loaders, servers, processes that left their
+// rank's process group or became daemons. While a DescendantKeeper lives, orphans of this process's
+// descendants become its own children and can be found.
 #pragma once
 
 #include <sys/types.h>
@@ -25,8 +26,8 @@ class DescendantKeeper {
   // It has been waited for: an orphan may have its number by now.
   void forget(pid_t child) { not_ours_.erase(child); }
 
-  // Kills all orphans and what they had started, and waits for them, but no longer than `limit`. Guards are only waited for. Returns how many were killed. Call
-  // when the ranks are reaped.
+  // Kills all orphans and what they had started, and waits for them, but no longer than `limit`.
+  // Guards are only waited for. Returns how many were killed. Call when the ranks are reaped.
   int kill_orphans(std::chrono::milliseconds limit);
 
  private:
@@ -37,15 +38,18 @@ class DescendantKeeper {
 // Whether `ancestor` started that process, itself or by others that still live; true for itself.
 bool descends_from(pid_t process, pid_t ancestor);
 
-// The name of a guard process. One of a launcher that was itself a rank ends by itself once it has tidied up.
+// The name of a guard process. One of a launcher that was itself a rank ends by itself once it has
+// tidied up.
 constexpr const char* kGuardName = "convoy-guard";
 
-// Kills every process of this user whose environment holds `entry` ("NAME=value", or that and ":more", as a launcher inside has it), again
-// and again until none is left or the limit is over. This process itself and other guards are spared. For a launcher that is gone: its
-// orphans are no longer found by descent.
+// Kills every process of this user whose environment holds `entry` ("NAME=value", or that and
+// ":more", as a launcher inside has it), again and again until none is left or the limit is over.
+// This process itself and other guards are spared. For a launcher that is gone: its orphans are no
+// longer found by descent.
 void kill_marked(const std::string& entry, std::chrono::milliseconds limit);
 
-// The same for a value of the environment variable `name` that is `wanted`; never asked for an empty one. Returns how many were killed.
+// The same for a value of the environment variable `name` that is `wanted`; never asked for an
+// empty one. Returns how many were killed.
 using MarkWanted = std::function<bool(const std::string& value)>;
 int kill_marked(const std::string& name, const MarkWanted& wanted, std::chrono::milliseconds limit);
 

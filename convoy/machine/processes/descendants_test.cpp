@@ -16,7 +16,8 @@
 namespace convoy::processes {
 namespace {
 
-// A process that does nothing but exec itself has, again and again, no environment that could be read.
+// A process that does nothing but exec itself has, again and again, no environment that could be
+// read.
 TEST(KillMarked, FindsAProcessInTheMiddleOfAnExec) {
   const testing::TemporaryFolder folder;
   const std::string script = (folder / "again.sh").string();

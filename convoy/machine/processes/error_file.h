@@ -22,8 +22,8 @@ struct ErrorFile {
 };
 ErrorFile read_error_file(const std::filesystem::path& path);
 
-// A launcher that is itself a rank hands the root cause's file on, as torchrun does: `text` goes to `path` with the exit code as
-// message.errorCode. Returns false when it can not be written.
+// A launcher that is itself a rank hands the root cause's file on, as torchrun does: `text` goes to
+// `path` with the exit code as message.errorCode. Returns false when it can not be written.
 bool hand_on_error_file(const std::filesystem::path& path, const std::string& text, int exit_code);
 
 }  // namespace convoy::processes

@@ -20,8 +20,9 @@ namespace {
 constexpr std::chrono::milliseconds kKillLimit{1'500};
 constexpr std::chrono::milliseconds kEndLimit{5'000};  // longer than a guard has work to do
 
-// Positive: watch this group; negative: forget it; kInOrder: the launcher is about to end by itself. The end of the stream without
-// it means that the launcher was killed, perhaps before it could tell of a rank that it had just started.
+// Positive: watch this group; negative: forget it; kInOrder: the launcher is about to end by
+// itself. The end of the stream without it means that the launcher was killed, perhaps before it
+// could tell of a rank that it had just started.
 constexpr pid_t kInOrder = 0;
 
 [[noreturn]] void stand_guard(int line, const std::filesystem::path& scratch,
@@ -81,7 +82,8 @@ bool Guard::replace_if_gone() {
   return true;
 }
 
-// One that somebody stopped goes on. What a guard can not do that must be killed, its launcher's own end does.
+// One that somebody stopped goes on. What a guard can not do that must be killed, its launcher's
+// own end does.
 Guard::~Guard() {
   tell(kInOrder);
   line_.reset();

@@ -19,7 +19,8 @@ namespace convoy::processes {
 
 class Guard {
  public:
-  // `mark`: "NAME=value" in the environment of every rank, or its beginning up to a ':'. Throws IoError.
+  // `mark`: "NAME=value" in the environment of every rank, or its beginning up to a ':'. Throws
+  // IoError.
   Guard(const std::filesystem::path& scratch, const std::string& mark);
   ~Guard();  // Blocks until the process has ended, which is a matter of seconds whatever became of it
   Guard(const Guard&) = delete;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Tells a rank that the kernel killed for want of memory from one that somebody killed. The kernel says which only by counters: of
-// this process's memory cgroup, or, where there is none, of the whole machine.
+// Tells a rank that the kernel killed for want of memory from one that somebody killed. The kernel
+// says which only by counters: of this process's memory cgroup, or, where there is none, of the
+// whole machine.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +13,8 @@ namespace convoy::processes {
 
 class MemoryKills {
  public:
-  // Counts from now on. The folders are for tests. Never throws: without counters there are no kills.
+  // Counts from now on. The folders are for tests. Never throws: without counters there are no
+  // kills.
   explicit MemoryKills(const std::filesystem::path& sys = "/sys",
                        const std::filesystem::path& proc = "/proc");
 

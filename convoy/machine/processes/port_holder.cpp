@@ -12,7 +12,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Lines of /proc/net/tcp: number, local address:PORT in hexadecimal, remote, state (0A = listening), ..., inode.
+// Lines of /proc/net/tcp: number, local address:PORT in hexadecimal, remote, state (0A =
+// listening), ..., inode.
 void add_listeners(const fs::path& table, int port, std::set<std::string>& sockets) {
   std::ifstream file(table);
   const std::string wanted = fmt::format(":{:04X}", port);

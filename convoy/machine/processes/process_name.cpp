@@ -22,7 +22,8 @@ std::string this_boot() {
   return fmt::format("{}.{}", name, first_line("/proc/sys/kernel/random/boot_id").substr(0, 8));
 }
 
-// Clock ticks since boot at which the process began; empty when there is none, or only its exit status is left.
+// Clock ticks since boot at which the process began; empty when there is none, or only its exit
+// status is left.
 std::string start_of(const std::string& pid) {
   const std::string stat = first_line("/proc/" + pid + "/stat");
   const size_t name_end = stat.rfind(')');

@@ -147,7 +147,8 @@ void ProcessPool::read_errors(size_t number, ProcessNews& news) {
   worker.errors += text;
   for (std::string& line : take_lines(worker.errors))
     news.errors.push_back({number, std::move(line)});
-  // Of a line that does not end its pieces are lines, so that it is neither kept whole nor searched again and again.
+  // Of a line that does not end its pieces are lines, so that it is neither kept whole nor searched
+  // again and again.
   if (worker.errors.size() > kLongestLineBytes)
     news.errors.push_back({number, std::exchange(worker.errors, {})});
 }

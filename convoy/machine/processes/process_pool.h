@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Workers of one coordinator, processes of one kind: started, listened to, replaced, ended. Each leads a session of its
-// own and dies with the coordinator. Driven by one thread.
+// Workers of one coordinator, processes of one kind: started, listened to, replaced, ended. Each
+// leads a session of its own and dies with the coordinator. Driven by one thread.
 #pragma once
 
 #include <signal.h>
@@ -57,7 +57,8 @@ class ProcessPool {
   ProcessPool(const ProcessPool&) = delete;
   ProcessPool& operator=(const ProcessPool&) = delete;
 
-  // Starts workers where there are none and which are not retired, at most `most` of them in all. Throws ConfigError, IoError.
+  // Starts workers where there are none and which are not retired, at most `most` of them in all.
+  // Throws ConfigError, IoError.
   void start_missing(int64_t most);
   // Waits at most `limit` for news, or for `other` to become readable.
   ProcessNews wait(std::chrono::milliseconds limit, int other);
@@ -69,7 +70,8 @@ class ProcessPool {
   int64_t running() const;
   std::vector<pid_t> pids() const;
   std::vector<std::string> names() const;  // of running workers
-  // Running workers, not yet killed for their time, that wrote nothing to their stdout for this long.
+  // Running workers, not yet killed for their time, that wrote nothing to their stdout for this
+  // long.
   std::vector<size_t> silent_for(std::chrono::duration<double> limit) const;
   // Workers that a signal stopped, and that gave no sign of life for this long.
   std::vector<size_t> stopped_for(std::chrono::duration<double> limit) const;

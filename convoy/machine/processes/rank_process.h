@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One child process in a session of its own, as under torchrun, that the kernel kills when the launcher dies. Without the launcher's
-// terminal: a rank that asks a person for a password gets an error, where a background group would be stopped for ever.
+// One child process in a session of its own, as under torchrun, that the kernel kills when the
+// launcher dies. Without the launcher's terminal: a rank that asks a person for a password gets an
+// error, where a background group would be stopped for ever.
 #pragma once
 
 #include <signal.h>
@@ -33,10 +34,11 @@ struct RankStart {
   int input = -1;      // its stdin; -1 = /dev/null
 };
 
-// On return the process leads its session and its group, and runs the program. Of this process's environment it does not get
-// the job's token, which lets its holder join the job: a program gets it only where `environment` names it.
-// Call on the thread that outlives the child: the kernel ties the child's life to it. Throws
-// ConfigError when the program can not be executed, IoError when no process can be made.
+// On return the process leads its session and its group, and runs the program. Of this process's
+// environment it does not get the job's token, which lets its holder join the job: a program gets
+// it only where `environment` names it. Call on the thread that outlives the child: the kernel ties
+// the child's life to it. Throws ConfigError when the program can not be executed, IoError when no
+// process can be made.
 RankProcess start_rank(const RankStart& start);
 
 // Sends `signal` to everything in the rank's process group. Safe until the rank is reaped.

@@ -15,8 +15,10 @@ namespace convoy::processes {
 
 class SignalStream {
  public:
-  // `signals`, USR1 and USR2 are read, no longer acted upon; but a HUP that was ignored stays so, as nohup wants it. PIPE and XFSZ (a console that went away, a file that may not grow) do
-  // nothing. CHLD is what it is by default: where it is ignored, children leave no exit code. Throws IoError.
+  // `signals`, USR1 and USR2 are read, no longer acted upon; but a HUP that was ignored stays so,
+  // as nohup wants it. PIPE and XFSZ (a console that went away, a file that may not grow) do
+  // nothing. CHLD is what it is by default: where it is ignored, children leave no exit code.
+  // Throws IoError.
   explicit SignalStream(const std::vector<int>& signals);
   ~SignalStream();  // as before
   SignalStream(const SignalStream&) = delete;
@@ -24,7 +26,8 @@ class SignalStream {
 
   int descriptor() const { return stream_.get(); }
   std::optional<int> next();  // does not block
-  // Reads all that wait. True once one of the constructor's `signals` has come this way. Does not block.
+  // Reads all that wait. True once one of the constructor's `signals` has come this way. Does not
+  // block.
   bool asked_to_stop();
   // For programs that are started now: as it was before, but what is read here would reach them.
   const sigset_t& mask_for_ranks() const { return for_ranks_; }
@@ -38,7 +41,8 @@ class SignalStream {
 };
 
 std::vector<int> default_stop_signals();  // TERM, INT, HUP, QUIT
-// "SIGTERM,SIGINT" -> {15, 2}. Throws ConfigError on a name that is no signal, or one that nothing can handle.
+// "SIGTERM,SIGINT" -> {15, 2}. Throws ConfigError on a name that is no signal, or one that nothing
+// can handle.
 std::vector<int> parse_signals(const std::string& names);
 bool contains(const std::vector<int>& signals, int signal);
 // 15 -> "SIGTERM".

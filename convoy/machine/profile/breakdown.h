@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Where the time of traced steps goes. A moment of a rank belongs to one of five: waiting for a collective (exposed communication),
-// waiting for data, computing, evaluating and saving, or the host's own work between phases. Communication is hidden while it is under
-// way and its rank does not wait, as Holistic Trace Analysis tells overlap (github.com/facebookresearch/HolisticTraceAnalysis).
+// Where the time of traced steps goes. A moment of a rank belongs to one of five: waiting for a
+// collective (exposed communication), waiting for data, computing, evaluating and saving, or the
+// host's own work between phases. Communication is hidden while it is under way and its rank does
+// not wait, as Holistic Trace Analysis tells overlap
+// (github.com/facebookresearch/HolisticTraceAnalysis).
 #pragma once
 
 #include <cstdint>
@@ -63,7 +65,8 @@ struct Breakdown {
   RankBreakdown mean() const;  // over ranks; rank -1
 };
 
-// `traces` on one clock (align_clocks). Steps that not every rank has traced are left out. Throws ConfigError when no step is left.
+// `traces` on one clock (align_clocks). Steps that not every rank has traced are left out. Throws
+// ConfigError when no step is left.
 Breakdown break_down(const std::vector<RankTrace>& traces);
 
 }  // namespace convoy::profile

@@ -16,7 +16,8 @@ constexpr int64_t kMs = 1'000'000;
 
 Span ms(int64_t begin, int64_t end) { return {.begin_ns = begin * kMs, .end_ns = end * kMs}; }
 
-// A step of 100 ms: 5 data, 30 forward, 45 backward (an exchange begins at 60), 10 reduce, 8 optimize, 2 of nothing.
+// A step of 100 ms: 5 data, 30 forward, 45 backward (an exchange begins at 60), 10 reduce, 8
+// optimize, 2 of nothing.
 RankTrace trace_of(int rank, int64_t late_ms) {
   RankTrace trace{.rank = rank, .world_size = 2, .host = "a", .num_notes = 10, .note_ns = 1000};
   for (int64_t step = 0; step < 2; ++step) {

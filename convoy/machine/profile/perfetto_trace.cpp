@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Messages are Trace{packet=1}, TracePacket, TrackDescriptor, TrackEvent and DebugAnnotation of Perfetto; field numbers stand beside each
-// use, from protos/perfetto/trace of github.com/google/perfetto.
+// Messages are Trace{packet=1}, TracePacket, TrackDescriptor, TrackEvent and DebugAnnotation of
+// Perfetto; field numbers stand beside each use, from protos/perfetto/trace of
+// github.com/google/perfetto.
 #include "convoy/machine/profile/perfetto_trace.h"
 
 #include <fmt/format.h>
@@ -25,7 +26,8 @@ struct Fact {
 
 class Writer {
  public:
-  // TrackDescriptor{uuid=1, name=2, child_ordering=11, sibling_order_rank=12}. Not a process: those show their tracks by name, folded.
+  // TrackDescriptor{uuid=1, name=2, child_ordering=11, sibling_order_rank=12}. Not a process: those
+  // show their tracks by name, folded.
   uint64_t add_group(const std::string& name, int64_t place) {
     std::string track = new_track(name);
     put_integer(track, 11, kExplicitOrder);
@@ -60,8 +62,9 @@ class Writer {
     end_slice(track, span.end_ns);
   }
 
-  // A slice that begins before the one around it has ended lies within that. TrackEvent{debug_annotations=4{name=10, int_value=4}, type=9,
-  // track_uuid=11, categories=22, name=23}.
+  // A slice that begins before the one around it has ended lies within that.
+  // TrackEvent{debug_annotations=4{name=10, int_value=4}, type=9, track_uuid=11, categories=22,
+  // name=23}.
   void begin_slice(uint64_t track, std::string_view category, std::string_view name,
                    int64_t time_ns, std::initializer_list<Fact> facts = {}) {
     std::string begin;
@@ -129,8 +132,8 @@ void add_steps(Writer& writer, uint64_t track, const RankTrace& trace) {
   }
 }
 
-// Slices of a track nest or follow each other, collectives do neither: each goes to the first track that is free when it begins. Tracks of
-// one name are shown as one.
+// Slices of a track nest or follow each other, collectives do neither: each goes to the first track
+// that is free when it begins. Tracks of one name are shown as one.
 void add_collectives(Writer& writer, const RankTrace& trace, uint64_t group, int64_t place) {
   std::vector<std::pair<uint64_t, int64_t>> lanes;  // track, and when it is free
   for (const TracedCollective& collective : trace.collectives) {

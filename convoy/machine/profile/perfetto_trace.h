@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Traces of all ranks as one file that Perfetto opens (ui.perfetto.dev, trace_processor): a track per rank with its steps and phases,
-// under it its waits and collectives, and the counters of devices. Perfetto's own format (perfetto.dev/docs/reference/trace-packet-proto).
+// Traces of all ranks as one file that Perfetto opens (ui.perfetto.dev, trace_processor): a track
+// per rank with its steps and phases, under it its waits and collectives, and the counters of
+// devices. Perfetto's own format (perfetto.dev/docs/reference/trace-packet-proto).
 #pragma once
 
 #include <string>

@@ -118,7 +118,8 @@ Ends ends_of(const RankTrace& trace) {
   return ends;
 }
 
-// By how much `other` is to be moved so that shared collectives end together; the median is not moved by the few that a busy host held up.
+// By how much `other` is to be moved so that shared collectives end together; the median is not
+// moved by the few that a busy host held up.
 std::optional<int64_t> median_lag_ns(const Ends& first, const Ends& other) {
   std::vector<int64_t> lags;
   for (const auto& [key, end] : other)

@@ -49,8 +49,9 @@ RankTrace parse_rank_trace(std::string_view text, const std::string& source);
 // The traces of a run folder, by rank. Throws ConfigError when there are none, DataError, IoError.
 std::vector<RankTrace> read_rank_traces(const std::filesystem::path& run_folder);
 
-// Moves the times of ranks of other hosts than the first one's onto the first one's clock: by the clocks of day, then by the collectives
-// that they share, whose ends are the same moment but for the time of a message. Times are since 1970 afterwards.
+// Moves the times of ranks of other hosts than the first one's onto the first one's clock: by the
+// clocks of day, then by the collectives that they share, whose ends are the same moment but for
+// the time of a message. Times are since 1970 afterwards.
 void align_clocks(std::vector<RankTrace>& traces);
 
 }  // namespace convoy::profile

@@ -55,7 +55,8 @@ std::vector<Line> lines_of(const RankBreakdown& mean, bool knows_later_ranks) {
   return lines;
 }
 
-// Columns: the mean, then each rank, or of many ranks the one with the shortest and the longest computing.
+// Columns: the mean, then each rank, or of many ranks the one with the shortest and the longest
+// computing.
 struct Column {
   std::string heading;
   RankBreakdown rank;
@@ -182,8 +183,8 @@ ordered_json rank_json(const RankBreakdown& rank) {
           {"tracing_ms", rank.tracing_ms}};
 }
 
-// How many times the work of one rank the many could do: as many as they are, but on CPUs, where one rank has all threads of a host,
-// as many as their threads are worth.
+// How many times the work of one rank the many could do: as many as they are, but on CPUs, where
+// one rank has all threads of a host, as many as their threads are worth.
 double worth_of(const ProfiledRun& single, const ProfiledRun& many) {
   const int one = single.breakdown.num_threads, each = many.breakdown.num_threads;
   if (many.breakdown.has_device_clock || one == 0 || each == 0) return many.breakdown.world_size;
@@ -217,7 +218,8 @@ std::string later_rank_finding(const Breakdown& breakdown, const RankBreakdown& 
                    ms_text(mean.waiting_ms));
 }
 
-// What the second run lacks of the ideal, dealt to where its time for a token is longer than the first one's.
+// What the second run lacks of the ideal, dealt to where its time for a token is longer than the
+// first one's.
 std::string scaling_text(const ProfiledRun& single, const ProfiledRun& many) {
   const double worth = worth_of(single, many);
   const double speedup = many.units_per_second / single.units_per_second;

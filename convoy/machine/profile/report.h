@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A breakdown in words and figures: a table for people, what to do about the largest loss, JSON for programs.
+// A breakdown in words and figures: a table for people, what to do about the largest loss, JSON for
+// programs.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -22,8 +23,9 @@ struct ProfiledRun {
 std::string report_text(const ProfiledRun& run);
 nlohmann::ordered_json report_json(const ProfiledRun& run);  // schema convoy.profile/1
 
-// Two runs side by side. When the first is of one rank and the second of several: how many times its work those do, and where the rest
-// goes. Throws ConfigError when one counts tokens and the other samples.
+// Two runs side by side. When the first is of one rank and the second of several: how many times
+// its work those do, and where the rest goes. Throws ConfigError when one counts tokens and the
+// other samples.
 std::string comparison_text(const ProfiledRun& first, const ProfiledRun& second);
 // Schema convoy.profile_comparison/1.
 nlohmann::ordered_json comparison_json(const ProfiledRun& first, const ProfiledRun& second);
