@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Several LoRA adapters of one model at once: each token of a pass goes through its own, or through none. Nothing is
-// merged. One thread.
+// Several LoRA adapters of one model at once: each token of a pass goes through its own, or through
+// none. Nothing is merged. One thread.
 #pragma once
 
 #include <cstdint>
@@ -20,15 +20,16 @@ struct AdapterTokens {
 
 class ServedAdapters {
  public:
-  // PEFT folders. The model must outlive it, and gets no other adapter. Throws DataError; ConfigError for an adapter that
-  // brings whole modules of its own: these would be every token's.
+  // PEFT folders. The model must outlive it, and gets no other adapter. Throws DataError;
+  // ConfigError for an adapter that brings whole modules of its own: these would be every token's.
   ServedAdapters(nn::CausalLm& model, const std::vector<std::filesystem::path>& folders);
   ~ServedAdapters();  // the model is without adapters again
   ServedAdapters(const ServedAdapters&) = delete;
   ServedAdapters& operator=(const ServedAdapters&) = delete;
 
   int64_t size() const { return num_adapters_; }
-  // Of the next passes: the tokens of the batch in their order. Weights are read once per run of equal adapters.
+  // Of the next passes: the tokens of the batch in their order. Weights are read once per run of
+  // equal adapters.
   void set_tokens(const std::vector<AdapterTokens>& tokens);
 
  private:

@@ -32,8 +32,8 @@ struct ExportConfig {
 void export_model(nn::CausalLm& model, const io::ModelFolder& source,
                   const std::filesystem::path& folder, const ExportConfig& config);
 
-// Everything of an export but the weights, by file name: config.json for `dtype` (none: it says what
-// the source's says), tokenizer, chat template, generation config. A folder that already holds
+// Everything of an export but the weights, by file name: config.json for `dtype` (none: it says
+// what the source's says), tokenizer, chat template, generation config. A folder that already holds
 // model.safetensors becomes a model folder by them. Throws DataError.
 std::map<std::string, std::string> model_files(const io::ModelFolder& source,
                                                std::optional<at::ScalarType> dtype);

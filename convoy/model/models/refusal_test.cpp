@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a model folder may not say. Each case edits one good folder; the error must name the key or tensor.
+// What a model folder may not say. Each case edits one good folder; the error must name the key or
+// tensor.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -167,7 +168,8 @@ TEST(ConfigRefusal, IgnoredSettingsLoad) {
   EXPECT_EQ(copy.refusal(), "");
 }
 
-// Loads, and is exported again, or is refused with a DataError: nothing else, whatever the file says.
+// Loads, and is exported again, or is refused with a DataError: nothing else, whatever the file
+// says.
 class AnyConfig : public ::testing::TestWithParam<const char*> {
  protected:
   AnyConfig() {

@@ -22,8 +22,9 @@ namespace convoy::models {
 // The weight files of a folder, matched both ways with what a model declares.
 class CheckpointWeights {
  public:
-  // Throws DataError listing every tensor that is missing, unexpected, or of another shape or a type that is no float.
-  // Throws ConfigError where the folder is quantised otherwise than `coding` asks for.
+  // Throws DataError listing every tensor that is missing, unexpected, or of another shape or a
+  // type that is no float. Throws ConfigError where the folder is quantised otherwise than `coding`
+  // asks for.
   CheckpointWeights(const io::ModelFolder& folder, const architecture::DecoderSpec& spec,
                     families::TextModel layout, WeightCoding coding = {});
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What training and generation see of a language model. Implementations live in models/ (over nn/decoder); nothing here
-// knows of ranks, adapters' kinds or files.
-// Shapes: T tokens of all rows, D hidden, V vocabulary (padded rows included).
+// What training and generation see of a language model. Implementations live in models/ (over
+// nn/decoder); nothing here knows of ranks, adapters' kinds or files. Shapes: T tokens of all rows,
+// D hidden, V vocabulary (padded rows included).
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -74,8 +74,8 @@ class CausalLm {
 
   // Every parameter once, in checkpoint order; a tied head is not listed.
   virtual std::vector<NamedTensor> parameters() = 0;
-  // The same parameters and the leaves of adapters, each in one unit, as they train by now; units in
-  // the order of their first use.
+  // The same parameters and the leaves of adapters, each in one unit, as they train by now; units
+  // in the order of their first use.
   virtual std::vector<Unit> units() = 0;
   // From now on the model says which of units() it uses. `residency` outlives the model's passes,
   // backward included; null = it says nothing.
@@ -95,7 +95,8 @@ class CausalLm {
   virtual int64_t num_layers() const = 0;
   virtual int64_t max_positions() const = 0;
   virtual const std::string& family() const = 0;  // "qwen2", "llama", ...
-  // Matmul weights per token and attention width (heads * head_dim), for FLOP counts (docs/benchmarks.md).
+  // Matmul weights per token and attention width (heads * head_dim), for FLOP counts
+  // (docs/benchmarks.md).
   virtual int64_t matmul_parameters() const = 0;
   virtual int64_t attention_width() const = 0;
 

@@ -51,7 +51,8 @@ at::Tensor Decoder::embed(const at::Tensor& token_ids_T) const {
   const UnitUse use(residency_, kEmbeddingUnit);
   at::Tensor x_TD = at::embedding(embedding_VD_, token_ids_T);
   if (spec_.embedding_scale == 1.0) return x_TD;
-  // The factor is rounded to the weight dtype first: in bf16, sqrt(hidden) differs from its fp32 value.
+  // The factor is rounded to the weight dtype first: in bf16, sqrt(hidden) differs from its fp32
+  // value.
   return x_TD * at::scalar_tensor(spec_.embedding_scale, x_TD.scalar_type());
 }
 

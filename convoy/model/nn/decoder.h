@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The one decoder-only transformer, driven by a DecoderSpec: every family of models/ is this class with other data.
-// One thread.
+// The one decoder-only transformer, driven by a DecoderSpec: every family of models/ is this class
+// with other data. One thread.
 #pragma once
 
 #include <cstdint>
@@ -18,11 +18,12 @@ namespace convoy::nn {
 
 class Decoder final : public CausalLm {
  public:
-  // `source` is asked once for every declared parameter, in order, and returns it contiguous, of the declared shape, all
-  // in one dtype (fp32 or bf16).
+  // `source` is asked once for every declared parameter, in order, and returns it contiguous, of
+  // the declared shape, all in one dtype (fp32 or bf16).
   Decoder(architecture::DecoderSpec spec, const ParameterSource& source);
 
-  // Throws DataError when a token id is outside the vocabulary. With a cache nothing is differentiable.
+  // Throws DataError when a token id is outside the vocabulary. With a cache nothing is
+  // differentiable.
   at::Tensor hidden_states(const TokenBatch& batch, const ForwardOptions& options) override;
   Linear& head() override { return head_; }
   bool head_is_tied() const override { return spec_.tied_head; }

@@ -36,8 +36,8 @@ DecoderBlock::DecoderBlock(const architecture::DecoderSpec& spec, int64_t index,
     key_norm_ = make_norm("self_attn.k_norm", spec.head_dim, source);
   }
   before_attention_ = make_norm("input_layernorm", spec.hidden_size, source);
-  // The name post_attention_layernorm means the norm before the feed-forward where there are two norms, and the one
-  // after attention where there are four.
+  // The name post_attention_layernorm means the norm before the feed-forward where there are two
+  // norms, and the one after attention where there are four.
   if (spec.post_norms) {
     after_attention_ = make_norm("post_attention_layernorm", spec.hidden_size, source);
     before_ffn_ = make_norm("pre_feedforward_layernorm", spec.hidden_size, source);

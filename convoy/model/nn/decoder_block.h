@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One transformer block: attention and a gated feed-forward, each behind a norm and added to the residual.
-// Shapes: T tokens, D hidden, H query heads, K kv heads, E head features, F feed-forward.
+// One transformer block: attention and a gated feed-forward, each behind a norm and added to the
+// residual. Shapes: T tokens, D hidden, H query heads, K kv heads, E head features, F feed-forward.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -20,7 +20,8 @@ namespace convoy::nn {
 
 using ParameterSource = std::function<at::Tensor(const architecture::ParameterDeclaration&)>;
 
-// What a block needs of its batch beside the hidden states. Copied into the graph when blocks are recomputed.
+// What a block needs of its batch beside the hidden states. Copied into the graph when blocks are
+// recomputed.
 struct BlockBatch {
   at::Tensor cos_PE;  // undefined, as sin_PE, in a layer that does not rotate
   at::Tensor sin_PE;

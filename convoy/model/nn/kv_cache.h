@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Keys and values of rows being generated, in blocks that rows string together and may share. Who holds which block is
-// decided elsewhere (generate/scheduler/scheduler.h): here is their memory. One thread.
+// Keys and values of rows being generated, in blocks that rows string together and may share. Who
+// holds which block is decided elsewhere (generate/scheduler/scheduler.h): here is their memory.
+// One thread.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -47,7 +48,8 @@ class KvCache {
   void set_rows(std::vector<kernels::PagedRows> rows_by_group);
   const std::vector<kernels::PagedRows>& rows() const { return rows_; }
 
-  // Stores k, v [T, K, E] of the pass, then attends to all that its rows have stored. q [T, H, E] -> [T, H, E].
+  // Stores k, v [T, K, E] of the pass, then attends to all that its rows have stored. q [T, H, E]
+  // -> [T, H, E].
   at::Tensor attend(int64_t layer, const at::Tensor& q_THE, const at::Tensor& k_TKE,
                     const at::Tensor& v_TKE, const kernels::AttentionConfig& config) const;
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A linear map with a name, and the slot through which adapters change it without the model knowing.
+// A linear map with a name, and the slot through which adapters change it without the model
+// knowing.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -31,26 +32,31 @@ class LinearAdapter {
  public:
   virtual ~LinearAdapter() = default;
   virtual at::Tensor forward(const Linear& base, const at::Tensor& x, DrawKey draw_key) const = 0;
-  // A parameter of it requires grad. False lets recomputation skip blocks below the lowest one that trains.
+  // A parameter of it requires grad. False lets recomputation skip blocks below the lowest one that
+  // trains.
   virtual bool trains() const { return true; }
 };
 
 class Linear {
  public:
-  // `name`: the module name in Hugging Face's layout ("model.layers.0.self_attn.q_proj"). `bias_O` may be undefined.
+  // `name`: the module name in Hugging Face's layout ("model.layers.0.self_attn.q_proj"). `bias_O`
+  // may be undefined.
   Linear(std::string name, at::Tensor weight_OI, at::Tensor bias_O);
   ~Linear();
   Linear(Linear&&) noexcept;
 
   // x [..., I] -> [..., O], through the adapter when there is one.
   at::Tensor forward(const at::Tensor& x, DrawKey draw_key = {}) const;
-  // The map without the adapter. A weight that does not require grad runs packed (kernels::FrozenLinear).
+  // The map without the adapter. A weight that does not require grad runs packed
+  // (kernels::FrozenLinear).
   at::Tensor base_forward(const at::Tensor& x) const;
 
-  // The packed map, for adapters that fuse its backward. The weight must not require grad. Throws StateError.
+  // The packed map, for adapters that fuse its backward. The weight must not require grad. Throws
+  // StateError.
   const kernels::FrozenLinear& frozen() const;
 
-  // Keeps the weight in few bits from now on and frees it: weight() holds a shape alone. For inference.
+  // Keeps the weight in few bits from now on and frees it: weight() holds a shape alone. For
+  // inference.
   void quantize(const kernels::QuantizedFormat& format);
   bool is_quantized() const { return is_quantized_; }
 
@@ -61,11 +67,11 @@ class Linear {
   bool is_coded() const { return coded_ != nullptr; }
   const kernels::CodedWeight& coded() const { return *coded_; }  // where is_coded()
 
-  // What the map multiplies by, in the type of weight(): the weight, or what its codes stand for. Not
-  // of a quantised one.
+  // What the map multiplies by, in the type of weight(): the weight, or what its codes stand for.
+  // Not of a quantised one.
   at::Tensor values() const;
-  // The tensors that are stored of it and that its memory is: the weight, or the parts of its codes;
-  // the bias.
+  // The tensors that are stored of it and that its memory is: the weight, or the parts of its
+  // codes; the bias.
   std::vector<NamedTensor> parts() const;
 
   // Null removes it. `leaves`: its own parameters.

@@ -146,7 +146,8 @@ TEST(KvCache, LayersAreGroupedByWhatTheySee) {
   EXPECT_THROW(KvCache(geometry, 32, {1, 1}), StateError);
 }
 
-// A quantised linear multiplies by nearly the same weight and holds nothing else of it; a head's losses go through it.
+// A quantised linear multiplies by nearly the same weight and holds nothing else of it; a head's
+// losses go through it.
 TEST(Linear, QuantisedKeepsTheMapAndFreesTheWeight) {
   at::manual_seed(1);
   const at::Tensor x = at::randn({5, 64});

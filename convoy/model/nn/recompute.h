@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Activation checkpointing (arXiv 1604.06174): run a function without keeping its graph, and run it again in backward.
+// Activation checkpointing (arXiv 1604.06174): run a function without keeping its graph, and run it
+// again in backward.
 #pragma once
 
 #include <ATen/core/Tensor.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Cosines and sines of the rotary embedding, computed in fp32 step by step as Hugging Face does, so that angles agree
-// to the last bit at long positions too. One thread.
+// Cosines and sines of the rotary embedding, computed in fp32 step by step as Hugging Face does, so
+// that angles agree to the last bit at long positions too. One thread.
 #pragma once
 
 #include <ATen/core/Tensor.h>

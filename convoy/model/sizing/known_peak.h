@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The most operations per second that products of matrices were measured to reach on this machine, kept for the user: what
-// trainings are compared with. `convoy bench peak` measures.
+// The most operations per second that products of matrices were measured to reach on this machine,
+// kept for the user: what trainings are compared with. `convoy bench peak` measures.
 #pragma once
 
 #include <filesystem>

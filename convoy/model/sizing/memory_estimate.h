@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The memory of a training that has not begun, for a model of which only config.json is known. By the
-// formula of memory_plan.h, so that it cannot differ from the plan of the run.
+// The memory of a training that has not begun, for a model of which only config.json is known. By
+// the formula of memory_plan.h, so that it cannot differ from the plan of the run.
 #pragma once
 
 #include <cstdint>

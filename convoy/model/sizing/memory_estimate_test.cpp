@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Counts of known models, and weights of few bits by their layout. That the estimate is the plan of a
-// run is tested where there are models: apps/recipes/memory_estimate_test.cpp.
+// Counts of known models, and weights of few bits by their layout. That the estimate is the plan of
+// a run is tested where there are models: apps/recipes/memory_estimate_test.cpp.
 #include "convoy/model/sizing/memory_estimate.h"
 
 #include <gtest/gtest.h>
@@ -62,8 +62,9 @@ TEST(MemoryEstimate, GrowsWithRowsAndShrinksByRecomputation) {
   EXPECT_LT(estimate_memory(model, request).activation_bytes, one);
 }
 
-// Figures of others for one GPU, in GiB: torchtune on an RTX 4090 (Llama-3.1 8B, LoRA 16.2, QLoRA 7.4),
-// LLaMA-Factory's table (7B: LoRA in 16 bits 16 GB, in 4 bits 6 GB, all weights in fp32 120 GB).
+// Figures of others for one GPU, in GiB: torchtune on an RTX 4090 (Llama-3.1 8B, LoRA 16.2, QLoRA
+// 7.4), LLaMA-Factory's table (7B: LoRA in 16 bits 16 GB, in 4 bits 6 GB, all weights in fp32 120
+// GB).
 TEST(MemoryEstimate, IsNearTheFiguresOfOthers) {
   const auto gib = [](const architecture::DecoderSpec& model, const EstimateRequest& request) {
     return static_cast<double>(estimate_memory(model, request).total_bytes()) / (1 << 30);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What each rank of a training holds in memory under a strategy: one formula for the plan of a run and
-// for what is said of a model that is not loaded. Bytes are of the rank that holds most.
+// What each rank of a training holds in memory under a strategy: one formula for the plan of a run
+// and for what is said of a model that is not loaded. Bytes are of the rank that holds most.
 #pragma once
 
 #include <cstdint>

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Floating point operations of a training step by formula: those of the products that a step needs once, a multiplication and an
-// addition each. What is computed a second time (recomputed blocks, weights of few bits that are unfolded, the softmax of an
-// attention's backward) and what is no product (norms, rotations, optimizer) is not counted, so two ways to train the same
-// model have the same count: model FLOPs, as PaLM (arXiv 2204.02311, appendix B) has them.
+// Floating point operations of a training step by formula: those of the products that a step needs
+// once, a multiplication and an addition each. What is computed a second time (recomputed blocks,
+// weights of few bits that are unfolded, the softmax of an attention's backward) and what is no
+// product (norms, rotations, optimizer) is not counted, so two ways to train the same model have
+// the same count: model FLOPs, as PaLM (arXiv 2204.02311, appendix B) has them.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +20,8 @@ struct ProductWeights {
   int64_t adapters = 0;        // LoRA's, beside the blocks; all train
   int64_t head = 0;
   bool trains_head = false;
-  // Of the first block, whose input needs no gradient where the embedding is frozen: its queries, keys and values, if frozen too.
+  // Of the first block, whose input needs no gradient where the embedding is frozen: its queries,
+  // keys and values, if frozen too.
   int64_t without_input_gradient = 0;
 };
 
@@ -28,7 +30,8 @@ struct AttentionShape {
   std::vector<int64_t> windows = {};  // by layer: keys that a query sees; 0 = all before it
 };
 
-// `row_tokens`: of each row of the global batch; `supervised_tokens`: of all, for which alone the head is computed.
+// `row_tokens`: of each row of the global batch; `supervised_tokens`: of all, for which alone the
+// head is computed.
 double step_flops(const ProductWeights& weights, const AttentionShape& attention,
                   std::span<const int64_t> row_tokens, int64_t supervised_tokens);
 

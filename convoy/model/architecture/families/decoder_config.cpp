@@ -118,7 +118,8 @@ architecture::RopeSpec read_rope(const io::JsonReader& config, int64_t max_posit
     older = read_rope_rule(*scaling, theta, max_positions);
   }
   if (const auto parameters = config.optional_object("rope_parameters")) {
-    // A config that lists layer types may nest them here too; these families rotate all layers alike.
+    // A config that lists layer types may nest them here too; these families rotate all layers
+    // alike.
     const auto nested = parameters->optional_object("full_attention");
     newer = read_rope_rule(nested ? *nested : *parameters, theta, max_positions);
     const auto sliding = parameters->optional_object("sliding_attention");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Parts of config.json that families share, in the v4 and the v5 style of transformers. Every function throws DataError
-// naming file and key.
+// Parts of config.json that families share, in the v4 and the v5 style of transformers. Every
+// function throws DataError naming file and key.
 #pragma once
 
 #include <cstdint>
@@ -20,8 +20,8 @@ void refuse_unsupported(const io::JsonReader& config);
 architecture::Activation read_activation(const io::JsonReader& config, const std::string& key,
                                          const std::string& fallback);
 
-// Where keys are absent, what transformers takes; 0: the key is required, or for head_dim and kv heads follows from the
-// others.
+// Where keys are absent, what transformers takes; 0: the key is required, or for head_dim and kv
+// heads follows from the others.
 struct SizeDefaults {
   int64_t vocab_size = 0;
   int64_t num_heads = 0;
@@ -33,8 +33,8 @@ struct SizeDefaults {
 void read_sizes(const io::JsonReader& config, const SizeDefaults& defaults,
                 architecture::DecoderSpec& spec);
 
-// One rotary rule from `parameters` (rope_scaling, or rope_parameters or one layer type of it). theta is its rope_theta
-// or `fallback_theta`.
+// One rotary rule from `parameters` (rope_scaling, or rope_parameters or one layer type of it).
+// theta is its rope_theta or `fallback_theta`.
 architecture::RopeSpec read_rope_rule(const io::JsonReader& parameters, double fallback_theta,
                                       int64_t max_positions);
 
@@ -49,8 +49,8 @@ inline constexpr int64_t kMostPositions = int64_t{1} << 31;
 // True where layer i is "sliding_attention". Empty when `layer_types` is absent.
 std::vector<bool> read_layer_types(const io::JsonReader& config, int64_t num_layers);
 
-// use_sliding_window off means no window; else the window is that of the sliding layers of layer_types, or, without
-// that list, of the layers that `slides_unlisted` names.
+// use_sliding_window off means no window; else the window is that of the sliding layers of
+// layer_types, or, without that list, of the layers that `slides_unlisted` names.
 void read_optional_windows(const io::JsonReader& config, architecture::DecoderSpec& spec,
                            const std::function<bool(int64_t layer)>& slides_unlisted);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Rows of few tokens: one task per (row, key/value head) reads keys and values where they lie, once for the query heads that
-// share them. Scores and weights in fp32.
+// Rows of few tokens: one task per (row, key/value head) reads keys and values where they lie, once
+// for the query heads that share them. Scores and weights in fp32.
 #include "convoy/model/kernels/attention/attention_tasks.h"
 #include "convoy/model/kernels/simd/element.h"
 

@@ -60,7 +60,8 @@ inline KeyRange visible_keys(int64_t position, const AttentionConfig& config) {
   return {begin, position + 1};
 }
 
-// (row, head) pairs of rows of at least `least_queries`, longest rows first, so that threads end together.
+// (row, head) pairs of rows of at least `least_queries`, longest rows first, so that threads end
+// together.
 struct HeadTask {
   int64_t row = 0;
   int64_t head = 0;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // One pass over the codes into values that a product reads next: memory is the bound, half a byte
-// in and two out for bf16. A vector of values lies in one block, whose table of 16 each thread block
-// keeps in shared memory. Products are rounded once. Reference: coded_weight_aten.cpp.
+// in and two out for bf16. A vector of values lies in one block, whose table of 16 each thread
+// block keeps in shared memory. Products are rounded once. Reference: coded_weight_aten.cpp.
 #include "convoy/model/kernels/coded_weight/coded_weight_launch.h"
 #include "convoy/model/kernels/cuda/elements.cuh"
 #include "convoy/model/kernels/cuda/teams.cuh"

@@ -89,7 +89,8 @@ void expect_reference(double factor) {
           factor *
           testing::tolerance(at::kFloat, geometry.windows * geometry.rows * geometry.channels);
       EXPECT_LT(errors.output, allowed);
-      // Input 2 is the bias. The norm cancels it, so its true gradient is 0 and the reference is rounding.
+      // Input 2 is the bias. The norm cancels it, so its true gradient is 0 and the reference is
+      // rounding.
       for (const size_t input : {0, 1, 3, 4}) EXPECT_LT(errors.gradients[input], allowed) << input;
       EXPECT_LT(testing::relative_error(running.mean_O, wanted.mean_O), allowed);
       EXPECT_LT(testing::relative_error(running.variance_O, wanted.variance_O), allowed);

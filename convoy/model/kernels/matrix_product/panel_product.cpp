@@ -27,8 +27,8 @@ constexpr int64_t kDecodedColumns = 64;
 constexpr int64_t kTasksPerThread = 4;
 // Rows are shared out in multiples of what the loop keeps in registers.
 constexpr int64_t kRowsTogether = 8;
-// Work of fewer multiplications, or elements to copy, is not worth a second thread. Reading a matrix
-// costs as much as multiplying it by this many rows.
+// Work of fewer multiplications, or elements to copy, is not worth a second thread. Reading a
+// matrix costs as much as multiplying it by this many rows.
 constexpr int64_t kRowsOfReading = 4;
 constexpr int64_t kSerialMultiplications = 1 << 19;
 constexpr int64_t kSerialElements = 1 << 14;
@@ -137,8 +137,8 @@ class Term {
     return {a(row, 0), stride_a_, sums, count};
   }
 
-  // Of another: B from (k, column) on, packed into `scratch` unless it is packed already. `decoded`:
-  // memory for kDecodedColumns of a coded one.
+  // Of another: B from (k, column) on, packed into `scratch` unless it is packed already.
+  // `decoded`: memory for kDecodedColumns of a coded one.
   PackedView<Element> panels(int64_t column, int64_t k, const GemmShape& block, Element* scratch,
                              Element* decoded) const {
     if (packed_ != nullptr)

@@ -25,8 +25,8 @@ class PanelMatrix {
 class QuantizedPanels;
 struct CodedWeight;
 
-// A coded weight W as b: its transpose, whose columns are outputs, or itself. It is decoded block by
-// block as the product reads it.
+// A coded weight W as b: its transpose, whose columns are outputs, or itself. It is decoded block
+// by block as the product reads it.
 struct CodedTerm {
   const CodedWeight* weight = nullptr;
   bool transposed = false;

@@ -45,8 +45,8 @@ struct OpTable {
 const OpTable& op_table(const at::Tensor& tensor);
 
 // On CPUs with matrix units products run in oneDNN, whose bits may depend on how many rows stand
-// together. From here on they run in our own loops, several times slower there, whose bits depend on
-// the row alone, as those of all other ops do. Call it before a weight is packed.
+// together. From here on they run in our own loops, several times slower there, whose bits depend
+// on the row alone, as those of all other ops do. Call it before a weight is packed.
 void use_row_invariant_cpu_products();
 
 // ATen calls alone: what runs on any device of LibTorch, and on CPU tensors in tests.

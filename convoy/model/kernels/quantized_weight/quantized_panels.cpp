@@ -20,7 +20,8 @@ at::Tensor in_panels(const at::Tensor& of_ON) {
   return whole.view({-1, kPanelColumns, of_ON.size(1)}).transpose(1, 2).contiguous();
 }
 
-// Codes of a word go to bits `shift(place)` of it. One output panel at a time: codes widen to int32.
+// Codes of a word go to bits `shift(place)` of it. One output panel at a time: codes widen to
+// int32.
 template <class Shift>
 at::Tensor in_words(const at::Tensor& codes_OI, int64_t per_word, int32_t mask,
                     const Shift& shift) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A weight of a linear map in few bits: w = scale * code, or scale * code + offset. Shapes: O outputs, I inputs, G
-// groups of inputs.
+// A weight of a linear map in few bits: w = scale * code, or scale * code + offset. Shapes: O
+// outputs, I inputs, G groups of inputs.
 #pragma once
 
 #include <ATen/core/Tensor.h>

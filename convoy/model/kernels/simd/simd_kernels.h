@@ -31,7 +31,8 @@ struct NormParameters {
   bool scale_by_one_plus = false;  // Gemma's order; see NormOrder
 };
 
-// Few queries against the keys (or values) of a row. Strides in elements; scores and weights share one.
+// Few queries against the keys (or values) of a row. Strides in elements; scores and weights share
+// one.
 struct QueryShape {
   int64_t queries = 0;
   int64_t query_stride = 0;  // also of the sums
@@ -220,10 +221,10 @@ struct SimdKernels {
                        Element* packed);  // b_t[n][k]
   void (*pack_float_rows)(const float* b, int64_t stride, GemmShape shape,
                           Element* packed);  // rounds
-  // Codes of one panel of a quantised weight: words [k of a word, kPanelColumns], each of successive
-  // k of a column; four signed bytes, or eight signed nibbles, those of even k in the lower half.
-  // C [m, kPanelColumns] = A [m, k] codes, or C += A codes. For more than `coded_rows` rows it is
-  // faster to unpack the codes and multiply, which gives the same bits.
+  // Codes of one panel of a quantised weight: words [k of a word, kPanelColumns], each of
+  // successive k of a column; four signed bytes, or eight signed nibbles, those of even k in the
+  // lower half. C [m, kPanelColumns] = A [m, k] codes, or C += A codes. For more than `coded_rows`
+  // rows it is faster to unpack the codes and multiply, which gives the same bits.
   using MultiplyCodes = void (*)(const Element* a, int64_t stride_a, const uint32_t* codes,
                                  float* c, int64_t stride_c, int64_t m, int64_t k, bool accumulate);
   int64_t coded_rows;

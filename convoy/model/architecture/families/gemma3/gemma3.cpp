@@ -14,7 +14,8 @@ namespace {
 constexpr int64_t kGlobalRope = 0;
 constexpr int64_t kLocalRope = 1;
 
-// v5: rope_parameters by layer type. v4: rope_theta and rope_scaling for full layers, rope_local_base_freq for the others.
+// v5: rope_parameters by layer type. v4: rope_theta and rope_scaling for full layers,
+// rope_local_base_freq for the others.
 std::vector<architecture::RopeSpec> read_gemma3_ropes(const io::JsonReader& config,
                                                       int64_t max_positions) {
   const double global = config.double_or("rope_theta", 1e6, kLeastTheta, kMostTheta);

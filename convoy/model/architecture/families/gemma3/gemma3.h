@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The text model of Gemma-3, alone or nested in a multimodal one: from config.json to a DecoderSpec. Throws DataError naming file and key.
+// The text model of Gemma-3, alone or nested in a multimodal one: from config.json to a
+// DecoderSpec. Throws DataError naming file and key.
 #pragma once
 
 #include "convoy/core/io/json_reader.h"
