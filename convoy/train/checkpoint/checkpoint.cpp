@@ -55,8 +55,8 @@ void require_folder(const fs::path& folder, int rank) {
        .rank = rank});
 }
 
-// What a rank leaves for rank 0 in the folder when its part is written, or can not be: the records of
-// its files, or a reason.
+// What a rank leaves for rank 0 in the folder when its part is written, or can not be: the records
+// of its files, or a reason.
 std::string part_file(int rank) { return fmt::format(".part-{:05}.json", rank); }
 
 std::string records_text(const io::SnapshotWriter& writer) {

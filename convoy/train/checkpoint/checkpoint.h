@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Training state on disk: saved atomically, loaded only when every byte matches. What all ranks hold
-// alike rank 0 saves; what they share each saves its part of, into one folder that all of them see.
-// Tensors lie in files of their group (group_files.h), everything else in the manifest.
+// Training state on disk: saved atomically, loaded only when every byte matches. What all ranks
+// hold alike rank 0 saves; what they share each saves its part of, into one folder that all of them
+// see. Tensors lie in files of their group (group_files.h), everything else in the manifest.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -73,18 +73,18 @@ class CheckpointStore {
   // The writer, once at start: removes what an interrupted save left. Throws IoError.
   void prepare();
 
-  // Writes `state`, whole `tensors` and `more_files` (adapter_config.json, trainer_state.json), then
-  // publishes. A SIGKILL at any time leaves a valid older checkpoint. Reads no checkpoint. Throws
-  // IoError; then the older ones are untouched. Blocks.
+  // Writes `state`, whole `tensors` and `more_files` (adapter_config.json, trainer_state.json),
+  // then publishes. A SIGKILL at any time leaves a valid older checkpoint. Reads no checkpoint.
+  // Throws IoError; then the older ones are untouched. Blocks.
   std::filesystem::path save(const TrainState& state, const TrainTensors& tensors, bool is_best,
                              const NamedFiles& more_files = {});
-  // The same on a thread of its own. Neither this store nor the tensors may be used before wait() has
-  // returned, but for reading the tensors.
+  // The same on a thread of its own. Neither this store nor the tensors may be used before wait()
+  // has returned, but for reading the tensors.
   std::unique_ptr<PendingSave> start_save(TrainState state, TrainTensors tensors, bool is_best,
                                           NamedFiles more_files = {});
   // Collective until it returns. The same with pieces, of which every rank writes its own. Rank 0's
-  // `state` and `more_files` count; on other ranks wait() returns, with no folder, when their part is
-  // written. Where another rank does not see the folder its wait() throws IoError.
+  // `state` and `more_files` count; on other ranks wait() returns, with no folder, when their part
+  // is written. Where another rank does not see the folder its wait() throws IoError.
   std::unique_ptr<PendingSave> start_save_together(comm::Group& group, TrainState state,
                                                    TrainTensors tensors, bool is_best,
                                                    NamedFiles more_files = {});

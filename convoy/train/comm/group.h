@@ -38,11 +38,11 @@ class Group {
   // the sum.
   virtual std::unique_ptr<Work> start_all_reduce_sum(at::Tensor tensor) = 0;
   // Collective. Async: neither tensor is touched by the caller until wait(). `whole` is flat and as
-  // long as size() times `own`; `own` becomes the sum over ranks of the piece of `whole` that is this
-  // rank's: of equal pieces in the order of ranks. Summed in the order of ranks, bf16 in fp32.
+  // long as size() times `own`; `own` becomes the sum over ranks of the piece of `whole` that is
+  // this rank's: of equal pieces in the order of ranks. Summed in the order of ranks, bf16 in fp32.
   virtual std::unique_ptr<Work> start_reduce_scatter_sum(at::Tensor whole, at::Tensor own) = 0;
-  // Collective. Async, as above. The pieces of `whole` become what every rank brings as `own`, which
-  // may be this rank's piece of `whole` itself.
+  // Collective. Async, as above. The pieces of `whole` become what every rank brings as `own`,
+  // which may be this rank's piece of `whole` itself.
   virtual std::unique_ptr<Work> start_all_gather(at::Tensor own, at::Tensor whole) = 0;
   // Collective. Blocks. `tensor` of every rank becomes root's.
   virtual void broadcast(at::Tensor tensor, int root) = 0;
@@ -50,14 +50,15 @@ class Group {
   virtual std::vector<std::string> all_gather_bytes(std::string_view bytes) = 0;
   // Collective. Blocks until every rank is here.
   virtual void barrier() = 0;
-  // Collective. The same without the time limit of collectives: for waits while one rank reads or writes files.
+  // Collective. The same without the time limit of collectives: for waits while one rank reads or
+  // writes files.
   virtual void wait_for_all() { barrier(); }
   // Closes the connections so that peers fail at once instead of by timeout. Call when this rank
   // failed.
   virtual void abort() = 0;
-  // Collective over this whole group. Blocks. Ranks that bring the same `color` are a group of their
-  // own, in the same order. This group outlives it and takes it along in abort(); its wait_for_all()
-  // has the time limit of collectives. `name`: a constant text, for records.
+  // Collective over this whole group. Blocks. Ranks that bring the same `color` are a group of
+  // their own, in the same order. This group outlives it and takes it along in abort(); its
+  // wait_for_all() has the time limit of collectives. `name`: a constant text, for records.
   virtual std::unique_ptr<Group> split(int color, std::string_view name) = 0;
   // For how long this rank has blocked in collectives so far. Who waits least holds the others up.
   virtual double waited_seconds() const { return 0; }
@@ -74,8 +75,8 @@ class Group {
 // Collective. Blocks until all ranks have joined, which must be within `timeout`, as every
 // collective must: let ranks that start at different times meeting->wait_for_all() before. World 1:
 // no connection is made. With a `device` that is not the CPU, collectives of its tensors go through
-// NCCL; ranks that are threads of one process use each other's memory. Every collective, joining first, is written to the meeting's flight record. Throws
-// CommError, DeviceError.
+// NCCL; ranks that are threads of one process use each other's memory. Every collective, joining
+// first, is written to the meeting's flight record. Throws CommError, DeviceError.
 std::unique_ptr<Group> join_group_at(std::shared_ptr<Meeting> meeting, std::chrono::seconds timeout,
                                      at::Device device = at::kCPU);
 // The same with a meeting of its own, reached within `timeout`.

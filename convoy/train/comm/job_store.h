@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The key-value store of a job's ranks as c10d knows one, whoever keeps it: the coordinator of several nodes, a file on one
-// host, another launcher. For sources of this layer only: it brings c10d's headers.
+// The key-value store of a job's ranks as c10d knows one, whoever keeps it: the coordinator of
+// several nodes, a file on one host, another launcher. For sources of this layer only: it brings
+// c10d's headers.
 #pragma once
 
 #include <chrono>
@@ -12,7 +13,8 @@
 namespace convoy::comm {
 
 struct JobStore {
-  // Keys of one attempt. Blocks until the store is reached. Throws CommError, ConfigError and what c10d throws.
+  // Keys of one attempt. Blocks until the store is reached. Throws CommError, ConfigError and what
+  // c10d throws.
   JobStore(const RankEnvironment& environment, std::chrono::milliseconds reach_timeout);
   // For ranks of this process, which share it.
   JobStore();

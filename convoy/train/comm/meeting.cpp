@@ -18,8 +18,8 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr const char* kFailure = "meeting/failure";
-// The store is asked again after an eighth of the time waited so far, so that neither a short wait is prolonged nor a
-// coordinator kept busy by thousands of ranks.
+// The store is asked again after an eighth of the time waited so far, so that neither a short wait
+// is prolonged nor a coordinator kept busy by thousands of ranks.
 constexpr std::chrono::milliseconds kShortestPause{1};
 constexpr std::chrono::milliseconds kLongestPause{500};
 

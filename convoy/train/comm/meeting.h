@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Where the ranks of a job wait for each other without the time limit of collectives: before there is a group, and while one
-// of them reads or writes files, which may take hours. Through the job's key-value store. A rank that died meanwhile is its
-// launcher's business, which ends the others. Driven by one thread.
+// Where the ranks of a job wait for each other without the time limit of collectives: before there
+// is a group, and while one of them reads or writes files, which may take hours. Through the job's
+// key-value store. A rank that died meanwhile is its launcher's business, which ends the others.
+// Driven by one thread.
 #pragma once
 
 #include <chrono>
@@ -24,8 +25,9 @@ class ThreadTeam;
 
 class Meeting {
  public:
-  // Blocks until the store is reached, `reach_timeout` at most. World 1: there is none. Every wait is written to `flight`,
-  // which outlives this; null = to nowhere. Throws CommError, ConfigError for a wrong token.
+  // Blocks until the store is reached, `reach_timeout` at most. World 1: there is none. Every wait
+  // is written to `flight`, which outlives this; null = to nowhere. Throws CommError, ConfigError
+  // for a wrong token.
   Meeting(RankEnvironment environment, std::chrono::milliseconds reach_timeout,
           telemetry::FlightWriter* flight = nullptr);
   // Those of `count` ranks that are threads of this process, by rank. `process`: its own place, of
@@ -40,12 +42,13 @@ class Meeting {
   int size() const { return environment_.world; }
   const RankEnvironment& environment() const { return environment_; }
 
-  // Collective. Blocks until every rank is here, however long that takes. Throws CommError when one has told its failure.
+  // Collective. Blocks until every rank is here, however long that takes. Throws CommError when one
+  // has told its failure.
   void wait_for_all();
   // Collective. Blocks. Rank 0's `word` on every rank. Throws as wait_for_all().
   std::string word_of_rank_zero(std::string_view word);
-  // Collective. Blocks. Rank 0 sees what each rank brings, by rank; its answer is returned on every rank. Throws as
-  // wait_for_all(), and on rank 0 what `judge` throws.
+  // Collective. Blocks. Rank 0 sees what each rank brings, by rank; its answer is returned on every
+  // rank. Throws as wait_for_all(), and on rank 0 what `judge` throws.
   using Judge = std::function<std::string(const std::vector<std::string>& brought)>;
   std::string decide(std::string_view brought, const Judge& judge);
 

@@ -19,8 +19,8 @@ namespace convoy::comm {
 
 class Passage {
  public:
-  // Enters. The texts of `collective` are constants. `flight` and `waited_seconds`, to which the time
-  // in finish() is added, outlive this.
+  // Enters. The texts of `collective` are constants. `flight` and `waited_seconds`, to which the
+  // time in finish() is added, outlive this.
   Passage(telemetry::FlightWriter& flight, double& waited_seconds, int rank, int size,
           telemetry::Collective collective);
 

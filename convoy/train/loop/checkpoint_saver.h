@@ -16,8 +16,8 @@ namespace convoy::train {
 
 class CheckpointSaver {
  public:
-  // `in_background`: from a copy, which takes its memory now: the first save then waits for no page.
-  // `parts` outlives it.
+  // `in_background`: from a copy, which takes its memory now: the first save then waits for no
+  // page. `parts` outlives it.
   CheckpointSaver(const LoopParts& parts, bool in_background);
 
   // Collective. Throws what saving throws; of an earlier save too, where that went on behind.

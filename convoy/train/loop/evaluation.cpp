@@ -63,7 +63,8 @@ std::optional<EvaluationFigures> evaluate_loss(nn::CausalLm& model,
   const auto start = std::chrono::steady_clock::now();
   std::vector<RowLoss> own;
   StopQuestion stop(group, stop_requested);
-  // As many turns on every rank, though the last ones have no rows for the last turn: all answer the same questions.
+  // As many turns on every rank, though the last ones have no rows for the last turn: all answer
+  // the same questions.
   for (int64_t turn = 0; turn < num_turns(dataset.num_rows(), batch_size, group); ++turn) {
     const std::vector<int64_t> rows = rows_of_turn(turn, batch_size, dataset.num_rows(), group);
     if (rows.empty()) {

@@ -16,7 +16,8 @@ namespace convoy::train {
 
 class LanguageTask : public Task {
  public:
-  // All outlive it. `validation` may be empty; of a joined one each part has its own loss, too. `eval_batch_size`: rows.
+  // All outlive it. `validation` may be empty; of a joined one each part has its own loss, too.
+  // `eval_batch_size`: rows.
   LanguageTask(nn::CausalLm& model, const data::BatchPlan& plan,
                const data::TokenDataset& validation, int64_t eval_batch_size);
 

@@ -25,8 +25,8 @@ using StepFlops =
 
 class StepBatches {
  public:
-  // `plan` outlives it. `flops` may be empty. Batches lie on `device`, written on the stream that is current in this
-  // thread: work on that stream comes after them.
+  // `plan` outlives it. `flops` may be empty. Batches lie on `device`, written on the stream that
+  // is current in this thread: work on that stream comes after them.
   StepBatches(const data::BatchPlan& plan, int64_t rank, at::Device device, StepRange steps,
               const StepFlops& flops = {});
 

@@ -100,7 +100,8 @@ bool Loop::is_due(const std::string& strategy, int64_t interval) const {
 void Loop::run_micro_batch(const MicroBatchPlace& micro_batch, StepSums& sums) {
   const nn::Residency* const residency = parts_.task.residency();
   if (!micro_batch.has_rows && (residency == nullptr || !residency->is_collective())) return;
-  // Numbered over ranks as the plan deals them: other ranks with the same micro-batches draw the same numbers for them.
+  // Numbered over ranks as the plan deals them: other ranks with the same micro-batches draw the
+  // same numbers for them.
   const uint64_t key = device::draw_key(
       {.seed = settings_.seed,
        .epoch = micro_batch.position.epoch,
@@ -113,7 +114,8 @@ void Loop::run_micro_batch(const MicroBatchPlace& micro_batch, StepSums& sums) {
                         .keeps_inputs_on_host = settings_.train.activation_offload == "cpu",
                         .noise_alpha = settings_.train.neftune_noise_alpha});
   parts_.flight.set_phase("backward");
-  // Divided by the weight of the whole global batch, so ranks, accumulation and packing never change it.
+  // Divided by the weight of the whole global batch, so ranks, accumulation and packing never
+  // change it.
   loss.sum.div(micro_batch.step.weight).backward();
   sums.loss.add_(loss.sum.detach());
   if (loss.hits.defined()) sums.hits.add_(loss.hits);
@@ -247,12 +249,14 @@ bool Loop::evaluate() {
   return record_evaluation(progress_, deciding, settings_.train);
 }
 
-// The evaluation and the checkpoint of the step that was just taken, and how the run ends by it, if it does.
+// The evaluation and the checkpoint of the step that was just taken, and how the run ends by it, if
+// it does.
 std::optional<LoopEnd> Loop::after_step() {
   check_weights_when_due(parts_.strategy, settings_.parallel.check_weights_every, progress_.step);
   bool is_best = false;
   evaluation_.reset();
-  // Who asks for a stop may not wait for long: the state is saved at once, and the run that continues it evaluates first.
+  // Who asks for a stop may not wait for long: the state is saved at once, and the run that
+  // continues it evaluates first.
   progress_.evaluation_pending = evaluation_is_due();
   if (progress_.evaluation_pending && !stop_) is_best = evaluate();
   if (at_epoch_end() && !progress_.evaluation_pending)
@@ -293,7 +297,8 @@ LoopResult Loop::run() {
   }
   saver_.finish();
   parts_.flight.set_phase("end");
-  // Others must not end their process, and with it the launcher's patience, while rank 0 still writes.
+  // Others must not end their process, and with it the launcher's patience, while rank 0 still
+  // writes.
   parts_.strategy.group().wait_for_all();
   return {.end = end.value_or(LoopEnd::Finished), .progress = progress_};
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The training loop: micro-batches, steps, evaluation, checkpoints, early stop, stop on request. Every rank runs the
-// same loop; it names no task, no model, no strategy and no adapter.
+// The training loop: micro-batches, steps, evaluation, checkpoints, early stop, stop on request.
+// Every rank runs the same loop; it names no task, no model, no strategy and no adapter.
 #pragma once
 
 #include <atomic>
@@ -37,7 +37,8 @@ struct LoopParts {
   telemetry::FlightWriter& flight;            // told the step and the phase
   checkpoint::NamedFiles files_alongside;     // added to each checkpoint
   std::vector<nn::NamedTensor> buffers = {};  // of the model, saved beside the parameters
-  // Set by a signal: the step is finished, an evaluation is not; the state is saved, the loop returns.
+  // Set by a signal: the step is finished, an evaluation is not; the state is saved, the loop
+  // returns.
   const std::atomic<bool>& stop_requested;
 };
 
@@ -51,8 +52,9 @@ struct LoopResult {
 // Optimizer steps of the whole run: settings.steps, or epochs rounded up to whole steps.
 int64_t total_steps(const settings::TrainingSettings& settings, int64_t steps_per_epoch);
 
-// Collective. Blocks until the run ends. Starts at `start` (what a checkpoint says, or zeros); parameters and optimizer
-// already hold that state. Throws NumericError on a loss or gradient norm that is not finite: nothing is saved then.
+// Collective. Blocks until the run ends. Starts at `start` (what a checkpoint says, or zeros);
+// parameters and optimizer already hold that state. Throws NumericError on a loss or gradient norm
+// that is not finite: nothing is saved then.
 LoopResult run_training_loop(const LoopParts& parts, const settings::TrainSettings& settings,
                              const checkpoint::Progress& start);
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The formulas of transformers/optimization.py (5.x) and of deepspeed/runtime/lr_schedules.py (0.19), in double.
+// The formulas of transformers/optimization.py (5.x) and of deepspeed/runtime/lr_schedules.py
+// (0.19), in double.
 #include "convoy/train/optim/schedule.h"
 
 #include <numbers>
@@ -128,8 +129,8 @@ bool LearningRateSchedule::is_of_deepspeed() const {
   return kind_ == Kind::WarmupLr || kind_ == Kind::WarmupDecayLr || kind_ == Kind::WarmupCosineLr;
 }
 
-// DeepSpeed's engine steps its scheduler behind the optimizer, from an iteration of -1 on: the update that follows
-// `step` others has the rate of iteration step - 1.
+// DeepSpeed's engine steps its scheduler behind the optimizer, from an iteration of -1 on: the
+// update that follows `step` others has the rate of iteration step - 1.
 double LearningRateSchedule::deepspeed(int64_t step) const {
   const bool is_cosine = kind_ == Kind::WarmupCosineLr;
   if (step == 0 && is_cosine) return 0.0;

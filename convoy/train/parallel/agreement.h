@@ -10,7 +10,8 @@
 
 namespace convoy::parallel {
 
-// Collective. Throws ConfigError naming the first parameter whose name, shape or dtype differs from rank 0's.
+// Collective. Throws ConfigError naming the first parameter whose name, shape or dtype differs from
+// rank 0's.
 void check_same_parameters(comm::Group& group, const std::vector<nn::NamedTensor>& parameters);
 
 // Collective. Values become those of rank 0.

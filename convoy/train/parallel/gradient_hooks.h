@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Takes each gradient out of autograd the moment it is final for one backward pass. Runs on the thread of backward.
+// Takes each gradient out of autograd the moment it is final for one backward pass. Runs on the
+// thread of backward.
 #pragma once
 
 #include <ATen/core/Tensor.h>

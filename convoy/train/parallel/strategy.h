@@ -32,7 +32,8 @@
 
 namespace convoy::parallel {
 
-// What one rank optimizes of one parameter: all of it, or a piece of its elements in row-major order.
+// What one rank optimizes of one parameter: all of it, or a piece of its elements in row-major
+// order.
 struct ParameterShard {
   std::string name;
   std::vector<int64_t> shape;  // of the whole parameter
@@ -47,10 +48,10 @@ class Strategy {
  public:
   virtual ~Strategy() = default;
 
-  // Collective. Makes the values of every trained parameter and buffer of every rank those of rank 0
-  // and takes over where backward puts gradients: the parameters' own .grad stays undefined. Trained
-  // parameters are leaves that require grad, fp32 or bf16. Call once. Throws ConfigError when names,
-  // shapes or dtypes differ between ranks.
+  // Collective. Makes the values of every trained parameter and buffer of every rank those of rank
+  // 0 and takes over where backward puts gradients: the parameters' own .grad stays undefined.
+  // Trained parameters are leaves that require grad, fp32 or bf16. Call once. Throws ConfigError
+  // when names, shapes or dtypes differ between ranks.
   virtual void prepare(std::vector<nn::Unit> units) = 0;
   // The same of a model that came without values, where shards_values() allows it: each rank reads
   // its parts of `values`, which are the same on every rank.

@@ -27,8 +27,8 @@ std::vector<optim::OptimizedParameter> prepare_units(Strategy& strategy,
                                                      const std::vector<nn::NamedTensor>& parameters,
                                                      const nn::DeferredValues* values = nullptr);
 
-// Where a state of the optimizer lies: the shape of what all ranks hold of it, and where the part of
-// this rank begins in that, flattened.
+// Where a state of the optimizer lies: the shape of what all ranks hold of it, and where the part
+// of this rank begins in that, flattened.
 struct StatePlace {
   std::vector<int64_t> shape;
   int64_t begin = 0;

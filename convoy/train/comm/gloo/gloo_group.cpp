@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Gloo's types appear here only behind shared_ptr, and c10d's objects are used through exported functions, so the headers of
-// the distribution's Gloo need not match the Gloo inside libtorch_cpu. ProcessGroupGloo::setTimeout and GlooStore are inline and would
-// break that: do not use them.
+// Gloo's types appear here only behind shared_ptr, and c10d's objects are used through exported
+// functions, so the headers of the distribution's Gloo need not match the Gloo inside libtorch_cpu.
+// ProcessGroupGloo::setTimeout and GlooStore are inline and would break that: do not use them.
 #define USE_C10D_GLOO
 #include "convoy/train/comm/gloo/gloo_group.h"
 
@@ -23,8 +23,8 @@
 namespace convoy::comm {
 namespace {
 
-// The address that this rank listens on. What the resolver thinks of this host's own name plays no part: on many hosts it is a
-// loopback address, or nothing.
+// The address that this rank listens on. What the resolver thinks of this host's own name plays no
+// part: on many hosts it is a loopback address, or nothing.
 std::string listening_address(const RankEnvironment& environment) {
   if (environment.one_host()) return "127.0.0.1";
   if (!environment.own_address.empty()) return environment.own_address;

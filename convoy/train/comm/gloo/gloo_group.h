@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Group over c10d's Gloo backend, for CPU tensors. Connections are made eagerly, all to all: with lazy ones a peer that died
-// before its first message is noticed only by timeout.
+// Group over c10d's Gloo backend, for CPU tensors. Connections are made eagerly, all to all: with
+// lazy ones a peer that died before its first message is noticed only by timeout.
 #pragma once
 
 #include <string>

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// c10d's Gloo backend has no way to give up: its destructor waits for collectives that a peer may never join. The
-// connections it opened are found by comparing this process's sockets before and after, and can then be shut down.
+// c10d's Gloo backend has no way to give up: its destructor waits for collectives that a peer may
+// never join. The connections it opened are found by comparing this process's sockets before and
+// after, and can then be shut down.
 #pragma once
 
 #include <sys/types.h>
@@ -23,7 +24,8 @@ SocketSet new_sockets(const SocketSet& before, const SocketSet& after);
 // True when one of them is closed: its peer is gone, or this end gave it up.
 bool any_closed(const SocketSet& sockets);
 
-// Shuts down each socket that is still the one it was; both ends see the end of the stream. The descriptors stay open.
+// Shuts down each socket that is still the one it was; both ends see the end of the stream. The
+// descriptors stay open.
 void shut_down(const SocketSet& sockets);
 
 // The numeric address of this end of them; empty where they have none in common.

@@ -3,10 +3,10 @@
 // Sums gradients over the ranks while backward is still running. Driven by the thread that runs
 // autograd.
 //
-// Sent as bf16, a bucket takes half the bytes: each rank's sum over its own micro-batches is rounded
-// to bf16 once, and each addition on the way is rounded again. With N ranks an element is off by at
-// most N / 256 of the sum of its absolute values over ranks. All ranks get the same bits, and go on
-// in fp32.
+// Sent as bf16, a bucket takes half the bytes: each rank's sum over its own micro-batches is
+// rounded to bf16 once, and each addition on the way is rounded again. With N ranks an element is
+// off by at most N / 256 of the sum of its absolute values over ranks. All ranks get the same bits,
+// and go on in fp32.
 #pragma once
 
 #include <ATen/core/Tensor.h>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `dp`: the ranks are threads of one process, each with a replica of the model that it keeps for the
-// whole run, on a device of its own or on its share of the CPUs. Every thread runs what a process of
-// `ddp` runs; only their group is another one (comm/threads), so there is one training loop, one
-// set of rules for batches, seeds, checkpoints and metrics, and equal results.
+// `dp`: the ranks are threads of one process, each with a replica of the model that it keeps for
+// the whole run, on a device of its own or on its share of the CPUs. Every thread runs what a
+// process of `ddp` runs; only their group is another one (comm/threads), so there is one training
+// loop, one set of rules for batches, seeds, checkpoints and metrics, and equal results.
 //
 // Nothing is copied from one replica to the others after the start: each steps its own optimizer
 // with the same summed gradients, which gives the same bits.

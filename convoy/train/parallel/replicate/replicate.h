@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `none`: one rank. Gradients are summed over micro-batches in fp32; an fp32 gradient is kept as autograd made it, so buffers
-// exist only from backward to the optimizer step.
+// `none`: one rank. Gradients are summed over micro-batches in fp32; an fp32 gradient is kept as
+// autograd made it, so buffers exist only from backward to the optimizer step.
 #pragma once
 
 #include "convoy/train/parallel/gradient_hooks.h"

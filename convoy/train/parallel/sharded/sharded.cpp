@@ -68,8 +68,8 @@ void Sharded::take_over(std::vector<nn::Unit> units, const nn::DeferredValues* v
     if (shards_values())
       units_.add(index, units[index].frozen, /*may_travel=*/true, config_.smallest_elements,
                  values);
-    // A unit with frozen weights trains only an adapter. Gathering so few values costs more time than
-    // their memory is worth, so they stay whole on every rank.
+    // A unit with frozen weights trains only an adapter. Gathering so few values costs more time
+    // than their memory is worth, so they stay whole on every rank.
     const bool trained_travel = shards_values() && units[index].frozen.empty();
     for (auto& flat :
          units_.add(index, units[index].trained, trained_travel, config_.smallest_elements, values))

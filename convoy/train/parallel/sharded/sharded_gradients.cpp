@@ -11,7 +11,8 @@ namespace {
 // Whole gradients that wait for their sum: more would hold memory that sharding is to save.
 constexpr size_t kMostUnderWay = 2;
 
-// On the device that computes, wherever this rank's piece of the values lies. fp64 stays what it is.
+// On the device that computes, wherever this rank's piece of the values lies. fp64 stays what it
+// is.
 at::TensorOptions wide(FlatUnit& flat) {
   const at::TensorOptions options = flat.parameters.whole().flat().options();
   return options.dtype(options.dtype() == at::kDouble ? at::kDouble : at::kFloat);

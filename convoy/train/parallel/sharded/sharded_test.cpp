@@ -21,8 +21,8 @@ std::unique_ptr<comm::Group> join_sharded() {
 
 constexpr int64_t kWidth = 30;  // weights that lie across pieces
 
-// A unit that trains whole, one that trains a part, one that is frozen and held in codes; sizes that no number of
-// ranks divides.
+// A unit that trains whole, one that trains a part, one that is frozen and held in codes; sizes
+// that no number of ranks divides.
 class Network {
  public:
   explicit Network(at::ScalarType dtype, int64_t seed) {

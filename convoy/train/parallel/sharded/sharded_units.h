@@ -25,13 +25,14 @@ struct FlatUnit {
 
 class ShardedUnits : public nn::Residency {
  public:
-  // `keeps_gathered`: a unit stays whole until the end of the pass. `on_host`: pieces of what travels
-  // lie in the host's memory and pass over to the device to be gathered.
+  // `keeps_gathered`: a unit stays whole until the end of the pass. `on_host`: pieces of what
+  // travels lie in the host's memory and pass over to the device to be gathered.
   explicit ShardedUnits(comm::Group& group, bool keeps_gathered = false, bool on_host = false)
       : group_(group), keeps_gathered_(keeps_gathered), on_host_(on_host) {}
 
-  // Takes `parameters` of a unit over, if there are any. They travel when `may_travel` and there are
-  // at least `smallest_elements`. `values`: as for FlatParameters. Returns what they became, in pieces of one type.
+  // Takes `parameters` of a unit over, if there are any. They travel when `may_travel` and there
+  // are at least `smallest_elements`. `values`: as for FlatParameters. Returns what they became, in
+  // pieces of one type.
   std::vector<std::shared_ptr<FlatUnit>> add(size_t unit,
                                              const std::vector<nn::NamedTensor>& parameters,
                                              bool may_travel, int64_t smallest_elements,
