@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The generation engine: requests come at any time, each step() is one forward pass over what all that run want next -
-// pieces of prompts and single tokens together, without padding - and returns what ended. A request's text depends on
-// the request alone, not on what it is generated with (limits:
-// docs/decisions/0006-bits-of-a-row.md). One thread.
+// The generation engine: requests come at any time, each step() is one forward pass over what all
+// that run want next - pieces of prompts and single tokens together, without padding - and returns
+// what ended. A request's text depends on the request alone, not on what it is generated with
+// (limits: docs/decisions/0006-bits-of-a-row.md). One thread.
 #pragma once
 
 #include <cstdint>
@@ -44,8 +44,9 @@ class Engine {
   Engine(nn::CausalLm& model, const text::Tokenizer& tokenizer, EngineConfig config);
   ~Engine();
 
-  // Throws DataError on a prompt without tokens, or one that leaves no room before the model's last position or in the
-  // KV cache, ConfigError on a rule out of range. A text that reaches the last position ends with reason Length.
+  // Throws DataError on a prompt without tokens, or one that leaves no room before the model's last
+  // position or in the KV cache, ConfigError on a rule out of range. A text that reaches the last
+  // position ends with reason Length.
   void submit(Request request);
   void cancel(int64_t number);                    // at any time; nothing is returned of it
   std::string text_so_far(int64_t number) const;  // of an unfinished request
@@ -81,8 +82,8 @@ class Engine {
   EngineFigures figures_;
 };
 
-// Answers all requests. Called with each completion when it ends; returns them in the order of the requests, whose
-// numbers are set to their places.
+// Answers all requests. Called with each completion when it ends; returns them in the order of the
+// requests, whose numbers are set to their places.
 using OnCompletion = std::function<void(const Completion&)>;
 std::vector<Completion> answer_all(Engine& engine, std::vector<Request> requests,
                                    const OnCompletion& on_completion = {});

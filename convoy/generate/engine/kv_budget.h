@@ -21,7 +21,8 @@ struct KvBudget {
   kernels::CacheElement element = kernels::CacheElement::Model;
 };
 
-// By layer group of the model. Layers with a window get what their windows may want. At least one block each.
+// By layer group of the model. Layers with a window get what their windows may want. At least one
+// block each.
 std::vector<scheduler::LayerGroup> kv_blocks(const nn::KvGeometry& geometry,
                                              const KvBudget& budget);
 

@@ -25,7 +25,8 @@ struct Request {
   bool wants_logprobs = false;
 };
 
-// Stop: an end token or a stop string. Length: a limit cut the text. NotFinite: the model's logits held no number.
+// Stop: an end token or a stop string. Length: a limit cut the text. NotFinite: the model's logits
+// held no number.
 enum class FinishReason { Stop, Length, NotFinite };
 std::string_view finish_reason_name(FinishReason reason);  // "stop", "length", "not_finite"
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Picks the next token of every row, each by its own rule. Random numbers come from counters, not from a generator's
-// state, so a row's text does not depend on which rows it is generated with. One thread per model.
+// Picks the next token of every row, each by its own rule. Random numbers come from counters, not
+// from a generator's state, so a row's text does not depend on which rows it is generated with. One
+// thread per model.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -35,13 +36,13 @@ struct DrawPoint {
   bool wants_logprob = false;
 };
 
-// One token per row of logits_RV (fp32 or bf16), of the ids below `num_ids`: leave out the padded rows of a vocabulary.
-// kernels::kNoToken where the logits of a row are not finite.
+// One token per row of logits_RV (fp32 or bf16), of the ids below `num_ids`: leave out the padded
+// rows of a vocabulary. kernels::kNoToken where the logits of a row are not finite.
 std::vector<kernels::SampledToken> sample_tokens(const at::Tensor& logits_RV, int64_t num_ids,
                                                  const std::vector<DrawPoint>& points);
 
-// The same from the hidden states [R, D] that `head` makes logits of. Where all that is asked is the likeliest token,
-// logits are never stored.
+// The same from the hidden states [R, D] that `head` makes logits of. Where all that is asked is
+// the likeliest token, logits are never stored.
 std::vector<kernels::SampledToken> next_tokens(const nn::Linear& head, const at::Tensor& hidden_RD,
                                                int64_t num_ids,
                                                const std::vector<DrawPoint>& points);

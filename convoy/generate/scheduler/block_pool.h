@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which blocks of a paged KV cache are free. A block may have several holders: rows that share a prefix. A free block
-// keeps what was written into it until it is taken, and may be held again before that. One thread.
+// Which blocks of a paged KV cache are free. A block may have several holders: rows that share a
+// prefix. A free block keeps what was written into it until it is taken, and may be held again
+// before that. One thread.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +21,8 @@ class BlockPool {
   int64_t num_free() const { return num_free_; }
   int64_t num_holders(BlockId block) const;
 
-  // The block that was discarded last, or has been free for longest, with one holder. There must be one. Throws StateError.
+  // The block that was discarded last, or has been free for longest, with one holder. There must be
+  // one. Throws StateError.
   BlockId take();
   void hold(BlockId block);     // one holder more
   void release(BlockId block);  // one holder fewer; without any it is free

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The KV blocks of the layers that see the same keys: all of a row's, or those of a window. A row holds a table of blocks
-// by place; places below its window hold none. One thread.
+// The KV blocks of the layers that see the same keys: all of a row's, or those of a window. A row
+// holds a table of blocks by place; places below its window hold none. One thread.
 #pragma once
 
 #include <cstdint>

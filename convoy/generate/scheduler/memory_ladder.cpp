@@ -54,7 +54,8 @@ std::optional<MemoryLadderPlan> fit(const MemoryNeeds& needs, const MemoryWish& 
   return plan;
 }
 
-// The blocks that are left take what the budget leaves: the more rows keep theirs, the fewer are computed again.
+// The blocks that are left take what the budget leaves: the more rows keep theirs, the fewer are
+// computed again.
 void spread(MemoryLadderPlan& plan, const MemoryNeeds& needs, const MemoryWish& wish,
             const Storage& storage) {
   const int64_t most = plan.rows * blocks_of(needs, wish.row_tokens);

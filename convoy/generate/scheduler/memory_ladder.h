@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How an engine fits into a memory budget. Rungs in this order, the first that fits is taken: all rows at their longest;
-// fewer rows at a time; rows that give their KV blocks back and compute again; int8 KV; int8 weights; int4 weights. Each
-// costs speed, the last two some quality, so nobody is put on a lower one without need. A pure function of its numbers.
+// How an engine fits into a memory budget. Rungs in this order, the first that fits is taken: all
+// rows at their longest; fewer rows at a time; rows that give their KV blocks back and compute
+// again; int8 KV; int8 weights; int4 weights. Each costs speed, the last two some quality, so
+// nobody is put on a lower one without need. A pure function of its numbers.
 #pragma once
 
 #include <cstdint>

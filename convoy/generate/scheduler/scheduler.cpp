@@ -140,7 +140,8 @@ void Scheduler::undo_step() {
   running_.clear();
 }
 
-// Puts rows back from the end until the blocks for `end` are free; false when the row itself is gone.
+// Puts rows back from the end until the blocks for `end` are free; false when the row itself is
+// gone.
 bool Scheduler::make_room(size_t index, int64_t end) {
   const Row& row = *running_[index];
   const auto is_short = [&] {
@@ -193,7 +194,8 @@ Scheduler::Row& Scheduler::next_waiting() {
   return takes_oldest ? *waiting_by_arrival_.begin()->second : *waiting_.begin()->second;
 }
 
-// Full blocks at the beginning of the row that are there for all groups. One token at least is left to compute.
+// Full blocks at the beginning of the row that are there for all groups. One token at least is left
+// to compute.
 int64_t Scheduler::shared_blocks(Row& row) {
   if (!config_.shares_prefixes) return 0;
   int64_t count = (row.num_tokens() - 1) / config_.block_tokens;
@@ -209,7 +211,8 @@ int64_t Scheduler::shared_blocks(Row& row) {
   return count;
 }
 
-// For all its tokens, and for what those that run want next: the rest of their tokens, or a block more.
+// For all its tokens, and for what those that run want next: the rest of their tokens, or a block
+// more.
 bool Scheduler::has_room(const Row& row, int64_t shared) const {
   for (size_t index = 0; index < groups_.size(); ++index) {
     const LayerBlocks& group = groups_[index];

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which requests run in each step of a generation engine, how many tokens of each, and in which KV blocks. A step mixes
-// rows that read their prompt piece by piece with rows that take one token. When blocks run short a row gives its own
-// back and computes again later. Plans are a pure function of the calls before. One thread.
+// Which requests run in each step of a generation engine, how many tokens of each, and in which KV
+// blocks. A step mixes rows that read their prompt piece by piece with rows that take one token.
+// When blocks run short a row gives its own back and computes again later. Plans are a pure
+// function of the calls before. One thread.
 //
-// No request starves: of some admissions the oldest request takes one whatever its priority, nothing overtakes it while
-// it waits for room, and the oldest row that runs is never put back.
+// No request starves: of some admissions the oldest request takes one whatever its priority,
+// nothing overtakes it while it waits for room, and the oldest row that runs is never put back.
 #pragma once
 
 #include <cstdint>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The scheduler drives a cache that is simulated: each slot holds the hash of the tokens up to its own, so what a row
-// would read from a wrong, stale or shared slot is found at once.
+// The scheduler drives a cache that is simulated: each slot holds the hash of the tokens up to its
+// own, so what a row would read from a wrong, stale or shared slot is found at once.
 #include "convoy/generate/scheduler/scheduler.h"
 
 #include <gtest/gtest.h>
@@ -328,7 +328,8 @@ TEST(Scheduler, AWindowKeepsOnlyItsBlocks) {
   EXPECT_EQ(engine.scheduler().figures().preemptions, 0);
 }
 
-// Urgent requests arrive for ever, faster than they are answered: the others are answered all the same.
+// Urgent requests arrive for ever, faster than they are answered: the others are answered all the
+// same.
 TEST(Scheduler, NothingStarvesUnderHigherPriorities) {
   SimulatedEngine engine(sizes(4, 2, 8, {{0, 12}}));
   engine.submit(-1, counted(20, 50), 20, 0);
