@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Stops a save in every one of its file calls, in every way, and asks for a valid snapshot each time.
+// Stops a save in every one of its file calls, in every way, and asks for a valid snapshot each
+// time.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <spawn.h>
@@ -111,8 +112,8 @@ struct Place {
 
 void PrintTo(const Place& place, std::ostream* stream) { *stream << place.name; }
 
-// Steps 1 to 3 are there (2 is best, 3 last), so the save of step 4 also moves both links and removes two. The save of step
-// 3 replaces what `last` names.
+// Steps 1 to 3 are there (2 is best, 3 last), so the save of step 4 also moves both links and
+// removes two. The save of step 3 replaces what `last` names.
 class EveryCall : public ::testing::TestWithParam<std::tuple<Place, std::string>> {
  protected:
   void SetUp() override {
@@ -175,7 +176,8 @@ INSTANTIATE_TEST_SUITE_P(Actions, EveryCall,
                            return std::get<0>(tested.param).name + "_" + std::get<1>(tested.param);
                          });
 
-// Inside a step nothing is read: neither what was just written nor the older ones that retention counts.
+// Inside a step nothing is read: neither what was just written nor the older ones that retention
+// counts.
 TEST(Save, ReadsNoSnapshot) {
   for (const int64_t step : {4, 3}) {
     TemporaryFolder folder;

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The small program that runs under the shim: `save ROOT STEP KEEP` goes on from the newest snapshot, as a training does, and
-// saves one; `open FOLDER` opens a model folder and its weights, `hold FOLDER` makes a run folder (3: without a lock). Ends with the exit codes of the public contract.
+// The small program that runs under the shim: `save ROOT STEP KEEP` goes on from the newest
+// snapshot, as a training does, and saves one; `open FOLDER` opens a model folder and its weights,
+// `hold FOLDER` makes a run folder (3: without a lock). Ends with the exit codes of the public
+// contract.
 #include <cstdio>
 #include <span>
 #include <string>

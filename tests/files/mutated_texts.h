@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Texts that somebody spoilt, for parsers of what others wrote: the same ones for the same seed, on every machine.
+// Texts that somebody spoilt, for parsers of what others wrote: the same ones for the same seed, on
+// every machine.
 #pragma once
 
 #include <algorithm>

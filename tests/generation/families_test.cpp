@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Greedy answers of every family equal those of transformers (tests/golden/generation), however the engine came to them:
-// alone, in mixed batches, in pieces, from shared prefixes, after rows were put back.
+// Greedy answers of every family equal those of transformers (tests/golden/generation), however the
+// engine came to them: alone, in mixed batches, in pieces, from shared prefixes, after rows were
+// put back.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -147,7 +148,8 @@ TEST_P(Family, RepetitionPenaltiesAreThoseOfTransformers) {
     EXPECT_EQ(found[index].token_ids, wanted[index]) << index;
 }
 
-// Pearson's statistic of many first tokens against transformers' probabilities; seeds are fixed, so it is one number.
+// Pearson's statistic of many first tokens against transformers' probabilities; seeds are fixed, so
+// it is one number.
 TEST_P(Family, DrawsFollowTheDistributionOfTransformers) {
   constexpr int64_t kDraws = 6000;
   const auto& rule = golden_.at("drawn");
@@ -183,7 +185,8 @@ TEST_P(Family, DrawsFollowTheDistributionOfTransformers) {
   EXPECT_LT(statistic, freedom + 6 * std::sqrt(2 * freedom));
 }
 
-// A row's bytes, its log-probabilities included, whatever it is generated with: neighbours, pieces, rows put back.
+// A row's bytes, its log-probabilities included, whatever it is generated with: neighbours, pieces,
+// rows put back.
 void expect_same_bytes(nn::CausalLm& model, const text::Tokenizer& tokenizer,
                        const std::vector<std::vector<int32_t>>& prompts) {
   std::vector<Request> all;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `convoy generate` killed again and again: the same command goes on from its finished answers, and what it publishes
-// has the bytes of an unbroken run.
+// `convoy generate` killed again and again: the same command goes on from its finished answers, and
+// what it publishes has the bytes of an unbroken run.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <gtest/gtest.h>

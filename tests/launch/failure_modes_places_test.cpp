@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The failure modes of a launcher that have to do with its place: ports, devices, other nodes, launchers around it. Numbers as in
-// docs/explanation/failure-modes.md.
+// The failure modes of a launcher that have to do with its place: ports, devices, other nodes,
+// launchers around it. Numbers as in docs/explanation/failure-modes.md.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -255,7 +255,8 @@ TEST_F(FailureModes, L11_NodesMayHaveUnequalNumbersOfRanks) {
   EXPECT_TRUE(nothing_left());
 }
 
-// As torchrun's c10d backend does: whoever comes first to the port hosts the meeting, the others of this host join it.
+// As torchrun's c10d backend does: whoever comes first to the port hosts the meeting, the others of
+// this host join it.
 TEST_F(FailureModes, L11_LaunchersOfOneHostNeedNoNodeRanks) {
   const std::string port = std::to_string(32'000 + ::getpid() % 700);
   const auto node = [&] {
@@ -347,7 +348,8 @@ const AroundCase kAroundCases[] = {
 INSTANTIATE_TEST_SUITE_P(FailureModes, StartedByOthers, ::testing::ValuesIn(kAroundCases),
                          [](const auto& test) { return std::string(test.param.name); });
 
-// Its agent listens at MASTER_PORT and its attempts share that store: a rank that did not know would listen there, or read keys of the last.
+// Its agent listens at MASTER_PORT and its attempts share that store: a rank that did not know
+// would listen there, or read keys of the last.
 TEST_F(FailureModes, L19_TorchrunsAttemptAndStoreReachTheRank) {
   LaunchStart what;
   what.arguments = {"sh", "-c",

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The failure modes of a launcher, by their numbers in docs/explanation/failure-modes.md, through the program itself.
+// The failure modes of a launcher, by their numbers in docs/explanation/failure-modes.md, through
+// the program itself.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -200,7 +201,8 @@ TEST_F(FailureModes, L02_KilledLauncherOfOneNodeEndsTheOther) {
 }
 
 TEST_F(FailureModes, L03_GrandchildrenOfEveryKindAreReaped) {
-  // A plain child, a daemon (two forks and a session of its own), one under nohup, one in another process group, one that is stopped.
+  // A plain child, a daemon (two forks and a session of its own), one under nohup, one in another
+  // process group, one that is stopped.
   const std::string starts =
       "sleep 61 & (setsid sh -c 'sleep 62 & sleep 63') & nohup sleep 64 >/dev/null 2>&1 & "
       "perl -e 'setpgrp(0,0); sleep 65' & sleep 66 & kill -STOP $!; ";
@@ -240,7 +242,8 @@ class FailureModesPrivileged : public FailureModes {
 };
 
 TEST_F(FailureModesPrivileged, L04_UnkillableRankDoesNotHoldTheLauncher) {
-  // What cgroup v1 has frozen waits inside the kernel, as one does for a dead disk: not even SIGKILL ends it.
+  // What cgroup v1 has frozen waits inside the kernel, as one does for a dead disk: not even
+  // SIGKILL ends it.
   const std::filesystem::path cgroup =
       fmt::format("/sys/fs/cgroup/freezer/convoy-test-{}", ::getpid());
   std::error_code error;
@@ -317,7 +320,8 @@ INSTANTIATE_TEST_SUITE_P(FailureModes, ExitCodes, ::testing::ValuesIn(kExitCases
                          [](const auto& test) { return std::string(test.param.name); });
 
 TEST_F(FailureModes, L14_StoppedForeignRankIsNamedButNotKilled) {
-  // A foreign program has no heartbeat, so that it is stopped is seen from its state; whoever stopped it may let it go on.
+  // A foreign program has no heartbeat, so that it is stopped is seen from its state; whoever
+  // stopped it may let it go on.
   const auto launch = start(shell(2, kReady + "[ $RANK = 1 ] && kill -STOP $$; true"));
   ASSERT_TRUE(wait_for_lines("pids", 2));
   ASSERT_TRUE(wait_until([&] { return launch->errors().find("rank 1") != std::string::npos; },

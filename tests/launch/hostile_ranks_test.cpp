@@ -71,7 +71,8 @@ TEST_F(HostileUse, RankThatRemovesThePrivateFolder) {
 }
 
 TEST_F(HostileUse, WhatAJobSystemKilledAtOnceIsTidiedUpByTheNextStart) {
-  // SIGKILL to everything in one moment, guard and all, as at the end of a job's time. Two live launches are left alone.
+  // SIGKILL to everything in one moment, guard and all, as at the end of a job's time. Two live
+  // launches are left alone.
   const auto alive = start(shell(1, "echo $$ >> $HERE/alive; sleep 60"));
   const auto killed = start(shell(1, "echo $$ >> $HERE/pids; sleep 60"));
   ASSERT_TRUE(wait_for_lines("pids", 1) && wait_for_lines("alive", 1));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `convoy launch` in odd surroundings: streams, disks, limits, signals and parents that are not as they should be.
+// `convoy launch` in odd surroundings: streams, disks, limits, signals and parents that are not as
+// they should be.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -32,7 +33,8 @@ TEST_F(HostileUse, StandardStreamsThatAreClosed) {
     const LaunchEnd end = run(what);
     EXPECT_EQ(end.status, 5) << end.errors;
     EXPECT_TRUE(nothing_left());
-    // The words of a rank, or of the launcher, go nowhere, not into a file that happens to have the number.
+    // The words of a rank, or of the launcher, go nowhere, not into a file that happens to have the
+    // number.
     EXPECT_EQ(file("fds.1").find("/launch-"), std::string::npos);
   }
 }
@@ -51,7 +53,8 @@ TEST_F(HostileUse, ConsoleThatGoesAwayStopsNothing) {
 }
 
 TEST_F(HostileUse, ConsoleThatNobodyReadsDoesNotHoldAStop) {
-  // Output into a pipe whose reader waits for the end of the test: ranks wait, but signals are still served.
+  // Output into a pipe whose reader waits for the end of the test: ranks wait, but signals are
+  // still served.
   LaunchStart what = shell(2, "echo $$ >> $HERE/pids; yes");
   what.before = {"sh", "-c",
                  "\"$@\" | { while [ ! -e $HERE/over ]; do sleep 0.05; done; cat > /dev/null; }",
@@ -300,8 +303,9 @@ TEST_F(HostileUsePrivileged, L10_HostThatDoesNotKnowItsOwnName) {
 }
 
 TEST_F(HostileUsePrivileged, FewProcesses) {
-  // As a user who may have 40 processes: the ranks that fit do not stay behind when the others do not fit. The program is copied,
-  // since that user may enter neither the checkout nor the test's folder, as little as root's own of mode 0700.
+  // As a user who may have 40 processes: the ranks that fit do not stay behind when the others do
+  // not fit. The program is copied, since that user may enter neither the checkout nor the test's
+  // folder, as little as root's own of mode 0700.
   std::string open_folder = "/tmp/convoy-open-XXXXXX";
   ASSERT_NE(::mkdtemp(open_folder.data()), nullptr);
   std::filesystem::permissions(open_folder, std::filesystem::perms(0755));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `convoy launch` as somebody types it who reads no manual: odd values, odd programs, odd arguments. Each ends in order, with a code
-// that says what happened and nothing left behind.
+// `convoy launch` as somebody types it who reads no manual: odd values, odd programs, odd
+// arguments. Each ends in order, with a code that says what happened and nothing left behind.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -144,7 +144,8 @@ TEST_F(HostileUse, MissingPythonScriptIsPythonsError) {
   EXPECT_NE(end.errors.find("/nowhere/train.py"), std::string::npos);
 }
 
-// torchrun also replaces $local_rank and makes one $ of $$, which ruins the words of a shell script.
+// torchrun also replaces $local_rank and makes one $ of $$, which ruins the words of a shell
+// script.
 TEST_F(HostileUse, ArgumentsArriveAsTheyAre) {
   write("show", "#!/bin/sh\nfor word; do printf '<%s>' \"$word\"; done > $HERE/words\n", true);
   const std::vector<std::string> odd = {"",   " ",     "a b", "'",           "\"", "\\",

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Drives the real `convoy launch` as a shell, a job system or an attacker would: starts it, waits for what its ranks write,
-// signals or kills it, and looks for anything that it left behind. One thread.
+// Drives the real `convoy launch` as a shell, a job system or an attacker would: starts it, waits
+// for what its ranks write, signals or kills it, and looks for anything that it left behind. One
+// thread.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -22,7 +23,8 @@ namespace convoy::testing {
 
 using std::chrono::milliseconds;
 
-// An end that nothing holds up takes less, on a busy machine too; what could hold it up in a test takes longer.
+// An end that nothing holds up takes less, on a busy machine too; what could hold it up in a test
+// takes longer.
 constexpr double kHeldUpSeconds = 10;
 
 struct LaunchEnd {
@@ -68,8 +70,9 @@ class LaunchProcess {
   std::filesystem::path output_file_, errors_file_;
 };
 
-// A folder (HERE in the environment of ranks), a folder for temporary files of the launcher alone, and a mark in the environment of
-// everything that is started, by which it is found wherever it went.
+// A folder (HERE in the environment of ranks), a folder for temporary files of the launcher alone,
+// and a mark in the environment of everything that is started, by which it is found wherever it
+// went.
 class LaunchTest : public ::testing::Test {
  protected:
   LaunchTest();
@@ -87,13 +90,15 @@ class LaunchTest : public ::testing::Test {
   std::filesystem::path path(const std::string& name) const { return folder_ / name; }
   std::string file(const std::string& name) const;  // empty: there is none
   void write(const std::string& name, const std::string& text, bool executable = false) const;
-  // Waits until the file has this many lines: that is how ranks say where they are. False after a while.
+  // Waits until the file has this many lines: that is how ranks say where they are. False after a
+  // while.
   bool wait_for_lines(const std::string& name, long lines) const;
   std::vector<pid_t> numbers(const std::string& name) const;  // that ranks wrote
 
   // Processes that carry this test's mark, zombies aside, this one aside.
   std::vector<pid_t> survivors() const;
-  // Nothing is left within the time: no process, no temporary file, no claim on a port (numbers in the file `ports`), no listener on it.
+  // Nothing is left within the time: no process, no temporary file, no claim on a port (numbers in
+  // the file `ports`), no listener on it.
   ::testing::AssertionResult nothing_left(milliseconds within = milliseconds(10'000)) const;
 
   TemporaryFolder folder_;

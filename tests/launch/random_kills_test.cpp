@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Kills at random moments of ranks, of what ranks started, of guards and of launchers. Each is proved to have hit a process at
-// work, and after each nothing is left and the next start works at once. CONVOY_KILLS=N: N of them.
-// Replay:
+// Kills at random moments of ranks, of what ranks started, of guards and of launchers. Each is
+// proved to have hit a process at work, and after each nothing is left and the next start works at
+// once. CONVOY_KILLS=N: N of them. Replay:
 //   CONVOY_KILL_SEED=N launch_program_tests --gtest_filter=RandomKills.*
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -32,7 +32,8 @@ constexpr Victim kVictims[] = {
     Victim::Rank,     Victim::Rank,     Victim::AllRanks,        Victim::Grandchild, Victim::Daemon,
     Victim::Launcher, Victim::Launcher, Victim::LauncherAndRank, Victim::Everything};
 
-// Two seconds on a machine that has time for this; where others want its cores too, as much longer as they take.
+// Two seconds on a machine that has time for this; where others want its cores too, as much longer
+// as they take.
 milliseconds allowed_wait() {
   double load[1] = {};
   const double cores = std::max(1u, std::thread::hardware_concurrency());
@@ -60,8 +61,8 @@ const char* name_of(Victim victim) {
   return "";
 }
 
-// A rank with a data loader that it needs, and a daemon that it forgot. Each says its number as `KIND NUMBER`, then counts on, so
-// that a count that moves proves life.
+// A rank with a data loader that it needs, and a daemon that it forgot. Each says its number as
+// `KIND NUMBER`, then counts on, so that a count that moves proves life.
 constexpr const char* kRank = R"(
 echo $MASTER_PORT >> $HERE/ports
 [ $STUBBORN = yes ] && trap '' TERM
@@ -209,7 +210,8 @@ TEST_F(RandomKills, LeaveNothingAndTheNextStartWorks) {
 }
 
 TEST_F(RandomKills, AtAnyMomentOfTheStart) {
-  // From the first instruction of the launcher to the last of its start, when what it has made so far is least known.
+  // From the first instruction of the launcher to the last of its start, when what it has made so
+  // far is least known.
   const int starts = wanted_kills() / 4;
   for (int life = 0; life < starts; ++life) {
     SCOPED_TRACE(fmt::format("CONVOY_KILL_SEED={}, life {}", seed_, life));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Restarts through the program: which failures are followed by another attempt, what an attempt knows, and when it is enough.
+// Restarts through the program: which failures are followed by another attempt, what an attempt
+// knows, and when it is enough.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <signal.h>

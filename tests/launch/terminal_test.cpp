@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `convoy launch` in a terminal: what a person types, Ctrl-C included, and what is on the screen by then.
+// `convoy launch` in a terminal: what a person types, Ctrl-C included, and what is on the screen by
+// then.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -105,7 +106,8 @@ TEST_F(Terminal, WindowThatIsClosedEndsTheJob) {
 }
 
 TEST_F(Terminal, RankThatAsksThePersonGetsAnErrorInsteadOfBeingStopped) {
-  // A password prompt opens /dev/tty: in a background process group of the same session it would be stopped for ever.
+  // A password prompt opens /dev/tty: in a background process group of the same session it would be
+  // stopped for ever.
   open(shell(1, "read answer < /dev/tty && exit 1; exit 0"));
   EXPECT_EQ(end(milliseconds(20'000)).status, 0) << shown();
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// torchrun's file-based watchdog: ranks set countdown timers by a named pipe, here with the words that
-// torch.distributed.elastic.timer.FileTimerClient writes.
+// torchrun's file-based watchdog: ranks set countdown timers by a named pipe, here with the words
+// that torch.distributed.elastic.timer.FileTimerClient writes.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <signal.h>

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The layer table against the sources: every include is allowed by layers.toml, LibTorch stays where it may be, the
-// table has no cycle, neither have the districts, every file carries its licence line.
+// The layer table against the sources: every include is allowed by layers.toml, LibTorch stays
+// where it may be, the table has no cycle, neither have the districts, every file carries its
+// licence line.
 #include <gtest/gtest.h>
 
 #include <cstdlib>

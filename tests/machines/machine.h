@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A machine of this folder laid out for a test: its files below a folder, its NVML behind the fake library.
+// A machine of this folder laid out for a test: its files below a folder, its NVML behind the fake
+// library.
 #pragma once
 
 #include <cstdlib>

@@ -27,8 +27,8 @@ class ConvoyProgram {
 
   // A copy of the model folder `family` of tests/golden/train, with the tokenizer.
   std::filesystem::path model(const std::string& family) const;
-  // Trains with `config` (its model, data and output are filled in) and returns the rows of its steps. Throws
-  // std::runtime_error if it fails.
+  // Trains with `config` (its model, data and output are filled in) and returns the rows of its
+  // steps. Throws std::runtime_error if it fails.
   std::vector<nlohmann::json> train(const std::string& name, nlohmann::json config,
                                     const std::string& arguments = "") const;
   // `convoy score`, one object per row. Throws std::runtime_error if it fails.

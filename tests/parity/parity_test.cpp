@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Training and scoring against what transformers and PEFT computed (tests/golden/train), and against themselves under
-// other ranks, accumulation and packing.
+// Training and scoring against what transformers and PEFT computed (tests/golden/train), and
+// against themselves under other ranks, accumulation and packing.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -203,7 +203,8 @@ TEST(Invariance, LoraUnderRanksAccumulationAndPacking) {
   expect_invariance("qwen3", {{"lora", {{"r", 4}, {"dropout", 0}, {"use_dora", true}}}});
 }
 
-// What training reports for the adapter it exports is what `eval` finds in that adapter, on any ranks.
+// What training reports for the adapter it exports is what `eval` finds in that adapter, on any
+// ranks.
 TEST(Evaluation, AfterTrainingEqualsEvalOfTheExport) {
   const ConvoyProgram convoy;
   const std::string model = convoy.model("qwen2").string();

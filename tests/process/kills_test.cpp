@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Workers, the coordinator and all of them killed at random times, and resumed with other numbers of workers: the output
-// is that of an unbroken run, byte for byte, and a kill costs no more than what was in flight.
+// Workers, the coordinator and all of them killed at random times, and resumed with other numbers
+// of workers: the output is that of an unbroken run, byte for byte, and a kill costs no more than
+// what was in flight.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -48,7 +49,8 @@ class RowRandomKills : public ProbeTest, public ::testing::WithParamInterface<st
   // A worker, the coordinator, or all at once. Returns how many workers that ended at most.
   int64_t kill_some(ProbeRun& run) {
     const unsigned choice = random_() % 4;
-    // A coordinator that goes on replaces the workers that this process, as slow as it may be, has killed already.
+    // A coordinator that goes on replaces the workers that this process, as slow as it may be, has
+    // killed already.
     if (choice >= 2) ::kill(run.pid(), SIGSTOP);
     const std::vector<pid_t> workers = run.workers();
     if (choice < 2 && !workers.empty()) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Drives row_probe as a shell would: starts it, kills it and its workers, reads what it left. One thread.
+// Drives row_probe as a shell would: starts it, kills it and its workers, reads what it left. One
+// thread.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -44,7 +45,8 @@ class ProbeRun {
   std::filesystem::path output_, errors_;
 };
 
-// Folders of runs, and the store of each: "sqlite", or "postgres" (the server at $CONVOY_TEST_POSTGRES, one group each).
+// Folders of runs, and the store of each: "sqlite", or "postgres" (the server at
+// $CONVOY_TEST_POSTGRES, one group each).
 class ProbeTest : public ::testing::Test {
  protected:
   std::vector<std::string> words(const std::string& folder, int64_t workers,

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A whole run over the no-op engine, as processes: `row_probe coordinate KEY=VALUE...` plans, keeps workers at work and
-// writes out.jsonl in its folder; its workers are `row_probe work` with the same words. Every token that any process
-// ever made is counted in the folder, whatever was killed.
+// A whole run over the no-op engine, as processes: `row_probe coordinate KEY=VALUE...` plans, keeps
+// workers at work and writes out.jsonl in its folder; its workers are `row_probe work` with the
+// same words. Every token that any process ever made is counted in the folder, whatever was killed.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/mman.h>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Whole runs as processes: ends, signals, workers that can not work, rows that take workers down, sharing of work.
+// Whole runs as processes: ends, signals, workers that can not work, rows that take workers down,
+// sharing of work.
 #include <fmt/format.h>
 
 #include <csignal>

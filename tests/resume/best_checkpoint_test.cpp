@@ -15,7 +15,8 @@ namespace {
 
 using Settings = std::vector<std::string>;
 
-// A rate that spoils the model within a few steps, and too few steps to recover: the best evaluation is not the last.
+// A rate that spoils the model within a few steps, and too few steps to recover: the best
+// evaluation is not the last.
 const Settings& worsening() {
   static const Settings settings = {
       "train.eval_strategy=steps", "train.eval_steps=1", "train.learning_rate=0.2",

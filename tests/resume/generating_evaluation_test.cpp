@@ -169,7 +169,8 @@ TEST(GeneratingEvaluationFigures, DecideBestAndAreWrittenEverywhere) {
   EXPECT_NE(ended.errors.find(", rougeL "), std::string::npos) << ended.errors;
 }
 
-// At a rate of zero no answer ever gets better. A larger ROUGE-L is, a smaller loss is not what counts.
+// At a rate of zero no answer ever gets better. A larger ROUGE-L is, a smaller loss is not what
+// counts.
 TEST(GeneratingEvaluationFigures, EndTheRunWhenTheyGetNoBetter) {
   const TrainFixture fixture;
   const Settings settings =

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A run that goes on with another strategy and other ranks than it began with: checkpoints in pieces
-// and whole ones are read by all of them.
+// A run that goes on with another strategy and other ranks than it began with: checkpoints in
+// pieces and whole ones are read by all of them.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -28,9 +28,9 @@ Settings with(Settings settings, const Leg& leg) {
   return settings;
 }
 
-// Stops the run in each leg but the last, which ends it, and compares it with one of ddp that nobody
-// stopped: as many ranks as the first leg had, whose global batch counts. Stops fall in the middle of
-// epochs.
+// Stops the run in each leg but the last, which ends it, and compares it with one of ddp that
+// nobody stopped: as many ranks as the first leg had, whose global batch counts. Stops fall in the
+// middle of epochs.
 void expect_one_run(const Settings& mode, const std::vector<Leg>& legs) {
   const TrainFixture fixture;
   Settings settings = mode;

@@ -39,7 +39,8 @@ std::vector<std::string> damaged_checkpoints(const TrainFixture& fixture, const 
   return notices;
 }
 
-// Kills launcher and ranks together, the launcher alone, or a rank alone: a power cut, a killed shell, a memory killer.
+// Kills launcher and ranks together, the launcher alone, or a rank alone: a power cut, a killed
+// shell, a memory killer.
 void kill_somehow(TrainProcess& process, std::mt19937& random) {
   switch (random() % 3) {
     case 0:
@@ -68,7 +69,8 @@ class RandomKills : public ::testing::Test {
   microseconds random_time(microseconds limit) {
     return microseconds(std::uniform_int_distribution<int64_t>(0, limit.count())(random_));
   }
-  // Starts or goes on with the run and kills it, mostly after it began to step. False when it ended by itself.
+  // Starts or goes on with the run and kills it, mostly after it began to step. False when it ended
+  // by itself.
   bool one_life(const std::string& name, const Settings& settings);
 
   TrainFixture fixture_;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A run that was killed and started again with the same command ends with the same bits as one that was not.
+// A run that was killed and started again with the same command ends with the same bits as one that
+// was not.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -44,7 +45,8 @@ TEST_P(ResumeBits, KilledAndResumedEqualsUnbroken) {
   expect_same_result(fixture, "unbroken", "killed");
 }
 
-// Text and conversations in one run, smaller sets read again, blocks of both; killed in its second epoch.
+// Text and conversations in one run, smaller sets read again, blocks of both; killed in its second
+// epoch.
 TEST(ResumeBitsOfAMix, KilledAndResumedEqualsUnbroken) {
   for (const char* packing : {"false", "true"}) {
     const TrainFixture fixture;
@@ -111,7 +113,8 @@ INSTANTIATE_TEST_SUITE_P(
         ResumeCase{"evaluating", {"train.eval_strategy=steps", "train.eval_steps=2"}, {5, 10}}),
     [](const auto& instance) { return instance.param.name; });
 
-// Killed when the checkpoint of a step is out and the next step has not ended: between its micro-batches.
+// Killed when the checkpoint of a step is out and the next step has not ended: between its
+// micro-batches.
 TEST(ResumeMidAccumulation, KilledAndResumedEqualsUnbroken) {
   const std::vector<std::string> settings = {"train.batch_size=1", "train.grad_accum=8"};
   const TrainFixture fixture;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A rank whose files are slow holds the others up for longer than a collective may take: that is no failure.
+// A rank whose files are slow holds the others up for longer than a collective may take: that is no
+// failure.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Asked to stop, a run finishes its step, saves and ends with 75; asked twice, it ends at once with 143.
+// Asked to stop, a run finishes its step, saves and ends with 75; asked twice, it ends at once with
+// 143.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -121,7 +122,8 @@ TEST(FinishedRun, StartedAgainKeepsItsFiguresAndSaysThatNothingIsLeft) {
   EXPECT_EQ(figures(), first);
 }
 
-// A job system may signal every process of the job, and the launcher passes its own signal on: one request all the same.
+// A job system may signal every process of the job, and the launcher passes its own signal on: one
+// request all the same.
 TEST(StopRequestToAll, SignalledRanksAndLauncherStopOnce) {
   const TrainFixture fixture;
   TrainProcess process = fixture.start("stopped", {"--nproc", "2", "train.save_steps=1000"});

@@ -101,7 +101,8 @@ std::map<int64_t, double> losses_of(const fs::path& run_folder, const std::strin
 
 TrainProcess::TrainProcess(const std::vector<std::string>& arguments, const fs::path& errors_file)
     : errors_file_(errors_file) {
-  // Ranks whose launcher was killed become children of this process: nothing that was started can escape.
+  // Ranks whose launcher was killed become children of this process: nothing that was started can
+  // escape.
   ::prctl(PR_SET_CHILD_SUBREAPER, 1);
   std::vector<std::string> words = arguments;
   words.insert(words.begin(), fmt::format("{}/convoy", std::getenv("CONVOY_BIN_DIR")));
@@ -140,7 +141,8 @@ std::vector<pid_t> TrainProcess::ranks() const {
   return ranks;
 }
 
-// Ranks that lost their launcher are children of this process now. Their own end is what the product promises.
+// Ranks that lost their launcher are children of this process now. Their own end is what the
+// product promises.
 void TrainProcess::reap_orphans() {
   const auto deadline = Clock::now() + std::chrono::seconds(10);
   while (true) {
@@ -182,7 +184,8 @@ Ended TrainProcess::wait() {
 void TrainProcess::signal(int number) const { ::kill(pid_, number); }
 
 void TrainProcess::kill_everything() {
-  // Stopped first, parents before children: none can start, clean up or go on while the others are found.
+  // Stopped first, parents before children: none can start, clean up or go on while the others are
+  // found.
   for (const pid_t process : descendants()) ::kill(process, SIGSTOP);
   const std::vector<pid_t> all = descendants();
   for (const pid_t process : all) ::kill(process, SIGKILL);

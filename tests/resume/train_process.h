@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Drives the real `convoy train` as a user, a job system or a power cut would: starts it, waits for what its events.jsonl
-// says, signals or kills it, and reads what it left behind. One thread; every process it starts is gone when a test ends.
+// Drives the real `convoy train` as a user, a job system or a power cut would: starts it, waits for
+// what its events.jsonl says, signals or kills it, and reads what it left behind. One thread; every
+// process it starts is gone when a test ends.
 #pragma once
 
 #include <sys/types.h>
@@ -36,7 +37,8 @@ class TrainProcess {
   bool running();
   Ended wait();  // until it ends; a run that takes minutes is killed and fails the test
   void signal(int number) const;  // to `convoy` alone
-  // SIGKILL to `convoy` and all it started, as close to one moment as can be; returns when all are gone.
+  // SIGKILL to `convoy` and all it started, as close to one moment as can be; returns when all are
+  // gone.
   void kill_everything();
   // Until `condition` holds. False when the process ended first or a minute passed.
   bool wait_until(const std::function<bool()>& condition);
@@ -51,8 +53,8 @@ class TrainProcess {
   std::filesystem::path errors_file_;
 };
 
-// Rows, a configuration and run folders in a fresh folder. 23 rows in micro-batches of 2 x 2 make epochs of 6 steps with
-// an uneven last one.
+// Rows, a configuration and run folders in a fresh folder. 23 rows in micro-batches of 2 x 2 make
+// epochs of 6 steps with an uneven last one.
 class TrainFixture {
  public:
   TrainFixture();
@@ -60,7 +62,8 @@ class TrainFixture {
   // As many rows to evaluate; 6 without it.
   void set_validation_rows(int64_t count) const;
 
-  // The command line of a run that writes to `name`: `convoy train run.yaml SETTINGS --output-dir name`.
+  // The command line of a run that writes to `name`: `convoy train run.yaml SETTINGS --output-dir
+  // name`.
   std::vector<std::string> command(const std::string& name,
                                    const std::vector<std::string>& settings) const;
   TrainProcess start(const std::string& name, const std::vector<std::string>& settings) const;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Rows as users have them through the programs: what a command can not use is said with the right exit code.
+// Rows as users have them through the programs: what a command can not use is said with the right
+// exit code.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Workers that crash or stop, a store that vanishes, absurd numbers: each ends as promised, none as a number.
+// Workers that crash or stop, a store that vanishes, absurd numbers: each ends as promised, none as
+// a number.
 #include <fmt/format.h>
 #include <signal.h>
 #include <unistd.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Workers, runner and all of them killed at random times: the results are those of an unbroken run, byte for byte, and a
-// kill costs one range of each worker that it ends.
+// Workers, runner and all of them killed at random times: the results are those of an unbroken run,
+// byte for byte, and a kill costs one range of each worker that it ends.
 #include <fmt/format.h>
 #include <signal.h>
 
@@ -55,7 +55,8 @@ class SweepRandomKills : public SweepTest {
   // Kills a worker, the runner, or all at once. Returns how many workers that ended.
   int64_t kill_some(SweepProcess& sweep) {
     const unsigned choice = random_() % 4;
-    // A runner that goes on replaces the workers that this process, as slow as it may be, has killed already.
+    // A runner that goes on replaces the workers that this process, as slow as it may be, has
+    // killed already.
     if (choice >= 2) ::kill(sweep.pid(), SIGSTOP);
     const std::vector<pid_t> workers = sweep.workers();
     if (choice < 2 && !workers.empty()) {

@@ -96,7 +96,8 @@ TEST_F(SweepRedo, ComputesTheCellsThatAreNamed) {
   EXPECT_EQ(values(run(command({"--redo", "all"}))), "11 11 22 22");
 }
 
-// Another sweep of the store has the old results of the same cells: they are not taken for new ones.
+// Another sweep of the store has the old results of the same cells: they are not taken for new
+// ones.
 TEST_F(SweepRedo, AResultOfAnotherSweepIsNoNewOne) {
   write_program(10);
   run(command({"--name", "other"}));

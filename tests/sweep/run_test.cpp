@@ -293,7 +293,8 @@ TEST_F(SweepRun, AKilledRunnerLeavesNoProgram) {
   EXPECT_TRUE(nothing_left());
 }
 
-// Whoever could have ended its programs is gone too. The next run finds them by what their environment says.
+// Whoever could have ended its programs is gone too. The next run finds them by what their
+// environment says.
 TEST_F(SweepRun, WhatIsLeftWhenAllIsKilledIsEndedByTheNextRun) {
   write("program.sh",
         "test -e quick || { sleep 1000 & setsid sleep 1001 & wait; }\necho '{\"loss\": 1}'\n");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Drives the real `convoy sweep` as a shell would: starts it, signals or kills it and its workers, and looks for what it
-// left behind. One thread.
+// Drives the real `convoy sweep` as a shell would: starts it, signals or kills it and its workers,
+// and looks for what it left behind. One thread.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -58,7 +58,8 @@ class SweepTest : public ::testing::Test {
 
   std::unique_ptr<SweepProcess> start(const std::vector<std::string>& arguments);
   SweepEnd run(const std::vector<std::string>& arguments);
-  // In a mount namespace of its own after `mounts`, a shell script; status 77 where that is not allowed.
+  // In a mount namespace of its own after `mounts`, a shell script; status 77 where that is not
+  // allowed.
   SweepEnd run_with_mounts(const std::string& mounts, const std::vector<std::string>& arguments);
   std::filesystem::path path(const std::string& name) const { return folder_ / name; }
   std::string text(const std::string& name) const { return path(name).string(); }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `convoy sweep ssm --device` from the command line to the results, over fake GPUs that run the real kernels: devices
-// that are there, are not, break or run out of memory.
+// `convoy sweep ssm --device` from the command line to the results, over fake GPUs that run the
+// real kernels: devices that are there, are not, break or run out of memory.
 #include <nlohmann/json.hpp>
 
 #include "sweep/sweep_process.h"
