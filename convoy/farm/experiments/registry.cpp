@@ -43,7 +43,7 @@ std::unique_ptr<sweep::Workload> make_workload(const std::string& name, const st
 
 std::unique_ptr<sweep::Workload> workload_of_version(const std::string& name,
                                                      const std::string& version) {
-  // Of a function in a program of somebody's there is nothing to ask but the store.
+  // A function in a user's program has no workload here; the store alone describes it.
   return make_workload(name.starts_with("function:") ? "run" : name, mode_of_version(version));
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The workloads that Convoy computes itself by name: what a runner, its workers and whoever reads
-// the store agree on.
+// The workloads that Convoy computes itself by name: the runner, its workers and the readers of a
+// store use the same list.
 #pragma once
 
 #include <memory>
@@ -21,8 +21,8 @@ std::unique_ptr<sweep::Workload> make_workload(const std::string& name, const st
                                                double timeout_seconds = 0,
                                                std::shared_ptr<cuda::Device> gpu = nullptr);
 
-// The one that computed a stored sweep, or that stands for a function of somebody's program. Throws
-// ConfigError.
+// The workload that computed a stored sweep, or that represents a function of a user's program.
+// Throws ConfigError.
 std::unique_ptr<sweep::Workload> workload_of_version(const std::string& name,
                                                      const std::string& version);
 

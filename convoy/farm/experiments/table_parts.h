@@ -16,7 +16,7 @@ int64_t whole_parameter(const sweep::CellResult& cell, const std::string& name);
 
 void add_distinct(std::vector<int64_t>& values, int64_t value);
 
-// Of a cell or null: its number; "nan" of a censored one; else "".
+// The number of a cell; "nan" for a censored one; "" for null or a cell without a number.
 std::string value_text(const sweep::CellResult* cell);
 
 }  // namespace convoy::experiments

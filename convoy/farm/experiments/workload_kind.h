@@ -20,7 +20,7 @@
 
 namespace convoy::experiments {
 
-// Where a sweep's flags say that it computes and writes.
+// The folders and devices that a sweep's flags name.
 struct SweepPlaces {
   std::string checkpoint_dir;        // folder of the store; empty = that of the results
   std::string figures_dir;           // empty = no figures
@@ -43,7 +43,7 @@ class WorkloadFlags {
                                                const std::string& time) const = 0;
   // One line per flag that was given and has no meaning any more, or is not used up.
   virtual std::vector<std::string> notices() const { return {}; }
-  // What is likely to come out otherwise than hoped.
+  // Warnings about settings whose result is likely to surprise the user.
   virtual std::vector<std::string> warnings() const { return {}; }
   // A flag whose value may be left out; empty = none.
   virtual std::string flag_without_value() const { return ""; }

@@ -8,8 +8,8 @@
 
 namespace convoy::process {
 
-// Of several references one is enough; none decides what they do not agree on. Unknown without any.
-// Thread-safe.
+// Yes when one reference matches, else the verdict that all references agree on. Unknown when they
+// disagree, or without any. Thread-safe.
 answers::Verdict verdict_on(std::span<const std::string> golds, const std::string& prediction);
 
 }  // namespace convoy::process

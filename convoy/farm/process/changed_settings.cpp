@@ -44,7 +44,7 @@ std::string words_of(const json& value) {
   return text;
 }
 
-// Where two values would say nothing to a person.
+// The reason for settings whose two values would mean nothing to a reader.
 std::string known_reason(const std::string& path) {
   if (path == "model.identity") return "the model, its adapter or its chat template is another";
   if (path == "pipeline_version")

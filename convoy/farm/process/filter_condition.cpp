@@ -28,7 +28,7 @@ const std::vector<Name>& names() {
     for (const Stage& stage : all_stages())
       for (const StageFigure& figure : stage.figures)
         all.push_back({figure.name, figure.words, stage.name});
-    // Of every text.
+    // Every text has this figure.
     all.push_back({"finish", {"stop", "length"}});
     for (const char* number : {"samples", "tokens", "characters"}) all.push_back({number});
     all.push_back({"has_answer", {"yes", "no"}});

@@ -30,7 +30,7 @@ class FilterCondition {
   bool is_number_ = false;
 };
 
-// "score, verified, ...": what conditions may ask for.
+// "score, verified, ...": the names that conditions may use.
 std::string filter_names();
 
 }  // namespace convoy::process

@@ -30,7 +30,7 @@ RowResult decode_result(const std::string& payload) {
   }
 }
 
-// Where a finished row lies. Places of files by number: their names are long, and few.
+// The location of a finished row. Files are numbered: their names are long, and few.
 struct Entry {
   int64_t index = 0;
   int64_t task = 0;

@@ -16,7 +16,7 @@ namespace convoy::process {
 
 struct PublishedRow {
   StoredRow stored;
-  // Of a row that took its workers down with it as often as it may: then there is no value,
+  // Set when the row ended its workers as often as is allowed: then there is no value,
   // `stored.row.state` is "engine_error", and this is the row as it was read.
   std::optional<InputRow> input = {};
   std::string failure = {};
@@ -30,8 +30,8 @@ struct FinishedPass {
   int64_t reopened = 0;
 };
 
-// Visits every row once, when no row is open. Of the memory, 40 bytes a row grow with their number.
-// `visit` may not use the store. Throws StateError while rows are open, and what `visit` throws.
+// Visits every row once, when no row is open. Memory grows by 40 bytes per row. `visit` may not use
+// the store. Throws StateError while rows are open, and what `visit` throws.
 FinishedPass for_each_finished(jobs::JobStore& store, const RowRun& run,
                                const std::function<void(PublishedRow&)>& visit);
 
@@ -50,7 +50,7 @@ RunCounts count_finished(jobs::JobStore& store, const RowRun& run);
 // The row of a task. Throws DataError.
 InputRow read_input(SegmentReader& reader, const std::string& parameters);
 
-// What the store says of a finished row: where it lies, its state and its cost.
+// The store's entry of a finished row: its location, state and cost.
 std::string encode_result(const StoredRow& row, const SegmentPlace& place);
 
 }  // namespace convoy::process

@@ -53,7 +53,7 @@ std::optional<double> take_number(std::string_view& text) {
   return value;
 }
 
-// What a number of a reply is measured in, if it says so.
+// The scale that follows a number in a reply, if there is one.
 std::optional<double> take_scale(std::string_view& text) {
   std::string_view rest = skip(text, " \t");
   if (rest.starts_with("\\%")) rest.remove_prefix(1);
@@ -72,8 +72,8 @@ std::optional<double> take_scale(std::string_view& text) {
   return std::nullopt;
 }
 
-// Whether a number that ends before `rest` goes on as something else: a range, a decimal comma, a
-// unit, an exponent, one more dot.
+// True when a number that ends before `rest` continues as something else: a range, a decimal comma,
+// a unit, an exponent, one more dot.
 bool goes_on(std::string_view rest) {
   if (rest.empty()) return false;
   if (is_letter(rest[0]) || is_digit(rest[0]) || rest[0] == '/') return true;
@@ -87,7 +87,8 @@ bool goes_on(std::string_view rest) {
   return false;
 }
 
-// Where the name of a criterion ends in `line`, any of " -_" between its words; npos = not there.
+// The position behind the name of a criterion in `line`, with any of " -_" between its words; npos
+// = not there.
 size_t end_of_name(std::string_view line, std::string_view name, size_t from) {
   for (size_t begin = from; begin < line.size(); ++begin) {
     if (begin > 0 && is_letter(line[begin - 1])) continue;

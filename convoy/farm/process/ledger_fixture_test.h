@@ -72,7 +72,7 @@ class LedgerTest : public ::testing::Test {
     EXPECT_EQ(pass.rows, run_.rows);
     return text;
   }
-  // What the program makes of the rows, one after the other.
+  // The output that the program gives for the rows, one after the other.
   std::string expected_output(int64_t rows) const {
     NoopEngine engine({.batch = 8, .min_tokens = 1, .max_tokens = 9});
     std::string text;

@@ -43,7 +43,7 @@ std::string plan_name(const RunIdentity& run) { return run.name + "/plan"; }
 
 fs::path folder_of(const RunIdentity& run) { return run.folder / run.version().substr(0, 16); }
 
-// Of every version of the run that was planned to its end, by version.
+// The facts of every completely planned version of the run, by version.
 std::map<std::string, PlanFacts> known_plans(jobs::JobStore& store, const RunIdentity& run) {
   std::map<std::string, PlanFacts> plans;
   for (const jobs::Group& group : store.groups()) {

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The rows of a run, put into its ledger: every selected row is a record of one input segment and a
-// task of the store. A task is keyed by the row's place and content, and by all that decides what
-// becomes of it: the configuration and the data set. What is computed under one configuration is
-// never taken for another's.
+// task of the store. A task is keyed by the row's position and content, and by all that decides its
+// result: the configuration and the data set. A result is never used under another configuration.
 #pragma once
 
 #include <chrono>
@@ -48,11 +47,11 @@ struct PlanRequest {
   // A run of this name with another configuration or data set: beside it, with rows of its own.
   // Else it is an error.
   bool keep_apart = false;
-  // How far the planning of many rows is, but for label, unit and total.
+  // Progress of planning many rows; label, unit and total are set by the planner.
   telemetry::ProgressOptions progress = {.style = telemetry::ProgressStyle::None};
 };
 
-// A planned run: what workers and outputs need to know.
+// A planned run, as workers and outputs need it.
 struct RowRun {
   int64_t group = 0;             // in the store
   std::filesystem::path folder;  // with the segments of this version
@@ -65,13 +64,13 @@ struct RowRun {
 // and `rows` throw, and IoError.
 RowRun plan_rows(jobs::JobStore& store, const PlanRequest& request);
 
-// The run as another node planned it. Waits `limit` for that; asks `keep_waiting` meanwhile, which
-// ends the wait with StopRequest. Throws ConfigError when it did not come, saying what is there
-// instead.
+// Waits at most `limit` until another node has planned the run. Calls `keep_waiting` meanwhile and
+// throws StopRequest when it returns false. Throws ConfigError after the limit; the message says
+// what the store holds instead.
 RowRun wait_for_plan(jobs::JobStore& store, const RunIdentity& run, std::chrono::milliseconds limit,
                      const std::function<bool()>& keep_waiting, const Log& log);
 
-// What a task of such a run says of its row.
+// The row that a task of such a run describes.
 struct PlannedRow {
   int64_t index = 0;
   int64_t source_index = 0;

@@ -10,7 +10,7 @@ namespace {
 using nlohmann::json;
 using nlohmann::ordered_json;
 
-// An engine's text is UTF-8, but what it says of an error may hold anything.
+// An engine's text is UTF-8, but its error messages may hold any bytes.
 std::string text_of(const ordered_json& value) {
   return value.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
 }

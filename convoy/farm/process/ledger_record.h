@@ -13,7 +13,7 @@
 
 namespace convoy::process {
 
-// What a row took.
+// The time and tokens that a row cost.
 struct RowCost {
   int64_t texts = 0;
   int64_t prompt_tokens = 0;

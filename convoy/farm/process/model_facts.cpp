@@ -30,7 +30,7 @@ bool is_of_codes(const std::string& name, const io::TensorView& view) {
          name.find(".weight.") != std::string::npos;
 }
 
-// Of weights in blocks of 64 that share a scale, or int8 in rows that do.
+// Bytes of weights in blocks of 64 that share a scale, or of int8 rows that share one.
 int64_t encoded_bytes(int64_t parameters, const settings::ProcessModelSettings& model) {
   if (model.quantization == "int8") return parameters + parameters / 256;
   const int64_t blocks = parameters / 64;

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What processing needs to know of a model before it is loaded: who it is, how it chats, and what
-// it takes of memory. Reads the folder's small files, and of the weights their headers. Without
-// LibTorch.
+// Facts about a model that processing needs before it is loaded: its identity, its chat template
+// and its memory. Reads the folder's small files and the headers of the weights. Without LibTorch.
 #pragma once
 
 #include <cstdint>
@@ -23,8 +22,8 @@ struct ModelFacts {
   std::optional<text::ChatTemplate> chat_template;
   int64_t parameters = 0;
   int64_t block_parameters = 0;  // of them, in linear maps of blocks: what --quantization encodes
-  // Of a folder that stores weights in codes: these codes, and how many parameters stand beside
-  // them. 0: it stores numbers.
+  // For a folder that stores quantised weights: bytes of the codes, and the number of parameters
+  // stored beside them. 0: the weights are not quantised.
   int64_t stored_code_bytes = 0;
   int64_t whole_parameters = 0;
   int64_t layers = 0;
@@ -32,8 +31,8 @@ struct ModelFacts {
   int64_t positions = 0;            // longest text
   int64_t window_tokens = 0;        // of the layers that see fewest keys; 0 = all see all
 
-  // Bytes of one engine that computes in `bytes_per_value`: 2 of bf16, 4 of fp32; its weights held
-  // as `model` says.
+  // Bytes of one engine that computes in `bytes_per_value` bytes: 2 for bf16, 4 for fp32; its
+  // weights are held as `model` sets.
   scheduler::MemoryNeeds memory_needs(int64_t bytes_per_value,
                                       const settings::ProcessModelSettings& model) const;
 };

@@ -51,8 +51,8 @@ class NoopEngine : public TextEngine {
   EngineFigures figures_;
 };
 
-// `samples` texts of the row's "problem", then a judge of each that sees the text. The finished row
-// holds them all.
+// Generates `samples` texts from the row's "problem", then a judgement of each that reads the text.
+// The finished row holds them all.
 class NoopProgram : public RowProgram {
  public:
   struct Options {

@@ -142,14 +142,14 @@ bool PipelinePlan::opens_think(const std::string& text) const {
 nlohmann::json PipelinePlan::content(const std::string& model) const {
   settings::ProcessSettings listed = settings;
   nlohmann::json content = config::dump_json(config::list_fields(listed));
-  // Which rows, by whom, and where to: none of it changes what a row becomes.
+  // These sections choose rows, workers and outputs; none of them changes the result of a row.
   for (const char* section : {"workers", "output", "run_name", "run_dir", "task"})
     content.erase(section);
   for (const char* key : {"dataset", "dataset_name", "config", "split", "num_examples",
                           "start_from", "force_download", "bad_rows"})
     content["data"].erase(key);
-  // Conditions are met by finished rows when they are published. Where the filter stands decides of
-  // which texts.
+  // Conditions are checked on finished rows when they are published. The position of the filter
+  // decides which texts are checked.
   content.erase("filter");
   nlohmann::json& stages = content["stages"];
   if (!stages.empty() && stages.back() == "filter") stages.erase(stages.size() - 1);
@@ -164,7 +164,8 @@ nlohmann::json PipelinePlan::content(const std::string& model) const {
   content["model"].erase("adapter");
   content["model"].erase("template_path");
   content["model"]["identity"] = model;
-  // As the folder has them, which its identity says: runs from before there was a choice go on.
+  // Without the setting, weights stay as the folder has them, which its identity covers: runs from
+  // before the setting existed continue.
   if (!settings.model.encodes()) {
     content["model"].erase("quantization");
     content["model"].erase("double_quant");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the stages of a run are told: its settings, and the prompts as text. Everything that decides
-// a row's texts is here, so its content keys them.
+// The input of a run's stages: its settings, and the prompts as text. Everything that decides a
+// row's texts is here, so its content keys them.
 #pragma once
 
 #include <map>
@@ -23,8 +23,8 @@ using PromptTexts = std::map<std::string, std::string>;
 // Reads those that the settings name and takes the others from `shipped`. Throws ConfigError.
 PromptTexts read_prompt_texts(const settings::PromptSettings& prompts, const PromptTexts& shipped);
 
-// How rows of this data set are read: by the fields that the settings name, then as the catalog
-// knows.
+// The fields that rows of this data set are read by: those that the settings name, then those in
+// the catalog.
 ProblemFields problem_fields(const settings::ProcessDataSettings& data);
 
 // Prompt and text of the longest request that the stages make, about.

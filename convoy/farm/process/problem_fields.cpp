@@ -58,7 +58,7 @@ std::optional<std::string> plain_text(const Json& value) {
   return std::nullopt;
 }
 
-// A list holds alternatives. What is no text, number or boolean is none: the row can do without.
+// A list holds alternatives. An entry that is no text, number or boolean is left out.
 std::vector<std::string> alternatives_at(const Json& row, const std::string& key) {
   const Json* const value = key.empty() ? nullptr : present(row, key);
   std::vector<std::string> texts;
@@ -112,7 +112,7 @@ ProblemFields::ProblemFields(const data::KnownDataset* known, FieldNames names)
 RowFields ProblemFields::read(const Json& row) const {
   if (!row.is_object())
     throw DataError(fmt::format("the row is of type {}, wanted an object", row.type_name()));
-  // What the catalog says holds for rows as the hub has them; the same name may stand for other
+  // The catalog's entry holds for rows as they are on the hub; the same name may stand for other
   // files.
   const bool is_known = known_ != nullptr && present(row, known_->problem_fields[0]) != nullptr;
   std::vector<std::string> problem_keys = {names_.problem};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Where problem, solution and answer stand in the rows of a data set: as named, as the catalog
-// knows, else by the keys of each row: NuminaMath (problem, solution, answer), GSM8K (question,
+// Finds problem, solution and answer in the rows of a data set: by the named fields, by the
+// catalog, else by the keys of each row: NuminaMath (problem, solution, answer), GSM8K (question,
 // answer), MathQA and AQuA (Problem or question, options, Rationale or rationale, correct), ASDiv
 // (body, question, answer), conversations (messages).
 //
@@ -28,13 +28,14 @@ struct FieldNames {
 // Thread-safe.
 class ProblemFields {
  public:
-  // `known` may be null. What is named comes before what the catalog says.
+  // `known` may be null. Named fields come before those of the catalog.
   explicit ProblemFields(const data::KnownDataset* known = nullptr, FieldNames names = {});
 
   // Choices are part of the problem. An answer of "proof", "notfound" or nothing is none; a number
   // or a boolean is its text; a list holds alternatives (of solutions the first is taken); an
   // object is none. The answer of GSM8K is a solution, with its result behind "####". Throws
-  // DataError, which says what the row has instead, when it is no object, or has no problem.
+  // DataError when the row is no object or has no problem; the message says what the row has
+  // instead.
   RowFields read(const nlohmann::ordered_json& row) const;
 
  private:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A prompt as a file says it: text with `{{ name }}` where a value goes. Strict: an unknown name,
-// or a brace pair that is not closed, is an error with file and line. Single braces are text, as
+// A prompt read from a file: text with `{{ name }}` where a value goes. Strict: an unknown name, or
+// a brace pair that is not closed, is an error with file and line. Single braces are text, as
 // \boxed{} is. One newline at the end of the file is not part of the prompt. Thread-safe once made.
 #pragma once
 

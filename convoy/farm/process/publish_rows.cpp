@@ -52,7 +52,7 @@ Json value_of(PublishedRow& row, const ProblemFields& fields,
     value["problem"] = known.problem;
     value["gold"] = golds_json(golds_of(known));
   } catch (const DataError&) {
-    // What the row says of itself stays: it failed for another reason first.
+    // An earlier state of the row stays: it failed for another reason first.
   }
   return value;
 }
@@ -79,7 +79,7 @@ void check_outputs(const settings::ProcessOutputSettings& output, const data::Da
 void require_outputs(const settings::ProcessOutputSettings& output) {
   for (const std::filesystem::path& file : output_files(output)) {
     data::require_row_output(file);
-    // What permissions do not say: a file system that takes no files.
+    // Permissions do not show a file system that takes no files.
     AtomicFile(file).write("[");
   }
 }

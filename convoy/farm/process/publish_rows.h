@@ -18,14 +18,15 @@
 
 namespace convoy::process {
 
-// What is written for these settings: the output, and the CSV file beside a .json, packed alike.
+// The files written for these settings: the output, and the CSV file beside a .json, compressed
+// alike.
 std::vector<std::filesystem::path> output_files(const settings::ProcessOutputSettings& output);
 
 // Throws ConfigError where one of them has no format, or one of them or their manifest is among the
 // data set's files. Changes nothing.
 void check_outputs(const settings::ProcessOutputSettings& output, const data::Dataset& dataset);
 
-// Throws where one of them could not be written, before the work whose rows they are to hold.
+// Throws when one of them cannot be written. Called before the rows are computed.
 void require_outputs(const settings::ProcessOutputSettings& output);
 
 struct Publication {
@@ -34,8 +35,8 @@ struct Publication {
   int64_t reopened = 0;  // rows that can not be read and are open again: then nothing was published
 };
 
-// Of rows that were finished under other conditions, too. Rejected rows are in the report and in no
-// file. Throws as for_each_finished() and data::RowWriter.
+// Also publishes rows that were finished under other conditions. Rejected rows are in the report
+// and in no file. Throws as for_each_finished() and data::RowWriter.
 Publication publish_rows(jobs::JobStore& store, const RowRun& run, const PipelinePlan& plan);
 
 }  // namespace convoy::process

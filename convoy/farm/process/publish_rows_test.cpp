@@ -58,7 +58,7 @@ TEST_F(PublishRows, ARowThatTookItsWorkersDownKeepsItsProblemAndReference) {
   EXPECT_EQ(row->value["metadata"]["error"], "went down");
 }
 
-// Those of workers that went down, and those whose engine had no text.
+// Rows whose workers died, and rows whose engine gave no text.
 TEST_F(PublishRows, RowsThatFailedAreComputedAgain) {
   plan(12);
   NoopEngine broken({.batch = 8,

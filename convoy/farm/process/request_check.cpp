@@ -18,7 +18,7 @@ struct StageTexts {
   int64_t max_tokens = 0;
 };
 
-// Of the stages that write.
+// The texts of the stages that generate.
 std::vector<StageTexts> texts_of(const settings::ProcessSettings& settings) {
   const auto has = [&](const char* stage) {
     return std::find(settings.stages.begin(), settings.stages.end(), stage) !=

@@ -15,7 +15,8 @@ namespace convoy::process {
 // stage takes with a prompt of one token.
 void require_possible_requests(const settings::ProcessSettings& settings, const ModelFacts& model);
 
-// What is possible and hardly meant: texts longer than the model's positions. Empty: nothing.
+// A warning about texts longer than the model's positions: possible, but probably a mistake. Empty:
+// no warning.
 std::string doubt_about_requests(const settings::ProcessSettings& settings,
                                  const ModelFacts& model);
 

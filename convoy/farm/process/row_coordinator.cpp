@@ -77,7 +77,7 @@ class RowsRun : public workers::SupervisedWork {
   }
 
  private:
-  // What is known of the workers that one place had, one after the other.
+  // Facts about the successive workers of one slot.
   struct Slot {
     WorkerSign last;         // of the one that runs
     RowWorkerFigures ended;  // of those before it
@@ -106,7 +106,7 @@ class RowsRun : public workers::SupervisedWork {
     supervision.lease = milliseconds(task_.lease_ms);
     supervision.stop_grace = milliseconds(10'000);  // a step of the engine, and then it keeps all
     supervision.max_attempts = options_.max_crashes;
-    // One that somebody kills is likelier to live on.
+    // A killed worker is likelier to survive its next start than one that crashed.
     supervision.idle_deaths = {.deaths = 5, .kills = 20, .of_each_worker = true};
     report_.stop_signal = supervisor_.run(supervision, *this);
     count_all();

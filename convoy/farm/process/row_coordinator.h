@@ -34,16 +34,16 @@ struct RowCoordinatorOptions {
 
 struct RowCoordinatorReport {
   int stop_signal = 0;  // 0 = no row is open
-  int64_t deaths = 0;   // of workers that were not told to end
+  int64_t deaths = 0;   // of workers that were not asked to end
   double seconds = 0;
   RowWorkerFigures work;                    // of all workers of this host
   std::map<size_t, RowWorkerFigures> each;  // by worker, its replacements included
 };
 
-// Opens the task's store. Owns the stop signals while it runs: one call at a time per process.
-// The first asks the workers to keep what they have and end, the second kills them. Throws what the
-// store throws, StateError with the last words of a worker when none can be kept alive, and the
-// error that such words say. Blocks.
+// Opens the task's store. Owns the stop signals while it runs: one call at a time per process. The
+// first signal asks the workers to keep their results and end, the second kills them. Throws the
+// store's errors, StateError with the last words of a worker when no worker stays alive, and the
+// error that such words name. Blocks.
 RowCoordinatorReport run_rows(const RowCoordinatorOptions& options, const WorkerTask& task);
 
 }  // namespace convoy::process

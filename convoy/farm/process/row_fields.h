@@ -7,7 +7,7 @@
 
 namespace convoy::process {
 
-// What the stages read of a row, whatever its schema.
+// The fields of a row that stages read, whatever its schema.
 struct RowFields {
   std::string problem = {};
   std::optional<std::string> solution = {};  // the reference's

@@ -464,7 +464,7 @@ TEST(RowPipeline, AnAnswerColumnBeatsTheSolution) {
   EXPECT_EQ(got.row.value["verified"], "yes");
 }
 
-// What a text kept leads to depends on nothing but the texts kept.
+// The next step of a row depends only on the kept texts, not on their order.
 TEST(RowPipeline, TheOrderOfKeptTextsIsNothing) {
   settings::ProcessSettings settings;
   settings.generate.n = 3;

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What is done to one row of a data set, as a pure function: from the row and the texts that it has
-// so far to the texts that it needs next, or to its end. Nothing else is kept of a row's way, so
-// whoever has the row and its kept texts goes on where another stopped, and keeping a text is the
-// same as queuing what follows from it.
+// The processing of one row of a data set as a pure function: from the row and its texts so far to
+// the texts that it needs next, or to its end. No other progress is kept, so any worker can
+// continue a row from its kept texts, and keeping a text also queues the steps that follow from it.
 #pragma once
 
 #include <cstdint>
@@ -58,7 +57,7 @@ class RowProgram {
   // particular order. A step that was asked for and is not kept by now is asked for again. Throws
   // nothing for a bad row: that is a state.
   virtual NextSteps next(const InputRow& row, std::span<const KeptStep> kept) const = 0;
-  // How long the row will take, in any unit: the longest go first. 0 = unknown.
+  // Expected time of the row, in any unit: the longest rows go first. 0 = unknown.
   virtual int64_t expected_cost(const InputRow& row) const = 0;
 };
 

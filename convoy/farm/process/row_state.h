@@ -24,7 +24,7 @@ namespace convoy::process {
 // A judge's reply.
 struct Judgement {
   JudgeScores scores = {};
-  std::string text = {};  // what it said, thoughts aside
+  std::string text = {};  // the answer, without thoughts
   TextFinish finish = TextFinish::Stop;
 };
 
@@ -40,7 +40,7 @@ struct Version {
   std::optional<Judgement> judgement = {};
 
   std::optional<double> score() const { return judgement ? judgement->scores.score : std::nullopt; }
-  // What a reader of the text judges: what was said, or the thoughts where nothing was.
+  // The part of the text that is judged: the answer, or the thoughts when there is no answer.
   const std::string& shown() const { return text.said.empty() ? text.think : text.said; }
 };
 
@@ -59,7 +59,7 @@ struct RowState {
   std::vector<std::string> golds = {};  // the reference's answers: each is right; empty = unknown
   std::vector<SampleState> samples = {};
   std::optional<size_t> chosen = {};  // by a stage that chose: later ones look at that sample alone
-  // What stages of rows found, by their names: objects that only the stage itself reads, for the
+  // Findings of row stages, by stage name: objects that only the stage itself reads, for the
   // columns and figures in its entry (stages/stage.h).
   std::map<std::string, nlohmann::ordered_json, std::less<>> results = {};
   nlohmann::ordered_json figures = nullptr;  // for conditions, by name: as the filter met them

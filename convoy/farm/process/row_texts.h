@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The texts that a row has, and those that its stages ask for. One thread.
+// The texts that a row has, and those that its stages request. One thread.
 #pragma once
 
 #include <functional>
@@ -19,7 +19,8 @@ class RowTexts {
   // `kept` outlives this.
   explicit RowTexts(std::span<const KeptStep> kept);
 
-  // The text of `key`. Null where the row does not have it: then it is asked for as `request` says.
+  // The text of `key`. Null when the row does not have it: then `request` is called and its text is
+  // requested.
   const KeptStep* find_or_ask(const std::string& key, const std::function<TextRequest()>& request);
 
   std::vector<Step> take_asked() { return std::move(asked_); }

@@ -120,7 +120,7 @@ Json history_json(const SampleState& sample) {
   return history;
 }
 
-// Of the version that the kept one took the place of; null: it is the first.
+// The version that the kept one replaced; null: it is the first.
 Json previous_version_json(const SampleState& sample) {
   if (sample.kept == 0) return nullptr;
   const Version& version = sample.versions[sample.kept - 1];
@@ -142,7 +142,7 @@ Json tokens_json(std::span<const KeptStep> kept) {
   return {{"prompt", prompt}, {"new", made}, {"by_stage", by_stage}};
 }
 
-// Of a row that has no text.
+// For a row that has no text.
 void add_error(const RowState& row, Json& metadata) {
   for (const SampleState& sample : row.samples) {
     if (sample.versions.empty() || sample.best().error.empty()) continue;

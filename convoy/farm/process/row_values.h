@@ -29,15 +29,15 @@ std::string row_state_name(const RowState& row);
 // The column "gold": a text, or a list of texts each of which is right; null = none is known.
 nlohmann::ordered_json golds_json(const std::vector<std::string>& golds);
 
-// The row of the output, without "timestamp", and the figures that conditions ask for. `kept`: for
-// the row's cost in tokens.
+// The row of the output, without "timestamp", and the figures that conditions use. `kept`: for the
+// row's cost in tokens.
 nlohmann::ordered_json output_value(const PipelinePlan& plan, const RowState& row,
                                     std::span<const KeptStep> kept);
-// Takes the figures out of such a value. One with a text that misses a condition becomes
-// "rejected", and says by which.
+// Takes the figures out of such a value. A value with a text that misses a condition becomes
+// "rejected" and names the condition.
 void apply_conditions(const std::vector<FilterCondition>& conditions,
                       nlohmann::ordered_json& value);
-// That of a row that got no further than being read: its `state` says why, `reason` in words.
+// The value of a row that was read but not processed: its `state` says why, `reason` in words.
 nlohmann::ordered_json input_only_value(const InputRow& input, const std::string& state,
                                         const std::string& reason);
 

@@ -113,9 +113,9 @@ class Worker : public workers::WorkSource {
 
   int64_t num_unfinished() const { return num_held() - static_cast<int64_t>(completions_.size()); }
 
-  // How many more rows this worker takes now: some ahead of those in flight, so that no place in
-  // the engine waits for the store; and no more than its share of what is open, so that the last
-  // rows do not all wait for one worker.
+  // Number of further rows that this worker claims now: some ahead of those in flight, so that no
+  // slot of the engine waits for the store; and no more than its share of the open rows, so that
+  // the last rows do not all wait for one worker.
   int64_t wanted_rows() {
     if (!suspects_.empty() || rows_.contains(alone_)) return 0;
     const int64_t ahead = std::max<int64_t>(1, options_.rows_in_flight / 8);
@@ -178,7 +178,8 @@ class Worker : public workers::WorkSource {
       ++figures_.texts_read_back;
       add_text(row, std::move(step));
     } catch (const DataError&) {
-      // What can not be read is made again, under another name: that of this note is taken.
+      // A text that cannot be read is generated again under another name: the name of this note is
+      // taken.
       ++row.lost_texts[note.key.substr(0, note.key.find_first_of("!~"))];
       ++figures_.texts_lost;
     }

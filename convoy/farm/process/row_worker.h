@@ -27,9 +27,9 @@ struct RowWorkerFigures {
   int64_t new_tokens = 0;
   int64_t texts_read_back = 0;  // kept by an earlier life of the row
   int64_t texts_lost = 0;       // kept, but not to be read: made again
-  int64_t rows_given_up = 0;    // the lease was lost, somebody else has them
+  int64_t rows_given_up = 0;    // the lease was lost and another worker has them
   int64_t rows_held = 0;        // now
-  // Of the engine: its time for prompts and for new tokens, each shared out by the texts' tokens.
+  // The engine's time for prompts and for new tokens, each shared out by the texts' tokens.
   std::map<std::string, double> seconds_by_stage = {};
   // Tasks of rows that are held and not begun: no fault of theirs when the worker goes down. Told
   // as soon as it changes.
@@ -43,7 +43,7 @@ struct RowWorkerOptions {
   std::chrono::milliseconds lease{60'000};
   std::chrono::milliseconds keep_within{
       50};            // how long a finished text waits; ten times as long for a slow store
-  int max_tries = 3;  // of a text whose error may pass
+  int max_tries = 3;  // of a text whose error may be temporary
   std::function<bool()> stop_wanted = {};  // asked after every step; once true, stays so
   std::function<void(const RowWorkerFigures&, const EngineFigures&)> tell = {};  // once a second
 };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A worker as a process of its own: what its supervisor tells it in its environment, and what it
-// tells back, a line a second on its stdout.
+// A worker as a process of its own: its task, passed by the supervisor in the environment, and its
+// reports, one line a second on its stdout.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@
 
 namespace convoy::process {
 
-// What a worker works on. Where its rows come from and go to; not what is made of them.
+// The work of a worker: the source and destination of its rows, not the processing.
 struct WorkerTask {
   std::string store = {};  // URL, maybe with a password: not for command lines
   RowRun run = {};
@@ -25,7 +25,8 @@ struct WorkerTask {
   int64_t max_tries = 3;
 
   std::map<std::string, std::string> environment() const;
-  // Of this process, which its children do not inherit then. Throws ConfigError.
+  // Reads the task from this process's environment and removes it, so that children do not inherit
+  // it. Throws ConfigError.
   static WorkerTask take_from_environment();
 };
 

@@ -144,7 +144,7 @@ TEST_F(RowWorker, ATextThatCanNotBeReadIsMadeAgainAndThenRead) {
   WatchedEngine rest;
   const RowWorkerFigures figures = work(options("alive"), rest);
   EXPECT_GT(figures.texts_read_back, 0);
-  // Rows that the dead one had finished are found by who reads them.
+  // Rows that the dead worker had finished are found by the reader.
   const FinishedPass pass = for_each_finished(*store_, run_, [](PublishedRow&) {});
   EXPECT_LE(again + rest.finished, 4 * 10);
   if (pass.reopened > 0) work(options("last"));

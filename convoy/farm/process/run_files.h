@@ -14,7 +14,7 @@ namespace convoy::process {
 // IoError.
 void write_prompts(const std::filesystem::path& run_folder, const PipelinePlan& plan);
 
-// Of `config_file`, and of the prompts beside it. Throws ConfigError, DataError.
+// The plan in `config_file` and the prompts beside it. Throws ConfigError, DataError.
 PipelinePlan read_pipeline_plan(const std::filesystem::path& run_folder);
 
 }  // namespace convoy::process

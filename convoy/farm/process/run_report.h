@@ -12,7 +12,7 @@
 
 namespace convoy::process {
 
-// What one start of the run took; a run that was stopped has had others.
+// The time and tokens of one start of the run; a stopped run has several starts.
 struct StartFigures {
   double seconds = 0;
   int64_t workers = 0;
@@ -24,7 +24,7 @@ struct StartFigures {
       {};  // of the engines: what decides is their shares
 };
 
-// What was expected before the start.
+// The estimate made before the start.
 struct RunEstimate {
   int64_t rows = 0;
   int64_t requests = 0;    // at most
@@ -40,7 +40,7 @@ class RunReport {
   nlohmann::ordered_json json(const StartFigures& start, const RunEstimate& estimate) const;
   nlohmann::ordered_json rows_by_state() const;
   nlohmann::ordered_json cost() const;  // in tokens
-  // There are rows, and none of them has a text. Then failures() says why.
+  // True when there are rows and none of them has a text. failures() gives the reasons.
   bool all_failed() const;
   // Rows in state bad_input or engine_error, and the most common reason; null: there are none.
   nlohmann::ordered_json failures() const;

@@ -19,7 +19,7 @@ class RunUsage {
   // Throws IoError.
   RunUsage(const std::filesystem::path& path, double interval_seconds);
 
-  // By worker, as the coordinator tells it. Writes a row per device when the interval is over.
+  // Signs by worker, from the coordinator. Writes a row per device when the interval is over.
   void add(const std::map<size_t, WorkerSign>& signs);
 
  private:
@@ -32,7 +32,7 @@ class RunUsage {
   std::map<size_t, WorkerSign> before_;
 };
 
-// What happened between two looks `seconds` apart. A worker that was replaced begins at 0.
+// Usage between two readings `seconds` apart. A worker that was replaced begins at 0.
 UsageFigures usage_between(const std::map<size_t, WorkerSign>& before,
                            const std::map<size_t, WorkerSign>& now, double seconds);
 

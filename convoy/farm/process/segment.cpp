@@ -123,7 +123,7 @@ SegmentPlace SegmentWriter::append(RecordKind kind, std::string_view bytes) {
     if (sent < 0 && errno == EINTR) continue;
     if (sent <= 0) {
       const int number = sent < 0 ? errno : ENOSPC;
-      // What follows is written over a tail that could not be cut.
+      // Later records overwrite a tail that could not be cut.
       [[maybe_unused]] const int cut = ::ftruncate(descriptor_.get(), size_bytes_);
       errno = number;
       throw_io(path_, "written");

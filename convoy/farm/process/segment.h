@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Records in append-only files: the texts of a run, beside the store that says where each lies. A
-// file belongs to one life of one process, which alone appends to it; anybody may read what it has
-// written, at any time.
+// Records in append-only files: the texts of a run, beside the store that holds the position of
+// each. A file belongs to one process, which alone appends to it; every process may read its
+// records at any time.
 //
 // A record is 16 bytes of head (magic, kind, length, CRC32C over kind, length and bytes;
 // little-endian) and its bytes. Records follow each other without gaps, so a file ends in at most
-// one torn record. A reader who is told a place verifies what lies there; the torn tail is in no
-// place that anybody was told.
+// one torn record. A reader verifies the record at a given position; no position points into the
+// torn tail.
 //
-// Durability. What append() returned survives the kill of every process; a power cut too once
-// sync() returned. sync_if_due() keeps the promise of core/jobs/job_store.h: call it before the
-// store is told of the records, and they are safe no later than what the store says of them. Where
-// a power cut spared the store's word and not the record, read() throws and the record is made
-// again. On a network file system (SyncRule::Always) other hosts see a record once it is synced, so
-// there every sync_if_due() with something to sync is due.
+// Durability. A record survives the kill of every process once append() has returned, and a power
+// cut once sync() has returned. sync_if_due() keeps the promise of core/jobs/job_store.h: call it
+// before the records' positions enter the store, so that records are safe no later than their
+// positions. When a power cut lost the record but not its position, read() throws and the record is
+// made again. On a network file system (SyncRule::Always) other hosts see a record once it is
+// synced, so there every sync_if_due() with something to sync is due.
 #pragma once
 
 #include <chrono>
@@ -30,7 +30,7 @@
 
 namespace convoy::process {
 
-// Where a record's head begins, and how many bytes follow its head.
+// The offset of a record's head, and the number of bytes that follow its head.
 struct SegmentPlace {
   std::string file;  // name within the folder of segments
   int64_t offset = 0;

@@ -68,7 +68,7 @@ TEST_F(Segments, AFileThatWasOpenedBeforeIsLookedAtAgain) {
   put("seen", bytes_of("longer").substr(0, static_cast<size_t>(place.offset)));
   SegmentReader reader(folder_ / ".");
   EXPECT_EQ(reader.read({"seen", 0, 9}, RecordKind::Text), "the first");
-  // As a host sees it whose file system had the file's end from earlier.
+  // Imitates a host whose file system cached the file's earlier end.
   std::filesystem::rename(folder_ / "longer", folder_ / "seen");
   place.file = "seen";
   EXPECT_EQ(reader.read(place, RecordKind::Text), "the second");

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the processing of a data set asks of a language model: texts for prompts, many at a time,
-// each ready when it is ready. Without LibTorch: the model stands behind it, or something that only
-// looks like one (tests, benchmarks). One thread.
+// The interface between the processing of a data set and a language model: texts for prompts, many
+// at a time, each returned as soon as it is ready. Without LibTorch: a model implements it, or a
+// substitute (tests, benchmarks). One thread.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@
 namespace convoy::process {
 
 struct Prompt {
-  // Of a chat model: [{role, content}, ...], rendered by the model's own template. Null: `text` is
+  // For a chat model: [{role, content}, ...], rendered by the model's own template. Null: `text` is
   // the prompt.
   nlohmann::ordered_json messages = nullptr;
   std::string text = {};
@@ -32,8 +32,8 @@ struct TextSampling {
   std::vector<std::string> stop = {};  // strings that end a text and are not part of it
 };
 
-// Which random numbers a text is drawn from, with the position of each token: nothing else decides
-// them.
+// The random numbers that a text is drawn from, together with the position of each token: nothing
+// else decides them.
 struct DrawSource {
   uint64_t seed = 0;
   int64_t row = 0;
@@ -59,7 +59,7 @@ struct TextResult {
   TextFinish finish = TextFinish::Stop;
   std::string text = {};   // without end token, stop string and special tokens; UTF-8
   std::string error = {};  // of Error; never part of `text`
-  // Whether the same request may succeed when it is made again: a full device, say, and not a
+  // True when the same request may succeed later: after a full device, for example, but not for a
   // prompt that is too long.
   bool error_may_pass = false;
   int64_t prompt_tokens = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A model's text as what it thought and what it said: "<think>...</think>answer". Thread-safe.
+// Splits a model's text into thoughts and answer: "<think>...</think>answer". Thread-safe.
 #pragma once
 
 #include <string>
@@ -18,7 +18,7 @@ struct ThinkText {
 // closes what it never opened began inside, too, whatever the prompt was.
 ThinkText split_think(std::string_view text, bool prompt_opens_think);
 
-// Whether a rendered prompt leaves a thought open: it ends in "<think>", blanks aside.
+// True when a rendered prompt ends in "<think>", trailing blanks aside: it leaves a thought open.
 bool opens_think(std::string_view rendered_prompt);
 
 }  // namespace convoy::process

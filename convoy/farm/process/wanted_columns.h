@@ -17,7 +17,7 @@ struct WantedColumn {
   std::string wanted_by;  // "--answer-field", or the prompt's name
 };
 
-// Of the fields that the settings name, and of the prompts of the stages that run. In that order.
+// The columns that the settings name, then those in the prompts of the stages that run.
 std::vector<WantedColumn> wanted_columns(const PipelinePlan& plan);
 
 // One thread.

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a sweep computes, as its runner sees it: cells that are tallied over
-// ranges of guesses, or descended to a value. A workload is a pure function of
-// a cell: the numbers do not depend on host, process, thread, batch, split or
-// order.
+// The interface between a sweep's computation and its runner: cells that are tallied over ranges of
+// guesses, or descended to a value. A workload is a pure function of a cell: the numbers do not
+// depend on host, process, thread, batch, split or order.
 #pragma once
 
 #include <cstdint>
@@ -51,8 +50,7 @@ class FixedSum {
   __int128 units_ = 0;
 };
 
-// What a range of guesses adds up to. merge() is commutative and associative,
-// bit for bit.
+// The sums over a range of guesses. merge() is commutative and associative, bit for bit.
 struct Tally {
   int64_t guesses = 0;
   int64_t accepted = 0;

@@ -31,7 +31,7 @@ inline int64_t toy_number(const std::string& parameters) {
   return nlohmann::json::parse(parameters).at("number");
 }
 
-// How many tasks have the right result.
+// Number of tasks with the right result.
 inline int64_t count_squares(jobs::JobStore& store, int64_t group) {
   int64_t right = 0;
   store.for_each_task(group, [&](const jobs::TaskRecord& task) {
@@ -104,7 +104,7 @@ class LeavingServer : public jobs::SqliteSession {
   int& outages_;
 };
 
-// Of a file that holds a store already.
+// Opens a file that holds a store already.
 inline std::unique_ptr<jobs::JobStore> open_leaving_server(const std::string& path, int& outages,
                                                            const jobs::StoreOptions& options) {
   return std::make_unique<jobs::SqlStore>(std::make_unique<LeavingServer>(path, outages),

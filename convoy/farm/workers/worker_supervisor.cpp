@@ -25,7 +25,7 @@ constexpr milliseconds kReleaseEvery{1'000};  // leases of workers that ended wi
 constexpr milliseconds kPauseAfterIdleDeath{200};
 constexpr std::chrono::seconds kSayWaitingEvery{60};
 
-// The same worker would say the same again.
+// A new worker would fail in the same way.
 bool is_for_good(const Error& error) {
   return error.code() == ExitCode::Usage || error.code() == ExitCode::BadInput ||
          error.code() == ExitCode::NoCheckpoint;

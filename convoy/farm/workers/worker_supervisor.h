@@ -30,20 +30,20 @@ struct WorkerDeath : processes::ProcessDeath {
   bool ended_well() const { return signal == 0 && exit_code == 0; }
   std::string end_text() const;   // "SIGKILL", "exit code 3"
   std::string end_words() const;  // "was ended by SIGKILL", "ended with 3"
-  // Of this kind, with the code, signal and last words of the worker.
+  // A failure of this kind, with the code, signal and last words of the worker.
   jobs::Failure failure(std::string kind, std::string message) const;
 };
 
-// What a death means for the work.
+// The consequence of a death for the work.
 struct DeathAccount {
   std::vector<jobs::RangeFailure> failures = {};  // ranges that may have caused it
   std::string message = {};                       // for people; empty = none
   bool idle = false;                              // counts towards IdleDeathLimits
 };
 
-// One kind of work, as its supervisor sees it. The thread of WorkerSupervisor::run() calls; what a
-// call throws ends run(). Signals and lines of workers wait meanwhile, so a call must not block for
-// long.
+// One kind of work, as its supervisor uses it. The thread of WorkerSupervisor::run() makes all
+// calls; an exception ends run(). Signals and lines of workers wait meanwhile, so a call must not
+// block for long.
 class SupervisedWork {
  public:
   virtual ~SupervisedWork() = default;
@@ -53,15 +53,16 @@ class SupervisedWork {
   // `leases`: those that the worker owned.
   virtual DeathAccount account_for(const WorkerDeath& death,
                                    const std::vector<jobs::Lease>& leases) = 0;
-  // Before open tasks are counted, four times a second: finishes tasks whose units are all there.
+  // Called four times a second, before open tasks are counted: finishes tasks whose units are all
+  // there.
   virtual void settle() {}
   // Ten times a second at least. May kill workers.
   virtual void look(processes::ProcessPool& /*pool*/) {}
-  // `released`: leases whose owners were found gone.
+  // `released`: number of leases whose owners are gone.
   virtual void each_second(int64_t /*released*/) {}
 };
 
-// How many workers may die in a row without having begun.
+// Number of workers that may die in a row without having begun.
 struct IdleDeathLimits {
   int deaths = 5;
   int kills = 5;  // the same when the last of them was a SIGKILL
@@ -76,7 +77,7 @@ struct SupervisorOptions {
   bool divides_tasks = false;   // one open task is work for all workers, else for one
   std::chrono::milliseconds lease{60'000};
   bool renews_leases = false;                   // for its workers; else they renew them themselves
-  std::chrono::milliseconds stop_grace{5'000};  // then workers that were told to end are killed
+  std::chrono::milliseconds stop_grace{5'000};  // then workers that were asked to end are killed
   int max_attempts = 3;                         // of a range
   IdleDeathLimits idle_deaths = {};
 };
@@ -95,12 +96,12 @@ class WorkerSupervisor {
 
   jobs::JobStore& store() { return *store_; }
 
-  // Keeps workers running until no task is open or a stop signal comes, then tells them to end and
-  // waits for them: the first signal lets them hand in what they have, the next kills them. Returns
-  // the signal, 0 = no task is open. Throws what the store and `work` throw; ConfigError and
-  // IoError when no worker can be started; after too many idle deaths the error that the last
-  // worker's last words say, else StateError with these words as hint. No worker is left however it
-  // ends. Blocks.
+  // Keeps workers running until no task is open or a stop signal comes, then asks them to end and
+  // waits for them: the first signal lets them hand in their results, the second kills them.
+  // Returns the signal, 0 = no task is open. Throws the errors of the store and of `work`;
+  // ConfigError and IoError when no worker can be started; after too many idle deaths the error
+  // that the last worker's last words name, else StateError with these words as hint. No worker is
+  // left however it ends. Blocks.
   int run(SupervisorOptions options, SupervisedWork& work);
 
  private:

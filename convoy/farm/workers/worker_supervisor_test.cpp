@@ -23,7 +23,8 @@ namespace {
 using namespace std::chrono_literals;
 
 // The program of the workers. TOY_MODE: "work"; "broken" and "misused" end before a claim; "poison"
-// is killed by task 7; "killed" is killed once in task 7; "slow" computes until it is told to stop.
+// is killed by task 7; "killed" is killed once in task 7; "slow" computes until it is asked to
+// stop.
 void work_as_toy() {
   const std::string mode = std::getenv("TOY_MODE");
   if (mode == "broken") {
@@ -87,7 +88,7 @@ class ToyWork : public SupervisedWork {
   telemetry::Progress bar_{telemetry::ProgressOptions{.style = telemetry::ProgressStyle::None}};
 };
 
-// A worker that starts as the last task ends may be told to stop before it listens.
+// A worker that starts as the last task ends may get the stop signal before it handles signals.
 bool ended_as_told(const WorkerDeath& death) {
   return death.ended_well() || death.signal == SIGTERM;
 }

@@ -38,8 +38,8 @@ class Device {
 // "libcuda.so.1", or what CONVOY_CUDA_LIBRARY names.
 std::filesystem::path driver_library(const std::map<std::string, std::string>& environment);
 
-// The first GPU that this process sees, after one kernel was compiled for it: what no sweep could
-// do without is known at once. Throws ConfigError, DeviceMemory, DeviceLost.
+// The first GPU that this process sees, after one kernel was compiled for it, so that a missing
+// compiler is found at once. Throws ConfigError, DeviceMemory, DeviceLost.
 std::shared_ptr<Device> open_device(const std::filesystem::path& driver_library,
                                     const std::string& place);
 

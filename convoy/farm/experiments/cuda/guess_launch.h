@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the host and the kernels of guess_kernels.cu say to each other: plain data of the same
+// The data that the host and the kernels of guess_kernels.cu exchange: plain structs of the same
 // layout on both sides. Pointers are addresses on the GPU.
 #pragma once
 
@@ -51,7 +51,7 @@ struct GuessLaunch {
   LossSums* sums = nullptr;          // kSumSlots
 };
 
-// Of both compilers.
+// The host's compiler and NVRTC must agree on these sizes.
 static_assert(sizeof(GuessLaunch) == 528 && sizeof(LossSums) == 64 && sizeof(SlotWords) == 16);
 
 }  // namespace convoy::experiments::cuda

@@ -61,8 +61,8 @@ CONVOY_INLINE void activate(Doubles& value, MfActivation activation, const Doubl
   }
 }
 
-// What a slope after the activation is multiplied with; of the value after it, whose sign is that
-// of the one before.
+// Multiplies `to` by the derivative of the activation, computed from the activated value: it has
+// the sign of the value before the activation.
 CONVOY_INLINE void differentiate(Doubles& to, const Doubles& value, MfActivation activation,
                                  const Doubles& slope) {
   to = Doubles{} + 1.0;

@@ -25,7 +25,7 @@ struct CheckRow {
   float target = 0;
 };
 
-// What a kernel needs of a problem; made once per experiment.
+// The constants of a problem that a kernel reads; made once per experiment.
 struct FactorPlan {
   struct Layer {
     uint32_t inputs = 0, outputs = 0;  // as drawn

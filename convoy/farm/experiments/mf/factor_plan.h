@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the kernels of `mf` are told of a problem.
+// Makes the plan of a problem that the kernels of `mf` read.
 #pragma once
 
 #include "convoy/farm/experiments/mf/factor_kernels.h"

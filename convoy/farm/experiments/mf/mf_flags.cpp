@@ -73,7 +73,7 @@ MfDescent descent_of(const MfFlags& flags, size_t place, size_t count) {
   return descent;
 }
 
-// What tables and file names are made of is written even where it has its default.
+// Parameters that tables and file names are made of are written even where they have their default.
 sweep::PlannedCell planned_cell(const std::string& method, int64_t seed,
                                 const MfParameters& parameters) {
   parameters.check();

@@ -23,7 +23,7 @@ enum class MfCheck {
 std::unique_ptr<sweep::GuessExperiment> mf_guess_experiment(const MfProblem& problem, MfCheck check,
                                                             Precision precision, CpuLevel level);
 
-// What the experiment makes of guess `guess`: Y by rows, and whether its training loss passes.
+// The outcome of guess `guess`: Y by rows, and whether its training loss passes.
 struct MfGuess {
   std::vector<double> y;
   bool passes = false;

@@ -163,7 +163,7 @@ TEST(MfGuesses, HaveTheSameBitsForEverySplit) {
   }
 }
 
-// Of two samples of a mean and its standard error.
+// Compares the means of two samples, each given with its standard error.
 void expect_equal_means(double a, double a_error, double b, double b_error,
                         const std::string& where) {
   EXPECT_NEAR(a, b, 4 * std::hypot(a_error, b_error)) << where;

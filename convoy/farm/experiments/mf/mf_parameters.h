@@ -15,8 +15,8 @@ namespace convoy::experiments {
 enum class MfActivation { Linear, Tanh, LeakyReLU };  // the same words
 enum class MfPrior { Gauss, Uniform };                // "gauss": N(0, 1), "unif": U(-1, 1)
 
-// How guesses are drawn; each keeps the distribution of the losses where it is allowed, not the
-// single guess.
+// The way guesses are drawn. An allowed shortcut keeps the distribution of the losses,
+// but not each single guess.
 enum class MfShortcut {
   None,  // "none": every weight
   Gram,  // "gram": a Gaussian layer sees of the layer before it only its n_rows x n_rows Gram matrix

@@ -22,7 +22,7 @@ struct MfProblem {
   std::vector<std::vector<double>> measurements;  // A_i
   std::vector<double> targets;                    // b_i = <A_i, truth>
   std::vector<std::vector<double>> span;          // orthonormal basis of the measurements
-  // Directions that no measurement sees; > 0.
+  // Number of directions that no measurement covers; > 0.
   uint32_t num_tested = 0;
 
   // mean_i (<A_i, Y> - b_i)^2.

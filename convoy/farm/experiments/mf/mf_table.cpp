@@ -34,8 +34,8 @@ std::string mf_file_name(const sweep::SweepResults& results, const std::string& 
                                  words["activation"], words["gnc_init"]);
   if (momentum != 0) name += fmt::format("_gd_momentum={}", momentum);
   if (completion) name += "_completion";
-  // The prior program's widths are as they are drawn and its depths are normalised; what differs
-  // says so.
+  // By default the prior program draws widths unnormalised and depths normalised; the name marks
+  // the difference.
   if (guessed && axis == "width" && normalized) name += "_gnc_normalize";
   if (guessed && axis == "depth" && !normalized) name += "_no_gnc_normalize";
   return name + ".csv";

@@ -22,7 +22,7 @@ double mean_square_tanh(double scale) {
   return sum * kStep / std::sqrt(2 * M_PI);
 }
 
-// Of phi(x), x = scale * weight.
+// The moments of phi(x), x = scale * weight.
 Moments moments_of_unit(const MfParameters& p, double scale) {
   const bool gauss = p.gnc_init == MfPrior::Gauss;
   const double square = scale * scale * (gauss ? 1 : 1.0 / 3);

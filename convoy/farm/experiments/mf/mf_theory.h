@@ -3,8 +3,8 @@
 // The mean test loss of all guesses, where it has a closed form.
 //
 // E Y = 0 as the last layer is symmetric, so the mean is (E |P Y|^2 + |P truth|^2) / tested with
-// the projector P onto what no measurement sees, and E Y_rc Y_sd = [c = d] s^2 / n_cols E (H
-// H^T)_rs with the variance s^2 of a weight and the last hidden matrix H. H is known to second
+// the projector P onto the space that no measurement covers, and E Y_rc Y_sd = [c = d] s^2 / n_cols
+// E (H H^T)_rs with the variance s^2 of a weight and the last hidden matrix H. H is known to second
 // order where there is one hidden layer, or all are linear.
 #pragma once
 

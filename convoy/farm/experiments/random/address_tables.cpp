@@ -14,7 +14,7 @@ AddressTables::AddressTables(PhiloxKey key, Stream stream, Precision precision, 
   last_keys[0] = keys[rounds - 1][0] << 32;
   last_keys[1] = keys[rounds - 1][1] << 32;
 
-  // Of a product, what depends on neither guess nor block.
+  // The part of a product that depends on neither guess nor block.
   const PhiloxWords counter = stream_counter(stream, guess, 0);
   const uint64_t even = uint64_t{kPhiloxMultipliers[0]} * counter[0];
   const uint64_t odd = uint64_t{kPhiloxMultipliers[1]} * counter[2];

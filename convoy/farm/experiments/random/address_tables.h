@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the rounds of Philox make of key, stream and slot, computed once for many guesses;
-// philox_lanes.inl says how it is used. Immutable after construction.
+// The part of Philox's rounds that depends on key, stream and slot, computed once for many guesses
+// and used by philox_lanes.inl. Immutable after construction.
 #pragma once
 
 #include <algorithm>
@@ -19,7 +19,7 @@ struct BlockWords {
 };
 
 struct AddressTables : AddressConstants {
-  // Good for guesses whose upper 32 bits are those of `guess`.
+  // Valid for guesses whose upper 32 bits equal those of `guess`.
   AddressTables(PhiloxKey key, Stream stream, Precision precision, uint64_t guess,
                 uint32_t num_blocks);
 

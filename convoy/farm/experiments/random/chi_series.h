@@ -16,7 +16,8 @@ struct ChiSeries {
   double at(double normal) const;
 };
 
-// Of `degrees` of freedom, at least 1: equal in distribution and within 2e-6 of its exact value.
+// The series for `degrees` of freedom, at least 1: equal in distribution and within 2e-6 of its
+// exact value.
 ChiSeries chi_series(uint32_t degrees);
 
 }  // namespace convoy::experiments

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which random number is whose. Every number of a sweep has an address: the seeds (the key), a
+// The addresses of random numbers. Every number of a sweep has an address: the seeds (the key), a
 // stream, a guess and a slot within the guess (the counter). A number depends on its address alone,
 // so a guess is the same on any device, in any batch, split or resumed run. Cells of one seed share
 // their numbers: slot j of guess g is the same at every student dimension.
@@ -15,7 +15,7 @@ namespace convoy::experiments {
 
 enum class Stream : uint8_t { Teacher = 1, Data = 2, Guess = 3, DescentInit = 4, GuessSum = 5 };
 
-// How words become normals. Both give the same bits on every CPU.
+// The conversion from random words to normals. Both give the same bits on every CPU.
 enum class Precision : uint8_t {
   Exact,  // Philox4x32-10; a normal within 3e-6 (1 + |x|) of the exact transform
   Fast,   // fewer rounds and shorter polynomials, within statistical tests
@@ -35,9 +35,9 @@ inline constexpr uint32_t kMaxSlots = kSlotsPerBlock << 24;
 inline constexpr uint32_t kRandomLayout = 2;
 
 // The counter enters in words 1 and 3, which the first round only adds (xor) to the multiplied
-// words: what depends on the guess and what depends on the slot stay apart for three rounds, so a
-// kernel computes these once per guess and once per slot. That round does not mix; hence 8 here
-// mix as 7 do with a counter in words 0 and 2, the least that passes Crush.
+// words: the parts that depend on the guess and on the slot stay apart for three rounds, so a
+// kernel computes these once per guess and once per slot. That round does not mix; hence 8 here mix
+// as 7 do with a counter in words 0 and 2, the least that passes Crush.
 constexpr uint32_t philox_rounds(Precision precision) {
   return precision == Precision::Exact ? 10 : 8;
 }

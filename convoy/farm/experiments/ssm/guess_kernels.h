@@ -20,7 +20,7 @@ inline constexpr uint32_t kMaxGuessPower = 16;
 using PowerSums = void (*)(const AddressTables& tables, uint32_t num_slots, const uint32_t* guesses,
                            float* sums);
 
-// How many blocks of tables `num_slots` slots want: the kernels read one more than they use.
+// Number of table blocks for `num_slots` slots, including one that the kernels read but do not use.
 constexpr uint32_t num_guess_blocks(uint32_t num_slots, Precision precision) {
   return num_slots / (precision == Precision::Exact ? kSlotsPerBlock : kPackedSlotsPerBlock) + 1;
 }

@@ -41,7 +41,7 @@ nlohmann::json parse_text(const std::string& text, const std::string& file) {
         fmt::format("not valid JSON at {}: {}", position_text(text, offset), reason_of(error)),
         {.file = file, .hint = "NaN, comments and a comma at the end of a list are no JSON"});
   } catch (const nlohmann::json::out_of_range& error) {
-    // The parser tells of a number that no double holds, in quotes, but not where.
+    // The parser quotes a number that no double holds, but gives no position.
     const std::string whole = error.what();
     const size_t quote = whole.find('\'');
     const std::string number = whole.substr(quote + 1, whole.rfind('\'') - quote - 1);

@@ -149,7 +149,8 @@ void add_cells(sweep::SweepPlan& plan, const SsmFlags& flags, int64_t seed,
     plan.cells.push_back(std::move(planned));
   }
   if (!flags.gd) return;
-  // What only guesses depend on is no part of a descent, and the other way round.
+  // A descent leaves out parameters that only guesses use, and guesses those that only a descent
+  // uses.
   parameters.eps_train = SsmParameters{}.eps_train;
   parameters.shortcut = SsmShortcut::None;
   parameters.descent = descent_of(flags);
@@ -241,7 +242,7 @@ sweep::SweepPlan plan_ssm(const SsmFlags& flags) {
         }
         add_cells(plan, flags, seed, parameters);
       }
-  // What no cell may be is said before the store is made.
+  // Invalid cells are reported before the store is made.
   for (const sweep::PlannedCell& planned : plan.cells)
     if (planned.cell.seed == seeds.front()) SsmParameters::parse(planned.cell.parameters);
   return plan;

@@ -140,7 +140,7 @@ struct SsmFlags {
   std::vector<std::string> notices() const;
 };
 
-// What is likely to come out otherwise than hoped.
+// Warnings about settings whose result is likely to surprise the user.
 std::vector<std::string> ssm_warnings(const SsmFlags& flags);
 
 // Throws ConfigError, DataError (the data file).

@@ -22,8 +22,8 @@ struct SsmProblem {
   double alpha = 0;                    // of a teacher of rank 1; else NaN
   std::vector<double> target;          // T_m
   std::vector<std::vector<double>> w;  // per sequence
-  // training loss = sum over rows of (row . s)^2 / divisor. All outputs: output k - j of a
-  // sequence sees w moved by j, and the mean is over all k outputs, the first of which, 0, too.
+  // training loss = sum over rows of (row . s)^2 / divisor. All outputs: output k - j of a sequence
+  // uses w moved by j, and the mean is over all k outputs, the first of which, 0, too.
   std::vector<std::vector<double>> rows;
   double divisor = 1;
 

@@ -76,7 +76,7 @@ double asymptote(const SsmProblem& problem) {
     weighted += w[0] * dot;
     weight += w[0] * w[0];
   }
-  // 0 / 0 = NaN when no sequence sees power 1.
+  // 0 / 0 = NaN when no sequence has power 1.
   const double r = weighted / weight;
   return square - alpha * alpha + (r + alpha) * (r + alpha);
 }

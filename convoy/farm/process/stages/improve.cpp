@@ -14,11 +14,11 @@ bool is_yes(const Version& version) { return version.verdict == Verdict::Yes; }
 bool needs_improvement(const settings::ProcessSettings& settings, const Version& version) {
   if (version.finish == TextFinish::Error) return false;
   if (version.verdict == Verdict::No) return true;
-  // A judgement that could not be read says nothing about the solution.
+  // An unreadable judgement gives no information about the solution.
   return version.score() && *version.score() < settings.evaluate.threshold;
 }
 
-// Outside feedback decides first: a verified answer is never given up, whatever the judge says.
+// External verification decides first: a verified answer is kept whatever the judge says.
 bool is_better(const Version& next, const Version& kept) {
   if (next.finish == TextFinish::Error) return false;
   if (is_yes(next) != is_yes(kept)) return is_yes(next);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What is done to a row: plain functions, in the order that the settings give. A stage looks at one
-// sample, or at all of a row's; it reads the row's state, asks for texts, and writes what it found
-// into the state. It runs again, from the beginning, each time the row has a text more, so it keeps
-// nothing and does the same each time. Thread-safe.
+// The stages of a row: plain functions, in the order that the settings give. A stage handles one
+// sample, or all samples of a row; it reads the row's state, requests texts, and writes its
+// findings into the state. It runs again, from the beginning, each time the row has a text more, so
+// it keeps nothing and does the same each time. Thread-safe.
 //
 // To add one: a file with its functions and its entry, the declaration of the entry below, one line
 // in stages/registry.cpp. A stage that finds out more than the state has members for leaves an
@@ -27,7 +27,7 @@ struct StageInputs {
   RowTexts& texts;
 };
 
-// The texts that a stage asks of a row at most.
+// The largest number of texts that a stage requests for a row.
 struct TextDemand {
   int64_t requests = 0;
   int64_t new_tokens = 0;
@@ -45,8 +45,8 @@ struct StageSampleColumn {
   nlohmann::ordered_json (*value)(const RowState& row, const SampleState& sample);
 };
 
-// What conditions of the filter may ask for; null = unknown. `version`: the text that stands for
-// the row, null where there is none.
+// A figure that conditions of the filter can use; null = unknown. `version`: the text that
+// represents the row, null where there is none.
 struct StageFigure {
   std::string_view name;
   std::vector<std::string_view> words;  // empty: it is a number
@@ -76,14 +76,14 @@ enum class TextKind : uint64_t { Solution = 0, Judgement = 1, Improvement = 2 };
 DrawSource draw_source(const PipelinePlan& plan, const RowState& row, TextKind kind, int64_t sample,
                        int64_t version);
 
-// What a text says, as a version of a sample.
+// A text read as a version of a sample.
 Version read_version(const KeptStep& step, bool prompt_opens_think);
 
 void verify_version(const RowState& row, Version& version);
 // Judges one version. False while its judgement is asked for.
 bool evaluate_version(const StageInputs& inputs, const RowState& row, const SampleState& sample,
                       size_t number, Version& version);
-// What a judgement says to whoever writes the next version.
+// The part of a judgement that is shown to the writer of the next version.
 std::string feedback(const settings::ProcessSettings& settings, const Version& version);
 
 Stage generate_stage();

@@ -114,8 +114,8 @@ std::vector<std::map<std::string, std::string>> choices(const std::vector<Axis>&
   return all;
 }
 
-// What the first word of the command becomes, each once. Only what it mentions is varied: the whole
-// grid may be large.
+// The values that the first word of the command takes, each once. Only names that it mentions are
+// varied: the whole grid may be large.
 std::set<std::string> programs_of(const CommandFlags& flags, const std::string& word) {
   const auto mentions = [&](const std::string& name) {
     return word.find("{" + name + "}") != std::string::npos;

@@ -54,14 +54,13 @@ struct CommandFlags {
 // a name, no command.
 SweepPlan plan_command(const CommandFlags& flags, const std::vector<std::string>& command);
 
-// Whether a cell is one of those that `choices` name, "NAME=A,B" each: it has one of the values of
-// each name. Every cell for none. Throws ConfigError where a name or a value is none of the grid's,
-// or of the seeds.
+// Returns a test that is true for a cell named by `choices`, "NAME=A,B" each: the cell has one of
+// the values of each name. Without choices every cell passes. Throws ConfigError when a name or a
+// value is in neither the grid nor the seeds.
 std::function<bool(const Cell&)> chosen_cells(const CommandFlags& flags,
                                               const std::vector<std::string>& choices);
 
-// Throws ConfigError when a program that a cell would start can not be, as far as it can be told
-// before.
+// Throws ConfigError when a program of some cell certainly cannot be started.
 void check_programs(const CommandFlags& flags, const std::vector<std::string>& command);
 
 }  // namespace convoy::sweep

@@ -24,7 +24,7 @@ struct CellCommand {
 
 namespace {
 
-// Numbers where the text is one, as programs want them.
+// Texts that are numbers become numbers, as programs expect.
 nlohmann::json question_of(const Cell& cell) {
   nlohmann::json question = nlohmann::json::object();
   for (const auto& [name, value] : axes_of(cell)) question[name] = value;
@@ -69,7 +69,7 @@ CellCommand command_of(const Cell& cell) {
   throw TaskFailure(std::move(failure));
 }
 
-// NaN where the program says so.
+// NaN when the program answers NaN.
 double value_of(const std::string& key, const ProgramEnd& end) {
   size_t stop = end.object_lines.size();
   while (stop > 0) {

@@ -10,8 +10,8 @@
 namespace convoy::sweep {
 
 // Throws ConfigError for no value, and for one that is there twice. Tables and figures go by
-// numbers, and two spellings of one would be rows that nobody can tell apart: 1, 1.0 and the text
-// "1" are one.
+// numbers, so two spellings of one number would give identical rows: 1, 1.0 and the text "1" are
+// one value.
 void check_grid_values(const std::string& name, const std::vector<nlohmann::json>& values);
 
 }  // namespace convoy::sweep

@@ -16,7 +16,7 @@
 namespace convoy::sweep {
 namespace {
 
-// Whether `text` is a number beyond the largest double.
+// True when `text` is a number beyond the largest double.
 bool out_of_range(const std::string& text) {
   const size_t first = text.starts_with('-') ? 1 : 0;
   if (text.find_first_not_of("0123456789", first) == first) return false;
@@ -38,8 +38,8 @@ std::string number_at(const std::string& line, size_t at) {
   return line.substr(at, line.find_first_not_of("0123456789+-.eE", at) - at);
 }
 
-// What the parser refuses though programs print it, as JSON. Outside of texts only: a text may say
-// NaN.
+// Rewrites tokens that the parser refuses though programs print them (NaN, Infinity) as JSON.
+// Leaves strings alone: a string may contain NaN.
 std::string readable(const std::string& line) {
   std::string text;
   bool in_text = false;

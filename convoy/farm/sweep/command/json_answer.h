@@ -13,11 +13,11 @@ namespace convoy::sweep {
 // writes, are their text, and so is a number that no double holds (1e999).
 std::optional<nlohmann::json> json_line(const std::string& line);
 
-// What `key` names in the object: "loss", or "final.loss" of an object within it; a key with dots
-// in it as it stands goes first. Null when there is none.
+// The value that `key` names in the object: "loss", or "final.loss" in an object within it; a key
+// that contains dots itself goes first. Null when there is none.
 const nlohmann::json* find_key(const nlohmann::json& object, const std::string& key);
 
-// Whether json_line() made this text of a number.
+// True when json_line() made this text from a number.
 bool is_number_as_text(const nlohmann::json& value);
 
 // NaN for what is no finite number. Throws TaskFailure: "non_finite" for a number out of range,

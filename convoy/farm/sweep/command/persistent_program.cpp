@@ -31,13 +31,13 @@ double program_seconds(Clock::time_point begin) {
   return std::chrono::duration<double>(Clock::now() - begin).count();
 }
 
-// Of what was written into the pipe. 0 when it can not be told.
+// Number of bytes in the pipe that are not yet read. 0 when the system cannot tell.
 size_t unread_bytes(int descriptor) {
   int count = 0;
   return ::ioctl(descriptor, FIONREAD, &count) == 0 ? static_cast<size_t>(count) : 0;
 }
 
-// Writes what fits now. False when nobody reads any more.
+// Writes as much as fits now. False when the pipe has no reader any more.
 bool send_some(int descriptor, std::string& text) {
   while (!text.empty()) {
     const ssize_t sent = ::write(descriptor, text.data(), text.size());
@@ -211,7 +211,7 @@ void PersistentProgram::fail_ended() {
   fail("exit", fmt::format("the program ended with {} and no answer", WEXITSTATUS(status)), status);
 }
 
-// The next cell starts it anew: nobody knows what this one still has in its pipes.
+// The next cell starts it anew: the pipes may still hold answers of this one.
 void PersistentProgram::fail(const std::string& kind, const std::string& message, int status) {
   if (status < 0) end();
   jobs::Failure failure;

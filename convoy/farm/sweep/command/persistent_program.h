@@ -2,9 +2,9 @@
 //
 // A program that stays: it reads one line of JSON per cell on its stdin, with a number `cell` in
 // it, and answers each with one line of JSON on its stdout that repeats this number, as `cell` or
-// within the line as `request`. What a program says too much, or too late, can so never be the
-// answer of another cell. Started when first asked, and again after it crashed, hung or answered
-// with anything else. One thread; SIGPIPE must be ignored.
+// within the line as `request`. So a surplus or late answer can never be taken for that of another
+// cell. Started at the first cell, and again after it crashed, hung or answered with anything else.
+// One thread; SIGPIPE must be ignored.
 #pragma once
 
 #include <map>
@@ -23,7 +23,7 @@ struct PersistentLimits {
   double cell_seconds = 0;
   double start_seconds = 0;
 
-  // What a start may take where a cell may take this: 10 minutes, or as long as the cell.
+  // Time limit of a start for a given limit per cell: 10 minutes, or as long as the cell.
   static PersistentLimits of_timeout(double cell_seconds);
 };
 

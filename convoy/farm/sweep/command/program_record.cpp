@@ -23,7 +23,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr size_t kHashDigits = 16;
-// About a fifth of a second of hashing. Of larger files size and time tell.
+// About a fifth of a second of hashing. Larger files are compared by size and time.
 constexpr int64_t kHashedBytes = 64 << 20;
 
 constexpr std::array<std::string_view, 17> kEndings = {
@@ -68,8 +68,8 @@ std::vector<std::string> names_in(const std::string& word) {
   return names;
 }
 
-// What argv[at] names: itself, words in it, and where it follows Python's -m the files of the
-// module in this folder.
+// The files that argv[at] names: itself, words in it, and after Python's -m the files of the module
+// in this folder.
 std::vector<std::string> files_named(const std::vector<std::string>& argv, size_t at) {
   std::vector<std::string> names = names_in(argv[at]);
   if (argv[at - 1] == "-m") {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which files computed a cell: the program of its command, and the scripts that the command names,
-// each with a hash of its bytes. What those files read or import is not known. One thread.
+// The files that computed a cell: the program of its command, and the scripts that the command
+// names, each with a hash of its bytes. Files that those read or import are not recorded. One
+// thread.
 #pragma once
 
 #include <cstdint>
@@ -39,7 +40,7 @@ class ProgramRecord {
   std::map<std::string, Known> known_;
 };
 
-// What became of the files behind values of a sweep of commands.
+// Changes of the files that computed the values of a sweep of commands.
 struct ChangedPrograms {
   std::set<std::string> files;  // that are others now, or gone
   int64_t values = 0;           // that they had computed

@@ -40,11 +40,11 @@ struct CellResult {
   int64_t attempts = 0;
   double seconds = 0;  // of all workers together
   SharedText device;
-  // Of a command: names of its program and its scripts with a hash of each, a JSON object; empty =
-  // not known.
+  // For a command: names of its program and its scripts with a hash of each, a JSON object; empty =
+  // unknown.
   SharedText program;
   int64_t finished_ms = 0;  // jobs::TaskRecord
-  // Where state is Failed: the number that it had before it was computed again; NaN = none.
+  // When state is Failed: the number from before the cell was computed again; NaN = none.
   double former_value = std::numeric_limits<double>::quiet_NaN();
 
   double standard_error() const;  // NaN: none
@@ -67,11 +67,11 @@ struct SweepResults {
   std::map<CellState, int64_t> counts() const;  // of every state
 };
 
-// What the text says where all of it is a finite number: "1", "1.0" and "1e0" are one.
+// The number in a text that is a finite number as a whole: "1", "1.0" and "1e0" are one.
 std::optional<double> number_in(const std::string& text);
 
-// What the cell's tables have columns for: its parameters by name; of a command, the values of its
-// grid. Numbers where the text is one.
+// The columns of a cell in tables: its parameters by name; for a command, the values of its grid.
+// Texts that are numbers become numbers.
 std::map<std::string, nlohmann::json> axes_of(const Cell& cell);
 
 // The same for many cells: equal parameters are read once.
@@ -87,8 +87,8 @@ class AxesOfCells {
 // One of them, NaN when it is missing or no number.
 double number_parameter(const Cell& cell, const std::string& name);
 
-// Of `values`, which hold finite numbers only: linear interpolation between order statistics, as
-// numpy has it. NaN when empty. `share` in [0, 1].
+// The quantile of `values`, which hold finite numbers only: linear interpolation between order
+// statistics, as numpy has it. NaN when empty. `share` in [0, 1].
 double quantile(std::vector<double> values, double share);
 double quantile_of_sorted(const std::vector<double>& values, double share);
 

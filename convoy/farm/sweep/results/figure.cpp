@@ -142,7 +142,7 @@ std::vector<PlotSeries> median_series(const std::vector<SeedSummary>& summaries,
     closed.back().theory.push_back({step, one.theory});
   }
   const int colors = static_cast<int>(series.size());
-  // Dots tell the two of one colour apart.
+  // Dots distinguish the two curves of one colour.
   add_closed(series, "prior mean", colors, true, closed, &Closed::prior);
   add_closed(series, "theory", colors + 1, false, closed, &Closed::theory);
   return series;

@@ -112,7 +112,7 @@ TEST(Figures, EachTeacherRankHasItsOwnTheory) {
   const std::string svg = figure_svg(results, {});
   EXPECT_NE(svg.find(">theory teacher_rank=1<"), std::string::npos) << svg;
   EXPECT_NE(svg.find(">theory teacher_rank=2<"), std::string::npos);
-  // What both ranks share is one curve.
+  // The curve that both ranks share is drawn once.
   EXPECT_NE(svg.find(">prior mean<"), std::string::npos);
   EXPECT_EQ(svg.find(">prior mean teacher_rank"), std::string::npos);
 }

@@ -43,8 +43,8 @@ void add_varying(const std::vector<Cell>& cells, std::set<std::string>& names) {
     if (found.size() + (seen[name] < cells.size() ? 1 : 0) > 1) names.insert(name);
 }
 
-// Names of parameters that differ between cells of one method and seed. What differs only between
-// seeds, as data of a file do, is no axis.
+// Names of parameters that differ between cells of one method and seed. A parameter that differs
+// only between seeds, such as data of a file, is no axis.
 std::set<std::string> varying_names(const SweepResults& results) {
   std::map<std::string, std::map<std::string, size_t>> texts;  // by method: parameters, numbered
   const Cell* last = nullptr;
@@ -74,8 +74,8 @@ std::set<std::string> varying_names(const SweepResults& results) {
   return names;
 }
 
-// Of those, what tells cells of one method at one value of the axis apart: a step size that goes
-// with the axis does not.
+// The varying names that separate cells of one method at one value of the axis. A step size that
+// changes with the axis does not.
 std::set<std::string> grouping_names(const SweepResults& results, const std::string& axis) {
   std::map<std::tuple<std::string, std::string, std::string>, std::set<std::string>> values;
   const std::set<std::string> varying = varying_names(results);

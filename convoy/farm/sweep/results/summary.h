@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Cells over seeds: medians that say how many cells they are of, and the table that people read.
+// Cells over seeds: medians with the number of cells behind each, and the table that people read.
 #pragma once
 
 #include <cstdint>

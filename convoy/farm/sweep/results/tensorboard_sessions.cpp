@@ -47,8 +47,8 @@ std::string text_of(const HparamValue& value) {
   return std::get<std::string>(value);
 }
 
-// Of a point among others with long or strange names: what is not plain becomes '_', and its number
-// keeps names apart.
+// The folder of one point. Long or strange names are simplified: other characters become '_', and
+// the point's number keeps names apart.
 std::string folder_name(const std::string& name, size_t number) {
   constexpr size_t kLongest = 80;
   std::string folder = fmt::format("{:04}-{}", number, name.substr(0, kLongest));
@@ -205,7 +205,7 @@ void remove_events(const fs::path& folder) {
       events.push_back(entry.path());
   for (const fs::path& file : events) {
     fs::remove(file, failed);
-    // What is empty now was a session's; others stay.
+    // Folders that are empty now held a session; others stay.
     for (fs::path place = file.parent_path(); place != folder; place = place.parent_path())
       if (!fs::is_empty(place, failed) || !fs::remove(place, failed)) break;
   }

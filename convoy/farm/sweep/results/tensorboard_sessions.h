@@ -19,15 +19,15 @@ constexpr int64_t kMostTensorboardRuns = 1'000;
 constexpr int64_t kMostTensorboardPoints = 10'000;
 
 // FOLDER has the experiment, and FOLDER/POINT/seed-N the session of a cell with its value, or its
-// failure; cells without a result have none. Of more cells than kMostTensorboardRuns there is one
+// failure; cells without a result have none. With more cells than kMostTensorboardRuns there is one
 // session for each point, FOLDER/POINT, with the median of its values and the quartiles. The
-// sessions of an earlier call are removed, whichever sweep they are of: a folder has one. Returns
-// what was written, for people. Throws ConfigError as require_sessions_folder(), IoError.
+// sessions of an earlier call are removed, whichever sweep they are of: a folder has one. Returns a
+// sentence that says what was written. Throws ConfigError as require_sessions_folder(), IoError.
 std::string write_tensorboard_sessions(const SweepResults& results,
                                        const std::filesystem::path& folder, const Log& log);
 
-// Throws ConfigError for a folder that holds something and was not made by
-// write_tensorboard_sessions(): what lies there is somebody's.
+// Throws ConfigError for a folder that holds files and was not made by
+// write_tensorboard_sessions(): such files belong to the user.
 void require_sessions_folder(const std::filesystem::path& folder);
 
 }  // namespace convoy::sweep

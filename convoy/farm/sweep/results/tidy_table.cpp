@@ -20,7 +20,7 @@ ordered_json text_or_null(const std::string& text) {
   return text.empty() ? ordered_json(nullptr) : ordered_json(text);
 }
 
-// What programs write on stderr is in any encoding.
+// Programs write to stderr in any encoding.
 ordered_json readable_or_null(const std::string& bytes) {
   if (bytes.empty()) return nullptr;
   return ordered_json::parse(
@@ -92,7 +92,7 @@ ordered_json tidy_json(const SweepResults& results) {
     const auto& axes = known.of(cell.cell);
     for (const std::string& name : names) {
       const auto found = axes.find(name);
-      // A grid may use any name; what Convoy says of a cell keeps its own.
+      // A grid may use any name; the columns that Convoy adds keep theirs.
       const std::string column = row.contains(name) ? "parameter_" + name : name;
       row[column] = found == axes.end() ? ordered_json(nullptr) : ordered_json(found->second);
     }

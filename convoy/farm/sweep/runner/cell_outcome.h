@@ -12,7 +12,7 @@
 
 namespace convoy::sweep {
 
-// How a result came about, beside its numbers.
+// The effort behind a result, beside its numbers.
 struct Effort {
   int64_t microseconds = 0;  // of all workers together
   int64_t attempts = 1;
@@ -25,7 +25,7 @@ jobs::Result guess_result(const Tally& tally, const Effort& effort);
 // Failed where the loss is no finite number.
 jobs::Result descent_result(const DescentOutcome& outcome, const Effort& effort);
 
-// Of the cell before: where a text is the same it is shared.
+// Texts of the cell before: equal texts are shared.
 struct LikelyTexts {
   SharedText device = {};
   SharedText program = {};

@@ -154,8 +154,8 @@ class SweepRun : public workers::SupervisedWork {
     return account;
   }
 
-  // A worker that somebody kills is no fault of what it computed, up to a point: a range that many
-  // workers were killed over has failed.
+  // A killed worker does not count against its range at first: a range fails only after many of its
+  // workers were killed.
   bool is_its_fault(const workers::WorkerDeath& death, const jobs::Lease& lease) {
     if (death.signal == SIGTERM || death.signal == SIGINT || death.signal == SIGHUP) return false;
     if (death.signal != SIGKILL || death.timed_out || death.memory) return true;
@@ -187,7 +187,7 @@ class SweepRun : public workers::SupervisedWork {
     has_stop_rules_ = finish_stopped(store_, leases) || leases.empty();
   }
 
-  // Workers that come one after another have the same to say.
+  // Successive workers print the same note.
   void tell_note(size_t worker, const std::string& text) {
     if (options_.log.level() == LogLevel::Verbose || told_notes_.insert(text).second)
       bar().message(fmt::format("[worker {}] {}", worker, text));

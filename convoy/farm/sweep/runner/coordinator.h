@@ -23,7 +23,8 @@ struct RunOptions {
   std::vector<std::string> worker_command;  // argv up to the flags of `sweep-worker`
   int64_t workers = 0;                      // 0 = usable CPUs
   int64_t cores_per_worker = 0;  // each worker on cores of its own; 0 = as the system likes
-  // Who computes guesses: "cpu"; "auto": GPUs as well, where they can be used; "cuda": only GPUs.
+  // The devices that compute guesses: "cpu"; "auto": GPUs as well, where they can be used; "cuda":
+  // only GPUs.
   std::string guess_device = "cpu";
   bool has_gpu_kernels = true;  // false: this build can not guess on GPUs
   int64_t max_gpus = -1;  // for guesses, and for programs that workers start; -1 = all, 0 = none
@@ -31,7 +32,7 @@ struct RunOptions {
   double timeout_seconds = 3600;               // of a descent, a command, or silence; 0 = none
   double start_seconds = 0;                    // silence of a program's start comes on top of that
   int64_t max_attempts = 3;                    // of one range
-  double lease_seconds = 60;                   // of workers that nobody hears of any more
+  double lease_seconds = 60;                   // of workers that no longer report
   std::string log_folder;                      // for the workers' stderr; empty = nowhere
   std::function<bool(const Cell&)> redo = {};  // finished cells to compute again; empty = none
   bool starts_programs = false;  // workers start others: nothing of them may stay behind
@@ -51,8 +52,8 @@ struct RunReport {
   bool finished() const { return done + failed == cells; }
 };
 
-// Blocks. Throws what the store throws, ConfigError where wanted GPUs are not there, and StateError
-// when workers can not work.
+// Blocks. Throws the store's errors, ConfigError when requested GPUs are missing, and StateError
+// when workers cannot work.
 RunReport run_sweep(const SweepPlan& plan, const Workload& workload, const RunOptions& options);
 
 }  // namespace convoy::sweep

@@ -24,8 +24,8 @@ constexpr int kFirstOctave = 16;
 // 2^16 * 2^(k / 4), rounded.
 constexpr std::array<int64_t, 4> kQuarters = {65536, 77936, 92682, 110218};
 
-// Where the object of the cell's own parameters ends: it is the bulk of the text, and is kept as it
-// stands. npos: the text is not as parameters() writes it.
+// The end of the object of the cell's own parameters: it is the bulk of the text, and is kept as it
+// stands. npos: parameters() did not write the text.
 size_t cell_end(std::string_view parameters) {
   if (!parameters.starts_with(kCellKey)) return std::string::npos;
   int depth = 0;

@@ -16,11 +16,11 @@
 namespace convoy::sweep {
 
 // A cell of guesses may end before its planned count. The rule looks only at the tally of the first
-// n guesses, for the n of a fixed series (checkpoint_block), so the end does not depend on who
-// computed what when.
+// n guesses, for the n of a fixed series (checkpoint_block), so the end does not depend on the
+// order or the workers of the computation.
 struct StopRule {
-  double standard_error = 0;  // of the mean, wanted; 0 = off
-  int64_t accepted = 0;       // guesses, wanted; 0 = off
+  double standard_error = 0;  // target for the error of the mean; 0 = off
+  int64_t accepted = 0;       // target number of accepted guesses; 0 = off
 
   bool any() const { return standard_error > 0 || accepted > 0; }
   bool met(const Tally& tally) const;
@@ -34,7 +34,7 @@ struct PlannedCell {
   int64_t priority = 0;  // higher goes first; no part of the identity
 
   std::string parameters() const;  // canonical
-  // What parameters() has behind the text of the cell.
+  // Appends the part of parameters() that follows the text of the cell.
   void append_rest(std::string& text) const;
   jobs::NewTask task() const;
   static PlannedCell parse(const std::string& parameters);  // throws DataError
@@ -79,7 +79,7 @@ struct SweepPlan {
   std::string version;
   std::vector<PlannedCell> cells;  // distinct
 
-  // Of all that is planned but the version, the order of the cells aside; hexadecimal.
+  // A digest of the whole plan but the version, independent of the order of the cells; hexadecimal.
   std::string digest() const;
   // Label and the beginning of the digest. A plan changes with each axis value; what is computed
   // does not change with the plan.

@@ -31,7 +31,7 @@ class ProgramWatch {
   // s at most.
   static int kill_leftovers();
 
-  // Of everything that workers start.
+  // The environment of everything that workers start.
   static std::map<std::string, std::string> environment();
 
  private:

@@ -29,8 +29,8 @@ class RangeTally {
   std::string text() const;
   static RangeTally parse(const std::string& text);  // throws DataError
 
-  // For a range that begins with guess 0: the tally up to the first complete checkpoint that meets
-  // the rule.
+  // For a range that begins with guess 0: the tally up to the first complete checkpoint that
+  // satisfies the rule.
   std::optional<Tally> stopped(const StopRule& rule) const;
 
  private:

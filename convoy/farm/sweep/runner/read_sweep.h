@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Sweeps of a store as whoever only looks at them reads them.
+// Reads sweeps of a store without changing them.
 #pragma once
 
 #include <functional>
@@ -21,7 +21,8 @@ using WorkloadMaker =
 // Throws DataError for a damaged one, ConfigError for one of another Convoy's workload.
 SweepResults read_sweep(jobs::JobStore& store, const SweepName& name, const WorkloadMaker& make);
 
-// Whether some worker holds a part of it now. One of another host counts until its lease ends.
+// True when some worker holds a part of it now. A worker of another host counts until its lease
+// ends.
 bool is_at_work(jobs::JobStore& store, const StoredSweep& sweep);
 
 }  // namespace convoy::sweep

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Says what is being done when it takes longer than a moment, on a thread of its own: whoever does
-// it need not look at the clock.
+// Prints the current step when it takes longer than a moment. A thread of its own prints, so the
+// step itself needs no clock.
 #pragma once
 
 #include <chrono>
@@ -14,8 +14,8 @@
 
 namespace convoy::sweep {
 
-// From construction to destruction. `what`: "planning the cells", said after `first` and then with
-// the time gone after every `every`. No process may be forked meanwhile.
+// Lasts from construction to destruction. `what`: "planning the cells", printed after `first` and
+// then with the elapsed time after every `every`. Do not fork meanwhile.
 class SlowNotice {
  public:
   SlowNotice(Log log, std::string what, std::chrono::milliseconds first = std::chrono::seconds(1),

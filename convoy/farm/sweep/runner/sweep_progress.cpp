@@ -13,7 +13,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using Seconds = std::chrono::duration<double>;
 constexpr Seconds kReadEvery{2};
-// Of the time, at most, goes into reading the store for a bar.
+// The largest share of the time that goes into reading the store for a bar.
 constexpr double kReadShare = 0.02;
 constexpr double kRateSeconds = 2;
 constexpr size_t kMostKnownCells = 4096;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // One bar over all workers of all runners: guesses (or cells) done of all that are planned, guesses
-// per second, those that passed, the time left. What the store holds counts, and what this runner's
-// workers are about to hand in; a worker that dies takes the latter with it.
+// per second, those that passed, the time left. Results in the store count, and those that this
+// runner's workers are about to hand in; the latter are lost when a worker dies.
 #pragma once
 
 #include <chrono>

@@ -58,8 +58,8 @@ std::map<std::string, Wanted> open_tasks(jobs::JobStore& store, const StoredSwee
   return open;
 }
 
-// Failures are not taken over: what another command gave up, this one tries. Of several results the
-// newest counts.
+// Failures are not taken over: this command tries again where another one failed. The newest of
+// several results counts.
 int64_t take_over_finished(jobs::JobStore& store, const StoredSweep& sweep) {
   std::vector<Group> others;
   for (const Group& group : store.groups())

@@ -16,11 +16,11 @@
 
 namespace convoy::sweep {
 
-// Where a plan's tasks are: one group per method.
+// The tasks of a plan in the store: one group per method.
 struct StoredSweep {
   std::vector<jobs::Group> groups;
   std::vector<std::string> methods;         // of the groups
-  std::vector<std::string> other_versions;  // of the same plan, whose results are kept apart
+  std::vector<std::string> other_versions;  // of the same plan; their results are kept apart
   int64_t added = 0;                        // tasks that the store lacked
   int64_t reused = 0;                       // finished ones taken over from other sweeps
 
@@ -31,18 +31,20 @@ struct StoredSweep {
 // Idempotent.
 StoredSweep store_plan(jobs::JobStore& store, const SweepPlan& plan);
 
-// Failed tasks are tried again, unless somebody is at work on the sweep. Returns how many.
+// Failed tasks are tried again, unless a worker is active on the sweep. Returns their number.
 int64_t retry_failed(jobs::JobStore& store, const StoredSweep& sweep);
 
-// Finished cells that are `wanted` are computed again; see jobs::JobStore::redo. Returns how many.
+// Finished cells for which `wanted` is true are computed again; see jobs::JobStore::redo. Returns
+// their number.
 int64_t redo_cells(jobs::JobStore& store, const StoredSweep& sweep,
                    const std::function<bool(const Cell&)>& wanted);
 
-// Gives every open task of the group its result whose units are all there. Returns how many.
+// Completes every open task of the group whose units are all there. Returns their number.
 int64_t finish_complete(jobs::JobStore& store, int64_t group);
-// The same for tasks of these leases whose stop rule is met. False when none of them has a rule.
+// The same for tasks of these leases whose stop rule is satisfied. False when none of them has a
+// rule.
 bool finish_stopped(jobs::JobStore& store, const std::vector<jobs::Lease>& leases);
-// Of the sweep's open tasks.
+// The leases of the sweep's open tasks.
 std::vector<jobs::Lease> all_leases(jobs::JobStore& store, const StoredSweep& sweep);
 
 // In the order of the plan. Theory is filled in from the workload.

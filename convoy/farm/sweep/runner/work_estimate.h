@@ -18,8 +18,8 @@ struct SweepWork {
 
 class WorkEstimate {
  public:
-  // What workers of this runner measured: their microseconds against the foretold ones (0: of
-  // descents).
+  // Adds measured times of this runner's workers: their microseconds against the predicted ones (0:
+  // of descents).
   void measure(int64_t microseconds, int64_t expected_microseconds, int64_t descents);
   // Totals at a moment, on any monotonic clock.
   void note(double now_seconds, const SweepWork& done);

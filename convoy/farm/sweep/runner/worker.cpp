@@ -28,7 +28,7 @@ constexpr double kClaimSeconds = 1.0;
 // Between looks at the stop request, and signs of life.
 constexpr double kSliceSeconds = 0.25;
 // A range is handed in when it is finished, but ranges shorter than this together: a kill costs one
-// range of its worker, and the store sees no more transactions than a disk can make safe.
+// range of its worker, and the store gets no more transactions than a disk can sync.
 constexpr double kHandInSeconds = 0.05;
 constexpr int64_t kMostRangesPerClaim = 1000;
 constexpr int64_t kMostUnits = int64_t{1} << 50;
@@ -75,8 +75,8 @@ class Worker : public workers::WorkSource {
  private:
   bool ending() const { return device_lost_ || options_.stop_wanted(); }
 
-  // Of one group after the other. Guesses are the first group: a GPU leaves them when there are
-  // none.
+  // Claims from one group after the other. Guesses are the first group: a worker with a GPU ends
+  // when there are none.
   bool claim() override {
     for (size_t tried = 0; tried < options_.groups.size(); ++tried) {
       group_ = &options_.groups[next_group_];
@@ -86,7 +86,7 @@ class Worker : public workers::WorkSource {
                               .max_ranges = std::max(group_->cells_per_claim, ranges_per_claim_),
                               .units_per_range = units_per_range(),
                               .lease = options_.lease});
-      // The last range of a cell may come from anyone, so whoever has nothing to do looks.
+      // Any worker may hold the last range of a cell, so idle workers check.
       if (leases_.empty() && finish_complete(store_, group_->number) == 0) continue;
       if (!options_.gpu.empty()) next_group_ = 0;
       return true;
@@ -166,7 +166,7 @@ class Worker : public workers::WorkSource {
     pending_accepted_ += range.total().accepted;
     add(std::move(completion), begin);
     if (planned.stop.any()) {
-      // Before anybody computes more of the cell.
+      // Hand in before any worker computes more of the cell.
       hand_in();
       finish_stopped(store_, {lease});
     }
@@ -185,13 +185,13 @@ class Worker : public workers::WorkSource {
                        static_cast<int64_t>(static_cast<double>(guesses) / expected_rate * 1e6)});
   }
 
-  // Of whole ranges: where others compete for the core, a moment without them says nothing, and a
-  // range that is much too long keeps its guesses from other workers.
+  // Learns from whole ranges only: where other processes compete for the core, a short pause proves
+  // nothing, and a range that is much too long keeps its guesses from other workers.
   void learn_rate(int64_t guesses, double seconds) {
     constexpr double kLeastMeasured = 1e-3;
     const double measured = static_cast<double>(guesses) / std::max(seconds, kLeastMeasured);
     if (seconds < kLeastMeasured && measured < rate_)
-      return;  // too short to say more than "at least"
+      return;  // too short for more than a lower bound
     rate_ = rate_ > 0 ? std::min(measured, 2 * rate_) : measured;
   }
 

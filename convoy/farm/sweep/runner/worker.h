@@ -27,19 +27,19 @@ struct WorkerOptions {
   std::vector<WorkerGroup> groups;
   int64_t first_range_guesses = 1 << 16;  // before any rate is known
   int max_attempts = 3;
-  std::chrono::milliseconds lease{60'000};  // renewed by whoever started the worker
+  std::chrono::milliseconds lease{60'000};  // renewed by the process that started the worker
   std::string device;                       // the host
-  // What computes guesses in its place, as long as there are any; empty = the host does.
+  // The GPU that computes guesses as long as there are any; empty = the host computes them.
   std::string gpu;
-  bool notes = false;                              // tell Note messages
+  bool notes = false;                              // send Note messages
   std::function<void(const WorkerMessage&)> tell;  // must not throw
   std::function<bool()> stop_wanted;  // asked several times a second; once true, stays so
 };
 
 // Returns when no task of the groups is open, or when it is to stop; then finished parts of ranges
-// are handed in and the rest is given back. What a cell's computation throws fails its range, not
-// the worker; but after a DeviceError it returns, since only another process may use the device
-// again. Throws what the store throws. Blocks.
+// are handed in and the rest is given back. An exception from a cell's computation fails its range,
+// not the worker; but after a DeviceError it returns, since only another process may use the device
+// again. Throws the store's errors. Blocks.
 void run_worker(const WorkerOptions& options, const Workload& workload, jobs::JobStore& store);
 
 }  // namespace convoy::sweep

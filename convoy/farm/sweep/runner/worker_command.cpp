@@ -16,7 +16,7 @@
 namespace convoy::sweep {
 namespace {
 
-// What a worker can do in a moment, before it knows its own speed.
+// The number of guesses that a worker can do in a moment, before its own speed is measured.
 int64_t first_range(const SweepPlan& plan, const Workload& workload) {
   constexpr double kSeconds = 0.3;
   constexpr size_t kAsked = 8;

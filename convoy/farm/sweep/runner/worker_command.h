@@ -20,14 +20,14 @@ std::vector<std::string> wanted_devices(const RunOptions& options);
 
 int64_t worker_count(const RunOptions& options, const std::vector<std::string>& devices);
 
-// What each worker finds in its environment: CONVOY_SWEEP_WORKER and CONVOY_SWEEP_WORKERS; where
-// workers start programs and this host has GPUs that are wanted, CUDA_VISIBLE_DEVICES with one of
-// them; where GPUs compute guesses, the first workers find one each there, and
+// The environment of each worker: CONVOY_SWEEP_WORKER and CONVOY_SWEEP_WORKERS;
+// CUDA_VISIBLE_DEVICES with one GPU each, where workers start programs and GPUs of this host are to
+// be used; where GPUs compute guesses, one GPU each for the first workers, and
 // RunOptions::guess_device in CONVOY_SWEEP_DEVICE.
 std::vector<std::map<std::string, std::string>> worker_environments(
     const RunOptions& options, const std::vector<std::string>& devices, int64_t workers);
 
-// Who computes, for the start of a run: "2 workers on CPUs", "3 workers: GPU 0, GPU 1, 1 on CPUs".
+// The workers, for the start of a run: "2 workers on CPUs", "3 workers: GPU 0, GPU 1, 1 on CPUs".
 std::string workers_text(const std::vector<std::map<std::string, std::string>>& environments);
 
 // Cores of each worker; empty = all have those of this process.

@@ -22,7 +22,7 @@
 namespace convoy::sweep {
 namespace {
 
-// In memory that a killed process leaves behind. Of one worker since it last handed in.
+// Kept in memory that survives a killed process. The record of one worker since it last handed in.
 struct Diary {
   std::atomic<int64_t> computed{0};  // of all workers ever
   std::atomic<int64_t> guesses{0};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a worker tells the runner that started it: one line each on its stdout.
+// The messages of a worker to its runner: one line each on the worker's stdout.
 #pragma once
 
 #include <cstdint>

@@ -17,7 +17,7 @@ namespace convoy::sweep {
 // Names the store for a worker, whose programs do not inherit it.
 inline constexpr const char* kWorkerStoreVariable = "CONVOY_SWEEP_STORE";
 
-// What worker_command() of the runner says.
+// The values of the flags in the runner's worker_command().
 struct WorkerFlags {
   std::string workload;
   std::string mode;
