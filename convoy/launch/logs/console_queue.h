@@ -48,7 +48,7 @@ class ConsoleQueue {
   bool torn_ = false;  // what was dropped began in the middle of a line
 };
 
-// Whether both are the same terminal, pipe, socket or file.
+// True when both are the same terminal, pipe, socket or file.
 bool same_file(int one, int other);
 
 }  // namespace convoy::launch

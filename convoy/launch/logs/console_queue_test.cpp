@@ -25,7 +25,7 @@ class Consoles : public RouterTest {
       text.append(bytes, static_cast<size_t>(size));
     return text;
   }
-  // What can be read now.
+  // Reads the bytes that are available now.
   static std::string read_some(int descriptor) {
     char bytes[16 << 10];
     pollfd watched{descriptor, POLLIN, 0};
@@ -239,7 +239,7 @@ TEST_F(Consoles, ColorsThePrefixOnATerminalOnly) {
               color ? "\x1b[36m[rank 0]\x1b[0m text\r\n" : "[rank 0] text\r\n");
   }
   EXPECT_EQ(errors(), "[rank 0] text\n[rank 0] text\n");
-  // A terminal that nobody reads, as after Ctrl-S, stops no one but the ranks.
+  // A terminal without a reader, as after Ctrl-S, stops only the ranks.
   LogRouter router(wanted);
   for (int line = 0; line < 1'000'000 && router.accepts(0, kOut); ++line)
     router.take(0, kOut, std::string(100, 'x') + "\n");

@@ -9,7 +9,7 @@
 
 namespace convoy::launch {
 
-// What stood last on a line that was redrawn; no '\n' in it.
+// The last text of a line that was redrawn; no '\n' in it.
 std::string_view last_drawn(std::string_view line);
 
 // One line while it comes in. Text beyond `max_bytes` is dropped until a redraw.

@@ -78,8 +78,8 @@ bool LineFold::complete(const Held& line) const {
   return true;
 }
 
-// How many lines of a rank come before one with this line's text. Only lines that no other rank
-// has may: they can be shown first without parting lines that belong together.
+// Number of a rank's lines before one with this line's text. Only lines that no other rank has may
+// come before: they can be shown first without separating lines that belong together.
 std::optional<size_t> LineFold::lines_before(int local_rank, const Held& line) const {
   const std::deque<Held>& lines = lines_of(local_rank);
   for (size_t before = 0; before < std::min(lines.size(), kFarthest); ++before) {

@@ -35,8 +35,8 @@ class LineFold {
 
   LineFold(std::chrono::milliseconds window, int num_local_ranks);
 
-  // Which ranks may still write lines to a stream, none at first: a line that all of them wrote is
-  // due.
+  // Sets whether a rank may still write lines to a stream; none may at first. A line that all
+  // writers wrote is due.
   void set_writer(int local_rank, Stream stream, bool writes);
 
   void add(int local_rank, Stream stream, std::string_view text, Clock::time_point now,
@@ -56,7 +56,7 @@ class LineFold {
     int local_rank;
     size_t num_lines;
   };
-  // Which ranks have held lines with a text, in the order in which they wrote it first.
+  // The ranks that hold lines with a text, in the order in which they wrote it first.
   using Texts = std::unordered_map<std::string, std::vector<Holder>, Hash, std::equal_to<>>;
   struct Held {
     Texts::value_type* text;  // in texts_ as long as a line of it is held

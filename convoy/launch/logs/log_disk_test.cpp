@@ -21,7 +21,7 @@ namespace fs = std::filesystem;
 
 class LogDisk : public RouterTest {
  protected:
-  // How many lines of the console are warnings.
+  // Number of warnings among the lines of the console.
   long num_warnings() const {
     const std::vector<std::string> shown = lines(errors());
     return std::count_if(shown.begin(), shown.end(),
@@ -48,7 +48,7 @@ TEST_F(LogDisk, FullIsOneWarningAndTheConsoleHasTheRest) {
       errors().find((folder_ / "attempt_0/0/stdout.log: ").string() + "No space left on device"),
       std::string::npos)
       << errors();
-  // What was to go to the file only is shown: it would be lost else.
+  // Lines meant only for the file are shown, since they would be lost otherwise.
   EXPECT_TRUE(output().ends_with("[ranks 0-1] line 999\n"));
 }
 

@@ -25,8 +25,8 @@ class LogFile {
   // `retry_wait` later.
   LogFile(std::filesystem::path path, FileStart start, std::chrono::milliseconds retry_wait);
 
-  // The bytes of both pieces, one after the other. False when not all of them are stored, or none
-  // are wanted. Blocks on the disk.
+  // Writes the bytes of both pieces, one after the other. False when not all of them are stored, or
+  // the file takes none. Blocks on the disk.
   bool write(std::string_view first, std::string_view second = {});
 
   bool wanted() const { return !path_.empty(); }

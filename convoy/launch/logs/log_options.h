@@ -22,7 +22,7 @@ enum class Console {
   Silent,         // files only
 };
 
-// How a console line is led. With `timestamps`, "HH:MM:SS.mmm " follows, in local time.
+// The prefix of a console line. With `timestamps`, "HH:MM:SS.mmm " follows, in local time.
 enum class LinePrefix {
   Rank,      // "[rank 3] ", folded "[ranks 0-3,7] "
   HostRank,  // "[host 3] ", folded "[host 0-3,7] "
@@ -34,7 +34,7 @@ enum class LogLayout {
   Torchrun,  // FOLDER/attempt_N/LOCAL_RANK/{stdout.log,stderr.log}: bytes as written, begun anew
 };
 
-// Which streams of which local ranks, as torchrun's --redirects and --tee say it.
+// A choice of streams of local ranks, in the syntax of torchrun's --redirects and --tee.
 class StreamSelection {
  public:
   StreamSelection() = default;  // none

@@ -149,8 +149,7 @@ void LogRouter::line(int local_rank, Stream stream, std::string_view text, bool 
   StreamState& from = state(local_rank, stream);
   if (from.copied) copy_if_matching(local_rank, stream, text);
   if (shown && from.prompts && from.drawn) {
-    // What others wrote at the same time can not be folded with a line of which a part is shown
-    // already.
+    // Equal lines of other ranks cannot be folded with a line that is already shown in part.
     draw(local_rank, stream, text);
     if (drawing_[console_index(stream)] == &from) end_open_line(stream);
     from.drawn.reset();
@@ -335,12 +334,12 @@ void LogRouter::close(int interrupt, std::optional<std::chrono::milliseconds> pa
     if (ready <= 0 || (watched[2].revents & POLLIN) != 0) return;
     flush();
   }
-  for (const Stream stream : kStreams) has_room(stream, 0);  // says what is not there
+  for (const Stream stream : kStreams) has_room(stream, 0);  // warns when the folder lacks room
   flush();
 }
 
 void LogRouter::warn(std::string_view text) {
-  // The console that still works says it.
+  // The console that still works shows the error.
   ConsoleQueue& errors = console(Stream::Errors);
   ConsoleQueue& to = errors.failure() == 0 ? errors : console(Stream::Output);
   const bool with_host = options_.prefix == LinePrefix::HostRank && !options_.host.empty();

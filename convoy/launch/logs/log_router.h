@@ -44,8 +44,8 @@ class LogRouter {
   // False while the console is behind. To be asked before every read: a stream that is not read
   // makes its rank wait, and memory stays bounded. take() works all the same.
   bool accepts(int local_rank, Stream stream) const;
-  // From now on ranks are not held up, for they are to end: accepts() is true, and what a console
-  // is behind by more than kMostHurriedBytes is not shown, which a line then says.
+  // From now on ranks are not held up, since they are about to end: accepts() is true, and output
+  // beyond kMostHurriedBytes that a console has not taken is dropped, which a line then says.
   void hurry() { hurried_ = true; }
   // The end of both streams of a rank: unfinished lines are completed.
   void finish(int local_rank);
@@ -62,9 +62,9 @@ class LogRouter {
   // Writes what is due and what the console did not take before. Cheap; call it after every wait.
   void handle_deadline();
 
-  // Blocks until all that was taken is on the console, until `interrupt` (a descriptor, -1 = none)
-  // is readable, or until the console has taken nothing for `patience` (none given: for ever). To
-  // be called before anybody else writes a report to the console.
+  // Blocks until all accepted output is on the console, until `interrupt` (a descriptor, -1 = none)
+  // is readable, or until the console has taken nothing for `patience` (none given: for ever). Call
+  // it before a report is written to the console.
   void close(int interrupt = -1, std::optional<std::chrono::milliseconds> patience = std::nullopt);
 
   // The last lines of both streams, up to 20, an unfinished one too.
@@ -147,8 +147,9 @@ class LogRouter {
   std::deque<Redraw> redraws_;  // the first due first
   Clock::time_point now_;
   WallClock::time_point time_;
-  char last_byte_[2] = {'\n', '\n'};    // by console, of what does not come by whole lines
-  const StreamState* drawing_[2] = {};  // by console: whose unfinished line stands at its end
+  char last_byte_[2] = {'\n', '\n'};  // by console, of what does not come by whole lines
+  // by console: the stream whose unfinished line stands at its end
+  const StreamState* drawing_[2] = {};
   bool hurried_ = false;
   size_t not_shown_bytes_[2] = {};  // by console
   bool warned_of_file_ = false;

@@ -200,7 +200,7 @@ TEST_F(Router, ALoneLineIsShownWithinTheWindow) {
   std::this_thread::sleep_until(*router.next_deadline());
   router.handle_deadline();
   EXPECT_EQ(output(), "[rank 0] alone\n");
-  // A rank that is alone, or has become so, waits for nobody.
+  // A rank that is alone, or becomes the last one, does not wait.
   router.finish(1);
   router.take(0, kOut, "next\n");
   EXPECT_EQ(output(), "[rank 0] alone\n[rank 0] next\n");

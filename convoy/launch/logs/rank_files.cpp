@@ -91,7 +91,7 @@ bool RankFiles::take_lines(Stream stream, std::string_view bytes) {
   }
   unfinished += bytes;
   if (unfinished.size() < kLongestUnfinishedBytes) return stored;
-  // What a bar has drawn over is let go; text that is only long is stored in pieces.
+  // Text that a bar has overwritten is dropped; text that is only long is stored in pieces.
   const std::string_view drawn = last_drawn(unfinished);
   if (drawn.size() < kLongestUnfinishedBytes / 2) {
     unfinished = fmt::format("{}{}", drawn, unfinished.ends_with('\r') ? "\r" : "");

@@ -12,7 +12,7 @@
 
 namespace convoy::launch {
 
-// Where an attempt's own files lie: FOLDER/attempt_N, or FOLDER in the Convoy layout.
+// The folder of an attempt's own files: FOLDER/attempt_N, or FOLDER in the Convoy layout.
 std::filesystem::path attempt_folder(const LogOptions& options);
 
 class RankFiles {
@@ -26,7 +26,7 @@ class RankFiles {
   void finish();                     // unfinished lines of the Convoy layout
   void note(std::string_view line);
 
-  const LogFile* failed() const;                 // one whose disk does not take it now; null = none
+  const LogFile* failed() const;  // a file whose disk refuses writes now; null = none
   const std::filesystem::path& to_read() const;  // by a person; empty = none was made
 
  private:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // torchrun's folder of one run: LOG_DIR/RUN-ID_xxxxxx/attempt_N/LOCAL_RANK/{stdout.log,stderr.log,
-// error.json}. Whoever makes it keeps it: nothing here is removed at the end.
+// error.json}. The folder stays: nothing here is removed at the end.
 #pragma once
 
 #include <filesystem>

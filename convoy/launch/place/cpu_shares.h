@@ -12,8 +12,8 @@ namespace convoy::launch {
 
 constexpr int kUnknownNode = -1;
 
-// By local rank. `nodes` holds the NUMA node of each rank's device, kUnknownNode where there is no
-// device or the slot does not say. Throws ConfigError as plan_placement does.
+// CPUs by local rank. `nodes` holds the NUMA node of each rank's device, kUnknownNode where there
+// is no device or its slot gives no node. Throws ConfigError as plan_placement does.
 std::vector<std::vector<int>> share_cpus(const Machine& machine, NumaBinding binding,
                                          const std::vector<int>& nodes);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which of the GPUs of this host the ranks get, as CUDA_VISIBLE_DEVICES and the flags say.
+// Selects the GPUs of this host that the ranks get, by CUDA_VISIBLE_DEVICES and the flags.
 #pragma once
 
 #include <map>
@@ -20,7 +20,7 @@ using monitor::list_gpus;
 
 struct DeviceSelection {
   std::vector<Device> devices = {};  // by local rank
-  // What the ranks get, with the user's own spelling of each device kept (indices, UUIDs,
+  // The value for the ranks, with the user's own spelling of each device kept (indices, UUIDs,
   // prefixes); nothing = leave the variable alone.
   std::optional<std::string> cuda_visible_devices = {};
   // CUDA shows a process only one MIG instance, so each rank must see its own alone, as
@@ -47,11 +47,11 @@ struct SelectionRequest {
 SelectionRequest selection_request(const std::map<std::string, std::string>& environment,
                                    const std::string& gpu_ids);
 
-// The devices CUDA would show, in its order: a list ends at the first entry that CUDA does not
-// know, an empty one or "-1" hides everything, an entry named twice hides everything. AMD's GPUs
-// are those that ROCR_VISIBLE_DEVICES leaves, and of these what HIP_VISIBLE_DEVICES names, or
-// without it CUDA_VISIBLE_DEVICES: numbers count what the first one left. Throws ConfigError when
-// gpu_ids names one not visible.
+// The devices CUDA would show, in its order: a list ends at the first invalid entry, an empty list
+// or "-1" hides everything, an entry named twice hides everything. AMD's GPUs are filtered twice:
+// by ROCR_VISIBLE_DEVICES, then by HIP_VISIBLE_DEVICES, or without it by CUDA_VISIBLE_DEVICES,
+// whose numbers count the devices left by the first. Throws ConfigError when gpu_ids names one not
+// visible.
 DeviceSelection select_devices(const std::vector<Gpu>& gpus, const SelectionRequest& request);
 
 // Why convoy-workers can not compute on these, whatever LibTorch there is; empty = they may.

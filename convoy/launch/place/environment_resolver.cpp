@@ -110,7 +110,7 @@ class PlaceResolver {
          options_.env_source.empty() ? chosen.rank.variable : options_.env_source_flag, overrode});
   }
 
-  // What the plain variables say otherwise, for the column "overrode".
+  // The differing values of the plain variables, for the column "overrode".
   std::string beaten(const std::string& variable, int number) const {
     const std::string text = variables_.text(variable);
     return text.empty() || text == std::to_string(number) ? "" : variable + "=" + text;
@@ -180,7 +180,7 @@ class PlaceResolver {
     return nodes;
   }
 
-  // Any Indexed Job has a completion index; only one whose pods belong together has a number of
+  // Any Indexed Job has a completion index; only a job whose pods belong together has a number of
   // nodes.
   bool describes_node() const {
     if (variables_.has("PET_NNODES") || variables_.has("PET_NODE_RANK")) return true;

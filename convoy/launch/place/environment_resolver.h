@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Where this process stands in a job that somebody else started: torchrun, mpirun, srun, jsrun,
-// Kubernetes or nobody. A pure function of the environment map; the only code that reads the
-// variables of other launchers. The table of what is read and what wins is
+// Finds the position of this process in a job that an outer launcher started: torchrun, mpirun,
+// srun, jsrun, Kubernetes or none. A pure function of the environment map; the only code that reads
+// the variables of other launchers. The table of what is read and what wins is
 // docs/reference/environment.md.
 #pragma once
 
@@ -18,9 +18,9 @@ namespace convoy::launch {
 using Environment = std::map<std::string, std::string>;
 
 enum class PlaceKind {
-  Nothing,  // nobody placed us: start the ranks of this host, which is the whole job unless flags say more
-  Node,  // we are the only launcher of one of the job's nodes: start its ranks
-  Rank,  // we are one rank already: adopt it, never start others below it
+  Nothing,  // no outer launcher: start this host's ranks, the whole job unless flags say more
+  Node,     // we are the only launcher of one of the job's nodes: start its ranks
+  Rank,     // we are one rank already: adopt it, never start others below it
 };
 
 struct ResolveOptions {
@@ -31,7 +31,7 @@ struct ResolveOptions {
   std::string env_source =
       {};  // --env-source: torchrun, env, openmpi, mpich, mvapich, jsrun, srun,
            // kubernetes, none; empty = decide
-  std::string env_source_flag = "--env-source";  // that said so
+  std::string env_source_flag = "--env-source";  // the flag that named the source
   std::string master_addr = {};  // of --master-addr or --rdzv-endpoint; empty = not given
   int master_port = 0;           // 0 = not given
 };
@@ -41,18 +41,18 @@ struct ResolvedPlace {
   std::string source = "none";             // one of the names of --env-source
   std::vector<std::string> outer_sources;  // seen around it and overridden, innermost first
 
-  // Of this process. With Node: rank and local_rank are -1 and the sizes 0, since they depend on
-  // how many ranks each node starts.
+  // Values of this process. With Node: rank and local_rank are -1 and the sizes 0, since they
+  // depend on the number of ranks that each node starts.
   int rank = -1;
   int world_size = 0;
   int local_rank = -1;
   int local_world_size = 0;
   int node_rank = 0;                // -1 = the source does not say
   int num_nodes = 1;                // 0 = the source does not say
-  std::vector<int> ranks_per_node;  // by node rank; empty = the source does not say
-  std::vector<std::string> hosts;   // by node rank; empty = the source does not say
+  std::vector<int> ranks_per_node;  // by node rank; empty = not given by the source
+  std::vector<std::string> hosts;   // by node rank; empty = not given by the source
 
-  std::string master_addr;  // host of rank 0; empty = nobody said (Nothing, Node of one)
+  std::string master_addr;  // host of rank 0; empty = not given (Nothing, Node of one)
   int master_port = 0;      // 0 = nobody said
   std::string job_id;       // of the scheduler, equal on all nodes; empty = none
 
@@ -72,8 +72,8 @@ std::vector<std::string> resolver_variables();
 // The environment of this process as a map.
 Environment process_environment();
 
-// What `convoy launch --explain` prints: kind and source, then the table with `flags` laid over it,
-// then notes.
+// The output of `convoy launch --explain`: kind and source, then the table with `flags` laid over
+// it, then notes.
 std::string explain_text(const ResolvedPlace& place, const std::vector<Origin>& flags = {});
 
 // {"kind","source","outer_sources",...,"origins":[...],"notes":[...]} on one line.

@@ -24,7 +24,7 @@ Environment without(Environment base, const std::vector<std::string>& names) {
   return base;
 }
 
-// What srun gives task 5 of 7 on nodes of 2, 2, 2 and 1.
+// The variables that srun gives task 5 of 7 on nodes of 2, 2, 2 and 1.
 const Environment kTask = {{"SLURM_JOB_ID", "123456"},
                            {"SLURM_JOB_NODELIST", "gpu[08-12]"},
                            {"SLURM_STEP_ID", "0"},
@@ -369,7 +369,7 @@ TEST(Resolver, HalfSetSourcesNameWhatIsThereAndWhatIsNot) {
   EXPECT_TRUE(
       contains(failure(without(kTask, {"SLURM_LOCALID"})), {"SLURM_PROCID=5", "SLURM_LOCALID"}));
   EXPECT_TRUE(contains(failure(without(kTorchrun, {"WORLD_SIZE"})), {"WORLD_SIZE"}));
-  // What batch scripts export for others to use is no description of a rank.
+  // Variables that batch scripts export for other programs do not describe a rank.
   EXPECT_EQ(resolve_place({{"WORLD_SIZE", "8"}, {"MASTER_ADDR", "a"}, {"RANK", ""}}).kind,
             PlaceKind::Nothing);
   EXPECT_EQ(resolve_place({{"RANK", "0"}, {"WORLD_SIZE", "1"}}).kind, PlaceKind::Rank);
@@ -388,8 +388,7 @@ TEST(Resolver, StrayRankZeroIsIgnoredWithANotice) {
       EXPECT_TRUE(contains(place.notes[0], {"RANK=0", "without WORLD_SIZE", "is ignored"}));
     }
   }
-  // A higher number says that there are others; what another launcher says counts, and has to
-  // agree.
+  // A higher number implies other ranks; the values of another launcher count, and have to agree.
   EXPECT_TRUE(contains(failure({{"RANK", "0"}, {"LOCAL_RANK", "1"}}), {"by half"}));
   EXPECT_TRUE(contains(failure({{"RANK", "0"}, {"WORLD_SIZE", "2"}}), {"by half"}));
   EXPECT_TRUE(contains(failure(with(kTask, {{"RANK", "0"}})), {"SLURM_PROCID=5", "RANK=0"}));

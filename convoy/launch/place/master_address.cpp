@@ -11,7 +11,7 @@ namespace {
 constexpr int kTorchrunPort = 29500;
 constexpr int kMaxPort = 65535;
 
-// Weaker voices that say something else than what was decided.
+// Sources of lower priority that differ from the decision.
 class Decision {
  public:
   Decision(std::string field, const Variables& variables)

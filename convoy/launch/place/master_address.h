@@ -12,8 +12,8 @@
 namespace convoy::launch {
 
 // Fills master_addr, master_port and their origins in `place`, whose sizes are known. `first_host`
-// is the host of rank 0 as far as `hosts_variable` says, else empty. Throws ConfigError when
-// several nodes have no address, or a port is none.
+// is the host of rank 0 in `hosts_variable`, empty when that gives none. Throws ConfigError when
+// several nodes have no address, or a port is invalid.
 struct HostOfRankZero {
   std::string host;
   std::string variable;

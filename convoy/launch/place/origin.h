@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Who decided a value of the launch, and what it beat: the rows of `convoy launch --explain`.
+// The source of a value of the launch, and the values that it overrode: the rows of `convoy launch
+// --explain`.
 #pragma once
 
 #include <string>

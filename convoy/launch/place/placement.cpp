@@ -47,7 +47,7 @@ class Planner {
     std::vector<int> nodes;
     for (int rank = 0; rank < ranks_on_host_; ++rank) {
       int node = device_of(rank)->numa_node;
-      // Kernels say -1 for every slot of a machine with one node.
+      // Kernels report -1 for every slot of a machine with one node.
       if (machine_.socket_of_node.count(node) == 0) node = kUnknownNode;
       if (node == kUnknownNode && machine_.socket_of_node.size() == 1)
         node = machine_.socket_of_node.begin()->first;
@@ -84,7 +84,7 @@ class Planner {
     return placed;
   }
 
-  // Whoever bound an adopted rank has shared the CPUs out already.
+  // The launcher that bound an adopted rank has divided the CPUs already.
   bool shared_by_others(const RankPlacement& placed) const {
     return request_.adopted && machine_.bound && request_.binding == NumaBinding::None &&
            !placed.bind;

@@ -32,7 +32,7 @@ enum class ThreadRule {
   Torchrun,   // foreign programs: 1 with several ranks, unless OMP_NUM_THREADS is set
 };
 
-// This process is itself a rank that somebody else started among others.
+// Set when this process is itself one of several ranks that an outer launcher started.
 struct AdoptedRank {
   int local_rank = 0;
   int ranks_on_host = 1;
@@ -73,7 +73,7 @@ struct Placement {
 // Without a binding the cores are shared out in equal slices: among the ranks whose devices are on
 // one NUMA node the cores of that node, else all cores in the order of nodes, so that a slice
 // crosses a node only where the numbers do not divide. CPUs of one core stay together as long as
-// there are enough cores. Throws ConfigError when a binding can not be made: fewer cores than ranks
+// there are enough cores. Throws ConfigError when a binding is impossible: fewer cores than ranks
 // on a node, or a node without usable CPUs.
 Placement plan_placement(const PlacementRequest& request, const DeviceSelection& devices,
                          const Machine& machine);

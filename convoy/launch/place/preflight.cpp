@@ -144,8 +144,7 @@ fs::path existing_parent(fs::path folder) {
 // Empty when a file could be made in the folder (and is removed), else why not.
 std::string write_problem(const fs::path& folder) {
   const Descriptor nameless(::open(folder.c_str(), O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600));
-  if (nameless.open())
-    return "";  // else: file systems that know no such files have many words for it
+  if (nameless.open()) return "";  // other file systems report unsupported files by many errors
   std::string name = (folder / ".convoy-preflight-XXXXXX").string();
   const Descriptor named(::mkostemp(name.data(), O_CLOEXEC));
   if (!named.open()) return std::strerror(errno);

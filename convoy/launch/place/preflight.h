@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What can be known to be wrong before a rank starts: ports, limits, shared memory, disk. Read-only
-// but for a port that is bound for a moment and a file made and removed in each folder.
+// Checks made before a rank starts: ports, limits, shared memory, disk. Read-only but for a port
+// that is bound for a moment and a file made and removed in each folder.
 #pragma once
 
 #include <filesystem>
@@ -38,15 +38,16 @@ struct PreflightRequest {
 // Never throws for what it finds.
 std::vector<Finding> preflight(const PreflightRequest& request);
 
-// Whether this host can listen there now; an empty address means every one. An address that is not
-// this host's is a warning: a service or a router may lead it here, and the rendezvous then listens
-// on every interface.
+// Checks that this host can listen there now; an empty address means every one. An address that is
+// not this host's is a warning: a service or a router may lead it here, and the rendezvous then
+// listens on every interface.
 Finding port_finding(const std::string& address, int port,
                      const std::filesystem::path& proc = "/proc");
 // The sentence and the advice of that warning.
 Finding foreign_address(const std::string& address, int port);
 
-// Whether a rank could become `program`, as execvp looks for it, and read `script` (empty = none).
+// Checks that a rank could run `program`, looked up as execvp does, and read `script` (empty =
+// none).
 Finding program_finding(const std::string& program, const std::string& script);
 
 Severity worst(const std::vector<Finding>& findings);

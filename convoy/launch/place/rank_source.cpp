@@ -12,7 +12,7 @@ namespace {
 
 using Names = std::vector<std::string_view>;
 
-// Of several names the first that is set counts; the others must agree.
+// The first of several names that is set counts; the others must agree.
 struct SourceNames {
   std::string_view name;
   SourceLevel level;
@@ -103,7 +103,7 @@ bool set_by_srun(const RankSource& pmi, const RankSource& srun) {
          (!pmi.world_size.known() || pmi.world_size.number == srun.world_size.number);
 }
 
-// PMIx says the rank but no sizes: PRRTE without Open MPI, or a part of the others.
+// PMIx gives the rank but no sizes: PRRTE without Open MPI, or a part of the others.
 void add_pmix(const Variables& variables, const RankSource& srun,
               std::vector<RankSource>& sources) {
   const Fact rank = variables.number("PMIX_RANK");

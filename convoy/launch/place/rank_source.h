@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What one launcher outside says about this process. Read only; which of several counts is
-// resolve_place's decision.
+// The description of this process by one outer launcher. Read only; resolve_place chooses among
+// several.
 #pragma once
 
 #include <string>
@@ -18,8 +18,8 @@ struct RankSource {
   std::string name;  // as --env-source spells it
   SourceLevel level = SourceLevel::Mpi;
   Fact rank, world_size, local_rank, local_world_size, node_rank, num_nodes;
-  std::vector<int> ranks_per_node;  // by node; empty = not said
-  std::vector<std::string> hosts;   // by node; empty = not said
+  std::vector<int> ranks_per_node;  // by node; empty = not given
+  std::vector<std::string> hosts;   // by node; empty = not given
   std::string hosts_variable;
   std::string job_id;
   std::string job_id_variable;

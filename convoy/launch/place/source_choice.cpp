@@ -40,15 +40,15 @@ void compare(const Fact& one, const Fact& two, const RankSource& chosen, const R
                            chosen.name, other.name)});
 }
 
-// Left over in a shell or an image: number 0, and nobody says of how many. A higher number says
-// that there are others.
+// Left over in a shell or an image: number 0 without a number of ranks. A higher number implies
+// other ranks.
 bool is_stray(const RankSource& source) {
   return is_plain(source) && (source.rank.known() || source.local_rank.known()) &&
          source.rank.number <= 0 && source.local_rank.number <= 0 && !source.world_size.known() &&
          !source.local_world_size.known();
 }
 
-// What people call the launchers that this program calls by the command that starts ranks.
+// The common names of launchers, for which this program uses the command that starts ranks.
 std::string known_as(const std::string& wanted) {
   static const std::map<std::string, std::string> kNames = {
       {"slurm", "srun"},     {"sbatch", "srun"},         {"mpirun", "openmpi"},
@@ -95,7 +95,7 @@ void SourceChoice::read() {
   try {
     sources_ = read_rank_sources(variables_, notes_);
   } catch (const ConfigError&) {
-    // What is wrong with the others does not matter to who said that they do not count.
+    // An error in other sources does not matter when the user has excluded them.
     if (options_.env_source != "none" && options_.env_source != "kubernetes") throw;
   }
 }
@@ -137,8 +137,8 @@ int SourceChoice::innermost() const {
   return best;
 }
 
-// Plain variables describe a rank only when they say which: WORLD_SIZE and MASTER_ADDR alone are
-// what batch scripts prepare for others, and Kubeflow's RANK is the number of the pod.
+// Plain variables describe a rank only when they hold its number: batch scripts set WORLD_SIZE and
+// MASTER_ADDR for other programs, and Kubeflow's RANK is the number of the pod.
 bool SourceChoice::describes_rank(const RankSource& source) const {
   if (is_stray(source)) return false;
   if (source.local_rank.known()) return true;

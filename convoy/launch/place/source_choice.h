@@ -20,7 +20,7 @@ bool is_node_task(const RankSource& source, const ResolveOptions& options);
 
 class SourceChoice {
  public:
-  // `node_described`: Kubernetes or PET_* say that this is a node. Throws ConfigError as
+  // `node_described`: Kubernetes or PET_* describe this process as a node. Throws ConfigError as
   // resolve_place does.
   SourceChoice(const Variables& variables, const ResolveOptions& options, bool node_described);
 

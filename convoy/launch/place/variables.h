@@ -11,7 +11,7 @@
 
 namespace convoy::launch {
 
-// A number and the variable that said so. Negative = not known.
+// A number and the variable that holds it. Negative = unknown.
 struct Fact {
   int number = -1;
   std::string variable = {};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the launchers of a job's nodes and its coordinator tell each other about one attempt: all
+// The messages between the launchers of a job's nodes and its coordinator about one attempt: all
 // ranks of all nodes from start to gone. Plain data; messages.h turns it into JSON and back.
 #pragma once
 
@@ -13,19 +13,19 @@
 
 namespace convoy::rendezvous {
 
-// What a node brings to the job.
+// A node's description of itself when it joins the job.
 struct NodeOffer {
   std::string run_id = "none";
-  int min_nodes = 1;   // this node's --nnodes; the coordinator refuses a node that was told
-  int max_nodes = 1;   // something else
+  int min_nodes = 1;   // this node's --nnodes; the coordinator refuses a node with
+  int max_nodes = 1;   // another range
   int node_rank = -1;  // -1 = any
   int num_local_ranks = 1;
   std::string host_name = {};      // for messages only
   std::string address = {};        // --local-addr; empty = the interface that routes to the master
-  bool hosts_coordinator = false;  // takes node rank 0 when no node asks for a rank
+  bool hosts_coordinator = false;  // takes node rank 0 when no node requests a rank
 };
 
-// Who this node is in an attempt.
+// The rank of this node in an attempt.
 struct Assignment {
   int attempt = 0;  // counts restarts and resizes; also the prefix of the store's keys
   int failures = 0;
@@ -56,13 +56,13 @@ struct FailureCause {
   std::string text() const;
 };
 
-// How an attempt went on one node, once nothing of it is left there.
+// The result of an attempt on one node, once all its processes there are gone.
 struct AttemptEnd {
   std::vector<int> exit_codes;        // by local rank
   std::optional<int64_t> progress;    // the highest step that a rank reached; absent = unknown
   std::optional<FailureCause> cause;  // what this node takes for the root cause; absent = success
-  // Of this node's ranks when the attempt began to fail: the coordinator judges all nodes'
-  // together.
+  // Flight records of this node's ranks when the attempt began to fail: the coordinator judges
+  // those of all nodes together.
   std::vector<telemetry::RankFlight> flights = {};
 };
 

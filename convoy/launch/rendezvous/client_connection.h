@@ -21,8 +21,8 @@ class ClientConnection {
   enum class State { Connecting, Proving, Proven, Failed };
   enum class Problem {
     None,
-    Unreachable,  // nobody listens there, no route, no answer to the first packet
-    Stranger,     // somebody listens, but does not speak as a coordinator
+    Unreachable,  // no listener, no route, no answer to the first packet
+    Stranger,     // a listener that does not use the coordinator's protocol
     WrongToken,   // it refused this token
     WrongServer,  // it does not hold this token itself
   };

@@ -19,7 +19,7 @@ std::optional<std::string> clock_skew_warning(const std::string& host,
                                               const std::vector<ClockSample>& samples) {
   const ClockSample* best = nullptr;
   for (const ClockSample& sample : samples) {
-    // A clock that was set back during the trip tells nothing.
+    // A clock that was set back during the trip gives no measurement.
     if (trip_ns(sample) < 0) continue;
     if (best == nullptr || trip_ns(sample) < trip_ns(*best)) best = &sample;
   }

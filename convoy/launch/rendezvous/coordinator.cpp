@@ -149,7 +149,7 @@ void Coordinator::Service::run() {
       turn(now);
     }
   } catch (const std::exception& error) {
-    // Closing every connection tells all nodes that the coordinator is lost.
+    // Closing every connection shows all nodes that the coordinator is lost.
     options_.log.warning(fmt::format("the coordinator has failed: {}", error.what()));
     connections_.clear();
   }

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The one place that decides for a job of several nodes: who is in it and with which ranks, when an
-// attempt ends, whether another one starts, and the key-value store of its ranks. Lives in the
-// launcher of the node that hosts the rendezvous endpoint, on a thread of its own; every launcher,
-// that one included, talks to it through a NodeLink. One port, and nothing behind it without the
-// job token.
+// Decides for a job of several nodes: its members and their ranks, the end of an attempt, the start
+// of the next. Holds the key-value store of the ranks. Lives in the launcher of the node that hosts
+// the rendezvous endpoint, on a thread of its own; every launcher, that one included, connects to
+// it through a NodeLink. It has one port, which requires the job token.
 #pragma once
 
 #include <chrono>
@@ -34,9 +33,10 @@ struct CoordinatorOptions {
   std::chrono::milliseconds resize_settle{2'000};       // a node that joins late must stay so long
   std::chrono::milliseconds heartbeat{1'000};
   std::chrono::milliseconds silence_limit{8'000};  // a node silent so long is lost
-  std::chrono::milliseconds stop_limit{330'000};   // for a node to end its ranks when told to
-  // A node ended well while others run on: a failure (13) after early_exit_limit for our own
-  // workers, who end together; absent, as for foreign programs, a warning after early_exit_notice.
+  std::chrono::milliseconds stop_limit{330'000};   // for a node to end its ranks when asked to
+  // A node succeeded while others run on. For our own workers, who end together, that is a failure
+  // (13) after early_exit_limit; absent, as for foreign programs, a warning after
+  // early_exit_notice.
   std::optional<std::chrono::milliseconds> early_exit_limit;
   std::chrono::milliseconds early_exit_notice{300'000};
   std::chrono::milliseconds handshake_limit{3'000};   // for a connection to prove itself
@@ -44,8 +44,8 @@ struct CoordinatorOptions {
   int max_unproven = 256;                             // connections that have not proven themselves
   int64_t max_store_bytes = int64_t{1} << 30;         // all keys and values of an attempt
   WallClock wall_clock = wall_clock_ns;               // compared with that of each node
-  // From the flight records of ranks of several nodes: who holds the others up, in words for the
-  // job's end; empty = nobody. None: nothing is said.
+  // Finds in the flight records of ranks of several nodes the rank that the others wait for, as a
+  // sentence for the job's end; empty = no such rank. None: no search.
   std::function<std::string(const std::vector<telemetry::RankFlight>&)> judge = {};
   Log log;
 };
@@ -54,7 +54,7 @@ class Coordinator {
  public:
   // Serves `listener` from now on. Throws ConfigError for options that contradict each other.
   Coordinator(CoordinatorOptions options, JobToken token, BoundListener listener);
-  // Ends the job for all nodes if it has not ended. Blocks up to 2 s, until they have heard it.
+  // Ends the job for all nodes if it has not ended. Blocks up to 2 s until they have received it.
   ~Coordinator();
   Coordinator(const Coordinator&) = delete;
   Coordinator& operator=(const Coordinator&) = delete;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Reaches for the coordinator again and again until it answers, says what the trouble is, and gives
-// up in time. One thread, never blocks except while a name resolves.
+// Connects to the coordinator repeatedly until it answers. Reports the cause of failures, and stops
+// at a time limit. One thread, never blocks except while a name resolves.
 #pragma once
 
 #include <chrono>

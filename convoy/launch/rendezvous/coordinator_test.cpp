@@ -294,8 +294,8 @@ TEST_F(CoordinatorTest, ElasticJobsGrowWhenANodeComes) {
 
 // ---- cuts
 
-// Passes bytes between its port and the coordinator. cut() freezes the connections there are, as a
-// cut network whose packets are still waiting to be sent again; new ones pass.
+// Passes bytes between its port and the coordinator. cut() freezes the existing connections, as a
+// cut network does whose packets wait for retransmission; new connections pass.
 class Relay {
  public:
   explicit Relay(Endpoint target) : target_(std::move(target)), door_(listen_on("127.0.0.1", 0)) {

@@ -59,7 +59,7 @@ std::vector<Descriptor> Door::serve(TimePoint now) {
     if (visitor == visitors_.end()) continue;
     if (hear(visitor->second, proven, now)) visitors_.erase(visitor);
   }
-  // Last, so that whoever has just answered is not the oldest to go.
+  // Last, so that a connection that has just answered is not the oldest to be closed.
   if (someone_knocks) accept_some(now);
   return proven;
 }
@@ -71,7 +71,7 @@ void Door::accept_some(TimePoint now) {
     if (!socket.open()) {
       if (errno == ECONNABORTED || errno == EINTR) continue;
       if (errno == EAGAIN) return;
-      // No descriptors or memory left: those who prove nothing go first.
+      // No descriptors or memory left: connections without a proof are closed first.
       if (!visitors_.empty()) visitors_.erase(visitors_.begin());
       return pause();
     }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The listening port and those who have not proven yet that they hold the job token: a fixed small
-// buffer each, a bounded number, a deadline, hardly a line in the log. One thread.
+// The listening port and its connections that have not yet proven that they hold the job token: a
+// fixed small buffer each, a bounded number, a deadline, hardly a line in the log. One thread.
 #pragma once
 
 #include <chrono>

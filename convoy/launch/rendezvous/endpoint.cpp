@@ -137,7 +137,7 @@ BoundListener listen_on(const std::string& host, int port) {
   const bool loopback_meant = is_loopback_address(host) || same_name(host, "localhost");
   int error = 0;
   for (const SocketAddress& address : found) {
-    // Debian gives a host's own name a loopback address: nobody else could come that way.
+    // Debian gives a host's own name a loopback address, which no other host can reach.
     if (!loopback_meant && is_loopback_address(address.endpoint().host)) continue;
     Descriptor socket = try_listen(address, /*both_families=*/false);
     if (socket.open()) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// host:port pairs and the sockets behind them, IPv4 and IPv6. Who this host is for others is read
-// from connected sockets, never from its own name.
+// host:port pairs and the sockets behind them, IPv4 and IPv6. The address of this host as others
+// see it is read from connected sockets, never from its own name.
 #pragma once
 
 #include <string>
@@ -44,8 +44,8 @@ class PortTakenError : public ConfigError {
 // can not be listened on.
 BoundListener listen_on(const std::string& host, int port);
 
-// Whether `host` is an address of this host, its name, or resolves to one of its addresses: decides
-// who hosts the rendezvous when no node rank says so. Blocks while a name resolves.
+// True when `host` is an address of this host, its name, or resolves to one of its addresses: then
+// this host runs the rendezvous if no node rank is given. Blocks while a name resolves.
 bool is_this_host(const std::string& host);
 
 // This host's address on the interface that routes to `host`; empty when there is no route or the

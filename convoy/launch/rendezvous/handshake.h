@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How both ends of a new connection prove that they hold the job token, before anything else is
-// read. No I/O. Three messages of fixed size:
+// Both ends of a new connection prove that they hold the job token before anything else is read. No
+// I/O. Three messages of fixed size:
 //
 //   server: magic, server nonce                                     (40 bytes)
 //   client: magic, client nonce, HMAC(key, "client", both nonces)   (72 bytes)
 //   server: verdict, HMAC(key, "server", both nonces)               (40 bytes)
 //
-// Both nonces are fresh, so nothing that was overheard can be played again. What follows is neither
+// Both nonces are fresh, so nothing that was overheard can be played again. Later messages are neither
 // encrypted nor signed: an attacker who can rewrite packets of the network is not kept out.
 #pragma once
 
@@ -34,7 +34,7 @@ class ServerHandshake {
   ServerHandshake();
   std::string greeting() const;
 
-  // Where the next bytes of the answer go, and how many more there may be.
+  // The buffer for the next bytes of the answer, and the number of bytes still missing.
   char* space() { return answer_.data() + filled_; }
   size_t space_bytes() const { return kAnswerBytes - filled_; }
   // `count` bytes were put there. A stranger is known by its first bytes.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Attempts: how they start, stop and are judged. Who is in the job: job_state_nodes.cpp; silence
-// and deadlines: job_state_time.cpp.
+// Attempts: their start, stop and result. Members of the job: job_state_nodes.cpp; silence and
+// deadlines: job_state_time.cpp.
 #include "convoy/launch/rendezvous/job_state.h"
 
 #include <algorithm>
@@ -45,7 +45,7 @@ void JobState::start_if_complete(Clock::time_point now) {
     return;
   }
   const bool full = nodes_.size() == static_cast<size_t>(options_.max_nodes);
-  // Those who were in the last attempt need no last call for each other.
+  // Members of the last attempt need no last call for each other.
   if (!start_at_) start_at_ = shrank_ ? now + options_.last_call_timeout : now;
   if (!full && now < *start_at_) return;
   for (const auto& [id, node] : nodes_)
@@ -135,7 +135,7 @@ void JobState::failure(NodeId id, int attempt, FailureCause cause, Clock::time_p
   begin_stop(Stop::Failure, notice, id, now);
 }
 
-// Nobody can meet without the node that hosts the coordinator.
+// No nodes can join without the node that hosts the coordinator.
 bool JobState::can_go_on_without(NodeId id) const {
   const auto staying = std::count_if(nodes_.begin(), nodes_.end(), [&](const auto& entry) {
     return entry.first != id && !entry.second.is_leaving;
@@ -200,7 +200,7 @@ void JobState::note_end(NodeId id, const Node& node, Clock::time_point now) {
   }
 }
 
-// A program that knows no exit code for a lost peer ends with 1 or aborts when it loses one.
+// A program without an exit code for a lost peer ends with 1 or aborts when it loses one.
 bool JobState::follows_from_lost_node(const Cause& cause) const {
   constexpr std::chrono::seconds kAtOnce{2};
   if (cause.what.exit_code != 1 && cause.what.exit_code != 128 + SIGABRT) return false;
@@ -211,8 +211,9 @@ bool JobState::follows_from_lost_node(const Cause& cause) const {
 }
 
 const JobState::Cause& JobState::root_cause() const {
-  // A rank's own error beats the loss of a node, which beats a rank that lost its peer; of one kind
-  // the first counts. Both ends of a broken connection fail at once, whoever broke it.
+  // A rank's own error takes precedence over the loss of a node, and that over a rank that lost its
+  // peer; of one kind the first counts. Both ends of a broken connection fail at once, whichever
+  // caused it.
   const auto order = [this](const Cause& cause) {
     if (cause.node_lost) return 1;
     return cause.what.exit_code == kPeerLost || follows_from_lost_node(cause) ? 2 : 0;
@@ -251,7 +252,7 @@ std::string JobState::verdict_of_all() const {
     ++num_nodes;
     flights.insert(flights.end(), node.end.flights.begin(), node.end.flights.end());
   }
-  // Of one node alone nothing is known that its own launcher has not said.
+  // For one node its own launcher has reported everything already.
   return num_nodes < 2 || !options_.judge ? std::string() : options_.judge(flights);
 }
 

@@ -27,12 +27,12 @@ namespace convoy::rendezvous {
 using NodeId = uint64_t;  // of one connection of one launcher; never used twice
 using Clock = std::chrono::steady_clock;
 
-struct Waiting {  // a line for people: who is still missing
+struct Waiting {  // a line about the nodes that are still missing
   std::string words;
 };
 
-// An attempt begins. What all nodes are told is there once, for thousands of them may start at
-// once.
+// An attempt begins. The message common to all nodes is stored once, for thousands of them may
+// start at once.
 struct Start {
   std::shared_ptr<const Assignment> common;
   int node_rank = 0;
@@ -53,7 +53,7 @@ struct Refusal {
   bool come_again = false;  // the place may become free in a few seconds
 };
 
-// Where a node's connection comes from, as the coordinator sees it.
+// The origin of a node's connection, as the coordinator sees it.
 struct NodeOrigin {
   std::string peer_address;
   std::string address_here;  // the address of this host by which the node came
@@ -85,7 +85,7 @@ class JobState {
   std::vector<JobMessage> take_messages();
 
   Phase phase() const { return phase_; }
-  int attempt() const { return policy_.attempt(); }  // the one whose keys the store holds
+  int attempt() const { return policy_.attempt(); }  // the attempt whose keys the store holds
   bool has(NodeId node) const { return nodes_.count(node) != 0; }
   // "node 1 host-b (10.0.0.2)", without the number as long as it has none.
   std::string name_of(NodeId node) const;

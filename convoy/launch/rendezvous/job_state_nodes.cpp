@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// JobState: who is in the job, who is refused, who goes.
+// JobState: nodes that join, are refused or leave.
 #include <utility>
 
 #include "convoy/core/base/error.h"
@@ -135,7 +135,8 @@ void JobState::lost(NodeId node, const std::string& how, Clock::time_point now) 
     return member_gone(now);
   }
   shrank_ = true;
-  // All its ranks are gone already, and it said how: nothing of the attempt is lost with it.
+  // All its ranks are gone already and it reported their end: nothing of the attempt is lost with
+  // it.
   if (gone.has_ended)
     exit_codes_.insert(exit_codes_.end(), gone.end.exit_codes.begin(), gone.end.exit_codes.end());
   else

@@ -59,7 +59,7 @@ class JobStateTest : public ::testing::Test {
     return id;
   }
 
-  // Time goes on; all but `silent` are heard.
+  // Time passes; all nodes but `silent` send heartbeats.
   void pass(Clock::duration time, const std::vector<NodeId>& silent = {}) {
     for (Clock::duration passed{}; passed < time; passed += 250ms) {
       now_ += 250ms;
@@ -202,8 +202,8 @@ TEST_F(JobStateTest, AnOwnErrorBeatsALostNodeWhichBeatsALostPeer) {
   EXPECT_EQ(last_notice(zero).exit_code, 139);
 }
 
-// A rank of one host that waits in a collective and one of another host that never entered it: each
-// launcher alone can not tell.
+// A rank of one host waits in a collective that a rank of another host never entered: neither
+// launcher alone can find that.
 TEST_F(JobStateTest, TheVerdictOnCollectivesIsOverAllNodes) {
   CoordinatorOptions judging = options(2, 2);
   judging.judge = [](const std::vector<telemetry::RankFlight>& flights) {

@@ -16,7 +16,7 @@ double seconds_of(Clock::duration time) { return std::chrono::duration<double>(t
 }  // namespace
 
 void JobState::tick(Clock::time_point now) {
-  // This process itself was stopped or starved: that says nothing of the others.
+  // This process itself was stopped or starved, which proves nothing about the others.
   const Clock::duration pause = now - last_tick_;
   if (pause > options_.silence_limit / 4)
     for (auto& [id, node] : nodes_) node.last_heard += pause;
@@ -71,7 +71,7 @@ void JobState::check_silence(Clock::time_point now) {
       fmt::format("has been silent for {:.1f} s: its host, its launcher or the network is gone",
                   seconds_of(options_.silence_limit));
   for (const NodeId id : silent) {
-    // It may hear this even if it can not be heard.
+    // The node may receive this even if nothing comes from it.
     send(id, {.kind = Notice::Kind::ShutDown,
               .exit_code = kPeerLost,
               .words = fmt::format("the coordinator has not heard of this node for {:.1f} s",

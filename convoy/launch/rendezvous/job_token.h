@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The secret that everybody who may join a job holds. It is never sent: both sides of a connection
-// prove that they have it (handshake.h). It can not be printed or formatted.
+// The secret shared by all members of a job. It is never sent: both sides of a connection prove
+// that they have it (handshake.h). It cannot be printed or formatted.
 #pragma once
 
 #include <filesystem>
@@ -18,9 +18,9 @@ class JobToken {
   static constexpr const char* kFileVariable = kJobTokenFileVariable;
 
   // From CONVOY_JOB_TOKEN, or else from the file that CONVOY_JOB_TOKEN_FILE names, which must
-  // belong to this user (or root) and be closed to everybody else. With neither set the key comes
-  // from `run_id`: then guessable() is true, and whoever reaches the port can join. Throws
-  // ConfigError.
+  // belong to this user (or root) and give other users no access. With neither set the key comes
+  // from `run_id`: then guessable() is true, and every program that reaches the port can join.
+  // Throws ConfigError.
   static JobToken from_environment(std::string_view run_id);
 
   static JobToken from_secret(std::string_view secret);  // throws ConfigError when it is too short
@@ -30,7 +30,7 @@ class JobToken {
   // 32 random bytes as text: a token for a job that stays on machines reached by this launcher.
   static std::string new_secret();
 
-  // No secret was given: say so loudly where a port beyond loopback is opened.
+  // True when no secret was given: print a warning before a port beyond loopback is opened.
   bool guessable() const { return guessable_; }
   static constexpr std::string_view kGuessableWarning =
       "no job token is set (CONVOY_JOB_TOKEN or CONVOY_JOB_TOKEN_FILE): whoever reaches the "
@@ -40,8 +40,8 @@ class JobToken {
   // The key of HMAC-SHA256: 32 bytes.
   const std::string& key() const { return key_; }
 
-  // What goes into CONVOY_JOB_TOKEN of a convoy-worker so that from_environment there yields this
-  // token. Secret: into an environment only, never into argv, a log or a file.
+  // The value for CONVOY_JOB_TOKEN of a convoy-worker, from which from_environment() there makes
+  // this token. Secret: put it into an environment only, never into argv, a log or a file.
   std::string for_worker() const;
 
  private:

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The keys and values of one attempt, and who waits for which. No I/O; one thread. Every request
-// gets one answer, at once or when its keys are there. Keys travel in the payload, in front of the
-// value, since they may be any bytes: "key_bytes" lists their lengths.
+// The keys and values of one attempt, and the clients that wait for them. No I/O; one thread. Every
+// request gets one answer, at once or when its keys are there. Keys travel in the payload, in front
+// of the value, since they may be any bytes: "key_bytes" lists their lengths.
 #pragma once
 
 #include <chrono>
@@ -34,9 +34,10 @@ class KeyValueTable {
 
   // Throws CommError for a request that makes no sense: its connection is of no use.
   void handle(ClientId client, const Frame& request, TimePoint now);
-  void forget(ClientId client);          // its connection is gone
-  void expire(TimePoint now);            // those who have waited too long
-  void clear(const std::string& words);  // the attempt is over: nothing is left, waiters hear why
+  void forget(ClientId client);  // its connection is gone
+  void expire(TimePoint now);    // answers clients whose wait exceeded its limit
+  // ends the attempt: removes all keys and answers waiters with `words`
+  void clear(const std::string& words);
 
   std::vector<Answer> take_answers();
   int64_t num_bytes() const { return num_bytes_; }
@@ -49,7 +50,7 @@ class KeyValueTable {
     TimePoint deadline;
   };
 
-  // False (and an answer that says so) when it would exceed the limit.
+  // False, with an answer that gives the reason, when it would exceed the limit.
   bool put(ClientId client, const std::string& key, std::string value);
   void wait(ClientId client, std::vector<std::string> keys, bool wants_value, const Json& head,
             TimePoint now);

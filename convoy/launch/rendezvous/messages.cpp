@@ -9,7 +9,7 @@
 namespace convoy::rendezvous {
 namespace {
 
-constexpr size_t kSentRecords = 32;  // collectives per rank that other nodes are told of
+constexpr size_t kSentRecords = 32;  // collectives per rank that are sent to other nodes
 
 constexpr std::array<const char*, 7> kNoticeNames = {
     "stop_for_failure", "stop_for_resize",  "peer_node_lost", "stop_requested",

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Messages of the rendezvous that somebody spoilt: each is read, or refused as a CommError, which
-// costs its connection alone. Any other exception would end the coordinator, and with it the job.
+// Damaged messages of the rendezvous: each is read, or refused as a CommError, which ends only its
+// connection. Any other exception would end the coordinator, and with it the job.
 #include <gtest/gtest.h>
 
 #include "convoy/core/base/error.h"
@@ -65,7 +65,7 @@ std::string framed(const std::string& text, const std::string& payload) {
   return bytes + text + payload;
 }
 
-// As the coordinator and the nodes read it, whatever its type says.
+// Reads the message as the coordinator and the nodes do, whatever its type.
 void read_all(const Json& head, Outcome& outcome) {
   for (const char* const key : {"offer", "assignment", "notice", "end", "cause"}) {
     const auto found = head.find(key);

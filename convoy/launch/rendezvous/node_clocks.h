@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How far the clocks of a job's nodes are from this host's: when each is asked for its time, and
-// what its answers say. Each node that is off is told of once. For the coordinator's thread; what
-// is asked and answered travels over its connections.
+// The offsets of the clocks of a job's nodes from this host's: decides when each node is asked for
+// its time, and evaluates its answers. Each node with a wrong clock is reported once. For the
+// coordinator's thread; questions and answers travel over its connections.
 #pragma once
 
 #include <chrono>
@@ -21,12 +21,12 @@ class NodeClocks {
   using Clock = std::chrono::steady_clock;
 
   // True when this node is to be asked for its time now: a few times in a row, for the shortest
-  // trip tells most, then once a minute, for clocks are set while a job runs. `wall_ns` is this
-  // host's time.
+  // trip is the most exact, then once a minute, for clocks are set while a job runs. `wall_ns` is
+  // this host's time in nanoseconds.
   bool asks(uint64_t node, Clock::time_point now, int64_t wall_ns);
 
-  // It answered; `name` is what people call it. A sentence to warn with, when there is something
-  // new to say.
+  // Takes an answer; `name` is the node's name in messages. Returns a warning when there is a new
+  // one.
   std::optional<std::string> answered(uint64_t node, const std::string& name, int64_t peer_ns,
                                       int64_t wall_ns);
   void forget(uint64_t node);

@@ -261,7 +261,7 @@ void NodeLink::Worker::joined(Channel channel, Clock::time_point now) {
 }
 
 void NodeLink::Worker::serve(Clock::time_point now) {
-  // This process itself was stopped or starved: that says nothing of the coordinator.
+  // This process itself was stopped or starved, which proves nothing about the coordinator.
   const Clock::duration pause = now - last_turn_;
   if (pause > options_.silence_limit / 4) last_heard_ += pause;
   last_turn_ = now;

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A launcher's end of the rendezvous: joins the job, waits for its part in each attempt, reports
-// how it went, and hears what the coordinator decides. A thread of its own sends heartbeats and
-// notices a silent coordinator, so a launcher that is busy is not taken for a lost node.
+// the result, and receives the coordinator's decisions. A thread of its own sends heartbeats and
+// notices a silent coordinator, so a busy launcher is not taken for a lost node.
 //
 //   NodeLink link(options, token);
 //   for (;;) {
 //     Turn turn = link.wait_for_assignment(master_port, stop_descriptor);
-//     if (turn.kind != Turn::Kind::Assigned) break;      // ended, or the descriptor became
-//     readable ... start the ranks; poll link.descriptor(), read link.next() ...
-//     link.report_attempt_end(end);                      // always, once per assignment
+//     if (turn.kind != Turn::Kind::Assigned) break;  // ended, or the descriptor became readable
+//     ... start the ranks; poll link.descriptor(), read link.next() ...
+//     link.report_attempt_end(end);                  // always, once per assignment
 //   }
 #pragma once
 
@@ -34,14 +34,14 @@ struct NodeLinkOptions {
   std::chrono::milliseconds silence_limit{8'000};     // a coordinator silent so long is lost
   std::chrono::milliseconds stranger_limit{15'000};   // for a port that answers, but not as ours
   std::chrono::milliseconds notice_interval{10'000};  // "still waiting for the master"
-  WallClock wall_clock = wall_clock_ns;               // for the coordinator, who compares
+  WallClock wall_clock = wall_clock_ns;               // for the coordinator, which compares
   Log log;
 };
 
-// What the coordinator decided. A launcher stops its ranks on every kind.
+// A decision of the coordinator. A launcher stops its ranks on every kind.
 struct Notice {
   enum class Kind {
-    StopForFailure,   // a rank failed; `cause` says which. Report the attempt's end, then wait
+    StopForFailure,   // a rank failed; `cause` names it. Report the attempt's end, then wait
     StopForResize,    // a node came or went in good order. The same
     PeerNodeLost,     // a node has gone silent or ended; `cause` names it. The same
     StopRequested,    // another node was asked to stop: let the ranks save. The same
@@ -53,10 +53,9 @@ struct Notice {
   int exit_code = 0;
   std::string words = {};   // for people; empty for a job that ended well
   FailureCause cause = {};  // StopForFailure, PeerNodeLost
-  // StopRequested, StopForResize: by which the ranks of the other node were asked; 0 = nobody
-  // knows.
+  // StopRequested, StopForResize: the signal that the ranks of the other node got; 0 = unknown.
   int signal = 0;
-  // ShutDown: who did not enter which collective, over all nodes; empty = nothing is known.
+  // ShutDown: the ranks that did not enter a collective, over all nodes; empty = none is known.
   std::string verdict = {};
 
   bool ends_job() const { return kind >= Kind::ShutDown; }
@@ -85,18 +84,18 @@ class NodeLink {
   // coordinator was never reached (13).
   Turn wait_for_assignment(int master_port, int stop_descriptor);
 
-  // Readable while next() has something to say.
+  // Readable while next() has a notice.
   int descriptor() const;
   std::optional<Notice> next();
 
-  // A rank of this node failed: every other node is told to stop. The first call of an attempt
-  // counts, unless it says "peer lost" (13) and a later one knows better.
+  // Reports that a rank of this node failed: every other node is asked to stop. The first call of
+  // an attempt counts, unless it reports "peer lost" (13) and a later one gives a cause.
   void report_failure(FailureCause cause);
-  // This node's ranks were asked to stop by `signal`: every other node is told so, and an end by
-  // that is no failure.
+  // Reports that this node's ranks were asked to stop by `signal`: every other node gets the same
+  // request, and an end by that signal is no failure.
   void report_stop_request(int signal);
   void report_attempt_end(AttemptEnd end);
-  // Goes in good order: no failure for the others. Blocks up to 1 s while it is told.
+  // Leaves in good order: no failure for the others. Blocks up to 1 s while the message is sent.
   void leave();
 
   // This node's address on the interface that routes to the master; empty until connected.

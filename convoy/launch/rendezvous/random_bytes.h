@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Bytes that nobody can guess, from the kernel.
+// Unpredictable bytes from the kernel.
 #pragma once
 
 #include <cstddef>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Whether a job whose attempt failed starts another one. Pure arithmetic, no clock and no I/O: the
-// coordinator of many nodes and the supervisor of one both ask it. Failures and resizes are counted
-// apart, and only failures use up restarts.
+// Decides whether a job whose attempt failed starts another one. Pure arithmetic, no clock and no
+// I/O: the coordinator of many nodes and the supervisor of one both use it. Failures and resizes
+// are counted apart, and only failures use up restarts.
 #pragma once
 
 #include <cstdint>
@@ -15,8 +15,9 @@ namespace convoy::rendezvous {
 struct RestartLimits {
   int max_restarts = 0;
   int max_without_progress = 3;  // so many failures in a row at the same progress end in 16
-  // Exit codes that a restart can not cure: they end the job whatever is left. For our own workers
-  // 2, 10, 11, 16 and 75; empty for a foreign program, whose codes mean what it likes.
+  // Exit codes that end the job however many restarts are left, since a restart cannot help. For
+  // our own workers 2, 10, 11, 16 and 75; empty for a foreign program, whose codes have no fixed
+  // meaning.
   std::vector<int> final_codes = {};
 };
 

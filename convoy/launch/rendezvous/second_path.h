@@ -2,8 +2,8 @@
 //
 // Heartbeats over a second connection while the first one is silent. After a cut, the packets of
 // the first one wait for TCP's retransmission, whose pauses double: longer than the cut itself
-// lasted, and longer than a silent node is waited for. A new connection gets through at once. One
-// thread.
+// lasted, and longer than the time limit for a silent node. A new connection gets through at once.
+// One thread.
 #pragma once
 
 #include <poll.h>
@@ -26,10 +26,10 @@ class SecondPath {
 
   // Opens, proves, beats, listens. Each try lasts two heartbeats.
   void advance(TimePoint now);
-  void close();  // the first connection speaks again
+  void close();  // the first connection works again
 
   std::optional<TimePoint> last_heard() const { return last_heard_; }
-  // The coordinator answered that it knows this node no more.
+  // True when the coordinator answered that this node is no longer a member.
   bool disowned() const { return disowned_; }
 
   std::array<pollfd, 2> watched() const;

@@ -12,8 +12,8 @@ namespace convoy::launch {
 // Lines that export the variables of --env that have a value.
 std::string shell_exports(const SubmitSettings& settings);
 
-// Lines that wait for the background process whose number is in the shell variable `process`, and
-// set `code` to its exit code. Traps run meanwhile, half a second late at most.
+// Shell lines that wait for the background process whose number is in the shell variable `process`,
+// and set `code` to its exit code. Traps run meanwhile, half a second late at most.
 std::string wait_for(const std::string& process);
 
 }  // namespace convoy::launch

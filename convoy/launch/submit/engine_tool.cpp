@@ -55,8 +55,7 @@ std::vector<char*> argument_pointers(std::vector<std::string>& words) {
   return pointers;
 }
 
-// What the program printed on stdout. Its words on stderr are in the error that is thrown when it
-// fails.
+// Returns the program's stdout. When it fails, its stderr is part of the error that is thrown.
 std::string run_tool(std::vector<std::string> words, const std::string& input) {
   const Descriptor in = memory_file(input);
   const Descriptor out = memory_file("");

@@ -11,7 +11,7 @@
 
 namespace convoy::launch {
 
-// For sbatch: one task per node (or per rank), told USR1 `signal_before` seconds ahead of the
+// For sbatch: one task per node (or per rank), sent USR1 `signal_before` seconds ahead of the
 // limit, requeued on 75 and 13.
 std::string slurm_script(const SubmitSettings& settings, const std::vector<std::string>& command);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The manifest as a YAML reader sees it; tests/kubernetes holds it against the published schemas.
+// The manifest as a YAML parser reads it; tests/kubernetes holds it against the published schemas.
 #include <gtest/gtest.h>
 #include <yaml-cpp/yaml.h>
 

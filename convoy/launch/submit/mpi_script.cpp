@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How mpirun treats its tasks, which the script is written by (Open MPI 4.1, MPICH 4, measured;
+// The script follows the way in which mpirun treats its tasks (Open MPI 4.1, MPICH 4, measured;
 // convoy/launch/supervisor/NOTES.md):
 // - TERM and INT to mpirun kill the tasks after one second, so a request to stop goes on as USR1,
 //   which is passed on.
 // - mpirun ends the others when a task leaves with another code than 0, with 75 too, which would
-//   cut a save; told not to, Open MPI ends with 0 itself. So a task that saved leaves with 0 and a
-//   file says why.
+//   cut a save; with the option that prevents this, Open MPI ends with 0 itself. So a task that
+//   saved leaves with 0, and a file holds the reason.
 // - Signals reach the process group of a task: its shell and the command in it.
-// - No MPI says which host has rank 0, so it is asked.
+// - No MPI names the host of rank 0 in advance, so the script asks mpirun.
 #include <fmt/format.h>
 
 #include "convoy/launch/submit/bash_text.h"

@@ -111,7 +111,7 @@ TEST_F(Mpi, EachMpiIsSpokenToInItsOwnWords) {
 
 TEST_F(Mpi, CodesArriveAndASavedTaskDoesNotMakeMpirunEndTheOthers) {
   EXPECT_EQ(run(mpi_settings(), {"prog"}, "CODE=16").code, 16);
-  // What mpirun sees of a task that leaves with 75 is 0; the script says 75.
+  // mpirun gets 0 from a task that leaves with 75; the script itself ends with 75.
   EXPECT_EQ(run(mpi_settings(), {"prog"}, "CODE=75").code, 75);
   const testing::ScriptEnd task = run(
       mpi_settings(), {"prog"},

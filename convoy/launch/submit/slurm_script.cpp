@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How SLURM treats a batch job, which the script is written by (22.05, measured;
+// The script follows the way in which SLURM treats a batch job (22.05, measured;
 // convoy/launch/supervisor/NOTES.md):
-// - `--signal=B:` tells the batch shell alone, and bash runs a trap only while it waits for a
+// - `--signal=B:` signals the batch shell alone, and bash runs a trap only while it waits for a
 //   background child.
 // - A cancelled, preempted or overdue job: SLURM sends TERM to the steps and to the batch shell.
-//   The shell survives it, or nobody would wait for the save, and then must not requeue: that would
-//   bring a cancelled job back to life.
+//   The shell survives it, so that it can wait for the save. It then must not requeue: that would
+//   restart a cancelled job.
 // - With --kill-on-bad-exit srun ends the others when the first task leaves, with 75 too, so it
 //   would cut the save of slower nodes. Launchers of Convoy end each other.
 // - srun takes neither the job's --cpus-per-task nor, after `sbatch --export`, the environment
-//   unless told.
+//   unless flags pass them.
 #include <fmt/format.h>
 
 #include <filesystem>
@@ -66,8 +66,8 @@ std::string directives(const SubmitSettings& settings) {
   return list.text();
 }
 
-// Where the launchers (or the ranks) meet: an address that SLURM itself uses, so no name needs to
-// resolve.
+// The address at which the launchers (or the ranks) meet: one that SLURM itself uses, so no name
+// needs to resolve.
 std::string slurm_meeting_point(const SubmitSettings& settings) {
   if (settings.nodes == 1 && !settings.task_per_rank) return "";
   const std::string port = settings.port.is_auto() ? "$((15000 + SLURM_JOB_ID % 10000))"

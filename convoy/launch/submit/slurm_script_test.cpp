@@ -34,12 +34,12 @@ bool has_line(const std::vector<std::string>& list, const std::string& item) {
   return std::find(list.begin(), list.end(), item) != list.end();
 }
 
-// A job of SLURM as the script sees it.
+// The environment of the script in a job of SLURM.
 class Slurm : public ::testing::Test {
  protected:
   void SetUp() override {
     std::filesystem::create_directory(folder_ / "bin");
-    // Keeps its words, runs the command as the first node would, or does what FAKE_SRUN says.
+    // Records its arguments, runs the command as the first node would, or runs FAKE_SRUN.
     testing::write_executable(folder_ / "bin" / "srun",
                               "#!/bin/bash\nprintf '%s\\0' \"$@\" >srun.words\nenv >srun.env\n"
                               "stat -c %a logs/*.token >token.mode\neval \"$FAKE_SRUN\"\n");

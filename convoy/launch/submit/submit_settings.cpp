@@ -118,8 +118,7 @@ void check_name(const SubmitSettings& settings) {
     refuse("name", "letters, digits, dots, dashes and underscores", settings.name);
 }
 
-// What stands in an #SBATCH line is read by sbatch's own rules: such letters would end or change
-// the value.
+// sbatch reads an #SBATCH line by its own rules: such characters would end or change the value.
 void check_directive_value(std::string_view flag, const std::string& value) {
   const bool plain = std::all_of(value.begin(), value.end(), [](unsigned char letter) {
     return letter > ' ' && letter != 0x7f &&

@@ -104,9 +104,8 @@ struct TravellingVariable {
   bool has_value = false;
 };
 
-// Checks everything that can be known before the engine is asked. Throws ConfigError that names the
-// flag: a value that is no such thing, a flag that this engine cannot honour, a launcher that
-// cannot be told to save.
+// Makes every check that needs no engine. Throws ConfigError that names the flag: an invalid value,
+// a flag that this engine cannot honour, a launcher that cannot be asked to save.
 void check_submit_settings(const SubmitSettings& settings, const std::vector<std::string>& command);
 
 // The lists, taken apart. Throw ConfigError.

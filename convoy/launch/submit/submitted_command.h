@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the program of a submitted command is to its job: a launcher that starts the ranks of its
-// node, one that cannot be told to save, or neither. Decided by its name alone.
+// The role of a submitted command's program in its job: a launcher that starts the ranks of its
+// node, a launcher that cannot be asked to save, or neither. Decided by its name alone.
 #pragma once
 
 #include <string>
@@ -14,9 +14,9 @@ namespace convoy::launch {
 // "torchrun", "accelerate", "deepspeed", under Python too; empty = none of those.
 std::string foreign_launcher(const std::vector<std::string>& command);
 
-// These end with 1 whatever their ranks end with and die of the signal that tells ranks to save, so
-// under SLURM and MPI their jobs never go on. Throws ConfigError, unless the settings ask neither
-// for a save nor for another start.
+// Such launchers end with 1 whatever their ranks end with, and die of the signal that asks ranks to
+// save, so under SLURM and MPI their jobs never continue. Throws ConfigError, unless the settings
+// request neither a save nor another start.
 void refuse_foreign_launcher(const SubmitSettings& settings,
                              const std::vector<std::string>& command);
 

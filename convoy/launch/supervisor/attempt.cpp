@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The loop of an attempt. How ranks start: attempt_start.cpp; what an end means: attempt_end.cpp.
+// The loop of an attempt. The start of ranks: attempt_start.cpp; the handling of their ends:
+// attempt_end.cpp.
 #include "convoy/launch/supervisor/attempt.h"
 
 #include <poll.h>
@@ -23,17 +24,17 @@
 namespace convoy::launch {
 namespace {
 
-// How long a console that takes nothing is waited for after a stop, and after a failure, which may
-// be followed by a restart. Else it may take its time.
+// The time limit for a console that takes no output after a stop, and after a failure, which may be
+// followed by a restart. There is no limit otherwise.
 constexpr std::chrono::milliseconds kConsoleWaitAtStop{500};
 constexpr std::chrono::milliseconds kConsoleWaitAtFailure{10'000};
-// How often one is looked at whose end only its debugger can see yet.
+// The interval between checks of a process whose end only its debugger can see yet.
 constexpr std::chrono::milliseconds kHeldWait{20};
 // Orphans are killed, not asked.
 constexpr std::chrono::milliseconds kOrphanWait{1'000};
 
-// What the environment of everything in this job holds. A job inside a rank of another belongs to
-// both.
+// The mark in the environment of every process of this job. A job inside a rank of another job
+// carries both marks.
 std::string new_mark() {
   const char* const around = std::getenv("CONVOY_JOB");
   return fmt::format("CONVOY_JOB={}{}{}", around == nullptr ? "" : around,
@@ -71,7 +72,7 @@ Attempt::Attempt(const LaunchPlan& plan, processes::SignalStream& signals, Peers
       health_(pages_, plan.health),
       logs_(log_options(plan, reads_stdin_)) {
   descendants_.leave_alone(guard_.pid());
-  scratch_.make();  // now that somebody tidies up whatever happens
+  scratch_.make();  // the guard exists now, so the folder is removed in every case
   if (plan.timer_pipe)
     timers_.emplace(plan.timer_pipe->empty() ? scratch_.path() / "timers" : *plan.timer_pipe);
 }
@@ -165,7 +166,7 @@ void Attempt::wait_for_something() {
   }
   if (::poll(watched.data(), watched.size(), wait_limit_ms()) <= 0) return;
   for (size_t index = 1; index < watched.size(); ++index)
-    // What was read before may have filled the console.
+    // Earlier reads may have filled the console.
     if (sources[index].local_rank >= 0 && watched[index].revents != 0 &&
         logs_.accepts(sources[index].local_rank, sources[index].stream))
       read_stream(sources[index].local_rank, sources[index].stream);
@@ -191,8 +192,8 @@ void Attempt::handle_signal(int signal) {
   if (signal == SIGPIPE) return;
   if (!processes::contains(plan_.stop_signals, signal)) {
     user_signal_ = signal;
-    // The ranks have this request already, by way of the node that told us; to some a second one is
-    // a hurry.
+    // The ranks have this request already, from the node that reported it; some ranks take a second
+    // one as a request to hurry.
     if (std::exchange(peers_signal_, 0) != signal) signal_all(signal);
     return;
   }
@@ -203,10 +204,11 @@ void Attempt::handle_signal(int signal) {
     kill_all(KilledFor::SecondStop);
     return;
   }
-  // Peers may have told us before: a job system signals every node. Then this is no second request.
+  // Peers may have reported a stop before: a job system signals every node. Then this is no second
+  // request.
   if (report_.stop_signal == 0 && peers_ != nullptr) peers_->report_stop(SIGTERM);
-  // That some ranks have left for a user signal does not say that all mean to: those that run on
-  // are to hear of this.
+  // Ranks that leave on a user signal do not prove that all will: the ranks that run on
+  // must get this signal.
   const bool asked_by_user_signal = phase_ == Phase::Stopping && (report_.stop_signal == SIGUSR1 ||
                                                                   report_.stop_signal == SIGUSR2);
   report_.stop_signal = signal;
@@ -223,7 +225,7 @@ void Attempt::handle_peers() {
       report_.peer_failure = *order;
     if (phase_ != Phase::Running) continue;
     if (order->kind == PeerOrder::Kind::Fail) {
-      told_peers_ = true;  // they told us
+      told_peers_ = true;  // the peers reported it themselves
       if (report_.flights.empty()) read_flights();
       begin_failing(Clock::now());
       continue;
@@ -236,15 +238,15 @@ void Attempt::handle_peers() {
       report_.stop_signal = signal;
     begin_stopping(resize ? "the nodes of the job change"
                           : fmt::format("{} on another node", processes::signal_name(signal)));
-    // A job system told every launcher: ranks here are saving for it already, and another signal
-    // would end them.
+    // The job system signalled every launcher: ranks here are saving for it already, and another
+    // signal would end them.
     if (signal == user_signal_) continue;
     peers_signal_ = signal;
     ask_to_end(resize ? SIGTERM : signal);
   }
 }
 
-// A person who pressed Ctrl-C wants to know what is waited for, and so does the reader of a batch
+// A person who pressed Ctrl-C needs the reason for the wait, and so does the reader of a batch
 // job's log.
 void Attempt::begin_stopping(const std::string& why) {
   logs_.end_open_lines();
@@ -288,7 +290,7 @@ void Attempt::signal_all(int signal) {
     if (rank.running) processes::signal_group(rank.process.pid, signal);
 }
 
-// A rank that somebody has stopped hears of nothing before it goes on.
+// A stopped rank (SIGSTOP) gets no signal before it continues.
 void Attempt::ask_to_end(int signal) {
   signal_all(signal);
   signal_all(SIGCONT);

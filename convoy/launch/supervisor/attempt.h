@@ -24,8 +24,8 @@
 
 namespace convoy::launch {
 
-// What to do next is decided by what ended, what signals came, what other nodes say and which
-// deadline passed. For one thread; run() once.
+// The next step depends on ranks that ended, signals that came, messages of other nodes and
+// deadlines that passed. For one thread; run() once.
 class Attempt {
  public:
   Attempt(const LaunchPlan& plan, processes::SignalStream& signals, Peers* peers);
@@ -107,10 +107,11 @@ class Attempt {
       0;  // USR1 or USR2 that came here last: ranks that leave with 75 may do so for it
   int peers_signal_ =
       0;  // by which ranks elsewhere were asked to stop; one copy of it may come here too
-  std::optional<Clock::time_point> early_exit_told_at_;  // then people hear of ranks that run on
-  std::optional<Clock::time_point> fail_at_;             // then the others are asked to end
-  std::optional<Clock::time_point> kill_at_;             // then they are killed
-  std::optional<Clock::time_point> give_up_at_;          // then they are not waited for
+  // a notice about the ranks that run on was due then
+  std::optional<Clock::time_point> early_exit_told_at_;
+  std::optional<Clock::time_point> fail_at_;     // then the others are asked to end
+  std::optional<Clock::time_point> kill_at_;     // then they are killed
+  std::optional<Clock::time_point> give_up_at_;  // then they are not waited for
 };
 
 }  // namespace convoy::launch

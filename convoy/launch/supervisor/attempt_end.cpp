@@ -18,13 +18,13 @@
 namespace convoy::launch {
 namespace {
 
-// A rank that lost its peer may be seen before the peer whose fault it was: the others get this
-// long to speak.
+// A rank that lost its peer may be seen before the peer that failed: other ends are awaited this
+// long.
 constexpr std::chrono::milliseconds kPeerLostWait{400};
 // Output of a rank that has ended is in the pipe already; what keeps the pipe open longer is not
 // waited for.
 constexpr std::chrono::milliseconds kOutputWait{200};
-// Ranks do not end in the same instant; later than this people want to know what is waited for.
+// Ranks do not end in the same instant; after this time a notice names the ranks that are awaited.
 constexpr std::chrono::milliseconds kEarlyExitNotice{10'000};
 
 }  // namespace
@@ -110,7 +110,7 @@ void Attempt::after_end(const RankEnd& end) {
     return;
   }
   note_failure(end);
-  // Those who were asked to stop may be saving: the stop's own grace bounds them.
+  // Ranks that were asked to stop may be saving: the stop's own grace bounds them.
   if (phase_ == Phase::Running && any_running())
     fail_no_later_than(end.exit_code == kPeerLost ? now + kPeerLostWait : now);
 }
@@ -222,8 +222,8 @@ void Attempt::handle_device_faults() {
   for (const monitor::DeviceFault& fault : plan_.faults->take()) handle_device_fault(fault);
 }
 
-// The first rank on the device stands for all of them. Later faults of the same end are told as
-// they come: the first says why.
+// The first rank on the device represents all of them. Later faults of the same end are printed as
+// they come: the first one is the reason.
 void Attempt::handle_device_fault(const monitor::DeviceFault& fault) {
   const auto is_of_rank = [&fault](const RankSetup& rank) {
     return std::find(fault.uuids.begin(), fault.uuids.end(), rank.device_uuid) != fault.uuids.end();

@@ -14,12 +14,12 @@ namespace {
 
 constexpr std::chrono::milliseconds kForeignGrace{30'000};
 constexpr std::chrono::milliseconds kOwnGrace{60'000};
-// SLURM tells a step to end twice, by slurmd and by srun; in between lies a message to the
-// controller.
+// SLURM signals the end of a step twice, by slurmd and by srun; a message to the controller lies
+// between them.
 constexpr std::chrono::milliseconds kSlurmStopRepeat{5'000};
 
-// The rank's entry of CUDA_VISIBLE_DEVICES, as torchrun takes it, where the devices themselves are
-// not known: there are GPUs that NVML knows nothing of.
+// The rank's entry of CUDA_VISIBLE_DEVICES, in torchrun's order, for devices that NVML does not
+// list.
 std::string named_device(const std::optional<std::string>& list, int local_rank) {
   if (!list) return std::to_string(local_rank);
   std::istringstream entries(*list);
@@ -55,7 +55,7 @@ std::vector<RankSetup> rank_setups(const SetupRequest& request, const JobSetup& 
   return ranks;
 }
 
-// NVIDIA's driver alone tells faults.
+// Only NVIDIA's driver reports faults.
 std::shared_ptr<monitor::FaultWatch> watched_faults(const std::vector<RankSetup>& ranks,
                                                     const JobSetup& setup) {
   std::set<std::string> uuids;
@@ -108,7 +108,7 @@ rendezvous::RestartLimits restart_limits(const SetupRequest& request) {
   return limits;
 }
 
-// With its holder, as --dry-run says it.
+// Names the holder of the port, as --dry-run does.
 void refuse_if_taken(const std::string& address, int number, const std::string& key) {
   const Finding port = port_finding(address, number);
   if (port.severity == Severity::Error)

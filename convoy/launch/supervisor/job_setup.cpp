@@ -54,13 +54,13 @@ DeviceSelection chosen_devices(const SetupRequest& request, const Environment& e
   return select_devices(gpus.gpus, selection_request(environment, request.members.gpu_ids));
 }
 
-// The flag by which ranks of this host want GPUs; empty = none does.
+// The flag that requests GPUs for this host's ranks; empty = none does.
 std::string wish_for_gpus(const MemberFlags& members) {
   if (!members.gpu_ids.empty()) return "gpu_ids";
   return members.nproc_per_node == "gpu" ? "nproc_per_node" : "";
 }
 
-// Nothing to compute on but the CPUs; a GPU that is passed over is told.
+// Selects CPUs only, and prints a note about a GPU that is passed over.
 DeviceSelection cpus_of_worker(const SetupRequest& request, const std::string& why_no_gpu,
                                const DeviceSelection& passed_over) {
   const std::string sentence = fmt::format("wanted GPUs to compute on, found none: {}", why_no_gpu);
@@ -127,7 +127,7 @@ void require_gpu_for_each_rank(const JobSetup& setup, size_t num_gpus) {
       {.key = "nproc_per_node", .hint = "use --nproc gpu, or --devices cpu"});
 }
 
-// One node unless flag, variable or the launcher around us says more.
+// One node unless a flag, a variable or the outer launcher gives more.
 NodesRange range_of(const SetupRequest& request, const ResolvedPlace& place) {
   if (request.standalone) return {};
   if (!request.members.nnodes.empty()) return nodes_of(request.members.nnodes);
@@ -206,8 +206,8 @@ ResolveOptions resolve_options(const SetupRequest& request, int num_local_ranks)
   return options;
 }
 
-// What the user says about the place where nodes meet is, on one node, where the ranks do. Empty
-// host, port 0: not said.
+// On one node the address at which nodes meet is the address at which its ranks meet. Empty host,
+// port 0: not given.
 rendezvous::Endpoint master_of_one_node(const SetupRequest& request) {
   const MemberFlags& members = request.members;
   rendezvous::Endpoint master{"", static_cast<int>(members.master_port)};
@@ -237,14 +237,14 @@ void find_meeting_point(const SetupRequest& request, JobSetup& setup) {
   for (const std::string& note : conf.notes) setup.notes.push_back(note);
 }
 
-// What this node's ranks get, as far as it is known before the nodes have met.
+// The placement of this node's ranks, as far as it is known before the nodes have met.
 void place_ranks(const SetupRequest& request, const Environment& environment,
                  const DeviceSelection& devices, const Machine& machine, JobSetup& setup) {
   PlacementRequest placement;
   placement.host = setup.host;
   placement.num_ranks = setup.num_local_ranks;
-  // Of several nodes the first rank is known when they have met; until then each is taken to start
-  // as many.
+  // With several nodes the first rank is known when they have met; until then each node counts as
+  // starting the same number.
   placement.first_rank = setup.adopted() ? setup.place.rank
                                          : std::max(0, setup.wanted_node_rank) *
                                                (setup.several_nodes() ? setup.num_local_ranks : 0);
@@ -266,7 +266,7 @@ void place_ranks(const SetupRequest& request, const Environment& environment,
 JobSetup set_up_job(const SetupRequest& request, const Environment& environment) {
   refuse_what_is_not_there(request.members);
   JobSetup setup;
-  // A word that means nothing is an error also where there is only one node to meet.
+  // An unknown word is an error also on a single node.
   setup.rdzv_conf = parse_rendezvous_conf(request.members.rdzv_conf);
   setup.host = this_host();
   if (environment.contains("CUDA_VISIBLE_DEVICES"))

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// From flags and environment to a plan: who placed us, how many ranks run here and on which
-// devices, how this node finds the others. Read-only until plan_job(), which opens the port of a
+// From flags and environment to a plan: the outer launcher, the number of ranks here and their
+// devices, the way to the other nodes. Read-only until plan_job(), which opens the port of a
 // rendezvous that this node hosts.
 #pragma once
 
@@ -42,7 +42,7 @@ struct NodesRange {
   int most = 1;
 };
 
-// What the torchrun that placed this rank told it beside its place.
+// Values that the torchrun around this rank gave it beside its place.
 struct TorchrunAround {
   int restart_count = 0;
   int max_restarts = 0;
@@ -60,13 +60,13 @@ struct JobSetup {
   std::string visible_variable = "CUDA_VISIBLE_DEVICES";  // or HIP_VISIBLE_DEVICES
   std::string visible_devices;    // CUDA_VISIBLE_DEVICES of the ranks; empty = as it is
   RendezvousConf rdzv_conf;       // of --rdzv-conf
-  rendezvous::Endpoint endpoint;  // where the nodes meet; empty host = one node
+  rendezvous::Endpoint endpoint;  // of the rendezvous; empty host = one node
   int wanted_node_rank = -1;      // -1 = any that is free
-  rendezvous::Endpoint master;    // of one node, by the user's word; empty host, port 0 = not said
-  int fixed_port = 0;             // of one node: where rank 0 shall listen, by the user's word
-  bool hosts_endpoint = false;    // here
+  rendezvous::Endpoint master;  // of one node, by the user's flags; empty host, port 0 = not given
+  int fixed_port = 0;           // of one node: where rank 0 shall listen, by the user's word
+  bool hosts_endpoint = false;  // here
   bool may_join_endpoint =
-      false;  // only its address says so: another launcher of this host may hold it
+      false;  // known by its address only: another launcher of this host may hold it
   std::string run_id = "none";
   std::optional<std::filesystem::path> timer_pipe;  // as in LaunchPlan
   std::string host;                                 // this host's short name

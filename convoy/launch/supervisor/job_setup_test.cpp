@@ -138,7 +138,7 @@ TEST_F(WorkerDevices, WithoutARankAreAnnouncedOnlyWhereTheyCouldHaveOne) {
   EXPECT_FALSE(says(set_up(), "are visible and"));
 }
 
-// To ask opens the driver's library.
+// Asking for CUDA opens the driver's library.
 TEST_F(WorkerDevices, CudaIsAskedForOnlyWhereItMatters) {
   int times_asked = 0;
   request_.own_program->why_no_cuda = [&] {

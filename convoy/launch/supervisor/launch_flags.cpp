@@ -39,7 +39,7 @@ std::vector<std::string> misspelt_pet_variables(
     for (const config::Field& field : list.fields) known.push_back(pet_name(field.name));
   for (const auto& [name, value] : environment) {
     if (!name.starts_with("PET_") || std::count(known.begin(), known.end(), name) > 0) continue;
-    // One that resembles nothing may be somebody else's.
+    // A name that resembles none of ours may belong to another program.
     const std::string meant = did_you_mean(name, known);
     if (!meant.empty())
       found.push_back(fmt::format("the variable {} is no flag and is not read{}", name, meant));

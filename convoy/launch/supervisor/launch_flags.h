@@ -99,7 +99,7 @@ struct NodeFlags {
   }
 };
 
-// Who takes part in the job.
+// The members of the job.
 struct MemberFlags : HostRankFlags, NodeFlags {
   template <class Visitor>
   void fields(Visitor& visit) {

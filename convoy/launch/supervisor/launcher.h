@@ -2,8 +2,8 @@
 //
 // One attempt of a job on this host: starts the local ranks of a program with torchrun's worker
 // environment, stores their output, ends all of them when one fails, here or on another node, and
-// says which failed first. Knows nothing of what the ranks do. One call at a time per process: it
-// owns the stop signals, USR1 and USR2 while it runs. Restarts and other nodes: supervisor.h.
+// reports which failed first. The ranks' program does not matter. One call at a time per process:
+// it owns the stop signals, USR1 and USR2 while it runs. Restarts and other nodes: supervisor.h.
 #pragma once
 
 #include <chrono>
@@ -23,7 +23,7 @@
 
 namespace convoy::launch {
 
-// Why the launcher killed a rank that it had told to end.
+// The reason why the launcher killed a rank that it had asked to end.
 enum class KilledFor { Nothing, FailureGrace, ShutdownTimeout, SecondStop };
 
 struct RankEnd {
@@ -37,19 +37,19 @@ struct RankEnd {
   std::filesystem::path log_file;  // empty: there is none
   std::filesystem::path
       error_file;  // kept with the logs; empty: the rank left none, or logs are not kept
-  bool after_first_failure = false;  // by then it had been told to end
-  bool after_stop = false;  // by then it had been asked to stop, or to make way for other members
+  bool after_first_failure = false;  // it had been asked to end by then
+  bool after_stop = false;  // it had been asked to stop by then, or to make room for a resize
   KilledFor killed_for = KilledFor::Nothing;
   bool out_of_memory = false;  // the kernel killed it for its memory: exit_code is 12
-  bool silent = false;         // it had not ended: its heartbeat had, and `sentence` says so
-  bool timed_out = false;      // it had not ended: a timer of its own had, and `sentence` says so
-  bool device_fault = false;   // it had not ended: its GPU is of no use, and `sentence` says so
+  bool silent = false;         // ended by the launcher: its heartbeat stopped, see `sentence`
+  bool timed_out = false;      // ended by the launcher: a timer of its own expired, see `sentence`
+  bool device_fault = false;   // ended by the launcher: its GPU is unusable, see `sentence`
   std::string hint;            // one action for the user; empty = read its log
 
   bool still_ran() const { return silent || timed_out || device_fault; }
 };
 
-// What another node wants of this one's ranks.
+// A request of another node to this node's ranks.
 struct PeerOrder {
   enum class Kind { Fail, Resize, Stop };
   Kind kind = Kind::Fail;
@@ -60,7 +60,7 @@ struct PeerOrder {
   int signal = 0;  // Stop, Resize: by which ranks there were asked to save and leave; 0 = TERM
 };
 
-// The other nodes of the job, as the launcher's loop sees them. Driven by that loop; no call
+// The other nodes of the job, as the launcher's loop uses them. Driven by that loop; no call
 // blocks.
 class Peers {
  public:
@@ -72,7 +72,7 @@ class Peers {
   virtual void report_stop(int signal) = 0;
 };
 
-// What a rank gets that its neighbours do not.
+// The settings that differ between ranks of this node.
 struct RankSetup {
   std::map<std::string, std::string> environment;
   std::vector<int> cpus;         // it may run on these only; empty = as the launcher
@@ -106,7 +106,7 @@ struct LaunchPlan {
       1'000};                                  // between the first failure and KILL for the others
   std::chrono::milliseconds kill_wait{5'000};  // for what not even KILL ends
   HealthOptions health;
-  // Of the devices of `ranks`, over all attempts; null: they are not watched.
+  // Faults of the devices of `ranks`, over all attempts; null: they are not watched.
   std::shared_ptr<monitor::FaultWatch> faults = {};
   OnDeviceFault on_device_fault = OnDeviceFault::Stop;
   // Ranks are given a named pipe to set countdown timers by (torchrun's file-based watchdog); empty
@@ -129,7 +129,7 @@ struct LaunchReport {
   std::optional<PeerOrder> peer_failure;      // the root cause is on another node
   std::chrono::milliseconds failure_grace{};  // that ranks had, for KilledFor::FailureGrace
   std::vector<int> unkillable;                // ranks that were still there after KILL and the wait
-  std::string verdict;  // who did not enter which collective; empty = nothing known
+  std::string verdict;  // the ranks that did not enter a collective; empty = unknown
   std::string verdict_json;
   std::vector<telemetry::RankFlight> flights;  // at the first failure
   std::optional<int64_t> progress;             // the highest step any local rank completed
@@ -143,8 +143,8 @@ struct LaunchReport {
 LaunchReport run_ranks(const LaunchPlan& plan, processes::SignalStream& signals, Peers* peers);
 LaunchReport run_ranks(const LaunchPlan& plan);
 
-// What a person reads after a failure: the first failing rank with its last lines and files, then
-// the others, and its own words again as the last line. Empty without a failure.
+// The report to a person after a failure: the first failing rank with its last lines and files,
+// then the others, and the first rank's error again as the last line. Empty without a failure.
 std::string failure_text(const LaunchReport& report);
 
 // Its last line alone, without the line break.

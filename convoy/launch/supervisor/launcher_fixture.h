@@ -55,7 +55,7 @@ class Launcher : public ::testing::Test {
 
   std::string file(const std::string& name) const { return read_file(folder_ / name); }
 
-  // Waits until the file has this many lines: that is how scripts say where they are.
+  // Waits until the file has this many lines: scripts report their progress that way.
   void wait_for_lines(const std::string& name, long lines) const {
     for (int turn = 0; turn < 1000; ++turn) {
       if (std::filesystem::exists(folder_ / name)) {

@@ -45,7 +45,7 @@ TEST_F(Launcher, StopOfAProgramThatDoesNotSaveIsTheSignal) {
 TEST_F(Launcher, AConsoleThatTakesNothingDoesNotDelayAStop) {
   Pipe stuck = make_pipe();
   std::thread sender = signals_after("ready", 2, {SIGTERM});
-  // What a rank writes before it saves must not keep it from saving.
+  // A rank's output before it saves must not keep it from saving.
   LaunchPlan two = plan(2,
                         "trap 'head -c 3000000 /dev/zero | tr \"\\0\" x; echo saved > "
                         "$HERE/saved.$RANK; exit 75' TERM; echo x >> $HERE/ready; "
@@ -148,7 +148,7 @@ TEST_F(Launcher, KilledLauncherLeavesNothing) {
   EXPECT_FALSE(fs::exists(fs::path(store).parent_path()));
 }
 
-// What left its rank's process group and session, as a daemon does.
+// A process that left its rank's process group and session, as a daemon does.
 constexpr const char* kDaemon =
     "setsid sh -c 'echo $$ >> $HERE/pids; sleep 60 & echo $! >> $HERE/pids; wait' & ";
 

@@ -66,8 +66,8 @@ TEST_F(Launcher, LeavesNoScratchFolderAndNoProcess) {
   EXPECT_EQ(errno, ECHILD);
 }
 
-// Of this process and its children: the time on a clock depends on what else the machine does
-// (bench/launch.py measures it).
+// Processor time of this process and its children, in seconds: wall time depends on the machine's
+// load (bench/launch.py measures it).
 double processor_seconds() {
   double sum = 0;
   for (const int whose : {RUSAGE_SELF, RUSAGE_CHILDREN}) {
@@ -162,7 +162,7 @@ TEST_F(Launcher, RanksThatEndAlikeAfterTheFirstFailureAreOneLine) {
   EXPECT_NE(text.find("ranks 0 and 1 ended with exit code 8 after rank 2 had failed\n"),
             std::string::npos)
       << text;
-  // Rank 3 ended as it was told to.
+  // Rank 3 ended as it was asked to.
   EXPECT_EQ(text.find("rank 3"), std::string::npos) << text;
   EXPECT_NE(text.find("rank 4 ended with exit code 9 after rank 2 had failed\n"), std::string::npos)
       << text;
@@ -188,7 +188,7 @@ TEST_F(Launcher, RanksThatIgnoreTermAreKilledWithinTwoSeconds) {
   EXPECT_NE(failure_text(report).find("rank 0 was killed by signal 11"), std::string::npos);
 }
 
-// A rank that is Convoy itself has said the same before it ended.
+// A rank that is Convoy itself has printed the same before it ended.
 TEST_F(Launcher, ARefusalIsSaidOnce) {
   const LaunchReport report = run(
       2,

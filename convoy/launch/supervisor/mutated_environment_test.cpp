@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What schedulers and launchers around this one leave in the environment, spoilt: it is understood,
-// or refused as a ConfigError, and --explain can say both.
+// Damaged values of the variables that outer schedulers and launchers set: they are accepted, or
+// refused as a ConfigError, and --explain can print both.
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>

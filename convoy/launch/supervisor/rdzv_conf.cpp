@@ -84,7 +84,7 @@ void set_heartbeats(const Heartbeats& wanted, RendezvousConf& conf) {
         {.key = "rdzv_conf"});
 }
 
-// True when `key` is one that torchrun knows and that changes nothing here; then a note says so.
+// True when `key` is one of torchrun's keys without effect here; then a note says so.
 bool note_without_effect(const std::string& key, const std::string& value, RendezvousConf& conf) {
   const auto note = [&](const char* why) {
     conf.notes.push_back(fmt::format("{} {} has no effect: {}", kFlag, key, why));

@@ -17,7 +17,7 @@ using rendezvous::NodeOffer;
 using rendezvous::Notice;
 using rendezvous::Turn;
 
-// The other nodes as an attempt's loop sees them.
+// The other nodes as an attempt's loop uses them.
 class LinkedPeers : public Peers {
  public:
   explicit LinkedPeers(NodeLink& link) : link_(link) {}
@@ -127,10 +127,10 @@ LaunchReport stopped_while_waiting(int signal) {
   return report;
 }
 
-// What the coordinator said at the end decides the exit code; whose words lead depends on where the
-// cause was.
+// The coordinator's last message decides the exit code; the location of the cause decides whose
+// sentence comes first.
 LaunchReport concluded(LaunchReport report, const Notice& end) {
-  // A stop that this node knows of is not undone by others that ended well.
+  // A stop of this node stays a stop though others succeeded.
   if (end.exit_code != 0 || report.stop_signal == 0) report.exit_code = end.exit_code;
   if (!end.verdict.empty()) report.verdict = end.verdict;
   // Ranks that saved and left on request, here or elsewhere, have not failed.

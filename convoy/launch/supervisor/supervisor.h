@@ -16,7 +16,7 @@
 
 namespace convoy::launch {
 
-// How this node finds the others.
+// The way in which this node finds the others.
 struct JoinPlan {
   rendezvous::NodeLinkOptions link;
   rendezvous::JobToken token;

@@ -17,10 +17,10 @@ namespace {
 
 constexpr int kOwnError = 3;
 
-// How likely this end is the cause of the others; 0 = it is no failure. An error of a rank's own
-// beats the loss of a peer, whenever it was seen: both ends of a broken connection fail at once.
-// What a rank does after it was told to end (that is, after the first failure) counts only if it
-// left an error of its own.
+// Ranks how likely this end caused the others; 0 = it is no failure. An error of a rank's own
+// outranks the loss of a peer, whenever it was seen: both ends of a broken connection fail at once.
+// A rank's end after it was asked to end (that is, after the first failure) counts only if it left
+// an error of its own.
 int blame(const RankEnd& end, const LaunchReport& report) {
   if (ended_as_asked(end, report)) return 0;
   if (end.still_ran()) return kOwnError;
@@ -55,7 +55,7 @@ std::string way_of_ending(const RankEnd& end) {
   return fmt::format("ended with exit code {}", end.exit_code);
 }
 
-// Of ranks that were told to end after the first failure, and went on.
+// A sentence about ranks that were asked to end after the first failure, and went on.
 std::string killed_after_grace(const std::vector<int>& ranks, const LaunchReport& report) {
   return fmt::format("{} did not end within {:g} s (--failure-grace); convoy killed {}\n",
                      rank_list(ranks), seconds_of(report.failure_grace),
@@ -92,8 +92,8 @@ std::string later_ends_text(const LaunchReport& report) {
   for (const RankEnd& end : report.ends) {
     if (end.rank == cause || end.exit_code == 0) continue;
     if (end.killed_for == KilledFor::FailureGrace) killed.push_back(end.rank);
-    // Those that were killed at a stop were named then. That the others are told to end goes
-    // without saying.
+    // Ranks that were killed at a stop were named then. The others were asked to end, which needs
+    // no line.
     if (report.ended_early || end.killed_for != KilledFor::Nothing || end.signal == SIGTERM)
       continue;
     const std::string way = way_of_ending(end);
@@ -113,8 +113,8 @@ std::string later_ends_text(const LaunchReport& report) {
   return text;
 }
 
-// Without what the report ends with: where a Convoy program failed below this one, its lines say
-// that too, for people and for programs.
+// Leaves out the lines that the report ends with: where a Convoy program failed below this one, its
+// own lines repeat them, for people and for programs.
 std::string lines_before_error(const RankEnd& cause) {
   if (cause.json_line.empty()) return cause.last_lines;
   constexpr std::string_view kName = "convoy: ";
@@ -135,7 +135,7 @@ std::string last_lines_text(int rank, const std::string& lines) {
   return fmt::format("rank {} failed first; its last lines:\n{}", rank, indented(lines));
 }
 
-// Where the root cause's own words are, most telling first.
+// The output of the root cause, the most informative first.
 std::string cause_text(const LaunchReport& report) {
   const RankEnd& cause = report.ends[static_cast<size_t>(report.root_cause)];
   std::string text;
@@ -147,7 +147,7 @@ std::string cause_text(const LaunchReport& report) {
   return text;
 }
 
-// What the root cause is in one line.
+// The root cause in one line.
 std::string cause_sentence(const LaunchReport& report) {
   if (report.root_cause < 0) return report.peer_failure->sentence;
   const RankEnd& cause = report.ends[static_cast<size_t>(report.root_cause)];
@@ -215,13 +215,14 @@ void conclude(LaunchReport& report) {
   int most = 0;
   for (size_t index = 0; index < report.ends.size(); ++index) {
     const RankEnd& end = report.ends[index];
-    if (report.killed_by_stop && end.after_first_failure) continue;  // killed, and that says enough
+    // the message about killed ranks covers it
+    if (report.killed_by_stop && end.after_first_failure) continue;
     const int found = blame(end, report);
     if (found <= most) continue;
     most = found;
     report.root_cause = static_cast<int>(index);
   }
-  // What happened elsewhere first is the cause, unless a rank here left an error of its own.
+  // An earlier failure elsewhere is the cause, unless a rank here left an error of its own.
   if (report.peer_failure && most < kOwnError) report.root_cause = -1;
   if (report.root_cause >= 0)
     report.exit_code = report.ends[static_cast<size_t>(report.root_cause)].exit_code;
@@ -232,7 +233,7 @@ void conclude(LaunchReport& report) {
 std::string failure_text(const LaunchReport& report) {
   if (!report.failed()) return {};
   std::string text;
-  // Of another node's rank there are its lines alone: its files are there.
+  // For a rank of another node only its last lines are available: its files are on that node.
   text += report.root_cause >= 0
               ? cause_text(report)
               : last_lines_text(report.peer_failure->rank, report.peer_failure->last_lines);

@@ -7,12 +7,12 @@
 
 namespace convoy::launch {
 
-// Sets root_cause and exit_code from the rest of `report`. Ranks that all end with 0 after a stop
-// request say that all is well, as with torchrun.
+// Sets root_cause and exit_code from the rest of `report`. When all ranks end with 0 after a stop
+// request the result is success, as with torchrun.
 void conclude(LaunchReport& report);
 
-// Whether that end is no failure: the rank ended well, or as it was asked to. What it says when it
-// makes way for other members does not count: it starts again.
+// True when the rank succeeded or stopped on request. During a membership change its exit code is
+// ignored, because it restarts.
 bool ended_as_asked(const RankEnd& end, const LaunchReport& report);
 
 }  // namespace convoy::launch

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// torchrun's worker environment (launch.md section 2): what a rank is told about itself and its
-// job.
+// torchrun's worker environment (launch.md section 2): a rank's description of itself and its job.
 #pragma once
 
 #include <filesystem>
@@ -13,7 +12,7 @@
 
 namespace convoy::launch {
 
-// The whole job as one attempt sees it, and this node's part of it.
+// The whole job in one attempt, and this node's part of it.
 struct JobPlace {
   std::string run_id = "none";  // as torchrun names a job that was given no id
   std::string role = "default";
@@ -33,13 +32,13 @@ struct JobPlace {
   bool all_ranks_here() const { return num_local_ranks == world_size; }
 };
 
-// Of the `index`th rank started here, without TORCHELASTIC_ERROR_FILE and what only some programs
-// get. TORCH_NCCL_ASYNC_ERROR_HANDLING is left to the user and the library: torchrun's 1 breaks
-// flight recorder dumps (pytorch #121055).
+// The environment of the `index`th rank started here, without TORCHELASTIC_ERROR_FILE and variables
+// that only some programs get. TORCH_NCCL_ASYNC_ERROR_HANDLING is left to the user and the library:
+// torchrun's 1 breaks flight recorder dumps (pytorch #121055).
 std::map<std::string, std::string> worker_environment(const JobPlace& job, int index);
 
-// Variables of libraries that ranks get because nobody has set them, in `environment`, or another
-// one that says the same.
+// Defaults for variables of libraries, left out when `environment` sets them or an equivalent
+// variable.
 std::map<std::string, std::string> library_defaults(
     const std::map<std::string, std::string>& environment);
 // The same as rows of --explain, beside those that are worth knowing where they are not set; `amd`:

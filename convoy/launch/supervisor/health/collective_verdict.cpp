@@ -82,8 +82,8 @@ const CollectiveRecord* Judge::find(const RankFlight& flight, const std::string&
   return found == of_group->second.end() ? nullptr : found->second;
 }
 
-// Records do not list members: who has used the group is one, and so is everybody when it is as
-// large as the job.
+// Records do not list members: a rank that has used the group is one, and so is every rank when the
+// group is as large as the job.
 bool Judge::is_member(const RankFlight& flight, const CollectiveRecord& record) const {
   if (static_cast<size_t>(record.group_size) >= flights_.size()) return true;
   const auto of_rank = records_.find(flight.rank);
@@ -121,7 +121,7 @@ Verdict Judge::verdict() const {
   for (const RankFlight* flight : flights_)
     if (auto wait = wait_of(*flight)) waits.push_back(std::move(*wait));
   if (waits.empty()) return all_idle();
-  // Who has waited longest saw the cause first.
+  // The rank that has waited longest saw the cause first.
   std::stable_sort(waits.begin(), waits.end(), [](const Wait& a, const Wait& b) {
     return a.record->waited_us_ago > b.record->waited_us_ago;
   });
@@ -206,7 +206,7 @@ std::string Judge::skip_hint(const std::string& group, int64_t sequence,
   return "; one side left out a collective, or has one too many, there or before";
 }
 
-// Follows who waits for whom to a rank that waits for nobody; a way back to the start is a circle.
+// Follows the waits to a rank that does not wait itself; a path back to the start is a circle.
 Verdict Judge::blame(const std::vector<Wait>& waits) const {
   const auto stuck = std::find_if(waits.begin(), waits.end(),
                                   [](const Wait& wait) { return !wait.missing.empty(); });

@@ -23,7 +23,7 @@ enum class VerdictKind {
 
 struct Verdict {
   VerdictKind kind = VerdictKind::NothingRecorded;
-  std::vector<int> ranks;  // whose doing it is, ascending; empty when nobody's
+  std::vector<int> ranks;  // the ranks at fault, ascending; empty when none is
   std::string group;
   std::string operation;
   int64_t sequence = -1;
@@ -33,7 +33,7 @@ struct Verdict {
 // One entry per rank, in any order; of other hosts too where they are known.
 Verdict collective_verdict(const std::vector<telemetry::RankFlight>& flights);
 
-// What it adds to an end that has a cause of its own: its text; empty where no rank waits for
+// The sentence that it adds to an end with a cause of its own; empty where no rank waits for
 // another.
 std::string words_of_blame(const Verdict& verdict);
 

@@ -22,7 +22,8 @@ class FlightPages {
   // telemetry::kFlightVariable.
   int descriptor(int local_rank) const { return of(local_rank).descriptor(); }
 
-  // Of every local rank. The caller sets `ended` where it knows better than the record.
+  // The records of all local ranks. The caller sets `ended` where it has newer information than the
+  // record.
   std::vector<telemetry::RankFlight> read() const;
 
  private:

@@ -34,8 +34,8 @@ std::string name_of(const telemetry::RankFlight& flight, pid_t pid) {
   return fmt::format("rank {} (process {})", flight.rank, pid);
 }
 
-// The rank may be a script that runs the program which beats. That one is looked at, unless its
-// number means another process here: it may live in a container of its own.
+// The rank may be a script that runs the program which writes heartbeats. That program is watched,
+// unless its number means another process here: it may live in a container of its own.
 pid_t watched_process(pid_t pid, const telemetry::RankFlight& flight) {
   const auto writer = static_cast<pid_t>(flight.pid);
   if (!flight.attached() || writer == pid) return pid;
@@ -103,7 +103,7 @@ std::vector<HealthNotice> HealthWatch::check(Clock::time_point now) {
   const auto deadline = next_deadline();
   if (!deadline || now < *deadline) return {};
   // Time in which this launcher did not run (the machine slept, it was itself stopped or starved)
-  // says nothing about the ranks, which may not have run either.
+  // proves nothing about the ranks, which may not have run either.
   const auto seen =
       std::min(std::chrono::duration_cast<milliseconds>(now - *looked_at_), 2 * options_.interval);
   looked_at_ = now;

@@ -4,8 +4,9 @@
 // has fallen silent is told apart from one that is slow, from one that a person stopped or debugs,
 // and from a launcher that was itself not running.
 //
-//   FlightPages pages(num_ranks, first_rank);            // before fork; pages.descriptor(i) for
-//   rank i HealthWatch watch(pages); watch.started(i, pid);  ...  poll until watch.next_deadline();
+//   FlightPages pages(num_ranks, first_rank);  // before fork; pages.descriptor(i) for rank i
+//   HealthWatch watch(pages);
+//   watch.started(i, pid);  ...  poll until watch.next_deadline();
 //   for (const HealthNotice& notice : watch.check(now)) ...  watch.ended(i);
 #pragma once
 
@@ -59,9 +60,9 @@ class HealthWatch {
   void started(int local_rank, pid_t pid);
   void ended(int local_rank);
 
-  // When check() wants to be called; none while no rank runs.
+  // The time by which check() must be called; none while no rank runs.
   std::optional<Clock::time_point> next_deadline() const;
-  // What is new. Cheap when called early. Each episode is reported once.
+  // The new notices. Cheap when called early. Each episode is reported once.
   std::vector<HealthNotice> check(Clock::time_point now);
 
  private:

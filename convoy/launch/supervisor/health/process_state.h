@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the kernel says of a process: its state and the processor time it has used.
+// A process's state and the processor time it has used, from the kernel.
 #pragma once
 
 #include <sys/types.h>
@@ -18,7 +18,7 @@ struct ProcessState {
 // None once the process is gone.
 std::optional<ProcessState> read_process_state(pid_t pid);
 
-// Whether the process has crashed and its core file is being written. Linux 4.15.
+// True when the process has crashed and its core file is being written. Linux 4.15.
 bool is_dumping_core(pid_t pid);
 
 }  // namespace convoy::launch

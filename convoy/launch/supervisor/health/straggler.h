@@ -18,9 +18,9 @@ struct Straggler {
   double others_wait_share = 0;  // of the window, on average over the other ranks
 };
 
-// Of the last `window`. The rank that the others wait for is the one that itself waits least: that
-// needs no common clock. None unless it was last in most of at least 20 collectives and the others
-// waited a quarter of their time.
+// The straggler of the last `window`. The rank that the others wait for is the one that itself
+// waits least: that needs no common clock. None unless it was last in most of at least 20
+// collectives and the others waited a quarter of their time.
 std::optional<Straggler> find_straggler(const std::vector<telemetry::RankFlight>& flights,
                                         std::chrono::milliseconds window);
 

@@ -43,7 +43,7 @@ TEST(Straggler, RankThatWaitsLeastIsNamed) {
 }
 
 TEST(Straggler, EvenRanksAreNone) {
-  // Everybody is last now and then, and everybody waits for the network.
+  // Every rank is last at times, and all ranks wait for the network.
   EXPECT_FALSE(
       find_straggler(steps(4, [](int rank, int number) { return rank == number % 4 ? 5 : 400; }),
                      milliseconds(31'000)));

@@ -29,9 +29,9 @@ class TimerWatch {
 
   const std::filesystem::path& path() const { return path_; }
   int descriptor() const { return pipe_.get(); }  // readable when check() has something to read
-  // When check() wants to be called; none while no timer runs.
+  // The time by which check() must be called; none while no timer runs.
   std::optional<Clock::time_point> next_deadline() const;
-  // Timers that have expired. What can not be understood is warned of, once.
+  // Timers that have expired. Prints one warning about requests that it cannot parse.
   std::vector<TimerExpiry> check();
 
  private:

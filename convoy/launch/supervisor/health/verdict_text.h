@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The words in which collectives and ranks are spoken of.
+// Phrases for collectives and ranks in messages.
 #pragma once
 
 #include <cstdint>
@@ -18,8 +18,8 @@ std::string collective_size(
     const telemetry::CollectiveRecord& record);  // " (float32, 8 elements, 32 B)", or nothing
 std::string seconds_text(int64_t microseconds);  // "12.4 s"
 
-// The step that a rank was in, 1-based; what follows the work of a step, as saving, belongs to it.
-// -1 = not said.
+// The step that a rank was in, 1-based; work after a step, such as saving, belongs to it. -1 =
+// unknown.
 int64_t step_of(const telemetry::RankFlight& flight);
 
 // "broadcast #2069, done 12.9 s ago, in phase 'data' of step 18": what a rank last did.
