@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Keeps freed blocks for the next one of about their size. What is in use and what is kept are
-// together never more than the most that was in use at a time, so keeping costs no peak, whatever
-// the sizes. Thread-safe.
+// Keeps freed blocks for later ones of about their size. Blocks in use and kept blocks together
+// never exceed the largest use so far, so keeping does not raise the peak, whatever the sizes.
+// Thread-safe.
 #pragma once
 
 #include <cstddef>

@@ -42,8 +42,8 @@ void open() {
 
 }  // namespace
 
-// LibTorch looks for its CUDA half once, at the first call that asks for it (at::hasCUDA(), seeds):
-// so no such call may come before this.
+// LibTorch looks for its CUDA half once, at the first call that needs it (at::hasCUDA(), seeds): no
+// such call may come before this one.
 void open_cuda_library() {
   static std::once_flag opened;
   std::call_once(opened, open);

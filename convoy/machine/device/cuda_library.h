@@ -9,8 +9,8 @@ namespace convoy::device {
 // Throws DeviceError, naming what is missing and what to install.
 void open_cuda_library();
 
-// The major number of the compute capability of a device that CUDA shows; 0 = the driver does not
-// say. After open_cuda_library().
+// Major number of the compute capability of a device that CUDA shows; 0 = unknown to the driver.
+// Call after open_cuda_library().
 int cuda_compute_capability(int index);
 
 }  // namespace convoy::device

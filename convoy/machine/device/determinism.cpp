@@ -12,7 +12,8 @@ void take_deterministic_algorithms() {
   ::setenv("CUBLAS_WORKSPACE_CONFIG", ":4096:8", /*overwrite=*/0);
   at::Context& context = at::globalContext();
   context.setDeterministicAlgorithms(true, /*warn_only=*/false);
-  // It would fill every new tensor, to show who reads what was never written.
+  // It would fill every new tensor, which only helps to find reads of memory that was never
+  // written.
   context.setDeterministicFillUninitializedMemory(false);
   context.setDeterministicCuDNN(true);
   context.setBenchmarkCuDNN(false);

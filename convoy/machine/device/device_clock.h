@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// When a GPU reaches its work: timed events on the current stream of the thread that asks.
+// The time at which a GPU reaches its work: timed events on the current stream of the calling
+// thread.
 #pragma once
 
 #include <c10/core/Device.h>
@@ -22,8 +23,8 @@ class DeviceClock : public TraceClock {
   explicit DeviceClock(c10::Device device) : device_(device) {}
 
   int64_t note() override;
-  // To within a microsecond in the first seconds after the first note: drivers tell spans as float
-  // milliseconds.
+  // Exact to a microsecond in the first seconds after the first note: drivers return intervals as
+  // float milliseconds.
   int64_t host_ns(int64_t note) override;
 
  private:
@@ -35,7 +36,7 @@ class DeviceClock : public TraceClock {
   std::deque<c10::Event> events_;
 };
 
-// Of the CPU, whose work is done when its call returns: null.
+// Null for the CPU, whose work is done when its call returns.
 std::unique_ptr<TraceClock> make_device_clock(c10::Device device);
 
 }  // namespace convoy::device

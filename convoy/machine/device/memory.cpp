@@ -48,7 +48,7 @@ int64_t usable_rank_memory_bytes(at::Device device, int ranks_on_host) {
     return static_cast<int64_t>(
         at::getDeviceAllocator(device.type())->getMemoryInfo(device.index()).first);
   } catch (const c10::Error&) {
-    return 0;  // this allocator does not tell
+    return 0;  // this allocator does not report it
   }
 }
 

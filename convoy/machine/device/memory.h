@@ -18,8 +18,8 @@ struct ProcessMemory {
 // Zeros where /proc is not readable.
 ProcessMemory process_memory();
 
-// Of a rank where it computes: of the process on the CPU, elsewhere what tensors take of the
-// device.
+// Memory of a rank on its device: of the process on the CPU, elsewhere the device memory of its
+// tensors.
 struct RankMemory {
   int64_t held_bytes = 0;
   int64_t peak_bytes = 0;
@@ -27,8 +27,8 @@ struct RankMemory {
 };
 RankMemory rank_memory(at::Device device);
 
-// What a rank may still take where it computes, `ranks_on_host` sharing the memory of the CPU. 0 =
-// unknown.
+// Bytes that a rank may still allocate on its device; `ranks_on_host` ranks share the memory of the
+// CPU. 0 = unknown.
 int64_t usable_rank_memory_bytes(at::Device device, int ranks_on_host);
 
 // Starts the peak anew at the present size. Returns false where the kernel does not allow it.

@@ -12,7 +12,7 @@
 namespace convoy::device {
 namespace {
 
-// What the allocator has taken of the device, used or kept.
+// Device memory that the allocator holds, used or kept.
 c10::CachingAllocator::Stat reserved(at::Device device) {
   return at::getDeviceAllocator(device.type())
       ->getDeviceStats(device.index())

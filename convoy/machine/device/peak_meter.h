@@ -12,13 +12,13 @@
 namespace convoy::device {
 
 struct PeakMemory {
-  // What no one can take from the process without ending it: on the CPU without mapped files.
+  // Memory that only the end of the process gives back: on the CPU without mapped files.
   int64_t owned_bytes = 0;
   // As rank_memory() counts it: on the CPU with them.
   int64_t resident_bytes = 0;
 };
 
-// What the rank owns by now.
+// Bytes that the rank owns now.
 int64_t owned_memory_bytes(at::Device device);
 
 // From construction to stop(). On the CPU it looks twice a millisecond: what takes memory for less

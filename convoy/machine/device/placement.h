@@ -20,7 +20,7 @@ struct Placement {
 // thread. Opens the library that "cuda" needs. Throws DeviceError, naming what is missing.
 Placement place_rank(const std::string& devices, int local_rank);
 
-// How many devices of that kind this process sees; 1 for "cpu". Opens the library that "cuda"
+// Number of devices of that kind that this process sees; 1 for "cpu". Opens the library that "cuda"
 // needs.
 int count_devices(const std::string& devices);
 

@@ -10,14 +10,14 @@
 
 namespace convoy::device {
 
-// Of the storage of `tensor`, which it may share with others. The values are undefined after
-// take_memory(), which does nothing where there is memory; what release_memory() frees is for other
-// work of the same stream.
+// These act on the storage of `tensor`, which other tensors may share. The values are undefined
+// after take_memory(), which does nothing where there is memory; released memory is for other work
+// of the same stream.
 bool has_memory(const at::Tensor& tensor);
 void take_memory(const at::Tensor& tensor);
 void release_memory(const at::Tensor& tensor);
 
-// Of this shape, contiguous, for take_memory() to make it usable.
+// A contiguous tensor of this shape without memory; take_memory() makes it usable.
 at::Tensor tensor_without_memory(at::IntArrayRef shape, const at::TensorOptions& options);
 
 class RefillableTensor {

@@ -15,7 +15,7 @@ struct SeedPoint {
   int64_t micro_batch = 0;  // of the whole step, over all ranks
 };
 
-// What the random numbers of a micro-batch are drawn from.
+// The key from which the random numbers of a micro-batch are drawn.
 uint64_t draw_key(const SeedPoint& point);
 
 }  // namespace convoy::device

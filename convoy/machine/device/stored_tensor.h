@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Tensors from safetensors views, and the reverse. The only place where the two meet.
+// Tensors from safetensors views, and the reverse. The only file that converts between the two.
 #pragma once
 
 #include <ATen/core/Tensor.h>

@@ -14,7 +14,7 @@ namespace {
 
 // Smaller tensors are the C library's: it keeps what it gets back of that size.
 constexpr size_t kSmallestBytes = 64 << 10;
-// Blocks of many huge pages ask for them: a fault fills 2 MiB, and products miss fewer
+// Blocks of many huge pages request them: a fault fills 2 MiB, and products miss fewer
 // translations.
 constexpr size_t kHugePageBytes = 2 << 20;
 
@@ -25,7 +25,7 @@ void* allocate(size_t bytes) {
   const auto end = (reinterpret_cast<uintptr_t>(block) + bytes) / kHugePageBytes;
   if (begin < end)
     ::madvise(reinterpret_cast<void*>(begin * kHugePageBytes), (end - begin) * kHugePageBytes,
-              MADV_HUGEPAGE);  // a wish: its failure changes nothing
+              MADV_HUGEPAGE);  // advice only: its failure changes nothing
   return block;
 }
 
@@ -50,7 +50,7 @@ class PooledAllocator final : public c10::Allocator {
 
 }  // namespace
 
-// Bytes. What is larger goes back to the system when it is freed.
+// Bytes. Larger blocks go back to the system when they are freed.
 constexpr int kLargestKeptByMalloc = 1 << 20;
 
 void keep_tensor_memory() {

@@ -16,7 +16,7 @@ void keep_tensor_memory();
 // here on it keeps as if nothing had been before.
 void forget_kept_tensor_memory();
 
-// Of that pool; zeros before keep_tensor_memory().
+// Figures of that pool; zeros before keep_tensor_memory().
 BlockPool::Figures tensor_memory();
 
 }  // namespace convoy::device

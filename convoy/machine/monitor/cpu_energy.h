@@ -12,8 +12,7 @@
 
 namespace convoy::monitor {
 
-// The counters wrap after some minutes of full load: read() wants to be called more often than
-// that. One thread.
+// The counters wrap after some minutes of full load: call read() more often than that. One thread.
 class CpuEnergy {
  public:
   using Clock = std::chrono::steady_clock;

@@ -64,7 +64,7 @@ double number_of(const nvml::FieldValue& field) {
   }
 }
 
-// What will not change while the program runs.
+// True for an answer that stays the same while the program runs.
 bool is_final(int code) {
   return code == nvml::kNotSupported || code == nvml::kNoPermission ||
          code == nvml::kFunctionNotFound || code == nvml::kDeprecated ||
@@ -81,7 +81,7 @@ std::string DeviceReading::label() const {
   return mig ? fmt::format("gpu{}/mig{}", index, gpu_instance) : fmt::format("gpu{}", index);
 }
 
-// What is kept of one device from reading to reading.
+// The values of one device that are kept between readings.
 struct DeviceReader::Slot {
   Nvml::Handle known;
   std::string label;
@@ -192,7 +192,8 @@ class DeviceReader::SlotReading {
     if (lost()) return;
     nvml::MemoryInfo memory{};
     code = call_.memory_info(handle, &memory);
-    // Elsewhere it may be about one figure; this one every device that answers knows.
+    // For other figures this error may concern one figure only; every working device answers this
+    // call.
     if (code == nvml::kUnknownError) reading_.problem = call_.error(code);
     put(Metric::MemUsed, code, static_cast<double>(memory.used >> 20));
     put(Metric::MemTotal, code, static_cast<double>(memory.total >> 20));

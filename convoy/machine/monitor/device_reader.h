@@ -27,7 +27,7 @@ struct DeviceReading {
   int gpu_instance = -1;  // of a MIG instance
   MetricValues values = {};
   std::optional<unsigned long long> throttle_reasons = {};  // NVML's bits
-  std::vector<uint64_t> xids = {};  // faults that the driver has told since the reading before
+  std::vector<uint64_t> xids = {};  // faults that the driver reported since the previous reading
   std::string problem = {};         // why nothing is known now: "GPU is lost"; empty = it answers
 
   std::string label() const;  // "gpu0"; "gpu0/mig1" for an instance

@@ -104,7 +104,7 @@ TEST_F(FakeNvml, SaysWhyThereIsNone) {
   EXPECT_NE(list_gpus({.nvml_library = "libz.so.1"}).why_none.find("nvml"), std::string::npos);
 }
 
-// What two looks tell: the second has what is measured between looks.
+// The second of two readings, which has the values measured between readings.
 std::vector<DeviceReading> second_reading(DeviceReader& reader) {
   reader.read();
   std::this_thread::sleep_for(std::chrono::milliseconds(110));

@@ -2,7 +2,7 @@
 //
 // Devices and host of a training as curves of TensorBoard, over its steps. A folder has one writer,
 // so these are beside the events of rank 0 in a folder of their own, which TensorBoard shows as a
-// run of that name. Units are those of devices.csv; the charts' titles say them.
+// run of that name. Units are those of devices.csv; the charts' titles name them.
 #pragma once
 
 #include <cstdint>
@@ -20,8 +20,8 @@ class DeviceScalars {
   DeviceScalars(std::filesystem::path folder, const Log& log)
       : folder_(std::move(folder)), log_(log) {}
 
-  // Training begins behind this step: the file is made now, and what earlier ones say of later
-  // steps no longer counts.
+  // Training begins behind this step: the file is made now, and entries of earlier files for later
+  // steps no longer count.
   void begin(int64_t step);
   // Nothing before begin().
   void add(const Sample& sample, int64_t step);

@@ -23,7 +23,7 @@ struct Device {
   int64_t memory_bytes = 0;      // 0 = unknown
   int compute_major = 0;         // of the compute capability; 0 = unknown
   int compute_minor = 0;
-  int numa_node = -1;  // of the GPU's slot; -1 = sysfs does not say
+  int numa_node = -1;  // of the GPU's slot; -1 = not in sysfs
   bool mig = false;
   int gpu_instance = -1;  // of a MIG instance
   int compute_instance = -1;
@@ -59,7 +59,7 @@ GpuList list_gpus(const DeviceSources& sources = {});
 // NVIDIA's; where there is none of these, AMD's.
 GpuList list_gpus_of_any_vendor(const DeviceSources& sources = {});
 
-// Of a PCI device; -1 = /sys does not say.
+// NUMA node of a PCI device; -1 = not in /sys.
 int numa_node_of(const std::filesystem::path& sys, const std::string& pci_address);
 
 }  // namespace convoy::monitor

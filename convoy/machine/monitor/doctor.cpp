@@ -306,8 +306,8 @@ std::vector<Finding> judge_port(const PortFacts& facts) {
 
 namespace {
 
-// Of a run that nobody writes. It failed where it says so, and where it just stops: its process was
-// killed.
+// Judges a run that no process writes. It has failed when its events say so, and when they just
+// stop: then its process was killed.
 Finding judge_ended_run(const RunFacts& facts, const std::string& place) {
   const bool failed = !facts.failure.empty() || facts.end == "failed";
   if (failed || (facts.begun && facts.end.empty()))

@@ -37,7 +37,7 @@ struct LimitFacts {
   Limit files = {};
   Limit locked_bytes = {};
   Limit processes = {};
-  bool has_fast_network = false;  // InfiniBand or RoCE, whose buffers are locked memory
+  bool has_fast_network = false;  // InfiniBand or RoCE; their buffers are locked memory
 };
 
 struct DiskFacts {
@@ -98,10 +98,10 @@ PortFacts read_port(int port);
 struct RunFacts {
   std::string name = {};
   bool held = false;                           // some process writes it
-  bool begun = false;                          // it has told that it starts
+  bool begun = false;                          // its start row is there
   std::string end = {};                        // its end row's word; empty = none
   std::string failure = {};                    // sentence of the last failure
-  ExitCode failure_code = ExitCode::PeerLost;  // of that failure; a killed run has told none
+  ExitCode failure_code = ExitCode::PeerLost;  // of that failure; a killed run has none
   int64_t step = -1;
   int64_t total_steps = 0;
   double seconds_since_event = -1;

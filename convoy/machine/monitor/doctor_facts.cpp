@@ -90,7 +90,7 @@ std::string text(const nlohmann::ordered_json& row, const char* key) {
   return found != row.end() && found->is_string() ? found->get<std::string>() : std::string();
 }
 
-// What a failure row says; one of another program may have none.
+// The exit code in a failure row; a row of another program may have none.
 ExitCode failure_code(const nlohmann::ordered_json& row) {
   const double code = number(row, "code", 0);
   return code >= 1 && code <= 255 ? static_cast<ExitCode>(static_cast<int>(code))
@@ -129,7 +129,7 @@ DiskFacts read_disk(const fs::path& folder) {
   }
   Descriptor file(::open(folder.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600));
   if (!file.open() && (errno == EOPNOTSUPP || errno == EISDIR)) {
-    // This file system knows no files without names: it has one for a moment.
+    // This file system does not support unnamed files: the file has a name for a moment.
     std::string name = (folder / ".convoy-doctor-XXXXXX").string();
     file = Descriptor(::mkostemp(name.data(), O_CLOEXEC));
     if (file.open()) ::unlink(name.c_str());
@@ -168,7 +168,7 @@ PortFacts read_port(int port) {
   PortFacts facts{.port = port};
   const Descriptor socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
   if (!socket.open()) return facts;
-  const int on = 1;  // as those who will listen there do
+  const int on = 1;  // as later listeners do
   ::setsockopt(socket.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
   sockaddr_in address{};
   address.sin_family = AF_INET;

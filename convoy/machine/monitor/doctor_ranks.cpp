@@ -53,18 +53,18 @@ std::string interface_of(const RanksFacts& facts) {
   return "";
 }
 
-// What Gloo says, without what every rank of a broken group says.
+// Gloo's message without the part that every rank of a broken group repeats.
 std::string without_echo(const std::string& failure) {
   return failure.substr(0, failure.find(" (another rank ended"));
 }
 
-// What is in the way, and one thing to do about it.
+// An obstacle, and one remedy.
 struct Cause {
   std::string text;
   std::string fix;
 };
 
-// What is wrong here for sure goes before what may be.
+// Certain causes come before possible ones.
 Cause cause_of(const RanksFacts& facts) {
   const NetworkFacts& network = facts.network;
   const std::string found =
@@ -124,7 +124,7 @@ Finding judge_figures(const RanksFacts& facts) {
                   fmt::format("{} sum one number in {}, many at {}{}", place_text(facts),
                               time_text(facts.latency_s), speed_text(facts.bytes_per_s),
                               names_interface ? " over " + interface : "")};
-  // Of a gigabit network; a GPU's gradients want more.
+  // Bytes per second of a gigabit network; gradients of a GPU need more.
   constexpr double kSlowNetwork = 100.0 * (1 << 20);
   constexpr double kSlowLatency = 5e-3;
   if (facts.bytes_per_s < kSlowNetwork) {

@@ -13,7 +13,7 @@
 
 namespace convoy::monitor {
 
-// How this host meets others.
+// The network through which this host reaches others.
 struct NetworkFacts {
   std::map<std::string, std::string> interfaces = {};  // by numeric address
   std::string wanted_interface = {};                   // GLOO_SOCKET_IFNAME
@@ -21,7 +21,7 @@ struct NetworkFacts {
   std::vector<std::string> master_addresses = {};  // that the name resolves to here
   bool is_master = false;                          // this node is node 0
 
-  // Another host was named, and the name leads back here: nobody will be met.
+  // True when the named host resolves to this host itself: no other rank can be reached.
   bool leads_back() const;
 };
 NetworkFacts read_network(const std::string& master, const std::string& wanted_interface);

@@ -16,7 +16,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// How long a wait for an event holds up the end of the job.
+// The longest time by which a wait for an event delays the end of the job.
 constexpr std::chrono::milliseconds kEventWait{100};
 // A GPU can go without an Xid; asking takes some microseconds a GPU.
 constexpr std::chrono::milliseconds kBetweenLooks{1'000};
@@ -85,7 +85,7 @@ void FaultWatch::watch() {
   if (events != nullptr && call.event_set_free != nullptr) call.event_set_free(events);
 }
 
-// An instance's events are told of its GPU.
+// Events of a MIG instance are reported for its GPU.
 void FaultWatch::find_devices(const Nvml& nvml) {
   nvml.calls().count(&num_gpus_);
   std::map<void*, Watched> by_handle;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Waits for faults of GPUs on a thread of its own: those that the driver tells (Xids), and GPUs
-// that are gone without a word.
+// Waits for faults of GPUs on a thread of its own: those that the driver reports (Xids), and GPUs
+// that disappear without a report.
 //
 //   FaultWatch watch(sources, host, uuids);
-//   watch.begin_attempt();  ...  poll watch.descriptor();  for (const DeviceFault& fault :
-//   watch.take()) ...
+//   watch.begin_attempt();  ...  poll watch.descriptor();
+//   for (const DeviceFault& fault : watch.take()) ...
 #pragma once
 
 #include <chrono>
@@ -47,11 +47,12 @@ class FaultWatch {
   // Asks the watching to end. False: a call of the driver has not come back by then, and this must
   // not be destroyed. Blocks.
   bool ends_within(std::chrono::milliseconds limit);
-  // Forgets what take() has not given: it was the end of an earlier attempt. A GPU that is still
-  // lost is told again.
+  // Drops faults that take() has not returned: they belong to an earlier attempt. A GPU that is
+  // still lost is reported again.
   void begin_attempt();
   int descriptor() const { return news_.get(); }  // readable when take() has something
-  // What is new. One that is not fatal is told once by GPU and Xid, however often it comes.
+  // The new faults. A fault that is not fatal is reported once per GPU and Xid, however often it
+  // comes.
   std::vector<DeviceFault> take();
 
  private:

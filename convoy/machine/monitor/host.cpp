@@ -56,7 +56,7 @@ HostFacts read_host_facts(const DeviceSources& sources) {
   facts.cpu_model = cpu_model(sources.proc);
   const std::vector<int> online = read_cpu_list(text_of(sources.sys / "devices/system/cpu/online"));
   facts.cpus = static_cast<int>(online.size());
-  // Another host's files say nothing of what this process may use.
+  // Another host's files do not show what this process may use.
   const Machine machine =
       read_machine({.sys = sources.sys,
                     .proc = sources.proc,
@@ -197,7 +197,7 @@ HostReader::Counters HostReader::read_counters() {
     std::error_code absent;
     for (const auto& entry : fs::directory_iterator(sources_.sys / "block", absent)) {
       const std::string name = entry.path().filename().string();
-      // What lies on other disks would count twice.
+      // Devices on top of other disks would count twice.
       const bool stacked = name.starts_with("loop") || name.starts_with("ram") ||
                            name.starts_with("dm-") || name.starts_with("md") ||
                            name.starts_with("zram");

@@ -60,7 +60,7 @@ TEST_F(HostCounters, TheTimeOfAJobNeverGoesBack) {
   process(2, "", 300, 0, 1);
   JobProcesses job(root_ / "proc", 1);
   const double before = job.read()->cpu_seconds;
-  fs::remove_all(root_ / "proc/2");  // it ended, and nobody has waited for it yet
+  fs::remove_all(root_ / "proc/2");  // it ended and was not yet reaped
   EXPECT_EQ(job.read()->cpu_seconds, before);
   process(1, "", 0, 310, 1);
   EXPECT_GT(job.read()->cpu_seconds, before);

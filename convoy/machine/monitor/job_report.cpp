@@ -225,7 +225,7 @@ std::vector<std::string> job_report_lines(const ordered_json& report) {
   std::vector<std::string> lines;
   if (!gpus.empty()) lines.push_back(gpus_line(gpus));
   lines.push_back(cpus_line(report, gpus.empty()));
-  // Where CPUs compute it mostly cannot be known; metrics.json has the reason.
+  // On CPUs the energy is mostly unknown; metrics.json has the reason.
   if (!gpus.empty() || number(at(report, "energy_j"))) lines.push_back(energy_line(report));
   if (const std::string slowed = slowed_text(gpus); !slowed.empty())
     lines.back() += "; slowed: " + slowed;

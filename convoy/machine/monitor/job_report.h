@@ -13,7 +13,7 @@
 
 namespace convoy::monitor {
 
-// What the job did in the time of a summary.
+// The work of the job in the time of a summary.
 struct JobWork {
   std::string host = {};
   int64_t ranks_here = 1;  // of `ranks`
@@ -30,8 +30,8 @@ struct JobWork {
 // `summary`: Summary::json().
 nlohmann::ordered_json job_report(const nlohmann::ordered_json& summary, const JobWork& work);
 
-// One to three lines of a report that job_report() wrote, or somebody else: what is not as it
-// should be is left out.
+// One to three lines about a report of job_report() or of another writer: members of the wrong type
+// are left out.
 std::vector<std::string> job_report_lines(const nlohmann::ordered_json& report);
 
 // A row for each GPU; empty without one.

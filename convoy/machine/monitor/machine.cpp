@@ -56,7 +56,8 @@ int complex_of(const fs::path& folder, int otherwise) {
   return complex;
 }
 
-// The CPUs of the process's cgroup by the innermost folder that says so; else of the host.
+// The CPUs of the process's cgroup, from the innermost folder that lists them; else those of the
+// host.
 std::vector<int> cpus_of_cgroup(const MachineSources& sources) {
   std::ifstream groups(sources.proc / "self/cgroup");
   for (std::string line; std::getline(groups, line);) {

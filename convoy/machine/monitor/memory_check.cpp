@@ -82,7 +82,7 @@ std::string number(const std::optional<int64_t>& value) {
   return value ? std::to_string(*value) : "";
 }
 
-// What a rank takes of its device at most, as far as it has said so.
+// The largest device memory of a rank in MiB, as far as the rank has reported it.
 int64_t most_mib(const RankMemoryFigures& rank) {
   return std::max(rank.peak_bytes, rank.reserved_bytes) >> 20;
 }

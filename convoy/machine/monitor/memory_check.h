@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Whether the ranks of a run fit where they compute: what each says that it holds, joined with what
-// the device and the host say. The ranks' own figures decide; NVML's are there to see what others
-// hold.
+// Decides whether the ranks of a run fit on their devices: joins each rank's own figures with those
+// of the device and the host. The ranks' own figures decide; NVML's show the memory of other
+// programs.
 #pragma once
 
 #include <cstdint>

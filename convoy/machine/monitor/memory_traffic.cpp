@@ -32,7 +32,8 @@ uint64_t number_of(const std::string& text) {
   return number;
 }
 
-// "event=0x04,umask=0x03", each field where the unit's format/FIELD ("config:8-15") says.
+// Encodes "event=0x04,umask=0x03", each field at the bits that the unit's format/FIELD gives
+// ("config:8-15").
 std::optional<uint64_t> config_of(const fs::path& unit, const std::string& event) {
   uint64_t config = 0;
   std::istringstream fields(event);
@@ -92,7 +93,7 @@ std::vector<TrafficCounter> traffic_counters(const fs::path& sys) {
   std::error_code absent;
   for (const auto& entry : fs::directory_iterator(sys / "bus/event_source/devices", absent)) {
     const std::string name = entry.path().filename().string();
-    // Of client CPUs, which have no others: counters that always run.
+    // Counters of client CPUs, which have no others: they always run.
     if (name.starts_with("uncore_imc_free_running")) {
       add_counters(entry.path(), {"data_read", "", false}, counters);
       add_counters(entry.path(), {"data_write", "", true}, counters);

@@ -16,7 +16,7 @@
 
 namespace convoy::monitor {
 
-// One event of one controller, as perf_event_open(2) wants it.
+// One event of one controller, as perf_event_open(2) takes it.
 struct TrafficCounter {
   uint32_t unit_type = 0;
   uint64_t event = 0;  // perf_event_attr::config

@@ -56,7 +56,7 @@ struct MetricFacts {
   const char* dcgm;     // as dcgm-exporter calls it; null = it has none
   double dcgm_scale;    // DCGM's unit = ours times this
   int decimals;         // in files
-  double most;          // a driver that says more gave a sentinel, or lies
+  double most;          // a larger value is a sentinel or an error of the driver
   const char* meaning;  // one line of documentation
 };
 
@@ -64,7 +64,7 @@ struct MetricFacts {
 const std::array<MetricFacts, kNumMetrics>& metric_table();
 const MetricFacts& facts_of(Metric metric);
 
-// A value that the device does not tell is empty.
+// A value that the device does not report is empty.
 class MetricValues {
  public:
   const std::optional<double>& operator[](Metric metric) const {
@@ -76,11 +76,10 @@ class MetricValues {
   std::array<std::optional<double>, kNumMetrics> values_ = {};
 };
 
-// Of the bits of NVML's clock event reasons, those that slow a GPU that has work: "sw_power",
-// "hw_thermal", ... Joined by '+'; "none" without one. An idle GPU and clocks that somebody asked
-// for are none.
+// The bits of NVML's clock event reasons that slow down a GPU with work: "sw_power", "hw_thermal",
+// ... Joined by '+'; "none" without one. Idle GPUs and clocks set by a user do not count.
 std::string throttle_words(unsigned long long reasons);
-// The counter that tells how long such a reason held; nothing: it has none.
+// The counter of the time for which such a reason held; nothing: it has none.
 struct ThrottleKind {
   unsigned long long bit;
   const char* word;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// NVIDIA's management library, opened at run time: who the GPUs are and how they are linked.
+// NVIDIA's management library, opened at run time: lists the GPUs and the links between them.
 #pragma once
 
 #include <filesystem>
@@ -19,7 +19,7 @@ struct NvmlVersions {
   int cuda = 0;             // the newest that the driver runs: 12040 is 12.4; 0 = unknown
 };
 
-// Of two GPUs.
+// The link between two GPUs.
 enum class LinkKind { Unknown, Internal, OneSwitch, SeveralSwitches, HostBridge, Node, System };
 struct GpuLink {
   LinkKind kind = LinkKind::Unknown;

@@ -128,7 +128,7 @@ struct Calls {
   int (*name)(void*, char*, unsigned) = nullptr;
   int (*pci_info)(void*, PciInfo*) = nullptr;
   int (*memory_info)(void*, MemoryInfo*) = nullptr;
-  // What a driver may lack.
+  // Functions that a driver may lack.
   int (*driver_version)(char*, unsigned) = nullptr;
   int (*nvml_version)(char*, unsigned) = nullptr;
   int (*cuda_version)(int*) = nullptr;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Where the looks of `convoy gpus watch` go: a file that is added to look by look and survives a
-// kill, with a sidecar that says what the columns are and why some are blank; or stdout. One
+// Writes the readings of `convoy gpus watch`: to a file that grows by each reading and survives a
+// kill, with a sidecar that describes the columns and the reasons for blank ones; or to stdout. One
 // thread.
 #pragma once
 
@@ -32,8 +32,8 @@ class Recorder {
 
   // One write per look. A full disk costs looks and one warning.
   void add(const Sample& sample);
-  // FILE.meta.json: who was watched, and what each device and the host do not tell and why.
-  // `summary` null: still watching.
+  // Writes FILE.meta.json: the watched devices, and the values that devices and host do not report,
+  // with reasons. `summary` null: still watching.
   void write_meta(const DeviceReader& reader, const std::vector<HostGap>& host_gaps,
                   const nlohmann::ordered_json& summary);
 

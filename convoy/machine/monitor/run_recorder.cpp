@@ -11,10 +11,10 @@
 namespace convoy::monitor {
 namespace {
 
-// How late the begin or the end of a training is seen.
+// The largest delay with which the begin or the end of a training is seen.
 constexpr std::chrono::milliseconds kBetweenEvents{200};
 
-// Of this thread alone: the program around it works too.
+// CPU seconds of this thread alone: the program around it works too.
 double thread_cpu_seconds() {
   timespec time{};
   ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);

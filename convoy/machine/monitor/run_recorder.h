@@ -25,14 +25,14 @@ namespace convoy::monitor {
 struct RunRecorderOptions {
   DeviceSources sources = {};
   std::optional<std::set<std::string>> uuids = {};  // as DeviceReader's
-  RecorderOptions recorder = {};                    // output and interval_s are wanted
+  RecorderOptions recorder = {};                    // output and interval_s are required
   std::filesystem::path events = {};                // of the job; empty = its training is not known
   std::filesystem::path tensorboard = {};           // a folder of this alone; empty = no curves
 };
 
-// What happened from the first step of a training to its end.
+// The record from the first step of a training to its end.
 struct TrainingRecord {
-  nlohmann::ordered_json summary;  // as Summary::json() tells it
+  nlohmann::ordered_json summary;  // the result of Summary::json()
   int64_t tokens = 0;              // 0 = unknown, or there were none
   int64_t supervised_tokens = 0;
 };
@@ -49,8 +49,8 @@ class RunRecorder {
   // Asks the watching to end. False: a call of the driver has not come back by then, and this must
   // not be destroyed. Blocks.
   bool ends_within(std::chrono::milliseconds limit);
-  // Ends the watching, for which it waits. What it came to, as Summary::json() tells it; null where
-  // nothing was written.
+  // Ends the watching and waits for that. Returns the result of Summary::json(); null where nothing
+  // was written.
   nlohmann::ordered_json stop();
   // After stop(): one sentence on unequal or lost GPUs, or empty.
   std::string balance() const;

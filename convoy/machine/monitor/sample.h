@@ -21,14 +21,14 @@ struct Sample {
   HostValues host = {};
 };
 
-// Who measures.
+// The program and host that measure.
 struct SampleIdentity {
   std::string run_id = {};  // empty = unknown
   std::string host = {};
   std::string rank = {};  // empty = of no rank
 };
 
-// A row per device, and one of the host (device "host"). What is not known is blank. Lines end with
+// A row per device, and one of the host (device "host"). Unknown values are blank. Lines end with
 // \n.
 std::string csv_header();
 std::string csv_rows(const Sample& sample, const SampleIdentity& identity);

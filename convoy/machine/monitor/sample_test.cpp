@@ -130,7 +130,7 @@ TEST(Prometheus, DcgmsNamesAndUnits) {
   EXPECT_NE(text.find("DCGM_FI_PROF_SM_ACTIVE" + labels + " 0.5\n"), std::string::npos) << text;
   EXPECT_NE(text.find("DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION" + labels + " 2000\n"),
             std::string::npos);
-  EXPECT_EQ(text.find("DCGM_FI_DEV_GPU_TEMP"), std::string::npos);  // nobody told it
+  EXPECT_EQ(text.find("DCGM_FI_DEV_GPU_TEMP"), std::string::npos);  // no device reports it
   EXPECT_NE(text.find("convoy_host_cpu_percent{Hostname=\"h\"} 12.34\n"), std::string::npos);
 }
 

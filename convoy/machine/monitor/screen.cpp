@@ -81,7 +81,7 @@ void Screen::add(const Sample& sample) {
   for (const DeviceReading& device : sample.devices) {
     const MetricValues& values = device.values;
     std::optional<double> load = values[Metric::GpuUtil];
-    // A MIG instance always tells its memory, and may tell nothing else.
+    // A MIG instance always reports its memory, and may report nothing else.
     if (!load) load = values[Metric::SmActive];
     if (!load && values[Metric::MemUsed] && values[Metric::MemTotal].value_or(0) > 0)
       load = 100 * *values[Metric::MemUsed] / *values[Metric::MemTotal];

@@ -23,8 +23,8 @@ class Screen {
   explicit Screen(std::string title) : title_(std::move(title)) {}
 
   void add(const Sample& sample);
-  // At most size.rows lines of at most size.columns characters; colour codes do not count.
-  // `paused`: says so.
+  // At most size.rows lines of at most size.columns characters; colour codes do not count. With
+  // `paused` a line says so.
   std::vector<std::string> lines(const ScreenSize& size, bool color, bool paused) const;
 
  private:

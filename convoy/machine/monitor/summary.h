@@ -14,7 +14,7 @@
 
 namespace convoy::monitor {
 
-// Of a stream of numbers.
+// Figures of a stream of numbers.
 class RunningFigure {
  public:
   void add(double value);
@@ -33,7 +33,7 @@ class RunningFigure {
   int64_t stride_ = 1;  // of the values that are kept
 };
 
-// What watching itself took.
+// The cost of the watching itself.
 struct SamplerCost {
   int64_t ticks = 0;
   double seconds = 0;
@@ -49,8 +49,8 @@ class Summary {
   // Words for a person, and the same as JSON.
   std::string text(const SamplerCost& cost) const;
   nlohmann::ordered_json json(const SamplerCost& cost) const;
-  // One sentence, of a GPU that was lost first; empty with fewer than two GPUs that told their
-  // load.
+  // One sentence about the balance of load between GPUs, or about a GPU that was lost first; empty
+  // with fewer than two GPUs that report their load.
   std::string balance() const;
 
  private:

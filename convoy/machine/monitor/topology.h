@@ -21,10 +21,10 @@ struct TopologyNode {
   bool gpu = true;
 };
 
-// Whether GPUs read each other's memory without going through the host's, by pairs.
+// Peer access: pairs of GPUs that read each other's memory without going through the host's.
 struct PeerAccess {
   int pairs = 0;
-  int known = 0;                          // that the driver tells of
+  int known = 0;                          // reported by the driver
   std::vector<std::string> refused = {};  // "GPU0-GPU1"
 };
 

@@ -15,7 +15,7 @@ TrainingWatch::News TrainingWatch::look() {
     const std::string event = member_or(row, "event", std::string());
     step_ = member_or(row, "step", step_);
     if (event == "start") {
-      // Of a training that goes on after step 4 the next is 5; -1 = from the beginning.
+      // After a training resumes at step 4 the next step is 5; -1 = from the beginning.
       step_ = std::max<int64_t>(0, member_or(row, "resume_step", int64_t{-1}));
       tokens_ = supervised_tokens_ = 0;
       news = News::Began;

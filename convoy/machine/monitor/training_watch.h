@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// When the training of a job begins and ends, as its events.jsonl says it: before that a job loads
-// its model, behind it it writes files.
+// Reads from events.jsonl when the training of a job begins and ends: before it a job loads its
+// model, after it a job writes files.
 #pragma once
 
 #include <cstdint>
@@ -13,17 +13,17 @@ namespace convoy::monitor {
 
 class TrainingWatch {
  public:
-  // Of events that are written from now on. The file may come later.
+  // Reads events that are written from now on. The file may appear later.
   explicit TrainingWatch(const std::filesystem::path& events)
       : events_(events, telemetry::EventTail::From::Now) {}
 
   enum class News { None, Began, Ended };
-  // What the new rows say last. A training that began and ended since the call before has ended,
-  // and its tokens are unknown: nobody watched it.
+  // The latest state in the new rows. A training that began and ended since the previous call
+  // counts as ended, and its tokens are unknown: it was not watched.
   News look();
 
   int64_t step() const { return step_; }  // the last that was done
-  // Of the last start, when it has ended; 0 = it did nothing, or has no tokens.
+  // Tokens of the last start, once it has ended; 0 = it trained nothing, or has no tokens.
   int64_t tokens() const { return tokens_; }
   int64_t supervised_tokens() const { return supervised_tokens_; }
 

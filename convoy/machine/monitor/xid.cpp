@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // After NVIDIA's Xid catalog (https://docs.nvidia.com/deploy/xid-errors/analyzing-xid-catalog.html,
-// 2026). Fatal is what it answers by RESET_GPU, a restart of the machine, new firmware,
-// CHECK_MECHANICALS, WORKFLOW_XID_48 or WORKFLOW_NVLINK_ERR, and what it names fatal without an
-// answer; Application is RESTART_APP, CHECK_APP, and the end of a program; the rest is a warning.
-// It is left aside for 155 (an NVLink that somebody took down on purpose) and 156 (memory was
-// retired, which a reset at some time completes): work goes on. 144 to 150 tell by a word that NVML
-// does not pass on whether they matter, and where they do, 48, 94 or 95 follows.
+// 2026). Fatal are faults whose remedy there is RESET_GPU, a restart of the machine, new firmware,
+// CHECK_MECHANICALS, WORKFLOW_XID_48 or WORKFLOW_NVLINK_ERR, and those that it calls fatal without
+// a remedy; Application are RESTART_APP, CHECK_APP, and the end of a program; the rest is a
+// warning. The catalog is not followed for 155 (an NVLink that was taken down on purpose) and 156
+// (memory was retired, which a later reset completes): work goes on. 144 to 150 carry their
+// severity in a field that NVML does not pass on; when they matter, 48, 94 or 95 follows.
 #include "convoy/machine/monitor/xid.h"
 
 #include <fmt/format.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the faults mean that NVIDIA's driver tells by number.
+// The meaning of the numbered faults that NVIDIA's driver reports.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 namespace convoy::monitor {
 
 enum class XidSeverity {
-  Fatal,        // the GPU, or its link to others, is of no use until somebody resets it
+  Fatal,        // the GPU, or its link to others, is unusable until a reset
   Application,  // a program did something wrong, or lost its work: it will find out by itself
   Warning,      // work goes on
 };
@@ -20,7 +20,7 @@ struct XidFacts {
   std::string to_do = {};
 };
 
-// Of a number that is not in the list: a warning that says so.
+// The facts of a fault; for a number that is not in the list, a warning that says so.
 XidFacts xid_facts(uint64_t xid);
 
 }  // namespace convoy::monitor

@@ -8,7 +8,7 @@
 namespace convoy::nvidia {
 namespace {
 
-// Of CUdevice_attribute.
+// Values of CUdevice_attribute.
 constexpr int kClockRate = 13;  // kHz
 constexpr int kMultiprocessorCount = 16;
 

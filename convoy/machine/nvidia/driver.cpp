@@ -9,7 +9,7 @@
 namespace convoy::nvidia {
 namespace {
 
-// Of CUresult.
+// Values of CUresult.
 constexpr int kOutOfMemory = 2;
 constexpr int kNoDevice = 100;
 // Devices unavailable (taken by others), invalid image, no binary for the GPU, invalid PTX, no

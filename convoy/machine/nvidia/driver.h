@@ -21,7 +21,7 @@ class DeviceLost : public DeviceError {
   using DeviceError::DeviceError;
 };
 
-// A call that needs more memory than the GPU has left. Of kind "memory".
+// A call that needs more memory than the GPU has left. Its kind is "memory".
 class DeviceMemory : public Error {
  public:
   explicit DeviceMemory(const std::string& message);
@@ -59,15 +59,15 @@ struct DriverFunctions {
                       void* stream, void** parameters, void** extra) = nullptr;
 };
 
-// The newest CUDA that the driver knows: 13000 for 13.0; 0 = it does not say. None where the
-// library can not be opened. Starts nothing on a GPU.
+// The newest CUDA that the driver supports: 13000 for 13.0; 0 = unknown. None where the library
+// cannot be opened. Starts nothing on a GPU.
 std::optional<int> driver_version(const std::filesystem::path& library);
 std::string version_text(int version);  // "CUDA 13.0"
 
 // Open from construction on. Thread-safe.
 class Driver {
  public:
-  // Never throws for a host without a driver: `problem` says why there is none; empty = it is open.
+  // Never throws for a host without a driver: `problem` gives the reason; empty = it is open.
   explicit Driver(const std::filesystem::path& library);
   ~Driver();
   Driver(const Driver&) = delete;

@@ -9,7 +9,7 @@
 namespace convoy::nvidia {
 namespace {
 
-// Of CUjit_option.
+// Values of CUjit_option.
 constexpr int kJitErrorLogBuffer = 5;
 constexpr int kJitErrorLogBufferSize = 6;
 

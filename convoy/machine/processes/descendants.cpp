@@ -86,7 +86,7 @@ int kill_tree(pid_t pid) {
   return killed;
 }
 
-// Empty: the variable is not set, or the process is gone, somebody else's, or in the middle of an
+// Empty: the variable is not set, or the process is gone, another user's, or in the middle of an
 // exec.
 std::string variable_of(pid_t pid, const std::string& name) {
   std::ifstream file("/proc/" + std::to_string(pid) + "/environ", std::ios::binary);

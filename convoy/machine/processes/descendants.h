@@ -21,7 +21,7 @@ class DescendantKeeper {
   DescendantKeeper(const DescendantKeeper&) = delete;
   DescendantKeeper& operator=(const DescendantKeeper&) = delete;
 
-  // A child that is somebody else's to wait for.
+  // Leaves a child to another owner, who waits for it.
   void leave_alone(pid_t child) { not_ours_.insert(child); }
   // It has been waited for: an orphan may have its number by now.
   void forget(pid_t child) { not_ours_.erase(child); }
@@ -35,7 +35,8 @@ class DescendantKeeper {
   bool was_keeper_ = false;
 };
 
-// Whether `ancestor` started that process, itself or by others that still live; true for itself.
+// True when `ancestor` started that process, itself or through others that still live; true for
+// itself.
 bool descends_from(pid_t process, pid_t ancestor);
 
 // The name of a guard process. One of a launcher that was itself a rank ends by itself once it has
@@ -48,8 +49,8 @@ constexpr const char* kGuardName = "convoy-guard";
 // longer found by descent.
 void kill_marked(const std::string& entry, std::chrono::milliseconds limit);
 
-// The same for a value of the environment variable `name` that is `wanted`; never asked for an
-// empty one. Returns how many were killed.
+// The same for every process whose environment variable `name` has a value for which `wanted` is
+// true; empty values are skipped. Returns the number of killed processes.
 using MarkWanted = std::function<bool(const std::string& value)>;
 int kill_marked(const std::string& name, const MarkWanted& wanted, std::chrono::milliseconds limit);
 

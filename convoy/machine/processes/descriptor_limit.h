@@ -17,7 +17,7 @@ class DescriptorLimit {
   DescriptorLimit(const DescriptorLimit&) = delete;
   DescriptorLimit& operator=(const DescriptorLimit&) = delete;
 
-  // What ranks get: programs that use select() fail with numbers above 1024.
+  // The limit for ranks: programs that use select() fail with numbers above 1024.
   const rlimit& before() const { return before_; }
 
  private:

@@ -20,7 +20,7 @@ bool write_error_file(const std::filesystem::path& path, const Error& error) {
     write_file_atomic(path, file.dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
     return true;
   } catch (const IoError&) {
-    return false;  // the caller then says the error itself
+    return false;  // the caller then prints the error itself
   }
 }
 

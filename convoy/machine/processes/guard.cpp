@@ -22,7 +22,7 @@ constexpr std::chrono::milliseconds kEndLimit{5'000};  // longer than a guard ha
 
 // Positive: watch this group; negative: forget it; kInOrder: the launcher is about to end by
 // itself. The end of the stream without it means that the launcher was killed, perhaps before it
-// could tell of a rank that it had just started.
+// could report a rank that it had just started.
 constexpr pid_t kInOrder = 0;
 
 [[noreturn]] void stand_guard(int line, const std::filesystem::path& scratch,
@@ -31,7 +31,7 @@ constexpr pid_t kInOrder = 0;
   ::prctl(PR_SET_NAME, kGuardName);
   for (const int signal : {SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2})
     ::signal(signal, SIG_IGN);
-  // Whoever waits for the end of the launcher's output must not wait for this process.
+  // This process must not keep the launcher's output open for its readers.
   if (line > 0) ::close_range(0, static_cast<unsigned>(line) - 1, 0);
   ::close_range(static_cast<unsigned>(line) + 1, ~0U, 0);
   std::set<pid_t> groups;
@@ -82,8 +82,8 @@ bool Guard::replace_if_gone() {
   return true;
 }
 
-// One that somebody stopped goes on. What a guard can not do that must be killed, its launcher's
-// own end does.
+// A stopped guard continues. When the guard must be killed, the launcher's own end does the rest of
+// its work.
 Guard::~Guard() {
   tell(kInOrder);
   line_.reset();
@@ -116,8 +116,8 @@ void Guard::forget(pid_t group) {
 }
 
 void Guard::tell(pid_t message) {
-  // The pipe's buffer holds thousands of messages, so this does not block; what a guard that
-  // someone killed does not hear, its successor does (SIGPIPE is blocked while ranks run).
+  // The pipe's buffer holds thousands of messages, so this does not block; messages that a killed
+  // guard did not read are sent to its successor (SIGPIPE is blocked while ranks run).
   [[maybe_unused]] const ssize_t sent = ::write(line_.get(), &message, sizeof(message));
 }
 

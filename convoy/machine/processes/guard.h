@@ -2,8 +2,8 @@
 //
 // A small process that outlives a killed launcher just long enough to kill what ranks had started
 // and remove the scratch folder. The kernel's parent-death signal reaches ranks only, not their
-// children; children that left the rank's process group are known by an entry of their environment.
-// A guard that somebody killed is replaced as soon as its owner looks.
+// children; children that left the rank's process group are found by an entry of their environment.
+// A killed guard is replaced at the next call of replace_if_gone().
 #pragma once
 
 #include <sys/types.h>
@@ -22,15 +22,15 @@ class Guard {
   // `mark`: "NAME=value" in the environment of every rank, or its beginning up to a ':'. Throws
   // IoError.
   Guard(const std::filesystem::path& scratch, const std::string& mark);
-  ~Guard();  // Blocks until the process has ended, which is a matter of seconds whatever became of it
+  ~Guard();  // Blocks until the process has ended, a few seconds in every case
   Guard(const Guard&) = delete;
   Guard& operator=(const Guard&) = delete;
 
   pid_t pid() const { return pid_; }
   // Readable once the process has ended: time to call replace_if_gone().
   int descriptor() const { return exited_.get(); }
-  // True: somebody had killed the process, and a new one that watches the same groups is in its
-  // place. Does not block. Throws IoError.
+  // True when the process had been killed and a new one that watches the same groups was started.
+  // Does not block. Throws IoError.
   bool replace_if_gone();
   void watch(pid_t group);
   void forget(

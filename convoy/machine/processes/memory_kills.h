@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Tells a rank that the kernel killed for want of memory from one that somebody killed. The kernel
-// says which only by counters: of this process's memory cgroup, or, where there is none, of the
-// whole machine.
+// Separates ranks that the kernel killed for lack of memory from ranks killed by a process. Only
+// counters of the kernel show the difference: those of this process's memory cgroup, or, without
+// one, of the whole machine.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ class MemoryKills {
   explicit MemoryKills(const std::filesystem::path& sys = "/sys",
                        const std::filesystem::path& proc = "/proc");
 
-  // Whether the kernel killed something for its memory since the last call.
+  // True when the kernel has killed a process for its memory since the last call.
   bool happened();
 
  private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Who listens on a TCP port of this host, as far as /proc shows it to this user.
+// Finds the process that listens on a TCP port of this host, as far as /proc shows it to this user.
 #pragma once
 
 #include <filesystem>
@@ -8,7 +8,7 @@
 
 namespace convoy::processes {
 
-// "process 4711 (python3)"; empty when nobody listens or the process is another user's.
+// "process 4711 (python3)"; empty when no process listens or it is another user's.
 std::string port_holder(int port, const std::filesystem::path& proc = "/proc");
 
 }  // namespace convoy::processes

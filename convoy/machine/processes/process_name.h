@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Names of processes that hold something in a store: who reads one knows whether its owner is gone.
+// Names of processes that hold entries in a store: from a name a reader finds out whether its owner
+// is gone.
 #pragma once
 
 #include <sys/types.h>

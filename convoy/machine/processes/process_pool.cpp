@@ -21,7 +21,7 @@ using Clock = std::chrono::steady_clock;
 constexpr size_t kTailBytes = 2048;
 constexpr size_t kLongestLineBytes = 64 << 10;
 
-// What can be read now; of a writer that does not stop, one MiB.
+// The bytes that can be read now, at most about one MiB.
 std::string read_available(int descriptor) {
   constexpr size_t kMostBytes = 1 << 20;
   std::string text;
@@ -147,8 +147,8 @@ void ProcessPool::read_errors(size_t number, ProcessNews& news) {
   worker.errors += text;
   for (std::string& line : take_lines(worker.errors))
     news.errors.push_back({number, std::move(line)});
-  // Of a line that does not end its pieces are lines, so that it is neither kept whole nor searched
-  // again and again.
+  // Pieces of an endless line count as lines, so that it is neither kept whole nor searched again
+  // and again.
   if (worker.errors.size() > kLongestLineBytes)
     news.errors.push_back({number, std::exchange(worker.errors, {})});
 }

@@ -47,7 +47,8 @@ struct ProcessNews {
   std::vector<ProcessDeath> deaths;
 };
 
-// A worker of ours that can not go on says why in its last line, as every command does.
+// The error in the last line of a worker of ours, which prints its reason there as every command
+// does.
 std::optional<Error> own_error(const ProcessDeath& death);
 
 class ProcessPool {

@@ -107,7 +107,7 @@ ProgramProblem first_line_problem(const fs::path& file) {
                       file.string())};
 }
 
-// What a person may have meant by a word that is no program.
+// A suggestion for a word that is no program.
 std::string advice_for(const std::string& program) {
   const bool is_path = program.find('/') != std::string::npos;
   if (is_folder(program))

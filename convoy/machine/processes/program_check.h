@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Why a program can not be started, before anything tries to: exec itself says only that something
-// was not found, the program or the interpreter that its first line names.
+// Finds the reason why a program cannot be started before it is tried: exec itself reports only
+// that a file was not found, either the program or the interpreter that its first line names.
 #pragma once
 
 #include <filesystem>
@@ -20,7 +20,7 @@ struct ProgramProblem {
 // Empty where no folder of PATH has it.
 std::filesystem::path program_file(const std::string& program);
 
-// Whether a process could become `program`, as execvp looks for it.
+// Checks whether a process could run `program`, looked up as execvp does.
 ProgramProblem program_problem(const std::string& program);
 
 }  // namespace convoy::processes

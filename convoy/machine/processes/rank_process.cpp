@@ -77,7 +77,7 @@ struct ChildPlan {
   ::_exit(127);
 }
 
-// exec says only that something was not found: the program, or what its first line names.
+// exec reports only that a file was not found: the program, or the interpreter in its first line.
 void refuse_what_can_not_run(const std::string& program) {
   if (const ProgramProblem problem = program_problem(program); problem.any())
     throw ConfigError(problem.found, {.hint = problem.to_do});

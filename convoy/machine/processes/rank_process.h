@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // One child process in a session of its own, as under torchrun, that the kernel kills when the
-// launcher dies. Without the launcher's terminal: a rank that asks a person for a password gets an
-// error, where a background group would be stopped for ever.
+// launcher dies. It has no terminal: a rank that prompts for a password gets an error, while a
+// background group would be stopped for ever.
 #pragma once
 
 #include <signal.h>

@@ -20,7 +20,8 @@ constexpr int kLowest = 20'000;
 constexpr int kHighest = 32'767;
 constexpr int kTries = 2'000;
 
-// Where the kernel's own choices begin, 32768 unless the administrator moved it.
+// The highest port below the kernel's own choices, which begin at 32768 unless the administrator
+// moved them.
 int highest_quiet_port() {
   std::ifstream range("/proc/sys/net/ipv4/ip_local_port_range");
   int first = 0;

@@ -20,8 +20,8 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view kName = "convoy-launch-";
 
-// Named after the running kernel: a lock says something to processes under the same kernel only,
-// and a folder for temporary files may be shared with other machines.
+// Named after the running kernel: a lock is visible to processes under the same kernel only, and a
+// folder for temporary files may be shared with other machines.
 std::string owner_name() {
   std::ifstream file("/proc/sys/kernel/random/boot_id");
   std::string id;
@@ -29,9 +29,9 @@ std::string owner_name() {
   return "owner-" + id;
 }
 
-// The file is locked before it has a name, so nobody finds it unlocked while this process lives.
-// Not open on file systems that can not do that; then the folder is never taken for an abandoned
-// one.
+// The file is locked before it has a name, so no process finds it unlocked while this process
+// lives. Not open on file systems that cannot do that; then the folder is never taken for an
+// abandoned one.
 Descriptor locked_owner_file(const fs::path& folder) {
   Descriptor file(::open(folder.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600));
   const std::string link = fmt::format("/proc/self/fd/{}", file.get());

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The private folder of one launch: rendezvous file and error files. Mode 0700, gone with the
-// object. Where launcher and guard were killed together, as a job system does at the end of a job's
-// time, the next launch of the same user on this machine removes it: a lock, which the kernel gives
-// up when its holder ends, tells a folder that is in use.
+// object. When launcher and guard were killed together, as a job system does at the end of a job's
+// time, the next launch of the same user on this machine removes it: a lock, which the kernel
+// releases when its holder ends, marks a folder in use.
 #pragma once
 
 #include <filesystem>
@@ -14,8 +14,8 @@ namespace convoy::processes {
 
 class ScratchFolder {
  public:
-  // Chooses a name that nobody has, in TMPDIR, or in /tmp where that can not be written to. So a
-  // guard can know of the folder before there is one.
+  // Chooses an unused name in TMPDIR, or in /tmp when TMPDIR is not writable. So a guard can get
+  // the name before the folder exists.
   ScratchFolder();
   ~ScratchFolder();
   ScratchFolder(const ScratchFolder&) = delete;

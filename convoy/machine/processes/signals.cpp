@@ -56,7 +56,7 @@ std::optional<int> SignalStream::next() {
   signalfd_siginfo info{};
   while (::read(stream_.get(), &info, sizeof(info)) == sizeof(info)) {
     const int signal = static_cast<int>(info.ssi_signo);
-    // Whoever wrote has the error number.
+    // The writer gets the error number instead.
     if (signal != SIGPIPE && signal != SIGXFSZ) return signal;
   }
   return std::nullopt;

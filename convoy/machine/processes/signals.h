@@ -15,9 +15,9 @@ namespace convoy::processes {
 
 class SignalStream {
  public:
-  // `signals`, USR1 and USR2 are read, no longer acted upon; but a HUP that was ignored stays so,
-  // as nohup wants it. PIPE and XFSZ (a console that went away, a file that may not grow) do
-  // nothing. CHLD is what it is by default: where it is ignored, children leave no exit code.
+  // `signals`, USR1 and USR2 are read and no longer have their default action; an ignored HUP stays
+  // ignored, as nohup sets it. PIPE and XFSZ (a console that went away, a file that may not grow)
+  // do nothing. CHLD gets its default action: where it is ignored, children leave no exit code.
   // Throws IoError.
   explicit SignalStream(const std::vector<int>& signals);
   ~SignalStream();  // as before

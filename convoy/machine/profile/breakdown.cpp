@@ -54,7 +54,7 @@ LastEntries last_entries(const std::vector<RankTrace>& traces) {
   return entries;
 }
 
-// Of `wait`, what passed before the last rank came.
+// The part of `wait` before the last rank came.
 Span waited_for_others(const TracedCollective& collective, const LastEntry& last) {
   return {.begin_ns = collective.wait.begin_ns,
           .end_ns = std::clamp(last.time_ns, collective.wait.begin_ns, collective.wait.end_ns)};
@@ -112,7 +112,7 @@ RankBreakdown break_down_rank(const RankTrace& trace, const Spans& steps, int64_
   return found;
 }
 
-// What each rank cost the others by coming last.
+// The time that each rank cost the others by coming last.
 void count_awaited(const std::vector<RankTrace>& traces, const std::map<int, Spans>& steps,
                    const LastEntries& entries, Breakdown& breakdown) {
   if (traces.size() < 2) return;
@@ -133,7 +133,7 @@ void count_awaited(const std::vector<RankTrace>& traces, const std::map<int, Spa
 struct CollectiveSums {
   int64_t count = 0;
   double bytes = 0;
-  double moved_bytes = 0;  // of those whose last entry is known
+  double moved_bytes = 0;  // of collectives with a known last entry
   double moving_seconds = 0;
   double flight_ms = 0;
   double exposed_ms = 0;

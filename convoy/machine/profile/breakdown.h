@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Where the time of traced steps goes. A moment of a rank belongs to one of five: waiting for a
+// Divides the time of traced steps. A moment of a rank belongs to one of five: waiting for a
 // collective (exposed communication), waiting for data, computing, evaluating and saving, or the
 // host's own work between phases. Communication is hidden while it is under way and its rank does
-// not wait, as Holistic Trace Analysis tells overlap
+// not wait, as Holistic Trace Analysis defines overlap
 // (github.com/facebookresearch/HolisticTraceAnalysis).
 #pragma once
 
@@ -16,7 +16,7 @@
 
 namespace convoy::profile {
 
-// Of one rank; milliseconds of a mean step. The first five sum to step_ms.
+// Times of one rank; milliseconds of a mean step. The first five sum to step_ms.
 struct RankBreakdown {
   int rank = 0;
   std::string host = {};
@@ -44,7 +44,7 @@ struct CollectiveTotals {
   double flight_ms =
       0;  // of a step, while one at least is under way or waited for, in the mean of ranks
   double exposed_ms = 0;
-  // Of one from the moment that the last rank has entered it; 0 = not known.
+  // Rate of a collective from the moment that the last rank has entered it; 0 = unknown.
   double bytes_per_second = 0;
 };
 
@@ -53,11 +53,11 @@ struct Breakdown {
   int num_threads = 0;  // of rank 0; 0 = not known
   int64_t first_step = 0;
   int64_t last_step = 0;
-  // Of the steps, each the mean of its ranks.
+  // Over the steps, each the mean of its ranks.
   double shortest_ms = 0;
   double median_ms = 0;
   double longest_ms = 0;
-  std::vector<RankBreakdown> ranks = {};           // those whose traces are there
+  std::vector<RankBreakdown> ranks = {};           // ranks with a trace
   std::vector<CollectiveTotals> collectives = {};  // the most exposed first
   bool has_device_clock = false;                   // see RankTrace
   bool is_full = false;

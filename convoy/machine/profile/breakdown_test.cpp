@@ -133,7 +133,7 @@ TEST(RankTrace, ClocksOfOtherHostsAreAlignedByWhatIsShared) {
   EXPECT_EQ(traces[1].collectives[1].flight, ms(1160, 1188));
 }
 
-// Whoever has the trace of one rank alone cannot know when the others came.
+// The trace of one rank alone does not show when the others came.
 TEST(Breakdown, WithoutAllTracesTheCausesOfWaitsAreNotTold) {
   const ProfiledRun run{.name = "half", .breakdown = break_down({trace_of(0, 0)})};
   const std::string text = report_text(run);

@@ -18,7 +18,7 @@ namespace {
 enum EventType : int64_t { kSliceBegin = 1, kSliceEnd = 2, kCounter = 4 };
 constexpr int64_t kExplicitOrder = 3;  // TrackDescriptor.ChildTracksOrdering
 
-// What a slice says when it is clicked.
+// A detail that a slice shows when it is clicked.
 struct Fact {
   std::string_view name;
   int64_t value;

@@ -106,7 +106,7 @@ std::string table_text(const std::vector<Column>& columns, bool knows_later_rank
 }
 
 std::string rate_text(double bytes_per_second) {
-  if (bytes_per_second < 1e5) return "-";  // figures and barriers: no bytes to speak of
+  if (bytes_per_second < 1e5) return "-";  // figures and barriers: too few bytes to count
   if (bytes_per_second < 1e8) return fmt::format("{:.1f} MB/s", bytes_per_second / 1e6);
   return fmt::format("{:.2f} GB/s", bytes_per_second / 1e9);
 }
@@ -144,7 +144,8 @@ std::string heading_of(const ProfiledRun& run) {
   return text;
 }
 
-// Steps that differ much were disturbed, or not like each other: no mean speaks for them.
+// Steps that differ much were disturbed or are of different kinds: their mean is not
+// representative.
 std::string spread_text(const Breakdown& breakdown) {
   if (breakdown.first_step == breakdown.last_step) return "";
   const double mean_ms = breakdown.mean().step_ms;
@@ -183,8 +184,8 @@ ordered_json rank_json(const RankBreakdown& rank) {
           {"tracing_ms", rank.tracing_ms}};
 }
 
-// How many times the work of one rank the many could do: as many as they are, but on CPUs, where
-// one rank has all threads of a host, as many as their threads are worth.
+// The ideal speedup over one rank: the number of ranks, but on CPUs, where one rank has all threads
+// of a host, the ratio of their threads.
 double worth_of(const ProfiledRun& single, const ProfiledRun& many) {
   const int one = single.breakdown.num_threads, each = many.breakdown.num_threads;
   if (many.breakdown.has_device_clock || one == 0 || each == 0) return many.breakdown.world_size;
@@ -201,7 +202,7 @@ void require_one_unit(const ProfiledRun& first, const ProfiledRun& second) {
                first.unit, second.name, second.unit);
 }
 
-// Whether one rank is behind most of it.
+// Names the rank that causes most of the waiting, if there is one.
 std::string later_rank_finding(const Breakdown& breakdown, const RankBreakdown& mean) {
   const auto last = std::max_element(
       breakdown.ranks.begin(), breakdown.ranks.end(),
@@ -218,8 +219,8 @@ std::string later_rank_finding(const Breakdown& breakdown, const RankBreakdown& 
                    ms_text(mean.waiting_ms));
 }
 
-// What the second run lacks of the ideal, dealt to where its time for a token is longer than the
-// first one's.
+// The second run's loss against the ideal, divided among the parts in which a token takes longer
+// than in the first run.
 std::string scaling_text(const ProfiledRun& single, const ProfiledRun& many) {
   const double worth = worth_of(single, many);
   const double speedup = many.units_per_second / single.units_per_second;

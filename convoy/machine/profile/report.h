@@ -30,7 +30,7 @@ std::string comparison_text(const ProfiledRun& first, const ProfiledRun& second)
 // Schema convoy.profile_comparison/1.
 nlohmann::ordered_json comparison_json(const ProfiledRun& first, const ProfiledRun& second);
 
-// What costs most and what helps, one sentence or two each; empty when nothing stands out.
+// The largest costs and their remedies, one or two sentences each; empty when nothing stands out.
 std::vector<std::string> findings(const Breakdown& breakdown);
 
 }  // namespace convoy::profile

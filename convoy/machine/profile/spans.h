@@ -17,11 +17,11 @@ struct Span {
 
 using Spans = std::vector<Span>;
 
-// Of spans in any order, which may overlap or be empty.
+// The union of spans in any order, which may overlap or be empty.
 Spans union_of(Spans spans);
-// What lies in both.
+// The times in both.
 Spans intersection(const Spans& left, const Spans& right);
-// What lies in `whole` and not in `part`.
+// The times in `whole` that are not in `part`.
 Spans difference(const Spans& whole, const Spans& part);
 int64_t length_ns(const Spans& spans);
 
