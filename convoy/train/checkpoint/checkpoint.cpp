@@ -55,8 +55,8 @@ void require_folder(const fs::path& folder, int rank) {
        .rank = rank});
 }
 
-// What a rank leaves for rank 0 in the folder when its part is written, or can not be: the records
-// of its files, or a reason.
+// The file that a rank leaves for rank 0 in the folder when its part is written or has failed: the
+// records of its files, or a reason.
 std::string part_file(int rank) { return fmt::format(".part-{:05}.json", rank); }
 
 std::string records_text(const io::SnapshotWriter& writer) {
@@ -85,7 +85,7 @@ void take_part(io::SnapshotWriter& writer, int rank, const std::atomic<bool>& ca
                               .crc32c = record.at("crc32c").get<uint32_t>()});
 }
 
-// Of whatever is being thrown. A backtrace of LibTorch's begins on the second line.
+// The message of the current exception. A backtrace of LibTorch's begins on the second line.
 std::string current_failure() {
   try {
     throw;
@@ -113,7 +113,7 @@ void leave_part(const fs::path& folder, int rank,
     try {
       write_file_atomic(file, io::Json{{"failed", why}}.dump());
     } catch (const Error&) {
-      // The disk that took no part takes no note either: what ended this rank is what is told.
+      // The disk that refused the part refuses the note too: the original error is reported.
     }
     throw;
   }

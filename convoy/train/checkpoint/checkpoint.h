@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Training state on disk: saved atomically, loaded only when every byte matches. What all ranks
-// hold alike rank 0 saves; what they share each saves its part of, into one folder that all of them
-// see. Tensors lie in files of their group (group_files.h), everything else in the manifest.
+// Training state on disk: saved atomically, loaded only when every byte matches. Rank 0 saves the
+// state that all ranks hold alike; of sharded state each rank saves its part, into one folder that
+// all of them see. Tensors lie in files of their group (group_files.h), everything else in the
+// manifest.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -22,7 +23,7 @@
 
 namespace convoy::checkpoint {
 
-// Where training stands. Positions count what is done.
+// The position of training. Positions count completed work.
 struct Progress {
   int64_t step = 0;   // optimizer steps
   int64_t epoch = 0;  // 0-based
@@ -82,9 +83,10 @@ class CheckpointStore {
   // has returned, but for reading the tensors.
   std::unique_ptr<PendingSave> start_save(TrainState state, TrainTensors tensors, bool is_best,
                                           NamedFiles more_files = {});
-  // Collective until it returns. The same with pieces, of which every rank writes its own. Rank 0's
-  // `state` and `more_files` count; on other ranks wait() returns, with no folder, when their part
-  // is written. Where another rank does not see the folder its wait() throws IoError.
+  // Collective until it returns. The same for sharded state, of which every rank writes its own
+  // pieces. Rank 0's `state` and `more_files` count; on other ranks wait() returns, with no folder,
+  // when their part is written. Where another rank does not see the folder its wait() throws
+  // IoError.
   std::unique_ptr<PendingSave> start_save_together(comm::Group& group, TrainState state,
                                                    TrainTensors tensors, bool is_best,
                                                    NamedFiles more_files = {});

@@ -21,7 +21,7 @@ std::string piece_file(const std::string& group, int rank, int num_ranks) {
   return fmt::format("{}-{:05}-of-{:05}.safetensors", group, rank + 1, num_ranks);
 }
 
-// Of a group that every rank wrote a part of; 0 = there is none.
+// Number of ranks that wrote parts of a group; 0 = there is none.
 int ranks_of(const fs::path& folder, const std::string& group) {
   const std::string begin = group + "-00001-of-";
   std::error_code ignored;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The tensors of one group of a checkpoint ("optimizer"), in one file that rank 0 wrote or in one
-// from each rank that held pieces of them. Whoever reads asks for the elements it wants: with how
-// many ranks a checkpoint was written plays no part.
+// from each rank that held pieces of them. A reader requests the elements that it needs, whatever
+// the number of ranks that wrote the checkpoint.
 //
 //   <group>.safetensors                     whole tensors
 //   <group>-00001-of-00004.safetensors      flat pieces; the metadata say of which tensors

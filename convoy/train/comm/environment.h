@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Who this process is among the ranks of its job, from torchrun's worker environment. The only file
-// that reads it.
+// The rank of this process and the size of its job, from torchrun's worker environment. The only
+// file that reads it.
 #pragma once
 
 #include <string>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Small figures of every rank, known to all: one all-reduce.
+// Gives every rank the small figures of all ranks: one all-reduce.
 #pragma once
 
 #include <cstdint>

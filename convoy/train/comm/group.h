@@ -60,7 +60,8 @@ class Group {
   // their own, in the same order. This group outlives it and takes it along in abort(); its
   // wait_for_all() has the time limit of collectives. `name`: a constant text, for records.
   virtual std::unique_ptr<Group> split(int color, std::string_view name) = 0;
-  // For how long this rank has blocked in collectives so far. Who waits least holds the others up.
+  // Seconds that this rank has blocked in collectives so far. The rank that waits least holds the
+  // others up.
   virtual double waited_seconds() const { return 0; }
 
   // Collective. Blocks. `tensor` becomes the sum over ranks.

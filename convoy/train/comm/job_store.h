@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The key-value store of a job's ranks as c10d knows one, whoever keeps it: the coordinator of
+// The key-value store of a job's ranks with c10d's interface, whatever holds it: the coordinator of
 // several nodes, a file on one host, another launcher. For sources of this layer only: it brings
 // c10d's headers.
 #pragma once

@@ -130,7 +130,7 @@ void Meeting::tell_failure(const std::string& sentence) {
   try {
     store_->keys->set(kFailure, fmt::format("rank {} failed: {}", rank(), sentence));
   } catch (const std::exception&) {
-    // Those who can not hear it lose the store as well.
+    // Ranks that do not receive it lose the store as well.
   }
 }
 

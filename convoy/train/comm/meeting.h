@@ -43,19 +43,19 @@ class Meeting {
   const RankEnvironment& environment() const { return environment_; }
 
   // Collective. Blocks until every rank is here, however long that takes. Throws CommError when one
-  // has told its failure.
+  // has reported its failure.
   void wait_for_all();
   // Collective. Blocks. Rank 0's `word` on every rank. Throws as wait_for_all().
   std::string word_of_rank_zero(std::string_view word);
-  // Collective. Blocks. Rank 0 sees what each rank brings, by rank; its answer is returned on every
-  // rank. Throws as wait_for_all(), and on rank 0 what `judge` throws.
+  // Collective. Blocks. Rank 0 gets each rank's text, by rank; its answer is returned on every
+  // rank. Throws as wait_for_all(), and on rank 0 the exceptions of `judge`.
   using Judge = std::function<std::string(const std::vector<std::string>& brought)>;
   std::string decide(std::string_view brought, const Judge& judge);
 
-  // This rank has failed: those who wait for it here stop doing so. Never throws.
+  // Reports that this rank has failed: ranks that wait for it here stop waiting. Never throws.
   void tell_failure(const std::string& sentence);
 
-  // Of groups that are made here.
+  // For groups that are made here.
   JobStore& store() { return *store_; }
   telemetry::FlightWriter& flight() { return flight_; }
   const std::shared_ptr<ThreadTeam>& team() const { return team_; }  // null: ranks are processes

@@ -24,7 +24,8 @@ class Passage {
   Passage(telemetry::FlightWriter& flight, double& waited_seconds, int rank, int size,
           telemetry::Collective collective);
 
-  // Runs `call`, turning c10d's and Gloo's exceptions into one CommError that says who was where.
+  // Runs `call`, turning c10d's and Gloo's exceptions into one CommError that names the rank and
+  // the collective.
   template <class Call>
   auto run(Call call) const {
     try {

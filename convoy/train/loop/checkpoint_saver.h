@@ -22,7 +22,7 @@ class CheckpointSaver {
 
   // Collective. Throws what saving throws; of an earlier save too, where that went on behind.
   void save(const checkpoint::Progress& progress, bool is_best);
-  // Between steps: tells the log of what has been written meanwhile.
+  // Called between steps: logs the checkpoints that were written meanwhile.
   void poll();
   // Collective. Blocks until all that was begun is there.
   void finish();

@@ -14,7 +14,7 @@
 namespace convoy::train {
 namespace {
 
-// What one window says of the model.
+// The model's result for one window.
 struct WindowAnswer {
   float loss = 0;
   int32_t predicted = 0;
@@ -63,7 +63,7 @@ std::vector<WindowAnswer> answers(const nn::SignalClassifier& model,
   return found;
 }
 
-// A rank without windows takes part where the others' pass wants it.
+// A rank without windows joins the others' pass where that is collective.
 void attend_pass(const nn::SignalClassifier& model, const data::SignalWindows& windows,
                  const ClassifyOptions& options) {
   if (model.residency() == nullptr || !model.residency()->is_collective()) return;

@@ -32,8 +32,8 @@ struct WindowFigures {
 };
 
 // Collective. Blocks. Windows are dealt round robin to ranks and summed in their order, so the
-// figures are the same on every rank and for every number of ranks. None: `stop_requested` (may be
-// empty) said so on some rank.
+// figures are the same on every rank and for every number of ranks. Returns none when
+// `stop_requested` (may be empty) was true on some rank.
 std::optional<WindowFigures> evaluate_windows(const nn::SignalClassifier& model,
                                               const data::SignalWindows& windows,
                                               const ClassifyOptions& options, comm::Group& group,
@@ -41,7 +41,7 @@ std::optional<WindowFigures> evaluate_windows(const nn::SignalClassifier& model,
 
 class ClassifyTask : public Task {
  public:
-  // What is told at the end of each epoch.
+  // Called at the end of each epoch.
   using EpochListener = std::function<void(const EpochRecord&)>;
 
   // All but the options outlive it. `validation` may have no windows.

@@ -60,7 +60,7 @@ data::SignalWindows windows_of(const at::Tensor& x_NLC, const at::Tensor& classe
 
 data::SignalWindows golden_windows() { return windows_of(golden("x"), golden("y")); }
 
-// Of the first `count` windows of the golden file, over and over.
+// The first `count` windows of the golden file, repeated.
 data::SignalWindows some_windows(int64_t count) {
   std::vector<int64_t> chosen;
   for (int64_t index = 0; index < count; ++index) chosen.push_back(index % 12);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the evaluations of a run so far say: which one is the best, and whether it is time to end.
-// As transformers decides it: the best evaluation is the one with the best figure, however small
-// the gain; the threshold counts for the patience alone (EarlyStoppingCallback).
+// Judges the evaluations of a run so far: the best one, and whether the run should end. The rule is
+// that of transformers: the best evaluation is the one with the best figure, however small the
+// gain; the threshold counts for the patience alone (EarlyStoppingCallback).
 #pragma once
 
 #include "convoy/core/settings/train_settings.h"
@@ -11,7 +11,8 @@
 
 namespace convoy::train {
 
-// What train.metric_for_best_model names. Throws ConfigError where the task has no such figure.
+// The figure that train.metric_for_best_model names. Throws ConfigError where the task has no such
+// figure.
 double deciding_figure(const Evaluation& evaluation, const settings::TrainingSettings& settings);
 
 // Takes the deciding figure of the evaluation after `progress.step` into account. True when it is

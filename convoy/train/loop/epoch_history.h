@@ -38,12 +38,12 @@ class EpochHistory {
 
  private:
   std::vector<EpochRecord> epochs_;
-  // Of the epoch that runs.
+  // Sums over the current epoch.
   double loss_sum_ = 0;  // over rows
   int64_t rows_ = 0;
   int64_t hits_ = 0;
   double learning_rate_ = 0;
-  // Of the whole run.
+  // Sums over the whole run.
   int64_t total_rows_ = 0;
   double total_seconds_ = 0;
 };

@@ -21,7 +21,7 @@ double EvaluationFigures::token_accuracy() const {
 
 namespace {
 
-// A rank without rows takes part where the others' pass wants it.
+// A rank without rows joins the others' pass where that is collective.
 void attend_pass(nn::CausalLm& model) {
   if (model.residency() == nullptr || !model.residency()->is_collective()) return;
   const at::NoGradGuard no_grad;

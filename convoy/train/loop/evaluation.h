@@ -34,15 +34,15 @@ struct RowLoss {
   int64_t correct_tokens = 0;
 };
 
-// Of each of `rows`, computed as one batch. A row's figures do not depend on its company.
+// Losses of `rows`, computed as one batch. A row's figures do not depend on the other rows.
 std::vector<RowLoss> row_losses(nn::CausalLm& model, const data::TokenDataset& dataset,
                                 const std::vector<int64_t>& rows);
 
 // Collective. Blocks. Rows are dealt round robin to ranks, `batch_size` to a batch, and summed in
 // the order of the data set, so the figures are the same on every rank and for every number of
-// ranks. Nothing is kept for backward. `stop_requested` (may be null) is asked between batches:
-// when any rank's says so, every rank returns none, within about a second. `rows_done` (may be
-// null) is told how many rows this rank has finished.
+// ranks. Nothing is kept for backward. `stop_requested` (may be null) is called between batches:
+// when it is true on any rank, every rank returns none, within about a second. `rows_done` (may be
+// null) is called with the number of rows that this rank has finished.
 std::optional<EvaluationFigures> evaluate_loss(nn::CausalLm& model,
                                                const data::TokenDataset& dataset,
                                                int64_t batch_size, comm::Group& group,

@@ -20,9 +20,9 @@ int64_t num_turns(int64_t num_rows, int64_t batch_size, const comm::Group& group
 std::vector<int64_t> rows_of_turn(int64_t turn, int64_t batch_size, int64_t num_rows,
                                   const comm::Group& group);
 
-// Asks all ranks now and then whether any was told to stop. The number of turns between two
-// questions doubles until they take about half a second: ranks with long and short batches then
-// seldom wait for each other.
+// Exchanges stop requests between all ranks now and then. The number of turns between two exchanges
+// doubles until they take about half a second: ranks with long and short batches then seldom wait
+// for each other.
 class StopQuestion {
  public:
   // `stop_requested` outlives it; it may be empty: never.

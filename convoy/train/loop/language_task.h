@@ -21,7 +21,7 @@ class LanguageTask : public Task {
   LanguageTask(nn::CausalLm& model, const data::BatchPlan& plan,
                const data::TokenDataset& validation, int64_t eval_batch_size);
 
-  // From begin() on the totals of steps tell their operations, too.
+  // From begin() on the totals of steps include their operations, too.
   void count_flops(StepFlops flops) { flops_ = std::move(flops); }
 
   int64_t steps_per_epoch() const override { return plan_.steps_per_epoch(); }

@@ -16,7 +16,7 @@
 
 namespace convoy::train {
 
-// Taken from by one thread. What was made and not taken is dropped with it.
+// One thread takes items. Items that were made and not taken are dropped with it.
 template <class Item>
 class MadeAhead {
  public:
@@ -64,7 +64,7 @@ class MadeAhead {
     changed_.notify_all();
   }
 
-  // False when nobody will take any more.
+  // False when no more items will be taken.
   bool has_room() {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [&] { return ended_ || waiting_.size() < kMostWaiting; });

@@ -33,7 +33,7 @@ void expect_same(const LabelledBatch& found, const LabelledBatch& wanted) {
   EXPECT_TRUE(found.labels.labels_N().equal(wanted.labels.labels_N()));
 }
 
-// Over three epochs, whose last steps have micro-batches without rows.
+// Runs over three epochs, whose last steps have micro-batches without rows.
 TEST(StepBatches, AreThoseOfThePlanFromAnyStepOn) {
   for (const int64_t grad_accum : {1, 3}) {
     const data::BatchPlan plan = plan_of(grad_accum, 2);

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the training loop trains: whose batches, which loss, how it is evaluated. A task knows its
-// model and its data; it knows nothing of optimizers and checkpoints, and of ranks only which it
-// is.
+// The objective of the training loop: its batches, its loss, its evaluation. A task uses its model
+// and its data; it uses no optimizer and no checkpoint, and of ranks only its own number.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -20,7 +19,7 @@
 
 namespace convoy::train {
 
-// Of the global batch of a step: all micro-batches of all ranks.
+// Totals of the global batch of a step: all micro-batches of all ranks.
 struct StepTotals {
   int64_t rows = 0;
   int64_t tokens = 0;             // 0 where rows have none
@@ -43,7 +42,7 @@ struct StepRange {
   int64_t end = 0;
 };
 
-// How a forward pass of training runs.
+// Options of a forward pass of training.
 struct PassOptions {
   uint64_t draw_key = 0;  // random numbers are drawn from it
   bool recompute_blocks = false;
@@ -56,7 +55,7 @@ struct MicroBatchLoss {
   at::Tensor hits;  // how many rows were answered rightly, int64; undefined: not counted
 };
 
-// Of an evaluation, the same on every rank.
+// The result of an evaluation, the same on every rank.
 struct Evaluation {
   double loss = 0;
   int64_t rows = 0;
@@ -66,7 +65,7 @@ struct Evaluation {
   std::map<std::string, double> others = {};  // further figures, by name
 };
 
-// What became of a step, the same on every rank but for the clock.
+// The result of a step, the same on every rank but for the clock.
 struct StepOutcome {
   double loss = 0;
   int64_t rows = 0;
@@ -88,22 +87,22 @@ class Task {
   // The next one, in the order of the steps: micro_batches_per_step() of each. Blocks until it is
   // prepared. It is the one of loss() until the next call. Throws what preparing it threw.
   virtual MicroBatchPlace take() = 0;
-  // Where it has no rows: of something that adds nothing to the sum, for strategies that want every
-  // rank in every pass.
+  // The loss of the micro-batch from take(). Without rows it is a value that adds nothing to the
+  // sum, for strategies that need every rank in every pass.
   virtual MicroBatchLoss loss(const PassOptions& options) = 0;
 
   virtual bool has_validation() const = 0;
-  // Collective. Blocks. `stop_requested` is asked between batches: when any rank's says so, every
-  // rank returns none, within about a second.
+  // Collective. Blocks. `stop_requested` is called between batches: when it is true on any rank,
+  // every rank returns none, within about a second.
   virtual std::optional<Evaluation> evaluate(comm::Group& group,
                                              const std::function<bool()>& stop_requested) = 0;
 
-  // Who has to hear of the use of its model's units; null: nobody.
+  // The object to notify of the use of its model's units; null: none.
   virtual nn::Residency* residency() const = 0;
   virtual at::Device device() const = 0;
 
-  // What the task remembers of a run beside its model: told of every step and, once it has been
-  // evaluated where that was due, of the end of every epoch; kept in checkpoints.
+  // The task's state of a run beside its model, kept in checkpoints. step_done() is called after
+  // every step, epoch_done() at the end of every epoch, after its evaluation where one was due.
   virtual void step_done(const StepOutcome&) {}
   virtual void epoch_done(int64_t /*epochs*/, const std::optional<Evaluation>&) {}
   virtual io::Json memory() const { return io::Json::object(); }

@@ -23,7 +23,7 @@ double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-// What each rank tells all others at the end of a step.
+// The figures that each rank sends to all others at the end of a step.
 struct RankFigures {
   double loss_sum = 0;
   double hits = 0;
@@ -35,7 +35,7 @@ struct RankFigures {
   double wait_seconds = 0;
 };
 
-// Of this rank's micro-batches of a step, on the device.
+// Sums over this rank's micro-batches of a step, on the device.
 struct StepSums {
   explicit StepSums(at::Device device)
       : loss(at::zeros({}, at::TensorOptions().dtype(at::kDouble).device(device))),
@@ -87,7 +87,7 @@ class Loop {
   std::optional<Evaluation> evaluation_;  // of the last step
   CheckpointSaver saver_;
   bool stop_ = false;
-  double waited_seconds_ = 0;  // in collectives, when it was last told
+  double waited_seconds_ = 0;  // in collectives, at the last report
 };
 
 bool Loop::is_due(const std::string& strategy, int64_t interval) const {
@@ -121,7 +121,7 @@ void Loop::run_micro_batch(const MicroBatchPlace& micro_batch, StepSums& sums) {
   if (loss.hits.defined()) sums.hits.add_(loss.hits);
 }
 
-// Of the gradients of all parameters, each counted once.
+// The norm of the gradients of all parameters, each counted once.
 double Loop::gradient_norm(const std::vector<RankFigures>& ranks) const {
   const int owners = parts_.strategy.num_owners();
   if (owners == parts_.strategy.world())  // unrounded
@@ -255,8 +255,8 @@ std::optional<LoopEnd> Loop::after_step() {
   check_weights_when_due(parts_.strategy, settings_.parallel.check_weights_every, progress_.step);
   bool is_best = false;
   evaluation_.reset();
-  // Who asks for a stop may not wait for long: the state is saved at once, and the run that
-  // continues it evaluates first.
+  // A stop request leaves little time: the state is saved at once, and the run that continues it
+  // evaluates first.
   progress_.evaluation_pending = evaluation_is_due();
   if (progress_.evaluation_pending && !stop_) is_best = evaluate();
   if (at_epoch_end() && !progress_.evaluation_pending)

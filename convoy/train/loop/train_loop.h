@@ -23,7 +23,7 @@
 
 namespace convoy::train {
 
-// What the loop drives. Everything outlives it.
+// The parts that the loop drives. Everything outlives it.
 struct LoopParts {
   Task& task;
   const std::vector<nn::NamedTensor>& parameters;  // what trains, as checkpoints name it
@@ -34,7 +34,7 @@ struct LoopParts {
   const checkpoint::Stamp& stamp;
   checkpoint::CheckpointStore& checkpoints;   // rank 0 writes
   telemetry::TrainingLog* log;                // rank 0's; null elsewhere
-  telemetry::FlightWriter& flight;            // told the step and the phase
+  telemetry::FlightWriter& flight;            // gets the step and the phase
   checkpoint::NamedFiles files_alongside;     // added to each checkpoint
   std::vector<nn::NamedTensor> buffers = {};  // of the model, saved beside the parameters
   // Set by a signal: the step is finished, an evaluation is not; the state is saved, the loop
@@ -52,7 +52,7 @@ struct LoopResult {
 // Optimizer steps of the whole run: settings.steps, or epochs rounded up to whole steps.
 int64_t total_steps(const settings::TrainingSettings& settings, int64_t steps_per_epoch);
 
-// Collective. Blocks until the run ends. Starts at `start` (what a checkpoint says, or zeros);
+// Collective. Blocks until the run ends. Starts at `start` (from a checkpoint, or zeros);
 // parameters and optimizer already hold that state. Throws NumericError on a loss or gradient norm
 // that is not finite: nothing is saved then.
 LoopResult run_training_loop(const LoopParts& parts, const settings::TrainSettings& settings,

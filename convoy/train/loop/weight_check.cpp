@@ -28,7 +28,8 @@ uint32_t checksum_of(const at::Tensor& value, uint32_t checksum) {
   return checksum;
 }
 
-// Which parts of which parameters, so that only ranks with the same are compared.
+// A hash of the parts of parameters that a rank holds, so that only ranks with the same parts are
+// compared.
 uint32_t layout_of(const std::vector<parallel::ParameterShard>& shards) {
   uint32_t checksum = 0;
   for (const parallel::ParameterShard& shard : shards)
@@ -47,7 +48,7 @@ struct RankWord {
 };
 static_assert(sizeof(RankWord) == sizeof(int64_t));
 
-// By rank: the rank whose weights it should have. The lowest one of the most that agree.
+// By rank: the rank whose weights are right. It is the lowest one of the largest group that agrees.
 std::vector<size_t> right_ranks(const std::vector<RankWord>& words) {
   std::map<RankWord, size_t> votes;
   for (const RankWord& word : words) ++votes[word];
@@ -91,7 +92,7 @@ void check_weights(parallel::Strategy& strategy, int64_t step) {
   if (drifted.empty()) return;
   const std::vector<std::string> checksums =
       strategy.group().all_gather_bytes(parameter_checksums(shards));
-  // Only a rank with the same parts of parameters knows their names.
+  // Only a rank with the same parts of parameters can name them.
   const auto self = static_cast<size_t>(strategy.rank());
   std::string name;
   if (!(words[self] == words[right[self]]))

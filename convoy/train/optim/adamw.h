@@ -31,8 +31,9 @@ struct OptimizedParameter {
   at::Tensor gradient;  // fp32, contiguous, same shape; read by step()
   bool decays = true;
   double lr_factor = 1;  // of the learning rate
-  // Where `value` is a piece of a parameter: its first element there, which 8-bit moments want at a
-  // block (kernels::kMomentBlock), and how many elements the parameter has; 0 = as many as `value`.
+  // When `value` is a piece of a parameter: index of its first element there, for 8-bit moments a
+  // multiple of kernels::kMomentBlock, and number of elements of the parameter; 0 = as many as
+  // `value`.
   int64_t begin = 0;
   int64_t whole_numel = 0;
 };
@@ -46,7 +47,7 @@ struct NamedState {
   // codes; ".master" where the parameter is bf16 and has one.
   std::string name;
   at::Tensor value;      // shares storage with the optimizer
-  size_t parameter = 0;  // whose it is, in the optimizer's order
+  size_t parameter = 0;  // its parameter, in the optimizer's order
   int64_t elements_each =
       1;  // of the parameter, for each entry of `value`; the last may have fewer
 };

@@ -16,8 +16,8 @@ struct StateFormat {
   MomentType moments = MomentType::Fp32;
   // A bf16 parameter has an fp32 master; else its own value is rounded by chance.
   bool has_masters = true;
-  // Moments of large parameters lie in the host's memory and pass over to the device for their
-  // step. Where the device is the CPU that is the same memory.
+  // Moments of large parameters lie in the host's memory and are copied to the device for their
+  // step. On the CPU that is the same memory.
   bool is_paged = false;
   // bitsandbytes' rules: moments of parameters of fewer elements stay fp32, or are not paged.
   int64_t smallest_int8 = 4096;
@@ -26,7 +26,7 @@ struct StateFormat {
 
 // "fp32", "bf16", "int8".
 std::string moment_type_name(MomentType type);
-// Of a parameter of `numel` elements.
+// The type of moments for a parameter of `numel` elements.
 MomentType moment_type(const StateFormat& format, int64_t numel);
 
 // Bytes that the optimizer holds of a parameter beside value and gradient.

@@ -165,7 +165,7 @@ TEST(AdamW, Bf16ParametersFollowAnFp32Master) {
       at::equal(narrow.parameters()[0].value, wide.parameters()[0].value.to(at::kBFloat16)));
 }
 
-// Whoever keeps what follows from a parameter looks at its version.
+// Caches of values derived from a parameter check its version.
 TEST(AdamW, AStepIsCountedAsAChangeOfEachParameter) {
   for (const bool own_loops : {true, false}) {
     std::optional<kernels::CpuTableOverride> as_other_devices;
@@ -267,8 +267,8 @@ TEST(AdamW8Bit, FollowsBitsandbytesStepByStep) {
       }
     }
   }
-  // Of 4 x 2 x 4396. A last bit in fp32, which each side rounds in its own order, decides at a
-  // threshold.
+  // Some of the 4 x 2 x 4396 codes lie at a threshold: there the last bit in fp32 decides, and each
+  // side rounds in its own order.
   EXPECT_LE(other_codes, 8);
   EXPECT_TRUE(at::allclose(optimizer.parameters()[0].value, tensor_of(coded["value"]), 1e-4, 2e-5));
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How ranks share the work of a step, as the training loop sees it. Driven by the one thread that
-// runs autograd. A strategy's life:
+// The division of a step's work among ranks, as the training loop uses it. Driven by the one thread
+// that runs autograd. A strategy's life:
 //
 //   strategy->prepare(units);
 //   model.set_residency(strategy->residency());
@@ -32,8 +32,8 @@
 
 namespace convoy::parallel {
 
-// What one rank optimizes of one parameter: all of it, or a piece of its elements in row-major
-// order.
+// The part of one parameter that one rank optimizes: all of it, or a piece of its elements in
+// row-major order.
 struct ParameterShard {
   std::string name;
   std::vector<int64_t> shape;  // of the whole parameter
@@ -57,19 +57,19 @@ class Strategy {
   // its parts of `values`, which are the same on every rank.
   virtual void prepare_deferred(std::vector<nn::Unit> units, const nn::DeferredValues& values);
 
-  // What this rank optimizes; the same tensors from prepare() on, so an optimizer may hold them.
-  // Gradients are valid from finish_gradients() to finish_step() and may be changed in place; their
-  // storage may move in finish_gradients().
+  // The parameters and pieces that this rank optimizes; the same tensors from prepare() on, so an
+  // optimizer may hold them. Gradients are valid from finish_gradients() to finish_step() and may
+  // be changed in place; their storage may move in finish_gradients().
   virtual const std::vector<ParameterShard>& shards() const = 0;
 
   // For how many ranks each element of a parameter is in a shard: all of them hold the same
   // gradient for it. A sum over ranks of what shards add up to counts it as often.
   virtual int num_owners() { return world(); }
 
-  // Where several ranks hold the same shards, one of them writes them into checkpoints: this one.
+  // True on the one rank that writes shards into checkpoints, where several ranks hold the same.
   virtual bool writes_shards() const { return true; }
 
-  // Who has to hear of the use of units; null: nobody. Valid from prepare() on.
+  // The object to notify of the use of units; null: none. Valid from prepare() on.
   virtual nn::Residency* residency() { return nullptr; }
 
   // Every rank holds the values of all trained parameters between passes. Else they are only where

@@ -13,22 +13,22 @@
 namespace convoy::parallel {
 
 // Collective: strategy.prepare() of the model's units, whose trained parameters get the names that
-// they have in `parameters`; the model then tells the strategy which units it uses. Returns what
-// this rank optimizes, in the order of strategy.shards(); biases and norms do not decay
-// (optim::takes_weight_decay). `values`: of a model that came without them, else null. Throws as
-// prepare().
+// they have in `parameters`; the model then notifies the strategy of the units that it uses.
+// Returns the parameters that this rank optimizes, in the order of strategy.shards(); biases and
+// norms do not decay (optim::takes_weight_decay). `values`: the values of a model that came without
+// them, else null. Throws as prepare().
 std::vector<optim::OptimizedParameter> prepare_parameters(
     Strategy& strategy, nn::CausalLm& model, const std::vector<nn::NamedTensor>& parameters,
     const nn::DeferredValues* values = nullptr);
 
-// The same for what is no language model; who uses the units must tell strategy.residency() of it.
+// The same for other models; the code that uses the units must notify strategy.residency().
 std::vector<optim::OptimizedParameter> prepare_units(Strategy& strategy,
                                                      std::vector<nn::Unit> units,
                                                      const std::vector<nn::NamedTensor>& parameters,
                                                      const nn::DeferredValues* values = nullptr);
 
-// Where a state of the optimizer lies: the shape of what all ranks hold of it, and where the part
-// of this rank begins in that, flattened.
+// The position of a state of the optimizer: the shape of the part of it that all ranks together
+// hold, and the index in it, flattened, at which this rank's part begins.
 struct StatePlace {
   std::vector<int64_t> shape;
   int64_t begin = 0;

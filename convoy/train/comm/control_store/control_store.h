@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The coordinator's key-value store as c10d wants one: what the ranks of several nodes meet at, in
+// The coordinator's key-value store with c10d's interface. The ranks of several nodes meet at it in
 // place of a TCPStore, which has no authentication and listens on every interface. Keys belong to
 // one attempt by themselves.
 #pragma once

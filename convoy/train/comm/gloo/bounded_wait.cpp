@@ -9,9 +9,9 @@ bool done_within(c10d::Work& work, std::chrono::milliseconds limit) {
   } catch (const c10::Error&) {
     if (!work.isCompleted()) return false;
   }
-  // c10d says by the same exception that the limit is up and that the collective failed. A
-  // collective may end between that exception and the question above: its own end counts, and a
-  // second wait returns or throws that at once.
+  // c10d throws the same exception for an expired limit and for a failed collective. A collective
+  // may end between that exception and the check above: its own end counts, and a second wait
+  // returns or throws that at once.
   return work.wait(limit);
 }
 

@@ -2,7 +2,7 @@
 //
 // Gloo writes to its sockets without MSG_NOSIGNAL (gloo/transport/tcp/pair.cc, Pair::write), for
 // its users run under Python, which ignores SIGPIPE. In a native program a connection that just
-// closed would kill the rank before it can say why it failed.
+// closed would kill the rank before it can report why it failed.
 #pragma once
 
 #include <csignal>

@@ -23,8 +23,8 @@
 namespace convoy::comm {
 namespace {
 
-// The address that this rank listens on. What the resolver thinks of this host's own name plays no
-// part: on many hosts it is a loopback address, or nothing.
+// The address that this rank listens on. The resolver's answer for this host's own name is not
+// used: on many hosts it is a loopback address, or nothing.
 std::string listening_address(const RankEnvironment& environment) {
   if (environment.one_host()) return "127.0.0.1";
   if (!environment.own_address.empty()) return environment.own_address;
@@ -59,9 +59,9 @@ c10::intrusive_ptr<c10d::ProcessGroupGloo> connect(Meeting& meeting, int rank, i
   return c10::make_intrusive<Gloo>(store, rank, size, options);
 }
 
-// Once in a while Gloo does not tell a send that its connection is closed
-// (UnboundBuffer::waitSend), and the collective would stay until its time limit. What is not done
-// some seconds after a peer is gone never will be.
+// Once in a while Gloo does not end a send whose connection is closed (UnboundBuffer::waitSend),
+// and the collective would stay until its time limit. A collective that is not done some seconds
+// after a peer is gone never will be.
 void await(c10d::Work& work, const SocketSet& sockets) {
   constexpr std::chrono::milliseconds kLook{1000};
   constexpr int kLooks = 5;
@@ -152,9 +152,9 @@ GlooGroup::~GlooGroup() {
   if (aborted_) leave_broken();
 }
 
-// Once in a while a thread of c10d's does not hear that its connection is shut and waits for its
+// Once in a while a thread of c10d's does not notice that its connection is shut and waits for its
 // send until the time limit, and the destructor of c10d's group for the thread. This rank is about
-// to end: the group is left to that.
+// to end, which frees the group.
 void GlooGroup::leave_broken() {
   shut_down(backend_->sockets);
   backend_->group.release();
@@ -180,7 +180,7 @@ std::unique_ptr<Group> GlooGroup::split(int color, std::string_view name) {
 std::unique_ptr<Work> GlooGroup::start_all_reduce_sum(at::Tensor tensor) {
   const Passage passage = passages_.enter("all_reduce", tensor);
   return passage.run([&]() -> std::unique_ptr<Work> {
-    // A detached alias: c10d writes in place and must not meet autograd's version checks.
+    // A detached alias: c10d writes in place, which autograd's version checks must not see.
     std::vector<at::Tensor> tensors = {tensor.detach()};
     return std::make_unique<GlooWork>(passage, backend_->group->allreduce(tensors),
                                       backend_->sockets);

@@ -16,8 +16,8 @@ class GlooGroup : public Group {
  public:
   // Collective. Blocks until every rank is connected to every other. Throws CommError.
   GlooGroup(std::shared_ptr<Meeting> meeting, std::chrono::seconds timeout);
-  ~GlooGroup()
-      override;  // while an exception unwinds: abort() first, for c10d would wait for its pending work
+  // While an exception unwinds call abort() first: c10d would wait for its pending work.
+  ~GlooGroup() override;
   GlooGroup(const GlooGroup&) = delete;
   GlooGroup& operator=(const GlooGroup&) = delete;
 

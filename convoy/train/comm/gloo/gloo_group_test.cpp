@@ -19,7 +19,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// A store whose keys arrive one at a time, each so late.
+// A store whose keys arrive one at a time, each after a delay.
 class SlowStore : public c10d::PrefixStore {
  public:
   SlowStore(c10::intrusive_ptr<c10d::Store> keys, milliseconds delay)
@@ -36,8 +36,8 @@ class SlowStore : public c10d::PrefixStore {
 };
 
 // The others are connected to it long before it is to them, and have nothing to do; rank 0 keeps
-// the store. Whose connections need nothing of the late one, Gloo decides by addresses: so each
-// rank is it once.
+// the store. Gloo decides by addresses which connections do not depend on the late rank: so each
+// rank is late once.
 RANK_BODY(OneConnectsLate) {
   const auto meeting = std::make_shared<Meeting>(read_rank_environment(), milliseconds(20'000));
   const bool is_late = meeting->rank() == std::atoi(std::getenv("CONVOY_TEST_LATE_RANK"));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// c10d's Gloo backend has no way to give up: its destructor waits for collectives that a peer may
+// c10d's Gloo backend cannot be cancelled: its destructor waits for collectives that a peer may
 // never join. The connections it opened are found by comparing this process's sockets before and
 // after, and can then be shut down.
 #pragma once
@@ -13,7 +13,7 @@
 namespace convoy::comm {
 
 using SocketSet =
-    std::map<int, ino_t>;  // descriptor -> inode, which tells a reused descriptor apart
+    std::map<int, ino_t>;  // descriptor -> inode, which identifies a reused descriptor
 
 // Connected stream sockets of this process.
 SocketSet connected_sockets();

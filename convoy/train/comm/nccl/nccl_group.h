@@ -13,9 +13,10 @@
 namespace convoy::comm {
 
 // A collective of the device runs beside the work of the device's current stream. wait() watches it
-// from the host, so that a lost peer ends the wait after `timeout`, and the flight record says what
-// this rank waits for, as with Gloo. Joining, and what NCCL does for a collective before the device
-// has it, have the same limit. Sums are NCCL's: in an order of its own, bf16 rounded as it likes.
+// from the host, so that a lost peer ends the wait after `timeout`, and the flight record names the
+// collective that this rank waits for, as with Gloo. Joining, and what NCCL does for a collective
+// before the device has it, have the same limit. Sums are NCCL's: its order of summation and its
+// rounding of bf16.
 class NcclGroup : public Group {
  public:
   // `host` has the same ranks. `flight` outlives this, and so does `whole`, the group that this one

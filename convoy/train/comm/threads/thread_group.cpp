@@ -14,8 +14,8 @@ namespace {
 
 using Brought = ThreadTeam::Brought;
 
-// The same memory, flat, outside autograd: its version counter is not that of the owner, whose
-// thread may be reading it.
+// A flat view of the same memory, outside autograd: it has its own version counter, since the
+// owner's thread may be reading the owner's.
 at::Tensor memory_of(const at::Tensor& tensor) { return tensor.variable_data().view({-1}); }
 
 // Other threads read it next: what its device still has to do for it is done before.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Where ranks that are threads of one process meet.
+// The meeting point of ranks that are threads of one process.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -24,7 +24,7 @@ class ThreadTeam {
 
   int size() const { return static_cast<int>(brought_.size()); }
 
-  // What one rank brings to a collective.
+  // One rank's part in a collective.
   struct Brought {
     int64_t sequence = 0;  // of the collective, counted alike by every rank
     at::Tensor from = {};
@@ -39,7 +39,7 @@ class ThreadTeam {
   // failed, or does not come within `timeout` (0 = no limit), StateError when they bring different
   // collectives.
   void meet(int rank, Brought brought, std::chrono::seconds timeout, const Use& use);
-  // Whoever waits, now or later, waits no more. From any thread.
+  // Ends all waits, present and future. From any thread.
   void abort();
 
  private:

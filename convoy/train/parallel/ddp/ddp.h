@@ -3,12 +3,12 @@
 // `ddp`: every rank holds the whole model; gradients are summed in buckets while the last
 // micro-batch's backward runs.
 //
-// Which gradients travel together follows the order in which the first backward pass of rank 0
-// makes them ready: no list of parameters tells it (a module trained whole stands last and may be
-// ready last). The buckets are laid out at the end of the first step, before anything was sent, so
-// only that step does not overlap, and all steps of a run, and of the runs that continue it, use
-// one layout: with three ranks or more Gloo adds up an element in an order that depends on its
-// place in the buffer.
+// The buckets follow the order in which the first backward pass of rank 0 makes gradients ready:
+// the list of parameters has another order (a module trained whole is listed last and may be ready
+// last). The buckets are laid out at the end of the first step, before anything was sent, so only
+// that step does not overlap, and all steps of a run, and of the runs that continue it, use one
+// layout: with three ranks or more Gloo adds up an element in an order that depends on its place in
+// the buffer.
 #pragma once
 
 #include "convoy/train/parallel/ddp/grad_reducer.h"

@@ -13,7 +13,7 @@
 namespace convoy::parallel {
 namespace {
 
-// The first error; one that says more than that a peer is gone goes before those that do not.
+// The first error; an error with a cause of its own goes before one that only reports a lost peer.
 class FirstError {
  public:
   void take(std::exception_ptr error, bool is_consequence) {

@@ -15,7 +15,7 @@
 
 namespace convoy::parallel {
 
-// Where a parameter lies.
+// The position of a parameter.
 struct FlatPlace {
   nn::NamedTensor parameter;
   std::vector<int64_t> shape;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which unit is wanted after this one, learned from what came before: the same two units in a row
-// are followed by the same third, forward, backward and from pass to pass. A pure function of the
-// units so far, hence equal on every rank.
+// Predicts the next unit from the units before: the same two units in a row are followed by the
+// same third, forward, backward and from pass to pass. A pure function of the units so far, hence
+// equal on every rank.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,7 @@ namespace convoy::parallel {
 
 class GatherOrder {
  public:
-  // The unit that is wanted now.
+  // Records the unit that is used now.
   void note(size_t unit);
   // The one that followed the last time.
   std::optional<size_t> next() const;

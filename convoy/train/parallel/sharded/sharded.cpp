@@ -137,7 +137,7 @@ void Sharded::finish_step() {
     if (!flat->travels)
       gathers.push_back(sharing_.start_all_gather(flat->own, flat->parameters.whole().flat()));
   for (const std::unique_ptr<comm::Work>& gather : gathers) gather->wait();
-  // They were written through their pieces: who keeps what follows from them asks for the version.
+  // Their pieces were written: caches of values derived from them check the version.
   for (const std::shared_ptr<FlatUnit>& flat : trained_)
     for (const FlatPlace& place : flat->parameters.places())
       place.parameter.value.unsafeGetTensorImpl()->bump_version();

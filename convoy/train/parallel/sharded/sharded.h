@@ -29,7 +29,7 @@ struct ShardedConfig {
   int64_t smallest_elements = 0;
   // False: with Parameters a unit stays gathered from forward to the end of backward.
   bool reshard_after_forward = true;
-  // What lies in the host's memory: optimizer states with gradients and values to step on, or the
+  // The state in the host's memory: optimizer states with gradients and values to step on, or the
   // values themselves too. For devices other than the CPU.
   Offload offload = Offload::None;
   // As many ranks in a row share one training state, and other rows hold replicas of it (hybrid

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The values of a sharded model: each rank keeps one piece of every unit, and a unit is whole only
-// while it is used (ZeRO-3, arXiv 1910.02054; FSDP, arXiv 2304.11277). The unit that is wanted next
-// is gathered while this one computes. Driven by the thread that runs the model.
+// while it is used (ZeRO-3, arXiv 1910.02054; FSDP, arXiv 2304.11277). The next unit is gathered
+// while this one computes. Driven by the thread that runs the model.
 #pragma once
 
 #include <memory>
