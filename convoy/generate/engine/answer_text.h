@@ -26,7 +26,7 @@ class AnswerText {
 
  private:
   bool ends_text(int32_t token) const;
-  // Where the first stop string begins in the text.
+  // Position of the first stop string in the text.
   std::optional<size_t> find_stop() const;
 
   const text::Tokenizer& tokenizer_;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The generation engine: requests come at any time, each step() is one forward pass over what all
-// that run want next - pieces of prompts and single tokens together, without padding - and returns
-// what ended. A request's text depends on the request alone, not on what it is generated with
-// (limits: docs/decisions/0006-bits-of-a-row.md). One thread.
+// The generation engine: requests come at any time, each step() is one forward pass over the next
+// tokens of all running requests - pieces of prompts and single tokens together, without padding -
+// and returns the completed requests. A request's text depends on the request alone, not on the
+// other requests of its batch (limits: docs/decisions/0006-bits-of-a-row.md). One thread.
 #pragma once
 
 #include <cstdint>
@@ -51,16 +51,17 @@ class Engine {
   void cancel(int64_t number);                    // at any time; nothing is returned of it
   std::string text_so_far(int64_t number) const;  // of an unfinished request
   int64_t unfinished() const { return static_cast<int64_t>(rows_.size()); }
-  // Blocks. What ended, in the order of the step's rows. Without requests it does nothing, but
-  // where the model's residency is collective: there it takes part in the pass of the other ranks,
-  // all of which step together. After an exception the next call computes the same rows again.
+  // Runs one step. Blocks. Returns the completed requests, in the order of the step's rows. Without
+  // requests it does nothing, except when the model's residency is collective: then it joins the
+  // forward pass of the other ranks, since all ranks step together. After an exception the next
+  // call computes the same rows again.
   std::vector<Completion> step();
 
   EngineFigures figures() const;
 
  private:
   struct Row;
-  // Of the step's rows those of one adapter stand together.
+  // Rows of one adapter stand together in the step.
   std::vector<scheduler::PlannedRow> plan_step();
   void attend_pass();
   // The forward pass: hidden states [R, D] of the rows that draw.

@@ -6,7 +6,7 @@
 namespace convoy::generate {
 namespace {
 
-// What `budget.max_rows` rows want, of `blocks` in layers that see all keys.
+// The blocks that `budget.max_rows` rows need, with `blocks` in layers that see all keys.
 std::vector<scheduler::LayerGroup> wanted_blocks(const std::vector<nn::KvLayerGroup>& layers,
                                                  const KvBudget& budget, int64_t blocks) {
   std::vector<scheduler::LayerGroup> groups;

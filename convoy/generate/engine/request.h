@@ -35,7 +35,7 @@ struct Completion {
   int64_t prompt_tokens = 0;
   std::string text = {};                // without end token, stop string and special tokens
   std::vector<int32_t> token_ids = {};  // all that were generated, the end token included
-  std::vector<float> logprobs = {};     // of each, when wanted: under the model, before any rule
+  std::vector<float> logprobs = {};     // of each, when requested: by the model, before any rule
   FinishReason finish_reason = FinishReason::Length;
 };
 

@@ -21,7 +21,7 @@ using Sampling = kernels::SamplingRule;
 // Throws ConfigError naming the key of a number that is out of range.
 void check_sampling(const Sampling& sampling);
 
-// Which random numbers a text is drawn from, with the position of each token.
+// The random numbers that a text is drawn from, together with the position of each token.
 struct DrawSource {
   uint64_t seed = 0;
   int64_t row = 0;
@@ -41,8 +41,8 @@ struct DrawPoint {
 std::vector<kernels::SampledToken> sample_tokens(const at::Tensor& logits_RV, int64_t num_ids,
                                                  const std::vector<DrawPoint>& points);
 
-// The same from the hidden states [R, D] that `head` makes logits of. Where all that is asked is
-// the likeliest token, logits are never stored.
+// The same from the hidden states [R, D] that `head` turns into logits. When only the likeliest
+// token is requested, logits are never stored.
 std::vector<kernels::SampledToken> next_tokens(const nn::Linear& head, const at::Tensor& hidden_RD,
                                                int64_t num_ids,
                                                const std::vector<DrawPoint>& points);

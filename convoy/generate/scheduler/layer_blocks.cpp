@@ -87,7 +87,7 @@ void LayerBlocks::drop_below_window(BlockTable& table, int64_t position) {
   }
 }
 
-// What no prefix names is used again first, so that memory is touched for prefixes alone.
+// Blocks outside every prefix are used again first, so that memory is taken for prefixes alone.
 void LayerBlocks::let_go(BlockId block) {
   if (index_.holds(block))
     pool_.release(block);

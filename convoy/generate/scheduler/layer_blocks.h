@@ -35,19 +35,20 @@ class LayerBlocks {
 
   // No prefix of more of these blocks has_prefix().
   int64_t most_shared(std::span<const PrefixKey> keys) const;
-  // Whether blocks are there for all that a query behind these full blocks reads.
+  // True when all blocks exist that a query behind these full blocks reads.
   bool has_prefix(std::span<const PrefixKey> keys) const;
-  // Of these blocks those that nobody holds: holding them makes as many fewer free.
+  // Number of these blocks that no row holds: holding them lowers the free ones by as many.
   int64_t num_unheld(std::span<const PrefixKey> keys) const;
   // The table of a row that begins with them. There must be has_prefix().
   BlockTable hold_prefix(std::span<const PrefixKey> keys);
 
-  // Free blocks that a row wants before it computes up to `end`.
+  // Number of free blocks that a row needs before it computes up to `end`.
   int64_t missing(const BlockTable& table, int64_t end) const;
   void extend(BlockTable& table, int64_t end);
   // Rows find `block` by this prefix from now on, though it is only about to be computed.
   void publish(const PrefixKey& key, BlockId block);
-  // What was published since the last of these two calls: it is computed, or never will be.
+  // Settle the blocks published since the last of these two calls: they are computed, or never will
+  // be.
   void keep_published() { unsettled_.clear(); }
   void retract_published();
   // Lets go of what no query from `position` on reads.
@@ -62,7 +63,7 @@ class LayerBlocks {
   int64_t block_tokens_;
   BlockPool pool_;
   PrefixIndex index_;
-  std::vector<BlockId> unsettled_;  // published, and not known to be computed
+  std::vector<BlockId> unsettled_;  // published, but not yet computed for certain
 };
 
 }  // namespace convoy::scheduler

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How an engine fits into a memory budget. Rungs in this order, the first that fits is taken: all
-// rows at their longest; fewer rows at a time; rows that give their KV blocks back and compute
-// again; int8 KV; int8 weights; int4 weights. Each costs speed, the last two some quality, so
-// nobody is put on a lower one without need. A pure function of its numbers.
+// Fits an engine into a memory budget. Rungs in this order, the first that fits is taken: all rows
+// at their longest; fewer rows at a time; rows that return their KV blocks and compute again; int8
+// KV; int8 weights; int4 weights. Each costs speed, the last two some quality, so the highest rung
+// that fits is taken. A pure function of its numbers.
 #pragma once
 
 #include <cstdint>
@@ -29,7 +29,7 @@ struct MemoryWish {
   int64_t rows = 16;          // in flight
   int64_t row_tokens = 4096;  // the longest prompt and answer
   int64_t step_tokens = 512;  // in one forward pass
-  // What the user has settled; lower rungs must keep it.
+  // Choices of the user; lower rungs must keep them.
   bool int8_kv = false;
   bool int8_weights = false;
   bool int4_weights = false;

@@ -14,7 +14,7 @@
 
 namespace convoy::scheduler {
 
-// Of SHA-256: two prefixes never share a key.
+// 128 bits of a SHA-256: two prefixes never share a key.
 using PrefixKey = std::array<uint64_t, 2>;
 
 // Before the first block. Rows of different adapters share nothing.

@@ -33,7 +33,7 @@ struct Scheduler::Row {
   int64_t computed = 0;            // tokens whose keys and values are stored
   std::vector<BlockTable> tables;  // by group
   PrefixKey root{};
-  std::vector<PrefixKey> keys;  // of the full blocks, as far as they were wanted
+  std::vector<PrefixKey> keys;  // of the full blocks, as far as they were needed
   bool runs = false;
 
   Place place() const { return {-priority, arrival}; }
@@ -116,7 +116,7 @@ const std::vector<BlockTable>& Scheduler::tables(int64_t number) const {
 }
 const std::vector<int32_t>& Scheduler::tokens(int64_t number) const { return row(number).tokens; }
 
-// The oldest, then by priority and age: who stands last gives way.
+// The oldest first, then by priority and age: the last one is preempted.
 void Scheduler::sort_running() {
   const auto oldest = std::min_element(running_.begin(), running_.end(),
                                        [](auto* a, auto* b) { return a->arrival < b->arrival; });
@@ -211,8 +211,8 @@ int64_t Scheduler::shared_blocks(Row& row) {
   return count;
 }
 
-// For all its tokens, and for what those that run want next: the rest of their tokens, or a block
-// more.
+// True when there are blocks for all its tokens, and for the next tokens of the running rows: the
+// rest of their tokens, or one block more.
 bool Scheduler::has_room(const Row& row, int64_t shared) const {
   for (size_t index = 0; index < groups_.size(); ++index) {
     const LayerBlocks& group = groups_[index];

@@ -65,8 +65,8 @@ class Scheduler {
 
   // The next step. The caller computes all of it, then calls finish_step(). Rows of one step share
   // its blocks already: they read them after they were stored. A step that is not finished when the
-  // next one is planned has failed, for whatever reason: nobody shares its blocks, and its rows are
-  // computed from their beginning.
+  // next one is planned has failed: its blocks are not shared, and its rows are computed from their
+  // beginning.
   std::vector<PlannedRow> plan();
   void finish_step();  // all of the step is computed
   // The blocks of a planned row by group; good until the next call.

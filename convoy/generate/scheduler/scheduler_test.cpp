@@ -24,7 +24,7 @@ uint64_t extended(uint64_t prefix, int32_t token) {
   return mix_seed(words);
 }
 
-// What a row has drawn depends on its tokens alone, as it does in a model.
+// The drawn token depends on the row's tokens alone, as in a model.
 int32_t drawn_after(uint64_t prefix) { return static_cast<int32_t>(prefix % 97); }
 
 class SimulatedEngine {
@@ -50,7 +50,7 @@ class SimulatedEngine {
     limits_.erase(number);
   }
 
-  // Returns who finished.
+  // Returns the numbers of the requests that finished.
   std::vector<int64_t> step() {
     const std::vector<PlannedRow> plan = plan_step();
     store(plan);
@@ -282,7 +282,7 @@ TEST(Scheduler, BlocksOfAFailedStepAreSharedWithNobody) {
   SimulatedEngine engine(sizes(4, 8, 64, {{0, 64}, {9, 64}}));
   for (int64_t sample = 0; sample < 3; ++sample) engine.submit(sample, counted(18), 3);
   engine.fail_step(0);
-  engine.cancel(0);  // whose blocks the others have
+  engine.cancel(0);  // the others share its blocks
   engine.submit(0, counted(18), 3);
   engine.cancel(2);
   engine.submit(3, counted(18), 3);
