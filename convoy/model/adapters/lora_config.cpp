@@ -14,7 +14,8 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// Bounds of what a file may say: far from any adapter there is, and no product of them overflows.
+// Bounds for values in a file: far above those of any real adapter, and no product of them
+// overflows.
 constexpr int64_t kMostRank = 1 << 20;
 constexpr int64_t kMostLayer = 1 << 20;
 constexpr double kLeastAlpha = 1e-9;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a LoRA adapter is: ranks, scaling and targets, as in PEFT's adapter_config.json (PEFT 0.20).
-// Reads and writes that file; a setting of PEFT 0.20 that changes the maths in a way Convoy does
-// not compute is refused by name. Keys that PEFT 0.20 does not know are ignored.
+// The settings of a LoRA adapter: ranks, scaling and targets, as in PEFT's adapter_config.json
+// (PEFT 0.20). Reads and writes that file; a setting of PEFT 0.20 that changes the maths in a way
+// Convoy does not compute is refused by name. Keys that PEFT 0.20 does not have are ignored.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,7 @@ struct LoraConfig {
   bool use_rslora = false;
   bool use_dora = false;
   bool all_linear = true;  // every linear inside the blocks; the output head never
-  // Of names and pattern at most one is set: endings of module names at a dot, or a regular
+  // At most one of names and pattern is set: endings of module names at a dot, or a regular
   // expression (RE2) over whole names.
   std::vector<std::string> target_names;
   std::string target_pattern;
@@ -38,9 +38,9 @@ struct LoraConfig {
 
   // Throws ConfigError on contradictory settings.
   static LoraConfig from_settings(const settings::LoraSettings& settings);
-  // adapter_config.json. What is absent has PEFT's default, and a null counts as absent, but for
-  // peft_type and target_modules, which must be there, and r, lora_alpha and lora_dropout, for
-  // which null means nothing to PEFT either. Throws DataError naming file and key.
+  // Reads adapter_config.json. Absent keys have PEFT's defaults, and a null counts as absent.
+  // Exceptions: peft_type and target_modules are required, and null is refused for r, lora_alpha
+  // and lora_dropout, as in PEFT. Throws DataError naming file and key.
   static LoraConfig from_peft_json(const io::JsonReader& json);
   // adapter_config.json as PEFT 0.20 writes it: indent 2, sorted keys, no trailing newline.
   // `targets`: the modules that carry LoRA, by their last name component, sorted.

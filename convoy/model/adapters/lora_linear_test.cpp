@@ -64,7 +64,7 @@ struct Adapted {
     linear.set_adapter(lora);
   }
 
-  // fp32 whose values bf16 can hold, as the map rounds them to the type of x.
+  // fp32 with values that bf16 can hold, as the map rounds them to the type of x.
   at::Tensor leaf(at::IntArrayRef sizes, uint64_t seed) const {
     return sample(sizes, what.dtype, seed).to(at::kFloat);
   }
@@ -77,7 +77,7 @@ struct Adapted {
   std::shared_ptr<LoraLinear> lora;
 };
 
-// What PEFT computes, in double and with nothing hidden.
+// PEFT's computation in double, every step written out.
 class Reference {
  public:
   explicit Reference(const Adapted& adapted, double scaling_error = 1)
@@ -241,7 +241,7 @@ TEST(Dora, GradientsHoldTheNormStillAsPeftDoes) {
   EXPECT_GT(worst_error(adapted, through_the_norm), 1e-2);
 }
 
-// How often this thread computes a norm while it is alive.
+// Number of norms that this thread computes during its lifetime.
 class NormsCounted {
  public:
   NormsCounted()

@@ -12,7 +12,7 @@ namespace {
 
 using Runs = std::vector<AdapterTokens>;
 
-// Of one linear: null where an adapter leaves it as it is.
+// The adapters of one linear map: null where an adapter leaves it unchanged.
 class MixedAdapter final : public nn::LinearAdapter {
  public:
   MixedAdapter(std::vector<std::shared_ptr<const LoraLinear>> of_adapter,

@@ -28,8 +28,8 @@ class ServedAdapters {
   ServedAdapters& operator=(const ServedAdapters&) = delete;
 
   int64_t size() const { return num_adapters_; }
-  // Of the next passes: the tokens of the batch in their order. Weights are read once per run of
-  // equal adapters.
+  // Sets the tokens of the next passes: those of the batch, in their order. Weights are read once
+  // per run of equal adapters.
   void set_tokens(const std::vector<AdapterTokens>& tokens);
 
  private:

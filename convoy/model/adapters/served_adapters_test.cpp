@@ -13,7 +13,7 @@ namespace {
 
 using convoy::testing::TemporaryFolder;
 
-// An adapter that changes what the model says.
+// An adapter that changes the model's output.
 void save_adapter(const TemporaryFolder& folder, LoraConfig config, uint64_t seed) {
   const auto model = testing::tiny_decoder();
   const LoraModel lora = LoraModel::create(*model, std::move(config), seed);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Everything that tells one decoder-only transformer from another, as plain data. families/ makes
-// it from config.json; nn/decoder runs it.
+// All differences between decoder-only transformers, as plain data. families/ makes it from
+// config.json; nn/decoder runs it.
 #pragma once
 
 #include <cstdint>
@@ -74,7 +74,7 @@ struct ParameterDeclaration {
   bool operator==(const ParameterDeclaration&) const = default;
 };
 
-// Every parameter of a decoder, in the order in which nn::Decoder asks for them; a tied head is not
+// Every parameter of a decoder, in the order in which nn::Decoder reads them; a tied head is not
 // listed.
 std::vector<ParameterDeclaration> declare_parameters(const DecoderSpec& spec);
 

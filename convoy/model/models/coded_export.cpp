@@ -127,7 +127,7 @@ void write_folder(const fs::path& folder, Sources& sources,
   write_file_atomic(folder / "config.json", config.mapped());
 }
 
-// What belongs to codes of a file, by the names of their weights.
+// The codes of a file, by the names of their weights.
 std::map<std::string, StoredCodes> codes_of(const io::ModelWeights& file, const fs::path& path) {
   const FindTensor find = [&](const std::string& name) { return file.find(name); };
   std::map<std::string, StoredCodes> found;

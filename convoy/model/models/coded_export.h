@@ -19,10 +19,10 @@ namespace convoy::models {
 // Hears of each piece of work that is done.
 using Advance = std::function<void(int64_t done, int64_t total)>;
 
-// What transformers' save_pretrained makes of the model in `coding`, which has a format: linear
-// maps of its blocks are coded, and everything else is as the source stores it. Throws DataError
-// naming what is not finite, before anything is written; ConfigError where the source is coded
-// already.
+// Writes the files of transformers' save_pretrained for the model in `coding`, which has a format:
+// linear maps of its blocks are quantised, and everything else is as the source stores it. Throws
+// DataError naming a value that is not finite, before anything is written; ConfigError when the
+// source is quantised already.
 void write_coded_model(const io::ModelFolder& source, const std::filesystem::path& folder,
                        const WeightCoding& coding, const Advance& advance);
 // The way back. `dtype`: of every weight; none: each as it was, and as the source stores what is no

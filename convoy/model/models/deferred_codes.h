@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Coded weights whose parts have no memory yet: who needs some bytes of a part reads those
-// (nn::DeferredValues).
+// Coded weights with parts that have no memory yet: a rank reads only the bytes of a part that it
+// needs (nn::DeferredValues).
 #pragma once
 
 #include <memory>
@@ -17,11 +17,12 @@ class DeferredCodes {
   DeferredCodes(std::shared_ptr<const CheckpointWeights> weights, at::ScalarType dtype,
                 at::Device device, nn::DeferredValues& values);
 
-  // Of a weight that `weights` has a coding for. What reading throws, the first read throws.
+  // Declares a weight that has a coding in `weights`. Errors of reading are thrown by the first
+  // read.
   kernels::CodedWeight declare(const std::string& name, at::IntArrayRef shape);
 
  private:
-  // The weight that was encoded last: its parts are wanted one after another.
+  // The weight that was encoded last: its parts are read one after another.
   struct Encoded {
     std::string name;
     kernels::CodedWeight weight;

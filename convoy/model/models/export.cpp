@@ -142,7 +142,7 @@ void export_model(nn::CausalLm& model, const io::ModelFolder& source,
     return;
   }
   io::write_model_weights(folder, std::move(tensors), config.max_shard_bytes);
-  // Of several types config.json names one: the source's word stays.
+  // With several types config.json keeps the source's one.
   std::map<std::string, std::string> files =
       model_files(source, dtypes.size() == 1 ? std::optional(*dtypes.begin()) : std::nullopt);
   // config.json last, so that a folder that has one is a whole one.

@@ -20,7 +20,7 @@ struct ExportConfig {
   at::ScalarType dtype = at::kFloat;                   // fp32, bf16 or fp16
   std::map<std::string, at::ScalarType> own_dtypes{};  // by parameter, beats `dtype`
   int64_t max_shard_bytes = 5'000'000'000;
-  // Where the model's residency is collective every rank exports, and all but one write nothing.
+  // When the model's residency is collective every rank exports, and only one writes.
   bool writes = true;
 };
 
@@ -32,9 +32,9 @@ struct ExportConfig {
 void export_model(nn::CausalLm& model, const io::ModelFolder& source,
                   const std::filesystem::path& folder, const ExportConfig& config);
 
-// Everything of an export but the weights, by file name: config.json for `dtype` (none: it says
-// what the source's says), tokenizer, chat template, generation config. A folder that already holds
-// model.safetensors becomes a model folder by them. Throws DataError.
+// Everything of an export but the weights, by file name: config.json for `dtype` (none: that of the
+// source), tokenizer, chat template, generation config. A folder that already holds
+// model.safetensors becomes a complete model folder with them. Throws DataError.
 std::map<std::string, std::string> model_files(const io::ModelFolder& source,
                                                std::optional<at::ScalarType> dtype);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Weights in bitsandbytes' formats as config.json speaks of them, and which of a model's weights
-// are held so.
+// The description of weights in bitsandbytes' formats in config.json, and the set of a model's
+// weights in these formats.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -15,14 +15,14 @@
 
 namespace convoy::models {
 
-// How linear maps of a model's blocks are held. Embedding, norms and head stay whole.
+// The format of the linear maps of a model's blocks. Embedding, norms and head are not quantised.
 struct WeightCoding {
   std::optional<kernels::CodedFormat> format = {};  // none: as the files have them
   std::vector<std::string> skip_modules = {};  // stay whole: names, or their beginnings or ends
 };
 
-// quantization_config of a folder whose weights are quantised; none where it has no such key.
-// Throws DataError for methods other than bitsandbytes'.
+// The quantization_config of a folder with quantised weights; none when it has no such key. Throws
+// DataError for methods other than bitsandbytes'.
 std::optional<WeightCoding> read_quantization_config(const io::JsonReader& config);
 
 // The same as transformers writes it.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a model folder may not say. Each case edits one good folder; the error must name the key or
+// Refusals of bad model folders. Each case edits one good folder; the error must name the key or
 // tensor.
 #include <gtest/gtest.h>
 
@@ -126,7 +126,7 @@ architecture::DecoderSpec spec_with(const std::string& model, const std::string&
   return families::read_decoder_spec(io::ModelFolder::open(folder.path().string()));
 }
 
-// What transformers takes where a file says less than all of it.
+// Transformers' values for keys that a file leaves out.
 TEST(ConfigDefaults, AreThoseOfTransformers) {
   const io::Json absent(io::Json::value_t::discarded);
   EXPECT_EQ(spec_with("mistral", "sliding_window", absent).layers.back().sliding_window, 4096);
@@ -168,8 +168,8 @@ TEST(ConfigRefusal, IgnoredSettingsLoad) {
   EXPECT_EQ(copy.refusal(), "");
 }
 
-// Loads, and is exported again, or is refused with a DataError: nothing else, whatever the file
-// says.
+// The model loads and can be exported again, or is refused with a DataError: nothing else, whatever
+// the file holds.
 class AnyConfig : public ::testing::TestWithParam<const char*> {
  protected:
   AnyConfig() {

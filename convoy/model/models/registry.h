@@ -21,15 +21,15 @@ namespace convoy::models {
 // Reads weights from the mapped files, converting fp32, bf16 and fp16 to `dtype` (fp32 or bf16).
 // Nothing requires grad. Throws DataError naming file and key for settings that are wrong or not
 // supported, and listing every tensor that is missing, unexpected or of another shape; all of it
-// before anything is allocated. Throws ConfigError for other dtypes.
-// Weights that are stored in codes, or that `coding` wants so, are held in codes; one at a time is
-// whole while it is encoded.
+// before anything is allocated. Throws ConfigError for other dtypes. Weights that are stored as
+// codes, or that `coding` selects, are held as codes; only one weight at a time is whole, while it
+// is encoded.
 std::unique_ptr<nn::CausalLm> load_causal_lm(const io::ModelFolder& folder, at::ScalarType dtype,
                                              at::Device device = at::kCPU,
                                              const WeightCoding& coding = {});
 
-// The same model without memory for its parameters: `values` tells where each of them is read from.
-// It keeps the files open.
+// The same model without memory for its parameters: `values` holds the source of each of them. It
+// keeps the files open.
 std::unique_ptr<nn::CausalLm> declare_causal_lm(const io::ModelFolder& folder, at::ScalarType dtype,
                                                 at::Device device, nn::DeferredValues& values,
                                                 const WeightCoding& coding = {});

@@ -39,7 +39,7 @@ const char* dtype_name(at::ScalarType dtype) {
   return dtype == at::kFloat ? "float32" : dtype == at::kHalf ? "float16" : "bfloat16";
 }
 
-// As Python's repr() writes a float: the digits that tell it from all others.
+// As Python's repr() writes a float: the shortest digits that identify it.
 std::string python_number(double value) {
   char text[64];
   const auto scientific =
@@ -200,7 +200,7 @@ class StoredCodesReader {
         device::copy_to_tensor(take_sized(".nested_quant_map", io::Dtype::F32, 256));
   }
 
-  // bitsandbytes once had other orders of rows; 0 says that they are as they are.
+  // bitsandbytes once had other orders of rows; 0 stands for the normal order.
   void take_weight_format() {
     const std::string key = module_of(weight_) + ".weight_format";
     const io::TensorView* const view = find_(key);

@@ -19,7 +19,7 @@ namespace convoy::models {
 
 using FindTensor = std::function<const io::TensorView*(const std::string& name)>;
 
-// What a file says of one coded weight. Its views are the file's.
+// The entries of a file for one coded weight. Its views are the file's.
 class StoredCodes {
  public:
   // Nothing where `weight` is stored as numbers, or not at all. Throws DataError where what belongs
@@ -51,7 +51,7 @@ class StoredCodes {
   friend class StoredCodesReader;
 };
 
-// What is written of a coded weight beside its codes.
+// The tensors written for a coded weight beside its codes.
 std::vector<io::TensorSource> sources_beside_codes(const std::string& name,
                                                    const kernels::CodedWeight& weight);
 

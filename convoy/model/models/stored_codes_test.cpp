@@ -209,7 +209,8 @@ TEST(QuantizedFolders, ComputeWhatTransformersComputes) {
   }
 }
 
-// What is encoded while it is loaded is what transformers makes of the same folder, byte for byte.
+// Weights encoded while loading equal those that transformers makes from the same folder, byte for
+// byte.
 TEST(QuantizedFolders, EqualThoseEncodedWhileLoading) {
   for (const auto& [name, format] : folders()) {
     const auto stored = load_causal_lm(io::ModelFolder::open(golden() / name), at::kFloat);
@@ -225,7 +226,7 @@ TEST(QuantizedFolders, EqualThoseEncodedWhileLoading) {
   }
 }
 
-// Parts that are read where they are wanted have the values of those that are read at once.
+// Parts that are read later have the values of those that are read at once.
 TEST(QuantizedFolders, PartsCanWait) {
   for (const char* name : {"nf4-double", "int8", "base"}) {
     const WeightCoding coding{.format = std::string(name) == "base"
@@ -278,7 +279,7 @@ TEST(QuantizedFolders, AnotherFormatIsRefused) {
   EXPECT_NO_THROW(load_causal_lm(folder, at::kFloat, at::kCPU, {.format = CodedFormat{}}));
 }
 
-// 44 M weights whose 16 bits alone are 88 MB.
+// 44 M weights: in 16 bits alone they take 88 MB.
 void write_large_model(const fs::path& folder) {
   constexpr int64_t kHidden = 256, kFfn = 2048, kVocab = 64, kLayers = 24;
   nlohmann::json config = nlohmann::json::parse(read_file(golden() / "base/config.json"));
@@ -325,7 +326,7 @@ TEST(QuantizedFolders, LoadWithoutTheWholeModel) {
   EXPECT_LT(grown_bytes, 70 << 20) << "16 bits of all are 84 MiB, and codes beside them";
 }
 
-// What is written, read back, decoded and encoded again is the same, byte for byte.
+// Codes that are written, read back, decoded and encoded again are the same, byte for byte.
 TEST(CodedExport, GoesThereAndBack) {
   const testing::TemporaryFolder place;
   const auto quiet = [](int64_t, int64_t) {};
@@ -410,7 +411,7 @@ TEST(CodedExport, FilesOfTensorsGoThereAndBack) {
   EXPECT_FALSE(fs::exists(place / "none.safetensors"));
 }
 
-// A folder that says that it is quantised, and is not, or otherwise.
+// A folder with a quantization_config that does not fit its weights.
 TEST(QuantizedFolders, WhatConfigSaysMustHold) {
   const testing::TemporaryFolder place;
   fs::copy(golden() / "base", place / "model");

@@ -23,20 +23,20 @@ namespace convoy::models {
 class CheckpointWeights {
  public:
   // Throws DataError listing every tensor that is missing, unexpected, or of another shape or a
-  // type that is no float. Throws ConfigError where the folder is quantised otherwise than `coding`
-  // asks for.
+  // type that is no float. Throws ConfigError when the folder is quantised in another way than
+  // `coding`.
   CheckpointWeights(const io::ModelFolder& folder, const architecture::DecoderSpec& spec,
                     families::TextModel layout, WeightCoding coding = {});
 
-  // For names that the model declares. What is stored in codes is decoded.
+  // Reads a weight by a name that the model declares. Codes are decoded.
   at::Tensor read(const std::string& name, at::ScalarType dtype) const;
   // Elements from `begin` on, in row-major order, into `out`: flat, of any float type and device.
   void read_elements(const std::string& name, int64_t begin, const at::Tensor& out) const;
-  // Of a coded one: of the weight that it was.
+  // For a quantised weight: the type of the original weight.
   at::ScalarType stored_dtype(const std::string& name) const;
 
-  // In which format this weight of a linear map is to be held; none: whole. What is stored in codes
-  // keeps them.
+  // The format in which this weight of a linear map is to be held; none: not quantised. Stored
+  // codes are kept.
   std::optional<kernels::CodedFormat> coding_of(const std::string& name) const;
   // The codes as they are stored, else those of the weight in `dtype`. Throws DataError where it is
   // not finite.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What training and generation see of a language model. Implementations live in models/ (over
-// nn/decoder); nothing here knows of ranks, adapters' kinds or files. Shapes: T tokens of all rows,
-// D hidden, V vocabulary (padded rows included).
+// The interface of a language model for training and generation. Implementations live in models/
+// (over nn/decoder); nothing here depends on ranks, adapters' kinds or files. Shapes: T tokens of
+// all rows, D hidden, V vocabulary (padded rows included).
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -19,8 +19,8 @@
 
 namespace convoy::nn {
 
-// Rows one after another, no padding. Whatever a pass must know of its tokens on the host is found
-// out here, once, so that no pass waits for the device.
+// Rows one after another, no padding. All facts about its tokens that a pass needs on the host are
+// computed here, once, so that no pass waits for the device.
 class TokenBatch {
  public:
   // `ids` and `positions` (0-based within each row) of all rows; `row_starts`: first token of each
@@ -48,7 +48,7 @@ class TokenBatch {
 class KvCache;  // model/nn/kv_cache.h
 struct KvGeometry;
 
-// Where what recomputation keeps waits for backward.
+// The memory that holds inputs of recomputed blocks until backward.
 enum class KeptInputs { OnDevice, OnHost };
 
 struct ForwardOptions {
@@ -77,18 +77,18 @@ class CausalLm {
   // The same parameters and the leaves of adapters, each in one unit, as they train by now; units
   // in the order of their first use.
   virtual std::vector<Unit> units() = 0;
-  // From now on the model says which of units() it uses. `residency` outlives the model's passes,
-  // backward included; null = it says nothing.
+  // From now on the model notifies `residency` of each use of units(). `residency` outlives the
+  // model's passes, backward included; null = no notices.
   virtual void set_residency(Residency* residency) = 0;
   virtual Residency* residency() const = 0;
-  // A use of the unit that holds the head's weight: for who applies the head.
+  // A use of the unit that holds the head's weight: for code that applies the head.
   virtual UnitUse use_head() const = 0;
   // Linears inside the blocks in forward order; the head is not among them.
   virtual std::vector<Linear*> block_linears() = 0;
   // Freezes or thaws every parameter; packed copies are dropped.
   virtual void set_requires_grad(bool requires_grad) = 0;
 
-  // Where the parameters lie, and so every batch.
+  // The device of the parameters, and so of every batch.
   virtual at::Device device() const = 0;
   virtual int64_t hidden_size() const = 0;
   virtual int64_t vocab_size() const = 0;
@@ -100,7 +100,7 @@ class CausalLm {
   virtual int64_t matmul_parameters() const = 0;
   virtual int64_t attention_width() const = 0;
 
-  // What a KvCache of it stores.
+  // The shape of its KvCache.
   virtual KvGeometry kv_geometry() const = 0;
 };
 

@@ -20,8 +20,8 @@ namespace convoy::nn {
 
 using ParameterSource = std::function<at::Tensor(const architecture::ParameterDeclaration&)>;
 
-// What a block needs of its batch beside the hidden states. Copied into the graph when blocks are
-// recomputed.
+// The data of a batch that a block needs beside the hidden states. Copied into the graph when
+// blocks are recomputed.
 struct BlockBatch {
   at::Tensor cos_PE;  // undefined, as sin_PE, in a layer that does not rotate
   at::Tensor sin_PE;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Values that parameters have but do not hold yet: the parameters are tensors without memory
-// (device::tensor_without_memory), and who needs some of their elements reads those. So a rank of
-// several never holds what is another's.
+// (device::tensor_without_memory), and a rank reads only the elements that it needs. So it never
+// holds another rank's elements.
 #pragma once
 
 #include <ATen/core/Tensor.h>

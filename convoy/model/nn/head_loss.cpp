@@ -6,10 +6,10 @@
 namespace convoy::nn {
 namespace {
 
-// Tokens whose logits are there at a time.
+// Number of tokens with logits in memory at a time.
 constexpr int64_t kChunkTokens = 256;
 
-// Of a head whose weight is gone: through its product.
+// For a quantised head, which has no weight any more: through its product.
 kernels::TokenLosses quantized_token_losses(const Linear& head, const at::Tensor& hidden_TD,
                                             const kernels::LabelledTokens& labels) {
   const at::NoGradGuard no_grad;

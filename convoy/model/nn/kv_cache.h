@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Keys and values of rows being generated, in blocks that rows string together and may share. Who
-// holds which block is decided elsewhere (generate/scheduler/scheduler.h): here is their memory.
+// Keys and values of rows being generated, in blocks that rows string together and may share. The
+// scheduler decides which row holds a block (generate/scheduler/scheduler.h): here is their memory.
 // One thread.
 #pragma once
 
@@ -15,7 +15,7 @@
 
 namespace convoy::nn {
 
-// What a model stores of each token.
+// The values that a model stores of each token.
 struct KvGeometry {
   int64_t num_kv_heads = 0;
   int64_t head_dim = 0;
@@ -31,7 +31,7 @@ struct KvLayerGroup {
 // By window, in the order of their first layers.
 std::vector<KvLayerGroup> layer_groups(const KvGeometry& geometry);
 
-// Of one block in all layers of a group.
+// Bytes of one block in all layers of a group.
 int64_t kv_block_bytes(const KvGeometry& geometry, const KvLayerGroup& group, int64_t block_tokens,
                        kernels::CacheElement element);
 

@@ -27,7 +27,7 @@ class Linear;
 // A forward pass draws its random numbers from this key. Without a key nothing is random.
 using DrawKey = std::optional<uint64_t>;
 
-// What an adapter (LoRA, DoRA) puts into a Linear. Differentiable in x and its own parameters.
+// An adapter (LoRA, DoRA) of a Linear. Differentiable in x and its own parameters.
 class LinearAdapter {
  public:
   virtual ~LinearAdapter() = default;
@@ -67,11 +67,11 @@ class Linear {
   bool is_coded() const { return coded_ != nullptr; }
   const kernels::CodedWeight& coded() const { return *coded_; }  // where is_coded()
 
-  // What the map multiplies by, in the type of weight(): the weight, or what its codes stand for.
-  // Not of a quantised one.
+  // The matrix that the map multiplies by, in the type of weight(): the weight, or its decoded
+  // codes. Not for a quantised map.
   at::Tensor values() const;
-  // The tensors that are stored of it and that its memory is: the weight, or the parts of its
-  // codes; the bias.
+  // The stored tensors: the weight (or the parts of its quantised form) and the bias. Together they
+  // are this layer's memory.
   std::vector<NamedTensor> parts() const;
 
   // Null removes it. `leaves`: its own parameters.
@@ -80,7 +80,8 @@ class Linear {
   const std::vector<NamedTensor>& adapter_leaves() const { return adapter_leaves_; }
   // Must be called after the weight's values or requires_grad changed: drops the packed copy.
   void weight_changed();
-  // Frees the packed copy, of graphs too; who wants it again packs the weight as it is by then.
+  // Frees the packed copy, also for graphs that still refer to it; the next use packs the current
+  // weight again.
   void release_packed();
   bool trains() const;  // weight, bias or adapter requires grad
 

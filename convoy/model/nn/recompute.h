@@ -15,11 +15,11 @@ using TensorFunction = std::function<at::Tensor(const at::Tensor&)>;
 // function(x), keeping only x. It must give the same values when it runs again: random numbers
 // inside come from keys (kernels/dropout), not from a generator. Backward accumulates into the
 // .grad of the leaves that `function` uses. It runs a backward pass of its own: gradients of those
-// leaves cannot be asked for through at::autograd::grad. Call it only where gradients are wanted
+// leaves cannot be requested through at::autograd::grad. Call it only when gradients are needed
 // (grad mode on; x or a leaf inside requires grad).
 at::Tensor recompute_in_backward(const at::Tensor& x, TensorFunction function);
-// The same, but x waits in the host's memory (pinned). Async: copies are
-// queued on the current stream. Where x is on the CPU it stays where it is.
+// The same, but x waits in the host's memory (pinned). Async: copies are queued on the current
+// stream. An x on the CPU stays there.
 at::Tensor recompute_from_host(const at::Tensor& x, TensorFunction function);
 
 }  // namespace convoy::nn

@@ -17,7 +17,7 @@
 
 namespace convoy::nn {
 
-// What becomes of the channels of a window.
+// The treatment of the channels of a window.
 enum class ChannelPooling {
   Flatten,  // one encoder sees each channel alone; the features of all, one after another
   Average,  // the same; the mean of their features
@@ -33,7 +33,7 @@ struct SignalEncoderSpec {
   std::vector<int64_t> kernel_sizes = {5, 5, 3};  // odd
 };
 
-// How a pass runs.
+// Options of a pass.
 struct SignalPass {
   bool training = false;         // norms of the batch, which the running statistics take up
   bool keeps_statistics = true;  // false: they stay as they are
@@ -46,8 +46,8 @@ using SignalSource = std::function<at::Tensor(const std::string& name,
 
 class SignalEncoder {
  public:
-  // Parameters are asked of `source` in their order, "encoder.0.conv.weight" first. Throws
-  // ConfigError for a spec whose windows are too short for its stages or whose lists do not fit.
+  // Parameters are read from `source` in their order, "encoder.0.conv.weight" first. Throws
+  // ConfigError for a spec with windows too short for its stages or with lists that do not fit.
   SignalEncoder(SignalEncoderSpec spec, const SignalSource& source, at::Device device);
 
   // x [N, L, C] fp32 -> [N, features()]. Differentiable where the pass trains. Tells `residency`

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The parts that a model's parameters fall into, and how a model says when it uses which: all that
-// sharding needs to know of it. A unit is read only between acquire() and release(); between two
-// uses its memory may be gone.
+// The parts of a model's parameters, and the notices of their use: the whole interface between a
+// model and sharding. A unit is read only between acquire() and release(); between two uses its
+// memory may be gone.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -23,13 +23,13 @@ struct Unit {
   std::string name;                       // "model.layers.3"
   std::vector<NamedTensor> frozen = {};   // nothing trains them
   std::vector<NamedTensor> trained = {};  // leaves that require grad, an adapter's among them
-  std::vector<Linear*> linears = {};      // whose packed weights are copies of its parameters
-  // What a training forward changes and nothing differentiates, such as running means: fp32 or
-  // int64. Strategies keep them equal on all ranks by taking rank 0's.
+  std::vector<Linear*> linears = {};      // their packed weights are copies of its parameters
+  // Tensors that a training forward changes and backward does not use, such as running means: fp32
+  // or int64. Strategies keep them equal on all ranks by taking rank 0's.
   std::vector<NamedTensor> buffers = {};
 };
 
-// Who keeps the parameters of units. Driven by the thread that runs the model, or by autograd's
+// The owner of the parameters of units. Driven by the thread that runs the model, or by autograd's
 // while that one waits for it.
 class Residency {
  public:
@@ -52,10 +52,9 @@ class UnitUse {
   UnitUse(const UnitUse&) = delete;
   UnitUse& operator=(const UnitUse&) = delete;
 
-  // `input` and `output` of what the unit computes, as autograd has to see them: backward acquires
-  // the unit where it comes to the output, and releases it where it leaves the input. Where the
-  // input does not require grad backward never gets there: the residency ends such uses with the
-  // pass.
+  // `input` and `output` of the unit's computation, wrapped for autograd: backward acquires the
+  // unit at the output, and releases it at the input. An input that does not require grad is never
+  // reached by backward: the residency ends such uses with the pass.
   at::Tensor enter(const at::Tensor& input) const;
   at::Tensor leave(const at::Tensor& output) const;
 

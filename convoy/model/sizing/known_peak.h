@@ -10,18 +10,18 @@
 
 namespace convoy::sizing {
 
-// Of one GPU, or of all the CPUs of a host that this process may use.
+// The peak rates of one GPU, or of all the CPUs of a host that this process may use.
 struct PeakOwner {
   std::string host = {};
   std::string device = "cpu";  // or "cuda"
-  std::string name = {};       // of the CPU; empty = not told
+  std::string name = {};       // of the CPU; empty = unknown
   int cpus = 0;                // of "cpu"
   std::string dtype = "bf16";
 
   bool operator==(const PeakOwner&) const = default;
 };
 
-// Of this host, as things are now.
+// The peak of this host in its present state.
 PeakOwner peak_owner(const std::string& device, const std::string& dtype);
 
 // $XDG_CACHE_HOME/convoy/peaks.json, or in ~/.cache; empty where neither is known.

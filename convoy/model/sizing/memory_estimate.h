@@ -17,7 +17,7 @@ enum class Hardware { Cpu, Gpu };
 
 struct EstimateRequest {
   std::string mode = "lora";  // full, lora or qlora
-  // Of the frozen weights of blocks: none, nf4, fp4 or int8. qlora means nf4 where it says none.
+  // The format of the frozen weights of blocks: none, nf4, fp4 or int8. With qlora none means nf4.
   std::string quantization = "none";
   bool double_quant = false;   // the scales of nf4 and fp4 in 8 bits
   std::string dtype = "bf16";  // of weights and activations: bf16 or fp32
@@ -34,7 +34,7 @@ struct EstimateRequest {
   bool recompute_blocks = false;
   int64_t keep_whole_below = 100'000;
   int64_t bucket_bytes = 25 << 20;
-  // Of the optimizer and of block inputs, as for plan_memory(): AdamW's in fp32.
+  // Values for the optimizer and for block inputs, as for plan_memory(): AdamW's in fp32.
   int64_t moment_bytes_of_256 = 2048;
   bool has_masters = true;
   bool pages_moments = false;
@@ -47,7 +47,7 @@ TrainingShape training_shape(const architecture::DecoderSpec& model,
 
 int64_t count_parameters(const architecture::DecoderSpec& model);
 
-// Of one rank. Throws ConfigError for a mode, quantization or dtype that is none of these.
+// The memory of one rank. Throws ConfigError for an unknown mode, quantization or dtype.
 MemoryPlan estimate_memory(const architecture::DecoderSpec& model, const EstimateRequest& request);
 
 struct ModeMemory {

@@ -17,8 +17,8 @@ constexpr int64_t kFloatBytes = 4;
 
 int64_t share(int64_t bytes, int ranks) { return (bytes + ranks - 1) / ranks; }
 
-// What few elements have beyond the rule (optim::StateFormat::smallest_int8) is too little to
-// count.
+// Small parameters stay outside the rule (optim::StateFormat::smallest_int8); their extra bytes are
+// too few to count.
 int64_t state_bytes(const MemoryQuestion& question, const ParameterPart& part) {
   constexpr int64_t kMomentBlock = 256;
   const int64_t wide_bytes = part.elements * kFloatBytes;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What each rank of a training holds in memory under a strategy: one formula for the plan of a run
-// and for what is said of a model that is not loaded. Bytes are of the rank that holds most.
+// The memory of each rank of a training under a strategy: one formula for the plan of a run and for
+// the estimate of a model that is not loaded. Bytes are those of the rank that holds most.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ namespace convoy::sizing {
 struct MemoryPlan {
   int64_t program_bytes = 0;     // code, libraries, data: what the process held before the model
   int64_t weight_bytes = 0;      // values that stay
-  int64_t packed_bytes = 0;      // copies of frozen weights as products want them
+  int64_t packed_bytes = 0;      // copies of frozen weights, packed for products
   int64_t gradient_bytes = 0;    // fp32
   int64_t optimizer_bytes = 0;   // moments, and master weights where values are bf16
   int64_t exchange_bytes = 0;    // gathered units, gradients on their way between ranks
@@ -41,10 +41,10 @@ struct MemoryQuestion {
   bool recompute_blocks = false;
   bool copies_to_save = false;
   bool reshard_after_forward = true;
-  bool only_sharded = false;  // settings ask for what needs a strategy that cuts states
+  bool only_sharded = false;  // settings need a strategy that cuts states
   int replicas = 1;           // of the model in this process (dp)
-  // Of the optimizer: both moments of 256 elements, scales included; whether bf16 weights have fp32
-  // masters; whether moments lie on the host, where the model does not.
+  // Values of the optimizer: both moments of 256 elements, scales included; whether bf16 weights
+  // have fp32 masters; whether moments lie on the host, where the model does not.
   int64_t moment_bytes_of_256 = 2048;
   bool has_masters = true;
   bool pages_moments = false;
@@ -53,7 +53,8 @@ struct MemoryQuestion {
   int64_t program_bytes = 0;
 };
 
-// What ranks share under a strategy: each holds a piece of what is cut, and all of the rest.
+// The state that ranks share under a strategy: each holds a piece of the cut state, and all of the
+// rest.
 struct StateSharing {
   std::string strategy = "none";  // its name, for messages
   bool spans_processes = false;   // else ranks are one, or threads of one process
@@ -62,7 +63,8 @@ struct StateSharing {
   bool cuts_values = false;       // of parameters
 };
 
-// Of a row of a table of strategies, which stands in a layer that this one does not include.
+// The sharing of a row of a table of strategies, which stands in a layer that this one does not
+// include.
 template <class Strategy>
 StateSharing sharing_of(const Strategy& strategy) {
   return {.strategy = std::string(strategy.name),
@@ -82,7 +84,7 @@ struct StrategyChoice {
 };
 
 // The first of `candidates` whose plan leaves a tenth of `usable_bytes` (of one rank; 0 = unknown);
-// none for one rank. Those that talk least come first.
+// none for one rank. Strategies with the least communication come first.
 StrategyChoice choose_strategy(const MemoryQuestion& question,
                                const std::vector<StateSharing>& candidates, int64_t usable_bytes);
 

@@ -48,7 +48,7 @@ int64_t PeakLine::tokens_within(int64_t allowed_bytes) const {
 }
 
 int64_t PeakLine::safe_tokens(int64_t allowed_bytes) const {
-  // What was too much is too much by less where a token costs more.
+  // A batch that was too large exceeds the limit by fewer tokens when a token costs more.
   if (peaks_.back().bytes > allowed_bytes) return tokens_at(slope() / kDearer, allowed_bytes);
   const double dearer = peaks_.size() < 2 ? kDearerThanFormula : kDearer;
   return tokens_at(dearer * std::max(slope(), formula_), allowed_bytes);

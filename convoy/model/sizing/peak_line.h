@@ -25,10 +25,12 @@ class PeakLine {
   // From the largest that was measured on. The slope comes from there and from the largest of at
   // most half its tokens: nearer ones would show noise.
   int64_t predict(int64_t tokens) const;
-  // How far the line may be trusted: four times what was measured, or, with one point, 1024.
+  // The number of tokens up to which the line may be trusted: four times the measured number, or,
+  // with one point, 1024.
   int64_t reach_tokens() const;
-  // The most tokens, within that, whose peak stays within `allowed_bytes` by the line, or by the
-  // formula where it is steeper: below some size the peak does not grow, and a line says little.
+  // The largest number of tokens, within that, whose peak stays within `allowed_bytes` by the line,
+  // or by the formula where it is steeper: below some size the peak does not grow, and the line is
+  // flat.
   int64_t tokens_within(int64_t allowed_bytes) const;
   // The same where each token more may cost a seventh more than that, and with one point half more.
   int64_t safe_tokens(int64_t allowed_bytes) const;

@@ -8,7 +8,8 @@ namespace {
 
 constexpr double kFlopsPerElement = 2;  // and token
 
-// Of queries and keys: each token sees itself and those before it, at most `window` with itself.
+// Pairs of queries and keys: each token sees itself and those before it, at most `window` with
+// itself.
 double pairs(int64_t tokens, int64_t window) {
   const auto all = static_cast<double>(tokens);
   if (window <= 0 || tokens <= window) return all * (all + 1) / 2;

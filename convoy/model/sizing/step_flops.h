@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Floating point operations of a training step by formula: those of the products that a step needs
-// once, a multiplication and an addition each. What is computed a second time (recomputed blocks,
-// weights of few bits that are unfolded, the softmax of an attention's backward) and what is no
-// product (norms, rotations, optimizer) is not counted, so two ways to train the same model have
+// once, a multiplication and an addition each. Repeated computation (recomputed blocks, weights of
+// few bits that are unfolded, the softmax of an attention's backward) and operations other than
+// products (norms, rotations, optimizer) are not counted, so two ways to train the same model have
 // the same count: model FLOPs, as PaLM (arXiv 2204.02311, appendix B) has them.
 #pragma once
 
@@ -20,8 +20,8 @@ struct ProductWeights {
   int64_t adapters = 0;        // LoRA's, beside the blocks; all train
   int64_t head = 0;
   bool trains_head = false;
-  // Of the first block, whose input needs no gradient where the embedding is frozen: its queries,
-  // keys and values, if frozen too.
+  // Elements of the first block's frozen queries, keys and values. Its input needs no gradient
+  // where the embedding is frozen.
   int64_t without_input_gradient = 0;
 };
 

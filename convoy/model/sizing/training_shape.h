@@ -20,7 +20,7 @@ struct ParameterPart {
   bool operator==(const ParameterPart&) const = default;
 };
 
-// What is used together: the embedding, a block, the head.
+// A part of the model that is used as a whole: the embedding, a block, the head.
 struct UnitShape {
   std::vector<ParameterPart> parts = {};
   int64_t packed_bytes = 0;  // copies of its frozen weights in the order of the CPU's products
@@ -47,8 +47,9 @@ struct TrainingShape {
   bool operator==(const TrainingShape&) const = default;
 };
 
-// What DoRA adds for one adapted map. Elements per token: both terms that its magnitude multiplies,
-// and with dropout the inputs as they were dropped, which maps of one input no longer share.
+// The additional memory of DoRA for one adapted map. Elements per token: both terms that its
+// magnitude multiplies, and with dropout the dropped inputs, which maps of one input no longer
+// share.
 struct DoraWidths {
   int64_t kept = 0;
   int64_t at_work = 0;  // gradients of the terms, while backward is in the map

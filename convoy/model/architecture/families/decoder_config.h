@@ -20,8 +20,8 @@ void refuse_unsupported(const io::JsonReader& config);
 architecture::Activation read_activation(const io::JsonReader& config, const std::string& key,
                                          const std::string& fallback);
 
-// Where keys are absent, what transformers takes; 0: the key is required, or for head_dim and kv
-// heads follows from the others.
+// Transformers' values for absent keys; 0: the key is required, or for head_dim and kv heads
+// follows from the others.
 struct SizeDefaults {
   int64_t vocab_size = 0;
   int64_t num_heads = 0;

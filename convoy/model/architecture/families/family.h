@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The families of models there are, and what config.json says of one. Adding a family is one folder
-// here and one line in family.cpp.
+// The supported families of models, and the specification that config.json gives of a model. Adding
+// a family is one folder here and one line in family.cpp.
 #pragma once
 
 #include <cstdint>
@@ -33,7 +33,7 @@ std::vector<std::string> supported_model_types();
 // By config.json's model_type. Throws DataError.
 const Family& family_of(const io::ModelFolder& folder);
 
-// What config.json says, without the weights. Throws DataError.
+// The specification in config.json, without the weights. Throws DataError.
 architecture::DecoderSpec read_decoder_spec(const io::ModelFolder& folder);
 
 // Ids that end a text: eos_token_id of generation_config.json and of config.json, sorted, without

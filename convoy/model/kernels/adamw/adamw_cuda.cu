@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Many parameters in one launch: a block takes chunks, wherever they lie. Memory sees value,
-// gradient and both moments once, and once more what is written: 28 bytes an element, 30 with a
-// bf16 copy. Arithmetic of row_loops.inl, with correctly rounded roots and quotients.
+// Many parameters in one launch: a block takes chunks, wherever they lie. Memory traffic: value,
+// gradient and both moments are read once, and value and moments written once: 28 bytes an element,
+// 30 with a bf16 copy. Arithmetic of row_loops.inl, with correctly rounded roots and quotients.
 #include "convoy/model/kernels/adamw/adamw_launch.h"
 #include "convoy/model/kernels/cuda/block_shape.h"
 #include "convoy/model/kernels/cuda/elements.cuh"

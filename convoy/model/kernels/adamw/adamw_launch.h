@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the host and the kernel of adamw_cuda.cu say to each other. Pointers are addresses on the
+// The arguments that the host passes to the kernel of adamw_cuda.cu. Pointers are addresses on the
 // GPU.
 #pragma once
 
@@ -20,7 +20,7 @@ struct AdamWParameter {
   const float* gradient = nullptr;
   float* exp_avg = nullptr;
   float* exp_avg_sq = nullptr;
-  void* rounded = nullptr;  // bf16; null: not wanted
+  void* rounded = nullptr;  // bf16; null: none
   uint64_t count = 0;
 };
 

@@ -43,7 +43,7 @@ void widen(const Moments& from, const Block& block, float* to) {
   for (int64_t at = 0; at < block.count; ++at) to[at] = values[codes[at]] * scale;
 }
 
-// `draws`: words whose 16 bits from `shift` on round.
+// `draws`: words; the 16 bits from `shift` on decide the rounding.
 void narrow_floats(const float* from, const uint32_t* draws, int shift, const at::Tensor& to,
                    const Block& block) {
   if (to.scalar_type() == at::kFloat) {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A block of threads takes a block of elements, wherever its parameter lies: one element each, and
-// two maxima over the block where moments are codes. Memory sees each byte once: 16.03 an element
-// with 8-bit moments and an fp32 value. Arithmetic of adamw_cuda.cu; a code is found by eight
-// comparisons with thresholds that stay in the first cache.
+// two maxima over the block where moments are codes. Each byte is moved once: 16.03 bytes an
+// element with 8-bit moments and an fp32 value. Arithmetic of adamw_cuda.cu; a code is found by
+// eight comparisons with thresholds that stay in the first cache.
 #include "convoy/model/kernels/adamw/adamw_narrow_launch.h"
 #include "convoy/model/kernels/adamw/rounding_draws.h"
 #include "convoy/model/kernels/cuda/block_shape.h"
@@ -37,7 +37,7 @@ CONVOY_DEVICE void write_drawn(void* to, uint64_t at, float value, uint32_t draw
   static_cast<Bf16*>(to)[at].bits = static_cast<uint16_t>(drawn_bf16(as_bits(value), draw));
 }
 
-// How many thresholds lie below x.
+// Number of thresholds below x.
 CONVOY_DEVICE uint8_t code_of(const float* thresholds, float x) {
   uint32_t code = 0;
   for (uint32_t step = 128; step > 0; step /= 2)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the host and the kernel of adamw_narrow_cuda.cu say to each other. Pointers are addresses on
-// the GPU.
+// The arguments that the host passes to the kernel of adamw_narrow_cuda.cu. Pointers are addresses
+// on the GPU.
 #pragma once
 
 #include <stdint.h>
@@ -25,7 +25,7 @@ struct NarrowAdamWParameter {
   void* exp_avg_sq = nullptr;
   float* exp_avg_scale = nullptr;
   float* exp_avg_sq_scale = nullptr;
-  void* rounded = nullptr;  // bf16; null: not wanted
+  void* rounded = nullptr;  // bf16; null: none
   uint64_t count = 0;
   uint64_t first_element = 0;
   CounterKey key;
@@ -33,7 +33,7 @@ struct NarrowAdamWParameter {
   uint32_t value_is_bf16 = 0;
 };
 
-// Of a dynamic map: 256 values, 256 thresholds.
+// The table of a dynamic map: 256 values, 256 thresholds.
 struct CodeTable {
   const float* values = nullptr;
   const float* thresholds = nullptr;

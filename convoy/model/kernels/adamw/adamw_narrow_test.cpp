@@ -95,7 +95,7 @@ TEST(NarrowAdamW, PiecesGiveTheBitsOfTheWhole) {
   }
 }
 
-// What any other device than a CPU runs.
+// These ops run on all devices other than a CPU.
 TEST(NarrowAdamW, LibTorchsOpsAgreeWithOurLoops) {
   for (const Form& form : kForms) {
     constexpr int64_t kNumel = 4100;

@@ -22,8 +22,8 @@ void adamw_update(const std::vector<AdamWTensors>& parameters, const AdamWStep& 
   const AdamWOps& ops = op_table(parameters[0].value).adamw;
   if (!wide.empty()) ops.update(wide, step);
   if (!narrow.empty()) ops.update_narrow(narrow, step);
-  // Our own loops write past LibTorch, which counts changes for whoever keeps what follows from a
-  // tensor.
+  // Our own loops bypass LibTorch's version counters, by which caches of derived values see
+  // changes.
   for (const AdamWTensors& parameter : parameters)
     for (const at::Tensor& written : {parameter.value, parameter.rounded})
       if (written.defined()) written.unsafeGetTensorImpl()->bump_version();

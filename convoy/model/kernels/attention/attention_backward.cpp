@@ -147,7 +147,7 @@ class HeadBackward {
             round_up(width, kPanelColumns)};
   }
 
-  // What all blocks of keys share.
+  // The queries' operands that all blocks of keys share.
   void prepare_queries(int64_t begin, int64_t count) {
     for (int64_t index = 0; index < count; ++index)
       scratch_.deltas[index] =

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // LibTorch's own kernels over packed rows: FlashAttention-2 for bf16, the memory-efficient kernel
-// of xFormers for fp32, each with cumulative lengths. What they do not take (heads wider than 256,
-// widths that 8 does not divide, fp32 with a window) goes blockwise.
+// of xFormers for fp32, each with cumulative lengths. Inputs that they refuse (heads wider than
+// 256, widths that 8 does not divide, fp32 with a window) are computed blockwise.
 #include "convoy/model/kernels/attention/attention_aten.h"
 
 namespace convoy::kernels {
@@ -26,7 +26,7 @@ std::optional<int64_t> keys_before(const AttentionConfig& config) {
   return config.sliding_window - 1;
 }
 
-// [T, K, E] -> [1, T, H, E]: the efficient kernel knows no groups.
+// [T, K, E] -> [1, T, H, E]: the efficient kernel does not support groups.
 at::Tensor for_every_head(const at::Tensor& x_TKE, int64_t heads) {
   const int64_t group = heads / x_TKE.size(1);
   return (group == 1 ? x_TKE : x_TKE.repeat_interleave(group, 1)).unsqueeze(0);

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Scores in fp32, softmax in fp32, weights rounded to the model's type before they meet the values.
+// Scores in fp32, softmax in fp32, weights rounded to the model's type before the product with the
+// values.
 #include "convoy/model/kernels/attention/attention_tasks.h"
 #include "convoy/model/kernels/simd/element.h"
 
 namespace convoy::kernels::attention {
 namespace {
 
-// Few, for each sees the keys up to the last query of its block; two tiles of the GEMM loop.
+// Few, because each query reads the keys up to the last query of its block; two tiles of the GEMM
+// loop.
 constexpr int64_t kQueryBlock = 16;
 
 template <class Element>

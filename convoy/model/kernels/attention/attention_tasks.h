@@ -45,7 +45,7 @@ Output run_forward(const Inputs& inputs);
 // The part of run_forward for rows of at most kFewQueries queries.
 void attend_few_queries(const Inputs& inputs, const Output& output);
 
-// Only for rows whose keys are exactly their queries' tokens. `grad_THE` contiguous.
+// Only for rows that have exactly their queries' tokens as keys. `grad_THE` is contiguous.
 AttentionGradients run_backward(const Inputs& inputs, const Output& output,
                                 const at::Tensor& grad_THE);
 
@@ -53,7 +53,7 @@ struct KeyRange {
   int64_t begin = 0;
   int64_t end = 0;
 };
-// What a query sees; `position` is its place among the keys of its row.
+// The keys that a query sees; `position` is its index among the keys of its row.
 inline KeyRange visible_keys(int64_t position, const AttentionConfig& config) {
   const int64_t begin =
       config.sliding_window > 0 ? std::max<int64_t>(0, position - config.sliding_window + 1) : 0;

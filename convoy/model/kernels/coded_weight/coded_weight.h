@@ -35,14 +35,14 @@ struct CodedWeight {
   at::ScalarType dtype = at::kFloat;  // of the weight that it was
   at::Tensor codes;                   // uint8 [ceil(n / 2), 1]; Int8: int8 of `shape`
   at::Tensor absmax;                  // fp32 [blocks], uint8 where nested; Int8: fp32 [rows]
-  // Where nested, else undefined.
+  // Defined only when scales are nested.
   at::Tensor nested_absmax;  // fp32 [ceil(blocks / 256)]
   at::Tensor nested_offset;  // fp32 [1]: the mean that was taken off
   at::Tensor nested_table;   // fp32 [256], the same for every weight
 
   int64_t numel() const;
 
-  // What is stored of it, by what follows the weight's own name: "", ".absmax", ...
+  // The stored tensors, by the suffix that follows the weight's own name: "", ".absmax", ...
   struct Part {
     std::string suffix;
     const at::Tensor* tensor = nullptr;

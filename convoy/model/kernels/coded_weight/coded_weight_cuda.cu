@@ -49,7 +49,7 @@ CONVOY_DEVICE void decode_nibbles(const DecodeLaunch& launch) {
   });
 }
 
-// Of a signed byte. Adding 2^23 leaves a small whole number in the low bits of a float.
+// The value of a signed byte. Adding 2^23 leaves a small whole number in the low bits of a float.
 CONVOY_DEVICE float whole_number(uint32_t byte) {
   return as_float(0x4b000000u | (byte ^ 0x80u)) - 8388736.0f;
 }

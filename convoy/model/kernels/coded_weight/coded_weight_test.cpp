@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// By the rules of the formats. What bitsandbytes makes of the same numbers:
+// Checks the rules of the formats. The comparison with bitsandbytes is in
 // model/models/stored_codes_test.cpp.
 #include "convoy/model/kernels/coded_weight/coded_weight.h"
 

@@ -23,7 +23,7 @@ constexpr int64_t kBlocksOfTask = 256;
 // Elements that are widened at a time.
 constexpr int64_t kElementsAtOnce = 1 << 22;
 
-// What codes a number in [-1, 1].
+// Encodes numbers in [-1, 1].
 struct NibbleCoder {
   std::array<float, 15> bounds{};     // between neighbours
   std::array<uint8_t, 16> pattern{};  // by rank

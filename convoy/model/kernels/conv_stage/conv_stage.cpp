@@ -2,7 +2,7 @@
 //
 // The windows of a batch lie one after another with K - 1 rows of zeros between them. In such a
 // buffer the kernel's view of every row is K * C elements from that row on: a matrix whose rows
-// overlap. The few rows of a product that see two windows are passed over.
+// overlap. The few rows of a product that overlap two windows are skipped.
 #include "convoy/model/kernels/conv_stage/conv_stage.h"
 
 #include <ATen/ATen.h>
@@ -19,7 +19,7 @@ namespace {
 // rows.
 constexpr int64_t kFewChannels = 32;
 
-// How the windows of a batch lie in a buffer.
+// The layout of a batch's windows in a buffer.
 struct Spacing {
   int64_t windows;
   int64_t rows;    // of a window
@@ -34,7 +34,7 @@ struct Spacing {
   }
   // The windows themselves in a buffer.
   at::Tensor inner(const at::Tensor& buffer) const { return buffer.narrow(1, margin(), rows); }
-  // What the kernel sees of each row of a buffer.
+  // The kernel's view of each row of a buffer.
   at::Tensor kernel_views(const at::Tensor& buffer) const {
     const int64_t channels = buffer.size(2);
     return buffer.as_strided({views(), kernel * channels}, {channels, 1});
@@ -60,7 +60,7 @@ at::Tensor reversed_kernel_matrix(const at::Tensor& weight_OCK, bool bf16) {
   return rounded(weight_OCK.flip({2}).permute({2, 0, 1}).reshape({-1, weight_OCK.size(1)}), bf16);
 }
 
-// `grads_RO`: of each view; zeros where a view sees two windows.
+// `grads_RO`: the gradient of each view; zeros where a view overlaps two windows.
 at::Tensor weight_gradient(const Spacing& spacing, const at::Tensor& x_buffer,
                            const at::Tensor& grads_RO) {
   const int64_t channels = x_buffer.size(2);

@@ -21,7 +21,7 @@ at::Tensor activate(const at::Tensor& z_NLO, const NormTensors& norm, Pool pool)
   return at::maximum(every_second(active_NLO, 0), every_second(active_NLO, 1));
 }
 
-// Of the activations before the ReLU.
+// The gradient of the activations before the ReLU.
 at::Tensor activation_gradient(const at::Tensor& grad, const at::Tensor& active_NLO, Pool pool) {
   if (pool == Pool::Mean)
     return at::where(active_NLO > 0, grad.unsqueeze(1) / active_NLO.size(1), 0.0f);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A task is one window. What is summed over windows is summed in their order, in double, so that no
-// bit depends on the number of threads.
+// A task is one window. Sums over windows run in their order, in double, so that no bit depends on
+// the number of threads.
 #include <ATen/Parallel.h>
 
 #include <cmath>

@@ -29,7 +29,7 @@ constexpr uint32_t counter_mix(uint32_t word) {
   word = (word ^ (word >> 15)) * kMixFactor2;
   return word ^ (word >> 15);
 }
-// Of element high * 2^32 + low.
+// The hash of element high * 2^32 + low.
 constexpr uint32_t counter_hash(CounterKey key, uint32_t low, uint32_t high) {
   return counter_mix(counter_mix(low ^ key.low) ^ (key.high + high * kMixFactor1));
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What linear_cross_entropy does alike on every device of LibTorch: its results, and its matrix
-// products over chunks of rows whose logits exist at a time.
+// The parts of linear_cross_entropy that are the same on every device of LibTorch: its results, and
+// its matrix products over chunks of rows, which bound the memory of logits.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -12,7 +12,7 @@
 
 namespace convoy::kernels {
 
-// Gradients that are wanted: of the hidden states without values, of the weight zeros.
+// Allocates the requested gradients: of the hidden states without values, of the weight as zeros.
 HeadLoss empty_head_loss(const at::Tensor& hidden_ND, const at::Tensor& weight_VD,
                          WantedGradients wanted);
 // Without values.
@@ -27,8 +27,8 @@ struct WideProducts {
 // The fastest that the tensor's device has.
 const WideProducts& wide_products(const at::Tensor& tensor);
 
-// Rows whose logits exist at the same time: their fp32 logits take 256 MiB, and they are 4,096 at
-// most.
+// Rows with logits in memory at the same time: their fp32 logits take at most 256 MiB, and they are
+// at most 4,096.
 struct LogitChunk {
   int64_t begin;  // its first row
   int64_t count;

@@ -14,8 +14,8 @@ namespace convoy::kernels {
 
 inline constexpr int64_t kIgnoredLabel = -100;
 
-// The tokens of a batch that have a label. Made once per batch, on the host, so that no op has to
-// ask the device for them.
+// The tokens of a batch that have a label. Made once per batch, on the host, so that no op waits
+// for the device.
 class LabelledTokens {
  public:
   // `labels`: one per token, kIgnoredLabel where there is none. Async.

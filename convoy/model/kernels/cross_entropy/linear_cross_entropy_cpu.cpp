@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Per chunk of supervised rows: logits = hidden W^T in fp32 (a thread per range of vocabulary
-// panels), log-sum-exp and softmax in fp32, then d_hidden = p W and, if wanted, d_weight += p^T
+// panels), log-sum-exp and softmax in fp32, then d_hidden = p W and, if requested, d_weight += p^T
 // hidden, with p rounded to the model's type in the place of the logits. The weight is packed block
 // by block as it is read, so it exists only once in memory.
 #include <numeric>

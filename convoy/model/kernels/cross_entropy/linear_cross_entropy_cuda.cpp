@@ -20,7 +20,7 @@ gpu::CrossEntropyLaunch launch_of(const LogitChunk& chunk, const at::Tensor& nll
           .vectors = vocab % gpu::kLogitsTogether == 0 && fits_vectors({chunk.logits_CV}, vocab)};
 }
 
-// What lies in the place of the logits as a matrix of `type`.
+// The gradients in the memory of the logits, as a matrix of `type`.
 at::Tensor gradients_in(const at::Tensor& logits_CV, at::ScalarType type) {
   return type == at::kFloat ? logits_CV : logits_CV.view(type).narrow(1, 0, logits_CV.size(1));
 }

@@ -2,8 +2,8 @@
 //
 // A block per row of fp32 logits. One reading finds their maximum and the sum of their exponentials
 // at once (online softmax, arXiv 1805.02867); a second one puts softmax minus the label's one into
-// the row's own place: in fp32 or, from the row's first byte on, in bf16. Memory sees the logits
-// twice and the gradient once. Reference: linear_cross_entropy_aten.cpp.
+// the row's own place: in fp32 or, from the row's first byte on, in bf16. The logits are read twice
+// and the gradient written once. Reference: linear_cross_entropy_aten.cpp.
 #include "convoy/model/kernels/cross_entropy/linear_cross_entropy_launch.h"
 #include "convoy/model/kernels/cuda/elements.cuh"
 #include "convoy/model/kernels/cuda/functions.cuh"
@@ -75,7 +75,7 @@ CONVOY_DEVICE State state_of(const float* logits, uint64_t vocab) {
   return BlockTeam::joined(state);
 }
 
-// Of the differences, since a logit of 20 would cost a small loss its digits.
+// Computed from differences, since a logit of 20 would cost a small loss its digits.
 CONVOY_DEVICE float nll_of(const SoftmaxState& state, float logit_of_label) {
   return (state.max - logit_of_label) + logarithm(state.sum);
 }

@@ -15,7 +15,7 @@ struct WantedGradients {
 
 struct HeadLoss {
   at::Tensor loss;       // fp32 scalar on the device
-  at::Tensor hidden_ND;  // gradients; undefined unless wanted
+  at::Tensor hidden_ND;  // gradients; undefined unless requested
   at::Tensor weight_VD;  // fp32
 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // fp32 and bf16 elements in the kernels of ops: read as fp32, computed in fp32, rounded once (to
-// nearest, ties to even) when written. Vectors of kPerLoad elements are 16 bytes and want an
+// nearest, ties to even) when written. Vectors of kPerLoad elements are 16 bytes and need an
 // address that 16 divides.
 #pragma once
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the host and the kernels of dropout_cuda.cu say to each other. Pointers are addresses on the
-// GPU.
+// The arguments that the host passes to the kernels of dropout_cuda.cu. Pointers are addresses on
+// the GPU.
 #pragma once
 
 #include "convoy/model/kernels/dropout/drop_rule.h"

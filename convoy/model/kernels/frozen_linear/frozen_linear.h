@@ -16,7 +16,7 @@ namespace convoy::kernels {
 
 class PackedLinear;
 
-// Copies share the weight and its packed copy, which live as long as a copy or a graph that wants
+// Copies share the weight and its packed copy, which live as long as a copy or a graph that uses
 // them.
 class FrozenLinear {
  public:
@@ -28,8 +28,8 @@ class FrozenLinear {
   // result are as with a weight of its dtype.
   FrozenLinear(const QuantizedWeight& weight, const at::Tensor& bias_O);
 
-  // The same of a weight whose tensors may go and come back, too: they are read in each product and
-  // their values rounded once, to the type of x.
+  // The same for a quantised weight. Its tensors' memory may go and come back, too: they are read
+  // in each product and their values rounded once, to the type of x.
   FrozenLinear(const CodedWeight& weight, const at::Tensor& bias_O);
 
   // Frees the packed copy; the next product packs the weight as it is by then.
@@ -53,7 +53,7 @@ class FrozenLinear {
   struct Weight {
     at::Tensor weight_OI;  // undefined when quantised or coded
     at::Tensor bias_O;
-    std::shared_ptr<PackedLinear> packed;  // null until it is wanted
+    std::shared_ptr<PackedLinear> packed;  // null until it is used
   };
   PackedLinear& packed() const;
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // oneDNN through LibTorch's operators, for CPUs with units for matrices: the weight is reordered
-// once into the blocks that the GEMM wants, for forward as W and for backward as W^T. Where oneDNN
+// once into the blocks that the GEMM takes, for forward as W and for backward as W^T. Where oneDNN
 // is not built in, or turned off, the plain GEMM runs.
 #include <ATen/core/dispatch/Dispatcher.h>
 
@@ -80,8 +80,8 @@ std::shared_ptr<PackedLinear> pack_linear(const at::Tensor& weight_OI, const at:
 
 }  // namespace
 
-// oneDNN knows no weights of these formats. Coded ones are decoded as a whole, so that many rows
-// reach the matrix units.
+// oneDNN has no weights of these formats. Quantised weights are decoded as a whole, so that many
+// rows reach the matrix units.
 const FrozenLinearOps kFrozenLinearOneDnn = {pack_linear, kFrozenLinearCpu.pack_quantized,
                                              kFrozenLinearAten.pack_coded};
 

@@ -13,8 +13,8 @@
 
 namespace convoy::kernels {
 
-// A weight as the device's GEMM wants it. Driven by one thread at a time. `added` is summed where
-// it is defined.
+// A weight in the layout of the device's GEMM. Driven by one thread at a time. `added` is summed
+// where it is defined.
 class PackedLinear {
  public:
   virtual ~PackedLinear() = default;
@@ -37,7 +37,7 @@ struct FrozenLinearOps {
 };
 
 extern const FrozenLinearOps kFrozenLinearCpu;
-extern const FrozenLinearOps kFrozenLinearOneDnn;  // CPUs whose matrix units only oneDNN drives
+extern const FrozenLinearOps kFrozenLinearOneDnn;  // CPUs with matrix units that need oneDNN
 extern const FrozenLinearOps kFrozenLinearAten;    // any device
 
 }  // namespace convoy::kernels

@@ -74,7 +74,7 @@ TEST(FrozenLinear, AddsAProduct) {
   }
 }
 
-// What CPUs with matrix units run must stay right on those without.
+// The ops for CPUs with matrix units must be right on CPUs without them.
 TEST(FrozenLinear, OneDnnEqualsReference) {
   OpTable with_onednn = aten_op_table();
   with_onednn.frozen_linear = kFrozenLinearOneDnn;

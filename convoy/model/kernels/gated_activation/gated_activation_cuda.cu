@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Both activations are x * sigmoid(k(x)): k(x) = x for silu, and since 1 + tanh(u) = 2 sigmoid(2
-// u), for gelu_tanh k(x) = 2 sqrt(2 / pi) (x + 0.044715 x^3). Memory sees each input and result
-// once. Reference: gated_activation_aten.cpp.
+// u), for gelu_tanh k(x) = 2 sqrt(2 / pi) (x + 0.044715 x^3). Each input is read and each result
+// written once. Reference: gated_activation_aten.cpp.
 #include "convoy/model/kernels/cuda/elements.cuh"
 #include "convoy/model/kernels/cuda/functions.cuh"
 #include "convoy/model/kernels/gated_activation/gated_activation_launch.h"
@@ -22,7 +22,7 @@ struct GeluTanh {
   CONVOY_DEVICE static float slope(float x) { return kRoot * (1 + 3 * kCubic * x * x); }
 };
 
-// Of |x|, so that nothing overflows and neither of the two is a difference.
+// Computed from |x|, so that nothing overflows and neither of the two is a difference.
 struct Sigmoid {
   float value, rest;  // rest = 1 - value
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the host and the kernels of gated_activation_cuda.cu say to each other. Pointers are
+// The arguments that the host passes to the kernels of gated_activation_cuda.cu. Pointers are
 // addresses on the GPU.
 #pragma once
 

@@ -13,7 +13,7 @@ namespace {
 
 using testing::Tensors;
 
-// The same matrix, as the transposed view of one whose columns lie in rows.
+// The same matrix, as the transposed view of a matrix that stores its columns as rows.
 at::Tensor by_columns(const at::Tensor& matrix) { return matrix.t().contiguous().t(); }
 
 struct Shape {

@@ -71,7 +71,7 @@ at::Tensor pack(const at::Tensor& b_KN) {
   return panels;
 }
 
-// How a product is cut into tasks. No bit of it depends on this.
+// The division of a product into tasks. No bit of the result depends on it.
 struct Grid {
   int64_t rows;  // of a task
   int64_t columns;
@@ -129,7 +129,7 @@ class Term {
   const QuantizedPanels* quantized() const { return quantized_; }
   bool is_coded() const { return coded_.has_value(); }
 
-  // Of a quantised term.
+  // The rows of a quantised term.
   QuantizedPanels::Rows<Element> rows(int64_t row, int64_t count) const {
     const float* sums = nullptr;
     if (group_sums_MG_.defined())
@@ -137,8 +137,8 @@ class Term {
     return {a(row, 0), stride_a_, sums, count};
   }
 
-  // Of another: B from (k, column) on, packed into `scratch` unless it is packed already.
-  // `decoded`: memory for kDecodedColumns of a coded one.
+  // The panels of another term: B from (k, column) on, packed into `scratch` unless it is packed
+  // already. `decoded`: memory for kDecodedColumns of a coded term.
   PackedView<Element> panels(int64_t column, int64_t k, const GemmShape& block, Element* scratch,
                              Element* decoded) const {
     if (packed_ != nullptr)

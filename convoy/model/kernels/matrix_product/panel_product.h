@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// matrix_product of CPU tensors, for who multiplies by one matrix often. An element's sum runs over
+// matrix_product of CPU tensors, for repeated products with one matrix. An element's sum runs over
 // k in one order whatever the other rows and the number of threads are, so its bits depend on
 // neither.
 #pragma once
@@ -25,8 +25,8 @@ class PanelMatrix {
 class QuantizedPanels;
 struct CodedWeight;
 
-// A coded weight W as b: its transpose, whose columns are outputs, or itself. It is decoded block
-// by block as the product reads it.
+// A coded weight W as b: its transpose, with outputs as columns, or itself. It is decoded block by
+// block as the product reads it.
 struct CodedTerm {
   const CodedWeight* weight = nullptr;
   bool transposed = false;

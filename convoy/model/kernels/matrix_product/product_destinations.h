@@ -13,7 +13,7 @@
 
 namespace convoy::kernels {
 
-// Where a finished tile of sums goes.
+// The destination of a finished tile of sums.
 class ProductDestination {
  public:
   virtual ~ProductDestination() = default;
@@ -49,7 +49,7 @@ class RoundedRows : public ProductDestination {
   void* out_;
 };
 
-// Blocks of columns meet in the end, in their order.
+// Blocks of columns are merged at the end, in their order.
 template <class Element>
 class LargestOfRows : public ProductDestination {
  public:

@@ -59,7 +59,7 @@ bool records_gradient(std::initializer_list<at::Tensor> inputs) {
 }
 
 at::Tensor with_backward(const at::Tensor& output, Backward backward) {
-  // A view that was made without recording must not meet the graph of its base.
+  // A view that was made without recording must not join the graph of its base.
   at::Tensor result = output.detach();
   const std::shared_ptr<OpNode> node(new OpNode(std::move(backward)), autograd::deleteNode);
   autograd::set_history(result, node);

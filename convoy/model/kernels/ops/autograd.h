@@ -20,8 +20,8 @@ struct Backward {
   const char* op;                  // named in errors
   std::vector<at::Tensor> inputs;  // undefined ones are allowed
   std::vector<at::Tensor> saved;   // kept until backward has run; the output may be among them
-  // Gradients of `inputs` in their order; those not wanted may be undefined. `grad` is contiguous.
-  // Called without recording, on the thread of the inputs' device.
+  // Gradients of `inputs` in their order; those not requested may be undefined. `grad` is
+  // contiguous. Called without recording, on the thread of the inputs' device.
   std::function<std::vector<at::Tensor>(const at::Tensor& grad,
                                         const std::vector<at::Tensor>& saved,
                                         const std::vector<bool>& wanted)>

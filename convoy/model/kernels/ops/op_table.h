@@ -44,9 +44,9 @@ struct OpTable {
 // Throws DeviceError for a kind of device that has no table.
 const OpTable& op_table(const at::Tensor& tensor);
 
-// On CPUs with matrix units products run in oneDNN, whose bits may depend on how many rows stand
-// together. From here on they run in our own loops, several times slower there, whose bits depend
-// on the row alone, as those of all other ops do. Call it before a weight is packed.
+// On CPUs with matrix units products run in oneDNN, whose bits may depend on the number of rows.
+// After this call they run in our own loops, several times slower there. Their bits depend on the
+// row alone, as those of all other ops do. Call it before a weight is packed.
 void use_row_invariant_cpu_products();
 
 // ATen calls alone: what runs on any device of LibTorch, and on CPU tensors in tests.
@@ -56,8 +56,8 @@ const OpTable& aten_op_table();
 // (HostKernels).
 const OpTable& own_kernel_op_table();
 
-// What CUDA tensors take. `kernels`: "aten" goes without Convoy's own, "own" or "" does not. Throws
-// ConfigError.
+// The ops for CUDA tensors. `kernels`: "aten" leaves out Convoy's own, "own" or "" uses them.
+// Throws ConfigError.
 OpTable cuda_ops(const std::string& kernels);
 
 // For tests: while it lives, CPU tensors take `table` in every thread. They nest.

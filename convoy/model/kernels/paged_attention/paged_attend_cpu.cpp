@@ -5,7 +5,7 @@
 // whatever is computed beside it, has softmax sums of its own, and is merged into those before it
 // in order: so no bit depends on the batch, on the cut into units, or on which thread took a split.
 // Long units among few are shared out by split. Scores, sums and merging in fp32, weights rounded
-// to the model's type before they meet the values, as in packed_attention.
+// to the model's type before the product with the values, as in packed_attention.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -41,7 +41,7 @@ struct Unit {
   int64_t end_key() const { return position + num_queries; }
 };
 
-// What a unit's queries found in one split, by query row.
+// The results of a unit's queries for one split, by query row.
 struct Part {
   std::vector<float> sums;  // of weights times values, [rows, padded features]
   std::vector<float> totals;

@@ -41,7 +41,7 @@ struct Layout {
   CacheElement element = CacheElement::Model;
 };
 
-// Rows over one cache whose blocks hold no numbers to begin with and are dealt out in random order.
+// Rows over one cache. Its blocks are uninitialised at first and are dealt out in random order.
 class Rows {
  public:
   Rows(std::vector<Row> rows, const AttentionConfig& config, const Layout& layout = {},
@@ -127,7 +127,7 @@ class Rows {
   std::vector<at::Tensor> found_;
 };
 
-// What the cache keeps of it, computed apart.
+// The values that the cache stores, computed separately.
 at::Tensor as_stored(const at::Tensor& x_TKE, CacheElement element) {
   if (element == CacheElement::Model) return x_TKE.to(at::kDouble);
   const at::Tensor wide = x_TKE.to(at::kFloat);
@@ -203,7 +203,7 @@ TEST(PagedAttention, PlantedErrorsAreSeen) {
   }
 }
 
-// A query that sees one key gives back the value: what int8 keeps lies within half a step of it.
+// A query that sees one key returns the value: int8's stored value lies within half a step of it.
 TEST(PagedAttention, Int8KeepsValuesWithinHalfAStep) {
   for (const auto dtype : {at::kFloat, at::kBFloat16}) {
     Rows rows({make_row(40, {2, 2, 64}, dtype, 3)}, {.scale = 1.0, .sliding_window = 1},
@@ -331,7 +331,7 @@ TEST(PagedAttention, SaysWhatDoesNotFit) {
       StateError);
 }
 
-// Layers by the dozen ask; the rows know it since they were made.
+// Dozens of layers read it; the rows compute it once when they are made.
 TEST(PagedAttention, RowsAreCheckedWhenTheyAreMade) {
   const auto made = [](std::vector<PagedRow> rows) { return PagedRows(std::move(rows), 32); };
   EXPECT_EQ(made({}).end_block(), 0);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Keys and values of one layer in blocks of equal length, which a row strings together in any
-// order. What lies in a block is the device's own layout: store_paged() writes it and
+// order. The layout within a block is the device's own: store_paged() writes it and
 // paged_attention() reads it where it lies. One thread.
 #pragma once
 
@@ -42,7 +42,7 @@ struct PagedCache {
 PagedCache make_paged_cache(const PagedShape& shape, const at::TensorOptions& model,
                             CacheElement element = CacheElement::Model);
 
-// Of keys and values of one block of one layer.
+// Bytes of keys and values of one block of one layer.
 int64_t paged_block_bytes(const PagedShape& shape, const at::TensorOptions& model,
                           CacheElement element = CacheElement::Model);
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The CPU's layout of a paged cache: each block of a head lies packed as the GEMM loops want it, so
-// that one new token and hundreds run the same loops over it, and nothing is copied. Keys are
-// panels of 32 tokens (B of q k^T, whose k are features), values are panels of 32 features (B of
-// the sums, whose k are tokens). Elements of successive k of a column lie together: two of bf16, as
-// in panel_gemm.inl, four of int8, as in quantized_loops.inl. Scales of int8 are [B, K, S].
+// The CPU's layout of a paged cache: each block of a head is packed for the GEMM loops, so that one
+// new token and hundreds run the same loops over it, and nothing is copied. Keys are panels of 32
+// tokens (B of q k^T, whose k are features), values are panels of 32 features (B of the sums, whose
+// k are tokens). Elements of successive k of a column lie together: two of bf16, as in
+// panel_gemm.inl, four of int8, as in quantized_loops.inl. Scales of int8 are [B, K, S].
 #pragma once
 
 #include "convoy/model/kernels/paged_attention/paged_cache.h"

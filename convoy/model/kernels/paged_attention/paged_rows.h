@@ -13,7 +13,7 @@
 
 namespace convoy::kernels {
 
-// What a table holds in place of a block that no query sees any more.
+// The entry of a table for a block that no query sees any more.
 inline constexpr int32_t kNoBlock = -1;
 
 struct PagedRow {
@@ -34,9 +34,9 @@ class PagedRows {
   int64_t block_tokens() const { return block_tokens_; }
   // All blocks have lower numbers.
   int64_t end_block() const { return end_block_; }
-  // The widest window whose keys all have blocks, for every row's first new token; INT64_MAX: any.
+  // The widest window with blocks for all its keys, at every row's first new token; INT64_MAX: any.
   int64_t widest_window() const { return widest_window_; }
-  // Where the new tokens of each row lie in a packed batch.
+  // The positions of each row's new tokens in a packed batch.
   const RowIndex& queries() const { return queries_; }
   // By new token, int64 [T] on the device: block * block_tokens + place in the block.
   const at::Tensor& slots_T() const { return slots_T_; }

@@ -33,7 +33,7 @@ struct Rounding<Element, int8_t> {
       finite = finite && magnitude <= std::numeric_limits<float>::max();
       largest = std::max(largest, magnitude);
     }
-    // What is no number stays none.
+    // Values that are not finite stay so.
     scale_ = finite ? largest / kLargestInt8 : std::numeric_limits<float>::quiet_NaN();
   }
   int8_t operator()(Element value) const {

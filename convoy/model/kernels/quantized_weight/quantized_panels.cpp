@@ -8,7 +8,7 @@
 namespace convoy::kernels {
 namespace {
 
-// k whose unpacked panel stays in the nearest cache; a multiple of every group.
+// Number of k whose unpacked panel stays in the nearest cache; a multiple of every group.
 constexpr int64_t kUnpackedInner = 256;
 constexpr int64_t kTileRows = 64;
 using Columns = std::array<float, kPanelColumns>;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the host and the kernels of rms_norm_cuda.cu say to each other. Pointers are addresses on
+// The arguments that the host passes to the kernels of rms_norm_cuda.cu. Pointers are addresses on
 // the GPU.
 #pragma once
 
@@ -8,8 +8,8 @@
 
 namespace convoy::kernels::gpu {
 
-// Rows whose part of the weight's gradient is one sum: the same on every GPU, so that its bits are,
-// too.
+// Number of rows whose share of the weight's gradient is one sum: the same on every GPU, so that
+// its bits are, too.
 inline constexpr uint64_t kNormRowsPerPart = 64;
 
 struct RmsNormLaunch {

@@ -11,11 +11,11 @@ namespace convoy::kernels {
 
 struct NormGradients {
   at::Tensor x;
-  at::Tensor weight_D;  // undefined unless wanted
+  at::Tensor weight_D;  // undefined unless requested
 };
 
 struct RmsNormOps {
-  // `inverse_rms`, fp32 [rows of x], is filled; undefined: not wanted.
+  // `inverse_rms`, fp32 [rows of x], is filled; undefined: not requested.
   at::Tensor (*forward)(const at::Tensor& x, const at::Tensor& weight_D,
                         const at::Tensor& inverse_rms, double epsilon, NormOrder order);
   NormGradients (*backward)(const at::Tensor& grad, const at::Tensor& x, const at::Tensor& weight_D,

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A thread rotates 16 bytes of the first half of a head with their partners of the second. Memory
-// sees x once and y once; the tables' rows come from cache, since all heads of a token read the
-// same. Reference: rope_aten.cpp.
+// A thread rotates 16 bytes of the first half of a head with their partners of the second. x is
+// read once and y written once; the tables' rows come from cache, since all heads of a token read
+// the same. Reference: rope_aten.cpp.
 #include "convoy/model/kernels/cuda/elements.cuh"
 #include "convoy/model/kernels/rope/rope_launch.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Where the rows of a packed batch begin, on the host and on the device. Made once per batch, on
-// the host, so that no op has to ask the device for it.
+// The begins of the rows of a packed batch, on the host and on the device. Made once per batch, on
+// the host, so that no op waits for the device.
 #pragma once
 
 #include <ATen/core/Tensor.h>

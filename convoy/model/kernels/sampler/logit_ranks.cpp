@@ -71,7 +71,7 @@ LikeliestIds LogitRanks::shortest(const WeighedLogits& row, const Enough& enough
                                   const LikeliestIds* most) {
   const Range range = narrow(row, enough);
   LogitMass prefix = range.before;
-  // Where no id lies in the range: all of them, for what is not enough by now never is.
+  // When no id lies in the range the result is all ids: no later id can make them enough.
   LikeliestIds ids;
   ids.count = prefix.count;
   ids.weight = prefix.weight;

@@ -23,7 +23,7 @@ struct SamplingRule {
   double repetition_penalty = 1.0;  // what logits of seen ids are divided by, negative ones times
 };
 
-// What a row gets whose logits are not finite: a NaN anywhere, or a largest value that is infinite.
+// The token of a row whose logits are not finite: a NaN anywhere, or an infinite largest value.
 inline constexpr int64_t kNoToken = -1;
 
 struct SamplingRow {
@@ -42,7 +42,7 @@ struct TokenLogprob {
 
 struct SampledToken {
   int64_t id = kNoToken;
-  float logprob = 0;                    // where it was wanted
+  float logprob = 0;                    // when requested
   std::vector<TokenLogprob> likeliest;  // by falling likelihood; none of no likelihood
 };
 

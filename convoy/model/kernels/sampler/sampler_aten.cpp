@@ -66,7 +66,7 @@ class Batch {
     return raw_RV_.flatten().index_copy(0, places_N, after_N).view(raw_RV_.sizes());
   }
 
-  // Rows without temperature beside those with one draw too; nobody looks.
+  // Rows without temperature in a batch with one draw too; their result is not used.
   at::Tensor draw(const at::Tensor& values_RV) const {
     const int64_t num_ids = values_RV.size(1);
     const at::Tensor temperature_R1 =

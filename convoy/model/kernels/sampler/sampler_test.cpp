@@ -33,7 +33,7 @@ std::vector<int64_t> sampled_tokens(const at::Tensor& logits_RV, const SamplingR
   return sampled_tokens(logits_RV, rows, num_ids);
 }
 
-// How far a number may lie from the share of the id that it found: sums of up to 1e5 fp32 weights.
+// Tolerance between a number and the share of the id that it found: sums of up to 1e5 fp32 weights.
 constexpr double kShareTolerance = 2e-5;
 
 // The distance of `uniform` from the share of `id`; 1 where the id may not be picked at all.
@@ -91,7 +91,7 @@ RandomRows random_rows(std::mt19937_64& random) {
   return made;
 }
 
-// Whether the id on the edge of a nucleus belongs to it may hang on the last bit.
+// The last bit may decide if the id on the edge of a nucleus belongs to it.
 double smallest_distance(std::span<const double> logits, const SamplingRow& row, int64_t id) {
   double distance = 1.0;
   for (const double nudge : {0.0, -1e-6, 1e-6}) {
@@ -140,7 +140,8 @@ const nlohmann::json& golden() {
   return file;
 }
 
-// Numbers spread evenly over [0, 1) find each id as often as its share says, but for its two ends.
+// Numbers spread evenly over [0, 1) find each id as often as its share predicts, but for its two
+// ends.
 TEST(Sampler, SharesEqualThoseAfterTransformersProcessors) {
   constexpr int64_t kNumbers = 2000;
   for (const nlohmann::json& entry : golden()) {
@@ -187,7 +188,7 @@ double chi_square(const std::vector<int64_t>& drawn, const std::vector<double>& 
   return statistic;
 }
 
-// Logits -i / 50 of 1000 ids make a geometric distribution, whose cuts are known exactly.
+// Logits -i / 50 of 1000 ids make a geometric distribution with exact cuts.
 TEST(Sampler, DrawsPassAChiSquareTest) {
   constexpr int64_t kIds = 1000;
   constexpr int64_t kDraws = 20000;

@@ -88,19 +88,19 @@ inline constexpr int64_t kLogitThresholds = 4;
 // Loops that keep some of `count` logits write up to as many more than they keep.
 inline constexpr int64_t kLogitSlack = 16;
 
-// Of the logits from a threshold up.
+// The number and weight of logits from a threshold up.
 struct LogitMass {
   int64_t count = 0;
   double weight = 0;
 };
 
-// Of the kPanelColumns columns of a panel.
+// The scales of a panel's kPanelColumns columns.
 struct ColumnScales {
   const float* scales = nullptr;
   const float* offsets = nullptr;
 };
 
-// What the nibbles of a block of a coded weight stand for.
+// The values that the nibbles of a block of a coded weight represent.
 struct NibbleScale {
   const float* table = nullptr;  // 16 numbers
   float absmax = 0;
@@ -185,8 +185,8 @@ struct SimdKernels {
   // The places with from <= logits[i] < below, ascending; returns how many. `ids` has room for
   // kLogitSlack more.
   int64_t (*find_logits)(const float* logits, int64_t count, float from, float below, int32_t* ids);
-  // The logits and weights of these places alone, in their order; returns how many. What is kept,
-  // with room for kLogitSlack more, may lie where it came from.
+  // Copies only the logits and weights in that interval, in their order; returns their number. The
+  // destination needs room for kLogitSlack more and may be the source.
   int64_t (*compact_logits)(const float* logits, const float* weights, int64_t count, float from,
                             float below, float* kept_logits, float* kept_weights);
   double (*sum)(const float* values, int64_t count);
@@ -203,8 +203,8 @@ struct SimdKernels {
   // all.
   void (*activate_pairs)(const float* z, const ChannelNorm& norm, float* y, RowShape shape);
   void (*activate_mean)(const float* z, const ChannelNorm& norm, float* y, RowShape shape);
-  // Of their backward, by channel: sums over rows of the activations' gradient, and of its product
-  // with the normal form.
+  // For the backward of these, by channel: sums over rows of the activations' gradient, and of its
+  // product with the normal form.
   void (*pairs_gradient_sums)(const float* grad, const float* z, const ChannelNorm& norm,
                               float* sums, float* products, RowShape shape);
   void (*mean_gradient_sums)(const float* grad, const float* z, const ChannelNorm& norm,
@@ -244,7 +244,7 @@ struct SimdKernels {
   // to[column][row] = from[row][column].
   void (*transpose)(const Element* from, int64_t stride, RowShape shape, Element* to,
                     int64_t to_stride);
-  // C [m, round_up(n)] = A [m, k] B, or C += A B. What C's columns from n on hold is not defined.
+  // C [m, round_up(n)] = A [m, k] B, or C += A B. The columns of C from n on are undefined.
   void (*multiply)(const Element* a, int64_t stride_a, PackedView<Element> b, float* c,
                    int64_t stride_c, GemmShape shape, bool accumulate);
 };

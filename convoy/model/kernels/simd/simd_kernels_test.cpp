@@ -198,7 +198,7 @@ TEST(SimdKernels, WideningOnEveryLevelIsExact) {
   }
 }
 
-// What generation without chance rests on: a row's product does not see how many rows there are.
+// Deterministic generation depends on this: a row's product does not depend on the number of rows.
 template <class Element>
 void check_rows_alone(CpuIsa isa, int64_t k, int64_t n) {
   const auto dtype = c10::CppTypeToScalarType<Element>::value;

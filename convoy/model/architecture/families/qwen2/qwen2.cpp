@@ -13,7 +13,7 @@ architecture::DecoderSpec read_qwen2_spec(const io::JsonReader& config) {
   spec.family = "qwen2";
   read_sizes(config, {.max_positions = 32768}, spec);
   spec.activation = read_activation(config, "hidden_act", "silu");
-  spec.qkv_bias = true;  // no field of config.json says so
+  spec.qkv_bias = true;  // config.json has no field for it
   spec.attention_scale = 1.0 / std::sqrt(static_cast<double>(spec.head_dim));
   spec.tied_head = config.bool_or("tie_word_embeddings", false);
   spec.ropes = {read_rope(config, spec.max_positions)};

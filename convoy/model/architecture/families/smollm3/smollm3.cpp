@@ -11,8 +11,8 @@
 namespace convoy::families {
 namespace {
 
-// no_rope_layers says 1 where a layer rotates, 0 where it does not; without it every
-// no_rope_layer_interval-th layer does not. A longer list serves its first layers.
+// no_rope_layers holds 1 for a layer that rotates, 0 for one that does not; without it every
+// no_rope_layer_interval-th layer does not. The first entries of a longer list are used.
 void read_unrotated_layers(const io::JsonReader& config, architecture::DecoderSpec& spec) {
   const int64_t interval = config.int_or("no_rope_layer_interval", 4, 1, kMostPositions);
   const std::vector<int64_t> rotates = config.ints_or_empty("no_rope_layers", 0, 1);
