@@ -7,8 +7,8 @@
 //   client: magic, client nonce, HMAC(key, "client", both nonces)   (72 bytes)
 //   server: verdict, HMAC(key, "server", both nonces)               (40 bytes)
 //
-// Both nonces are fresh, so nothing that was overheard can be played again. Later messages are neither
-// encrypted nor signed: an attacker who can rewrite packets of the network is not kept out.
+// Both nonces are fresh, so nothing that was overheard can be played again. Later messages are
+// neither encrypted nor signed: an attacker who can rewrite packets of the network is not kept out.
 #pragma once
 
 #include <array>

@@ -207,8 +207,8 @@ void Attempt::handle_signal(int signal) {
   // Peers may have reported a stop before: a job system signals every node. Then this is no second
   // request.
   if (report_.stop_signal == 0 && peers_ != nullptr) peers_->report_stop(SIGTERM);
-  // Ranks that leave on a user signal do not prove that all will: the ranks that run on
-  // must get this signal.
+  // Ranks that leave on a user signal do not prove that all will: the ranks that run on must
+  // get this signal.
   const bool asked_by_user_signal = phase_ == Phase::Stopping && (report_.stop_signal == SIGUSR1 ||
                                                                   report_.stop_signal == SIGUSR2);
   report_.stop_signal = signal;

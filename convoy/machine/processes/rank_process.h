@@ -34,11 +34,11 @@ struct RankStart {
   int input = -1;      // its stdin; -1 = /dev/null
 };
 
-// On return the process leads its session and its group, and runs the program. Of this process's
-// environment it does not get the job's token, which lets its holder join the job: a program gets
-// it only where `environment` names it. Call on the thread that outlives the child: the kernel ties
-// the child's life to it. Throws ConfigError when the program can not be executed, IoError when no
-// process can be made.
+// On return the process leads its session and its group, and runs the program. It inherits this
+// process's environment without the job's token, which lets its holder join the job: a program gets
+// the token only when `environment` names it. Call on the thread that outlives the child: the
+// kernel ties the child's life to it. Throws ConfigError when the program can not be executed,
+// IoError when no process can be made.
 RankProcess start_rank(const RankStart& start);
 
 // Sends `signal` to everything in the rank's process group. Safe until the rank is reaped.

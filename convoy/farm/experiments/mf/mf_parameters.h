@@ -15,11 +15,13 @@ namespace convoy::experiments {
 enum class MfActivation { Linear, Tanh, LeakyReLU };  // the same words
 enum class MfPrior { Gauss, Uniform };                // "gauss": N(0, 1), "unif": U(-1, 1)
 
-// The way guesses are drawn. An allowed shortcut keeps the distribution of the losses,
-// but not each single guess.
+// The way guesses are drawn. An allowed shortcut keeps the distribution of the losses, but not each
+// single guess.
 enum class MfShortcut {
   None,  // "none": every weight
-  Gram,  // "gram": a Gaussian layer sees of the layer before it only its n_rows x n_rows Gram matrix
+  // "gram": a Gaussian layer depends on the layer before it only through the n_rows x n_rows Gram
+  // matrix of that layer
+  Gram,
   Bartlett,  // "bartlett": linear layers as triangular factors of Wishart matrices
 };
 

@@ -67,7 +67,8 @@ double mf_prior_mean(const MfProblem& problem) {
   const HiddenGram gram = hidden_gram(p);
   const double per_column =
       (p.gnc_init == MfPrior::Gauss ? 1 : 1.0 / 3) / static_cast<double>(p.n_cols);
-  // |P u|^2 of the vectors that are 1 in one column and 0 else: the trace of P over pairs of rows of one column.
+  // |P u|^2 of the vectors that are 1 in one column and 0 else: the trace of P over pairs of rows
+  // of one column.
   double same_column = 0;
   const auto rows = static_cast<size_t>(p.n_rows), cols = static_cast<size_t>(p.n_cols);
   for (size_t col = 0; col < cols; ++col) {
