@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Activity recognition on the simulated device, alone and as replicas that are threads, and a
-// language model as replicas. What comes out has the bytes of what the CPU writes with the same
-// table of ops.
+// language model as replicas. The results have the bytes that the CPU writes with the same table of
+// ops.
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>

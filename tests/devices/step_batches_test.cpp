@@ -63,7 +63,7 @@ TEST_F(StepBatchesOnTheDevice, TheyAreInOrderWithTheStreamOfWhoTrains) {
   expect_equal_on_host(read_all(dealt, device), read_all(dealt, at::kCPU));
 }
 
-// What the two above would miss if the simulated device did not find it.
+// Shows that the simulated device finds the fault that the two tests above look for.
 TEST_F(StepBatchesOnTheDevice, ABatchOfAnotherStreamWouldBeFound) {
   const data::BatchPlan dealt = plan();
   const at::Device device = simulated::device(1);

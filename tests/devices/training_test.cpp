@@ -70,7 +70,7 @@ data::TokenDataset rows() {
   return data::TokenDataset::from_rows(encoded);
 }
 
-// What a few steps of two micro-batches leave behind.
+// The state after a few steps of two micro-batches.
 struct Trained {
   std::vector<double> losses;
   std::vector<double> norms;
@@ -255,7 +255,7 @@ TEST(PagedMoments, LieOnTheHostBetweenSteps) {
   EXPECT_TRUE(simulated::take_findings().empty());
 }
 
-// What the tests above would miss if the simulated device did not find it.
+// Shows that the simulated device finds the fault that the tests above look for.
 TEST(PlantedFault, ABatchLeftOnTheHostIsFound) {
   simulated::install(2);
   const auto model = models::load_causal_lm(folder_of("llama"), at::kFloat, simulated::device(0));

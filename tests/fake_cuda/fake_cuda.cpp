@@ -53,7 +53,7 @@ class FakeDriver {
     }
   }
 
-  // What a call of the function returns before it does anything.
+  // The result that a call of the function returns before it does anything.
   int enter(const char* name) {
     if (broken != 0) return broken;
     if (failing_ != name || ++calls_ < failing_call_) return 0;
@@ -228,7 +228,7 @@ int cuMemAlloc_v2(uint64_t* address, size_t bytes) {
   constexpr size_t kAlignment = 256;
   void* const memory =
       std::aligned_alloc(kAlignment, (bytes + kAlignment - 1) / kAlignment * kAlignment);
-  // As on a GPU, nobody says what is there.
+  // As on a GPU, the content is undefined.
   std::memset(memory, 0xA5, std::min<size_t>(bytes, 1 << 20));
   *address = reinterpret_cast<uint64_t>(memory);
   fake_cuda_host_memory(memory, bytes);

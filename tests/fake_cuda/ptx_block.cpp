@@ -80,7 +80,7 @@ void PtxBlock::run_thread(uint32_t number) {
   }
 }
 
-// shfl.sync.bfly: each lane gets the number of the lane whose number differs in the bits of
+// shfl.sync.bfly: each lane gets the value of the lane with a number that differs in the bits of
 // `distance`.
 void PtxBlock::shuffle(uint32_t first, uint32_t end) {
   require_all(first, end, Kind::Shuffle);

@@ -20,7 +20,7 @@ class PtxError : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// What lies in memory: sizes by first byte.
+// The blocks in memory: sizes by first byte.
 using PtxAllocations = std::map<uint64_t, uint64_t>;
 
 // Addresses of shared memory: no allocation has such ones.

@@ -259,7 +259,7 @@ void add_comparisons(Table& table) {
   for (const char* same : {"eq", "ne"})
     for (const char* bits : {"32", "64"})
       table[fmt::format("setp.{}.b{}", same, bits)] = table[fmt::format("setp.{}.u{}", same, bits)];
-  // Of floats these are the ordered ones, but for ne; the others hold for NaN as well.
+  // For floats these are the ordered comparisons, but for ne; the others hold for NaN as well.
   table["setp.ne.f32"] = COMPARE(float, a<b || a> b);
   table["setp.ne.f64"] = COMPARE(double, a<b || a> b);
 #define COMPARE_UNORDERED(name, type)                         \
@@ -275,7 +275,7 @@ void add_comparisons(Table& table) {
   COMPARE_UNORDERED("f64", double)
 }
 
-// As far off as the manual allows, so that a test that passes here says something about every GPU.
+// As inexact as the manual allows, so that a test that passes here holds for every GPU.
 void add_approximations(Table& table) {
   // Exact at 0.
   table["ex2.approx.f32"] =

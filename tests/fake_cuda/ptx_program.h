@@ -14,10 +14,10 @@
 
 namespace convoy::testing {
 
-// Which floating operations are known.
+// The floating-point operations that are supported.
 enum class PtxResults {
-  // Those whose result IEEE 754 decides (.rn, no .ftz, no .approx, no mul and add that a driver may
-  // join): a kernel that could give other bits on some GPU does not load.
+  // Operations with a result that IEEE 754 fixes (.rn, no .ftz, no .approx, no mul and add that a
+  // driver may join): a kernel that could give other bits on some GPU does not load.
   Exact,
   // The approximate ones too, as far off as NVIDIA's manual allows.
   WithinBounds,

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a test tells the stand-in for NCCL. Its collectives are real: processes of one host exchange
-// values through shared memory. As with NCCL they run beside the caller, who learns of their end by
-// the stream, and of faults by ncclCommGetAsyncError. Sums add in the order of ranks: bf16 and fp16
-// in fp32 with one rounding at the end, where NCCL may round at each rank.
+// The settings of the stand-in for NCCL. Its collectives are real: processes of one host exchange
+// values through shared memory. As with NCCL they run beside the caller, which sees their end by
+// the stream, and faults by ncclCommGetAsyncError. Sums add in the order of ranks: bf16 and fp16 in
+// fp32 with one rounding at the end, where NCCL may round at each rank.
 //
 // FAKE_NCCL_FAULT=KIND[:N[:RANK]] plants one fault, on rank RANK (default 0), at its Nth collective
 // (default 1; all communicators of the process count together):
@@ -27,7 +27,7 @@ struct FakeNcclRange {
   bool writes;
 };
 
-// How the library reaches the device of the process. Without one, addresses are the host's.
+// The library's access to the device of the process. Without one, addresses are the host's.
 struct FakeNcclDevice {
   // A place on the stream, not done until end(). Null after an error.
   void* (*begin)(void* stream, const FakeNcclRange* ranges, size_t count);

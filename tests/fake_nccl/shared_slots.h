@@ -30,7 +30,8 @@ class SharedSlots {
   int size() const { return size_; }
   char* slot(int rank) const { return layout_->slots[static_cast<size_t>(rank)].data(); }
   char* own_slot() const { return slot(rank_); }
-  // Waits until all ranks have come as often as this one. False when `is_over` says so before.
+  // Waits until all ranks have called it as often as this one. False when `is_over` becomes true
+  // before.
   bool meet(const std::function<bool()>& is_over) const;
 
  private:

@@ -8,7 +8,7 @@
 
 namespace fake_nccl {
 
-// Of one number; 0 for a type that is none of ncclDataType_t's, or has no sum here.
+// Bytes of one number; 0 for a type that ncclDataType_t does not have, or that has no sum here.
 size_t bytes_of_type(int type);
 
 // `to` becomes the sum, in this order, of `count` numbers each.

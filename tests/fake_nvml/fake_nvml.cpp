@@ -3,10 +3,9 @@
 // The part of NVML that Convoy calls, over GPUs that a test describes.
 //
 // FAKE_NVML_SCENARIO names a JSON file; its member "nvml" is
-//   {"driver": "550.90.07", "nvml": "12.550.90.07", "cuda": 12040, "init": 0, "lacks":
-//   ["nvmlDevice..."],
-//    "dead_ticks": [3, 5], "gpus": [GPU, ...], "every_gpu": {members that each GPU has unless it
-//    gives its own}}
+//   {"driver": "550.90.07", "nvml": "12.550.90.07", "cuda": 12040, "init": 0,
+//    "lacks": ["nvmlDevice..."], "dead_ticks": [3, 5], "gpus": [GPU, ...],
+//    "every_gpu": {members that each GPU has unless it gives its own}}
 // and a GPU {"name", "uuid", "pci": "0000:3b:00.0", "capability": [9, 0], "denied": true,
 // "open_error": 15, "memory_mib", "used_mib", "reserved_mib", "util", "mem_busy", "temp",
 // "mem_temp", "power_w", "power_limit_w", "energy_j" (a start: the power is added each tick),
@@ -22,12 +21,11 @@
 // is in "lacks" says that it is not found.
 //
 // FAKE_NVML is the short form:
-//   GPU-1 A100 0000:3b:00.0 80000;GPU-2 H100 0001:17:00.0 80000 MIG-a/1/0/10000 -/0/0/0
-//   MIG-b/2/0/20000
+//   GPU-1 A100 0000:3b:00.0 80000;GPU-2 H100 0001:17:00.0 80000 MIG-a/1/0/10000 -/0/0/0 MIG-b/2/0/1
 // One GPU per semicolon: UUID, name, PCI address, MiB, then one word per MIG slot: UUID/gpu
 // instance/compute instance/MiB, "-" an empty slot; any slot means that MIG is on. UUID "denied" is
-// a GPU that may not be opened. FAKE_NVML_INIT is what nvmlInit returns. What a GPU does is a
-// function of its index: 40 + index degrees, busy for 90 - index percent (memory 50), 1000 + index
+// a GPU that may not be opened. FAKE_NVML_INIT is what nvmlInit returns. The readings of a GPU
+// depend on its index: 40 + index degrees, busy for 90 - index percent (memory 50), 1000 + index
 // MiB taken, 300.5 + index watts. A GPU named "Quiet" tells no more than its memory.
 #include <chrono>
 #include <cstdio>
@@ -68,7 +66,7 @@ struct Sample {
   long tick = 0;
 };
 
-// Each set is told of each event.
+// Each set gets each event.
 struct EventSet {
   std::set<Thing*> registered;
   std::set<std::pair<Thing*, std::string>> told;
@@ -637,7 +635,7 @@ FAKE int nvmlDeviceGetP2PStatus(void* first, void* second, int, int* status) {
 
 namespace {
 
-// Who is at the end of link `link`: an index of a GPU, -1 = the switch, -2 = nobody.
+// The device at the end of link `link`: an index of a GPU, -1 = the switch, -2 = none.
 int remote_of(const Thing& thing, unsigned link) {
   if (thing.told.contains("nvswitch"))
     return link < thing.told["nvswitch"].get<unsigned>() ? -1 : -2;
@@ -673,7 +671,7 @@ FAKE int nvmlDeviceGetNvLinkRemotePciInfo_v2(void* handle, unsigned link, PciInf
 
 namespace {
 
-// An event that this set was not told yet. Keys differ: ticks and milliseconds.
+// An event that this set has not returned yet. Keys differ: ticks and milliseconds.
 bool next_event(EventSet& set, Event* event) {
   for (Thing* const gpu : set.registered) {
     for (const char* const member : {"xids", "xids_at_ms"}) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Stops a save in every one of its file calls, in every way, and asks for a valid snapshot each
+// Stops a save in every one of its file calls, in every way, and expects a valid snapshot each
 // time.
 #include <fcntl.h>
 #include <gtest/gtest.h>

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Texts that somebody spoilt, for parsers of what others wrote: the same ones for the same seed, on
-// every machine.
+// Damaged texts, for parsers of foreign files: the same texts for the same seed, on every machine.
 #pragma once
 
 #include <algorithm>
@@ -61,7 +60,7 @@ class MutatedTexts {
     }
   }
 
-  // What stands between two marks becomes something of another type or size.
+  // Replaces the text between two marks by a value of another type or size.
   void replace_word(std::string& text, size_t at) {
     const size_t mark = text.find_first_of(kMarks, at);
     if (mark == std::string::npos) return;

@@ -43,7 +43,7 @@ inline ScriptEnd run_script(const std::filesystem::path& folder, const std::stri
   return end;
 }
 
-// Words as a script sees them in /proc/PID/cmdline: each ends with a zero.
+// Arguments in the form of /proc/PID/cmdline: each ends with a zero.
 inline std::string zero_ended(const std::vector<std::string>& words) {
   std::string text;
   for (const std::string& word : words) text += word + '\0';

@@ -35,7 +35,7 @@ std::string model() { return std::string(std::getenv("CONVOY_SOURCE_DIR")) + "/e
 
 class Conversation : public ::testing::Test {
  protected:
-  // What answers there are to these lines; what else was said is in `said_`.
+  // The answers to these lines; the other output is in `said_`.
   std::string answers(const std::string& typed, const std::string& flags) {
     write_file_atomic(folder_ / "typed", typed);
     const testing::ScriptEnd end = testing::run_script(

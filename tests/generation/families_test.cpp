@@ -115,7 +115,7 @@ TEST_P(Family, RowsPutBackAnswerAsTransformersDoes) {
               {.max_rows = 8, .prefill_chunk = 16, .kv_blocks = blocks, .shares_prefixes = shares})
               .preemptions;
   }
-  // Where every layer has a window, rows hold a block or two and wait before they begin, not later.
+  // When every layer has a window, rows hold a block or two and wait before they begin, not later.
   const auto windows = model_->kv_geometry().windows;
   const bool keeps_all_keys = std::count(windows.begin(), windows.end(), 0) > 0;
   EXPECT_EQ(put_back > 0, keeps_all_keys) << put_back;

@@ -43,7 +43,7 @@ class KilledGenerate : public ::testing::Test {
   fs::path said() const { return folder_ / "said"; }
   fs::path journal() const { return output() + ".partial"; }
 
-  // What it says goes to `said`.
+  // Its output goes to `said`.
   pid_t start(const std::string& to, int64_t batch) const {
     const std::string program = std::string(std::getenv("CONVOY_BIN_DIR")) + "/convoy-worker";
     const std::string model = std::string(std::getenv("CONVOY_SOURCE_DIR")) + "/examples/tally-3m";

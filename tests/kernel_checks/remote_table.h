@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The table of ops of a device for CPU tensors: each call moves its tensors to the device, runs
-// there, and brings back results and what was written in place. So the conformance tests of ops,
-// whose tensors lie on the CPU, run on any device.
+// there, and brings back results and tensors written in place. So the conformance tests of ops,
+// which make their tensors on the CPU, run on any device.
 #pragma once
 
 #include <memory>
@@ -162,7 +162,7 @@ auto remote(Result (*)(Arguments...)) -> Result (*)(Arguments...) {
   };
 }
 
-// Once in a process. `device` is one that LibTorch knows.
+// Call once in a process. LibTorch must have `device`.
 inline const kernels::OpTable& remote_op_table(at::Device device) {
   remote_device = device;
   static kernels::OpTable table = kernels::op_table(at::empty({0}, device));

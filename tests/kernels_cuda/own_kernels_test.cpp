@@ -279,8 +279,7 @@ TEST(OwnAdamW, UpdatesAllParametersAsLibTorchDoes) {
     }
 }
 
-// Of every form in turn: moments as codes, in bf16, in fp32; a value in fp32, with a copy, or in
-// bf16.
+// Each form in turn: moments as codes, in bf16, in fp32; a value in fp32, with a copy, or in bf16.
 std::vector<AdamWTensors> narrow_sample(int64_t count) {
   std::vector<AdamWTensors> all = adamw_sample(count, false);
   for (int64_t number = 0; number < count; ++number) {

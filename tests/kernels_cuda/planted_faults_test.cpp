@@ -37,7 +37,7 @@ void run(const std::string& text, const std::string& kernel, const Launch& launc
 
 std::string text_of(const char* kernel) { return nvidia::kernel_text_of(kernel_texts(), kernel); }
 
-// Where barriers stand.
+// The positions of barriers.
 std::vector<size_t> barriers_of(const std::string& text) {
   std::vector<size_t> places;
   for (size_t at = text.find("bar.sync"); at != std::string::npos;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A rank in collectives, as its launcher sees one of our own: it has done #0 on a group of two.
-//   launch_collective_probe waits    waits in #1 and fails with 6 when it has waited for half a
-//   second launch_collective_probe idles    never enters #1
+// A rank of our own in collectives, for the launcher's view: it has done #0 on a group of two.
+//   launch_collective_probe waits    waits in #1 and fails with 6 after half a second
+//   launch_collective_probe idles    never enters #1
 #include <unistd.h>
 
 #include <chrono>

@@ -23,7 +23,7 @@ using FailureModes = LaunchTest;
 const std::string kReady = "echo $$ >> $HERE/pids; echo $MASTER_PORT >> $HERE/ports; ";
 
 TEST_F(FailureModes, L08_PortTakenAfterItWasChosenIsAnotherOneAtTheNextAttempt) {
-  // Rank 0 of the first attempt finds its port taken, as if somebody had been faster.
+  // Rank 0 of the first attempt finds its port taken, as if another program had been faster.
   const LaunchEnd end = run(shell(1,
                                   "echo $MASTER_PORT >> $HERE/ports; [ "
                                   "$TORCHELASTIC_RESTART_COUNT = 1 ] || exit 98",
@@ -63,7 +63,8 @@ TEST_F(FailureModes, L08_TakenPortOfOneNodeIsNamedBeforeRanksStart) {
 }
 
 TEST_F(FailureModes, L08_MeetingAddressThatIsNotThisHostsIsSaidAtOnce) {
-  // TEST-NET-2: nobody's. It may be a service's, so the node waits for the others all the same.
+  // TEST-NET-2: no host has it. It may be a service's address, so the node waits for the others all
+  // the same.
   const std::vector<std::string> flags = {
       "--nnodes",       "2",           "--node-rank",   "0", "--rdzv-endpoint",
       "198.51.100.7:0", "--rdzv-conf", "join_timeout=1"};
@@ -255,7 +256,7 @@ TEST_F(FailureModes, L11_NodesMayHaveUnequalNumbersOfRanks) {
   EXPECT_TRUE(nothing_left());
 }
 
-// As torchrun's c10d backend does: whoever comes first to the port hosts the meeting, the others of
+// As torchrun's c10d backend does: the first launcher at the port hosts the meeting, the others of
 // this host join it.
 TEST_F(FailureModes, L11_LaunchersOfOneHostNeedNoNodeRanks) {
   const std::string port = std::to_string(32'000 + ::getpid() % 700);
@@ -348,8 +349,8 @@ const AroundCase kAroundCases[] = {
 INSTANTIATE_TEST_SUITE_P(FailureModes, StartedByOthers, ::testing::ValuesIn(kAroundCases),
                          [](const auto& test) { return std::string(test.param.name); });
 
-// Its agent listens at MASTER_PORT and its attempts share that store: a rank that did not know
-// would listen there, or read keys of the last.
+// Its agent listens at MASTER_PORT and its attempts share that store: without this setting a rank
+// would listen there, or read keys of the previous attempt.
 TEST_F(FailureModes, L19_TorchrunsAttemptAndStoreReachTheRank) {
   LaunchStart what;
   what.arguments = {"sh", "-c",

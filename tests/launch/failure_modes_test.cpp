@@ -25,7 +25,7 @@ namespace {
 using FailureModes = LaunchTest;
 using nlohmann::json;
 
-// Every rank says that it is there, with its number; then the script goes on.
+// Every rank writes its number when it runs; then the script goes on.
 const std::string kReady = "echo $$ >> $HERE/pids; echo $MASTER_PORT >> $HERE/ports; ";
 const std::string kAllReady =
     kReady + "while [ $(wc -l < $HERE/pids) -lt $WORLD_SIZE ]; do sleep 0.01; done; ";
@@ -242,7 +242,7 @@ class FailureModesPrivileged : public FailureModes {
 };
 
 TEST_F(FailureModesPrivileged, L04_UnkillableRankDoesNotHoldTheLauncher) {
-  // What cgroup v1 has frozen waits inside the kernel, as one does for a dead disk: not even
+  // A process frozen by cgroup v1 waits inside the kernel, as one does for a dead disk: not even
   // SIGKILL ends it.
   const std::filesystem::path cgroup =
       fmt::format("/sys/fs/cgroup/freezer/convoy-test-{}", ::getpid());
@@ -320,8 +320,8 @@ INSTANTIATE_TEST_SUITE_P(FailureModes, ExitCodes, ::testing::ValuesIn(kExitCases
                          [](const auto& test) { return std::string(test.param.name); });
 
 TEST_F(FailureModes, L14_StoppedForeignRankIsNamedButNotKilled) {
-  // A foreign program has no heartbeat, so that it is stopped is seen from its state; whoever
-  // stopped it may let it go on.
+  // A foreign program has no heartbeat, so its stop is seen from its state; the user who stopped it
+  // may continue it.
   const auto launch = start(shell(2, kReady + "[ $RANK = 1 ] && kill -STOP $$; true"));
   ASSERT_TRUE(wait_for_lines("pids", 2));
   ASSERT_TRUE(wait_until([&] { return launch->errors().find("rank 1") != std::string::npos; },

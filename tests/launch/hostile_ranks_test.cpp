@@ -139,6 +139,6 @@ TEST_F(HostileUse, KilledLauncherInsideALauncherLeavesNothing) {
   EXPECT_TRUE(nothing_left());
 }
 
-// What needs root: namespaces, mounts, other users.
+// The cases that need root: namespaces, mounts, other users.
 }  // namespace
 }  // namespace convoy::testing

@@ -283,7 +283,7 @@ TEST_F(HostileUsePrivileged, L16_LogFolderOfAFullDiskAndAReadOnlyOne) {
       EXPECT_TRUE(wait_for_lines("said", 2));
     } else {
       EXPECT_TRUE(read_only)
-          << end.errors;  // a place for logs that never takes any is said before the start
+          << end.errors;  // an unusable folder for logs is reported before the start
     }
     EXPECT_NE(end.errors.find("logs"), std::string::npos) << end.errors;
     EXPECT_TRUE(nothing_left());
@@ -303,9 +303,9 @@ TEST_F(HostileUsePrivileged, L10_HostThatDoesNotKnowItsOwnName) {
 }
 
 TEST_F(HostileUsePrivileged, FewProcesses) {
-  // As a user who may have 40 processes: the ranks that fit do not stay behind when the others do
-  // not fit. The program is copied, since that user may enter neither the checkout nor the test's
-  // folder, as little as root's own of mode 0700.
+  // Runs as a user who may have 40 processes: the ranks that fit do not stay behind when the others
+  // do not fit. The program is copied, since that user may enter neither the checkout nor the
+  // test's folder, as little as root's own of mode 0700.
   std::string open_folder = "/tmp/convoy-open-XXXXXX";
   ASSERT_NE(::mkdtemp(open_folder.data()), nullptr);
   std::filesystem::permissions(open_folder, std::filesystem::perms(0755));
@@ -313,7 +313,7 @@ TEST_F(HostileUsePrivileged, FewProcesses) {
   std::filesystem::permissions(open_folder + "/convoy", std::filesystem::perms(0755));
   LaunchStart what = shell(100, "sleep 20");
   what.program = open_folder + "/convoy";
-  // The limit counts all processes of a user: one who has no others.
+  // The limit counts all processes of a user: this user has no others.
   const int user = 20'000 + ::getpid() % 40'000;
   what.before = {"setpriv",
                  fmt::format("--reuid={}", user),

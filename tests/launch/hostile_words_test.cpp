@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `convoy launch` as somebody types it who reads no manual: odd values, odd programs, odd
-// arguments. Each ends in order, with a code that says what happened and nothing left behind.
+// `convoy launch` with odd values, odd programs, odd arguments. Each ends in order, with the right
+// exit code and nothing left behind.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <signal.h>

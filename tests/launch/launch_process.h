@@ -28,7 +28,7 @@ using std::chrono::milliseconds;
 constexpr double kHeldUpSeconds = 10;
 
 struct LaunchEnd {
-  int status = -1;         // as a shell sees it: 128 + n for signal n
+  int status = -1;         // as in a shell: 128 + n for signal n
   bool timed_out = false;  // it was still there when the patience ended, and was killed
   double seconds = 0;
   std::string output;
@@ -90,7 +90,7 @@ class LaunchTest : public ::testing::Test {
   std::filesystem::path path(const std::string& name) const { return folder_ / name; }
   std::string file(const std::string& name) const;  // empty: there is none
   void write(const std::string& name, const std::string& text, bool executable = false) const;
-  // Waits until the file has this many lines: that is how ranks say where they are. False after a
+  // Waits until the file has this many lines: ranks report their progress that way. False after a
   // while.
   bool wait_for_lines(const std::string& name, long lines) const;
   std::vector<pid_t> numbers(const std::string& name) const;  // that ranks wrote

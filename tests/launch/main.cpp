@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// 77 when every test that was asked for was skipped: ctest then says so, instead of "passed".
+// Exits with 77 when every selected test was skipped: ctest then shows "skipped" instead of
+// "passed".
 #include <gtest/gtest.h>
 
 int main(int count, char** words) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A rank that reports steps to its launcher, as convoy-worker does, and then fails.
-//   launch_progress_probe STEP_OF_ATTEMPT_0[,STEP_OF_ATTEMPT_1...] EXIT_CODE     the last step
-//   counts for all later attempts
+//   launch_progress_probe STEP_OF_ATTEMPT_0[,STEP_OF_ATTEMPT_1...] EXIT_CODE
+// The last step counts for all later attempts.
 #include <cstdint>
 #include <cstdlib>
 #include <sstream>

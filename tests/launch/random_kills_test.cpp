@@ -32,8 +32,7 @@ constexpr Victim kVictims[] = {
     Victim::Rank,     Victim::Rank,     Victim::AllRanks,        Victim::Grandchild, Victim::Daemon,
     Victim::Launcher, Victim::Launcher, Victim::LauncherAndRank, Victim::Everything};
 
-// Two seconds on a machine that has time for this; where others want its cores too, as much longer
-// as they take.
+// Two seconds on an idle machine; on a loaded one as much longer as it slows down this process.
 milliseconds allowed_wait() {
   double load[1] = {};
   const double cores = std::max(1u, std::thread::hardware_concurrency());
@@ -61,8 +60,8 @@ const char* name_of(Victim victim) {
   return "";
 }
 
-// A rank with a data loader that it needs, and a daemon that it forgot. Each says its number as
-// `KIND NUMBER`, then counts on, so that a count that moves proves life.
+// A rank with a data loader that it needs, and a forgotten daemon. Each writes its number as `KIND
+// NUMBER`, then counts on, so that a moving count proves life.
 constexpr const char* kRank = R"(
 echo $MASTER_PORT >> $HERE/ports
 [ $STUBBORN = yes ] && trap '' TERM
@@ -134,7 +133,7 @@ class RandomKills : public LaunchTest {
   int num_kills_ = 0;
 };
 
-// What has no name goes with its processes; a name in /dev/shm would stay.
+// Unnamed memory goes with its processes; a name in /dev/shm would stay.
 bool uses_named_shared_memory(pid_t pid) {
   std::ifstream maps(fmt::format("/proc/{}/maps", pid));
   for (std::string line; std::getline(maps, line);)
@@ -168,7 +167,7 @@ void RandomKills::one_life(int number_of_ranks, Victim victim) {
   }
   ++num_kills_;
 
-  // A daemon is nobody's work: the job goes on without it until it is asked to stop.
+  // The job does not depend on a daemon: it continues without it until it is asked to stop.
   if (victim == Victim::Daemon) {
     const size_t now = bytes_of(path("beats"));
     ASSERT_TRUE(wait_until([&] { return bytes_of(path("beats")) > now; }, milliseconds(5'000)));

@@ -108,7 +108,7 @@ TEST_F(Signals, L06_RanksGetTheSignalThatCame) {
   ASSERT_TRUE(wait_for_lines("pids", 2));
   launch->signal(SIGINT);
   const LaunchEnd end = launch->wait();
-  EXPECT_EQ(end.status, 0) << end.errors;  // all of them say that all is well
+  EXPECT_EQ(end.status, 0) << end.errors;  // all of them end with success
   EXPECT_EQ(file("got.0") + file("got.1"), "INT\nINT\n");
 }
 
@@ -179,7 +179,7 @@ TEST_F(Signals, L07_RanksThatAreKilledAreNamedWithWhatMayBeIncomplete) {
     ASSERT_TRUE(wait_for_lines("pids", 3));
     launch->signal(SIGTERM);
     if (twice) {
-      // The batch log says it as a terminal does.
+      // The batch log has the same line as a terminal.
       ASSERT_TRUE(wait_until(
           [&] { return launch->errors().find("SIGTERM: ranks have 60 s") != std::string::npos; },
           milliseconds(20'000)));

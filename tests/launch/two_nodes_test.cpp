@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How a job of two nodes is stopped: two launchers on this machine, of which one or both are told.
+// Stops of a job of two nodes: two launchers on this machine, one or both of which are signalled.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -18,8 +18,8 @@ namespace {
 
 const std::string kWait = "while :; do sleep 0.02; done";
 
-// Two launchers on this machine; rank 0 leaves with 75 as soon as it is told, rank 1 needs a while
-// to save.
+// Two launchers on this machine; rank 0 leaves with 75 as soon as it is asked to stop, rank 1 needs
+// a while to save.
 class TwoNodes : public LaunchTest {
  protected:
   std::unique_ptr<LaunchProcess> start_node(int node, const std::string& script,
@@ -117,7 +117,7 @@ TEST_F(TwoNodes, EachNamesTheRankOfTheOtherThatDidNotEnterACollective) {
 }
 
 TEST_F(TwoNodes, L06_StopAfterTheOwnRanksHaveEndedWaitsForTheOthersToSave) {
-  // A job system signals every process: a rank may be gone before its launcher hears of it.
+  // A job system signals every process: a rank may be gone before its launcher gets the signal.
   start_both();
   ::kill(numbers("pid.0").at(0), SIGTERM);
   ASSERT_TRUE(rank_0_ended());
@@ -182,8 +182,8 @@ struct UserSignalCase {
 
 class UserSignalOfTwoNodes : public TwoNodes, public ::testing::WithParamInterface<UserSignalCase> {
  protected:
-  // A program as SLURM's --signal=USR1 wants it: it knows that signal only, and any other one ends
-  // it in the middle of a save.
+  // A program for SLURM's --signal=USR1: it handles that signal only, and any other one ends it in
+  // the middle of a save.
   void start_savers() {
     nodes_ = GetParam().nodes;
     for (const int node : {0, 1})
@@ -242,8 +242,8 @@ TEST_F(TwoNodes, L07_UserSignalThatNobodyLeavesForStaysOnItsNode) {
     EXPECT_EQ(node->wait().status, 75) << node->errors();
 }
 
-// SLURM with a time limit: USR1 first, TERM when the limit is there. Ranks that left for the first
-// have not spoken for the rest.
+// SLURM with a time limit: USR1 first, TERM at the limit. Ranks that leave on the first do not
+// decide for the rest.
 TEST_F(TwoNodes, L07_StopAfterAUserSignalReachesRanksThatDidNotLeaveForIt) {
   node_0_ = start_node(0, "trap 'exit 75' USR1; echo x >> $HERE/ready; " + kWait);
   node_1_ = start_node(1, "trap : USR1; trap 'exit 75' TERM; echo x >> $HERE/ready; " + kWait);

@@ -93,7 +93,7 @@ std::string layer_of(const Table& table, const std::string& path) {
   return path.substr(0, path.rfind('/'));
 }
 
-// What is wrong with one include line of `file`, or "".
+// The fault of one include line of `file`, or "".
 std::string complaint(const Table& table, const std::string& file, const std::string& line) {
   const std::string header = included(line);
   if (header.empty()) return "";
@@ -227,7 +227,7 @@ TEST(Layers, EveryHeaderIsGuarded) {
   });
 }
 
-// Cgroup quotas count as affinity does: whoever counts processors asks base/usable_cpus.h.
+// Cgroup quotas count as affinity does: code that counts processors calls base/usable_cpus.h.
 TEST(Layers, ProcessorsAreCountedInOnePlace) {
   // Says how many the machine has beside how many may be used.
   const std::string shown = "convoy/farm/sweep/runner/cell_outcome.cpp";

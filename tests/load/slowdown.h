@@ -10,8 +10,8 @@
 
 namespace convoy::testing {
 
-// How many times longer than on an idle core things take here: the worst that this process has seen
-// so far. At least 1. Takes 20 ms of processor time.
+// The factor by which this machine is slower than an idle core: the worst that this process has
+// measured so far. At least 1. Takes 20 ms of processor time.
 inline double slowdown() {
   static double worst = 1;
   const auto processor_seconds = [] {

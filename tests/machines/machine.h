@@ -33,7 +33,7 @@ class FakeMachine {
   monitor::DeviceSources sources() const {
     return {.nvml_library = library(), .sys = root_ / "sys", .proc = root_ / "proc"};
   }
-  // Of a program that shall see it.
+  // The environment of a program that shall see it.
   std::map<std::string, std::string> environment() const {
     return {{"CONVOY_NVML_LIBRARY", library().string()},
             {"CONVOY_HOST_ROOT", root_.string()},

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the library shares between ranks, on simulated devices: the values are those of one process
-// that sees all rows on its CPU.
+// The library's sharding between ranks, on simulated devices: the values are those of one process
+// that computes all rows on its CPU.
 #include <ATen/ATen.h>
 #include <c10/util/accumulate.h>
 #include <gtest/gtest.h>
@@ -255,7 +255,7 @@ RANK_BODY(Saved) {
   EXPECT_EQ(simulated::take_findings(), std::vector<std::string>());
 }
 
-// What devices saved, by one rank on its CPU.
+// A checkpoint that devices saved, loaded by one rank on its CPU.
 RANK_BODY(LoadedByACpu) {
   const auto group = init();
   for (const char* const folder : {"replicas", "zero", "shards"}) {

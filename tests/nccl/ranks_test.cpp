@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Ranks, each on a simulated device of its own: gradients meet through NcclGroup, and behind it the
-// stand-in for NCCL, on the stream that it is given. Faults that it plants end ranks in time, with
-// words that name the collective.
+// Ranks, each on a simulated device of its own: gradients are summed by NcclGroup and the stand-in
+// for NCCL, on the given stream. Planted faults end ranks in time, with a message that names the
+// collective.
 #include "ranks/ranks.h"
 
 #include <c10/core/impl/VirtualGuardImpl.h>
@@ -347,7 +347,7 @@ TEST(RanksOnDevices, CollectivesOfAGroupAndItsPartsOverlap) {
   testing::expect_all_well(testing::start_ranks(4, "InFlight"));
 }
 
-// Of two ranks with a fault planted at rank 0: both end in time, with what was wrong.
+// Two ranks with a fault planted at rank 0: both end in time, with the right message.
 void expect_both_end(const std::string& fault, const std::string& said_by_rank_0,
                      const std::string& said_by_rank_1) {
   SCOPED_TRACE(fault);
@@ -399,7 +399,7 @@ TEST(RanksOnDevices, AGroupThatFailedEndsWithoutWaiting) {
         testing::start_ranks(2, "OutlivesItsError", {.environment = {{"FAKE_NCCL_FAULT", fault}}}));
 }
 
-// What the launcher says of it: who waits, and where.
+// The launcher's report names the waiting rank and its collective.
 TEST(RanksOnDevices, TheLauncherNamesTheCollectiveThatHangs) {
   const testing::TemporaryFolder folder;
   launch::LaunchPlan plan;

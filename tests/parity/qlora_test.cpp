@@ -74,7 +74,7 @@ TEST_F(Qlora, FollowsPeftOverBitsandbytes) { expect_curve(convoy_.train("qlora",
 TEST_F(Qlora, FollowsPeftFromAQuantizedFolder) {
   expect_curve(convoy_.train("qlora", config("nf4-double")));
   json plain = config("nf4-double");
-  plain["tuning"]["mode"] = "lora";  // the folder says how its weights are held
+  plain["tuning"]["mode"] = "lora";  // the folder's config sets the format of its weights
   expect_curve(convoy_.train("lora", plain));
 }
 

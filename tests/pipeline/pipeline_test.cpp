@@ -187,7 +187,7 @@ TEST_F(Pipeline, AnotherConfigurationIsAnotherRun) {
   EXPECT_EQ(rows("b.jsonl").size(), 4u);
 }
 
-// A cache that holds texts of 100 tokens, but not their prompts: only the rows can tell.
+// A cache that holds texts of 100 tokens, but not their prompts: only the rows show that.
 TEST_F(Pipeline, RowsThatTheEngineRefusedAreComputedAgain) {
   std::string lines;
   for (const char* name : {"Ann", "Ben", "Cid"})
@@ -217,7 +217,7 @@ TEST_F(Pipeline, LowMemoryIsAnotherRunAndTheRefusalSaysHowToKeepBoth) {
   const std::string common =
       fmt::format("--dataset {} --num-examples 2 --stages generate --output a.jsonl ", sums());
   EXPECT_EQ(process(common).code, 0);
-  // What the type of auto came to decides, not the word.
+  // The resolved type of auto decides, not the word.
   EXPECT_EQ(process(common + "--dtype fp32 --devices cpu").code, 0);
   const testing::ScriptEnd end = process(common + "--low-memory");
   EXPECT_EQ(end.code, 2) << end.out;
@@ -273,7 +273,7 @@ TEST_F(Pipeline, FiltersOfAFinishedRunAreAppliedAgainWithoutComputing) {
   EXPECT_EQ(said_.find("process: row"), std::string::npos) << said_;
 }
 
-// Of the rows that are asked for, not of what the folder computed last.
+// The speed of the selected rows, not of the rows that the folder computed last.
 TEST_F(Pipeline, TheReportOfAnEarlierConfigurationHasItsOwnSpeed) {
   const std::string common = fmt::format("--dataset {} --stages generate --run-dir run ", sums());
   done("a.jsonl", common + "--num-examples 3");

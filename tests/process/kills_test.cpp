@@ -105,7 +105,7 @@ TEST_P(RowRandomKills, OutputIsThatOfAnUnbrokenRun) {
   for (int kill = 0; kill < kills_; ++kill) {
     if (going == nullptr || !going->running()) {
       if (going != nullptr && going->wait().status == 0) {
-        // Faster than the kills: the rest of them meets a fresh run.
+        // It ended before its kills: the remaining kills go to a new run.
         check(fmt::format("broken{}", whole++), std::exchange(ended, 0));
       }
       going = start(command(fmt::format("broken{}", whole), counts[starts++ % 3]));

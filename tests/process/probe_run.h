@@ -20,7 +20,7 @@
 namespace convoy::testing {
 
 struct ProbeEnd {
-  int status = -1;  // as a shell sees it: 128 + n for signal n
+  int status = -1;  // as in a shell: 128 + n for signal n
   std::string output = {};
   std::string errors = {};
   nlohmann::json report() const { return nlohmann::json::parse(output); }

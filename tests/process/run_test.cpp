@@ -53,7 +53,7 @@ TEST_F(RowRuns, AStopKeepsWhatIsFinished) {
   }
   ASSERT_EQ(run(words("stopped", 1, {"rows=400"})).status, 0);
   EXPECT_EQ(output("stopped"), output("whole"));
-  // What was being made when it was told to stop: 2 x 2 workers, their texts of at most 9 tokens.
+  // The texts in progress at the stop: 2 x 2 workers, texts of at most 9 tokens.
   EXPECT_LE(tokens_made("stopped"), tokens_made("whole") + 2 * 2 * 16 * 2 * 9);
 }
 

@@ -75,7 +75,7 @@ TEST(EarlyStop, EndsAfterThePatienceAndStaysEndedWhenStartedAgain) {
   EXPECT_TRUE(fixture.weights("run") == weights);
 }
 
-// The threshold says which gain is worth going on for, not which weights are the best.
+// The threshold decides which gain justifies continuing, not which weights are the best.
 TEST(EarlyStop, TheThresholdDoesNotChooseTheBestCheckpoint) {
   const TrainFixture fixture;
   const Ended ended =

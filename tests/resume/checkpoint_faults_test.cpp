@@ -14,7 +14,7 @@ namespace {
 
 using Settings = std::vector<std::string>;
 
-// One bit of the last byte: the file still parses, so only its hash can tell.
+// One bit of the last byte: the file still parses, so only its hash differs.
 void damage(const std::filesystem::path& file) {
   std::string bytes = read_file(file);
   bytes.back() = static_cast<char>(bytes.back() ^ 1);

@@ -51,7 +51,7 @@ class ClassifyRuns : public ::testing::Test {
   json results(const std::string& name) const {
     return json::parse(read_file(fixture_.run_folder(name) / "training_results.json"));
   }
-  // Without what the clock says.
+  // The results without measured times.
   json lasting_results(const std::string& name) const {
     json found = results(name);
     for (const char* const key : {"total_time_minutes", "samples_per_second", "config"})
@@ -77,7 +77,7 @@ class ClassifyRuns : public ::testing::Test {
   int count_ = 0;
 };
 
-// What the guide's readers start with must not look broken: on two ranks, too.
+// The first command of the guide must learn on two ranks, too.
 TEST_F(ClassifyRuns, TheQuickTestLearnsTheSample) {
   const Words words = {"train",
                        "--preset",
@@ -186,7 +186,7 @@ TEST_F(ClassifyRuns, LeaveWhatTheGuidePromises) {
     EXPECT_TRUE(fs::exists(folder / file)) << file;
 }
 
-// Of two epochs, in whose middle and behind which the run is killed.
+// A run of two epochs, killed in the middle and behind each.
 TEST_F(ClassifyRuns, KilledAndResumedEqualUnbrokenOnes) {
   const Words settings = {"--epochs",
                           "3",

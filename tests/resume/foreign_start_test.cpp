@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Checkpoints of other trainers: their weights are a start, their state is not, and both are said.
+// Checkpoints of other trainers: their weights are a start, their state is not used, and messages
+// say both.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -21,7 +22,7 @@ bool contains(const Ended& ended, const std::string& text) {
   return ended.errors.find(text) != std::string::npos;
 }
 
-// What transformers' Trainer leaves beside the weights.
+// The files that transformers' Trainer leaves beside the weights.
 void add_trainer_state(const fs::path& folder) {
   write_file_atomic(folder / "optimizer.pt", "a pickle");
   write_file_atomic(folder / "trainer_state.json", "{}");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Evaluations that answer rows: what they measure does not depend on who answers, training goes on
-// as if they were not, and nobody waits for them.
+// Evaluations that answer rows: their figures do not depend on the ranks that answer, training
+// continues as without them, and no rank waits for them.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 

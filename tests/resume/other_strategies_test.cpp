@@ -28,8 +28,8 @@ Settings with(Settings settings, const Leg& leg) {
   return settings;
 }
 
-// Stops the run in each leg but the last, which ends it, and compares it with one of ddp that
-// nobody stopped: as many ranks as the first leg had, whose global batch counts. Stops fall in the
+// Stops the run in each leg but the last, which ends it, and compares it with an unbroken run of
+// ddp. That one has as many ranks as the first leg, which sets the global batch. Stops fall in the
 // middle of epochs.
 void expect_one_run(const Settings& mode, const std::vector<Leg>& legs) {
   const TrainFixture fixture;
@@ -76,7 +76,7 @@ TEST(OtherStrategies, MomentsOfEightBitsAreCutAtTheirBlocks) {
 }
 
 TEST(OtherStrategies, OfAnAdapterToo) {
-  // Without dropout, whose masks follow the ranks.
+  // Without dropout, since its masks depend on the ranks.
   expect_one_run({"tuning.lora.use_dora=true", "tuning.lora.dropout=0"},
                  {{"zero3", "3"}, {"ddp", "2"}, {"zero1", "4"}, {"none", "1"}});
 }
@@ -105,7 +105,7 @@ TEST(OtherStrategies, SavingBehindTheTrainingChangesNothing) {
   }
 }
 
-// What is exported was on no rank as a whole. Without accumulation: zero2 and zero3 sum over ranks
+// No rank held the exported model as a whole. Without accumulation: zero2 and zero3 sum over ranks
 // first, ddp over micro-batches.
 void expect_model_of_ddp(const TrainFixture& fixture, const std::string& name, Settings settings) {
   settings.insert(settings.end(), {"tuning.mode=full", "train.grad_accum=1"});

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Kills at random moments (CONVOY_KILLS=N: at least N) of runs that save at every step: there is
-// always a whole checkpoint, and the result has the bits of a run that nobody touched. The same of
-// runs that go on with other ranks and strategies: every step has its own rows, once. Replay:
+// always a whole checkpoint, and the result has the bits of an unbroken run. The same for runs that
+// go on with other ranks and strategies: every step has its own rows, once. Replay:
 // CONVOY_KILL_SEED=N resume_tests --gtest_filter=RandomKills.*
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -124,7 +124,8 @@ TEST_F(RandomKills, LeaveAWholeCheckpointAndTheSameBits) {
   fmt::print("{} kills, {} of runs at work, seed {}\n", num_kills_, num_kills_at_work_, seed_);
 }
 
-// A batch that 1 to 4 ranks share: 12 rows, whoever is there. Each step's loss tells its rows.
+// A batch that 1 to 4 ranks share: 12 rows for every number of ranks. Each step's loss identifies
+// its rows.
 TEST_F(RandomKills, WithOtherRanksAndStrategiesLoseAndDoubleNoRow) {
   const Settings batch = {"train.batch_size=3",         "train.grad_accum=0",
                           "train.global_batch_size=12", "train.save_steps=1",

@@ -113,7 +113,7 @@ TEST_F(SeparateFolders, OtherSettingsAreRefusedByName) {
                   {"train.learning_rate=1e-3"});
 }
 
-// A byte in the middle of the weights: neither names nor sizes nor the ends of the files tell.
+// A byte in the middle of the weights: names, sizes and the ends of the files stay the same.
 TEST_F(SeparateFolders, OtherWeightsUnderTheSameNameAreRefused) {
   const fs::path model = fs::path(std::getenv("CONVOY_SOURCE_DIR")) / "examples/tally-3m";
   const fs::path copy = b_.run_folder("model");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A rank whose files are slow holds the others up for longer than a collective may take: that is no
-// failure.
+// A rank with slow files delays the others for longer than the time limit of a collective: that is
+// no failure.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 

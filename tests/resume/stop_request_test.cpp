@@ -53,15 +53,15 @@ INSTANTIATE_TEST_SUITE_P(Ranks, StopRequest,
 struct StopAtEvaluation {
   std::string name;
   Settings settings;
-  int64_t signal_after = 2;  // the step whose row is awaited
+  int64_t signal_after = 2;  // the signal is sent after the row of this step
 };
 
 void PrintTo(const StopAtEvaluation& stop, std::ostream* stream) { *stream << stop.name; }
 
 class StopRequestAtEvaluation : public ::testing::TestWithParam<StopAtEvaluation> {};
 
-// An evaluation is due after step 2 and takes long. Whoever stops the run before its end is not
-// made to wait for it.
+// An evaluation is due after step 2 and takes long. A user who stops the run before its end does
+// not wait for it.
 TEST_P(StopRequestAtEvaluation, SavesWithoutItAndTheNextRunEvaluates) {
   const TrainFixture fixture;
   fixture.set_validation_rows(400);

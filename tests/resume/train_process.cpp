@@ -101,8 +101,7 @@ std::map<int64_t, double> losses_of(const fs::path& run_folder, const std::strin
 
 TrainProcess::TrainProcess(const std::vector<std::string>& arguments, const fs::path& errors_file)
     : errors_file_(errors_file) {
-  // Ranks whose launcher was killed become children of this process: nothing that was started can
-  // escape.
+  // Ranks of a killed launcher become children of this process, so that none can escape.
   ::prctl(PR_SET_CHILD_SUBREAPER, 1);
   std::vector<std::string> words = arguments;
   words.insert(words.begin(), fmt::format("{}/convoy", std::getenv("CONVOY_BIN_DIR")));

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Drives the real `convoy train` as a user, a job system or a power cut would: starts it, waits for
-// what its events.jsonl says, signals or kills it, and reads what it left behind. One thread; every
-// process it starts is gone when a test ends.
+// rows of its events.jsonl, signals or kills it, and reads the files that it left. One thread;
+// every process it starts is gone when a test ends.
 #pragma once
 
 #include <sys/types.h>
@@ -20,7 +20,7 @@
 namespace convoy::testing {
 
 struct Ended {
-  int status = -1;     // as a shell sees it: 128 + n for signal n
+  int status = -1;     // as in a shell: 128 + n for signal n
   std::string errors;  // stderr
 };
 
@@ -77,7 +77,7 @@ class TrainFixture {
   // Losses of the surviving steps, as their exact digits.
   std::map<int64_t, double> losses(const std::string& name) const;
   std::map<int64_t, double> evaluation_losses(const std::string& name) const;
-  // How many rows with this word events.jsonl has now; reruns count again.
+  // Number of rows with this word in events.jsonl now; reruns count again.
   int64_t num_events(const std::string& name, const std::string& word) const;
   bool has_event(const std::string& name, const std::string& word, int64_t step) const;
   // Bytes of the exported weights: adapter or model.

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Rows as users have them through the programs: what a command can not use is said with the right
-// exit code.
+// Users' rows through the programs: unusable rows give an error with the right exit code.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -118,7 +117,7 @@ TEST_F(Rows, AnEmptyFileIsSaidByEveryCommand) {
   expect(convoy_.run("train " + (convoy_ / "empty.yaml").string()), 10, "the file has no rows");
 }
 
-// With the template of Qwen3, whose empty thought is what `enable_thinking: false` makes.
+// Uses the template of Qwen3, in which `enable_thinking: false` makes an empty thought.
 TEST_F(Rows, TemplateVariablesOfRowAndRun) {
   const std::string plain = R"({"messages":[{"role":"user","content":"a"}])";
   const std::string rows =

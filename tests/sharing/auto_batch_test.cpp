@@ -63,7 +63,7 @@ int64_t file_hash(const fs::path& file) {
   return static_cast<int64_t>(std::hash<std::string>{}(read_file(file)));
 }
 
-// Of the last checkpoint: weights, moments, and all else that goes on from there.
+// The hashes of the last checkpoint: weights, moments, and all other state that continues.
 std::map<std::string, int64_t> checkpoint_hashes(const fs::path& run) {
   std::map<std::string, int64_t> hashes;
   for (const fs::directory_entry& entry : fs::recursive_directory_iterator(run / "checkpoints"))

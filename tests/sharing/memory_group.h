@@ -16,7 +16,7 @@ class MemoryGroup {
   MemoryGroup(const MemoryGroup&) = delete;
   MemoryGroup& operator=(const MemoryGroup&) = delete;
 
-  // False where this machine lets nobody make one.
+  // False when this machine does not allow to make one.
   bool works() const { return !folder_.empty(); }
   // A line of the shell that runs `command` and all it starts in the group.
   std::string around(const std::string& command) const;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Sharding saves what its formula says, measured, and trains what does not fit otherwise.
+// Sharding saves the memory that its formula predicts, as measured, and trains models that do not
+// fit otherwise.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 

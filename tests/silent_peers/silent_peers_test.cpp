@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Ranks that stop, skip, crash, leave or dawdle, under the launcher: who is named, with which words
-// and which exit code. The ranks are this same program; rows are those of the fault table in
+// Ranks that stop, skip, crash, leave or dawdle, under the launcher: the named rank, the message
+// and the exit code. The ranks are this same program; rows are those of the fault table in
 // shared/design/reliability.md, L numbers those of launch.md section 12.
 #include <gtest/gtest.h>
 

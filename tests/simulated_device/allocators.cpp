@@ -65,7 +65,7 @@ class PinnedAllocator final : public at::HostAllocator {
   void copy_data(void* target, const void* source, size_t bytes) const override {
     std::memcpy(target, source, bytes);
   }
-  // Pending copies are known to the machine already.
+  // The machine has the pending copies already.
   bool record_event(void* address, void*, c10::Stream) override {
     return machine().is_pinned(address);
   }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Memory that is mapped twice, at a fixed distance: the host's view, whose addresses tensors carry,
-// and the device's view, through which its kernels read and write. What the host may do with its
-// view is a matter of the view's protection; the device's never changes, so that no kernel has to
-// open anything. Not thread-safe.
+// Memory that is mapped twice, at a fixed distance: the host's view, which holds the addresses of
+// tensors, and the device's view, through which its kernels read and write. The protection of the
+// host's view decides its accesses; the device's never changes, so that no kernel has to open
+// anything. Not thread-safe.
 #pragma once
 
 #include <cstddef>

@@ -8,7 +8,7 @@
 namespace convoy::simulated {
 namespace {
 
-// Longer lists are searched for what nobody can collide with any more.
+// Longer lists are searched for accesses that cannot conflict any more.
 constexpr size_t kLongList = 64;
 
 bool overlap(const Use& a, const Use& b) { return a.begin < b.end && b.begin < a.end; }
@@ -22,7 +22,7 @@ bool collide(const Access& before, const Access& next, const Streams& streams) {
          !streams.is_before(before.moment, next.moment.stream);
 }
 
-// Whoever comes in order after `next` comes in order after `before` too.
+// Every access ordered after `next` is ordered after `before` too.
 bool replaces(const Access& next, const Access& before) {
   return within(before.use, next.use) &&
          (next.use.writes || (!before.use.writes && before.moment.stream == next.moment.stream));

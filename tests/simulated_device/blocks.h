@@ -38,8 +38,8 @@ struct Block {
   OpName allocated_by;
   std::vector<size_t> recorded_streams;  // that keep it from being used again while they use it
   std::vector<Access> accesses;
-  // Pinned blocks: copies that the host does not know to be done. The host may not write below
-  // them, nor read what they write.
+  // For pinned blocks: copies that may still run, as far as the host can tell. The host may not
+  // write to them, nor read their results.
   std::vector<Access> pending;
   bool released = false;  // by its owner, while copies are pending
 };

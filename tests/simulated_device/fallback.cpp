@@ -16,7 +16,8 @@
 namespace convoy::simulated {
 namespace {
 
-// How the names begin of ops that, like pointwise ones, take a number in host memory on GPUs.
+// The beginnings of the names of ops that, like pointwise ones, take a number in host memory on
+// GPUs.
 constexpr std::array<std::string_view, 9> kTakeHostNumbers = {
     "aten::fill_",       "aten::masked_fill_", "aten::masked_fill",
     "aten::where",       "aten::index_fill_",  "aten::index_put_",
@@ -147,7 +148,7 @@ bool Call::has_mask_as_index() const {
   return found;
 }
 
-// What a GPU could only give to the host by a wait; null where there is nothing.
+// The result that a GPU could give to the host only by a wait; null where there is none.
 const char* Call::wait_kind() const {
   if (op_.hasTag(at::Tag::data_dependent_output)) return "value on host";
   if (has_mask_as_index()) return "shape on host";

@@ -46,7 +46,7 @@ char* Machine::hand_out(c10::DeviceIndex device, size_t bytes) {
   block.device = c10::Device(kDeviceType, device);
   block.stream = streams_.number(stream);
   block.allocated_by = current_op();
-  // Another stream that uses the block must be ordered after the stream whose memory it was.
+  // Another stream that uses the block must be ordered after the block's own stream.
   block.accesses.push_back({streams_.submit(block.stream),
                             block.allocated_by,
                             {block.address, block.address + bytes, true}});
@@ -249,7 +249,7 @@ void Machine::block(const Event& event, c10::Stream stream) {
 bool Machine::query(Event& event) {
   const std::lock_guard lock(mutex_);
   if (streams_.host_knows(event.clock)) return true;
-  // Late enough to be noticed, and soon enough for who asks until it is done.
+  // Late enough to be noticed, and soon enough for a caller that polls until it is done.
   if (!event.is_asked || !streams_.is_done(event.clock)) {
     event.is_asked = true;
     return false;

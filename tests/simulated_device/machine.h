@@ -52,8 +52,8 @@ class Machine {
   size_t capacity(c10::DeviceIndex device) const;
   void set_capacity(c10::DeviceIndex device, size_t bytes);
 
-  // Work: each piece says, before it runs, what it will use. Throws on a use without order, and
-  // what was found since the last one.
+  // Work: each piece lists its uses before it runs. Throws on a use without order, and on faults
+  // found since the last piece.
   Moment submit(c10::Stream stream, const std::vector<Use>& uses);
   // As submit(), of work that runs beside the host, on a thread of its own, when it is reached: it
   // is done when it is let go. Until then queries are answered with no; waits for it, and work that
@@ -61,12 +61,12 @@ class Machine {
   Moment hold(c10::Stream stream, const std::vector<Use>& uses);
   bool is_reached(const Moment& held) const;
   void let_go(const Moment& held);
-  // What the host may not touch in pinned memory until it knows that this work is done.
+  // Pinned memory that the host may not touch until it has waited for this work.
   void guard_pinned(const Moment& moment, const Use& use);
 
   // Order.
   c10::Stream create_stream(c10::DeviceIndex device);
-  // As a library of the device knows a stream.
+  // A stream in the form of the device's libraries.
   void* native_handle(c10::Stream stream);
   c10::Stream stream_of(void* native_handle) const;
   void record(Event& event, c10::Stream stream);
@@ -85,8 +85,8 @@ class Machine {
 
   std::vector<std::string> take_findings();
 
-  // What the host touched that it may not touch: "", or the block and who uses it. Does not block:
-  // for a signal handler.
+  // The forbidden access of the host: "", or the block and its user. Does not block: for a signal
+  // handler.
   std::string describe_forbidden(const void* address);
 
  private:

@@ -26,9 +26,9 @@
 
 namespace convoy::simulated {
 
-// Makes `devices` of them known to LibTorch. Again with the same number or fewer it does nothing;
-// more is an error. Before the first backward of the process: LibTorch's engine counts devices
-// once.
+// Registers `devices` of them with LibTorch. Again with the same number or fewer it does nothing;
+// more is an error. Call it before the first backward of the process: LibTorch's engine counts
+// devices once.
 void install(int devices);
 bool is_installed();
 
@@ -43,8 +43,8 @@ struct HostWait {
 };
 
 // Waits of all threads since the last reset. A copy between a device and host memory waits unless
-// it is non_blocking and the host memory is pinned. Waiting for what the host already knows to be
-// done is none.
+// it is non_blocking and the host memory is pinned. Waiting again for work that the host has waited
+// for does not count.
 std::vector<HostWait> host_waits();
 void reset_host_waits();
 

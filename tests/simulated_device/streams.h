@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What must have happened before what: vector clocks of streams, joined by events and by waits of
-// the host. Work runs at once here, so order is what these clocks say, never what time says. Not
-// thread-safe.
+// The order of work: vector clocks of streams, joined by events and by waits of the host. Work runs
+// at once here, so these clocks define the order, not the time. Not thread-safe.
 #pragma once
 
 #include <c10/core/Stream.h>
@@ -31,7 +30,7 @@ class Streams {
 
   // New work at the end of a stream, after all the host knew when it was submitted.
   Moment submit(size_t stream);
-  // Work of the stream from now on is after what the clock says.
+  // Work of the stream from now on comes after the steps in the clock.
   void wait(size_t stream, const Clock& clock);
   const Clock& clock(size_t stream) const { return streams_.at(stream).clock; }
   bool is_before(const Moment& moment, size_t stream) const;

@@ -45,7 +45,8 @@ TEST_F(SweepHostile, CommandLinesOfWorkersDoNotHoldTheStore) {
   auto sweep = start_long();
   const std::vector<pid_t> workers = sweep->workers();
   ASSERT_FALSE(workers.empty());
-  std::ifstream file(fmt::format("/proc/{}/cmdline", workers.front()));  // says that it has 0 bytes
+  // the file has a size of 0 bytes
+  std::ifstream file(fmt::format("/proc/{}/cmdline", workers.front()));
   const std::string command{std::istreambuf_iterator<char>(file), {}};
   EXPECT_NE(command.find("sweep-worker"), std::string::npos);
   EXPECT_EQ(command.find(".db"), std::string::npos) << command;  // a URL may hold a password

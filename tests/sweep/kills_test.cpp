@@ -83,7 +83,7 @@ class SweepRandomKills : public SweepTest {
     return Milliseconds(Clock::now() - begin).count();
   }
 
-  // All that the results say but how long they took.
+  // The results without their times.
   std::string results_of(const std::string& folder) {
     const SweepEnd wide = run({"export", "--format", "wide", "--results-dir", folder});
     EXPECT_EQ(wide.status, 0) << wide.errors;
@@ -134,7 +134,7 @@ TEST_F(SweepRandomKills, ResultsAreThoseOfAnUnbrokenRun) {
   for (int done = 0; done < kills_; ++done) {
     if (sweep == nullptr || !sweep->running()) {
       if (sweep != nullptr && sweep->wait().status == 0) {
-        // Faster than the kills: the rest of them meets a fresh store.
+        // It ended before its kills: the remaining kills go to a new store.
         EXPECT_EQ(results_of("broken"), wanted) << "seed " << seed_;
         std::filesystem::remove_all(path("broken"));
         ++whole;

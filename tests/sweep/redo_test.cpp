@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `convoy sweep run` after its program was edited: what it says, and what --redo computes again.
+// `convoy sweep run` after its program was edited: its message, and the cells that --redo computes
+// again.
 #include <fmt/format.h>
 #include <signal.h>
 

@@ -16,7 +16,7 @@ using nlohmann::json;
 
 class SweepRun : public SweepTest {};
 
-// What each value of {case} does.
+// The program's action for each value of {case}.
 const char* const kProgram = R"sh(#!/bin/sh
 case "$1" in
   good) echo '{"loss": 1.5, "seed": '$2'}' ;;
@@ -146,7 +146,7 @@ TEST_F(SweepRun, ANumberOutOfRangeIsNoOlderLinesValue) {
   EXPECT_EQ(row["failure_message"], "`loss` is out of the range of a double: 1e999");
 }
 
-// What a program that stays does with each value of `case`.
+// The action of a program that stays for each value of `case`.
 const char* const kServer = R"sh(
 echo started >>starts
 answer() { printf '{"request": %s, %s}\n' "$line" "$1"; }
@@ -200,7 +200,7 @@ TEST_F(SweepRun, AProgramThatStaysStartsOncePerWorkerAndReadsEachCell) {
             std::string::npos);
 }
 
-// A line too many, before the answer or later: it is nobody's value.
+// A surplus line, before the answer or later, is no cell's value.
 TEST_F(SweepRun, WhatAProgramThatStaysSaysTooMuchIsNoCellsValue) {
   write("early.sh",
         "echo '{\"loss\": 55}'\nwhile read -r line; do echo \"{\\\"request\\\": $line, "
@@ -293,8 +293,8 @@ TEST_F(SweepRun, AKilledRunnerLeavesNoProgram) {
   EXPECT_TRUE(nothing_left());
 }
 
-// Whoever could have ended its programs is gone too. The next run finds them by what their
-// environment says.
+// The processes that could have ended its programs are gone too. The next run finds the programs by
+// an entry of their environment.
 TEST_F(SweepRun, WhatIsLeftWhenAllIsKilledIsEndedByTheNextRun) {
   write("program.sh",
         "test -e quick || { sleep 1000 & setsid sleep 1001 & wait; }\necho '{\"loss\": 1}'\n");

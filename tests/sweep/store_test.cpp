@@ -159,7 +159,7 @@ TEST_F(SweepStore, ADamagedNameHidesNoOtherSweep) {
   EXPECT_EQ(run({"show", "--name", list[0]["name"]}).status, 10);
 }
 
-// Of an older build, or of one to come.
+// A sweep of an older build, or of a later one.
 TEST_F(SweepStore, ASweepOfAnotherBuildHidesNoOther) {
   ASSERT_EQ(run(small({})).status, 0);
   const auto add = [&](const std::string& name, const std::string& workload) {

@@ -54,7 +54,7 @@ class GuessesOnGpu : public ::testing::TestWithParam<bool> {
 INSTANTIATE_TEST_SUITE_P(Fake, GuessesOnGpu, ::testing::Values(false));
 INSTANTIATE_TEST_SUITE_P(Real, GuessesOnGpu, ::testing::Values(true));
 
-// The fake driver knows no operation whose result a driver may choose.
+// The fake driver has no operation with a result that a driver may choose.
 TEST_P(GuessesOnGpu, HaveKernelsThatLoad) {
   const DeviceUse use(*device_);
   void* module = nullptr;

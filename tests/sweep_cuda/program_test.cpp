@@ -39,7 +39,7 @@ class SweepOnGpus : public SweepTest {
     return run(arguments);
   }
 
-  // Of each cell everything that is the same on every device.
+  // The numbers of each cell that are the same on every device.
   static nlohmann::json numbers(const SweepEnd& end) {
     nlohmann::json all = nlohmann::json::array();
     for (nlohmann::json cell : nlohmann::json::parse(end.output)) {
