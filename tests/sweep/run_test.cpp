@@ -112,7 +112,7 @@ TEST_F(SweepRun, PlaceholdersAndTheEnvironment) {
   EXPECT_EQ(json::parse(told.output)[0]["value"], 7);
   const SweepEnd unknown = run({"run", "--grid", "a=1", "--", "echo", "{b}"});
   EXPECT_EQ(unknown.status, 2);
-  EXPECT_NE(unknown.errors.find("`b` is no name of the grid"), std::string::npos);
+  EXPECT_NE(unknown.errors.find("`b` is not a name of the grid"), std::string::npos);
 }
 
 TEST_F(SweepRun, AProgramThatIsNotThereIsToldBeforeAnythingStarts) {

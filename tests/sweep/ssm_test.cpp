@@ -67,7 +67,7 @@ TEST_F(SweepSsm, ThePublishedCommandLineRunsAsWritten) {
   write("alpha_w_pairs.json", kData);
   const SweepEnd end = run(published());
   ASSERT_EQ(end.status, 0) << end.errors;
-  EXPECT_NE(end.errors.find("--gnc-batch-size has no meaning any more"), std::string::npos);
+  EXPECT_NE(end.errors.find("--gnc-batch-size is ignored"), std::string::npos);
   const auto lines = lines_of(file_beginning("results", "results__seq_len=5_seeds=0-1-2-3_time="));
   ASSERT_EQ(lines.size(), 4u);
   EXPECT_EQ(lines[0],
@@ -94,7 +94,7 @@ TEST_F(SweepSsm, TheGuidesCommandLineRunsAsWritten) {
                             "20000", "--gd-epochs",
                             "20"});
   ASSERT_EQ(end.status, 0) << end.errors;
-  EXPECT_NE(end.errors.find("--checkpoint-interval has no meaning any more"), std::string::npos);
+  EXPECT_NE(end.errors.find("--checkpoint-interval is ignored"), std::string::npos);
   for (const char* rank : {"2", "4", "8"})
     EXPECT_EQ(lines_of(file_beginning("results", std::string("results__seq_len=5_teacher_rank=") +
                                                      rank + "_seeds=0-1-2_time="))
@@ -110,7 +110,7 @@ TEST_F(SweepSsm, AnAxisValueMoreRunsTheNewCellsOnly) {
   ASSERT_EQ(first.status, 0) << first.errors;
   const SweepEnd second = run(with(base, {"--student-dims", "150", "200", "-v"}));
   ASSERT_EQ(second.status, 0) << second.errors;
-  EXPECT_NE(second.errors.find("known from other sweeps: 2 cells"), std::string::npos)
+  EXPECT_NE(second.errors.find("already computed in other sweeps: 2 cells"), std::string::npos)
       << second.errors;
   EXPECT_EQ(second.errors.find("\"student_dim\":150"), std::string::npos) << second.errors;
   EXPECT_NE(second.errors.find("[worker 0] process "), std::string::npos) << second.errors;
@@ -221,7 +221,7 @@ TEST_F(SweepSsm, ADataFileThatIsNoneIsToldWhere) {
   const SweepEnd ranks =
       run({"ssm", "--data-file", "pairs.json", "--teacher-ranks", "1", "2", "--dry-run"});
   EXPECT_EQ(ranks.status, 0) << ranks.errors;
-  EXPECT_NE(ranks.errors.find("alpha is a teacher of rank 1"), std::string::npos) << ranks.errors;
+  EXPECT_NE(ranks.errors.find("describes a teacher of rank 1"), std::string::npos) << ranks.errors;
 }
 
 TEST_F(SweepSsm, AStopKeepsWhatIsDoneAndTheSameCommandGoesOn) {

@@ -98,10 +98,10 @@ TEST_F(SweepOnGpus, SaysWhatIsMissing) {
   const SweepEnd none = sweep("cuda", "none");
   EXPECT_EQ(none.status, 2);
   EXPECT_NE(none.errors.find("wanted GPUs, found none"), std::string::npos) << none.errors;
-  EXPECT_NE(none.errors.find("--device cpu goes without"), std::string::npos) << none.errors;
+  EXPECT_NE(none.errors.find("use --device cpu"), std::string::npos) << none.errors;
   const SweepEnd without = sweep("auto", "without", {"--max-gpus", "2"});
   EXPECT_EQ(without.status, 0) << without.errors;
-  EXPECT_NE(without.errors.find("--max-gpus 2: there is no GPU to use ("), std::string::npos)
+  EXPECT_NE(without.errors.find("--max-gpus 2: no usable GPU ("), std::string::npos)
       << without.errors;
 
   set("FAKE_NVML", "GPU-1 A100 0000:3b:00.0 80000");

@@ -141,7 +141,7 @@ TEST_F(ProcessCommand, SaysWhatIsMissing) {
                            "--dataset numina_math --force-download --batch-size 4 --optimize-gpu "
                            "--no-warnings"}) {
     const testing::ScriptEnd end = run(fmt::format("process {}", line));
-    expect_refusal(end, "no model is named");
+    expect_refusal(end, "no model given");
     expect_refusal(end, "--preset process-standard");
     expect_refusal(end, "process-low-memory");
   }
@@ -185,7 +185,7 @@ TEST_F(ProcessCommand, DataThatCanNotServeIsToldBeforeTheStart) {
       {"--dataset other.jsonl",
        "none of the 2 rows can be used; the first: the row has no problem"},
       {"--dataset rows.jsonl --generate-prompt q.txt",
-       "rows.jsonl: no row has `qestion` (wanted by q.txt, did you mean `question`?)"},
+       "rows.jsonl: no row has `qestion` (needed by q.txt, did you mean `question`?)"},
       {"--dataset torn.jsonl --answer-field nix", "no row has `nix` (wanted by --answer-field)"},
       {"--dataset absent.jsonl", "No such file"}};
   for (const auto& [arguments, mention] : wrong)

@@ -38,7 +38,7 @@ std::unique_ptr<sweep::Workload> make_workload(const std::string& name, const st
   if (name == "run") return std::make_unique<sweep::CommandWorkload>(timeout_seconds);
   if (const WorkloadKind* const kind = find_workload(name)) return kind->make(mode, std::move(gpu));
   throw ConfigError(fmt::format("unknown workload `{}` of a sweep", name),
-                    {.hint = "it may be of a newer Convoy"});
+                    {.hint = "a newer Convoy may have it"});
 }
 
 std::unique_ptr<sweep::Workload> workload_of_version(const std::string& name,

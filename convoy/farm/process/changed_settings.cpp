@@ -46,12 +46,12 @@ std::string words_of(const json& value) {
 
 // The reason for settings whose two values would mean nothing to a reader.
 std::string known_reason(const std::string& path) {
-  if (path == "model.identity") return "the model, its adapter or its chat template is another";
+  if (path == "model.identity") return "the model, its adapter or its chat template has changed";
   if (path == "pipeline_version")
-    return "this version of Convoy makes other rows of the same settings";
+    return "this version of Convoy gives other rows for the same settings";
   return path.starts_with("prompts.") && (path.ends_with(".generate") ||
                                           path.ends_with(".evaluate") || path.ends_with(".improve"))
-             ? fmt::format("the text of {} is another", path)
+             ? fmt::format("the text of {} has changed", path)
              : std::string();
 }
 

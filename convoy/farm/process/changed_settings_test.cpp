@@ -32,10 +32,10 @@ TEST(ChangedSettings, AreNamedAsTheUserGivesThem) {
 TEST(ChangedSettings, WhatHasNoWordsIsSaidInASentence) {
   EXPECT_EQ(
       changed_settings({{"model", {{"identity", "a b c"}}}}, {{"model", {{"identity", "d"}}}}),
-      "the model, its adapter or its chat template is another");
+      "the model, its adapter or its chat template has changed");
   EXPECT_EQ(
       changed_settings({{"prompts", {{"evaluate", "long"}}}}, {{"prompts", {{"evaluate", "x"}}}}),
-      "the text of prompts.evaluate is another");
+      "the text of prompts.evaluate has changed");
 }
 
 }  // namespace

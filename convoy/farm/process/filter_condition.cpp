@@ -82,7 +82,7 @@ FilterCondition::FilterCondition(const std::string& text) : text_(trimmed(text))
     std::vector<std::string> list;
     for (const Name& name : names()) list.emplace_back(name.name);
     throw wrong(text_, fmt::format("unknown name `{}`{}", name_, did_you_mean(name_, list)),
-                "conditions know " + filter_names());
+                "conditions can use " + filter_names());
   }
   is_number_ = known->words.empty();
   if (is_number_) {

@@ -26,7 +26,7 @@ RowResult decode_result(const std::string& payload) {
             .state = result.at("state"),
             .cost = {result.at("texts"), result.at("prompt_tokens"), result.at("new_tokens")}};
   } catch (const json::exception& error) {
-    throw DataError(fmt::format("a result of the store is no row's: {}", error.what()));
+    throw DataError(fmt::format("a result in the store belongs to no row: {}", error.what()));
   }
 }
 

@@ -60,11 +60,11 @@ void refuse_others(const RunIdentity& run, const std::map<std::string, PlanFacts
   const PlanFacts& other = plans.begin()->second;
   std::string what = changed_settings(run.configuration, other.configuration);
   if (run.data_hash != other.data_hash)
-    what += fmt::format("{}the data set is another", what.empty() ? "" : "; ");
+    what += fmt::format("{}the data set has changed", what.empty() ? "" : "; ");
   throw ConfigError(fmt::format("'{}' was begun with other settings ({})", run.name, what),
                     {.file = run.folder.string(),
-                     .hint = "set it back to go on, name another --output or --run-dir, or keep "
-                             "both with --keep-apart"});
+                     .hint = "to continue, restore the settings; to start anew, name another "
+                             "--output or --run-dir; to keep both runs, use --keep-apart"});
 }
 
 // Shows itself once a plan has so many rows that it takes a while.
@@ -114,7 +114,7 @@ int64_t write_input(const fs::path& path, const PlanRequest& request) {
       row.hash = row_hash(row.value);
       buffer += record_bytes(RecordKind::Input, encode_input(row));
     } catch (const json::exception& error) {
-      throw DataError(fmt::format("row {} of the data set is no text that can be kept: {}",
+      throw DataError(fmt::format("row {} of the data set cannot be stored as text: {}",
                                   row.source_index, error.what()));
     }
     if (buffer.size() < kBufferBytes) continue;
@@ -175,7 +175,7 @@ PlannedRow PlannedRow::parse(const std::string& parameters) {
             .offset = facts.at("at"),
             .length = facts.at("length")};
   } catch (const json::exception& error) {
-    throw DataError(fmt::format("a task of the store is no row: {}", error.what()));
+    throw DataError(fmt::format("a task in the store is not a row: {}", error.what()));
   }
 }
 
@@ -233,7 +233,7 @@ RowRun wait_for_plan(jobs::JobStore& store, const RunIdentity& run, std::chrono:
       say = Clock::now() + kSayPlanWaitingEvery;
       log.info(fmt::format("waiting for the first node to plan '{}'", run.name));
     }
-    if (!keep_waiting()) throw StopRequest("told to stop while waiting for the first node's plan");
+    if (!keep_waiting()) throw StopRequest("asked to stop while waiting for the first node's plan");
     std::this_thread::sleep_for(kLookEvery);
   }
 }

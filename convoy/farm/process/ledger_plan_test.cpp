@@ -181,7 +181,7 @@ TEST_F(LedgerPlan, AChangedDataSetIsRefused) {
     plan_rows(*store_, request(6));
     FAIL();
   } catch (const ConfigError& error) {
-    EXPECT_NE(std::string(error.what()).find("(the data set is another)"), std::string::npos)
+    EXPECT_NE(std::string(error.what()).find("(the data set has changed)"), std::string::npos)
         << error.what();
   }
 }

@@ -70,13 +70,11 @@ void read_shape(const io::ModelFolder& folder, ModelFacts& facts) {
 
 ModelFacts read_model_facts(const settings::ProcessModelSettings& model) {
   if (model.name.empty())
-    throw ConfigError(
-        "no model is named: Convoy has none of its own and takes none unasked",
-        {.key = "model.name",
-         .hint =
-             "--preset process-standard, or process-low-memory where memory is short, names the "
-             "processing guide's model and data set; else --model FOLDER, or a hub id that lies "
-             "in the local cache"});
+    throw ConfigError("no model given",
+                      {.key = "model.name",
+                       .hint = "use --model FOLDER or --model ORG/NAME (already downloaded), or "
+                               "--preset process-standard (process-low-memory for little memory), "
+                               "which names the model and data set of the processing guide"});
   const io::ModelFolder folder = io::ModelFolder::open(model.name, model.revision);
   ModelFacts facts;
   facts.folder = folder.path().string();

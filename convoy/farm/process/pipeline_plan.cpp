@@ -57,7 +57,7 @@ std::vector<FilterCondition> conditions_of(const settings::FilterSettings& filte
   for (const FilterCondition& condition : conditions)
     if (!condition.stage().empty() && std::find(stages.begin(), place, condition.stage()) == place)
       throw ConfigError(
-          fmt::format("filter.keep: no stage before filter finds out what `{}` asks for",
+          fmt::format("filter.keep: no stage before filter computes the figure in `{}`",
                       condition.text()),
           {.key = "filter.keep",
            .hint = fmt::format("put {} before filter in --stages", condition.stage())});

@@ -48,7 +48,7 @@ std::optional<std::string> text_at(const Json& row, const std::string& key) {
   if (value->is_string()) return value->get<std::string>();
   if (value->is_number()) return value->dump();
   throw DataError(
-      fmt::format("`{}` holds a value of type {}, wanted text", key, value->type_name()),
+      fmt::format("`{}`: wanted text, found a value of type {}", key, value->type_name()),
       {.key = key});
 }
 
@@ -111,7 +111,8 @@ ProblemFields::ProblemFields(const data::KnownDataset* known, FieldNames names)
 
 RowFields ProblemFields::read(const Json& row) const {
   if (!row.is_object())
-    throw DataError(fmt::format("the row is of type {}, wanted an object", row.type_name()));
+    throw DataError(
+        fmt::format("wanted an object as row, found a value of type {}", row.type_name()));
   // The catalog's entry holds for rows as they are on the hub; the same name may stand for other
   // files.
   const bool is_known = known_ != nullptr && present(row, known_->problem_fields[0]) != nullptr;

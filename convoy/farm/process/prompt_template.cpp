@@ -45,7 +45,7 @@ PromptTemplate::PromptTemplate(const std::string& text, const std::string& name,
                                           fmt::join(known_names, ", "))};
   };
   if (text_.find_first_not_of(" \t\r\n") == std::string::npos)
-    throw ConfigError("a prompt is empty: the model would be told nothing", {.file = name});
+    throw ConfigError("a prompt is empty", {.file = name});
   size_t at = 0;
   for (;;) {
     const size_t open = text_.find(kOpenField, at);

@@ -66,7 +66,7 @@ std::string doubt_about_requests(const settings::ProcessSettings& settings,
   for (const StageTexts& text : texts_of(settings))
     if (model.positions > 0 && text.max_tokens >= model.positions)
       return fmt::format(
-          "{} is {}, but the model has {} positions for prompt and text: there they are cut",
+          "{} is {}, but the model has {} positions for prompt and text: longer texts are cut",
           text.key, text.max_tokens, model.positions);
   return {};
 }

@@ -133,7 +133,7 @@ class RowsRun : public workers::SupervisedWork {
     if (death.told_to_end || death.ended_well()) return account;
     ++report_.deaths;
     account.message =
-        fmt::format("ended by {}; what it had not kept is made again", death.end_text());
+        fmt::format("ended by {}; its unsaved texts are generated again", death.end_text());
     account.failures = failures(death, leases, last.worker.not_begun);
     return account;
   }
@@ -147,7 +147,7 @@ class RowsRun : public workers::SupervisedWork {
       return failures;
     const jobs::Failure failure =
         death.failure(death.memory ? "memory" : "crash",
-                      fmt::format("{} workers went down with this row, the last by {}",
+                      fmt::format("{} workers died while computing this row, the last by {}",
                                   options_.max_crashes, death.end_text()));
     for (const jobs::Lease& lease : leases)
       if (std::find(not_begun.begin(), not_begun.end(), lease.task) == not_begun.end())
@@ -216,7 +216,7 @@ class RowsRun : public workers::SupervisedWork {
 }  // namespace
 
 RowCoordinatorReport run_rows(const RowCoordinatorOptions& options, const WorkerTask& task) {
-  CONVOY_CHECK(options.workers > 0, ConfigError, "a run needs a worker at least, found {}",
+  CONVOY_CHECK(options.workers > 0, ConfigError, "a run needs at least one worker, found {}",
                options.workers);
   return RowsRun(options, task).run();
 }

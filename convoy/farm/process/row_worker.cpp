@@ -249,7 +249,7 @@ class Worker : public workers::WorkSource {
       requests_[last_number_] = {row.lease.task, step.key};
       engine_.submit(std::move(step.request));
     }
-    CONVOY_INVARIANT(!row.requests.empty(), "row {} is not finished and asks for nothing",
+    CONVOY_INVARIANT(!row.requests.empty(), "row {} is not finished but requests no text",
                      row.input.index);
   }
 
@@ -393,8 +393,8 @@ RowWorkerFigures run_row_worker(const RowWorkerOptions& options, const RowRun& r
                                 const RowProgram& program, TextEngine& engine,
                                 jobs::JobStore& store) {
   CONVOY_CHECK(options.rows_in_flight > 0 && options.num_workers > 0, ConfigError,
-               "a worker needs a row at least, found {} rows of {} workers", options.rows_in_flight,
-               options.num_workers);
+               "a worker needs at least one row, found {} rows of {} workers",
+               options.rows_in_flight, options.num_workers);
   return Worker(options, run, program, engine, store).run();
 }
 

@@ -163,7 +163,8 @@ int SegmentReader::descriptor_of(const std::string& file) {
     return known->second.descriptor.get();
   }
   const fs::path path = folder_ / file;
-  CONVOY_CHECK(fs::path(file).filename() == file, DataError, "'{}' is no name of a segment", file);
+  CONVOY_CHECK(fs::path(file).filename() == file, DataError, "'{}' is not the name of a segment",
+               file);
   Descriptor descriptor(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (!descriptor.open())
     throw DataError(fmt::format("the segment could not be opened: {}", std::strerror(errno)),
@@ -200,7 +201,7 @@ std::string SegmentReader::read(const SegmentPlace& place, RecordKind kind) {
   forget(place.file);
   if (read_sound(place, kind, bytes)) return bytes;
   throw DataError(
-      fmt::format("there is no sound record of {} bytes at byte {}", place.length, place.offset),
+      fmt::format("found no valid record of {} bytes at byte {}", place.length, place.offset),
       {.file = (folder_ / place.file).string()});
 }
 

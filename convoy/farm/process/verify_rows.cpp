@@ -24,7 +24,7 @@ ErrorPlace place_of(const data::Row& row, const std::string& key, std::string hi
 const ordered_json& field_of(const data::Row& row, const std::string& key, std::string_view flag) {
   if (!row.value.is_object())
     throw DataError(
-        fmt::format("row {}: an object was wanted, found {}", row.index + 1, row.value.type_name()),
+        fmt::format("row {}: wanted an object, found {}", row.index + 1, row.value.type_name()),
         place_of(row, key, "give rows that are JSON objects, or a table"));
   const auto found = row.value.find(key);
   if (found != row.value.end()) return *found;

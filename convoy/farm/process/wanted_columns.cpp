@@ -52,7 +52,7 @@ void ColumnSearch::require_all() const {
   if (missing_.empty()) return;
   std::vector<std::string> names;
   for (const WantedColumn& column : missing_)
-    names.push_back(fmt::format("`{}` (wanted by {}{})", column.name, column.wanted_by,
+    names.push_back(fmt::format("`{}` (needed by {}{})", column.name, column.wanted_by,
                                 did_you_mean(column.name, seen_)));
   throw DataError(
       fmt::format("no row has {}; the rows have {}", fmt::join(names, ", "),

@@ -44,8 +44,8 @@ TEST(ColumnSearch, NamesWhatNoRowHasAndWhatTheyHave) {
     FAIL() << "wanted an error";
   } catch (const DataError& error) {
     EXPECT_NE(error.sentence().find(
-                  "no row has `reslt` (wanted by --answer-field, did you mean `result`?), `nix` "
-                  "(wanted by q.txt); the rows have problem, result"),
+                  "no row has `reslt` (needed by --answer-field, did you mean `result`?), `nix` "
+                  "(needed by q.txt); the rows have problem, result"),
               std::string::npos)
         << error.sentence();
   }

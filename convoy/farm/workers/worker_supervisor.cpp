@@ -82,7 +82,7 @@ class WorkerSupervisor::Run {
     listen();
     if (supervisor_.stop_signal_ == 0) supervisor_.stop_signal_ = supervisor_.next_stop_signal();
     for (const size_t worker : pool_.stopped_for(options_.lease / 4)) {
-      say(worker, "was stopped; another takes its place");
+      say(worker, "was stopped; another one replaces it");
       pool_.replace(worker);
     }
     if (Clock::now() >= next_release_) {
@@ -152,12 +152,12 @@ class WorkerSupervisor::Run {
     pool_.retire(death.worker);
     ++retired_;
     if (limits.of_each_worker && retired_ < options_.pool.workers)
-      return say(death.worker, "could not begin; the others go on without it");
+      return say(death.worker, "could not start; the others continue without it");
     if (error) throw *error;
     throw StateError(
         limits.of_each_worker
             ? fmt::format("no worker could be kept alive; the last ended by {}", death.end_text())
-            : fmt::format("{} workers in a row ended before they began anything: the worker {}",
+            : fmt::format("{} workers in a row ended before they began any work: the worker {}",
                           in_a_row, death.end_words()),
         {.hint = death.stderr_tail});
   }

@@ -149,7 +149,7 @@ TEST_F(WorkerSupervision, GivesUpAfterIdleDeathsInARow) {
   const auto error = error_of<StateError>(options({"broken", "broken"}));
   ASSERT_TRUE(error);
   EXPECT_NE(error->sentence().find(
-                "5 workers in a row ended before they began anything: the worker ended with 3"),
+                "5 workers in a row ended before they began any work: the worker ended with 3"),
             std::string::npos);
   EXPECT_NE(error->sentence().find("this toy is broken"), std::string::npos);
   EXPECT_GE(work_.deaths.size(), 5u);

@@ -130,7 +130,7 @@ std::vector<std::string> MfFlags::notices() const {
   if (!gnc_batch_sizes.empty()) {
     const bool extra = gnc_batch_sizes.size() > 1 && gnc_batch_sizes.size() != count;
     lines.push_back(fmt::format(
-        "gnc_batch_sizes has no meaning any more: no result depends on batches{}",
+        "gnc_batch_sizes is ignored: no result depends on batches{}",
         extra ? fmt::format(" ({} entries for {} values of the axis are read and ignored)",
                             gnc_batch_sizes.size(), count)
               : ""));
@@ -140,15 +140,17 @@ std::vector<std::string> MfFlags::notices() const {
   if (gd_init_scales.size() > 1 && gd_init_scales.size() > count)
     lines.push_back(too_long("gd_init_scales", gd_init_scales.size(), count));
   if (gd_verbose || gd_print_period != kPrintPeriod)
-    lines.emplace_back(
-        "gd_verbose and gd_print_period have no meaning any more: descents print nothing");
-  if (!over_depths() && !width.is_auto()) lines.emplace_back("width has no meaning beside widths");
-  if (over_depths() && !depth.is_auto()) lines.emplace_back("depth has no meaning beside depths");
+    lines.emplace_back("gd_verbose and gd_print_period are ignored: descents print nothing");
+  if (!over_depths() && !width.is_auto())
+    lines.emplace_back("width is ignored when widths is given");
+  if (over_depths() && !depth.is_auto())
+    lines.emplace_back("depth is ignored when depths is given");
   return lines;
 }
 
 sweep::SweepPlan plan_mf(const MfFlags& flags) {
-  CONVOY_CHECK(flags.gnc || flags.gd, ConfigError, "nothing to do with --no-gnc and --no-gd");
+  CONVOY_CHECK(flags.gnc || flags.gd, ConfigError,
+               "--no-gnc and --no-gd together leave nothing to compute");
   if (!flags.widths.empty() && !flags.depths.empty())
     throw ConfigError("wanted widths or depths, found both", {.key = "depths"});
   const std::vector<int64_t> axis = axis_of(flags);

@@ -79,8 +79,7 @@ struct MfFlags {
     visit("negative_slope", negative_slope, "of LeakyReLU").at_least(0);
     visit("gnc", gnc, "guess and check");
     visit("gnc_num_samples", gnc_num_samples, "guesses of each cell").at_least(1);
-    visit("gnc_batch_sizes", gnc_batch_sizes, "without meaning: results do not depend on batches")
-        .hidden();
+    visit("gnc_batch_sizes", gnc_batch_sizes, "ignored: results do not depend on batches").hidden();
     visit("gnc_eps_train", gnc_eps_train, "a guess passes with a smaller training loss").above(0);
     visit("gnc_init", gnc_init, "guessed weights: gauss for N(0, 1), unif for U(-1, 1)")
         .one_of({"gauss", "unif"});
@@ -100,13 +99,13 @@ struct MfFlags {
           "scale of the initial weights, one or one for each value of the axis")
         .at_least(0);
     visit("gd_log_period", gd_log_period,
-          "the value is of the last epoch divisible by this, after its step")
+          "the loss after the last epoch that this divides is the value")
         .at_least(1);
-    visit("gd_print_period", gd_print_period, "without meaning: descents print nothing").hidden();
+    visit("gd_print_period", gd_print_period, "ignored: descents print nothing").hidden();
     visit("gd_momentum", gd_momentum, "momentum of the steps").at_least(0);
     visit("gd_apply_momentum", gd_apply_momentum,
-          "false: --gd-momentum changes nothing, as in the program users come from");
-    visit("gd_verbose", gd_verbose, "without meaning: descents print nothing").hidden();
+          "false: --gd-momentum has no effect, as in the original program");
+    visit("gd_verbose", gd_verbose, "ignored: descents print nothing").hidden();
     visit("config", config, "JSON or YAML file of these flags; the command line wins");
     visit("figures_dir", figures_dir, "folder of figures; empty = none are drawn");
     visit("checkpoint_dir", checkpoint_dir, "folder of the store; empty = --results-dir");

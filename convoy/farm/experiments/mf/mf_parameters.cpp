@@ -133,7 +133,7 @@ std::string shortcut_refusal(const MfParameters& p, MfShortcut shortcut) {
   if (p.gnc_init != MfPrior::Gauss) return "it needs Gaussian weights (gnc_init gauss)";
   if (p.depth < 2) return "there is no hidden layer";
   if (shortcut == MfShortcut::Gram)
-    return p.width > p.n_rows ? "" : "it needs a width above n_rows, or nothing is won";
+    return p.width > p.n_rows ? "" : "it needs a width above n_rows: otherwise it saves nothing";
   if (p.activation != MfActivation::Linear) return "it needs linear layers (activation Linear)";
   return p.width >= p.n_rows ? "" : "it needs a width of at least n_rows";
 }
@@ -154,17 +154,17 @@ void MfParameters::check() const {
         "n_rows x n_cols: wanted at least 2 entries, to train and to test on, found 1",
         {.key = "n_rows"});
   if (num_measurements < 1 || num_measurements >= num_entries())
-    throw ConfigError(
-        fmt::format("num_measurements: wanted 1 to {}, so that of {} x {} entries something is "
-                    "left to test on, found {}",
-                    num_entries() - 1, n_rows, n_cols, num_measurements),
-        {.key = "num_measurements"});
+    throw ConfigError(fmt::format("num_measurements: wanted 1 to {}, so that some of {} x {} "
+                                  "entries are left to test on, found {}",
+                                  num_entries() - 1, n_rows, n_cols, num_measurements),
+                      {.key = "num_measurements"});
   check_given(*this);
   const std::string refusal = shortcut_refusal(*this, shortcut);
   if (!refusal.empty())
-    throw ConfigError(fmt::format("shortcut {} can not be used at width {}, depth {}: {}",
-                                  shortcut_word(shortcut), width, depth, refusal),
-                      {.key = "shortcut", .hint = "auto takes one where it may be used"});
+    throw ConfigError(
+        fmt::format("shortcut {} can not be used at width {}, depth {}: {}",
+                    shortcut_word(shortcut), width, depth, refusal),
+        {.key = "shortcut", .hint = "use auto: it takes a shortcut where one is allowed"});
 }
 
 MfParameters MfParameters::parse(const std::string& json) {

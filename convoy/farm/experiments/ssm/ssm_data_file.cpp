@@ -39,7 +39,7 @@ nlohmann::json parse_text(const std::string& text, const std::string& file) {
     const size_t offset = std::min(std::max<size_t>(error.byte, 1) - 1, text.size());
     throw DataError(
         fmt::format("not valid JSON at {}: {}", position_text(text, offset), reason_of(error)),
-        {.file = file, .hint = "NaN, comments and a comma at the end of a list are no JSON"});
+        {.file = file, .hint = "JSON has no NaN, no comments and no comma at the end of a list"});
   } catch (const nlohmann::json::out_of_range& error) {
     // The parser quotes a number that no double holds, but gives no position.
     const std::string whole = error.what();

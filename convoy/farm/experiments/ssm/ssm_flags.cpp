@@ -183,13 +183,11 @@ void SsmFlags::apply_preset(const std::string& name) {
 std::vector<std::string> SsmFlags::notices() const {
   std::vector<std::string> lines;
   if (gnc_batch_size != kBatchSize)
-    lines.emplace_back("--gnc-batch-size has no meaning any more: no result depends on batches");
+    lines.emplace_back("--gnc-batch-size is ignored: no result depends on batches");
   if (checkpoint_interval != kCheckpointInterval)
-    lines.emplace_back(
-        "--checkpoint-interval has no meaning any more: every finished range is kept at once");
+    lines.emplace_back("--checkpoint-interval is ignored: every finished range is stored at once");
   if (!resume_from_checkpoint.empty())
-    lines.emplace_back(
-        "--resume-from-checkpoint has no meaning any more: the same command goes on where it was");
+    lines.emplace_back("--resume-from-checkpoint is ignored: the same command always continues");
   return lines;
 }
 
@@ -209,13 +207,14 @@ std::vector<std::string> ssm_warnings(const SsmFlags& flags) {
         "student dimensions");
   if (has_data && ranks)
     lines.emplace_back(
-        "the data's alpha is a teacher of rank 1: teachers of rank 2 or more are drawn from the "
-        "seed, and take only its sequences");
+        "alpha in the data describes a teacher of rank 1; teachers of rank 2 or more are drawn "
+        "from the seed and use only the data's sequences");
   return lines;
 }
 
 sweep::SweepPlan plan_ssm(const SsmFlags& flags) {
-  CONVOY_CHECK(flags.gnc || flags.gd, ConfigError, "nothing to do with --no-gnc and without --gd");
+  CONVOY_CHECK(flags.gnc || flags.gd, ConfigError,
+               "--no-gnc without --gd leaves nothing to compute");
   const auto num_seeds = static_cast<double>(sweep::num_chosen_seeds(flags.seeds, flags.num_seeds));
   sweep::check_cell_count(
       static_cast<double>(flags.student_dims.size() * flags.teacher_ranks.size()) * num_seeds *

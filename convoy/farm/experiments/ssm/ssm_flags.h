@@ -83,7 +83,7 @@ struct SsmFlags {
     visit("data_file", data_file, "JSON list of {alpha, w} or {alpha, w_sequences}, by seed");
     visit("gnc", gnc, "guess and check");
     visit("gnc_num_samples", gnc_num_samples, "guesses of each cell").at_least(1);
-    visit("gnc_batch_size", gnc_batch_size, "without meaning: results do not depend on batches")
+    visit("gnc_batch_size", gnc_batch_size, "ignored: results do not depend on batches")
         .hidden()
         .at_least(1);
     visit("gd", gd, "gradient descent");
@@ -105,14 +105,13 @@ struct SsmFlags {
     visit("figures_dir", figures_dir, "folder of figures; empty = none are drawn");
     visit("checkpoint_dir", checkpoint_dir, "folder of the store; empty = --results-dir");
     visit("checkpoint_interval", checkpoint_interval,
-          "without meaning: every finished range is kept at once")
+          "ignored: every finished range is stored at once")
         .hidden();
     visit("resume_from_checkpoint", resume_from_checkpoint,
-          "without meaning: the same command goes on where it was")
+          "ignored: the same command always continues")
         .hidden();
     visit("max_gpus", max_gpus, "this many GPUs at most; -1 = all").at_least(-1);
-    visit("device", device,
-          "who guesses: auto = every GPU and the CPUs beside them, cuda = only GPUs, cpu")
+    visit("device", device, "devices that guess: auto = all GPUs and CPUs, cuda = only GPUs, cpu")
         .one_of({"auto", "cuda", "cpu"})
         .flag("devices");
     visit("mode", mode, "fast: shorter polynomials and fewer random bits than exact; other numbers")

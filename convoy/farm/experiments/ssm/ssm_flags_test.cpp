@@ -68,7 +68,7 @@ TEST(SsmFlags, TeachersOfHigherRankAreSaidNotToTakeTheAlpha) {
   EXPECT_TRUE(ssm_warnings(flags).empty());
   flags.teacher_ranks = {1, 2};
   ASSERT_EQ(ssm_warnings(flags).size(), 1u);
-  EXPECT_NE(ssm_warnings(flags)[0].find("alpha is a teacher of rank 1"), std::string::npos);
+  EXPECT_NE(ssm_warnings(flags)[0].find("describes a teacher of rank 1"), std::string::npos);
   flags.preset = "";
   EXPECT_TRUE(ssm_warnings(flags).empty());
 }

@@ -84,8 +84,8 @@ void check_together(const SsmParameters& p) {
   CONVOY_CHECK(!p.input_e1 || p.num_sequences == 1, ConfigError,
                "input_e1 needs num_sequences 1, found {}", p.num_sequences);
   CONVOY_CHECK(!p.input_e1 || p.w.empty(), ConfigError, "input_e1 sets w: leave out one of them");
-  CONVOY_CHECK(!p.alpha || p.teacher_rank == 1, ConfigError,
-               "alpha is a teacher of rank 1, found teacher_rank {}", p.teacher_rank);
+  CONVOY_CHECK(!p.alpha || p.teacher_rank == 1, ConfigError, "alpha needs teacher_rank 1, found {}",
+               p.teacher_rank);
   CONVOY_CHECK(p.w.empty() || std::ssize(p.w) == p.num_sequences, ConfigError,
                "w: wanted {} sequence(s), as num_sequences, found {}", p.num_sequences, p.w.size());
   for (const auto& row : p.w)

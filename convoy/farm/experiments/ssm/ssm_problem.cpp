@@ -63,7 +63,8 @@ void choose_second_entries(SsmProblem& problem) {
   }
   for (const auto& w : problem.w)
     for (const double entry : w)
-      CONVOY_CHECK(std::isfinite(entry), ConfigError, "w: no finite number (alpha = {})", alpha);
+      CONVOY_CHECK(std::isfinite(entry), ConfigError, "w: a value is not finite (alpha = {})",
+                   alpha);
 }
 
 void draw_data(SsmProblem& problem) {

@@ -92,9 +92,8 @@ SharedText text_of(const nlohmann::json& parameters) {
     return parameters.dump();
   } catch (const nlohmann::json::type_error&) {
     throw ConfigError(
-        "a sweep keeps its cells as UTF-8 text, and a word of the command, a value or a variable "
-        "is "
-        "none",
+        "a sweep stores its cells as UTF-8 text, but a word of the command, a value or a variable "
+        "is not UTF-8",
         {.hint = "pass such bytes in a file"});
   }
 }
@@ -147,7 +146,7 @@ SweepPlan plan_command(const CommandFlags& flags, const std::vector<std::string>
     throw ConfigError("sweep run needs a command",
                       {.hint = "convoy sweep run --grid lr=0.1,0.01 -- ./train --lr {lr}"});
   CONVOY_CHECK(!flags.persistent || !flags.result.empty(), ConfigError,
-               "--persistent needs --result NAME, which answers hold");
+               "--persistent needs --result NAME, a name in each answer");
   const std::vector<Axis> axes = axes_of_flags(flags);
   const nlohmann::json environment = environment_of(flags);
   check_placeholders(command, environment, flags.persistent ? std::vector<Axis>{} : axes,
@@ -192,7 +191,7 @@ std::function<bool(const Cell&)> chosen_cells(const CommandFlags& flags,
     const Axis choice = choice_of("--redo", text);
     const auto axis = std::find_if(axes.begin(), axes.end(),
                                    [&](const Axis& one) { return one.name == choice.name; });
-    CONVOY_CHECK(axis != axes.end(), ConfigError, "--redo: `{}` is no name of the grid",
+    CONVOY_CHECK(axis != axes.end(), ConfigError, "--redo: `{}` is not a name of the grid",
                  choice.name);
     for (const std::string& value : choice.values)
       wanted[choice.name].insert(value_of_axis(*axis, value));

@@ -35,14 +35,13 @@ struct CommandFlags {
           "name of the number in the last line of stdout that is a JSON object with it, `a.b` "
           "within another; empty = the seconds it took");
     visit("persistent", persistent,
-          "the command stays, reads a JSON line of names and values for each cell and answers "
-          "with one");
-    visit(
-        "redo", redo,
-        "compute again what has a result: every cell, or those of the NAME=A,B that follow, as in "
-        "`--redo lr=0.1 seed=0,1`; results are kept until the new ones are there");
+          "start the command once; it reads a JSON line of names and values for each cell and "
+          "answers with one");
+    visit("redo", redo,
+          "compute finished cells again: all of them, or those of the NAME=A,B that follow, as in "
+          "`--redo lr=0.1 seed=0,1`; results are kept until the new ones are there");
     visit("max_gpus", max_gpus,
-          "GPUs that workers share; each sees one as CUDA_VISIBLE_DEVICES; -1 = all, 0 = none")
+          "GPUs that workers share, one for each in CUDA_VISIBLE_DEVICES; -1 = all, 0 = none")
         .at_least(-1);
     visit("workers_per_device", workers_per_device, "workers on each GPU").at_least(1);
     visit("num_seeds", num_seeds, "values 0 to N - 1 of {seed}").at_least(1);

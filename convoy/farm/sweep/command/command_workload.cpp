@@ -128,7 +128,7 @@ std::string fill_placeholders(const std::string& text, const std::vector<std::st
     const std::string name = end == std::string::npos ? "" : text.substr(at + 1, end - at - 1);
     const auto found = std::find(names.begin(), names.end(), name);
     if (found == names.end())
-      throw ConfigError(fmt::format("`{}`: `{}` is no name of the grid", text, name),
+      throw ConfigError(fmt::format("`{}`: `{}` is not a name of the grid", text, name),
                         {.hint = "names come from --grid name=a,b,c; write {{ and }} for braces"});
     filled += values[static_cast<size_t>(found - names.begin())];
     at = end;

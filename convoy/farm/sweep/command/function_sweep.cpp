@@ -93,9 +93,9 @@ std::optional<SweepResults> run_function_sweep(const FunctionSweep& sweep, RunOp
   const RunReport report = run_sweep(plan_of(sweep, workload), workload, options);
   if (report.stop_signal != 0)
     throw StopRequest(
-        fmt::format("stopped by {}: done are {} of {}", processes::signal_name(report.stop_signal),
+        fmt::format("stopped by {}: {} of {} are done", processes::signal_name(report.stop_signal),
                     report.done, counted(report.cells, "cell")),
-        {.hint = "the same program goes on"});
+        {.hint = "run the same program again to continue"});
   return read_results(*jobs::open_store(options.store), report.sweep, workload);
 }
 

@@ -99,7 +99,7 @@ double number_of(const nlohmann::json& value, const std::string& key) {
   }
   failure.kind = "output";
   failure.message = fmt::format(
-      "`{}` is no number: {}", key,
+      "`{}` is not a number: {}", key,
       value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace).substr(0, 80));
   throw TaskFailure(std::move(failure));
 }

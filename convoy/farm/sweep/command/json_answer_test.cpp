@@ -51,7 +51,7 @@ TEST(JsonAnswer, OtherNumbersAreReadAsBefore) {
 TEST(JsonAnswer, NullIsNoNumberAtAll) {
   const jobs::Failure failure = failure_of(R"({"loss": null})");
   EXPECT_EQ(failure.kind, "output");
-  EXPECT_EQ(failure.message, "`loss` is no number: null");
+  EXPECT_EQ(failure.message, "`loss` is not a number: null");
 }
 
 }  // namespace

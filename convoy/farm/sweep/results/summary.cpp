@@ -198,7 +198,7 @@ std::string remark(const CellResult& cell) {
       break;
   }
   return cell.tally.non_finite > 0
-             ? fmt::format("no finite number: {}",
+             ? fmt::format("not a finite number: {}",
                            counted(cell.tally.non_finite, "accepted loss", "accepted losses"))
              : "";
 }

@@ -217,7 +217,7 @@ void require_sessions_folder(const fs::path& folder) {
   std::error_code failed;
   if (!fs::exists(folder, failed) || fs::exists(folder / kSessionsFile, failed)) return;
   CONVOY_CHECK(fs::is_empty(folder, failed), ConfigError,
-               "{} holds something else than a sweep's sessions: name a new folder for them",
+               "{} holds other files than a sweep's sessions: name a new folder for them",
                folder.string());
 }
 

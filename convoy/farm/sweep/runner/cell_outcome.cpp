@@ -146,10 +146,11 @@ jobs::Result guess_result(const Tally& tally, const Effort& effort) {
 
 jobs::Result descent_result(const DescentOutcome& outcome, const Effort& effort) {
   if (!std::isfinite(outcome.loss))
-    return not_finite(outcome.steps > 0 ? fmt::format("the loss after {} steps is no finite number",
-                                                      outcome.steps)
-                                        : "the value is no finite number",
-                      effort);
+    return not_finite(
+        outcome.steps > 0
+            ? fmt::format("the loss after {} steps is not a finite number", outcome.steps)
+            : "the value is not a finite number",
+        effort);
   nlohmann::ordered_json object;
   object["loss"] = outcome.loss;
   object["train_loss"] = outcome.train_loss;  // NaN is written as null

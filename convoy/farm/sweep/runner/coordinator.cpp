@@ -23,7 +23,7 @@ constexpr int kMostLosses = 20;  // of one range to kills from outside
 
 jobs::Failure failure_of(const workers::WorkerDeath& death, double timeout_seconds) {
   if (death.timed_out)
-    return death.failure("timeout", fmt::format("no sign of life for {} s", timeout_seconds));
+    return death.failure("timeout", fmt::format("no report for {} s", timeout_seconds));
   if (death.memory && death.signal == SIGKILL)
     return death.failure("memory", "the kernel killed the worker for its memory");
   if (death.signal == SIGKILL)
@@ -36,10 +36,10 @@ class SweepRun : public workers::SupervisedWork {
   SweepRun(const SweepPlan& plan, const Workload& workload, const RunOptions& options)
       : options_(options), supervisor_(options.store, options.log), store_(supervisor_.store()) {
     if (jobs::on_network_file_system(options.store))
-      options_.log.warning(fmt::format(
-          "{} is on a network file system: let one host use it at a time, or several a PostgreSQL "
-          "store (--store postgresql://...)",
-          options.store));
+      options_.log.warning(
+          fmt::format("{} is on a network file system: use it from one host at a time, or use a "
+                      "PostgreSQL store (--store postgresql://...)",
+                      options.store));
     kill_leftovers();
     const std::string num_cells = counted(static_cast<int64_t>(plan.cells.size()), "cell");
     {
@@ -62,7 +62,8 @@ class SweepRun : public workers::SupervisedWork {
                                                  counted(again, "cell")));
     }
     if (sweep_.reused > 0)
-      options_.log.info(fmt::format("known from other sweeps: {}", counted(sweep_.reused, "cell")));
+      options_.log.info(
+          fmt::format("already computed in other sweeps: {}", counted(sweep_.reused, "cell")));
     report_.cells = static_cast<int64_t>(plan.cells.size());
     report_.added = sweep_.added;
     report_.reused = sweep_.reused;
@@ -86,7 +87,8 @@ class SweepRun : public workers::SupervisedWork {
     supervision_.lease = milliseconds_of(options.lease_seconds);
     supervision_.renews_leases = true;
     supervision_.max_attempts = static_cast<int>(options.max_attempts);
-    const SlowNotice notice(options_.log, fmt::format("reading what is done of {}", num_cells));
+    const SlowNotice notice(options_.log,
+                            fmt::format("reading the finished part of {}", num_cells));
     progress_ = std::make_unique<SweepProgress>(plan, workload, store_, sweep_, options.color,
                                                 options.log.level());
   }
@@ -113,8 +115,8 @@ class SweepRun : public workers::SupervisedWork {
     if (!options_.starts_programs) return;
     if (const int killed = ProgramWatch::kill_leftovers(); killed > 0)
       options_.log.warning(
-          fmt::format("a sweep was killed with all its workers: {} that it had "
-                      "started {} still there, and ended now",
+          fmt::format("a sweep was killed with all its workers: {} that it had started {} still "
+                      "running, now ended",
                       counted(killed, "process", "processes"), killed == 1 ? "was" : "were"));
   }
 
@@ -149,7 +151,7 @@ class SweepRun : public workers::SupervisedWork {
       account.message = account.failures[0].failure.message;
     } else if (!death.told_to_end) {
       account.message =
-          fmt::format("ended by {}; what it had not handed in is computed again", death.end_text());
+          fmt::format("ended by {}; its unfinished work is computed again", death.end_text());
     }
     return account;
   }

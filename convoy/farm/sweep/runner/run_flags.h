@@ -26,22 +26,21 @@ struct RunFlags {
           "where tasks and results are kept: a file, a PostgreSQL URL or \"host=... dbname=...\"; "
           "default sweep.db in --checkpoint-dir or --results-dir");
     visit("workers", workers, "worker processes; 0 = one per usable CPU").at_least(0).at_most(4096);
-    visit("cores_per_worker", cores_per_worker,
-          "each worker on this many cores of its own; 0 = where the system puts it")
+    visit("cores_per_worker", cores_per_worker, "cores bound to each worker; 0 = not bound")
         .at_least(0);
     visit("timeout", timeout,
           "seconds a range, a descent, a command or one cell of a --persistent command may take; "
           "0 = any")
         .at_least(0);
     visit("max_attempts", max_attempts, "tries of a range before its cell has failed").at_least(1);
-    visit("lease", lease, "seconds after which work of a host that is not heard of goes to others")
+    visit("lease", lease, "seconds after which the work of a silent host goes to others")
         .at_least(2);
     visit("results_dir", results_dir, "folder of result tables");
-    visit("log_dir", log_dir, "folder for what workers write on stderr; empty = nowhere");
+    visit("log_dir", log_dir, "folder for the workers' stderr; empty = not stored");
     visit("tensorboard_dir", tensorboard_dir,
           "folder for TensorBoard's HParams page: parameters and results of every cell, written at "
           "the end; empty = none");
-    visit("dry_run", dry_run, "print what would be computed, and compute nothing");
+    visit("dry_run", dry_run, "print the plan and compute nothing");
   }
 };
 

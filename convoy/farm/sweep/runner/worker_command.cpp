@@ -43,16 +43,14 @@ std::vector<std::string> wanted_devices(const RunOptions& options) {
       list.why_none.empty() ? "none is visible to this process" : list.why_none;
   if (options.guess_device == "cuda" && devices.empty())
     throw ConfigError(fmt::format("wanted GPUs, found none: {}", why_none),
-                      {.hint = "--device cpu goes without"});
+                      {.hint = "use --device cpu"});
   if (options.max_gpus > 0 && devices.empty())
-    options.log.warning(
-        fmt::format("--max-gpus {}: there is no GPU to use ({}): CPUs compute everything",
-                    options.max_gpus, why_none));
+    options.log.warning(fmt::format("--max-gpus {}: no usable GPU ({}); CPUs compute everything",
+                                    options.max_gpus, why_none));
   if (for_guesses && !devices.empty() && !options.has_gpu_kernels) {
     const std::string why =
         "GPUs can not be used: this Convoy was built without clang++, which compiles its kernels";
-    if (options.guess_device == "cuda")
-      throw ConfigError(why, {.hint = "--device cpu goes without"});
+    if (options.guess_device == "cuda") throw ConfigError(why, {.hint = "use --device cpu"});
     options.log.warning(why);
     return {};
   }

@@ -39,7 +39,7 @@ struct WorkerFlags {
     visit("max_attempts", max_attempts, "tries of a range").at_least(1);
     visit("timeout", timeout, "seconds a program may take; 0 = any").at_least(0);
     visit("lease", lease, "seconds").at_least(1);
-    visit("notes", notes, "tell what is computed");
+    visit("notes", notes, "report progress");
   }
 };
 
