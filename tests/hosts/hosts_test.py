@@ -311,7 +311,7 @@ s = socket.create_server(("{V4['a']}", {PORT})); print("there", flush=True); tim
         a = hosts.launch("a", rank=0)
         a.expect(2, 30, str(PORT))
         b = hosts.launch("b", rank=1)
-        b.expect(2, 40, r"10\.77\.0\.1:29400 is no coordinator")
+        b.expect(2, 40, r"10\.77\.0\.1:29400 is not a coordinator")
 
 
 def ipv6_only():

@@ -134,7 +134,7 @@ std::vector<std::string> parse_line_filters(std::string_view text, std::string_v
     if (filter.empty())
       throw ConfigError(
           fmt::format("{} has an empty string in \"{}\": it would match every line", flag, text),
-          {.hint = "for a comma that is meant write ,,"});
+          {.hint = "write ,, for a literal comma"});
   return filters;
 }
 

@@ -349,8 +349,9 @@ void LogRouter::warn(std::string_view text) {
 
 void LogRouter::warn_of(const LogFile& file) {
   if (std::exchange(warned_of_file_, true)) return;
-  warn(fmt::format("{}: {}; what log files do not take is only on the console, the job goes on",
-                   file.path().string(), std::strerror(file.failure())));
+  warn(fmt::format(
+      "{}: {}; the job goes on, and output that log files do not take is only on the console",
+      file.path().string(), std::strerror(file.failure())));
 }
 
 }  // namespace convoy::launch

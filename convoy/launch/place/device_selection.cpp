@@ -119,8 +119,9 @@ class VisibleList {
   }
 
   void note_end(const std::string& entry, std::vector<std::string>& notes) const {
-    notes.push_back(fmt::format("{} names {}, which is not here, so the list ends before it",
-                                variable_, entry));
+    notes.push_back(
+        fmt::format("{} names {}, which this host does not have, so the list ends before it",
+                    variable_, entry));
   }
 
   const std::vector<Gpu>& gpus_;

@@ -13,7 +13,7 @@ int rank_count(const std::string& wanted, const CountFacts& facts) {
   if (wanted == "gpu") {
     if (facts.num_devices > 0) return facts.num_devices;
     throw ConfigError(
-        fmt::format("--nproc-per-node gpu: {}",
+        fmt::format("--ranks gpu: {}",
                     facts.why_none.empty() ? "CUDA_VISIBLE_DEVICES leaves no GPU" : facts.why_none),
         {.hint = "give a number, cpu, or auto"});
   }
@@ -21,7 +21,7 @@ int rank_count(const std::string& wanted, const CountFacts& facts) {
   const char* const end = wanted.data() + wanted.size();
   const auto [rest, error] = std::from_chars(wanted.data(), end, number);
   CONVOY_CHECK(error == std::errc() && rest == end && number >= 1, ConfigError,
-               "--nproc-per-node: wanted auto, gpu, cpu or a number from 1 on, found `{}`", wanted);
+               "--ranks: wanted auto, gpu, cpu or a number from 1 on, found `{}`", wanted);
   return number;
 }
 

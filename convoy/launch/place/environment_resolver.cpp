@@ -61,14 +61,12 @@ class PlaceResolver {
                                ? "torchrun or convoy launch"  // ranks of both look alike
                                : source.name;
     throw ConfigError(
-        fmt::format("{} already started {} here ({}), so --nproc-per-node {} would start "
-                    "ranks below ranks",
+        fmt::format("{} already started {} here ({}), so --ranks {} would start ranks below ranks",
                     by, counted(source.local_world_size.number, "rank"),
                     source.local_world_size.text(), options_.nproc_per_node),
         {.key = "nproc_per_node",
          .hint = fmt::format("start one task per node{}; or give --env-source none, and each task "
-                             "is a job of its own; without --nproc-per-node this process is rank "
-                             "{} of {}",
+                             "is a job of its own; without --ranks this process is rank {} of {}",
                              source.name == "srun" ? " (srun --ntasks-per-node=1)" : "",
                              source.rank.number, source.world_size.number)});
   }
@@ -218,7 +216,7 @@ class PlaceResolver {
           fmt::format("{}{} ({})", overrode.empty() ? "" : ", ", source.name, source.seen());
     place_.origins.push_back(
         {"source", "none",
-         options_.env_source.empty() ? "nobody placed this process" : options_.env_source_flag,
+         options_.env_source.empty() ? "no outer launcher found" : options_.env_source_flag,
          overrode});
     add_row("node_rank", {0, "default"}, "GROUP_RANK");
     add_row("nnodes", {1, "default"}, "GROUP_WORLD_SIZE");

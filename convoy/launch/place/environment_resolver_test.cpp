@@ -389,10 +389,10 @@ TEST(Resolver, StrayRankZeroIsIgnoredWithANotice) {
     }
   }
   // A higher number implies other ranks; the values of another launcher count, and have to agree.
-  EXPECT_TRUE(contains(failure({{"RANK", "0"}, {"LOCAL_RANK", "1"}}), {"by half"}));
-  EXPECT_TRUE(contains(failure({{"RANK", "0"}, {"WORLD_SIZE", "2"}}), {"by half"}));
+  EXPECT_TRUE(contains(failure({{"RANK", "0"}, {"LOCAL_RANK", "1"}}), {"only in part"}));
+  EXPECT_TRUE(contains(failure({{"RANK", "0"}, {"WORLD_SIZE", "2"}}), {"only in part"}));
   EXPECT_TRUE(contains(failure(with(kTask, {{"RANK", "0"}})), {"SLURM_PROCID=5", "RANK=0"}));
-  EXPECT_TRUE(contains(failure({{"RANK", "0"}}, {.env_source = "env"}), {"by half"}));
+  EXPECT_TRUE(contains(failure({{"RANK", "0"}}, {.env_source = "env"}), {"only in part"}));
 }
 
 TEST(Resolver, FlagsThatSayWhichNodeBeatABareRank) {
@@ -402,7 +402,8 @@ TEST(Resolver, FlagsThatSayWhichNodeBeatABareRank) {
   flags.nproc_per_node_given = true;
   flags.nproc_per_node = 2;
   flags.num_nodes = 2;
-  EXPECT_TRUE(contains(failure(pod, flags), {"by half"})) << "without a node rank nobody decides";
+  EXPECT_TRUE(contains(failure(pod, flags), {"only in part"}))
+      << "without a node rank nobody decides";
   flags.node_rank = 0;
   const ResolvedPlace place = resolve_place(pod, flags);
   EXPECT_EQ(place.kind, PlaceKind::Nothing);
@@ -480,7 +481,7 @@ TEST(Explain, FlagsAreLaidOverTheEnvironment) {
   const std::vector<Origin> flags = {{"nnodes", "2", "--nnodes", ""},
                                      {"nproc_per_node", "1", "default", ""}};
   const std::string text = explain_text(place, flags);
-  EXPECT_TRUE(contains(text, {"srun placed this process as one rank", "decided by", "SLURM_PROCID",
+  EXPECT_TRUE(contains(text, {"srun started this process as one rank", "decided by", "SLURM_PROCID",
                               "4 of SLURM_STEP_NUM_NODES", "nproc_per_node"}));
   for (const char letter : text) EXPECT_TRUE(letter == '\n' || (letter >= ' ' && letter <= '~'));
   const auto json = nlohmann::json::parse(explain_json(place, flags));

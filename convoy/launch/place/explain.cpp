@@ -12,14 +12,15 @@ namespace {
 std::string sentence(const ResolvedPlace& place) {
   switch (place.kind) {
     case PlaceKind::Nothing:
-      return "nobody placed this process: it starts the ranks of this host";
+      return "no outer launcher found (torchrun, srun, mpirun, Kubernetes): this process starts "
+             "the ranks of this host";
     case PlaceKind::Node:
       return fmt::format(
-          "{} placed this process as the launcher of one node: it starts the ranks of this node",
+          "{} started this process as the launcher of one node: it starts the ranks of this node",
           place.source);
     case PlaceKind::Rank:
       return fmt::format(
-          "{} placed this process as one rank: it is adopted, nothing is started below it",
+          "{} started this process as one rank: it runs as that rank and starts no others",
           place.source);
   }
   throw StateError("a kind of place without a sentence");

@@ -87,7 +87,7 @@ void resolve_master(const Variables& variables, const ResolveOptions& options,
     address.offer(zero.host, "first host of " + zero.variable);
   if (address.value().empty())
     throw ConfigError(
-        fmt::format("{} places {} on several nodes but names no address of rank 0", place.source,
+        fmt::format("{} puts {} on several nodes but gives no address of rank 0", place.source,
                     place.kind == PlaceKind::Node ? "launchers" : "ranks"),
         {.hint = "give --master-addr HOST, or pass the variable MASTER_ADDR on to all nodes"});
   place.master_addr = address.value();

@@ -122,7 +122,7 @@ class Planner {
           fmt::format("{} ranks share {}", ranks_on_host_, counted(num_devices, "device")));
     if (request_.announce_idle_devices && !request_.adopted && ranks_on_host_ < num_devices)
       placement_.notes.push_back(
-          fmt::format("{} visible and {} planned: for a rank on each, type --nproc-per-node gpu",
+          fmt::format("{} visible and {} planned: use --ranks gpu for a rank on each",
                       devices_.one_device_per_rank
                           ? counted(num_devices, "MIG instance is", "MIG instances are")
                           : counted(num_devices, "GPU is", "GPUs are"),
@@ -130,9 +130,8 @@ class Planner {
     const auto num_cpus = static_cast<int>(machine_.cpus.size());
     if (!request_.adopted && machine_.bound && request_.num_ranks > num_cpus)
       placement_.notes.push_back(
-          fmt::format("{} ranks on {}: whoever started this launcher bound it to them; "
-                      "`mpirun --bind-to none` or "
-                      "`srun --cpus-per-task` give more",
+          fmt::format("{} ranks on {}: the program that started this launcher bound it to them; "
+                      "`mpirun --bind-to none` or `srun --cpus-per-task` give more",
                       request_.num_ranks, counted(num_cpus, "CPU")));
     if (machine_.limited_by_quota)
       placement_.notes.push_back(fmt::format("a cgroup quota allows {} of {}", machine_.usable_cpus,

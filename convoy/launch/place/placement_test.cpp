@@ -315,8 +315,7 @@ TEST(Placement, GpusWithoutARankAreAnnounced) {
   const Placement one = plan_placement({.num_ranks = 1}, gpus_on({0, 0, 1, 1}), machine);
   ASSERT_EQ(one.notes.size(), 1U);
   EXPECT_EQ(one.notes[0],
-            "4 GPUs are visible and 1 rank is planned: for a rank on each, type --nproc-per-node "
-            "gpu");
+            "4 GPUs are visible and 1 rank is planned: use --ranks gpu for a rank on each");
   EXPECT_NE(plan_placement({.num_ranks = 2}, gpus_on({0, 0, 1}), machine)
                 .notes.at(0)
                 .find("3 GPUs are visible and 2 ranks are planned"),

@@ -107,7 +107,8 @@ Finding check_locked_memory(const PreflightRequest& request) {
   std::error_code absent;
   const bool rdma = fs::exists(request.sys / "class/infiniband", absent) &&
                     !fs::is_empty(request.sys / "class/infiniband", absent);
-  if (!request.uses_gpus || !rdma) return ok("locked_memory", "nothing here pins memory for RDMA");
+  if (!request.uses_gpus || !rdma)
+    return ok("locked_memory", "no device here pins memory for RDMA");
   return check_limit({"locked_memory", "bytes of locked memory", RLIMIT_MEMLOCK, RLIM_INFINITY - 1,
                       "InfiniBand pins its buffers: ulimit -l unlimited"});
 }
@@ -130,7 +131,7 @@ Finding check_shared_memory(const PreflightRequest& request) {
   if (free >= needed) return ok("shared_memory", found);
   return {Severity::Warning, "shared_memory",
           fmt::format("{}, about {} are needed", found, bytes_text(needed)),
-          "give the container more (docker: --shm-size=8g), or remove what is left there"};
+          "give the container more (docker: --shm-size=8g), or remove old files there"};
 }
 
 // The nearest folder that exists: what is missing below it will be made.

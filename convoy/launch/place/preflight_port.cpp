@@ -59,7 +59,7 @@ Finding foreign_address(const std::string& address, int port) {
   return {Severity::Warning, "port",
           fmt::format("{} is not an address of this host", place_of(address, port)),
           "node rank 0 must hold the address of --rdzv-endpoint or --master-addr, unless a service "
-          "or a router leads it here"};
+          "or a router forwards it here"};
 }
 
 Finding port_finding(const std::string& address, int port, const std::filesystem::path& proc) {

@@ -21,21 +21,20 @@ void check_complete(const RankSource& source) {
   if (source.missing.empty()) return;
   const std::string seen = source.seen();
   throw ConfigError(
-      fmt::format("the environment describes a rank by half: {} {} set, {} {} not", seen,
+      fmt::format("the environment describes a rank only in part: {} {} set, {} {} not", seen,
                   seen.find(',') == std::string::npos ? "is" : "are",
                   fmt::join(source.missing, ", "), source.missing.size() == 1 ? "is" : "are"),
-      {.hint = is_plain(source)
-                   ? "set the missing ones, unset all of them, give --env-source none, "
-                     "or say --nnodes and --node-rank"
-                   : "set the missing ones, unset all of them, or give --env-source "
-                     "none"});
+      {.hint = is_plain(source) ? "set the missing ones, unset all of them, give --env-source "
+                                  "none, or give --nnodes and --node-rank"
+                                : "set the missing ones, unset all of them, or give --env-source "
+                                  "none"});
 }
 
 void compare(const Fact& one, const Fact& two, const RankSource& chosen, const RankSource& other) {
   if (!one.known() || !two.known() || one.number == two.number) return;
   throw ConfigError(
-      fmt::format("the environment says two things: {} ({}) and {} ({})", one.text(), chosen.name,
-                  two.text(), other.name),
+      fmt::format("the environment contradicts itself: {} ({}) and {} ({})", one.text(),
+                  chosen.name, two.text(), other.name),
       {.hint = fmt::format("unset one, or choose with --env-source {} or --env-source {}",
                            chosen.name, other.name)});
 }

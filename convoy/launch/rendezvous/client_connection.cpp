@@ -48,7 +48,7 @@ ClientConnection::State ClientConnection::advance(TimePoint now) {
   if (now < deadline_) return state_;
   if (state_ == State::Connecting) return fail(Problem::Unreachable, std::strerror(ETIMEDOUT));
   if (state_ == State::Proving)
-    return fail(Problem::Stranger, "it accepts connections, but says nothing");
+    return fail(Problem::Stranger, "it accepts connections but sends nothing");
   return state_;
 }
 
@@ -98,7 +98,7 @@ void ClientConnection::go_on_proving() {
         fail(Problem::WrongServer, "it does not hold the job token of this node");
         return;
       case ClientHandshake::Result::Stranger:
-        fail(Problem::Stranger, "it does not speak this version of Convoy's protocol");
+        fail(Problem::Stranger, "it does not use this version of Convoy's protocol");
         return;
     }
   }

@@ -129,8 +129,8 @@ void CoordinatorSearch::note_failure(Problem problem, const std::string& words, 
   if (now - *hopeless_since_ < patience) return;
   if (about_token) return give_up(Notice::Kind::Refused, ExitCode::Usage, token_words(problem));
   give_up(Notice::Kind::Refused, ExitCode::Usage,
-          fmt::format("the program at {} is no coordinator of this job: {}; another program holds "
-                      "the port, or another version of Convoy",
+          fmt::format("the program at {} is not a coordinator of this job: {}; another program "
+                      "holds the port, or another version of Convoy",
                       place(), words));
 }
 

@@ -72,10 +72,11 @@ void JobState::check_silence(Clock::time_point now) {
                   seconds_of(options_.silence_limit));
   for (const NodeId id : silent) {
     // The node may receive this even if nothing comes from it.
-    send(id, {.kind = Notice::Kind::ShutDown,
-              .exit_code = kPeerLost,
-              .words = fmt::format("the coordinator has not heard of this node for {:.1f} s",
-                                   seconds_of(options_.silence_limit))});
+    send(id,
+         {.kind = Notice::Kind::ShutDown,
+          .exit_code = kPeerLost,
+          .words = fmt::format("the coordinator has received nothing from this node for {:.1f} s",
+                               seconds_of(options_.silence_limit))});
     lost(id, how, now);
   }
 }

@@ -33,9 +33,9 @@ class JobToken {
   // True when no secret was given: print a warning before a port beyond loopback is opened.
   bool guessable() const { return guessable_; }
   static constexpr std::string_view kGuessableWarning =
-      "no job token is set (CONVOY_JOB_TOKEN or CONVOY_JOB_TOKEN_FILE): whoever reaches the "
-      "rendezvous port can join this job by its run id, which is `none` unless --rdzv-id or the "
-      "scheduler says another";
+      "no job token is set (CONVOY_JOB_TOKEN or CONVOY_JOB_TOKEN_FILE): every program that reaches "
+      "the rendezvous port can join this job by its run id, which is `none` unless --rdzv-id or "
+      "the scheduler sets another";
 
   // The key of HMAC-SHA256: 32 bytes.
   const std::string& key() const { return key_; }

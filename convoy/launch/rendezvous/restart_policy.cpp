@@ -45,7 +45,7 @@ RestartDecision RestartPolicy::record_failure(int exit_code, std::optional<int64
   } else if (limits_.max_restarts > 0 && stuck()) {
     return no_progress();
   } else if (decision.restarts_left == 0) {
-    decision.reason = limits_.max_restarts == 0 ? "no restarts were asked for"
+    decision.reason = limits_.max_restarts == 0 ? "no restarts are allowed"
                       : limits_.max_restarts == 1
                           ? "the one restart is used up"
                           : fmt::format("all {} restarts are used up", limits_.max_restarts);

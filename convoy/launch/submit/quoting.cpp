@@ -43,7 +43,7 @@ std::string quoted(const std::string& text) {
   try {
     json = nlohmann::json(text).dump();
   } catch (const nlohmann::json::exception&) {
-    throw ConfigError("a manifest holds UTF-8 text only, and a value or argument is none",
+    throw ConfigError("a manifest holds UTF-8 text only, but a value or argument is not UTF-8",
                       {.hint = "pass such bytes in a file"});
   }
   struct Escape {

@@ -153,8 +153,7 @@ void check_ranks(const SubmitSettings& settings) {
   const std::string& ranks = settings.nproc_per_node;
   const bool counted = number(ranks).value_or(0) >= 1;
   if (settings.task_per_rank && !counted)
-    throw ConfigError("--task-per-rank needs --nproc-per-node with a number",
-                      {.key = "task-per-rank"});
+    throw ConfigError("--task-per-rank needs --ranks with a number", {.key = "task-per-rank"});
   if (!counted && ranks != "auto" && ranks != "gpu" && ranks != "cpu")
     refuse("nproc-per-node", "auto, gpu, cpu or a number from 1 up", ranks);
 }

@@ -43,7 +43,7 @@ struct SubmitSettings {
 
   template <class Visitor>
   void fields(Visitor& visit) {
-    visit("engine", engine, "which engine carries the job").one_of({"slurm", "kubernetes", "mpi"});
+    visit("engine", engine, "engine that runs the job").one_of({"slurm", "kubernetes", "mpi"});
     visit("go", go, "submit it too; without this the script or manifest is only written");
     visit("output", output, "file for the script or manifest; empty = stdout, nothing with --go")
         .alias("o");
@@ -56,11 +56,10 @@ struct SubmitSettings {
         "number")
         .flag("ranks")
         .alias("nproc");
-    visit("task_per_rank", task_per_rank,
-          "the engine starts every rank itself and the command finds its place (slurm, mpi)");
-    visit("gpus_per_node", gpus_per_node, "GPUs asked for on each node (slurm, kubernetes)")
+    visit("task_per_rank", task_per_rank, "let the engine start every rank itself (slurm, mpi)");
+    visit("gpus_per_node", gpus_per_node, "GPUs requested on each node (slurm, kubernetes)")
         .at_least(0);
-    visit("cpus_per_task", cpus_per_task, "CPUs of each task; 0 = what the engine gives")
+    visit("cpus_per_task", cpus_per_task, "CPUs of each task; 0 = the engine's default")
         .at_least(0);
     visit("mem", mem, "memory of each node, such as 64G (slurm, kubernetes)");
     visit("time", time, "time limit, such as 30, 4:00:00 or 2-12 (slurm, kubernetes)");
@@ -68,26 +67,25 @@ struct SubmitSettings {
     visit("account", account, "account that is charged (slurm)");
     visit("qos", qos, "quality of service (slurm)");
     visit("image", image, "container image (kubernetes)");
-    visit("namespace", name_space, "namespace; empty = the one kubectl is set to (kubernetes)");
+    visit("namespace", name_space, "namespace; empty = kubectl's current one (kubernetes)");
     visit("volume", volume, "claim:path, a volume claim and where it is mounted (kubernetes)");
     visit("hostfile", hostfile, "hosts and their slots (mpi)");
     visit("log_dir", log_dir,
           "folder for logs and the job's secret, seen by all nodes (slurm, mpi)");
-    visit("env", env, "NAME or NAME=VALUE that travels with the job; nothing else but PATH does");
+    visit("env", env, "NAME or NAME=VALUE that is passed to the job; without it only PATH is");
     visit("requeue", requeue,
           "start again after exit 75 (stopped, state saved) or 13 (peer lost); the default of "
           "slurm and kubernetes");
     visit("no_requeue", no_requeue, "never start again");
     visit("max_requeues", max_requeues, "times the job is started again; auto = 3").at_least(0);
     visit("signal_before", signal_before,
-          "seconds before the time limit at which ranks are told to save and stop; auto = 90, 0 = "
+          "seconds before the time limit at which ranks are asked to save and stop; auto = 90, 0 = "
           "not ahead of it (slurm, kubernetes)")
         .at_least(0);
     visit("port", port, "port of the first node on which launchers meet; auto = by the job's id")
         .at_least(1)
         .at_most(65535);
-    visit("extra", extra,
-          "option passed on to sbatch or mpirun as it is, such as --constraint=a100");
+    visit("extra", extra, "option passed to sbatch or mpirun unchanged, such as --constraint=a100");
   }
 };
 

@@ -34,11 +34,11 @@ bool may_start_launchers(const std::string& program) {
 
 std::string advice(const std::string& launcher) {
   if (launcher == "torchrun")
-    return "put `convoy launch` in the place of torchrun: it takes the same flags and tells ranks "
-           "to save";
+    return "use `convoy launch` instead of torchrun: it takes the same flags and asks ranks to "
+           "save";
   return fmt::format(
-      "put `convoy launch` in the place of {}: `convoy launch train.py` starts --nproc-per-node "
-      "ranks on each node and tells them to save",
+      "use `convoy launch` instead of {}: `convoy launch train.py` starts --ranks ranks on each "
+      "node and asks them to save",
       launcher);
 }
 
@@ -67,12 +67,11 @@ void refuse_foreign_launcher(const SubmitSettings& settings,
   if (settings.engine == "slurm" && wants_none) return;
   std::string hint = advice(launcher);
   if (settings.engine == "slurm")
-    hint += "; for a job that is not to save or start again: --no-requeue --signal-before 0";
-  throw ConfigError(
-      fmt::format("{} dies of the signal by which this job tells ranks to save, and ends with 1 "
-                  "whatever they end with: the job would lose its work and not start again",
-                  launcher),
-      {.key = "command", .hint = hint});
+    hint += "; for a job that must not save or start again: --no-requeue --signal-before 0";
+  throw ConfigError(fmt::format("{} dies of the signal that asks ranks to save, and always ends "
+                                "with 1: the job would lose its work and not start again",
+                                launcher),
+                    {.key = "command", .hint = hint});
 }
 
 std::vector<std::string> submit_warnings(const SubmitSettings& settings,
@@ -82,19 +81,19 @@ std::vector<std::string> submit_warnings(const SubmitSettings& settings,
   const std::string program = file_name(command.at(0));
   if (launcher == "torchrun" && settings.engine == "kubernetes")
     warnings.push_back(
-        "torchrun ends with 1 whatever its ranks end with, so Kubernetes also starts again what "
-        "would "
-        "only fail again; `convoy launch` in its place takes the same flags");
+        "torchrun always ends with 1, so Kubernetes also restarts jobs that can only fail again; "
+        "use `convoy launch` instead, which takes the same flags");
   const bool one_process = settings.nproc_per_node != "1" && !settings.task_per_rank &&
                            launcher != "torchrun" && !may_start_launchers(program);
   if (one_process)
-    warnings.push_back(fmt::format(
-        "`{}` is started once on each node: --nproc-per-node {} is for launchers; put `convoy "
-        "launch` before it, or give --task-per-rank",
-        program, settings.nproc_per_node));
+    warnings.push_back(
+        fmt::format("`{}` is started once on each node: --ranks {} is for launchers; put `convoy "
+                    "launch` before it, or give --task-per-rank",
+                    program, settings.nproc_per_node));
   std::error_code unreadable;
   if (!settings.hostfile.empty() && !std::filesystem::exists(settings.hostfile, unreadable))
-    warnings.push_back(fmt::format("--hostfile {}: there is no such file here", settings.hostfile));
+    warnings.push_back(
+        fmt::format("--hostfile {}: the file does not exist here", settings.hostfile));
   return warnings;
 }
 

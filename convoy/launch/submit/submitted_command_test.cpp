@@ -18,7 +18,7 @@ bool is_refused(const SubmitSettings& settings, const std::vector<std::string>& 
   try {
     refuse_foreign_launcher(settings, command);
   } catch (const ConfigError& error) {
-    EXPECT_NE(error.sentence().find("put `convoy launch` in the place of"), std::string::npos)
+    EXPECT_NE(error.sentence().find("use `convoy launch` instead of"), std::string::npos)
         << error.sentence();
     return true;
   }

@@ -266,10 +266,10 @@ void Attempt::handle_guard() {
   descendants_.forget(before);
   descendants_.leave_alone(guard_.pid());
   logs_.end_open_lines();
-  Log().warning(fmt::format(
-      "{} (process {}), which tidies up should convoy be killed, was killed itself; process {} is "
-      "in its place",
-      processes::kGuardName, before, guard_.pid()));
+  Log().warning(
+      fmt::format("{} (process {}), which cleans up if convoy is killed, was killed itself; "
+                  "process {} replaces it",
+                  processes::kGuardName, before, guard_.pid()));
 }
 
 void Attempt::handle_health() {
@@ -308,8 +308,8 @@ void Attempt::kill_all(KilledFor reason) {
   // The report of a failure names those that did not end in its grace.
   if (reason != KilledFor::FailureGrace && any_running())
     Log().warning(fmt::format(
-        "{} did not end {}; convoy kills what still runs: files that were being written, such as "
-        "checkpoints, may be incomplete",
+        "{} did not end {}; convoy kills the processes that still run: files that were being "
+        "written, such as checkpoints, may be incomplete",
         rank_list(running_ranks()),
         reason == KilledFor::SecondStop
             ? "before the second request to stop"

@@ -82,7 +82,7 @@ void Attempt::reap(int local_rank) {
   guard_.forget(rank.process.pid);
   int status = 0;
   const pid_t reaped = ::waitpid(rank.process.pid, &status, WNOHANG);
-  CONVOY_INVARIANT(reaped == rank.process.pid, "process {} was reaped by somebody else",
+  CONVOY_INVARIANT(reaped == rank.process.pid, "process {} was reaped by another process",
                    rank.process.pid);
   rank.running = false;
   health_.ended(local_rank);
@@ -204,7 +204,7 @@ void Attempt::handle_timers() {
                                        : fmt::format("process {} of rank {}", expiry.pid, end.rank),
                                expiry.scope, expiry.late_seconds);
     if (expiry.signal == 0) {
-      Log().warning(end.sentence + "; it asked for no signal and goes on");
+      Log().warning(end.sentence + "; it requested no signal and goes on");
       continue;
     }
     end.sentence += fmt::format(", and it was sent {}", processes::signal_name(expiry.signal));

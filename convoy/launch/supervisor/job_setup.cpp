@@ -65,9 +65,9 @@ DeviceSelection cpus_of_worker(const SetupRequest& request, const std::string& w
                                const DeviceSelection& passed_over) {
   const std::string sentence = fmt::format("wanted GPUs to compute on, found none: {}", why_no_gpu);
   if (request.own_program->devices == "cuda")
-    throw DeviceError(sentence, {.hint = "use --devices cpu, or mend that"});
+    throw DeviceError(sentence, {.hint = "use --devices cpu, or fix that"});
   if (const std::string flag = wish_for_gpus(request.members); !flag.empty())
-    throw ConfigError(sentence, {.key = flag, .hint = "leave it out, or mend that"});
+    throw ConfigError(sentence, {.key = flag, .hint = "leave it out, or fix that"});
   DeviceSelection none;
   if (!passed_over.devices.empty())
     none.notes.push_back(fmt::format("computing on CPUs although this host has {}: {}",
@@ -82,7 +82,7 @@ DeviceSelection devices_of_worker(const SetupRequest& request, const Environment
   if (own.devices == "cpu") {
     const std::string flag = wish_for_gpus(request.members);
     if (flag.empty()) return {};
-    throw ConfigError("--devices cpu and a wish for GPUs exclude each other",
+    throw ConfigError("--devices cpu and a request for GPUs exclude each other",
                       {.key = flag, .hint = "leave one of them out"});
   }
   gpus = monitor::list_gpus_of_any_vendor(device_sources(environment));
@@ -124,7 +124,7 @@ void require_gpu_for_each_rank(const JobSetup& setup, size_t num_gpus) {
   throw ConfigError(
       fmt::format("{} a GPU each, found {} visible",
                   counted(setup.num_local_ranks, "rank needs", "ranks need"), num_gpus),
-      {.key = "nproc_per_node", .hint = "use --nproc gpu, or --devices cpu"});
+      {.key = "nproc_per_node", .hint = "use --ranks gpu, or --devices cpu"});
 }
 
 // One node unless a flag, a variable or the outer launcher gives more.
@@ -147,7 +147,7 @@ rendezvous::Endpoint endpoint_of(const MemberFlags& members, const ResolvedPlace
   if (endpoint.port == 0) endpoint.port = kStaticPort;
   if (endpoint.host.empty())
     throw ConfigError(
-        "a job of several nodes needs to know where they meet, found no address",
+        "a job of several nodes needs a rendezvous address, found none",
         {.key = "rdzv_endpoint",
          .hint = "give every node --rdzv-endpoint HOST:PORT, where HOST is one of them"});
   return endpoint;

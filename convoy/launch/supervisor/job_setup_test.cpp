@@ -82,7 +82,7 @@ TEST_F(WorkerDevices, AreTheCpusWhenAskedFor) {
   EXPECT_EQ(setup.num_local_ranks, 1);
   EXPECT_FALSE(says(setup, "GPU"));
   request_.members.nproc_per_node = "gpu";
-  expect_refused<ConfigError>("--devices cpu and a wish for GPUs exclude each other");
+  expect_refused<ConfigError>("--devices cpu and a request for GPUs exclude each other");
 }
 
 TEST_F(WorkerDevices, AreTheCpusOfAHostWithoutGpus) {

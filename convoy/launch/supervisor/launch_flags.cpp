@@ -42,7 +42,8 @@ std::vector<std::string> misspelt_pet_variables(
     // A name that resembles none of ours may belong to another program.
     const std::string meant = did_you_mean(name, known);
     if (!meant.empty())
-      found.push_back(fmt::format("the variable {} is no flag and is not read{}", name, meant));
+      found.push_back(
+          fmt::format("the variable {} matches no flag and is not read{}", name, meant));
   }
   return found;
 }

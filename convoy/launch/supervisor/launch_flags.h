@@ -74,7 +74,7 @@ struct NodeFlags {
   template <class Visitor>
   void fields(Visitor& visit) {
     visit("nnodes", nnodes,
-          "nodes of the job: N, or MIN:MAX for a job whose nodes may come and go");
+          "number of nodes: N, or MIN:MAX for a job that nodes may join and leave");
     visit("node_rank", node_rank, "this node's number; -1 = any that is free").at_least(-1);
     visit("rdzv_backend", rdzv_backend, "static or c10d; both are Convoy's own rendezvous here")
         .one_of({"", "static", "c10d", "etcd", "etcd-v2"});
@@ -88,13 +88,12 @@ struct NodeFlags {
     visit("local_addr", local_addr,
           "this node's address for the others; empty = of the interface that routes to the master");
     visit("env_source", env_source,
-          "which launcher around this one to believe: torchrun, deepspeed, env, openmpi, mpich, "
+          "outer launcher whose variables count: torchrun, deepspeed, env, openmpi, mpich, "
           "mvapich, jsrun, srun, kubernetes, none");
     visit("max_restarts", max_restarts, "times a failed job is started again").at_least(0);
-    visit(
-        "on_device_fault", on_device_fault,
-        "when the driver tells a fatal fault of a rank's GPU, or the GPU is lost: stop = the rank "
-        "has failed, with 14; flag = say it and go on")
+    visit("on_device_fault", on_device_fault,
+          "when the driver reports a fatal fault of a rank's GPU, or the GPU is lost: stop = the "
+          "rank fails with 14; flag = print a warning and continue")
         .one_of({"stop", "flag"});
   }
 };
@@ -134,7 +133,7 @@ struct LaunchFlags {
 
   template <class Visitor>
   void fields(Visitor& visit) {
-    visit("standalone", standalone, "one node, whatever else is said about nodes");
+    visit("standalone", standalone, "one node; overrides the other flags about nodes");
     visit("module", module, "the program is a Python module, as for python -m").alias("m");
     visit("no_python", no_python, "run the program itself, even a .py file");
     visit("run_path", run_path, "run a Python script, whatever its name ends in");
@@ -162,14 +161,15 @@ struct LaunchFlags {
         .at_least(0);
     visit("dry_run", dry_run,
           "print where each rank would run and what is missing, and start nothing");
-    visit("explain", explain, "print who decided which value, and start nothing");
+    visit("explain", explain, "print the source of each value, and start nothing");
     visit("monitor_interval", monitor_interval,
-          "accepted for torchrun's sake; ends of ranks are seen at once")
+          "accepted for compatibility with torchrun; ends of ranks are seen at once")
         .hidden();
-    visit("start_method", start_method, "accepted for torchrun's sake")
+    visit("start_method", start_method, "accepted for compatibility with torchrun")
         .one_of({"spawn", "fork", "forkserver"})
         .hidden();
-    visit("event_log_handler", event_log_handler, "accepted for torchrun's sake").hidden();
+    visit("event_log_handler", event_log_handler, "accepted for compatibility with torchrun")
+        .hidden();
     visit("logs_specs", logs_specs, "a Python entry point: refused").hidden();
   }
 };

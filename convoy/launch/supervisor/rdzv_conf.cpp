@@ -94,7 +94,7 @@ bool note_without_effect(const std::string& key, const std::string& value, Rende
     note("join_timeout is what counts");
   } else if (key == "close_timeout" || key == "read_timeout" || key == "heartbeat_timeout") {
     duration_of(key, value);
-    note("nothing here waits for it");
+    note("no step here waits for it");
   } else if (key == "use_libuv") {
     truth_of(key, value);
     note("the nodes meet without torch's store");

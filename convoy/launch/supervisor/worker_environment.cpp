@@ -56,7 +56,7 @@ std::vector<Origin> library_origins(const std::map<std::string, std::string>& en
                  {"HSA_NO_SCRATCH_RECLAIM", "HSA_ENABLE_SDMA", "HSA_FORCE_FINE_GRAIN_PCIE"});
   for (const std::string& name : unset)
     if (!environment.contains(name))
-      rows.push_back({.field = name, .decided_by = "not set; ranks get what is exported"});
+      rows.push_back({.field = name, .decided_by = "not set; ranks get the exported value"});
   return rows;
 }
 

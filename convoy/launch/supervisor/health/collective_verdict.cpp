@@ -200,7 +200,7 @@ std::string Judge::skip_hint(const std::string& group, int64_t sequence,
   for (const auto& [ranks, others] : {std::pair(few, many), std::pair(many, few)}) {
     if (!skipped(ranks.front(), others.front())) continue;
     const CollectiveRecord* const left_out = at(others.front(), sequence);
-    return fmt::format("; {} never entered {}{}: what follows there is one number behind",
+    return fmt::format("; {} never entered {}{}; later collectives there are off by one",
                        rank_list(ranks), collective_name(*left_out), collective_size(*left_out));
   }
   return "; one side left out a collective, or has one too many, there or before";
@@ -281,10 +281,10 @@ Verdict Judge::all_inside(const Wait& wait) const {
   verdict.operation = wait.record->operation;
   verdict.sequence = wait.record->sequence;
   const bool has_others = static_cast<size_t>(wait.record->group_size) > flights_.size();
-  verdict.text = fmt::format(
-      "every rank {}had entered {}{}; {}", has_others ? "whose record is known " : "",
-      collective_name(*wait.record), collective_size(*wait.record), waiters_words(*wait.record));
-  if (has_others) verdict.text += "; who did not come is on another host";
+  verdict.text = fmt::format("every rank {}had entered {}{}; {}",
+                             has_others ? "with a record " : "", collective_name(*wait.record),
+                             collective_size(*wait.record), waiters_words(*wait.record));
+  if (has_others) verdict.text += "; the missing rank is on another host";
   return verdict;
 }
 

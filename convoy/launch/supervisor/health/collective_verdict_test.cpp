@@ -223,7 +223,7 @@ TEST(CollectiveVerdict, AllInsideNamesNobody) {
   flights.resize(2);  // the other two live on another host
   verdict = collective_verdict(flights);
   EXPECT_EQ(verdict.kind, VerdictKind::AllInside);
-  EXPECT_TRUE(verdict.text.starts_with("every rank whose record is known")) << verdict.text;
+  EXPECT_TRUE(verdict.text.starts_with("every rank with a record")) << verdict.text;
   EXPECT_TRUE(verdict.text.ends_with("is on another host")) << verdict.text;
 }
 
