@@ -112,7 +112,7 @@ def a_name_that_leads_back():
             found, code = finding(start(hosts, "b", master="node0"), seconds=20)
         finally:
             shutil.rmtree(folder)
-        expect(found["text"] == "node0, where the nodes meet, is 127.0.1.1 here: this host itself", found)
+        expect(found["text"] == "the rendezvous host node0 is 127.0.1.1 here: this host itself", found)
         expect("/etc/hosts" in found["fix"] and code == 13, (found, code))
 
 

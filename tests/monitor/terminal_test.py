@@ -123,7 +123,7 @@ class Terminal(unittest.TestCase):
         self.assertTrue(view.until(lambda frame: any("GPU is lost" in line for line in frame)))
         view.press("\x03")
         self.assertEqual(view.end(), 0)
-        self.assertIn("gpu2: the driver told Xid 79", view.out)
+        self.assertIn("gpu2: the driver reported Xid 79", view.out)
         self.assertIn(",GPU is lost,", output.read_text())
         self.assertIn('"looks"', pathlib.Path(f"{output}.meta.json").read_text())
 

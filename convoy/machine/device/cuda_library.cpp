@@ -30,10 +30,9 @@ void open() {
                       {.hint = "install the GPU's driver, or use --devices cpu"});
   const fs::path library = libtorch_folder() / "libtorch_cuda.so";
   if (!fs::exists(library))
-    throw DeviceError(
-        fmt::format("this LibTorch is without CUDA: {} is not there", library.string()),
-        {.hint = "name a torch 2.11 with CUDA in CONVOY_TORCH (pip install "
-                 "torch==2.11.0), or use --devices cpu"});
+    throw DeviceError(fmt::format("this LibTorch has no CUDA: {} is missing", library.string()),
+                      {.hint = "name a torch 2.11 with CUDA in CONVOY_TORCH (pip install "
+                               "torch==2.11.0), or use --devices cpu"});
   if (dlopen(library.c_str(), RTLD_NOW | RTLD_GLOBAL) == nullptr)
     throw DeviceError(fmt::format("{} can not be opened: {}", library.string(), dlerror()),
                       {.hint = "it comes with the CUDA libraries that it names: install torch "

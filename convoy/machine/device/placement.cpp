@@ -20,15 +20,14 @@ Placement place_rank(const std::string& devices, int local_rank) {
   const at::DeviceType type = at::Device(devices).type();
   const c10::impl::VirtualGuardImpl guard(type);
   if (count == 0)
-    throw DeviceError(
-        fmt::format("{} shows this process no device", devices),
-        {.hint = "CUDA 13 needs driver 580 or newer: look at nvidia-smi and CUDA_VISIBLE_DEVICES, "
-                 "or use --devices cpu"});
+    throw DeviceError(fmt::format("{} shows this process no device", devices),
+                      {.hint = "CUDA 13 needs driver 580 or newer: check nvidia-smi and "
+                               "CUDA_VISIBLE_DEVICES, or use --devices cpu"});
   const int index = count == 1 ? 0 : local_rank;
   if (index >= count)
     throw DeviceError(
         fmt::format("rank {} of this host needs a device of its own, found {}", local_rank, count),
-        {.hint = "use --nproc gpu, or --devices cpu"});
+        {.hint = "use --ranks gpu, or --devices cpu"});
   const at::Device device(type, static_cast<at::DeviceIndex>(index));
   guard.setDevice(device);
   constexpr int kFirstWithBf16 = 8;  // Ampere

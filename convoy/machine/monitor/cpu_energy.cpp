@@ -66,7 +66,7 @@ std::optional<double> CpuEnergy::read(Clock::time_point now) {
       return std::nullopt;
     }
     if (static_cast<double>(zone.range_uj) < seconds * kMostWatts * 1e6) {
-      reason_ = fmt::format("{:.0f} s passed between two looks, in which {} may have wrapped twice",
+      reason_ = fmt::format("{:.0f} s passed between two readings; {} may have wrapped twice",
                             seconds, zone.counter.string());
       return std::nullopt;
     }

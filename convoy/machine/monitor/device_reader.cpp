@@ -401,7 +401,7 @@ void DeviceReader::open_slots() {
   }
   if (slots_.empty() || call.event_set_create == nullptr || call.register_events == nullptr ||
       call.event_wait == nullptr || call.event_set_create(&events_) != kSuccess) {
-    for (const auto& slot : slots_) slot->xid_reason = "the driver tells no events";
+    for (const auto& slot : slots_) slot->xid_reason = "the driver reports no events";
     events_ = nullptr;
     return;
   }

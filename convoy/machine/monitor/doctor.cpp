@@ -38,7 +38,7 @@ void judge_gpu(const DeviceReading& reading, std::vector<Finding>& findings) {
   }
   if (!reading.xids.empty())
     add(Mark::Warning, "xid",
-        fmt::format("{}: the driver tells Xid {}", label, fmt::join(reading.xids, ", ")),
+        fmt::format("{}: the driver reports Xid {}", label, fmt::join(reading.xids, ", ")),
         "look the number up in NVIDIA's Xid catalogue; 48, 63, 64, 79, 94 and 95 mean that the GPU "
         "needs a reset or a replacement");
   if (values[Metric::RemapFailed].value_or(0) > 0)
@@ -74,7 +74,7 @@ void judge_peers(const PeerAccess& peers, std::vector<Finding>& findings) {
   const std::string pairs = counted(peers.pairs, "pair") + " of GPUs";
   if (peers.known == 0) {
     findings.push_back({Mark::Note, "peer-access",
-                        "the driver does not tell whether GPUs read each other's memory"});
+                        "the driver does not report whether GPUs read each other's memory"});
     return;
   }
   if (peers.refused.empty()) {
@@ -87,8 +87,8 @@ void judge_peers(const PeerAccess& peers, std::vector<Finding>& findings) {
   const auto named = std::min(kNamed, peers.refused.size());
   findings.push_back(
       {Mark::Warning, "peer-access",
-       fmt::format("{} of {} can not read each other's memory, so what they exchange goes through "
-                   "the host's: {}{}",
+       fmt::format("{} of {} can not read each other's memory, so their exchanges go through the "
+                   "host's memory: {}{}",
                    peers.refused.size(), pairs,
                    fmt::join(peers.refused.begin(),
                              peers.refused.begin() + static_cast<std::ptrdiff_t>(named), ", "),
@@ -159,7 +159,8 @@ std::vector<Finding> judge_devices(const DeviceFacts& facts) {
       return each.metric == facts_of(Metric::SmActive).name;
     });
     if (gap == facts.gaps.end())
-      findings.push_back({Mark::Fine, "gpm", "the GPUs tell what their multiprocessors do (GPM)"});
+      findings.push_back(
+          {Mark::Fine, "gpm", "the GPUs report the activity of their multiprocessors (GPM)"});
     else
       findings.push_back({Mark::Note, "gpm",
                           fmt::format("no activity of the multiprocessors: {}", gap->reason), ""});
@@ -174,9 +175,10 @@ std::vector<Finding> judge_host(const HostFacts& facts, const HostValues& values
        fmt::format("{} of {} may be used", facts.usable_cpus, counted(facts.cpus, "CPU")), ""});
   const double load = values[HostMetric::Load].value_or(0);
   if (facts.cpus > 0 && load > 1.5 * facts.cpus)
-    findings.push_back({Mark::Warning, "load",
-                        fmt::format("{:.0f} threads want {}", load, counted(facts.cpus, "CPU")),
-                        "look for other jobs: `ps -eo pid,pcpu,args --sort=-pcpu | head`"});
+    findings.push_back(
+        {Mark::Warning, "load",
+         fmt::format("{:.0f} threads compete for {}", load, counted(facts.cpus, "CPU")),
+         "look for other jobs: `ps -eo pid,pcpu,args --sort=-pcpu | head`"});
   const int64_t usable = facts.usable_mib > 0 ? facts.usable_mib : facts.available_mib;
   if (usable > 0 && usable < 1024)
     findings.push_back({Mark::Warning, "memory",
@@ -235,13 +237,13 @@ std::vector<Finding> judge_limits(const LimitFacts& facts) {
 std::vector<Finding> judge_shared_memory(const SharedMemoryFacts& facts) {
   if (!facts.bytes)
     return {{Mark::Warning, "shm",
-             "there is no /dev/shm, over which NCCL and other programs' data loaders speak",
+             "/dev/shm is missing; NCCL and other programs' data loaders need it",
              "mount a tmpfs there"}};
   const std::string text = fmt::format("/dev/shm has {}, {} free", bytes_text(*facts.bytes),
                                        bytes_text(facts.free_bytes));
   if (facts.free_bytes < kGib)
     return {{Mark::Warning, "shm", text,
-             "docker run --shm-size=8g (or --ipc=host); remove what old jobs left there"}};
+             "docker run --shm-size=8g (or --ipc=host); remove the files of old jobs there"}};
   return {{Mark::Fine, "shm", text}};
 }
 
@@ -270,7 +272,7 @@ std::vector<Finding> judge_disk(const DiskFacts& facts) {
   if (!facts.locks)
     findings.push_back(
         {Mark::Warning, "locks",
-         fmt::format("{}{} has no locks: nothing keeps two runs out of one folder", where, kind),
+         fmt::format("{}{} has no locks: two runs could use one folder", where, kind),
          "mount it with locks (NFS: nolock off), or keep run folders elsewhere"});
   else if (facts.remote)
     findings.push_back({Mark::Note, "locks",
@@ -285,13 +287,14 @@ std::vector<Finding> judge_disk(const DiskFacts& facts) {
 
 std::vector<Finding> judge_clock(const ClockFacts& facts) {
   if (!facts.known)
-    return {{Mark::Note, "clock", "the kernel does not tell whether the clock is kept", ""}};
+    return {
+        {Mark::Note, "clock", "the kernel does not report whether the clock is synchronised", ""}};
   if (facts.synchronised)
     return {{Mark::Fine, "clock",
-             fmt::format("the clock is kept, within {:.0f} ms", facts.most_error_s * 1000)}};
+             fmt::format("the clock is synchronised within {:.0f} ms", facts.most_error_s * 1000)}};
   return {{Mark::Note, "clock",
-           "nobody keeps the clock (no NTP); Convoy times nothing by it, but logs of several hosts "
-           "will not match",
+           "the clock is not synchronised (no NTP); Convoy does not depend on it, but logs of "
+           "several hosts will not match",
            "start chronyd or systemd-timesyncd"}};
 }
 
@@ -311,11 +314,12 @@ namespace {
 Finding judge_ended_run(const RunFacts& facts, const std::string& place) {
   const bool failed = !facts.failure.empty() || facts.end == "failed";
   if (failed || (facts.begun && facts.end.empty()))
-    return {Mark::Blocking, "run",
-            fmt::format("{} failed at {}: {}", facts.name, place,
-                        facts.failure.empty() ? telemetry::kEndedWithoutAWord : facts.failure),
-            "logs/ in its folder; the command that started it goes on from its last checkpoint",
-            facts.failure_code};
+    return {
+        Mark::Blocking, "run",
+        fmt::format("{} failed at {}: {}", facts.name, place,
+                    facts.failure.empty() ? telemetry::kEndedWithoutAWord : facts.failure),
+        "see logs/ in its folder; the command that started it continues from its last checkpoint",
+        facts.failure_code};
   return {Mark::Note, "run",
           facts.begun ? fmt::format("{} does not run now: {} at {}", facts.name, facts.end, place)
                       : fmt::format("{} does not run now and has not begun", facts.name)};
@@ -343,7 +347,7 @@ std::vector<Finding> judge_run(const RunFacts& facts) {
                                       facts.name, place, telemetry::duration_text(silent),
                                       telemetry::duration_text(facts.step_seconds)),
                           "the launcher ends a rank that is stuck; `convoy runs tail` shows the "
-                          "last events, logs/ what ranks said",
+                          "last events, logs/ the ranks' output",
                           ExitCode::PeerLost});
     else
       findings.push_back(

@@ -72,26 +72,26 @@ Cause cause_of(const RanksFacts& facts) {
           ? fmt::format("ranks did not get through an all-reduce within {:.0f} s", facts.limit_s)
           : without_echo(facts.failure);
   if (facts.nodes == 1)
-    return {found, facts.timed_out ? "is the machine overloaded? `convoy doctor --no-ranks` looks "
-                                     "at the rest"
-                                   : facts.advice};
+    return {found, facts.timed_out
+                       ? "is the machine overloaded? `convoy doctor --no-ranks` checks the rest"
+                       : facts.advice};
   const std::set<std::string> names = interface_names(network);
   if (!network.wanted_interface.empty() && !names.contains(network.wanted_interface))
     return {
         fmt::format("GLOO_SOCKET_IFNAME={} is no interface of this host", network.wanted_interface),
         "name one of " + joined(names)};
   if (network.master_addresses.empty() && !network.is_master)
-    return {fmt::format("{}, where the nodes meet, is not known here", network.master),
+    return {fmt::format("the rendezvous host {} is unknown here", network.master),
             "name node 0 by its address"};
   if (network.leads_back())
-    return {fmt::format("{}, where the nodes meet, is {} here: this host itself", network.master,
+    return {fmt::format("the rendezvous host {} is {} here: this host itself", network.master,
                         network.master_addresses.front()),
-            "name node 0 by its address, or mend /etc/hosts"};
+            "name node 0 by its address, or fix /etc/hosts"};
   if (!facts.met)
     return {found, fmt::format("start the same command on every node within a minute; if it was, "
                                "let the firewall of {} pass the port",
                                network.master)};
-  if (facts.elsewhere) return {found, "the cause is there: see what its doctor says"};
+  if (facts.elsewhere) return {found, "the cause is there: see its doctor's output"};
   return {"the nodes met, but their ranks do not reach each other: " + found,
           "let the firewall pass TCP between the hosts, on any port; or name the interface that "
           "joins them in GLOO_SOCKET_IFNAME"};

@@ -79,14 +79,14 @@ TEST(DoctorOfRanks, EachCauseHasItsOneFix) {
 
   facts.network.master_addresses = {"127.0.1.1"};
   finding = judged(facts);
-  EXPECT_EQ(finding.text, "node0, where the nodes meet, is 127.0.1.1 here: this host itself");
+  EXPECT_EQ(finding.text, "the rendezvous host node0 is 127.0.1.1 here: this host itself");
   EXPECT_NE(finding.fix.find("/etc/hosts"), std::string::npos);
   facts.network.is_master = true;  // Debian names a host so in its own file
   EXPECT_NE(judged(facts).fix.find("start the same command"), std::string::npos);
   facts.network.is_master = false;
 
   facts.network.master_addresses.clear();
-  EXPECT_NE(judged(facts).text.find("is not known here"), std::string::npos);
+  EXPECT_NE(judged(facts).text.find("is unknown here"), std::string::npos);
 
   facts.network.wanted_interface = "eth7";
   finding = judged(facts);

@@ -151,7 +151,7 @@ void FaultWatch::look_for_lost(const Nvml& nvml) {
   for (const Nvml::Handle& known : nvml.handles()) there.insert(known.device.uuid);
   for (Watched& watched : watched_)
     if (!there.contains(watched.device.uuid))
-      tell_lost(watched, fmt::format("the driver counts {} GPUs, {} before", count, num_gpus_));
+      tell_lost(watched, fmt::format("the driver lists {} GPUs, {} before", count, num_gpus_));
 }
 
 void FaultWatch::tell_xid(const Watched& watched, const nvml::Event& event) {

@@ -51,7 +51,7 @@ Energy energy_of_gpus(const ordered_json& gpus) {
     if (!joules) {
       energy.joules.reset();
       energy.reason =
-          fmt::format("the driver tells no energy of {}", at(gpu, "device").get<std::string>());
+          fmt::format("the driver reports no energy of {}", at(gpu, "device").get<std::string>());
       return energy;
     }
     *energy.joules += *joules;
@@ -158,7 +158,7 @@ std::string energy_line(const ordered_json& report) {
   const std::optional<double> joules = number(at(report, "energy_j"));
   if (!joules)
     return fmt::format("energy: unknown: {}",
-                       member_or(report, "energy_reason", std::string("nobody measured it")));
+                       member_or(report, "energy_reason", std::string("it was not measured")));
   std::string line = fmt::format(
       "energy: {}{} in {} of training",
       member_or(report, "energy_is_estimate", false) ? "about " : "", joules_text(*joules),

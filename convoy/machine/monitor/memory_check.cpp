@@ -151,7 +151,7 @@ void judge(MemoryReport& report) {
   }
   if (tightest == nullptr) {
     report.words = report.run ? "unknown: none of the run's ranks computes on this host"
-                              : "unknown: no device tells its memory";
+                              : "unknown: no device reports its memory";
     return;
   }
   const std::string place = fmt::format("{} has {} MiB of {} left", tightest->label,
@@ -159,7 +159,8 @@ void judge(MemoryReport& report) {
   const char* const when = report.run ? " at the peak" : "";
   if (least < 0) {
     report.verdict = MemoryVerdict::TooMuch;
-    report.words = fmt::format("does not fit beside what others hold: {}{}", place, when);
+    report.words =
+        fmt::format("does not fit beside the memory of other programs: {}{}", place, when);
   } else if (least < kTight) {
     report.verdict = MemoryVerdict::Tight;
     report.words =
@@ -207,15 +208,15 @@ RunMemory read_run_memory(const fs::path& run) {
   memory.state = memory.running ? "running" : end.is_object() ? "ended" : "not running";
   const json step = last_row(run / "events.jsonl", "step");
   if (!step.is_object())
-    throw DataError("the run has not told a step yet",
+    throw DataError("the run has not reported a step yet",
                     {.file = (run / "events.jsonl").string(),
-                     .hint = "`convoy train CONFIG --dry-run` says what a step will take"});
+                     .hint = "`convoy train CONFIG --dry-run` estimates the memory of a step"});
   memory.step = item({{"step", {step.value("step", json())}}}, "step", 0);
   const auto peaks = step.find("rank_memory_bytes");
   if (peaks == step.end() || !peaks->is_array())
-    throw DataError("the run's steps do not say what its ranks hold",
+    throw DataError("the run's steps do not report its ranks' memory",
                     {.file = (run / "events.jsonl").string(),
-                     .hint = "runs of `convoy train` do; this one was written by something else"});
+                     .hint = "runs of `convoy train` do; another program wrote this one"});
   for (size_t rank = 0; rank < peaks->size(); ++rank)
     memory.ranks.push_back({.rank = static_cast<int>(rank),
                             .held_bytes = item(step, "rank_held_bytes", rank),

@@ -95,7 +95,8 @@ TEST(MemoryVerdicts, OfAnEndedRunTheDevicesMemoryIsOthers) {
   const MemoryReport report = check_memory(two_gpus(48'000, 48'000, false));
   EXPECT_EQ(report.places[0].others_mib, 50'700);
   EXPECT_EQ(report.verdict, MemoryVerdict::TooMuch);
-  EXPECT_TRUE(report.words.starts_with("does not fit beside what others hold: gpu0 has -"))
+  EXPECT_TRUE(
+      report.words.starts_with("does not fit beside the memory of other programs: gpu0 has -"))
       << report.words;
 }
 

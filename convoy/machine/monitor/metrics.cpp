@@ -24,7 +24,7 @@ const std::array<MetricFacts, kNumMetrics>& metric_table() {
        "share of the interval in which the multiprocessors had work, mean over them (GPM: Hopper "
        "and newer)"},
       {M::SmOccupancy, "sm_occupancy_pct", "DCGM_FI_PROF_SM_OCCUPANCY", kShare, 1, kPercent,
-       "warps at work, of the most that fit"},
+       "active warps, of the most that fit"},
       {M::TensorActive, "tensor_active_pct", "DCGM_FI_PROF_PIPE_TENSOR_ACTIVE", kShare, 1, kPercent,
        "share of the interval in which the tensor cores worked"},
       {M::DramActive, "dram_active_pct", "DCGM_FI_PROF_DRAM_ACTIVE", kShare, 1, kPercent,
@@ -36,7 +36,7 @@ const std::array<MetricFacts, kNumMetrics>& metric_table() {
       {M::Fp16Active, "fp16_pct", "DCGM_FI_PROF_PIPE_FP16_ACTIVE", kShare, 1, kPercent,
        "the same of fp16, tensor cores not counted"},
       {M::MemUsed, "mem_used_mib", "DCGM_FI_DEV_FB_USED", 1, 0, kMostMib,
-       "memory that processes hold, without what the driver keeps"},
+       "memory that processes hold, without the driver's own"},
       {M::MemReserved, "mem_reserved_mib", "DCGM_FI_DEV_FB_RESERVED", 1, 0, kMostMib,
        "memory that the driver keeps for itself"},
       {M::MemTotal, "mem_total_mib", "DCGM_FI_DEV_FB_TOTAL", 1, 0, kMostMib,
@@ -74,11 +74,11 @@ const std::array<MetricFacts, kNumMetrics>& metric_table() {
       {M::EccCorrected, "ecc_corr_volatile", "DCGM_FI_DEV_ECC_SBE_VOL_TOTAL", 1, 0, kCounter,
        "memory errors corrected since the driver was loaded"},
       {M::EccUncorrected, "ecc_uncorr_volatile", "DCGM_FI_DEV_ECC_DBE_VOL_TOTAL", 1, 0, kCounter,
-       "memory errors that were not"},
+       "memory errors not corrected since the driver was loaded"},
       {M::RemapPending, "row_remap_pending", "DCGM_FI_DEV_ROW_REMAP_PENDING", 1, 0, 1,
        "1: a bad row waits for a reset to be replaced"},
       {M::RemapFailed, "row_remap_failed", "DCGM_FI_DEV_ROW_REMAP_FAILURE", 1, 0, 1,
-       "1: a bad row could not be replaced, and the GPU should be"},
+       "1: a bad row could not be replaced: replace the GPU"},
       {M::Processes, "processes", nullptr, 1, 0, 1e6, "processes that compute on it"},
   }};
   return table;

@@ -213,17 +213,17 @@ std::string prometheus_text(const Sample& sample, const SampleIdentity& identity
              return *value * (facts.dcgm == nullptr ? 1 : facts.dcgm_scale);
            });
   }
-  family("DCGM_FI_DEV_CLOCKS_EVENT_REASONS", "gauge", "NVML's bits of what holds the clocks down",
+  family("DCGM_FI_DEV_CLOCKS_EVENT_REASONS", "gauge", "NVML's bits for the reasons of lower clocks",
          [](const DeviceReading& device) -> std::optional<double> {
            if (!device.throttle_reasons) return std::nullopt;
            return static_cast<double>(*device.throttle_reasons);
          });
-  family("DCGM_FI_DEV_XID_ERRORS", "gauge", "the last Xid since the file before",
+  family("DCGM_FI_DEV_XID_ERRORS", "gauge", "the last Xid since the previous file",
          [](const DeviceReading& device) -> std::optional<double> {
            if (device.xids.empty()) return std::nullopt;
            return static_cast<double>(device.xids.back());
          });
-  family("convoy_gpu_answers", "gauge", "0: the driver tells nothing of it any more",
+  family("convoy_gpu_answers", "gauge", "0: the driver no longer reports on it",
          [](const DeviceReading& device) -> std::optional<double> {
            return device.problem.empty() ? 1 : 0;
          });

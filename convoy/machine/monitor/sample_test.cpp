@@ -237,7 +237,7 @@ TEST(Summary, UnequalMemoryAndLostGpus) {
   DeviceReading lost{.index = 1};
   lost.problem = "GPU is lost";
   summary.add(sample_of(5, {full, lost}));
-  EXPECT_EQ(summary.balance(), "broken: gpu1 answered no more");
+  EXPECT_EQ(summary.balance(), "broken: gpu1 stopped answering");
   const auto told = summary.json({});
   EXPECT_EQ(told["devices"]["gpu1"]["problem"], "GPU is lost");
   EXPECT_EQ(told["devices"]["gpu1"]["silent_s"], 5);

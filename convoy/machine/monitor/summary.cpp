@@ -137,7 +137,7 @@ std::string Summary::balance() const {
   };
   for (const std::string& label : order_) {
     const DeviceSums& sums = devices_.at(label);
-    if (!sums.problem.empty()) return fmt::format("broken: {} answered no more", label);
+    if (!sums.problem.empty()) return fmt::format("broken: {} stopped answering", label);
     if (sums.mig || (sums.util.empty() && sums.sm_active.empty())) continue;
     ++told;
     if (idlest == nullptr || load(sums) < load(*idlest)) idlest = &sums, idlest_label = label;
@@ -161,8 +161,8 @@ std::string Summary::balance() const {
 }
 
 std::string Summary::text(const SamplerCost& cost) const {
-  std::string text =
-      fmt::format("watched {} in {} looks\n", telemetry::duration_text(cost.seconds), cost.ticks);
+  std::string text = fmt::format("watched {} in {} readings\n",
+                                 telemetry::duration_text(cost.seconds), cost.ticks);
   if (!order_.empty()) {
     text += "min / mean / p95 / max\n";
     std::vector<std::vector<std::string>> rows = {{"DEVICE", "BUSY %", "SM ACTIVE %", "POWER W",
@@ -191,7 +191,7 @@ std::string Summary::text(const SamplerCost& cost) const {
       if (const std::string words = contradiction(sums); !words.empty())
         text += fmt::format("{}: {}\n", label, words);
       if (!sums.xids.empty())
-        text += fmt::format("{}: the driver told Xid {}\n", label, fmt::join(sums.xids, ", "));
+        text += fmt::format("{}: the driver reported Xid {}\n", label, fmt::join(sums.xids, ", "));
       if (!sums.problem.empty())
         text += fmt::format("{}: no answer for {}: {}\n", label,
                             telemetry::duration_text(sums.silent_s), sums.problem);
@@ -208,9 +208,10 @@ std::string Summary::text(const SamplerCost& cost) const {
                     cpu != host_.end() ? ", " : "host: ", memory->second.most(),
                     host_.count(HostMetric::MemTotal) ? host_.at(HostMetric::MemTotal).most() : 0);
   if (cpu != host_.end() || memory != host_.end()) text += '\n';
-  text += fmt::format("watching took {:.2f} % of one core, {:.1f} ms a look (longest {:.1f} ms)\n",
-                      cost.seconds > 0 ? 100 * cost.cpu_seconds / cost.seconds : 0,
-                      cost.mean_tick_ms, cost.longest_tick_ms);
+  text +=
+      fmt::format("watching took {:.2f} % of one core, {:.1f} ms a reading (longest {:.1f} ms)\n",
+                  cost.seconds > 0 ? 100 * cost.cpu_seconds / cost.seconds : 0, cost.mean_tick_ms,
+                  cost.longest_tick_ms);
   return text;
 }
 

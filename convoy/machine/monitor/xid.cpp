@@ -30,7 +30,7 @@ constexpr const char* kReboot =
     "GPU replaced";
 constexpr const char* kProgram = "look for the fault in the program: compute-sanitizer PROGRAM";
 constexpr const char* kRestart = "start the program again";
-constexpr const char* kNothing = "nothing is to be done now";
+constexpr const char* kNothing = "no action is needed now";
 constexpr const char* kMaintenance =
     "reset the GPU when it is idle, and watch whether it comes again";
 
@@ -94,7 +94,7 @@ constexpr Row kRows[] = {
     {143, 143, kFatal, "the GPU could not be initialised", kReset},
     {144, 150, kWarning, "NVLink error that may be harmless", kMaintenance},
     {151, 151, kFatal, "key rotation error", "start the virtual machine again"},
-    {154, 154, kWarning, "the driver tells what another Xid calls for: the kernel's log has it",
+    {154, 154, kWarning, "the driver names the remedy of another Xid: see the kernel's log",
      "read dmesg"},
     {155, 155, kWarning, "an NVLink was taken down", "read dmesg"},
     {156, 156, kWarning, "a part of the memory is retired", kMaintenance},
@@ -104,7 +104,7 @@ constexpr Row kRows[] = {
     {163, 165, kWarning, "power smoothing is off or wears out", kNothing},
     {167, 167, kFatal, "fatal timeout on PCIe", kReset},
     {169, 169, kFatal, "internal micro-controller halt", kReset},
-    {171, 172, kFatal, "memory that can not be corrected, beside Xid 48", kReset},
+    {171, 172, kFatal, "uncorrectable memory error, beside Xid 48", kReset},
 };
 
 }  // namespace
@@ -114,7 +114,7 @@ XidFacts xid_facts(uint64_t xid) {
     return static_cast<uint64_t>(row.first) <= xid && xid <= static_cast<uint64_t>(row.last);
   });
   if (found == std::end(kRows))
-    return {XidSeverity::Warning, "a fault that Convoy does not know",
+    return {XidSeverity::Warning, "a fault that is not in Convoy's list",
             "look it up in NVIDIA's Xid catalog"};
   return {found->severity, found->meaning, found->to_do};
 }

@@ -19,7 +19,7 @@ Context::Context(std::shared_ptr<const Driver> driver, int number) : driver_(std
   CONVOY_CHECK(number >= 0 && number < driver_->device_count(), ConfigError,
                "wanted GPU {}, found {} that this process may use", number,
                driver_->device_count());
-  driver_->check(call().DeviceGet(&device_, number), "the GPU can not be asked for");
+  driver_->check(call().DeviceGet(&device_, number), "the GPU can not be queried");
   int clock = 0;
   if (call().DeviceGetAttribute(&clock, kClockRate, device_) == 0 && clock > 0)
     clock_hertz_ = clock * 1e3;

@@ -80,7 +80,8 @@ std::string Driver::open(const std::filesystem::path& library) {
   find("cuLaunchKernel", call_.LaunchKernel);
   const int version = version_by(call_.DriverGetVersion);
   if (version > 0 && version < kLeastVersion)
-    return fmt::format("the NVIDIA driver is of {}; wanted 11.0 or newer", version_text(version));
+    return fmt::format("the NVIDIA driver supports CUDA {}; wanted 11.0 or newer",
+                       version_text(version));
   if (!missing.empty())
     return fmt::format("{} has no {}: it is no NVIDIA driver", library.string(), missing);
   const int code = call_.Init(0);
@@ -113,8 +114,8 @@ void Driver::check(int code, const char* doing) const {
                                           name == nullptr ? "" : name, code);
   if (code == kOutOfMemory) throw DeviceMemory(message);
   if (std::find(kHopeless.begin(), kHopeless.end(), code) != kHopeless.end())
-    throw ConfigError(message, {.hint = "Convoy's kernels want a GPU of compute capability 7.5 or "
-                                        "newer and a driver for it; a CPU goes without"});
+    throw ConfigError(message, {.hint = "Convoy's kernels need a GPU of compute capability 7.5 or "
+                                        "newer and a driver for it; CPUs need neither"});
   throw DeviceLost(message);
 }
 

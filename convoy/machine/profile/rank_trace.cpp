@@ -63,7 +63,8 @@ void check(const RankTrace& trace) {
   const auto is_wrong = [](const Span& span) { return span.begin_ns < 0 || span.length_ns() < 0; };
   const auto named_wrong = [&is_wrong](const NamedSpan& span) { return is_wrong(span.span); };
   if (trace.rank >= trace.world_size)
-    throw std::domain_error(fmt::format("it is of rank {} of {}", trace.rank, trace.world_size));
+    throw std::domain_error(
+        fmt::format("it belongs to rank {} of {}", trace.rank, trace.world_size));
   if (std::any_of(trace.steps.begin(), trace.steps.end(), named_wrong) ||
       std::any_of(trace.phases.begin(), trace.phases.end(), named_wrong) ||
       std::any_of(trace.collectives.begin(), trace.collectives.end(),
@@ -149,7 +150,7 @@ void move_by(RankTrace& trace, int64_t ns) {
 
 RankTrace parse_rank_trace(std::string_view text, const std::string& source) {
   const auto refuse = [&source](const std::string& reason) {
-    return DataError(fmt::format("{} is no trace of Convoy: {}", source, reason),
+    return DataError(fmt::format("{} is not a trace of Convoy: {}", source, reason),
                      {.hint = "logging.profile_steps of a training writes them"});
   };
   if (nested_deeper(text)) throw refuse("its JSON is nested too deep");
@@ -174,13 +175,14 @@ std::vector<RankTrace> read_rank_traces(const fs::path& run_folder) {
     const RankTrace& trace = traces.back();
     CONVOY_CHECK(name == fmt::format("rank-{}.json", trace.rank), DataError,
                  "{} is the trace of rank {}", entry.path().string(), trace.rank);
-    CONVOY_CHECK(trace.world_size == traces.front().world_size, DataError,
-                 "{} is of a run of {} ranks, {} of one of {}: remove those of the other run",
-                 entry.path().string(), trace.world_size,
-                 fmt::format("rank-{}.json", traces.front().rank), traces.front().world_size);
+    CONVOY_CHECK(
+        trace.world_size == traces.front().world_size, DataError,
+        "{} belongs to a run of {} ranks, {} to a run of {}: remove the traces of the other run",
+        entry.path().string(), trace.world_size, fmt::format("rank-{}.json", traces.front().rank),
+        traces.front().world_size);
   }
   CONVOY_CHECK(!traces.empty(), ConfigError,
-               "{} holds no traces: train with --profile-steps 10:15, or look at a training with "
+               "{} holds no traces: train with --profile-steps 10:15, or profile a training with "
                "`convoy profile CONFIG`",
                run_folder.string());
   std::sort(traces.begin(), traces.end(),

@@ -139,8 +139,7 @@ std::string heading_of(const ProfiledRun& run) {
                                        breakdown.last_step, counted(breakdown.world_size, "rank"));
   text += missing_text(breakdown);
   if (breakdown.is_full) text += "a trace was full: its later steps are left out\n";
-  if (breakdown.has_device_clock)
-    text += "times are when the GPU was at that work; in a wait it had nothing else to do\n";
+  if (breakdown.has_device_clock) text += "times are the GPU's; in a wait it had no other work\n";
   return text;
 }
 
@@ -153,7 +152,7 @@ std::string spread_text(const Breakdown& breakdown) {
   return fmt::format("steps took {} to {}, in the middle {}{}\n", ms_text(breakdown.shortest_ms),
                      ms_text(breakdown.longest_ms), ms_text(breakdown.median_ms),
                      mean_ms > kMuch * breakdown.median_ms
-                         ? ": a few were held up, and the mean with them; look at more steps"
+                         ? ": a few slow steps raise the mean; profile more steps"
                          : "");
 }
 
@@ -236,7 +235,8 @@ std::string scaling_text(const ProfiledRun& single, const ProfiledRun& many) {
                 share(speedup, worth));
   constexpr double kImpossible = 115;
   if (share(speedup, worth) > kImpossible)
-    text += "that is more than there is: something held up the training of one rank; do it again\n";
+    text +=
+        "that is more than possible: the training of one rank was disturbed; measure it again\n";
   const RankBreakdown one = single.breakdown.mean(), each = many.breakdown.mean();
   const double seconds_one = 1 / single.units_per_second;
   const double seconds_each = worth / many.units_per_second;
@@ -244,7 +244,7 @@ std::string scaling_text(const ProfiledRun& single, const ProfiledRun& many) {
   const double per_ms_each = seconds_each / each.step_ms;
   const double lost = seconds_each - seconds_one;
   if (lost <= 0.005 * seconds_one) return text;
-  text += "of what is missing goes to\n";
+  text += "the missing part goes to\n";
   for (const Line& line :
        {Line{"computing slower", [](const RankBreakdown& r) { return r.compute_ms; }},
         Line{"a later rank", [](const RankBreakdown& r) { return r.waiting_ms; }},
@@ -277,13 +277,13 @@ std::vector<std::string> findings(const Breakdown& breakdown) {
                               percent(bytes_ms)));
   }
   add(mean.data_ms, fmt::format("{:.0f} % of a step waits for data: batches are made slower than "
-                                "they are learnt; look at the disk and at data.cache_dir",
+                                "they are trained; check the disk and data.cache_dir",
                                 percent(mean.data_ms)));
-  add(mean.evaluation_ms, fmt::format("{:.0f} % of the time evaluates and saves: train.eval_steps "
-                                      "and train.save_steps say how often",
+  add(mean.evaluation_ms, fmt::format("{:.0f} % of the time goes to evaluating and saving: "
+                                      "train.eval_steps and train.save_steps set how often",
                                       percent(mean.evaluation_ms)));
   add(mean.host_ms, fmt::format("{:.0f} % of a step is the host's own work between phases: larger "
-                                "micro-batches (train.batch_size) make it less",
+                                "micro-batches (train.batch_size) reduce it",
                                 percent(mean.host_ms)));
   std::stable_sort(found.begin(), found.end(),
                    [](const auto& left, const auto& right) { return left.first > right.first; });
