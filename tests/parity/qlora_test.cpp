@@ -124,7 +124,7 @@ TEST_F(Qlora, ContradictionsAreRefused) {
   };
   EXPECT_NE(refusal(fmt::format("score --data {} --model {} --quantization fp4", rows,
                                 model("nf4").string()))
-                .find("its weights are nf4, and fp4 was asked for"),
+                .find("its weights are nf4, and fp4 was requested"),
             std::string::npos);
   EXPECT_NE(refusal(fmt::format("score --data {} --model {} --double-quant", rows,
                                 model("base").string()))

@@ -28,7 +28,7 @@ class MixedAdapter final : public nn::LinearAdapter {
       parts.push_back(through(run.adapter, base, x.narrow(0, begin, run.tokens), draw_key));
       begin += run.tokens;
     }
-    CONVOY_INVARIANT(begin == x.size(0), "adapters are told for {} tokens, the pass has {}", begin,
+    CONVOY_INVARIANT(begin == x.size(0), "adapters are set for {} tokens, the pass has {}", begin,
                      x.size(0));
     return at::cat(parts);
   }

@@ -139,11 +139,10 @@ std::map<std::string, StoredCodes> codes_of(const io::ModelWeights& file, const 
 
 [[noreturn]] void refuse_codes(const std::string& place) {
   throw ConfigError("the weights are quantised already",
-                    {.file = place, .hint = "--dequantize goes the way back"});
+                    {.file = place, .hint = "use --dequantize for the reverse"});
 }
 [[noreturn]] void refuse_numbers(const std::string& place) {
-  throw ConfigError("no weight is stored in codes",
-                    {.file = place, .hint = "leave --dequantize out"});
+  throw ConfigError("no weight is quantised", {.file = place, .hint = "leave --dequantize out"});
 }
 
 }  // namespace

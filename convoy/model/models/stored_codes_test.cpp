@@ -429,7 +429,7 @@ TEST(QuantizedFolders, WhatConfigSaysMustHold) {
   EXPECT_NE(refusal({{"quant_method", "gptq"}, {"bits", 4}}).find("`gptq` is not supported"),
             std::string::npos);
   EXPECT_NE(refusal({{"quant_method", "bitsandbytes"}, {"load_in_4bit", true}})
-                .find("no weight is stored in codes"),
+                .find("no weight is quantised"),
             std::string::npos);
   EXPECT_NE(refusal({{"quant_method", "bitsandbytes"},
                      {"load_in_4bit", true},

@@ -51,7 +51,7 @@ CheckpointWeights::CheckpointWeights(const io::ModelFolder& folder,
     const std::string own = own_name(name, layout);
     if (own.empty()) continue;
     if (!by_name_.emplace(own, &weights_.require(name)).second) {
-      throw DataError(fmt::format("{} is there twice, once as {}", own, name),
+      throw DataError(fmt::format("{} occurs twice, once as {}", own, name),
                       {.file = place_, .key = own});
     }
   }
@@ -72,7 +72,7 @@ void CheckpointWeights::find_codes(const architecture::DecoderSpec& spec,
   const std::optional<WeightCoding> declared = read_quantization_config(folder.config());
   if (codes_.empty()) {
     if (declared)
-      throw DataError("config.json has a quantization_config, but no weight is stored in codes",
+      throw DataError("config.json has a quantization_config, but no weight is quantised",
                       {.file = place_,
                        .key = "quantization_config",
                        .hint = "take it out of config.json and quantise with --quantization"});
@@ -82,7 +82,7 @@ void CheckpointWeights::find_codes(const architecture::DecoderSpec& spec,
   if (coding_.format &&
       (coding_.format->type != stored.type || coding_.format->nested != stored.nested))
     throw ConfigError(
-        fmt::format("the folder is quantised: its weights are {}{}, and {}{} was asked for",
+        fmt::format("the folder is quantised: its weights are {}{}, and {}{} was requested",
                     kernels::code_type_name(stored.type),
                     stored.nested ? " with double quantisation" : "",
                     kernels::code_type_name(coding_.format->type),
@@ -144,8 +144,7 @@ void CheckpointWeights::check_tied_head(const architecture::DecoderSpec& spec) c
     return;
   }
   throw DataError(
-      "lm_head.weight differs from model.embed_tokens.weight, but tie_word_embeddings says they "
-      "are one",
+      "lm_head.weight differs from model.embed_tokens.weight, but tie_word_embeddings is true",
       {.file = place_,
        .key = "lm_head.weight",
        .hint = "set tie_word_embeddings to false in config.json if the head is its own"});

@@ -55,7 +55,7 @@ SignalClassifier::SignalClassifier(const SignalClassifierSpec& spec, uint64_t se
 SignalClassifier::SignalClassifier(const SignalClassifierSpec& spec, TorchInitialisation values,
                                    at::Device device)
     : spec_(spec), device_(device), encoder_(make_encoder(spec, values, device)) {
-  CONVOY_CHECK(spec.num_classes >= 2, ConfigError, "wanted two classes at least, found {}",
+  CONVOY_CHECK(spec.num_classes >= 2, ConfigError, "wanted at least two classes, found {}",
                spec.num_classes);
   std::vector<int64_t> widths = spec.hidden;
   widths.push_back(spec.num_classes);

@@ -15,10 +15,10 @@ std::string stage_name(size_t stage) { return fmt::format("encoder.{}", stage); 
 
 void check(const SignalEncoderSpec& spec) {
   CONVOY_CHECK(spec.num_channels >= 1 && spec.window_rows >= 2, ConfigError,
-               "wanted windows of a channel and two rows at least, found {} and {}",
+               "wanted windows of at least one channel and two rows, found {} and {}",
                spec.num_channels, spec.window_rows);
   CONVOY_CHECK(!spec.widths.empty() && spec.widths.size() == spec.kernel_sizes.size(), ConfigError,
-               "wanted as many kernel sizes as widths, and one at least, found {} and {}",
+               "wanted as many kernel sizes as widths, and at least one, found {} and {}",
                spec.kernel_sizes.size(), spec.widths.size());
   int64_t rows = spec.window_rows;
   for (size_t stage = 0; stage < spec.widths.size(); ++stage) {

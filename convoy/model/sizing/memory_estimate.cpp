@@ -202,7 +202,7 @@ TrainingShape training_shape(const DecoderSpec& model, const EstimateRequest& re
   check("the quantization", request.quantization, {"none", "nf4", "fp4", "int8"});
   check("the dtype", request.dtype, {"bf16", "fp32"});
   if (request.mode == "full" && request.quantization != "none")
-    throw ConfigError("weights of few bits stay frozen: mode full trains them all",
+    throw ConfigError("quantised weights stay frozen, but mode full trains all weights",
                       {.hint = "mode qlora"});
   return ShapeMaker(model, request).shape();
 }

@@ -45,9 +45,8 @@ void require_folder(const fs::path& folder, int rank) {
   std::error_code ignored;
   if (fs::is_directory(folder, ignored)) return;
   throw IoError(
-      "every rank writes its part of a checkpoint, but its folder is not here: rank 0 gave the "
-      "save "
-      "up (its own error says why), or this host does not see the folder",
+      "every rank writes its part of a checkpoint, but its folder is not here: rank 0 cancelled "
+      "the save (see its own error), or this host does not see the folder",
       {.file = folder.string(),
        .hint =
            "free disk space; on several hosts give --output-dir a folder that all share, or use "
@@ -71,7 +70,7 @@ void take_part(io::SnapshotWriter& writer, int rank, const std::atomic<bool>& ca
   const fs::path file = writer.folder() / part_file(rank);
   for (std::chrono::milliseconds pause{1}; !fs::exists(file);
        pause = std::min(2 * pause, std::chrono::milliseconds(50))) {
-    if (cancelled) throw CheckpointError("the save was given up");
+    if (cancelled) throw CheckpointError("the save was cancelled");
     std::this_thread::sleep_for(pause);
   }
   const io::Json part = io::parse_json(read_file(file), file.string());

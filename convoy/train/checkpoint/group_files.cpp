@@ -77,8 +77,7 @@ void GroupReader::add_pieces(const io::SafetensorsFile& file) {
   const std::string place = file.path().string();
   const auto listed = file.metadata().find(kPiecesKey);
   if (listed == file.metadata().end())
-    throw CheckpointError("the file does not say of which tensors it holds pieces",
-                          {.file = place});
+    throw CheckpointError("the file does not name the tensors of its pieces", {.file = place});
   const io::Json list = io::parse_json(listed->second, place);
   for (const io::TensorView& view : file.tensors()) {
     if (!list.contains(view.name))

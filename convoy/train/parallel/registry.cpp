@@ -122,7 +122,7 @@ std::unique_ptr<Strategy> make_strategy(const settings::ParallelSettings& settin
   check_settings(facts, settings);
   const auto maker = std::find_if(kMakers.begin(), kMakers.end(),
                                   [&](const StrategyMaker& one) { return one.kind == facts.kind; });
-  CONVOY_INVARIANT(maker != kMakers.end(), "nothing makes the strategy {}", facts.name);
+  CONVOY_INVARIANT(maker != kMakers.end(), "no maker for the strategy {}", facts.name);
   return maker->make({facts, settings, group, ranks_of_node});
 }
 

@@ -17,8 +17,8 @@ void rename(std::vector<nn::Unit>& units, const std::vector<nn::NamedTensor>& pa
       const auto same = std::find_if(
           parameters.begin(), parameters.end(),
           [&](const nn::NamedTensor& parameter) { return parameter.value.is_same(trained.value); });
-      CONVOY_INVARIANT(same != parameters.end(), "{} trains, but nobody asked for it",
-                       trained.name);
+      CONVOY_INVARIANT(same != parameters.end(),
+                       "{} trains, but is not among the parameters to train", trained.name);
       trained.name = same->name;
     }
   }

@@ -20,7 +20,7 @@ void check_inputs(const at::Tensor& hidden_TD, const at::Tensor& weight_VD,
                    "linear_cross_entropy needs labels of the {} tokens, found {}",
                    hidden_TD.size(0), labels.num_tokens());
   CONVOY_INVARIANT(labels.lowest() >= 0 && labels.highest() < weight_VD.size(0),
-                   "labels want 0 <= label < {}, found {} to {}", weight_VD.size(0),
+                   "labels must be in 0 <= label < {}, found {} to {}", weight_VD.size(0),
                    labels.lowest(), labels.highest());
 }
 

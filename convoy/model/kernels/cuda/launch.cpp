@@ -46,7 +46,7 @@ class Gpus {
       throw DeviceError(
           fmt::format("kernel {} on GPU {} (driver of {}): {}", kernel, number, driver_->version(),
                       error.what()),
-          {.hint = "CONVOY_CUDA_KERNELS=aten goes on with LibTorch's kernels instead of Convoy's"});
+          {.hint = "CONVOY_CUDA_KERNELS=aten uses LibTorch's kernels instead of Convoy's"});
     }
   }
 

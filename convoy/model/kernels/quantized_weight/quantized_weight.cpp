@@ -86,7 +86,7 @@ QuantizedWeight quantize_weight(const at::Tensor& weight_OI, const QuantizedForm
       "quantize_weight needs fp32 or bf16 [O, I]");
   const int64_t group = format.group_inputs;
   CONVOY_CHECK(format.weight == WeightFormat::Int8 || group == 32 || group == 64 || group == 128,
-               ConfigError, "int4 weights want groups of 32, 64 or 128 inputs, found {}", group);
+               ConfigError, "int4 weights need groups of 32, 64 or 128 inputs, found {}", group);
   const at::NoGradGuard no_grad;
   std::vector<at::Tensor> codes, scales, offsets;
   for (int64_t row = 0; row < weight_OI.size(0); row += kRowsAtOnce) {

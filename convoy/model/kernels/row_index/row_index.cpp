@@ -12,7 +12,7 @@ RowIndex::RowIndex(std::vector<int64_t> starts, at::Device device) : starts_(std
   CONVOY_INVARIANT(!starts_.empty() && starts_.front() == 0 &&
                        std::is_sorted(starts_.begin(), starts_.end()) &&
                        starts_.back() <= std::numeric_limits<int32_t>::max(),
-                   "row starts want to ascend from 0");
+                   "row starts must ascend from 0");
   for (int64_t row = 0; row < num_rows(); ++row) longest_ = std::max(longest_, length(row));
   const std::vector<int32_t> narrow(starts_.begin(), starts_.end());
   device_starts_ = device::to_device<int32_t>(narrow, device);
