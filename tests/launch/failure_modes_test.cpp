@@ -276,8 +276,8 @@ TEST_F(FailureModesPrivileged, L01_WorkerIsKilledForItsMemory) {
       !std::filesystem::create_directory(cgroup, error))
     GTEST_SKIP() << "needs the memory controller of cgroup v1";
   std::ofstream(cgroup / "memory.limit_in_bytes") << (64 << 20) << std::flush;
-  LaunchStart what =
-      shell(2, kAllReady + "[ $RANK = 1 ] && exec tail /dev/zero; sleep 60");  // tail keeps it all
+  // tail keeps all of its input in memory.
+  LaunchStart what = shell(2, kAllReady + "[ $RANK = 1 ] && exec tail /dev/zero; sleep 60");
   what.before = {"sh", "-c", "echo $$ > " + (cgroup / "cgroup.procs").string() + "; exec \"$@\"",
                  "sh"};
   const LaunchEnd end = run(what);

@@ -228,8 +228,8 @@ std::vector<at::Tensor> reduced_gradients(comm::Group& group, at::Device device)
     trained.push_back({fmt::format("layer{}", layer), weights.back()});
   }
   const auto strategy = parallel::make_strategy({}, group);
-  strategy->prepare(
-      {{.name = "toy", .frozen = {}, .trained = std::move(trained)}});  // rank 0's values
+  // Rank 0's values count.
+  strategy->prepare({{.name = "toy", .frozen = {}, .trained = std::move(trained)}});
   for (int step = 0; step < 3; ++step) {
     strategy->finish_step();
     for (const auto which : {parallel::MicroBatch::More, parallel::MicroBatch::Last}) {

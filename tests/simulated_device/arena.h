@@ -46,8 +46,8 @@ class Arena {
   size_t unit_bytes_;
   char* host_begin_ = nullptr;
   char* device_begin_ = nullptr;
-  size_t used_bytes_ =
-      0;  // from the beginning of the window: everything beyond was never given out
+  // Counted from the beginning of the window: memory beyond was never given out.
+  size_t used_bytes_ = 0;
   size_t open_bytes_ = 0;  // of the device's view, from its beginning
   std::map<char*, size_t> free_;
   std::set<std::pair<size_t, char*>> free_by_size_;

@@ -41,8 +41,8 @@ class SweepProcess {
   bool running();
   std::vector<pid_t> workers() const;
   std::vector<pid_t> guards() const;
-  SweepEnd wait(
-      std::chrono::milliseconds patience = std::chrono::seconds(180));  // kills it after that
+  // Kills it after `patience`.
+  SweepEnd wait(std::chrono::milliseconds patience = std::chrono::seconds(180));
 
  private:
   pid_t pid_ = -1;

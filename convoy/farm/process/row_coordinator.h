@@ -20,8 +20,8 @@ namespace convoy::process {
 struct RowCoordinatorOptions {
   std::vector<std::string> worker_command;  // argv; it calls run_row_worker_process()
   int64_t workers = 1;
-  std::vector<std::map<std::string, std::string>> environment =
-      {};                                   // by worker, over this process's and the task's
+  // By worker; added to this process's and the task's environment.
+  std::vector<std::map<std::string, std::string>> environment = {};
   std::vector<std::vector<int>> cpus = {};  // by worker; empty = as this process
   std::string log_folder = {};              // for the workers' stderr; empty = nowhere
   int max_crashes = 3;                      // of workers over one row, which has failed then

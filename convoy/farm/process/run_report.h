@@ -20,8 +20,8 @@ struct StartFigures {
   int64_t new_tokens = 0;
   int64_t prompt_tokens = 0;
   int64_t workers_lost = 0;
-  std::map<std::string, double> seconds_by_stage =
-      {};  // of the engines: what decides is their shares
+  // Seconds of the engines; only their shares matter.
+  std::map<std::string, double> seconds_by_stage = {};
 };
 
 // The estimate made before the start.

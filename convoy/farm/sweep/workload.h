@@ -83,8 +83,8 @@ struct DescentOutcome {
                                                            // papers read it
   double train_loss = std::numeric_limits<double>::quiet_NaN();
   int64_t steps = 0;
-  std::string program =
-      {};  // a JSON object that names what computed it; empty = the workload alone
+  // A JSON object that names the program behind the outcome; empty = the workload alone.
+  std::string program = {};
 };
 
 // Closed forms beside the numbers; NaN = none or undefined.

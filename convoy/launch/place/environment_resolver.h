@@ -28,9 +28,9 @@ struct ResolveOptions {
   int nproc_per_node = 1;             // the number it means here (rank_count)
   int num_nodes = 0;   // of the flag (MAX of MIN:MAX); 0 = not given: PET_NNODES counts
   int node_rank = -1;  // of the flag; -1 = not given. With both, a bare RANK describes nothing
-  std::string env_source =
-      {};  // --env-source: torchrun, env, openmpi, mpich, mvapich, jsrun, srun,
-           // kubernetes, none; empty = decide
+  // --env-source: torchrun, env, openmpi, mpich, mvapich, jsrun, srun, kubernetes, none; empty =
+  // decide.
+  std::string env_source = {};
   std::string env_source_flag = "--env-source";  // the flag that named the source
   std::string master_addr = {};  // of --master-addr or --rdzv-endpoint; empty = not given
   int master_port = 0;           // 0 = not given
@@ -53,7 +53,7 @@ struct ResolvedPlace {
   std::vector<std::string> hosts;   // by node rank; empty = not given by the source
 
   std::string master_addr;  // host of rank 0; empty = not given (Nothing, Node of one)
-  int master_port = 0;      // 0 = nobody said
+  int master_port = 0;      // 0 = not given
   std::string job_id;       // of the scheduler, equal on all nodes; empty = none
 
   std::vector<Origin> origins;     // rows of --explain
@@ -83,8 +83,9 @@ std::string explain_json(const ResolvedPlace& place, const std::vector<Origin>& 
 // `flags`.
 std::string explain_refusal_text(const Environment& environment, const std::string& problem,
                                  const std::vector<Origin>& flags = {});
+// JSON with "kind": "refused".
 std::string explain_refusal_json(const Environment& environment, const std::string& problem,
-                                 const std::vector<Origin>& flags = {});  // "kind": "refused"
+                                 const std::vector<Origin>& flags = {});
 
 std::string_view name_of(PlaceKind kind);  // "nothing", "node", "rank"
 

@@ -69,8 +69,8 @@ Finding check_open_files(const PreflightRequest& request) {
 }
 
 Finding check_processes(const PreflightRequest& request) {
-  constexpr rlim_t kPerRank =
-      64;  // threads count: intra-op pool, autograd, communication, data loading
+  // Threads count: intra-op pool, autograd, communication, data loading.
+  constexpr rlim_t kPerRank = 64;
   const rlim_t needed = kPerRank * static_cast<rlim_t>(request.num_ranks);
   if (::geteuid() == 0)
     return ok("processes", "processes of this user: the limit does not bind root");

@@ -15,8 +15,8 @@ enum class Severity { Ok, Warning, Error };
 
 struct Finding {
   Severity severity = Severity::Ok;
-  std::string check =
-      {};  // stable word: port, open_files, processes, locked_memory, shared_memory, ...
+  // A stable word: port, open_files, processes, locked_memory, shared_memory, ...
+  std::string check = {};
   std::string found = {};  // one sentence
   std::string to_do = {};  // one action; empty when ok
 };

@@ -11,8 +11,8 @@
 
 namespace convoy::launch {
 
-bool is_plain(
-    const RankSource& source);  // torch's variables without a run id: no launcher signs them
+// True for torch's variables without a run id, which any program can set.
+bool is_plain(const RankSource& source);
 
 // --nproc-per-node is given and nowhere does a node have two tasks: the task is there to start the
 // ranks of its node.

@@ -103,10 +103,10 @@ class Attempt {
   LaunchReport report_;
   Phase phase_ = Phase::Running;
   bool told_peers_ = false;
-  int user_signal_ =
-      0;  // USR1 or USR2 that came here last: ranks that leave with 75 may do so for it
-  int peers_signal_ =
-      0;  // by which ranks elsewhere were asked to stop; one copy of it may come here too
+  // The last USR1 or USR2 that came here: ranks that leave with 75 may do so for it.
+  int user_signal_ = 0;
+  // The signal that asked ranks elsewhere to stop; one copy of it may come here too.
+  int peers_signal_ = 0;
   // a notice about the ranks that run on was due then
   std::optional<Clock::time_point> early_exit_told_at_;
   std::optional<Clock::time_point> fail_at_;     // then the others are asked to end

@@ -65,8 +65,8 @@ struct JobSetup {
   rendezvous::Endpoint master;  // of one node, by the user's flags; empty host, port 0 = not given
   int fixed_port = 0;           // of one node: where rank 0 shall listen, by the user's word
   bool hosts_endpoint = false;  // here
-  bool may_join_endpoint =
-      false;  // known by its address only: another launcher of this host may hold it
+  // Known by its address only: another launcher of this host may hold it.
+  bool may_join_endpoint = false;
   std::string run_id = "none";
   std::optional<std::filesystem::path> timer_pipe;  // as in LaunchPlan
   std::string host;                                 // this host's short name

@@ -31,8 +31,8 @@ struct RankBreakdown {
   double hidden_ms = 0;   // communication while it computes
   double awaited_ms = 0;  // by the other ranks in the mean, because this one came last
   double tracing_ms = 0;  // what taking the notes took
-  std::vector<std::pair<std::string, double>> compute_phases_ms =
-      {};  // "forward", in order of appearance
+  // By phase ("forward"), in order of appearance.
+  std::vector<std::pair<std::string, double>> compute_phases_ms = {};
   bool operator==(const RankBreakdown&) const = default;
 };
 
@@ -41,8 +41,8 @@ struct CollectiveTotals {
   std::string name;  // "world all_reduce"
   double per_step = 0;
   double bytes_per_step = 0;  // of a rank
-  double flight_ms =
-      0;  // of a step, while one at least is under way or waited for, in the mean of ranks
+  // Time of a step with at least one collective under way or waited for, mean over ranks.
+  double flight_ms = 0;
   double exposed_ms = 0;
   // Rate of a collective from the moment that the last rank has entered it; 0 = unknown.
   double bytes_per_second = 0;

@@ -34,8 +34,8 @@ inline constexpr int64_t kNoRope = -1;
 
 struct LayerSpec {
   int64_t rope = 0;  // index into DecoderSpec::ropes, or kNoRope: queries and keys are not rotated
-  int64_t sliding_window =
-      0;  // 0: full attention; else a query sees this many keys, itself among them
+  // 0: full attention; else the number of keys that a query sees, itself among them.
+  int64_t sliding_window = 0;
 };
 
 struct DecoderSpec {
@@ -51,8 +51,8 @@ struct DecoderSpec {
   double norm_epsilon = 1e-6;
   NormOrder norm_order = NormOrder::CastThenScale;
   bool query_key_norm = false;  // RMSNorm over head_dim of queries and keys, before the rotation
-  bool post_norms =
-      false;  // Gemma: attention and feed-forward outputs are normalised before they are added
+  // Gemma: attention and feed-forward outputs are normalised before they are added
+  bool post_norms = false;
 
   bool qkv_bias = false;
   bool attention_output_bias = false;

@@ -24,8 +24,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr double kLogitTolerance =
-    2e-5;  // of the largest logit; fp32 sums of at most 44 terms, 4 blocks deep
+// Relative to the largest logit; fp32 sums of at most 44 terms, 4 blocks deep.
+constexpr double kLogitTolerance = 2e-5;
 constexpr double kGradientTolerance = 1e-4;
 
 double relative_error(const at::Tensor& found, const at::Tensor& wanted) {

@@ -54,8 +54,8 @@ enum class KeptInputs { OnDevice, OnHost };
 struct ForwardOptions {
   // Generation: the batch is the new tokens of the cache's rows, which it stores and attends to.
   const KvCache* cache = nullptr;
-  bool recompute_blocks =
-      false;  // activation checkpointing: keep only block inputs, run blocks again in backward
+  // Activation checkpointing: keep only block inputs, run blocks again in backward.
+  bool recompute_blocks = false;
   KeptInputs kept_inputs = KeptInputs::OnDevice;
   DrawKey draw_key = {};  // training: dropout and noise are drawn from it
   // NEFTune: noise on the embeddings of a pass with a draw key; 0 = none.

@@ -24,8 +24,8 @@ struct EstimateRequest {
   int64_t lora_rank = 32;
   bool dora = false;        // of lora and qlora
   bool drops_dora = false;  // tuning.lora.dropout, of which DoRA keeps the inputs
-  std::vector<std::string> lora_targets =
-      {};  // endings of names; empty = all linear maps of blocks
+  // Endings of names; empty = all linear maps of blocks.
+  std::vector<std::string> lora_targets = {};
   StateSharing sharing = {};
   int ranks = 1;
   int64_t batch_rows = 1;  // of a micro-batch

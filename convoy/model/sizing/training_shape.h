@@ -53,8 +53,8 @@ struct TrainingShape {
 struct DoraWidths {
   int64_t kept = 0;
   int64_t at_work = 0;  // gradients of the terms, while backward is in the map
-  int64_t norm_bytes =
-      0;  // of the sum whose norms are taken, and of its weight where that is not fp32
+  // Bytes of the sum for the norms, and of its weight where that is not fp32.
+  int64_t norm_bytes = 0;
 };
 DoraWidths dora_widths(int64_t out, int64_t in, bool own_input, int64_t weight_element_bytes,
                        bool coded);

@@ -109,8 +109,8 @@ TEST_F(TrainLoop, TakesTheStepsThatAreWrittenOutPlainly) { expect_plain_training
 TEST_F(TrainLoop, AccumulationWeighsEveryTokenAlike) {
   settings::TrainSettings settings = make_settings();
   settings.train.batch_size = 1;
-  settings.train.grad_accum =
-      3;  // 7 rows: the last step of an epoch has one row and two empty micro-batches
+  // 7 rows: the last step of an epoch has one row and two empty micro-batches
+  settings.train.grad_accum = 3;
   expect_plain_training(settings);
 }
 

@@ -48,8 +48,8 @@ struct NamedState {
   std::string name;
   at::Tensor value;      // shares storage with the optimizer
   size_t parameter = 0;  // its parameter, in the optimizer's order
-  int64_t elements_each =
-      1;  // of the parameter, for each entry of `value`; the last may have fewer
+  // Elements of the parameter for each entry of `value`; the last entry may have fewer.
+  int64_t elements_each = 1;
 };
 
 class AdamW {

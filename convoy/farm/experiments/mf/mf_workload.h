@@ -24,8 +24,8 @@ class MfWorkload : public sweep::Workload {
   std::string version() const override;
   std::unique_ptr<sweep::GuessExperiment> guesses(const sweep::Cell& cell) const override;
   std::vector<sweep::DescentOutcome> descend(const std::vector<sweep::Cell>& cells) const override;
-  sweep::Theory theory(
-      const sweep::Cell& cell) const override;  // of "gnc": the prior's mean, where it is exact
+  // The prior's mean for "gnc", where it is exact.
+  sweep::Theory theory(const sweep::Cell& cell) const override;
 
  private:
   Precision precision_;

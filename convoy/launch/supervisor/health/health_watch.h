@@ -43,8 +43,8 @@ struct HealthNotice {
   HealthKind kind = HealthKind::Silent;
   int rank = -1;
   bool fatal = false;  // the attempt is to end with 13, this rank being the cause
-  std::string sentence =
-      {};  // "rank 2 (process 4711) is stopped (SIGSTOP): no heartbeat for 8.3 s"
+  // Such as "rank 2 (process 4711) is stopped (SIGSTOP): no heartbeat for 8.3 s".
+  std::string sentence = {};
 };
 
 class HealthWatch {

@@ -12,10 +12,10 @@
 namespace convoy::launch {
 
 std::string rank_list(std::vector<int> ranks);  // "rank 2", "ranks 0, 1 and 3", "ranks 0-61 and 63"
-std::string collective_name(
-    const telemetry::CollectiveRecord& record);  // "all_reduce #7 on group w"
-std::string collective_size(
-    const telemetry::CollectiveRecord& record);  // " (float32, 8 elements, 32 B)", or nothing
+// Such as "all_reduce #7 on group w".
+std::string collective_name(const telemetry::CollectiveRecord& record);
+// Such as " (float32, 8 elements, 32 B)", or nothing.
+std::string collective_size(const telemetry::CollectiveRecord& record);
 std::string seconds_text(int64_t microseconds);  // "12.4 s"
 
 // The step that a rank was in, 1-based; work after a step, such as saving, belongs to it. -1 =

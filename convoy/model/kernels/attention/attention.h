@@ -15,8 +15,8 @@ namespace convoy::kernels {
 
 struct AttentionConfig {
   double scale = 1.0;
-  int64_t sliding_window =
-      0;  // above 0: query i sees keys i - window + 1 ... i (Hugging Face's rule)
+  // Above 0: query i sees keys i - window + 1 ... i (Hugging Face's rule).
+  int64_t sliding_window = 0;
 };
 
 // Differentiable in q, k, v, which have one dtype and `rows.num_tokens()` tokens.

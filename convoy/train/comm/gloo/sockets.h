@@ -12,8 +12,8 @@
 
 namespace convoy::comm {
 
-using SocketSet =
-    std::map<int, ino_t>;  // descriptor -> inode, which identifies a reused descriptor
+// Descriptor -> inode, which identifies a reused descriptor.
+using SocketSet = std::map<int, ino_t>;
 
 // Connected stream sockets of this process.
 SocketSet connected_sockets();
