@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the threads of a grid reach by loads and stores: allocations of the GPU, and the shared
-// memory of one block at a time. Wrong uses are errors, whatever the order of threads would have
-// made of them: an access outside of any allocation or not aligned; shared memory read before it
-// was written; two threads that use the same word of it, one of them writing, with no barrier
-// between them.
+// The memory that the threads of a grid reach by loads and stores: allocations of the GPU, and the
+// shared memory of one block at a time. Wrong uses are errors in any order of threads: an access
+// outside of any allocation or not aligned; shared memory read before it was written; two threads
+// that use the same word of it, one of them writing, with no barrier between them.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What each known instruction of PTX does.
+// The effect of each supported instruction of PTX.
 #pragma once
 
 #include <string>

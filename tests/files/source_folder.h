@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Where the project's own files are, for tests that read golden files and examples.
+// The folder of the project's own files, for tests that read golden files and examples.
 #pragma once
 
 #include <cstdlib>

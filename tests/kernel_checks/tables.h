@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which table of ops the tests of this process run. CONVOY_TEST_OPS=aten takes the ATen calls of
+// The table of ops that the tests of this process run. CONVOY_TEST_OPS=aten takes the ATen calls of
 // other devices on CPU tensors, `ptx` our CUDA kernels there (tests/fake_cuda), `sim` the ATen
 // calls on the simulated device, `cuda` a GPU's table.
 #pragma once

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which op each thread is in, for reports.
+// The op that each thread runs, for reports.
 #pragma once
 
 #include <string>

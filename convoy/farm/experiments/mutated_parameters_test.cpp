@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What experiments read of others, spoilt: data files and parameters. Each is read, or refused as
-// an error of Convoy's own kinds.
+// Damaged input of experiments: data files and parameters. Each is read, or refused as an error of
+// Convoy's own kinds.
 #include <gtest/gtest.h>
 
 #include <fstream>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What differs between two configurations of a run, in the words in which its user gives settings.
+// The differences between two configurations of a run, named as its user names settings.
 #pragma once
 
 #include <nlohmann/json.hpp>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a run has: its finished rows, in the order of the data set.
+// The finished rows of a run, in the order of the data set.
 #pragma once
 
 #include <cstdint>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the segments of a run hold, as bytes: rows as they were read, texts, and finished rows. JSON
-// objects.
+// The records in the segments of a run, as bytes: rows as they were read, texts, and finished rows.
+// JSON objects.
 #pragma once
 
 #include <cstdint>

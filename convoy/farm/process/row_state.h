@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What is known of a row on its way through the stages. Made anew from the row and its kept texts
-// each time, and never stored. Plain data.
+// The state of a row between stages. Made anew from the row and its kept texts each time, and never
+// stored. Plain data.
 #pragma once
 
 #include <cstdint>

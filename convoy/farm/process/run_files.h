@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the workers of a run read of it beside the ledger: its settings, and the prompts as they
+// The files that the workers of a run read beside the ledger: its settings, and the prompts as they
 // were when it was planned.
 #pragma once
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a run has come to: counted while its rows are published, shown at its end and kept in
+// The results of a run: counted while its rows are published, shown at its end and kept in
 // metrics.json. One thread.
 #pragma once
 

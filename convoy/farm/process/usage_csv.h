@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What devices and the engine did during a run, as CSV: a row per device and tick. The first ten
-// columns, their names and their units are those of the multi-GPU processing guide's
-// monitor_gpu.py, so its readers read on.
+// The activity of devices and of the engine during a run, as CSV: a row per device and tick. The
+// first ten columns, their names and their units are those of the multi-GPU processing guide's
+// monitor_gpu.py, so its readers keep working.
 #pragma once
 
 #include <chrono>

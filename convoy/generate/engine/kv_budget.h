@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How many KV blocks an engine gets.
+// The number of KV blocks of an engine.
 #pragma once
 
 #include <cstdint>

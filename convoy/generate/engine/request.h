@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What is asked of a generation engine, and what it answers. Plain data.
+// The requests to a generation engine, and its answers. Plain data.
 #pragma once
 
 #include <cstdint>

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which blocks of a paged KV cache are free. A block may have several holders: rows that share a
-// prefix. A free block keeps what was written into it until it is taken, and may be held again
-// before that. One thread.
+// The free blocks of a paged KV cache. A block may have several holders: rows that share a prefix.
+// A free block keeps its content until it is taken, and may be held again before that. One thread.
 #pragma once
 
 #include <cstdint>

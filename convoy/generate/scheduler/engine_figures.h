@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a generation engine has done and is doing. Plain data.
+// Counters and current load of a generation engine. Plain data.
 #pragma once
 
 #include <cstdint>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which block holds the keys and values of which tokens, so that rows that begin alike share them.
-// A key names a full block and all that comes before it. One thread.
+// Maps tokens to the block with their keys and values, so that rows that begin alike share them. A
+// key names a full block and all that comes before it. One thread.
 #pragma once
 
 #include <array>

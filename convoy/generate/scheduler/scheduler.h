@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which requests run in each step of a generation engine, how many tokens of each, and in which KV
-// blocks. A step mixes rows that read their prompt piece by piece with rows that take one token.
+// Plans each step of a generation engine: the requests that run, their number of tokens, and their
+// KV blocks. A step mixes rows that read their prompt piece by piece with rows that take one token.
 // When blocks run short a row gives its own back and computes again later. Plans are a pure
 // function of the calls before. One thread.
 //

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What is on its way to one console. Never blocks: a console that takes nothing (a stopped
-// terminal, a pager) leaves the bytes here. Lines are written whole: on a pipe that others write to
-// as well, in pieces that the kernel does not mix (PIPE_BUF), as long as one line is not longer.
+// Output on its way to one console. Never blocks: a console that takes nothing (a stopped terminal,
+// a pager) leaves the bytes here. Lines are written whole: on a pipe that others write to as well,
+// in pieces that the kernel does not mix (PIPE_BUF), as long as one line is not longer.
 #pragma once
 
 #include <string>

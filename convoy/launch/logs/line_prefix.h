@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What leads a console line: which rank on which host, and when.
+// The prefix of a console line: rank, host and time.
 #pragma once
 
 #include <chrono>

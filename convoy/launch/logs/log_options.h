@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What is done with the output of the ranks of one host: which streams go to files, which to the
-// console, and how a console line looks. Values of torchrun's flags are parsed here.
+// The treatment of the output of one host's ranks: streams that go to files, streams that go to the
+// console, and the form of a console line. Values of torchrun's flags are parsed here.
 #pragma once
 
 #include <chrono>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which CPUs belong to which rank of one host, by NUMA node, socket, core or last-level cache.
+// Divides the CPUs of one host among its ranks, by NUMA node, socket, core or last-level cache.
 #pragma once
 
 #include <vector>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Where rank 0 of a job that others placed listens: from flags, variables, the host list, or
-// loopback on one node.
+// The address at which rank 0 listens in a job that an outer launcher started: from flags,
+// variables, the host list, or loopback on one node.
 #pragma once
 
 #include <string>

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which rank computes where, before anything starts: device, CPUs, NUMA node and threads of each
-// local rank.
+// Plans the placement of each local rank before any starts: device, CPUs, NUMA node and threads.
 #pragma once
 
 #include <optional>

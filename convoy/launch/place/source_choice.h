@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which of the launchers that left variables here is the one that made this process.
+// Chooses, among the launchers that left variables here, the one that started this process.
 #pragma once
 
 #include <string>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How far another host's clock is from this one's, from what it answered when asked for its time.
+// The offset of another host's clock from this one's, from its answers to requests for its time.
 // Pure.
 #pragma once
 

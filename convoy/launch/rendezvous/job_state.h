@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the coordinator decides, apart from its sockets: events and the time go in, messages to
+// The decisions of the coordinator, without its sockets: events and the time go in, messages to
 // nodes come out. Deterministic. One thread.
 //
 //   gathering --all there--> running --failure, resize, stop--> stopping --all ended--> gathering

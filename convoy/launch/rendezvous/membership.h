@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which node gets which ranks. No clock, no I/O; linear in the number of nodes.
+// Assigns ranks to nodes. No clock, no I/O; linear in the number of nodes.
 #pragma once
 
 #include <cstdint>

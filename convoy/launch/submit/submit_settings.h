@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What `convoy submit` is asked for: the flags of a batch job, in the words of sbatch where both
-// have one. Plain data.
+// The settings of `convoy submit`: the flags of a batch job, named as in sbatch where both have
+// one. Plain data.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the end of a rank means for the others.
+// The consequences of a rank's end for the others.
 #include <fmt/ranges.h>
 #include <poll.h>
 #include <sys/wait.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What convoy-workers compute on: flags, GPUs that NVML shows, and what their LibTorch can do.
+// The devices of convoy-workers: flags, GPUs that NVML shows, and the abilities of their LibTorch.
 #include "convoy/launch/supervisor/job_setup.h"
 
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How ranks and their launcher are stopped: signals, graces, a launcher that is killed.
+// Stops of ranks and their launcher: signals, graces, a launcher that is killed.
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/wait.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which end was the cause of the others, and the exit code that follows from it.
+// Finds the rank's end that caused the others, and the exit code that follows from it.
 #pragma once
 
 #include "convoy/launch/supervisor/launcher.h"

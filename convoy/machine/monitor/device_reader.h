@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the GPUs of this host are doing now. Each metric of each device is there or not by itself:
-// what a driver refuses is left out from then on, with its reason, and the others go on.
+// Reads the current load of this host's GPUs. Each metric of each device is present or not by
+// itself: a metric that a driver refuses is left out from then on, with its reason, and the others
+// go on.
 #pragma once
 
 #include <chrono>

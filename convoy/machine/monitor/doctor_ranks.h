@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What `convoy doctor` finds when it lets ranks sum numbers: on this host, or on several. The
-// figures come from a worker; here is what they mean, and what to do where there are none.
+// The findings of `convoy doctor` from an all-reduce of ranks, on this host or on several. The
+// figures come from a worker; here they are judged, and failures get a remedy.
 #pragma once
 
 #include <map>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What `convoy gpus show` shows: the GPUs with what they do now, the driver, the host around them.
+// The output of `convoy gpus show`: the GPUs with their current load, the driver, the host around
+// them.
 #pragma once
 
 #include <optional>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the processes that one process started take of the host, from /proc: of a launcher, its
-// ranks and what they start.
+// The host's resources that the descendants of one process use, from /proc: for a launcher, its
+// ranks and their children.
 #pragma once
 
 #include <sys/types.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a job took of its devices: the member "devices" of metrics.json, and its words for the end
-// of a run and for `convoy runs show`. Plain functions.
+// A job's use of its devices: the member "devices" of metrics.json, and its lines for the end of a
+// run and for `convoy runs show`. Plain functions.
 #pragma once
 
 #include <cstdint>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the CPUs read from memory and write to it, by the counters of the memory controllers that
-// the kernel shows as performance monitoring units: Intel's uncore_imc, AMD's amd_umc. Most kernels
+// The CPUs' reads from memory and writes to it, by the counters of the memory controllers that the
+// kernel shows as performance monitoring units: Intel's uncore_imc, AMD's amd_umc. Most kernels
 // give them to root and CAP_PERFMON alone.
 #pragma once
 

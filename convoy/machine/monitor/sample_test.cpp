@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What is written of a look: the formats, the file that goes on, the summary, the terminal view.
+// The output of a reading: the formats, the file that is continued, the summary, the terminal view.
 #include "convoy/machine/monitor/sample.h"
 
 #include <gtest/gtest.h>

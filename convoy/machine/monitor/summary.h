@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a time of watching comes to, device by device: figures, throttling, energy, and whether the
-// GPUs did equal work. Bounded memory however long it lasts. One thread.
+// The summary of a time of watching, device by device: figures, throttling, energy, and the balance
+// of work between GPUs. Bounded memory however long it lasts. One thread.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How the GPUs and network cards of this host are linked, in the words of `nvidia-smi topo -m`.
+// The links between the GPUs and network cards of this host, in the terms of `nvidia-smi topo -m`.
 #pragma once
 
 #include <optional>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What ranks started and did not end themselves: data loaders, servers, processes that left their
-// rank's process group or became daemons. While a DescendantKeeper lives, orphans of this process's
-// descendants become its own children and can be found.
+// Processes that ranks started and did not end themselves: data loaders, servers, processes that
+// left their rank's process group or became daemons. While a DescendantKeeper lives, orphans of
+// this process's descendants become its own children and can be found.
 #pragma once
 
 #include <sys/types.h>

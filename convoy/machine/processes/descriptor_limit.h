@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How many descriptors this process may open, raised for as long as the object lives: some systems
-// start programs with 256, and a rank takes half a dozen here.
+// The limit of this process's open descriptors, raised for as long as the object lives: some
+// systems start programs with 256, and a rank takes half a dozen here.
 #pragma once
 
 #include <sys/resource.h>

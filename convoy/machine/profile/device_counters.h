@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What devices and hosts of a run did while steps were traced.
+// The activity of a run's devices and hosts while steps were traced.
 #pragma once
 
 #include <cstdint>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the memory of a training depends on of its model: counts, no values. recipes/ makes it from
-// a model that is there, decoder_shape.h from a config.json.
+// The properties of a model that decide the memory of its training: counts, no values. recipes/
+// makes them from a loaded model, decoder_shape.h from a config.json.
 #pragma once
 
 #include <cstdint>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What must not change between a checkpoint and the run that continues it, field by field. Plain
-// data, no LibTorch.
+// The fields that must not change between a checkpoint and the run that continues it. Plain data,
+// no LibTorch.
 #pragma once
 
 #include <string>

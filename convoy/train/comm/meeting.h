@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Where the ranks of a job wait for each other without the time limit of collectives: before there
+// Lets the ranks of a job wait for each other without the time limit of collectives: before there
 // is a group, and while one of them reads or writes files, which may take hours. Through the job's
-// key-value store. A rank that died meanwhile is its launcher's business, which ends the others.
-// Driven by one thread.
+// key-value store. When a rank dies meanwhile its launcher ends the others. Driven by one thread.
 #pragma once
 
 #include <chrono>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What each epoch of a run came to. Every rank keeps the same but for times; checkpoints hold it,
+// The results of each epoch of a run. Every rank keeps the same but for times; checkpoints hold it,
 // so that a run that went on in the middle of an epoch has the figures of the whole.
 #pragma once
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How ranks share the rows of an evaluation, and how they agree to leave it.
+// Divides the rows of an evaluation among ranks, and lets them agree to leave it.
 #pragma once
 
 #include <chrono>

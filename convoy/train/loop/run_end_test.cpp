@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How a run of the loop ends before its last step, and how the next one goes on.
+// Runs of the loop that end before their last step, and the runs that continue them.
 #include <limits>
 
 #include "convoy/core/base/error.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the rounds of Philox make of key and stream alone, as philox_lanes.inl reads it on CPUs and
-// GPUs. Plain data; AddressTables computes it.
+// The part of Philox's rounds that depends on key and stream alone, in the form that
+// philox_lanes.inl reads on CPUs and GPUs. Plain data; AddressTables computes it.
 #pragma once
 
 #include <stdint.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which instruction sets the sweep kernels may use. They are compiled once per level and give the
-// same bits at each; the level is chosen when an experiment is built. Thread-safe.
+// The instruction sets that the sweep kernels may use. They are compiled once per level and give
+// the same bits at each; the level is chosen when an experiment is built. Thread-safe.
 #pragma once
 
 #include <string_view>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What several stages need of a text: its place among the row's draws, and its parts.
+// Helpers for the texts of several stages: a text's position among the row's draws, and its parts.
 #include "convoy/data/answers/extraction.h"
 #include "convoy/farm/process/stages/stage.h"
 

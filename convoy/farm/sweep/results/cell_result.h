@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What became of one cell, as tables, files and figures see it. Plain data.
+// The result of one cell, as tables, files and figures use it. Plain data.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a finished range of guesses leaves in the store: tallies, split at the checkpoints of the
+// The record of a finished range of guesses in the store: tallies, split at the checkpoints of the
 // cell's stop rule.
 #pragma once
 

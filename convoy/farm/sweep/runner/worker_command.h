@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How a runner starts its workers: how many, on which cores, with which flags of `sweep-worker`.
+// The start of a runner's workers: their number, their cores, and their flags of `sweep-worker`.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a killed worker costs: the range that it computes, and nothing that it finished before.
+// A killed worker costs only the range that it computes, and nothing that it finished before.
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/mman.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which rank did not enter which collective, from the records of all ranks. Pure.
+// Finds the rank that did not enter a collective, from the records of all ranks. Pure.
 #pragma once
 
 #include <cstdint>

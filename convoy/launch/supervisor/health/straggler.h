@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which rank holds the others up while the job goes on, from the records of all ranks. Pure.
+// Finds the rank that delays the others while the job goes on, from the records of all ranks. Pure.
 #pragma once
 
 #include <chrono>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What one step of AdamW multiplies by, rounded once from its settings: the same on every device.
+// The factors of one step of AdamW, rounded once from its settings: the same on every device.
 #pragma once
 
 namespace convoy::kernels {

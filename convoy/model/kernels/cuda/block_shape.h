@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How many threads the kernels of ops have, on both sides.
+// Numbers of threads of the ops' kernels, for host and device.
 #pragma once
 
 #include <stdint.h>

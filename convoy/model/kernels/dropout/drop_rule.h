@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which elements dropout drops: the same function for CPUs and GPUs.
+// Decides which elements dropout drops: the same function for CPUs and GPUs.
 #pragma once
 
 #include <stdint.h>

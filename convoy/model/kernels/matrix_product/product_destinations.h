@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What becomes of the sums of a product: rounded and stored, or only the largest of each row.
+// Destinations for the sums of a product: all rounded and stored, or only the largest of each row.
 #pragma once
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which instruction sets the inner loops may use. The loops are compiled once per level, so one
+// The instruction sets that the inner loops may use. The loops are compiled once per level, so one
 // binary runs on any x86-64 and the level is chosen when the program starts.
 #pragma once
 

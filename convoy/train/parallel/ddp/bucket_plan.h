@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which gradients travel together. A pure function of its arguments, hence equal on every rank.
+// Groups gradients into buckets that are sent together. A pure function of its arguments, hence
+// equal on every rank.
 #pragma once
 
 #include <cstddef>
