@@ -36,7 +36,7 @@ class SharedSlots {
 
  private:
   struct Layout {
-    std::array<std::atomic<uint64_t>, kMaxRanks> came;  // how often each rank has
+    std::array<std::atomic<uint64_t>, kMaxRanks> came;  // arrivals of each rank
     std::array<std::array<char, kSlotBytes>, kMaxRanks> slots;
   };
   std::string name_;

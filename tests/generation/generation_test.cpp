@@ -225,7 +225,7 @@ TEST_F(Tally, RefusesWhatItCanNotAnswer) {
   asked = requests(prompts);
   asked[0].prompt.clear();
   EXPECT_THROW(made.submit(asked[0]), DataError);
-  EXPECT_EQ(made.unfinished(), 0);  // what was refused leaves nothing behind
+  EXPECT_EQ(made.unfinished(), 0);  // refused requests leave nothing behind
 }
 
 }  // namespace

@@ -268,8 +268,8 @@ class Worker : public workers::WorkSource {
     --num_begun_;
   }
 
-  // The engine waits while texts are kept. A slow store gets a twentieth of its time, as long as
-  // what a kill would cost by that is little beside the texts that run.
+  // The engine waits while texts are kept. A slow store gets a twentieth of its time, while
+  // the loss by a kill stays small beside the running texts.
   bool keep_is_due() {
     const auto now = Clock::now();
     const size_t unkept = notes_.size() + completions_.size();

@@ -41,9 +41,9 @@ struct RowWorkerOptions {
   int64_t rows_in_flight = 64;
   int64_t num_workers = 1;  // that share the ledger, about: the last rows are shared out among them
   std::chrono::milliseconds lease{60'000};
-  std::chrono::milliseconds keep_within{
-      50};            // how long a finished text waits; ten times as long for a slow store
-  int max_tries = 3;  // of a text whose error may be temporary
+  // The time that a finished text waits; ten times as long for a slow store.
+  std::chrono::milliseconds keep_within{50};
+  int max_tries = 3;                       // of a text whose error may be temporary
   std::function<bool()> stop_wanted = {};  // asked after every step; once true, stays so
   std::function<void(const RowWorkerFigures&, const EngineFigures&)> tell = {};  // once a second
 };

@@ -10,7 +10,7 @@ namespace convoy::process {
 
 struct ThinkText {
   std::string think = {};  // without the tags; empty = none
-  std::string said = {};   // what follows the last </think>
+  std::string said = {};   // the text after the last </think>
   bool is_open = false;    // the text ends inside its thoughts
 };
 

@@ -36,7 +36,7 @@ class BlockPool {
   BlockId sentinel() const { return static_cast<BlockId>(holders_.size()); }
   void unlink(BlockId block);
   void link_after(BlockId before, BlockId block);
-  bool lose_holder(BlockId block);  // whether it was the last one
+  bool lose_holder(BlockId block);  // true when it was the last one
 
   std::vector<int32_t> holders_;  // by block
   std::vector<Link> links_;       // by block, then the sentinel

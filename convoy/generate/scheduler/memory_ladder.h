@@ -14,7 +14,7 @@ namespace convoy::scheduler {
 
 // Bytes of one engine's model, by the type they are kept in.
 struct MemoryNeeds {
-  int64_t program_bytes = 0;  // what the process has taken before the model
+  int64_t program_bytes = 0;  // memory of the process before the model
   int64_t weight_bytes = 0;
   int64_t int8_weight_bytes = 0;
   int64_t int4_weight_bytes = 0;

@@ -45,7 +45,7 @@ class ConsoleQueue {
   std::string pending_;
   size_t written_ = 0;
   int failure_ = 0;
-  bool torn_ = false;  // what was dropped began in the middle of a line
+  bool torn_ = false;  // the dropped bytes began in the middle of a line
 };
 
 // True when both are the same terminal, pipe, socket or file.

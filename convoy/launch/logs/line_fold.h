@@ -88,7 +88,7 @@ class LineFold {
   uint64_t next_number_ = 0;
   size_t num_held_ = 0;
   size_t held_bytes_ = 0;
-  bool look_again_ = true;       // whether the oldest line is complete may have changed
+  bool look_again_ = true;       // the oldest line may have become complete
   std::vector<bool> writes_[2];  // by stream and rank
   size_t num_writers_[2] = {};
 };

@@ -86,7 +86,7 @@ class LogRouter {
     bool copied = false;      // lines that match a filter go to the filter file
     DrawnLines lines;
     Clock::time_point line_began;      // of the unfinished line, where it prompts
-    std::optional<std::string> drawn;  // what the console shows of the unfinished line
+    std::optional<std::string> drawn;  // the part of the unfinished line on the console
     bool redraw_due = false;           // it is in redraws_
   };
   struct RankState {

@@ -29,9 +29,9 @@ struct DeviceSelection {
   // The variable that names devices to these: CUDA_VISIBLE_DEVICES, or HIP_VISIBLE_DEVICES of
   // AMD's.
   std::string variable = "CUDA_VISIBLE_DEVICES";
-  std::vector<std::string>
-      tokens;  // by local rank: how CUDA_VISIBLE_DEVICES names that device alone
-  std::vector<std::string> notes = {};  // what was cut off or is uncertain
+  // By local rank: how CUDA_VISIBLE_DEVICES names that device alone.
+  std::vector<std::string> tokens;
+  std::vector<std::string> notes = {};  // entries that were cut off or are uncertain
 };
 
 struct SelectionRequest {

@@ -55,8 +55,8 @@ struct RankPlacement {
   std::string host = {};
   std::string device = {};       // "gpu 0", "mig 0/7/0" or "cpu"
   std::string device_uuid = {};  // empty on CPUs
-  std::string
-      visible_device;  // what CUDA_VISIBLE_DEVICES must be for this rank alone; empty = as all
+  // CUDA_VISIBLE_DEVICES for this rank alone; empty = the same as for all.
+  std::string visible_device;
   std::vector<int> cpus = {};  // planned for it
   bool bind = false;           // the child calls sched_setaffinity with `cpus`
   int numa_node = -1;          // -1 = several or unknown

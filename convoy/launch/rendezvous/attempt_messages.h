@@ -36,7 +36,7 @@ struct Assignment {
   int world_size = 1;
   std::vector<int> ranks_per_node;  // by node rank; its size is the number of nodes
   std::string master_address;       // of node 0, as the other nodes reach it
-  int master_port = 0;              // what node 0 offered for this attempt
+  int master_port = 0;              // offered by node 0 for this attempt
   std::string own_address;          // this node's, as the others reach it: bind Gloo and NCCL to it
   std::string store_address;        // host:port of the key-value store: CONVOY_STORE_ADDRESS
 
@@ -60,7 +60,7 @@ struct FailureCause {
 struct AttemptEnd {
   std::vector<int> exit_codes;        // by local rank
   std::optional<int64_t> progress;    // the highest step that a rank reached; absent = unknown
-  std::optional<FailureCause> cause;  // what this node takes for the root cause; absent = success
+  std::optional<FailureCause> cause;  // the root cause in the view of this node; absent = success
   // Flight records of this node's ranks when the attempt began to fail: the coordinator judges
   // those of all nodes together.
   std::vector<telemetry::RankFlight> flights = {};

@@ -59,7 +59,7 @@ class Coordinator {
   Coordinator(const Coordinator&) = delete;
   Coordinator& operator=(const Coordinator&) = delete;
 
-  const Endpoint& endpoint() const;  // where it listens, with the real port
+  const Endpoint& endpoint() const;  // its listening address, with the real port
 
   // Ends the job for all nodes: each gets ShutDown with these. Thread-safe. Async.
   void shut_down(int exit_code, const std::string& words);

@@ -43,7 +43,7 @@ class KeyValueClient {
   // Waits until the key is there. Throws CommError after `timeout`, naming the key.
   std::string get(const std::string& key, std::chrono::milliseconds timeout);
   void wait(const std::vector<std::string>& keys, std::chrono::milliseconds timeout);
-  bool check(const std::vector<std::string>& keys);  // whether all are there
+  bool check(const std::vector<std::string>& keys);  // true when all are there
   // Adds to a number kept as decimal text, absent = 0; returns the sum. Throws CommError for a
   // value that is no number.
   int64_t add(const std::string& key, int64_t amount);
@@ -51,7 +51,7 @@ class KeyValueClient {
   // or `expected` when the key is absent and nothing was put.
   std::string compare_set(const std::string& key, std::string_view expected,
                           std::string_view desired);
-  bool remove(const std::string& key);  // whether it was there
+  bool remove(const std::string& key);  // true when it was there
   int64_t num_keys();
 
  private:

@@ -136,7 +136,7 @@ Json volumes(const SubmitSettings& settings) {
 }
 
 // The first rule that fits counts. A pod that the cluster takes away costs no start; 75, 13 and
-// what no rule names count against backoffLimit; with what would only happen again the job fails at
+// codes without a rule count against backoffLimit; codes that a restart cannot help fail the job at
 // once.
 Json failure_policy() {
   Json taken_away = {

@@ -149,7 +149,7 @@ void add_others(const SetupRequest& request, const JobSetup& setup, const Log& l
     options.log = log;
     try {
       rendezvous::BoundListener listener = listen_at(endpoint);
-      endpoint = listener.endpoint;  // what others resolve may lead nowhere from here
+      endpoint = listener.endpoint;  // the address that others resolve may not work from here
       plan.coordinator =
           std::make_shared<rendezvous::Coordinator>(options, token, std::move(listener));
     } catch (const rendezvous::PortTakenError& taken) {

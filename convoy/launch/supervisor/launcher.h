@@ -35,8 +35,8 @@ struct RankEnd {
   std::string error_text;          // that file, whole
   std::string last_lines;          // the last lines it wrote
   std::filesystem::path log_file;  // empty: there is none
-  std::filesystem::path
-      error_file;  // kept with the logs; empty: the rank left none, or logs are not kept
+  // Kept with the logs; empty: the rank left none, or logs are not kept.
+  std::filesystem::path error_file;
   bool after_first_failure = false;  // it had been asked to end by then
   bool after_stop = false;  // it had been asked to stop by then, or to make room for a resize
   KilledFor killed_for = KilledFor::Nothing;
@@ -100,10 +100,10 @@ struct LaunchPlan {
   bool early_exit_is_failure = true;  // a rank that ends with 0 while others run on: 13
   std::chrono::milliseconds early_exit_wait{10'000};  // ranks do not end in the same instant
   std::chrono::milliseconds stop_grace{60'000};       // between a stop request and KILL: ranks save
-  std::chrono::milliseconds stop_repeat{
-      0};  // a further stop signal this soon after the first is the same request, not a hurry
-  std::chrono::milliseconds failure_grace{
-      1'000};                                  // between the first failure and KILL for the others
+  // A further stop signal this soon after the first is the same request, not a hurry.
+  std::chrono::milliseconds stop_repeat{0};
+  // Between the first failure and KILL for the others.
+  std::chrono::milliseconds failure_grace{1'000};
   std::chrono::milliseconds kill_wait{5'000};  // for what not even KILL ends
   HealthOptions health;
   // Faults of the devices of `ranks`, over all attempts; null: they are not watched.
@@ -112,8 +112,8 @@ struct LaunchPlan {
   // Ranks are given a named pipe to set countdown timers by (torchrun's file-based watchdog); empty
   // = in the private folder.
   std::optional<std::filesystem::path> timer_pipe;
-  std::filesystem::path
-      flight_folder;  // flight-RANK.json of each rank go here at a failure; empty = nowhere
+  // The folder for flight-RANK.json of each rank at a failure; empty = none.
+  std::filesystem::path flight_folder;
 };
 
 struct LaunchReport {

@@ -23,10 +23,10 @@ struct JoinPlan {
 };
 
 struct JobPlan {
-  LaunchPlan
-      attempt;  // what is known before the job's members are; `job` is filled in when they are
-  rendezvous::RestartLimits
-      restarts;  // of a job on this node alone; the coordinator holds those of several nodes
+  // Known before the job's members are; `job` is filled in later.
+  LaunchPlan attempt;
+  // Limits of a job on this node alone; the coordinator holds those of several nodes.
+  rendezvous::RestartLimits restarts;
   std::optional<JoinPlan> join;                          // several nodes
   std::shared_ptr<rendezvous::Coordinator> coordinator;  // on the node that hosts it
   bool own_program = false;    // the ranks are convoy-workers: they report progress, and on several

@@ -23,7 +23,7 @@ ProcessMemory process_memory();
 struct RankMemory {
   int64_t held_bytes = 0;
   int64_t peak_bytes = 0;
-  int64_t reserved_bytes = -1;  // what the allocator keeps of the device; -1 on the CPU
+  int64_t reserved_bytes = -1;  // device memory held by the allocator; -1 on the CPU
 };
 RankMemory rank_memory(at::Device device);
 

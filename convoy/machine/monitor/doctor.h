@@ -23,7 +23,7 @@ enum class Mark { Fine, Note, Warning, Blocking };
 struct Finding {
   Mark mark = Mark::Fine;
   std::string check;                    // "driver", "nofile", ...: stable for scripts
-  std::string text;                     // what was found
+  std::string text;                     // the finding
   std::string fix = {};                 // one action; empty where nothing is to be done
   ExitCode code = ExitCode::Resources;  // of a blocking one, and of a warning under --strict
 };

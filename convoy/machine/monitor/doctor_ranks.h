@@ -39,7 +39,7 @@ struct RanksFacts {
   std::string failure = {};      // a sentence; empty = it went well
   std::string advice = {};       // of that failure, where it has some of its own
   bool met = true;               // the nodes found each other
-  bool elsewhere = false;        // what failed is on another node
+  bool elsewhere = false;        // the failure is on another node
   bool timed_out = false;        // it did not end within limit_s
   double limit_s = 0;
   int nodes = 1;

@@ -86,7 +86,7 @@ class FaultWatch {
   bool ended_ = false;
   bool tells_losses_again_ = false;
   std::vector<DeviceFault> faults_;
-  std::set<std::pair<std::string, uint64_t>> told_;  // what is not fatal, by UUID and Xid
+  std::set<std::pair<std::string, uint64_t>> told_;  // non-fatal faults, by UUID and Xid
   std::thread thread_;
 };
 

@@ -33,7 +33,7 @@ struct HostFacts {
   int usable_cpus = 1;
   int64_t memory_mib = 0;  // 0 = unknown
   int64_t available_mib = 0;
-  int64_t usable_mib = 0;  // what a new process may take: cgroups count; 0 = unknown
+  int64_t usable_mib = 0;  // available to a new process: cgroups count; 0 = unknown
   int64_t swap_mib = 0;
   std::vector<NumaNode> nodes = {};
 };

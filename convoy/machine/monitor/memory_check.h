@@ -24,7 +24,7 @@ struct RankMemoryFigures {
   std::string device_uuid = {};  // empty on CPUs
   int64_t held_bytes = -1;       // at the end of the last step; negative = unknown
   int64_t peak_bytes = -1;
-  int64_t reserved_bytes = -1;  // what its allocator keeps of the device; unknown on CPUs
+  int64_t reserved_bytes = -1;  // device memory held by its allocator; unknown on CPUs
 };
 
 // The newest step of a run.

@@ -50,7 +50,7 @@ std::optional<uint64_t> config_of(const fs::path& unit, const std::string& event
 
 struct EventWords {
   const char* name;   // of the file that describes it
-  const char* event;  // where the kernel has no such file
+  const char* event;  // used when the kernel has no such file
   bool writes;
 };
 

@@ -7,7 +7,8 @@ namespace {
 constexpr double kPercent = 100;
 constexpr double kMibPerS = 1e8;      // 100 TB/s: far beyond any link
 constexpr double kMostMib = 1 << 30;  // a pebibyte
-constexpr double kCounter = 9.0e15;  // what a double counts exactly; sentinels of 64 bits lie above
+constexpr double kCounter =
+    9.0e15;  // a double counts exactly up to here; sentinels of 64 bits lie above
 constexpr double kBytesOfMib = 1024.0 * 1024.0;
 constexpr double kShare = 0.01;  // of percent: DCGM's profiling fields are shares
 

@@ -21,8 +21,8 @@ namespace convoy::processes {
 struct PoolOptions {
   std::vector<std::string> command;
   int64_t workers = 1;
-  std::vector<std::map<std::string, std::string>>
-      environment;                     // by worker; over this process's own
+  // By worker; over this process's own.
+  std::vector<std::map<std::string, std::string>> environment;
   std::vector<std::vector<int>> cpus;  // by worker; empty = as this process
   sigset_t signals;                    // mask of the workers
   std::string log_folder;              // worker-N.log; empty = nowhere

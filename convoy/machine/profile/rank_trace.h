@@ -37,7 +37,7 @@ struct RankTrace {
   bool has_device_clock = false;      // times are when a GPU is at the work; else when the host is
   bool is_full = false;               // later steps were left out
   int64_t num_notes = 0;              // taken while tracing
-  double note_ns = 0;                 // what one took
+  double note_ns = 0;                 // time of one note
   std::vector<NamedSpan> steps = {};  // in order; they touch
   std::vector<NamedSpan> phases = {};
   std::vector<TracedCollective> collectives = {};  // in the order of their entry

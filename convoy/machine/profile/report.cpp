@@ -17,7 +17,7 @@ namespace {
 using nlohmann::ordered_json;
 
 constexpr size_t kMostRankColumns = 4;
-constexpr double kShownMs = 0.0005;  // what prints as 0.000 ms is left out
+constexpr double kShownMs = 0.0005;  // times that print as 0.000 ms are left out
 
 double share(double part, double whole) { return whole > 0 ? 100 * part / whole : 0; }
 

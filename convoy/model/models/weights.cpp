@@ -91,7 +91,7 @@ void CheckpointWeights::find_codes(const architecture::DecoderSpec& spec,
          .hint =
              "leave the quantisation out, or dequantise the folder first: convoy models quantize "
              "--dequantize"});
-  coding_.format.reset();  // what is whole in such a folder stays whole
+  coding_.format.reset();  // unquantised weights of such a folder stay so
 }
 
 void CheckpointWeights::match(const architecture::DecoderSpec& spec) const {

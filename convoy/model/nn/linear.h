@@ -65,7 +65,7 @@ class Linear {
   // Takes what the codes stand for as its weight.
   void decode();
   bool is_coded() const { return coded_ != nullptr; }
-  const kernels::CodedWeight& coded() const { return *coded_; }  // where is_coded()
+  const kernels::CodedWeight& coded() const { return *coded_; }  // only when is_coded()
 
   // The matrix that the map multiplies by, in the type of weight(): the weight, or its decoded
   // codes. Not for a quantised map.

@@ -12,7 +12,7 @@ namespace convoy::sizing {
 namespace {
 
 struct KnownModel {
-  const char* name;  // how its hub ids begin, without the organisation
+  const char* name;  // the beginning of its hub ids, without the organisation
   const char* family;
   int64_t hidden, ffn, layers, heads, kv_heads, head_dim, vocab;
   bool tied_head;

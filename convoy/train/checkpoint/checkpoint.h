@@ -50,8 +50,8 @@ using NamedTensors = std::map<std::string, at::Tensor>;
 // By group: "model", "adapter_model", "optimizer". On any device.
 struct TrainTensors {
   std::map<std::string, NamedTensors> whole;  // rank 0's are written
-  std::map<std::string, std::vector<Piece>>
-      pieces;  // what this rank holds of tensors that are shared
+  // This rank's pieces of sharded tensors.
+  std::map<std::string, std::vector<Piece>> pieces;
 };
 
 struct LoadedCheckpoint {
@@ -69,7 +69,7 @@ class CheckpointStore {
   // `folder`: <run>/checkpoints. `keep`: beside best and last.
   CheckpointStore(std::filesystem::path folder, int64_t keep);
 
-  std::filesystem::path folder_of(int64_t step) const;  // where it is, or will be
+  std::filesystem::path folder_of(int64_t step) const;  // the present or future folder
 
   // The writer, once at start: removes what an interrupted save left. Throws IoError.
   void prepare();

@@ -25,8 +25,8 @@ struct RankEnvironment {
   std::string gloo_interface;  // GLOO_SOCKET_IFNAME: the user's own choice; goes before both
   std::string run_id;          // TORCHELASTIC_RUN_ID
   int restart_count = 0;
-  std::string
-      error_file;  // TORCHELASTIC_ERROR_FILE: where a failed rank leaves its error; empty = none
+  // TORCHELASTIC_ERROR_FILE: where a failed rank leaves its error; empty = none.
+  std::string error_file;
   bool agent_hosts_store = false;  // TORCHELASTIC_USE_AGENT_STORE: rank 0 is a client too
 
   bool one_host() const { return local_world == world; }

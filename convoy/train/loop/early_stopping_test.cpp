@@ -17,7 +17,7 @@ TEST(EarlyStopping, DecidesAsTransformersDoes) {
       nlohmann::json::parse(read_file(std::filesystem::path(std::getenv("CONVOY_SOURCE_DIR")) /
                                       "tests/golden/train/early_stopping.json"));
   ASSERT_GE(cases.size(), 100u);
-  int num_apart = 0;  // where the best one is not the one that restarted the patience
+  int num_apart = 0;  // runs whose best evaluation did not restart the patience
   for (const auto& one : cases) {
     SCOPED_TRACE(one.dump());
     settings::TrainingSettings settings;

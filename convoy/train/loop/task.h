@@ -24,7 +24,7 @@ struct StepTotals {
   int64_t rows = 0;
   int64_t tokens = 0;             // 0 where rows have none
   int64_t supervised_tokens = 0;  // the same
-  double weight = 0;              // what the step's sum of losses is divided by
+  double weight = 0;              // divides the step's sum of losses
   double flops = -1;              // of the model's products, over all ranks; below 0 = not counted
 };
 
@@ -52,7 +52,7 @@ struct PassOptions {
 
 struct MicroBatchLoss {
   at::Tensor sum;   // over the micro-batch, not divided; differentiable
-  at::Tensor hits;  // how many rows were answered rightly, int64; undefined: not counted
+  at::Tensor hits;  // number of rows answered rightly, int64; undefined: not counted
 };
 
 // The result of an evaluation, the same on every rank.

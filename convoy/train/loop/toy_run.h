@@ -64,7 +64,7 @@ class ToyModel final : public nn::CausalLm {
   nn::KvGeometry kv_geometry() const override { return {}; }
 
   std::function<void()> before_forward;
-  std::vector<bool> phases;  // whether passes drew random numbers, where that changed
+  std::vector<bool> phases;  // true for passes with random numbers, one entry per change
   double factor = 1;         // on the hidden states: NaN spoils the loss
 
  private:

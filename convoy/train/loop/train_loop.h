@@ -26,7 +26,8 @@ namespace convoy::train {
 // The parts that the loop drives. Everything outlives it.
 struct LoopParts {
   Task& task;
-  const std::vector<nn::NamedTensor>& parameters;  // what trains, as checkpoints name it
+  // The trained parameters, as checkpoints name them.
+  const std::vector<nn::NamedTensor>& parameters;
   std::string parameter_group;  // file name of those in a checkpoint, without ".safetensors"
   parallel::Strategy& strategy;
   optim::AdamW& optimizer;

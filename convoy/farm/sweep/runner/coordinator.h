@@ -47,7 +47,7 @@ struct RunReport {
   int64_t added = 0;
   int64_t reused = 0;
   bool ran = false;     // something was left to compute
-  StoredSweep sweep;    // where the results are
+  StoredSweep sweep;    // the sweep with the results
   int stop_signal = 0;  // 0 = ran to its end
   bool finished() const { return done + failed == cells; }
 };

@@ -13,8 +13,8 @@ namespace convoy::sweep {
 struct WorkerMessage {
   enum class Kind {
     Begin,     // the leases named are being computed from now on, until the next message
-    Computed,  // what was computed since the last one, in no store yet; also a sign of life
-    Stored,    // what was handed in of it
+    Computed,  // work since the last message, in no store yet; also a sign of life
+    Stored,    // the part of it that was handed in
     Idle,      // nothing to do now: the store waits for others
     Note,      // for people, under -v
   };

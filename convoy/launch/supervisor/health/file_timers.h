@@ -19,7 +19,7 @@ namespace convoy::launch {
 
 struct TimerExpiry {
   pid_t pid = -1;
-  std::string scope = {};  // what was to be done in time; fit for a console
+  std::string scope = {};  // the name of the timed work; fit for a console
   int signal = 0;          // the signal by which the process is to be ended; 0 = none
   double late_seconds = 0;
 };

@@ -33,7 +33,7 @@ class CodedReader {
   const float* table_ = nullptr;  // of 4 bits
   const uint8_t* codes_ = nullptr;
   const float* absmax_ = nullptr;
-  const uint8_t* absmax_codes_ = nullptr;  // where nested
+  const uint8_t* absmax_codes_ = nullptr;  // when scales are nested
   const float* nested_absmax_ = nullptr;
   const float* nested_table_ = nullptr;
   float nested_offset_ = 0;

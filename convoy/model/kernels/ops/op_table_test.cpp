@@ -92,7 +92,7 @@ TEST(WithBackward, PutsTheOpIntoTheGraph) {
   EXPECT_EQ(y.grad_fn()->name(), "squared");
   squared(y).sum().backward();
   EXPECT_TRUE(at::equal(x.grad(), at::tensor({4.0f, -32.0f, 108.0f})));
-  EXPECT_ANY_THROW(y.sum().backward());  // what was saved is gone
+  EXPECT_ANY_THROW(y.sum().backward());  // the saved tensors are gone
   const at::NoGradGuard no_grad;
   EXPECT_FALSE(squared(x).requires_grad());
 }

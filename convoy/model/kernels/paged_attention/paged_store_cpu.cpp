@@ -2,7 +2,7 @@
 //
 // One task per (row, head) writes that row's new tokens in order. A product in bf16 over an odd
 // number of tokens reads one place beyond the last, with weight 0: so that place is zeroed, for
-// what an earlier owner of the block left there may be no number.
+// an earlier owner of the block may have left NaN there.
 #include <cmath>
 #include <limits>
 

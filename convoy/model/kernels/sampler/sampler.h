@@ -20,7 +20,7 @@ struct SamplingRule {
   int64_t top_k = 0;         // most likely ids kept; 0 = all
   double top_p = 1.0;  // of these, the smallest set of most likely ones with at least this share
   double min_p = 0.0;  // of these, those with at least this share of the most likely one's
-  double repetition_penalty = 1.0;  // what logits of seen ids are divided by, negative ones times
+  double repetition_penalty = 1.0;  // divides logits of seen ids; multiplies negative ones
 };
 
 // The token of a row whose logits are not finite: a NaN anywhere, or an infinite largest value.

@@ -69,8 +69,8 @@ class NcclGroup::DeviceWork : public Work {
  private:
   NcclGroup& group_;
   Passage passage_;
-  std::vector<at::Tensor>
-      tensors_;  // their memory is not given to others while the collective runs
+  // Their memory is not given to others while the collective runs.
+  std::vector<at::Tensor> tensors_;
   c10::Event done_;
 };
 
@@ -181,7 +181,7 @@ std::unique_ptr<NcclGroup::DeviceWork> NcclGroup::start(const Passage& passage,
 }
 
 void NcclGroup::watch(c10::Event& done) {
-  require_usable();  // what was aborted looks done
+  require_usable();  // an aborted collective looks done
   poll([&] {
     if (done.query()) return true;
     state();

@@ -40,7 +40,7 @@ struct NcclLibrary {
   int (*abort)(NcclCommunicator communicator);
   int (*destroy)(NcclCommunicator communicator);
   const char* (*error_text)(int result);
-  const char* (*last_error)(NcclCommunicator communicator);  // what led to it; may be empty
+  const char* (*last_error)(NcclCommunicator communicator);  // the cause; may be empty
 };
 
 // Throws DeviceError when there is no NCCL.
