@@ -31,11 +31,11 @@ class ProblemFields {
   // `known` may be null. Named fields come before those of the catalog.
   explicit ProblemFields(const data::KnownDataset* known = nullptr, FieldNames names = {});
 
-  // Choices are part of the problem. An answer of "proof", "notfound" or nothing is none; a number
-  // or a boolean is its text; a list holds alternatives (of solutions the first is taken); an
-  // object is none. The answer of GSM8K is a solution, with its result behind "####". Throws
-  // DataError when the row is no object or has no problem; the message says what the row has
-  // instead.
+  // Choices are part of the problem. An answer of "proof", "notfound" or an empty one does not
+  // count; a number or a boolean is its text; a list holds alternatives (of solutions the first is
+  // taken); an object does not count. The answer of GSM8K is a solution, with its result behind
+  // "####". Throws DataError when the row is no object or has no problem; the message says what the
+  // row has instead.
   RowFields read(const nlohmann::ordered_json& row) const;
 
  private:

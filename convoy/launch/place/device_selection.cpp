@@ -30,7 +30,7 @@ std::vector<std::string> entries_of(const std::string& list) {
   return entries;
 }
 
-// CUDA reads numbers as C does: "1gpu" is 1, "" and "gpu" are none.
+// CUDA reads numbers as C does: "1gpu" is 1, "" and "gpu" are no numbers.
 int leading_number(const std::string& entry) {
   int number = -1;
   const char* begin = entry.data();

@@ -35,8 +35,8 @@ struct RankSource {
 std::vector<RankSource> read_rank_sources(const Variables& variables,
                                           std::vector<std::string>& notes);
 
-// A step started by srun, not a batch script and not an allocation; empty name = this is none.
-// `notes` gets what looks like a task but is not.
+// A step started by srun, not a batch script and not an allocation; empty name = not a task.
+// `notes` gets a line about variables that look like a task but are not.
 RankSource read_srun(const Variables& variables, std::vector<std::string>& notes);
 
 // Hosts of the allocation around us when the source itself names none: SLURM's node list or LSF's

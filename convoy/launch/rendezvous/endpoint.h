@@ -37,7 +37,7 @@ class PortTakenError : public ConfigError {
 };
 
 // Listens on `host`:`port`: an address or a name of this host, or "" for every interface in both
-// families. Port 0 takes a free one. A host that is none of this host's addresses (a service's
+// families. Port 0 takes a free one. A host that is not one of this host's addresses (a service's
 // address, a container's host, a name that does not resolve here or resolves to loopback only)
 // listens on every interface: others may arrive by it all the same. Then endpoint.host is
 // 127.0.0.1. Blocks while a name resolves. Throws PortTakenError, and ConfigError when the address

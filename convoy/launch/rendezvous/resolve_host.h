@@ -34,7 +34,7 @@ std::optional<SocketAddress> peer_address(int socket);  // absent when it is not
 
 struct Resolved {
   std::vector<SocketAddress> addresses;
-  std::string problem;  // why there are none
+  std::string problem;  // the reason when there are no addresses
 };
 
 // A numeric address costs no look-up. Blocks as long as the resolver takes.

@@ -193,7 +193,7 @@ std::optional<int> Attempt::rank_of(pid_t pid) const {
 void Attempt::handle_timers() {
   if (!timers_) return;
   for (const TimerExpiry& expiry : timers_->check()) {
-    // Also numbers of another container's processes are none of ours.
+    // Also numbers of another container's processes are not ours.
     const std::optional<int> local_rank = rank_of(expiry.pid);
     if (!local_rank) continue;
     RankEnd end;

@@ -20,7 +20,7 @@ struct RendezvousConf {
   std::vector<std::string> notes;  // keys that have no effect here
 };
 
-// Throws ConfigError for an unknown key or a value that is none.
+// Throws ConfigError for an unknown key or an invalid value.
 RendezvousConf parse_rendezvous_conf(std::string_view text);
 
 }  // namespace convoy::launch

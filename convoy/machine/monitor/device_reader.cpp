@@ -137,7 +137,8 @@ class DeviceReader::SlotReading {
     return std::move(reading_);
   }
 
-  // A value is taken when the driver gives a sane one; what it refuses for good is not asked again.
+  // A value is taken when it is plausible; a query that the driver refuses permanently is not
+  // repeated.
   void put(Metric metric, int code, double value) {
     if (code != kSuccess) {
       refuse(slot_.reasons[static_cast<size_t>(metric)], code);

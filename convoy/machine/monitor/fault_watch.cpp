@@ -20,7 +20,7 @@ using Clock = std::chrono::steady_clock;
 constexpr std::chrono::milliseconds kEventWait{100};
 // A GPU can go without an Xid; asking takes some microseconds a GPU.
 constexpr std::chrono::milliseconds kBetweenLooks{1'000};
-constexpr unsigned kNoInstance = ~0U;  // of an event that is of the whole GPU
+constexpr unsigned kNoInstance = ~0U;  // for an event of the whole GPU
 
 }  // namespace
 

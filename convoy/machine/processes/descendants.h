@@ -21,7 +21,7 @@ class DescendantKeeper {
   DescendantKeeper(const DescendantKeeper&) = delete;
   DescendantKeeper& operator=(const DescendantKeeper&) = delete;
 
-  // Leaves a child to another owner, who waits for it.
+  // Leaves a child to another owner, which waits for it.
   void leave_alone(pid_t child) { not_ours_.insert(child); }
   // It has been waited for: an orphan may have its number by now.
   void forget(pid_t child) { not_ours_.erase(child); }

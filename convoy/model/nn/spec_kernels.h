@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The words of architecture/ for what kernels do, in the words of the kernels.
+// Translates the enums of architecture/ into those of the kernels.
 #pragma once
 
 #include "convoy/model/architecture/decoder_spec.h"

@@ -20,7 +20,7 @@ std::string position_text(const std::string& text, size_t offset) {
                      begin == std::string::npos ? offset + 1 : offset - begin);
 }
 
-// "... - invalid literal; last read: 'N'": what stands before the dash is of the parser.
+// "... - invalid literal; last read: 'N'": the part before the dash is the parser's.
 std::string reason_of(const nlohmann::json::parse_error& error) {
   const std::string whole = error.what();
   const size_t dash = whole.find(" - ");

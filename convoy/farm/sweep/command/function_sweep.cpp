@@ -88,7 +88,8 @@ std::optional<SweepResults> run_function_sweep(const FunctionSweep& sweep, RunOp
     });
     return std::nullopt;
   }
-  // The kernel's name for the program that runs, wherever it lies and whatever became of its file.
+  // The kernel's name for the program that runs, wherever its file is, and also after the file was
+  // replaced or removed.
   options.worker_command = {"/proc/self/exe", std::string(kWorker)};
   const RunReport report = run_sweep(plan_of(sweep, workload), workload, options);
   if (report.stop_signal != 0)

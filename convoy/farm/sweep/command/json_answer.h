@@ -9,8 +9,8 @@
 
 namespace convoy::sweep {
 
-// The line as a JSON object; none when it is none. NaN and Infinity, which Python's json module
-// writes, are their text, and so is a number that no double holds (1e999).
+// The line as a JSON object; nothing when it is not one. NaN and Infinity, which Python's json
+// module writes, are their text, and so is a number that no double holds (1e999).
 std::optional<nlohmann::json> json_line(const std::string& line);
 
 // The value that `key` names in the object: "loss", or "final.loss" in an object within it; a key

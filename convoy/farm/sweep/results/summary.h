@@ -18,7 +18,7 @@ struct SeedSummary {
   std::string method;
   std::string group;    // other parameters that vary, "teacher_rank=2"; empty = none does
   std::string axis;     // the axis' value as text
-  double position = 0;  // as a number; the row's number where it is none
+  double position = 0;  // as a number; the row's number when it is not one
   double median = 0, low = 0, high = 0;  // quartiles; NaN without any value
   double prior_mean = 0, theory = 0;     // medians over seeds of the closed forms; NaN = none
   int64_t values = 0, failed = 0, censored = 0, partial = 0, former = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Countdown timers of processes on this host, in the words of
+// Countdown timers of processes on this host, in the format of
 // torch.distributed.elastic.timer.FileTimerClient: one line of JSON for each, {"pid", "scope_id",
 // "expiration_time" (seconds since 1970, negative = released), "signal"}. Times are handed in. One
 // thread.

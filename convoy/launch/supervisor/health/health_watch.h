@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Watches the heartbeats of one attempt's local ranks from the launcher's poll loop. A rank that
-// has fallen silent is told apart from one that is slow, from one that a person stopped or debugs,
-// and from a launcher that was itself not running.
+// has fallen silent is distinguished from one that is slow, from one that a person stopped or
+// debugs, and from a launcher that was itself not running.
 //
 //   FlightPages pages(num_ranks, first_rank);  // before fork; pages.descriptor(i) for rank i
 //   HealthWatch watch(pages);
