@@ -21,7 +21,7 @@
 // is in "lacks" says that it is not found.
 //
 // FAKE_NVML is the short form:
-//   GPU-1 A100 0000:3b:00.0 80000;GPU-2 H100 0001:17:00.0 80000 MIG-a/1/0/10000 -/0/0/0 MIG-b/2/0/1
+//   GPU-1 A100 0000:3b:00.0 80000;GPU-2 H100 0001:17:00.0 80000 M-a/1/0/10000 -/0/0/0 M-b/2/0/20000
 // One GPU per semicolon: UUID, name, PCI address, MiB, then one word per MIG slot: UUID/gpu
 // instance/compute instance/MiB, "-" an empty slot; any slot means that MIG is on. UUID "denied" is
 // a GPU that may not be opened. FAKE_NVML_INIT is what nvmlInit returns. The readings of a GPU
