@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The parser and the writer of nlohmann-json are compiled once, in compiled_json.cpp: in every unit that reads or
-// writes JSON they took 1 s to 2 s. The precompiled headers include this file; no unit needs to.
+// The parser and the writer of nlohmann-json are compiled once, in compiled_json.cpp: in every unit
+// that reads or writes JSON they took 1 s to 2 s. The precompiled headers include this file; no
+// unit needs to.
 #pragma once
 
 // nlohmann's literal operators are inline functions that parse: each unit would instantiate a

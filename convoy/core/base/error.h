@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The one error hierarchy. A thrown error says what was wanted, what was found and what to do; programs in apps/ turn
-// it into one human sentence, one JSON line and the exit code of the public contract (docs/reference/exit-codes.md).
+// The one error hierarchy. A thrown error says what was wanted, what was found and what to do;
+// programs in apps/ turn it into one human sentence, one JSON line and the exit code of the public
+// contract (docs/reference/exit-codes.md).
 #pragma once
 
 #include <fmt/format.h>
@@ -55,7 +56,8 @@ class Error : public std::runtime_error {
 
   // "file:line: message (hint)", what a person reads.
   std::string sentence() const;
-  // {"code","kind","rank","step","file","hint","message"}: the last stderr line of a failed command.
+  // {"code","kind","rank","step","file","hint","message"}: the last stderr line of a failed
+  // command.
   std::string json_line() const;
 
  private:

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Whole-file reads and durable, atomic writes. Nothing here follows what a file says to another path.
+// Whole-file reads and durable, atomic writes. Nothing here follows what a file says to another
+// path.
 #pragma once
 
 #include <cstdint>
@@ -15,8 +16,9 @@ namespace convoy {
 // Throws DataError when the file is missing or unreadable, or is larger than `max_bytes`.
 std::string read_file(const std::filesystem::path& path, int64_t max_bytes = int64_t{4} << 30);
 
-// Writes `bytes` under a temporary name beside `path`, fsyncs, renames over `path`, fsyncs the folder. Creates parent
-// folders. Throws IoError; then `path` is as it was and the temporary file is gone.
+// Writes `bytes` under a temporary name beside `path`, fsyncs, renames over `path`, fsyncs the
+// folder. Creates parent folders. Throws IoError; then `path` is as it was and the temporary file
+// is gone.
 void write_file_atomic(const std::filesystem::path& path, std::string_view bytes);
 
 // Streams a large file with the same promise: nothing is at `path` until commit(). A device or a
@@ -44,8 +46,8 @@ class AtomicFile {
 // fsync of a folder, so that a rename in it survives a power loss. Throws IoError.
 void sync_folder(const std::filesystem::path& folder);
 
-// A read-only view of a file. A file cut while mapped would end the process by SIGBUS, so small reads use pread and only
-// files whose length was just checked by the same descriptor are mapped.
+// A read-only view of a file. A file cut while mapped would end the process by SIGBUS, so small
+// reads use pread and only files whose length was just checked by the same descriptor are mapped.
 class MappedFile {
  public:
   explicit MappedFile(const std::filesystem::path& path);  // throws DataError

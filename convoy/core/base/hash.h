@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// SHA-256 (FIPS 180-4) for identity, HMAC of it (RFC 2104) for proof, CRC32C (Castagnoli, RFC 3720) for records, a 64-bit mix for seeds.
+// SHA-256 (FIPS 180-4) for identity, HMAC of it (RFC 2104) for proof, CRC32C (Castagnoli, RFC 3720)
+// for records, a 64-bit mix for seeds.
 #pragma once
 
 #include <array>
@@ -44,7 +45,8 @@ bool equal_in_constant_time(std::string_view left, std::string_view right);
 
 uint32_t crc32c(std::string_view bytes, uint32_t crc = 0);
 
-// splitmix64 finaliser (Vigna) folded over the arguments: one well-mixed word from several counters.
+// splitmix64 finaliser (Vigna) folded over the arguments: one well-mixed word from several
+// counters.
 uint64_t mix_seed(std::span<const uint64_t> words);
 
 }  // namespace convoy

@@ -13,7 +13,8 @@
 namespace convoy {
 namespace {
 
-// First 32 bits of the fractional parts of the cube roots of the first 64 primes (FIPS 180-4, 4.2.2).
+// First 32 bits of the fractional parts of the cube roots of the first 64 primes (FIPS 180-4,
+// 4.2.2).
 alignas(16) constexpr std::array<uint32_t, 64> kRound = {
     0x428a2f98, 0x71374491, 0xb5c0fbcf, 0xe9b5dba5, 0x3956c25b, 0x59f111f1, 0x923f82a4, 0xab1c5ed5,
     0xd807aa98, 0x12835b01, 0x243185be, 0x550c7dc3, 0x72be5d74, 0x80deb1fe, 0x9bdc06a7, 0xc19bf174,
@@ -50,8 +51,8 @@ void sha256_portable(uint32_t* state, const uint8_t* blocks, size_t num_blocks) 
   }
 }
 
-// Table k holds the sums of a byte with k zero bytes behind it: eight bytes take eight look-ups that do not wait for
-// each other (Kounavis and Berry, 2008).
+// Table k holds the sums of a byte with k zero bytes behind it: eight bytes take eight look-ups
+// that do not wait for each other (Kounavis and Berry, 2008).
 constexpr std::array<std::array<uint32_t, 256>, 8> make_crc_tables() {
   std::array<std::array<uint32_t, 256>, 8> tables{};
   for (uint32_t byte = 0; byte < 256; ++byte) {
@@ -88,7 +89,8 @@ constexpr HashKernels kPortable = {"portable", sha256_portable, crc32c_portable}
 
 #if defined(__x86_64__)
 
-// Two registers hold the words A B E F and C D G H, as the instructions want them, which do two rounds each.
+// Two registers hold the words A B E F and C D G H, as the instructions want them, which do two
+// rounds each.
 __attribute__((target("sha,sse4.1"))) void sha256_by_instructions(uint32_t* state,
                                                                   const uint8_t* blocks,
                                                                   size_t num_blocks) {

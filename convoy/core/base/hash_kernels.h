@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The loops behind hash.h, each once in plain C++ and once with the processor's own instructions; the same answers
-// from all. Chosen when first used, by what the processor has. Thread-safe.
+// The loops behind hash.h, each once in plain C++ and once with the processor's own instructions;
+// the same answers from all. Chosen when first used, by what the processor has. Thread-safe.
 #pragma once
 
 #include <cstddef>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How deep JSON of others is nested, told before it is parsed. nlohmann's parser keeps its stack on the heap, but dump() and copies
-// recurse: a hundred thousand brackets would end the process.
+// How deep JSON of others is nested, told before it is parsed. nlohmann's parser keeps its stack on
+// the heap, but dump() and copies recurse: a hundred thousand brackets would end the process.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,8 @@ namespace convoy {
 
 constexpr size_t kMostJsonLevels = 256;
 
-// True from the first bracket beyond `most_levels` on; text that is no JSON counts as far as its brackets go.
+// True from the first bracket beyond `most_levels` on; text that is no JSON counts as far as its
+// brackets go.
 bool nested_deeper(std::string_view json, size_t most_levels = kMostJsonLevels);
 
 }  // namespace convoy

@@ -10,8 +10,9 @@
 
 namespace convoy {
 
-// The member when it is there and of the type of `otherwise` (double, int64_t, bool or std::string), else `otherwise`. nlohmann's
-// value() throws for another type. `object` is an object.
+// The member when it is there and of the type of `otherwise` (double, int64_t, bool or
+// std::string), else `otherwise`. nlohmann's value() throws for another type. `object` is an
+// object.
 template <class Json, class Value>
 Value member_or(const Json& object, const char* key, Value otherwise) {
   const auto found = object.find(key);

@@ -9,8 +9,8 @@
 
 namespace convoy {
 
-// What is left of a millisecond is dropped. More than thirty years, either way, are thirty years: a deadline of steady_clock, which
-// counts nanoseconds in 64 bits, can be made of them.
+// What is left of a millisecond is dropped. More than thirty years, either way, are thirty years: a
+// deadline of steady_clock, which counts nanoseconds in 64 bits, can be made of them.
 inline std::chrono::milliseconds milliseconds_of(double seconds) {
   constexpr double kLongest = 1e9;
   return std::chrono::milliseconds(

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Fields of Protocol Buffers messages (protobuf.dev/programming-guides/encoding), appended to a text that becomes the message. A message
-// within a message is a bytes field.
+// Fields of Protocol Buffers messages (protobuf.dev/programming-guides/encoding), appended to a
+// text that becomes the message. A message within a message is a bytes field.
 #pragma once
 
 #include <cstdint>

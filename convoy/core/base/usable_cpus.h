@@ -14,8 +14,8 @@ int usable_cpus();
 // The ids in the affinity mask, ascending; on a failure 0 .. hardware threads - 1.
 std::vector<int> allowed_cpus();
 
-// What the process's cgroup (v2 or v1) and those around it let it use, rounded up; 0 = no limit. Other folders than
-// /sys and /proc are for tests.
+// What the process's cgroup (v2 or v1) and those around it let it use, rounded up; 0 = no limit.
+// Other folders than /sys and /proc are for tests.
 int cpu_quota(const std::filesystem::path& sys = "/sys",
               const std::filesystem::path& proc = "/proc");
 

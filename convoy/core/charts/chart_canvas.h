@@ -87,7 +87,8 @@ class PixelCanvas : public ChartCanvas {
   std::vector<int64_t> touched_;  // pixels with coverage
 };
 
-// Strokes of one letter on a grid 6 wide, base line at y = 0, capital height 10; `advance` to the next letter.
+// Strokes of one letter on a grid 6 wide, base line at y = 0, capital height 10; `advance` to the
+// next letter.
 struct Glyph {
   std::vector<std::vector<ChartPoint>> strokes;
   double advance = 7;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A shape is drawn as the coverage of each pixel (1 minus the distance to its edge, clamped), then blended once.
+// A shape is drawn as the coverage of each pixel (1 minus the distance to its edge, clamped), then
+// blended once.
 #include <zlib.h>
 
 #include <algorithm>

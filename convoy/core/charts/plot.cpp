@@ -13,7 +13,8 @@
 namespace convoy::charts {
 namespace {
 
-// Okabe and Ito's colours, told apart by colour-blind readers too (yellow left out: too light on white).
+// Okabe and Ito's colours, told apart by colour-blind readers too (yellow left out: too light on
+// white).
 constexpr std::array<ChartColor, 7> kPalette = {{{0, 114, 178},
                                                  {213, 94, 0},
                                                  {0, 158, 115},
@@ -63,8 +64,8 @@ struct Axes {
   bool log_y = false;
 };
 
-// 1, 2 and 5 times powers of ten inside the range; the plain powers when that is too many, even steps when it is less than
-// two, which say nothing of the scale.
+// 1, 2 and 5 times powers of ten inside the range; the plain powers when that is too many, even
+// steps when it is less than two, which say nothing of the scale.
 std::vector<double> log_ticks(const Range& range) {
   std::vector<double> ticks;
   std::vector<double> powers;

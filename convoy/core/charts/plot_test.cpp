@@ -62,7 +62,8 @@ TEST(Plot, SvgIsWellFormedAndHoldsEveryPoint) {
   const std::string svg =
       plot_svg(loss_series({run_named("a<b & \"c\"")}), {.title = "a<b & \"c\"\x01"});
   expect_well_formed(svg);
-  // The raw and the smoothed line have 50 points each, the evaluations 3 dots and one in the legend.
+  // The raw and the smoothed line have 50 points each, the evaluations 3 dots and one in the
+  // legend.
   int64_t lines_of_50 = 0;
   for (size_t at = svg.find("points=\""); at != std::string::npos;
        at = svg.find("points=\"", at + 1)) {

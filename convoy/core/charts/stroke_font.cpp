@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A font of strokes for chart pictures, so that no font file or library is needed. In the table a point is two letters:
-// x (0-9), then y (0-9, A = 10, a/b/c = 1/2/3 below the base line). Blanks part strokes; '~' makes one round.
+// A font of strokes for chart pictures, so that no font file or library is needed. In the table a
+// point is two letters: x (0-9), then y (0-9, A = 10, a/b/c = 1/2/3 below the base line). Blanks
+// part strokes; '~' makes one round.
 #include <algorithm>
 #include <array>
 #include <string_view>

@@ -40,7 +40,8 @@ std::string text_yaml(const std::string& text) {
   return json(text).dump();
 }
 
-// Shortest text that reads back as the same double, also for readers that want a point before the exponent.
+// Shortest text that reads back as the same double, also for readers that want a point before the
+// exponent.
 std::string number_yaml(double number) {
   std::string text = fmt::format("{}", number);
   const size_t exponent = text.find('e');

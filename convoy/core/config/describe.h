@@ -21,7 +21,8 @@ nlohmann::json dump_json(const Section& list);
 nlohmann::json json_schema(const Section& list, const std::string& title);
 // A table per section: key, kind, default, environment name, help.
 std::string reference_markdown(const Section& list);
-// "train.batch_size: 4 -> 8", one per value that differs. Both lists come from the same struct type.
+// "train.batch_size: 4 -> 8", one per value that differs. Both lists come from the same struct
+// type.
 std::vector<std::string> differences(const Section& from, const Section& to);
 
 // Calls visit(path, field) for every field, sections in order.
@@ -32,7 +33,8 @@ void for_each_field(const Section& list, const std::string& prefix, const Visit&
     for_each_field(section, prefix + section.name + ".", visit);
 }
 
-// "TRAIN_BATCH_SIZE" of "train.batch_size"; a top-level key has the program's name before it: "CONVOY_SEED".
+// "TRAIN_BATCH_SIZE" of "train.batch_size"; a top-level key has the program's name before it:
+// "CONVOY_SEED".
 std::string environment_name(const std::string& path);
 
 }  // namespace convoy::config

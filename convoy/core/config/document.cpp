@@ -29,7 +29,8 @@ int64_t count_nodes(const Node& node) {
   return count;
 }
 
-// Builds the tree from the parser's events: only they tell quoted from plain scalars and give each key's own line.
+// Builds the tree from the parser's events: only they tell quoted from plain scalars and give each
+// key's own line.
 class TreeBuilder : public YAML::EventHandler {
  public:
   TreeBuilder(std::string name, ErrorList* errors) : name_(std::move(name)), errors_(errors) {}

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A YAML file as a tree in which every node knows its file and line. Strict where YAML is lax: duplicate keys, more than
-// one document, tags and merge keys are errors; depth, nodes and bytes are bounded, anchors included.
+// A YAML file as a tree in which every node knows its file and line. Strict where YAML is lax:
+// duplicate keys, more than one document, tags and merge keys are errors; depth, nodes and bytes
+// are bounded, anchors included.
 #pragma once
 
 #include <cstdint>
@@ -36,8 +37,8 @@ struct Node {
   ConfigError error(const std::string& message, std::string key = {}, std::string hint = {}) const;
 };
 
-// `name` stands for the text in messages. Throws ConfigError with file and line. With `errors`, what is wrong with one key
-// alone is added there, and the rest is read.
+// `name` stands for the text in messages. Throws ConfigError with file and line. With `errors`,
+// what is wrong with one key alone is added there, and the rest is read.
 Node parse_yaml(const std::string& text, const std::string& name, ErrorList* errors = nullptr);
 // Throws ConfigError; a missing file as well.
 Node load_yaml(const std::filesystem::path& path, ErrorList* errors = nullptr);
@@ -47,7 +48,8 @@ std::string read_config_text(const std::filesystem::path& path);
 
 bool is_utf8(std::string_view text);
 
-// A value given as text outside a file ("[q_proj, v_proj]", "1e-4"): plain text unless it reads as a list or map.
+// A value given as text outside a file ("[q_proj, v_proj]", "1e-4"): plain text unless it reads as
+// a list or map.
 Node parse_inline(const std::string& text, const std::string& origin);
 
 }  // namespace convoy::config

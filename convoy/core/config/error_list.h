@@ -20,8 +20,9 @@ class ErrorList {
   int64_t count() const { return count_; }
   bool full() const;  // further ones are only counted, so their words are not worth much work
 
-  // Nothing when empty; a single error as it is; several as one, each on a line of its own, and their number. By file in the order of `files`,
-  // within a file by line; what has no file comes last.
+  // Nothing when empty; a single error as it is; several as one, each on a line of its own, and
+  // their number. By file in the order of `files`, within a file by line; what has no file comes
+  // last.
   void throw_if_any(const std::vector<std::string>& files = {}) const;
 
  private:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Value types that settings structs use beside plain bool, int64_t, double, std::string, std::vector, std::map and
-// nested structs. A settings struct lists its members once, in
+// Value types that settings structs use beside plain bool, int64_t, double, std::string,
+// std::vector, std::map and nested structs. A settings struct lists its members once, in
 //
 //   template <class Visitor>
 //   void fields(Visitor& visit) {
@@ -11,9 +11,9 @@
 //     visit("scheduler", scheduler, "...").one_of({"linear", "cosine"});
 //   }
 //
-// and parser, help, schema, run record and docs are visitors over that list. The handle that visit() returns offers
-// at_least(x), at_most(x), above(x), one_of({...}), alias("name"), flag("word"), hidden(), and they
-// chain.
+// and parser, help, schema, run record and docs are visitors over that list. The handle that
+// visit() returns offers at_least(x), at_most(x), above(x), one_of({...}), alias("name"),
+// flag("word"), hidden(), and they chain.
 #pragma once
 
 #include <cstdint>
@@ -41,8 +41,8 @@ struct NameList {
   bool operator==(const NameList&) const = default;
 };
 
-// `name: value` pairs of any JSON type, for a reader who is not Convoy (a chat template). A plain word is what YAML takes
-// it for: `enable_thinking: false` is a boolean, `lang: "no"` a text.
+// `name: value` pairs of any JSON type, for a reader who is not Convoy (a chat template). A plain
+// word is what YAML takes it for: `enable_thinking: false` is a boolean, `lang: "no"` a text.
 struct JsonMap {
   std::string json = "{}";  // one JSON object, its names in the order written
   JsonMap() = default;

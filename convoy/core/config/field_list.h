@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The field list of one settings struct, made once by its fields() and read by everything else: YAML, environment,
-// command line, help, schema, run record. Points into the struct it was made from, which must outlive it.
+// The field list of one settings struct, made once by its fields() and read by everything else:
+// YAML, environment, command line, help, schema, run record. Points into the struct it was made
+// from, which must outlive it.
 #pragma once
 
 #include <cstdint>

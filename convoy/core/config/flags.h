@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Command-line flags over field lists: a command lists its flags as a settings struct, and parser, help and docs read
-// that list. `--max-new-tokens 5`, `--max_new_tokens=5`, `--render`, `--no-render`; a one-letter alias is `-x`.
-// A list of numbers is `--dims 4,8,16` or `--dims 4 8 16`.
+// Command-line flags over field lists: a command lists its flags as a settings struct, and parser,
+// help and docs read that list. `--max-new-tokens 5`, `--max_new_tokens=5`, `--render`,
+// `--no-render`; a one-letter alias is `-x`. A list of numbers is `--dims 4,8,16` or `--dims 4 8
+// 16`.
 #pragma once
 
 #include <string>
@@ -18,8 +19,9 @@ enum class Positionals {
   EndFlags,  // the first positional ends the flags: the rest belongs to another program
 };
 
-// Sets the members behind `lists` and returns the positionals. A list flag adds each time; of another flag given twice
-// the last wins. Throws ConfigError on an unknown flag (with "did you mean") and on a missing or wrong value.
+// Sets the members behind `lists` and returns the positionals. A list flag adds each time; of
+// another flag given twice the last wins. Throws ConfigError on an unknown flag (with "did you
+// mean") and on a missing or wrong value.
 std::vector<std::string> parse_flags(const std::vector<Section>& lists,
                                      const std::vector<std::string>& arguments,
                                      Positionals positionals = Positionals::Anywhere);
@@ -39,12 +41,12 @@ std::string flag_word(const Field& field);
 // Whether `name`, in either spelling and without dashes, is a flag of the field.
 bool is_flag_of(const Field& field, std::string_view name);
 
-// The arguments that set what differs between `flags` and `defaults`, lists of the same struct type, of plain values only:
-// {"--nproc-per-node", "2"}. parse_flags() of them gives `flags` again.
+// The arguments that set what differs between `flags` and `defaults`, lists of the same struct
+// type, of plain values only: {"--nproc-per-node", "2"}. parse_flags() of them gives `flags` again.
 std::vector<std::string> flags_that_differ(const Section& flags, const Section& defaults);
 
-// Throws ConfigError when a flag of `names` differs from its default: "--limit has no effect WHERE". `flags` and `defaults`
-// are lists of the same struct type.
+// Throws ConfigError when a flag of `names` differs from its default: "--limit has no effect
+// WHERE". `flags` and `defaults` are lists of the same struct type.
 void refuse_without_effect(const Section& flags, const Section& defaults,
                            const std::vector<std::string>& names, std::string_view where);
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// From the tree of one source to its values by canonical path: aliases, other programs' keys, names of variables.
+// From the tree of one source to its values by canonical path: aliases, other programs' keys, names
+// of variables.
 #pragma once
 
 #include <map>
@@ -37,7 +38,8 @@ struct EnvironmentNames {
   std::string nearest(const std::string& name) const;
 };
 
-// Turns the trees of sources into layers by the field list and the rules. Keeps references to all it is made from.
+// Turns the trees of sources into layers by the field list and the rules. Keeps references to all
+// it is made from.
 class Flattener {
  public:
   Flattener(const Section& list, const Sources& sources, const EnvironmentNames& names,

@@ -284,7 +284,8 @@ class Reader {
     return code;
   }
 
-  // The spaces before the opening quotes are taken from each line; the last line break is no part of the text.
+  // The spaces before the opening quotes are taken from each line; the last line break is no part
+  // of the text.
   Node multi_line() {
     Node node = make(NodeKind::Scalar);
     node.quoted = true;

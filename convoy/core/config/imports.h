@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Settings that another program's file gives: DeepSpeed's, accelerate's. A key of ours names the file, a reader turns it
-// into values of our fields, and these must not contradict what the sources say of the same fields.
+// Settings that another program's file gives: DeepSpeed's, accelerate's. A key of ours names the
+// file, a reader turns it into values of our fields, and these must not contradict what the sources
+// say of the same fields.
 #pragma once
 
 #include <functional>

@@ -280,7 +280,8 @@ const ResolvedValue& Resolved::value(const std::string& path) const {
 ErrorPlace Resolved::place(const std::string& path, std::string hint) const {
   const ResolvedValue& at = value(path.substr(0, path.find('[')));
   ErrorPlace place{.file = at.file, .line = at.line, .key = path, .hint = std::move(hint)};
-  // The innermost of what the path names that stands in the file: a key that is missing is looked for at its item.
+  // The innermost of what the path names that stands in the file: a key that is missing is looked
+  // for at its item.
   for (std::string below = path.substr(at.path.size()); !below.empty();
        below.erase(below.find_last_of(".["))) {
     const auto line = at.lines_below.find(below);

@@ -2,7 +2,8 @@
 //
 // Settings from all their sources, each value with its origin. Precedence, highest first: command
 // line, environment, file, its includes, preset, default. Variables of the environment may stand on
-// the command line, too. What an import gives may not contradict any of them but preset and default.
+// the command line, too. What an import gives may not contradict any of them but preset and
+// default.
 //
 //   settings::TrainSettings settings;
 //   config::Resolved resolved = config::resolve(settings, sources);
@@ -29,7 +30,8 @@
 
 namespace convoy::config {
 
-// What to do with a key or value of another program's configuration, before the field list is asked.
+// What to do with a key or value of another program's configuration, before the field list is
+// asked.
 enum class KeyAction {
   Accept,   // it is what Convoy does anyway
   Notice,   // accepted; `text` says why it has no effect
@@ -61,7 +63,8 @@ struct Sources {
 // One setting as resolved.
 struct ResolvedValue {
   std::string path;  // "train.batch_size"
-  // "default", "preset lora", "run.yaml:7", "environment TRAIN_BATCH_SIZE", "command line", "ds.json:12"
+  // "default", "preset lora", "run.yaml:7", "environment TRAIN_BATCH_SIZE", "command line",
+  // "ds.json:12"
   std::string origin;
   std::string file;  // where the origin is a file
   int64_t line = 0;
@@ -105,12 +108,12 @@ class Resolved {
   bool whole_;
 };
 
-// What one key alone cannot say. Adds to the list; a rule over a value that is not readable is to be
-// left out.
+// What one key alone cannot say. Adds to the list; a rule over a value that is not readable is to
+// be left out.
 using CrossRules = std::function<void(const Resolved&, ErrorList&)>;
 
-// Sets the members behind `list`. Throws one ConfigError with all that is wrong in all sources, each
-// error naming file, line, key and the nearest known key.
+// Sets the members behind `list`. Throws one ConfigError with all that is wrong in all sources,
+// each error naming file, line, key and the nearest known key.
 Resolved resolve(Section list, const Sources& sources, const CrossRules& rules = {});
 
 template <class Settings>

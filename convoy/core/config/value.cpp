@@ -130,7 +130,8 @@ std::vector<T> read_list(const Node& node, const std::string& path) {
   return list;
 }
 
-// The words of "a, b", where neither numbers nor fixed words have commas: as shells write lists. Any other node as it is.
+// The words of "a, b", where neither numbers nor fixed words have commas: as shells write lists.
+// Any other node as it is.
 Node split_at_commas(const Node& node) {
   if (node.kind != NodeKind::Scalar || node.text.find(',') == std::string::npos ||
       node.text.starts_with('['))

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One value: from a YAML node or a text into the member behind a field, with its type and bounds checked.
+// One value: from a YAML node or a text into the member behind a field, with its type and bounds
+// checked.
 #pragma once
 
 #include <string>
@@ -10,7 +11,8 @@
 
 namespace convoy::config {
 
-// `path` names the key in messages. Lists of numbers and of fixed words may be one text, "a, b". Throws ConfigError: what was wanted, what was found, where.
+// `path` names the key in messages. Lists of numbers and of fixed words may be one text, "a, b".
+// Throws ConfigError: what was wanted, what was found, where.
 void set_value(const Field& field, const Node& node, const std::string& path);
 
 // The current value against the field's bounds and choices. Throws ConfigError.

@@ -17,8 +17,8 @@ std::optional<std::string> trainer_checkpoint_notice(const std::filesystem::path
 // Throws DataError with the way to a model folder where `folder` is a checkpoint of DeepSpeed.
 void refuse_deepspeed_checkpoint(const std::filesystem::path& folder);
 
-// Throws DataError with the newest checkpoint where `folder`, which has no model of its own, is what transformers' Trainer writes
-// into: checkpoint-100, checkpoint-200, ...
+// Throws DataError with the newest checkpoint where `folder`, which has no model of its own, is
+// what transformers' Trainer writes into: checkpoint-100, checkpoint-200, ...
 void refuse_trainer_output(const std::filesystem::path& folder);
 
 // Of a PEFT adapter's folder, which has no config.json: the name of its base model. Nothing for

@@ -12,9 +12,10 @@
 namespace convoy::io {
 namespace {
 
-// Builds the document from parser events. The parser keeps its own stack on the heap, so only the depth of the result
-// needs a limit: copying and printing it recurse. Objects are appended to without nlohmann's linear search for the key,
-// which would make an index of 100k tensors quadratic.
+// Builds the document from parser events. The parser keeps its own stack on the heap, so only the
+// depth of the result needs a limit: copying and printing it recurse. Objects are appended to
+// without nlohmann's linear search for the key, which would make an index of 100k tensors
+// quadratic.
 class DocumentBuilder {
  public:
   DocumentBuilder(const std::string& place, const JsonLimits& limits)

@@ -9,8 +9,8 @@
 
 namespace convoy::io {
 
-// The hub commit, or a hash over configuration, file names, sizes and the first and last MiB of each weight file, so
-// that a start costs the same for any model size. Throws DataError.
+// The hub commit, or a hash over configuration, file names, sizes and the first and last MiB of
+// each weight file, so that a start costs the same for any model size. Throws DataError.
 std::string model_fingerprint(const ModelFolder& folder);
 
 }  // namespace convoy::io

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Headers of safetensors files and JSON that somebody spoilt: read, or refused as a DataError, and every view lies inside its file.
+// Headers of safetensors files and JSON that somebody spoilt: read, or refused as a DataError, and
+// every view lies inside its file.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -68,8 +68,8 @@ struct HeaderEntry {
   int64_t end = 0;
 };
 
-// Takes the header from parser events, without a document: a header of 1M tensors costs only its entries. The format has
-// four levels; anything deeper or elsewhere is refused at once.
+// Takes the header from parser events, without a document: a header of 1M tensors costs only its
+// entries. The format has four levels; anything deeper or elsewhere is refused at once.
 class HeaderReader {
  public:
   explicit HeaderReader(const std::string& file) : file_(file) {}

@@ -57,8 +57,8 @@ struct TensorView {
   TensorView elements(int64_t begin, int64_t count) const;
 };
 
-// Copies view.bytes into `destination` of the same size. Reading `bytes` of a file that is cut meanwhile ends the process by
-// SIGBUS; this throws DataError instead.
+// Copies view.bytes into `destination` of the same size. Reading `bytes` of a file that is cut
+// meanwhile ends the process by SIGBUS; this throws DataError instead.
 void copy_bytes(const TensorView& view, std::span<std::byte> destination);
 
 // A mapped file whose header passed every check: length <= 100 MB and inside the file, UTF-8 JSON

@@ -365,8 +365,8 @@ void SnapshotStore::apply_retention(Unproved unproved) {
   }
 }
 
-// Renamed first: a half-removed folder never carries a snapshot's name. What stays behind goes at the
-// next prepare().
+// Renamed first: a half-removed folder never carries a snapshot's name. What stays behind goes at
+// the next prepare().
 void SnapshotStore::discard(const fs::path& folder) {
   const fs::path removed =
       root_ / fmt::format("{}removed-{}-{}", kTemporary, folder.filename().string(), ::getpid());

@@ -67,7 +67,8 @@ TEST(SnapshotStore, EveryFlippedBitOrCutFileIsRefusedAndTheOneBeforeIsUsed) {
       flip_bit(file, at);
       std::vector<std::string> notices;
       const int64_t step = newest(store, &notices);
-      // White space of the manifest carries nothing: such a flip may pass or be refused, never harm.
+      // White space of the manifest carries nothing: such a flip may pass or be refused, never
+      // harm.
       if (step != 2) {
         EXPECT_EQ(step, 1);
         ASSERT_EQ(notices.size(), 1u);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A damaged store without what is damaged in it: no result is another than it was, and every unit is there to be computed.
+// A damaged store without what is damaged in it: no result is another than it was, and every unit
+// is there to be computed.
 #include <gtest/gtest.h>
 
 #include <filesystem>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the store of a task farm holds: tasks made of units, ranges of units on lease, and results. Plain values; see
-// job_store.h for what may be done with them.
+// What the store of a task farm holds: tasks made of units, ranges of units on lease, and results.
+// Plain values; see job_store.h for what may be done with them.
 #pragma once
 
 #include <array>
@@ -14,23 +14,24 @@
 
 namespace convoy::jobs {
 
-// One version of one workload under a sweep's name. A changed version is another group of the same name, so that
-// results of different code never meet.
+// One version of one workload under a sweep's name. A changed version is another group of the same
+// name, so that results of different code never meet.
 struct Group {
   int64_t number = 0;  // of this store
   std::string name;
   std::string workload;
   std::string version;
-  // When it was first and last registered, by the store's clock: milliseconds since 1970. 0: by a Convoy that kept no
-  // times.
+  // When it was first and last registered, by the store's clock: milliseconds since 1970. 0: by a
+  // Convoy that kept no times.
   int64_t created_ms = 0;
   int64_t last_run_ms = 0;
   // Why what is said of it can not be trusted: a row of it is damaged. Empty = it can.
   std::string problem = {};
 };
 
-// Lower-case hexadecimal SHA-256 over workload, version, parameters and count of units: never a position. The
-// parameters must be canonical (canonical_parameters), or equal tasks get different identities.
+// Lower-case hexadecimal SHA-256 over workload, version, parameters and count of units: never a
+// position. The parameters must be canonical (canonical_parameters), or equal tasks get different
+// identities.
 std::string task_id(std::string_view workload, std::string_view version,
                     std::string_view parameters, int64_t units);
 
@@ -38,11 +39,12 @@ std::string task_id(std::string_view workload, std::string_view version,
 std::array<uint8_t, 32> task_id_bytes(std::string_view workload, std::string_view version,
                                       std::string_view parameters, int64_t units);
 
-// The same JSON object on one line: keys sorted, no blanks. Throws ConfigError when it is no JSON object.
+// The same JSON object on one line: keys sorted, no blanks. Throws ConfigError when it is no JSON
+// object.
 std::string canonical_parameters(std::string_view json);
 
-// A task's units are [0, units); one unit is a simple task. Everything else that decides the numbers is in
-// `parameters`, the seed too.
+// A task's units are [0, units); one unit is a simple task. Everything else that decides the
+// numbers is in `parameters`, the seed too.
 struct NewTask {
   std::string parameters = "{}";  // canonical
   int64_t units = 1;
@@ -59,8 +61,8 @@ struct TaskList {
 
 enum class TaskState : int { Open = 0, Done = 1, Failed = 2 };
 
-// A range of units that one worker may compute until `expires_ms`. Whoever claims it after that gets a lease of
-// another number, and this one no longer counts.
+// A range of units that one worker may compute until `expires_ms`. Whoever claims it after that
+// gets a lease of another number, and this one no longer counts.
 struct Lease {
   int64_t number = 0;  // never used twice
   int64_t task = 0;    // number of the task in this store
@@ -126,7 +128,8 @@ struct TaskRecord {
   int64_t priority = 0;
   TaskState state = TaskState::Open;
   std::optional<Result> result = {};  // none while open
-  // When it got its result, by the store's clock: milliseconds since 1970. 0: open, or by a Convoy that kept no times.
+  // When it got its result, by the store's clock: milliseconds since 1970. 0: open, or by a Convoy
+  // that kept no times.
   int64_t finished_ms = 0;
 };
 

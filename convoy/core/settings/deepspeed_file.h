@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// DeepSpeed's JSON file as settings of ours: stages as strategies, offload, batch sizes, optimizer, schedule, precision,
-// clipping. What is "auto" or not there is left to the sources around it.
+// DeepSpeed's JSON file as settings of ours: stages as strategies, offload, batch sizes, optimizer,
+// schedule, precision, clipping. What is "auto" or not there is left to the sources around it.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +25,8 @@ struct DeepSpeedFacts {
 };
 
 // `value`: the path of the file, or the sections themselves, as `key` of ours has them. `ranks`: 0
-// where not known. Adds what is wrong to the list; throws ConfigError for a file that can not be read.
+// where not known. Adds what is wrong to the list; throws ConfigError for a file that can not be
+// read.
 DeepSpeedFacts read_deepspeed(const config::Node& value, const std::string& key, int64_t ranks,
                               config::Imported& imported, config::ErrorList& errors);
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What becomes of DeepSpeed's files: settings, notices, one error with all that does not go together.
+// What becomes of DeepSpeed's files: settings, notices, one error with all that does not go
+// together.
 #include "convoy/core/settings/deepspeed_file.h"
 
 #include <gtest/gtest.h>

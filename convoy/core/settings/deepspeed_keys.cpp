@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The keys of DeepSpeed 0.19.8: constants.py, config.py, zero/config.py, zero/offload_config.py, precision_config.py,
-// activation_checkpointing/config.py, and those that its documentation still has.
+// The keys of DeepSpeed 0.19.8: constants.py, config.py, zero/config.py, zero/offload_config.py,
+// precision_config.py, activation_checkpointing/config.py, and those that its documentation still
+// has.
 #include "convoy/core/settings/deepspeed_file.h"
 
 namespace convoy::settings {

@@ -19,8 +19,8 @@ const std::vector<std::string> kOptions = {"full_shard",   "shard_grad_op",     
                                            "hybrid_shard", "hybrid_shard_zero2", "offload",
                                            "auto_wrap"};
 
-// FSDP keeps parameters sharded outside of forward and backward in all of its strategies but NO_SHARD; those that share
-// "only" gradients do not let go of them in between.
+// FSDP keeps parameters sharded outside of forward and backward in all of its strategies but
+// NO_SHARD; those that share "only" gradients do not let go of them in between.
 bool give_strategy(PeerFile& file, const std::string& path, const std::string& name) {
   const bool hybrid =
       name == "hybrid_shard" || name == "4" || name == "hybrid_shard_zero2" || name == "5";

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Several data sets in one run, drawn by weight: `datasets` and `mix` of a configuration. Plain data.
+// Several data sets in one run, drawn by weight: `datasets` and `mix` of a configuration. Plain
+// data.
 #pragma once
 
 #include <string>
@@ -38,7 +39,8 @@ struct MixSettings {
   }
 };
 
-// Throws ConfigError with the key at fault: an unknown name, a missing path, a weight of 0, one name twice.
+// Throws ConfigError with the key at fault: an unknown name, a missing path, a weight of 0, one
+// name twice.
 std::vector<MixedDataset> mixed_datasets(const config::JsonList& list);
 
 }  // namespace convoy::settings

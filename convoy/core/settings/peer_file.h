@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The configuration of another program, read against the list of the keys it has. Nothing in it is passed over in
-// silence: a key becomes a setting of ours, or is said to have no effect, or is refused, or is unknown.
+// The configuration of another program, read against the list of the keys it has. Nothing in it is
+// passed over in silence: a key becomes a setting of ours, or is said to have no effect, or is
+// refused, or is unknown.
 #pragma once
 
 #include <cstdint>
@@ -36,7 +37,8 @@ class PeerFile {
   PeerFile(const config::Node& root, std::string program, const std::vector<PeerKey>& keys,
            config::Imported& imported, config::ErrorList& errors);
 
-  // Messages name the key at `path` so from now on: as the user wrote it, where `root` was made from that.
+  // Messages name the key at `path` so from now on: as the user wrote it, where `root` was made
+  // from that.
   void spell(const std::string& path, std::string name) { spelled_[path] = std::move(name); }
 
   std::string name_of(const std::string& path) const;
@@ -48,7 +50,8 @@ class PeerFile {
   const config::Node* find(const std::string& path) const;
   // As find(), "auto" included: what is written there.
   const config::Node* written(const std::string& path) const;
-  // Empty where find() is null; and where the value is of another kind, which is added to the errors.
+  // Empty where find() is null; and where the value is of another kind, which is added to the
+  // errors.
   std::optional<double> number(const std::string& path);
   std::optional<int64_t> integer(const std::string& path);
   std::optional<bool> flag(const std::string& path);

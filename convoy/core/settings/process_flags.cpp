@@ -10,8 +10,8 @@
 namespace convoy::settings {
 namespace {
 
-// Where the plain name of a setting is not its own: what the guide calls it, or what tells two apart.
-// Empty: no flag.
+// Where the plain name of a setting is not its own: what the guide calls it, or what tells two
+// apart. Empty: no flag.
 const std::map<std::string, std::string>& names_of_their_own() {
   static const std::map<std::string, std::string> names = {
       {"task", ""},

@@ -57,7 +57,8 @@ TEST(ProcessSettings, DefaultsAreWithinTheirBoundsAndThoseOfTheGuide) {
   EXPECT_EQ(settings.evaluate.threshold, 0.8);
 }
 
-// Whatever a flag's value is, the default too, it beats the other sources; the record says whose it is.
+// Whatever a flag's value is, the default too, it beats the other sources; the record says whose it
+// is.
 TEST(ProcessSettings, FlagsComeLast) {
   ProcessSettings settings;
   const config::Resolved resolved =

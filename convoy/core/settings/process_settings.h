@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Every setting of `convoy process`, listed once: YAML, flags (process_flags.h), help, record and docs
-// read the lists. Plain data.
+// Every setting of `convoy process`, listed once: YAML, flags (process_flags.h), help, record and
+// docs read the lists. Plain data.
 #pragma once
 
 #include <cstdint>

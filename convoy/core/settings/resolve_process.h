@@ -12,8 +12,8 @@
 
 namespace convoy::settings {
 
-// `lists`: further flags of the command (they are read, too). Throws ConfigError with all that is wrong
-// in the sources, then for the flags, then for what one key alone can not say.
+// `lists`: further flags of the command (they are read, too). Throws ConfigError with all that is
+// wrong in the sources, then for the flags, then for what one key alone can not say.
 config::Resolved resolve_process(ProcessSettings& settings, const config::Sources& sources,
                                  const std::vector<std::string>& flags = {},
                                  const std::vector<config::Section>& lists = {});

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Reads TrainSettings from all sources with the rules for SFT-Play's and Hugging Face's keys, and checks what one field
-// alone cannot say. Used by every command that takes CONFIG.yaml, and by the worker on the resolved file.
+// Reads TrainSettings from all sources with the rules for SFT-Play's and Hugging Face's keys, and
+// checks what one field alone cannot say. Used by every command that takes CONFIG.yaml, and by the
+// worker on the resolved file.
 #pragma once
 
 #include "convoy/core/config/resolve.h"
@@ -15,8 +16,9 @@ enum class Wanted {
   TrainInputs,  // what `convoy train` cannot do without: a model and rows
 };
 
-// Throws one ConfigError with all that is wrong. `sources.rules` is filled here. With `facts`, batch sizes of other
-// programs' files are checked against its ranks, and what those say of ranks is added to it.
+// Throws one ConfigError with all that is wrong. `sources.rules` is filled here. With `facts`,
+// batch sizes of other programs' files are checked against its ranks, and what those say of ranks
+// is added to it.
 config::Resolved resolve_train(TrainSettings& settings, config::Sources sources,
                                Wanted wanted = Wanted::Anything, RankFacts* facts = nullptr);
 

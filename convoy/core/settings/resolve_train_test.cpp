@@ -62,7 +62,8 @@ TEST(TrainSettings, NamesAndEnvironmentNamesAreUnique) {
   EXPECT_GT(paths.size(), 60u);
 }
 
-// Every key of SFT-Play's surface with its default: accepted, accepted with a notice, or refused by name.
+// Every key of SFT-Play's surface with its default: accepted, accepted with a notice, or refused by
+// name.
 TEST(TrainSettings, EverySftPlayKeyIsAcceptedOrRefusedByName) {
   const std::vector<std::string> accepted = {"seed=42",
                                              "run_name=a",

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The steps of a run that somebody wants to look at: "10:15" is step 10 to step 15, both counted, as steps are numbered from 1; "5"
-// is five steps after the first two of a process, which are not like the others: memory is still taken then.
+// The steps of a run that somebody wants to look at: "10:15" is step 10 to step 15, both counted,
+// as steps are numbered from 1; "5" is five steps after the first two of a process, which are not
+// like the others: memory is still taken then.
 #pragma once
 
 #include <cstdint>

@@ -12,8 +12,8 @@
 namespace convoy::settings {
 namespace {
 
-// The parameters of apply_chat_template in transformers 5 that no template sees, what a row has itself, and the name of
-// Convoy's own marks.
+// The parameters of apply_chat_template in transformers 5 that no template sees, what a row has
+// itself, and the name of Convoy's own marks.
 constexpr std::array<std::string_view, 15> kReserved = {"messages",
                                                         "conversation",
                                                         "chat_template",

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The configurations of other programs that a training takes settings from: DeepSpeed's and accelerate's files, FSDP of
-// TrainingArguments, NUM_GPUS.
+// The configurations of other programs that a training takes settings from: DeepSpeed's and
+// accelerate's files, FSDP of TrainingArguments, NUM_GPUS.
 #pragma once
 
 #include <cstdint>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Keys and values of SFT-Play's and Hugging Face's files that have no field here. Nothing is accepted in silence unless
-// it is what Convoy does anyway. The first matching rule counts.
+// Keys and values of SFT-Play's and Hugging Face's files that have no field here. Nothing is
+// accepted in silence unless it is what Convoy does anyway. The first matching rule counts.
 #include <algorithm>
 #include <cctype>
 #include <string_view>

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The settings tree of `convoy train`, `eval` and everything that reads the same file. Names and defaults follow
-// SFT-Play's configuration surface where it has one, and TRL's and PEFT's names elsewhere. Plain data: no LibTorch.
+// The settings tree of `convoy train`, `eval` and everything that reads the same file. Names and
+// defaults follow SFT-Play's configuration surface where it has one, and TRL's and PEFT's names
+// elsewhere. Plain data: no LibTorch.
 #pragma once
 
 #include <cstdint>

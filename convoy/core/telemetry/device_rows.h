@@ -22,7 +22,8 @@ struct DeviceRow {
 
 class DeviceRowReader {
  public:
-  // One line, its heading first and again wherever a run went on. None for a heading and for a line that does not fit it.
+  // One line, its heading first and again wherever a run went on. None for a heading and for a line
+  // that does not fit it.
   std::optional<DeviceRow> read(const std::string& line);
 
  private:

@@ -23,8 +23,8 @@ struct TelemetryEnvironment {
 
 TelemetryEnvironment read_environment();
 
-// Where a training with these logging backends writes TensorBoard's events: `of_run`, unless the environment names another folder;
-// empty = it writes none.
+// Where a training with these logging backends writes TensorBoard's events: `of_run`, unless the
+// environment names another folder; empty = it writes none.
 std::filesystem::path tensorboard_folder(const std::vector<std::string>& backends,
                                          const std::filesystem::path& of_run);
 

@@ -41,8 +41,8 @@ ordered_json parse_row(std::string_view line) {
   return ordered_json::parse(line, nullptr, /*allow_exceptions=*/false);
 }
 
-// Length of the longest prefix that ends with a whole event line (or is empty). A crash leaves half a line, a power
-// loss may leave zeros.
+// Length of the longest prefix that ends with a whole event line (or is empty). A crash leaves half
+// a line, a power loss may leave zeros.
 size_t whole_length(std::string_view text) {
   size_t end = text.size();
   while (end > 0) {

@@ -19,8 +19,9 @@ class EventTail {
   enum class From { Beginning, Now };
   explicit EventTail(std::filesystem::path path, From from = From::Beginning);
 
-  // Whole rows added since the last call, as they stand in the file; a row still being written waits for the next call.
-  // After the file was replaced only rows later than the last one seen. A missing file has no rows.
+  // Whole rows added since the last call, as they stand in the file; a row still being written
+  // waits for the next call. After the file was replaced only rows later than the last one seen. A
+  // missing file has no rows.
   std::vector<nlohmann::ordered_json> new_rows();
 
  private:

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The shared pages between a rank and its launcher, as both programs map them. Changing anything here
-// means a new kVersion.
+// The shared pages between a rank and its launcher, as both programs map them. Changing anything
+// here means a new kVersion.
 //
-// A slot holds the record `number` with number % kNumSlots == its index. Its version is 2 * number + 1
-// while it is written and 2 * number + 2 afterwards. Every word is stored with release and loaded with
-// acquire order: a reader that has seen any word of a later record then sees a later version too.
+// A slot holds the record `number` with number % kNumSlots == its index. Its version is 2 * number
+// + 1 while it is written and 2 * number + 2 afterwards. Every word is stored with release and
+// loaded with acquire order: a reader that has seen any word of a later record then sees a later
+// version too.
 #pragma once
 
 #include <atomic>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The rank's side of its flight record. A thread of its own beats every 250 ms, so that a rank which
-// is stopped, or cut off from its processor, falls silent even while it waits in a collective.
-// Thread-safe. Never throws, never blocks: watching a rank must not be able to end it.
+// The rank's side of its flight record. A thread of its own beats every 250 ms, so that a rank
+// which is stopped, or cut off from its processor, falls silent even while it waits in a
+// collective. Thread-safe. Never throws, never blocks: watching a rank must not be able to end it.
 #pragma once
 
 #include <cstdint>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Parameters and results of many trainings as TensorBoard's HParams page reads them: one experiment, and of each run the values
-// that it had. Plain data and functions over an EventWriter.
+// Parameters and results of many trainings as TensorBoard's HParams page reads them: one
+// experiment, and of each run the values that it had. Plain data and functions over an EventWriter.
 #pragma once
 
 #include <map>
@@ -18,8 +18,8 @@ using HparamValue = std::variant<bool, double, std::string>;
 using Hparams = std::map<std::string, HparamValue>;
 
 struct HparamsExperiment {
-  // Of every parameter that any run has, the values that there are, in the order in which the page shows them; none = too many to
-  // list, and of this kind.
+  // Of every parameter that any run has, the values that there are, in the order in which the page
+  // shows them; none = too many to list, and of this kind.
   struct Parameter {
     std::string name = {};
     std::vector<HparamValue> values = {};

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which runs to remove from a folder of many, and their removal. A run that goes on is never among them.
+// Which runs to remove from a folder of many, and their removal. A run that goes on is never among
+// them.
 #pragma once
 
 #include <cstdint>
@@ -27,9 +28,9 @@ struct RemovableRun {
   int64_t bytes = 0;
 };
 
-// Of `runs`: with keep_best all trainings beyond the best, without it those that never took a step and left nothing (no
-// adapter, model, checkpoint or samples); with only_checkpoints those that finished and have any. The measure is the lowest evaluation
-// loss, else the last loss.
+// Of `runs`: with keep_best all trainings beyond the best, without it those that never took a step
+// and left nothing (no adapter, model, checkpoint or samples); with only_checkpoints those that
+// finished and have any. The measure is the lowest evaluation loss, else the last loss.
 std::vector<RemovableRun> removable_runs(const std::vector<RunHistory>& runs,
                                          const CleaningWish& wish, double now_seconds);
 

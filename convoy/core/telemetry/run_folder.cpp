@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The lock is an open-file-description lock (fcntl F_OFD_SETLK) on <run>/.lock: the kernel drops it with its process, it
-// holds over NFS, and F_OFD_GETLK asks about it without taking it. The text in the file only names the holder.
+// The lock is an open-file-description lock (fcntl F_OFD_SETLK) on <run>/.lock: the kernel drops it
+// with its process, it holds over NFS, and F_OFD_GETLK asks about it without taking it. The text in
+// the file only names the holder.
 #include "convoy/core/telemetry/run_folder.h"
 
 #include <fcntl.h>

@@ -31,13 +31,14 @@ class RunFolder {
  public:
   // Makes the folder (or takes an existing one) and its writer lock, held until destruction or the
   // end of the process. `folder` empty: <parent>/<name>-<UTC time>. A lock left by a dead process
-  // is taken over; where the file system has none, the folder is not locked. Throws ConfigError naming the holder when another run writes there, IoError when
-  // the folder cannot be made.
+  // is taken over; where the file system has none, the folder is not locked. Throws ConfigError
+  // naming the holder when another run writes there, IoError when the folder cannot be made.
   static RunFolder create(const std::filesystem::path& folder, const std::string& name,
                           const std::filesystem::path& parent = "runs");
 
-  // The folder of a node whose ranks only write their logs there: made where it is not, and nobody's lock is asked for. On a file
-  // system that all nodes see it is the one that rank 0's node has made. Throws IoError.
+  // The folder of a node whose ranks only write their logs there: made where it is not, and
+  // nobody's lock is asked for. On a file system that all nodes see it is the one that rank 0's
+  // node has made. Throws IoError.
   static RunFolder take_part(const std::filesystem::path& folder, const std::string& name,
                              const std::filesystem::path& parent = "runs");
 
@@ -68,8 +69,8 @@ class RunFolder {
   std::filesystem::path adapter_folder() const { return path_ / "adapter"; }
   std::filesystem::path model_folder() const { return path_ / "model"; }
 
-  // Before the ranks start: config.yaml, and its values and origins in run.json, which write_identity() keeps when it
-  // is given none. Throws IoError.
+  // Before the ranks start: config.yaml, and its values and origins in run.json, which
+  // write_identity() keeps when it is given none. Throws IoError.
   void write_config(const std::string& config_yaml, const nlohmann::json& config,
                     const std::map<std::string, std::string>& origins) const;
   // The same for a folder whose run may not be changed before the new start is accepted: both stay

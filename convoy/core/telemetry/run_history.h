@@ -44,7 +44,8 @@ RunState state_of_end(const std::string& status);
 // Of a run whose events say that it goes on, but whose folder nobody holds.
 inline constexpr const char* kEndedWithoutAWord =
     "the run ended without a word: its process was killed";
-// What the events say, and whether the folder is held: a run whose rows just stop goes on or has died.
+// What the events say, and whether the folder is held: a run whose rows just stop goes on or has
+// died.
 RunState state_now(RunState told, bool held);
 
 // The point of the lowest finite value.
@@ -62,8 +63,9 @@ RunHistory read_run(const std::filesystem::path& folder);
 // Folders below `parent` (at most three deep) that hold events.jsonl or run.json, oldest first.
 std::vector<std::filesystem::path> find_runs(const std::filesystem::path& parent);
 
-// `word`: a folder, a run's name, a unique prefix of one, or "last": the newest that goes on now or took a step, since a
-// start that failed at once is not what a person means. Throws ConfigError with the candidates.
+// `word`: a folder, a run's name, a unique prefix of one, or "last": the newest that goes on now or
+// took a step, since a start that failed at once is not what a person means. Throws ConfigError
+// with the candidates.
 std::filesystem::path resolve_run(const std::string& word, const std::filesystem::path& parent);
 
 }  // namespace convoy::telemetry

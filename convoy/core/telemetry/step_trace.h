@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Some steps of one rank as slices of time: phases of the step, collectives from their start to
-// their end, and the waits for them. Shown by Perfetto (ui.perfetto.dev) and chrome://tracing, summed up by
-// `convoy profile report`. Thread-safe. Costs nothing outside the traced steps, and says what it costs within.
+// their end, and the waits for them. Shown by Perfetto (ui.perfetto.dev) and chrome://tracing,
+// summed up by `convoy profile report`. Thread-safe. Costs nothing outside the traced steps, and
+// says what it costs within.
 #pragma once
 
 #include <atomic>
@@ -29,9 +30,11 @@ struct TracedRank {
 
 class StepTrace {
  public:
-  // Traces `num_steps` steps from `first_step` on, numbered from 1; 0 = after the first two of a process: those are not
-  // like the others, memory is still taken and ddp's buckets are not laid out. `clock`, of the device that computes, outlives this; null =
-  // of the host. By a device's clock, phases and waits are when the device is at that work: a wait begins when it has nothing else to do.
+  // Traces `num_steps` steps from `first_step` on, numbered from 1; 0 = after the first two of a
+  // process: those are not like the others, memory is still taken and ddp's buckets are not laid
+  // out. `clock`, of the device that computes, outlives this; null = of the host. By a device's
+  // clock, phases and waits are when the device is at that work: a wait begins when it has nothing
+  // else to do.
   explicit StepTrace(int64_t num_steps, int64_t first_step = 0, TraceClock* clock = nullptr)
       : num_steps_(num_steps), clock_(clock), first_(first_step - 1) {}
   StepTrace(const StepTrace&) = delete;
@@ -56,7 +59,8 @@ class StepTrace {
   static constexpr size_t kMostEvents = 1'000'000;
   // Chrome's trace format: slices of `phases` and `waits`, and collectives as asynchronous events
   // with their bytes. Times are microseconds of the host's monotonic clock, so that the traces of
-  // all ranks of a host can be shown together; `baseTimeNanoseconds` leads from them to the time since 1970.
+  // all ranks of a host can be shown together; `baseTimeNanoseconds` leads from them to the time
+  // since 1970.
   std::string chrome_json(const TracedRank& owner) const;
 
  private:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Messages are Event, Summary, SummaryMetadata, TensorProto, SessionLog (TensorFlow) and Layout (TensorBoard's custom
-// scalars); field numbers stand beside each use.
+// Messages are Event, Summary, SummaryMetadata, TensorProto, SessionLog (TensorFlow) and Layout
+// (TensorBoard's custom scalars); field numbers stand beside each use.
 #include "convoy/core/telemetry/tensorboard.h"
 
 #include <unistd.h>
@@ -37,7 +37,8 @@ std::string plugin_metadata(std::string_view plugin, int64_t data_class,
 constexpr int64_t kScalarClass = 1;
 constexpr int64_t kTensorClass = 2;
 
-// Event.summary=5{value=1{tag=1, metadata=9, tensor=8{dtype=1 DT_STRING, shape=2{dim=2{size=1}}, string_val=8}}}.
+// Event.summary=5{value=1{tag=1, metadata=9, tensor=8{dtype=1 DT_STRING, shape=2{dim=2{size=1}},
+// string_val=8}}}.
 std::string string_summary(std::string_view tag, std::string_view plugin, std::string_view text) {
   std::string dimension;
   put_integer(dimension, 1, 1);
@@ -64,7 +65,8 @@ std::string host_name() {
   return name.data();
 }
 
-// Readers take the files of a folder in the order of their names, and only leave a file for a later one.
+// Readers take the files of a folder in the order of their names, and only leave a file for a later
+// one.
 int64_t next_file_seconds(const fs::path& folder) {
   constexpr std::string_view kPrefix = "events.out.tfevents.";
   int64_t seconds = static_cast<int64_t>(wall_clock_seconds());
@@ -139,8 +141,8 @@ void EventWriter::add_text(const std::string& tag, std::string_view markdown, in
   write_event(step, wall_time, string_summary(tag, "text", markdown));
 }
 
-// Event.summary=5{value=1{tag=1, metadata=9, tensor=8{dtype=1 DT_FLOAT, shape=2{dim=2{size=1: 0}}}}}: what the plugin reads is in
-// the metadata; without a tensor readers drop the value.
+// Event.summary=5{value=1{tag=1, metadata=9, tensor=8{dtype=1 DT_FLOAT, shape=2{dim=2{size=1:
+// 0}}}}}: what the plugin reads is in the metadata; without a tensor readers drop the value.
 void EventWriter::add_plugin_data(const std::string& tag, std::string_view plugin,
                                   std::string_view content, double wall_time) {
   std::string shape;

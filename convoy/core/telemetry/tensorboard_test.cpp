@@ -202,7 +202,8 @@ TEST(TensorBoard, TheStockReaderShowsOneCurveOverAResume) {
             nlohmann::json::parse(R"(["loss by rank"])"));
 }
 
-// What tests/golden/telemetry/SCRIPT finds in a folder; nothing where there is no Python with TensorBoard.
+// What tests/golden/telemetry/SCRIPT finds in a folder; nothing where there is no Python with
+// TensorBoard.
 std::optional<nlohmann::json> read_by_tensorboard(const std::string& script,
                                                   const fs::path& folder) {
   const char* python = std::getenv("CONVOY_PEER_PYTHON");

@@ -15,8 +15,8 @@ namespace {
 
 using nlohmann::json;
 
-// repr(float) of Python: shortest digits, fixed notation while the point lies in (-4, 16], else an exponent of at least
-// two digits.
+// repr(float) of Python: shortest digits, fixed notation while the point lies in (-4, 16], else an
+// exponent of at least two digits.
 std::string python_float(double value) {
   if (std::isnan(value)) return "NaN";
   if (std::isinf(value)) return value > 0 ? "Infinity" : "-Infinity";
@@ -114,7 +114,8 @@ std::string python_json(const json& value) {
 }
 
 std::string trainer_state_json(const TrainerState& state) {
-  // Whole numbers stay whole where the Hugging Face trainer keeps an int, and floats where it keeps a float.
+  // Whole numbers stay whole where the Hugging Face trainer keeps an int, and floats where it keeps
+  // a float.
   const json fields = {{"best_global_step", value_or_null(state.best_global_step)},
                        {"best_metric", value_or_null(state.best_metric)},
                        {"best_model_checkpoint", value_or_null(state.best_model_checkpoint)},

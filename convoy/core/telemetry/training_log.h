@@ -46,7 +46,8 @@ struct StepMetrics {
   std::vector<int64_t> rank_held_bytes{};    // of each rank now, or empty
   std::vector<int64_t>
       rank_reserved_bytes{};  // that their allocators keep of their devices, or empty
-  // Blocked in collectives since the step before, by rank, or empty. Who waits least holds the others up.
+  // Blocked in collectives since the step before, by rank, or empty. Who waits least holds the
+  // others up.
   std::vector<double> rank_wait_seconds{};
 };
 
@@ -119,8 +120,8 @@ class TrainingLog {
   void scalars(int64_t step, const std::map<std::string, double>& values);
   // No step comes any more: the progress line is done, and other lines may follow it. Once.
   void close_progress();
-  // Last figures, trainer_state.json of the whole run, and the end row; further calls do nothing. Destruction without it leaves the run
-  // without an end row.
+  // Last figures, trainer_state.json of the whole run, and the end row; further calls do nothing.
+  // Destruction without it leaves the run without an end row.
   void end(RunEnd how);
 
   // The state after the last step, as checkpoints store it.

@@ -27,7 +27,8 @@ size_t skip_blanks(const std::string& text, size_t at) {
   return at;
 }
 
-// A value as libpq writes it: up to a blank, or in single quotes; a backslash takes the next letter as it is.
+// A value as libpq writes it: up to a blank, or in single quotes; a backslash takes the next letter
+// as it is.
 std::string read_value(const std::string& text, size_t& at) {
   std::string value;
   const bool quoted = at < text.size() && text[at] == '\'';
@@ -42,7 +43,8 @@ std::string read_value(const std::string& text, size_t& at) {
   return value;
 }
 
-// Of a keyword string. Reads on after what is none: a password behind a mistake is still a password.
+// Of a keyword string. Reads on after what is none: a password behind a mistake is still a
+// password.
 Words keyword_words(const std::string& text) {
   Words words;
   for (size_t at = skip_blanks(text, 0); at < text.size(); at = skip_blanks(text, at)) {
@@ -104,7 +106,8 @@ Pieces split(const std::string& url) {
   const size_t begin = scheme_end == std::string::npos ? 0 : scheme_end + 3;
   pieces.scheme = url.substr(0, begin);
   std::string rest = url.substr(begin);
-  // An unescaped '/', '?' or '@' in a password makes the URL wrong, but must not make it public: take the last '@'.
+  // An unescaped '/', '?' or '@' in a password makes the URL wrong, but must not make it public:
+  // take the last '@'.
   const size_t at = rest.rfind('@');
   if (at != std::string::npos) {
     const std::string credentials = rest.substr(0, at);

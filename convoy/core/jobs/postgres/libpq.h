@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The functions of libpq, found when the first PostgreSQL store is opened: programs that use none need no libpq.
+// The functions of libpq, found when the first PostgreSQL store is opened: programs that use none
+// need no libpq.
 #pragma once
 
 #include <libpq-fe.h>

@@ -24,7 +24,8 @@ constexpr Oid kInt8 = 20;
 constexpr Oid kText = 25;
 
 constexpr int kBinary = 1;
-// So many answers fit into the socket's buffers, whatever they say, so that neither side waits for the other to read.
+// So many answers fit into the socket's buffers, whatever they say, so that neither side waits for
+// the other to read.
 constexpr size_t kPipelineLength = 128;
 constexpr int64_t kSchemaLock = 0x436F6E766F794A53;  // "ConvoyJS"
 
@@ -143,7 +144,8 @@ void PostgresSession::connect() {
   if (libpq_->status(connection_) != CONNECTION_OK) throw_lost();
   libpq_->set_notice_processor(
       connection_, [](void*, const char*) {}, nullptr);
-  // The server ends a client that is gone, stopped or unreachable, so that no row stays locked behind it.
+  // The server ends a client that is gone, stopped or unreachable, so that no row stays locked
+  // behind it.
   execute(
       fmt::format("SET default_transaction_isolation = 'read committed'; SET lock_timeout = {0}; "
                   "SET idle_in_transaction_session_timeout = 30000; SET tcp_keepalives_idle = 10; "
@@ -223,7 +225,8 @@ void PostgresSession::run_pipeline(const std::string& statement, std::span<const
   if (libpq_->pipeline_sync(connection_) != 1) throw_lost();
   std::string state;
   std::string message;
-  // Each statement's answer is followed by a null one; the end of the pipeline has a status of its own.
+  // Each statement's answer is followed by a null one; the end of the pipeline has a status of its
+  // own.
   for (size_t answered = 0; answered <= parameters.size();) {
     const Answer answer(*libpq_, libpq_->get_result(connection_));
     if (answer.get() == nullptr) {
@@ -315,7 +318,8 @@ void PostgresSession::throw_failure(const std::string& state, const std::string&
   const std::string said = strike_secrets(message, url_);
   const ErrorPlace place{.file = name_};
   const auto starts = [&](const char* text) { return state.starts_with(text); };
-  // Appendix A of PostgreSQL's manual. 57P..: the server goes down or comes up; 40...: deadlock, serialisation.
+  // Appendix A of PostgreSQL's manual. 57P..: the server goes down or comes up; 40...: deadlock,
+  // serialisation.
   if (starts("08") || starts("57P") || starts("25P03")) {
     disconnect();
     throw RetryTransaction(fmt::format("PostgreSQL ended the connection: {}", said), place);

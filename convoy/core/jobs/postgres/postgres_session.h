@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// SqlSession over one connection to a PostgreSQL server. A lost connection ends in RetryTransaction, and begin()
-// connects again. Locks are rows of short transactions; the server drops those of a client that is gone.
+// SqlSession over one connection to a PostgreSQL server. A lost connection ends in
+// RetryTransaction, and begin() connects again. Locks are rows of short transactions; the server
+// drops those of a client that is gone.
 #pragma once
 
 #include <map>
@@ -19,7 +20,8 @@ class Libpq;
 
 class PostgresSession : public SqlSession {
  public:
-  // Throws ConfigError without libpq, IoError when the server can not be reached within the busy limit. Blocks.
+  // Throws ConfigError without libpq, IoError when the server can not be reached within the busy
+  // limit. Blocks.
   PostgresSession(std::string url, const StoreOptions& options);
   ~PostgresSession() override;
   PostgresSession(const PostgresSession&) = delete;

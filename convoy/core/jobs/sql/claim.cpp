@@ -26,14 +26,16 @@ std::vector<Lease> SqlStore::claim(const ClaimRequest& request) {
     Claim claim{.request = request, .now_ms = now_ms(), .leases = {}, .ranges = {}};
     claim_returned(claim);
     claim_untouched(claim, false);
-    // Others may have held the locks of all tasks that still have units, which is no reason to go without.
+    // Others may have held the locks of all tasks that still have units, which is no reason to go
+    // without.
     if (claim.leases.empty()) claim_untouched(claim, true);
     give_numbers(claim);
     return std::move(claim.leases);
   });
 }
 
-// Expired leases and ranges given back. CROSS JOIN keeps SQLite from walking all open tasks to find the few ranges.
+// Expired leases and ranges given back. CROSS JOIN keeps SQLite from walking all open tasks to find
+// the few ranges.
 void SqlStore::claim_returned(Claim& claim) {
   const std::vector<SqlRow> rows = session_->run(
       "SELECT r.number, r.task, r.first, r.count, r.attempt, r.worker, r.expires, r.crc, "

@@ -109,8 +109,8 @@ void SqlStore::complete_task(int64_t number, std::span<const size_t> which,
   update_task(*task);
 }
 
-// Joins the part with the finished ranges before and after it, so that a task has about as many rows as ranges were
-// ever on lease at once.
+// Joins the part with the finished ranges before and after it, so that a task has about as many
+// rows as ranges were ever on lease at once.
 void SqlStore::add_part(const TaskRow& task, Part part, const Merge& merge) {
   const auto neighbour = [&](std::string_view sql) -> std::optional<Part> {
     if (part.count == task.units) return std::nullopt;

@@ -108,7 +108,8 @@ class Settler {
     return integer_at(session_.run("SELECT count(*) FROM " + table, {}).at(0), 0, session_.name());
   }
 
-  // A task's id is a hash over its workload and version: it tells which they are where the group's own row is damaged.
+  // A task's id is a hash over its workload and version: it tells which they are where the group's
+  // own row is damaged.
   void settle_groups() {
     std::vector<Group> sound, damaged;
     for (const SqlRow& row : session_.run(
@@ -227,7 +228,8 @@ class Settler {
     session_.run("DELETE FROM convoy_parts WHERE task = $1", {task.number});
   }
 
-  // What no part has, below the last of them, is open again; of parts that overlap the first one counts.
+  // What no part has, below the last of them, is open again; of parts that overlap the first one
+  // counts.
   void rebuild_ranges(TaskRow& task, const std::vector<Span>& parts) {
     session_.run("DELETE FROM convoy_ranges WHERE task = $1", {task.number});
     task.next_unit = task.units_done = 0;

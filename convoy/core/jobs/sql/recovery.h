@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The rows of a store one by one, as its recovery sees them: which are sound, and what tasks are once others are gone.
+// The rows of a store one by one, as its recovery sees them: which are sound, and what tasks are
+// once others are gone.
 #pragma once
 
 #include <array>
@@ -30,8 +31,9 @@ std::span<const RecoveredTable> recovered_tables();
 // "INSERT INTO name(columns) VALUES($1, ...)".
 std::string insert_statement(const RecoveredTable& table);
 
-// Within a write transaction, once the rows that are not sound are gone: groups with a damaged name get another, what
-// belongs to no task is removed, and tasks are open again as far as their units are not finished.
+// Within a write transaction, once the rows that are not sound are gone: groups with a damaged name
+// get another, what belongs to no task is removed, and tasks are open again as far as their units
+// are not finished.
 void settle(SqlSession& session, Recovery& recovery);
 
 }  // namespace convoy::jobs

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The rows of one answer in two blocks of memory that are used again: a listing of a million rows makes no string per
-// value. Plain data; one thread at a time.
+// The rows of one answer in two blocks of memory that are used again: a listing of a million rows
+// makes no string per value. Plain data; one thread at a time.
 #pragma once
 
 #include <cstdint>

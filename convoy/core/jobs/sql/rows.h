@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Rows of the store's tables as structs. Each row carries a CRC32C over its other columns, made on every write and
-// verified on every read, so that a flipped byte is found and never counted.
+// Rows of the store's tables as structs. Each row carries a CRC32C over its other columns, made on
+// every write and verified on every read, so that a flipped byte is found and never counted.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,8 @@
 
 namespace convoy::jobs {
 
-// Column lists in the order in which the decoders read. Literals, as statements are put together at compile time.
+// Column lists in the order in which the decoders read. Literals, as statements are put together at
+// compile time.
 #define CONVOY_TASK_COLUMNS                                                               \
   "number, group_number, id, parameters, priority, units, next_unit, units_done, state, " \
   "text_crc, crc"
@@ -56,8 +57,8 @@ int64_t crc_of(const TaskRow& task);
 int64_t crc_of(const RangeRow& range);
 int64_t crc_of(int64_t task, const Part& part);
 
-// Each throws DataError naming `store` when the row is damaged. `row` may hold more columns after those read.
-// What was read before the throw stays in `group`.
+// Each throws DataError naming `store` when the row is damaged. `row` may hold more columns after
+// those read. What was read before the throw stays in `group`.
 void decode_group(const SqlRow& row, const std::string& store, Group& group);
 // Column: the text of encode_times.
 void decode_times(const SqlRow& row, Group& group, const std::string& store);
@@ -85,7 +86,8 @@ int64_t crc_of(const Note& note);
 
 // "created_ms last_run_ms checksum" of the group.
 std::string encode_times(const Group& group);
-// task, kind, payload, failure, crc. The column `failure` of a value is the time when it was finished.
+// task, kind, payload, failure, crc. The column `failure` of a value is the time when it was
+// finished.
 SqlRow encode_result(int64_t task, const ResultRow& row);
 SqlRow encode_former(const FormerResult& former);  // as decode_former reads it
 

@@ -11,8 +11,8 @@
 namespace convoy::jobs {
 namespace {
 
-// Ranges that were never handed out have no row: they are what lies beyond next_unit. convoy_ranges holds those on
-// lease or given back, convoy_parts the finished ones of tasks without a result.
+// Ranges that were never handed out have no row: they are what lies beyond next_unit. convoy_ranges
+// holds those on lease or given back, convoy_parts the finished ones of tasks without a result.
 constexpr const char* kVersion1 = R"sql(
 CREATE TABLE convoy_groups(
   number @KEY@, name TEXT NOT NULL, workload TEXT NOT NULL, version TEXT NOT NULL, crc @INT@ NOT NULL,
@@ -50,8 +50,8 @@ CREATE TABLE IF NOT EXISTS convoy_notes(
   UNIQUE(task, key));
 )sql";
 
-// Another process may have made it before the lock was had. PostgreSQL's answer to has_table() is not asked again then: it
-// may come from a cache of this transaction.
+// Another process may have made it before the lock was had. PostgreSQL's answer to has_table() is
+// not asked again then: it may come from a cache of this transaction.
 void make_table(SqlSession& session, const char* table, const char* script) {
   if (session.has_table(table)) return;
   session.lock_schema();

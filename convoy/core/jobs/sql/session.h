@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One connection to a SQL database, as SqlStore uses it. Statements are written once for both dialects: parameters are
-// $1, $2, ...; what stands in braces is for PostgreSQL alone (row locks). One thread.
+// One connection to a SQL database, as SqlStore uses it. Statements are written once for both
+// dialects: parameters are $1, $2, ...; what stands in braces is for PostgreSQL alone (row locks).
+// One thread.
 #pragma once
 
 #include <cstdint>
@@ -42,8 +43,8 @@ class SqlSession {
  public:
   virtual ~SqlSession() = default;
 
-  // A write transaction sees and keeps out every other one from here on (SQLite), or locks the rows it names
-  // (PostgreSQL). Connects again when the connection was lost. Blocks.
+  // A write transaction sees and keeps out every other one from here on (SQLite), or locks the rows
+  // it names (PostgreSQL). Connects again when the connection was lost. Blocks.
   virtual void begin(Begin kind) = 0;
   virtual void commit() = 0;
   virtual void rollback() noexcept = 0;  // also when there is no transaction
@@ -52,9 +53,9 @@ class SqlSession {
   // The statement once per row of parameters; the rows it returns, one after the other.
   virtual std::vector<SqlRow> run_many(std::string_view sql,
                                        std::span<const SqlRow> parameters) = 0;
-  // The same as run(), into a page; what it held is gone. `kinds`: of the columns, i = integer, t = text, b = bytes. A
-  // database that does not check types converts what is of another kind, which the row's checksum then finds; an SQLite
-  // null is 0 or empty.
+  // The same as run(), into a page; what it held is gone. `kinds`: of the columns, i = integer, t =
+  // text, b = bytes. A database that does not check types converts what is of another kind, which
+  // the row's checksum then finds; an SQLite null is 0 or empty.
   virtual void run_into(std::string_view sql, std::span<const SqlValue> parameters,
                         std::string_view kinds, RowPage& page);
   // Several statements without parameters. Types @KEY@, @INT@, @BLOB@ are those of the dialect.

@@ -130,8 +130,8 @@ std::vector<Group> SqlStore::read_groups(Damage damage) {
   });
 }
 
-// Rows of the table of names and values, which every schema has: older stores need no migration, and older Convoys can
-// still read.
+// Rows of the table of names and values, which every schema has: older stores need no migration,
+// and older Convoys can still read.
 std::vector<SqlRow> SqlStore::note(const std::string& key, const std::string& value) {
   return session_->run(
       "INSERT INTO convoy_meta(key, value) VALUES($1, $2) "

@@ -2,8 +2,9 @@
 //
 // JobStore over one SQL connection: the same statements for SQLite and PostgreSQL.
 //
-// Invariant: who changes a task's row, ranges, parts or result holds the lock of its task row (SQLite: of the whole
-// file). So a task's ranges, parts and untouched units always make up [0, units) without overlap.
+// Invariant: who changes a task's row, ranges, parts or result holds the lock of its task row
+// (SQLite: of the whole file). So a task's ranges, parts and untouched units always make up [0,
+// units) without overlap.
 #pragma once
 
 #include <array>
@@ -68,7 +69,8 @@ class SqlStore : public JobStore {
   };
   using IdSet = std::unordered_set<TaskId, FirstBytes>;
 
-  // Runs `body` as one transaction, again while the database asks for that and the busy limit lasts.
+  // Runs `body` as one transaction, again while the database asks for that and the busy limit
+  // lasts.
   template <class Body>
   auto write(int64_t num_results, Body&& body);
   template <class Body>

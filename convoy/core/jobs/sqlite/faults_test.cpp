@@ -340,7 +340,8 @@ TEST(SqliteFaults, ManyProcessesMakeOneStoreAtOnce) {
   }
 }
 
-// A file system of its own, in a place that only this process sees. Skips where that is not allowed.
+// A file system of its own, in a place that only this process sees. Skips where that is not
+// allowed.
 class OwnFileSystem : public ::testing::Test {
  protected:
   void SetUp() override {

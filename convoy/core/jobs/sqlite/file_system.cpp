@@ -14,7 +14,8 @@
 namespace convoy::jobs {
 namespace {
 
-// linux/magic.h and the file systems' own sources. An overlay is local as far as locks and mmap go: containers have it.
+// linux/magic.h and the file systems' own sources. An overlay is local as far as locks and mmap go:
+// containers have it.
 constexpr std::array<int64_t, 13> kLocal = {
     0xEF53,      // ext2, ext3, ext4
     0x58465342,  // xfs

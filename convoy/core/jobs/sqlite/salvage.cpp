@@ -19,7 +19,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// SQLite's files of one store: the file itself, its log, its rollback journal, the index of the log.
+// SQLite's files of one store: the file itself, its log, its rollback journal, the index of the
+// log.
 constexpr std::array<const char*, 4> kSuffixes = {"", "-wal", "-journal", "-shm"};
 
 fs::path with_suffix(const fs::path& path, const std::string& suffix) {
@@ -30,8 +31,8 @@ void remove_store(const fs::path& path) {
   for (const char* const suffix : kSuffixes) fs::remove(with_suffix(path, suffix));
 }
 
-// Puts the log into the file, as far as its damage lets SQLite, and finds out who else has it open: who works with it
-// would go on in a file without a name.
+// Puts the log into the file, as far as its damage lets SQLite, and finds out who else has it open:
+// who works with it would go on in a file without a name.
 void take_alone(const fs::path& path, const StoreOptions& options) {
   sqlite3* database = nullptr;
   int code = ::sqlite3_open_v2(path.c_str(), &database, SQLITE_OPEN_READWRITE, nullptr);
@@ -68,8 +69,8 @@ bool has_tables(SqliteSession& session) {
   return session.has_table("convoy_groups") && session.has_table("convoy_tasks");
 }
 
-// The first page has the header and says where each table begins. Every store's tables were made in one order in a new
-// file, so a new store's first page fits, but for those that came later.
+// The first page has the header and says where each table begins. Every store's tables were made in
+// one order in a new file, so a new store's first page fits, but for those that came later.
 void put_new_first_page(const fs::path& path) {
   const fs::path fresh = with_suffix(path, ".page");
   remove_store(fresh);

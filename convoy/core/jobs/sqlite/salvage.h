@@ -16,7 +16,8 @@ namespace convoy::jobs {
 // Recovery of a file; see recover_store().
 Recovery recover_sqlite(const std::filesystem::path& path, const StoreOptions& options);
 
-// Every row of the table that can be read, each once, by ascending number; those on damaged pages are passed over.
+// Every row of the table that can be read, each once, by ascending number; those on damaged pages
+// are passed over.
 void for_each_readable_row(SqliteSession& session, const RecoveredTable& table,
                            const std::function<void(const SqlRow&)>& visit);
 

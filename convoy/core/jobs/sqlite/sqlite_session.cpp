@@ -111,8 +111,8 @@ void SqliteSession::open_file(const StoreOptions& options) {
                           nullptr);
   });
   if ((readable & 0xff) != SQLITE_CANTOPEN && (readable & 0xff) != SQLITE_READONLY) return;
-  // A log needs files beside the store, which a folder that may not be written does not allow. Without a log the file
-  // is all there is.
+  // A log needs files beside the store, which a folder that may not be written does not allow.
+  // Without a log the file is all there is.
   const auto log_bytes = std::filesystem::file_size(path_.string() + "-wal", ignored);
   if (!ignored && log_bytes > 0) throw_failure(readable);
   ::sqlite3_close_v2(database_);
@@ -148,7 +148,8 @@ void SqliteSession::configure(const StoreOptions& options) {
 void SqliteSession::choose_journal(const StoreOptions& options) {
   const std::filesystem::path folder = std::filesystem::absolute(path_).parent_path();
   write_ahead_ = !options.rollback_journal && is_local_file_system(file_system_type(folder));
-  // TRUNCATE commits by one change of the journal's length, and syncs it; DELETE would not sync the folder.
+  // TRUNCATE commits by one change of the journal's length, and syncs it; DELETE would not sync the
+  // folder.
   const std::vector<SqlRow> rows =
       run(write_ahead_ ? "PRAGMA journal_mode = WAL" : "PRAGMA journal_mode = TRUNCATE", {});
   const std::string* const mode = rows.empty() ? nullptr : std::get_if<std::string>(&rows[0].at(0));
@@ -176,8 +177,9 @@ int SqliteSession::wait_for_lock() {
   return 1;
 }
 
-// SQLite asks the handler for most locks. It answers at once where a read lock is to become a write lock, as in the
-// switch of the journal mode, and where processes that open a log at the same moment overtake each other too often.
+// SQLite asks the handler for most locks. It answers at once where a read lock is to become a write
+// lock, as in the switch of the journal mode, and where processes that open a log at the same
+// moment overtake each other too often.
 template <class Call>
 int SqliteSession::while_busy(Call&& call) {
   busy_deadline_ = std::chrono::steady_clock::now() + std::chrono::milliseconds(busy_limit_ms_);
@@ -197,8 +199,8 @@ void SqliteSession::set_synchronous(bool full) {
 }
 
 void SqliteSession::begin(Begin kind) {
-  // With a log, NORMAL writes it without waiting for the disk, and the next FULL commit waits for all of it. Without
-  // one, NORMAL could damage the file.
+  // With a log, NORMAL writes it without waiting for the disk, and the next FULL commit waits for
+  // all of it. Without one, NORMAL could damage the file.
   set_synchronous(!write_ahead_ || kind == Begin::DurableWrite);
   // What is written to a file without a name would end with this process.
   int moved = 0;
@@ -368,7 +370,8 @@ void SqliteSession::throw_failure(int code) const {
     case SQLITE_FULL:
       throw IoError("no space left for the job store", with_hint("free some space and run again"));
     case SQLITE_READONLY:
-      // SQLite reads a file of a later format, and writes none: so does a flipped byte in the header look.
+      // SQLite reads a file of a later format, and writes none: so does a flipped byte in the
+      // header look.
       if (code == SQLITE_READONLY && access_ == Access::ReadWrite &&
           ::access(path_.c_str(), W_OK) == 0)
         throw_damaged(name(), "its header names a format that SQLite can not write");
