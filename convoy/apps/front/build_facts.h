@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What this build is: version, git id, presets. build_facts.cpp is written by CMake when it configures.
+// What this build is: version, git id, presets. build_facts.cpp is written by CMake when it
+// configures.
 #pragma once
 
 #include <map>

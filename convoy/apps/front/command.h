@@ -27,7 +27,8 @@ struct Context {
   CommonFlags common;
 
   Log log() const { return common.log(); }
-  // NO_COLOR, FORCE_COLOR, CONVOY_NO_COLOR, TERM=dumb and --color decide; auto asks whether `descriptor` is a terminal.
+  // NO_COLOR, FORCE_COLOR, CONVOY_NO_COLOR, TERM=dumb and --color decide; auto asks whether
+  // `descriptor` is a terminal.
   bool use_color(int descriptor) const;
 
   // Sets `flags` and `common` from the arguments and returns the positionals. Throws ConfigError.

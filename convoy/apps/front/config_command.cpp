@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `convoy config show|check|presets|prompts|schema`, and the hidden `docs` that writes docs/reference/config.md.
+// `convoy config show|check|presets|prompts|schema`, and the hidden `docs` that writes
+// docs/reference/config.md.
 #include <fmt/format.h>
 
 #include <algorithm>

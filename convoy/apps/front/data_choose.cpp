@@ -71,8 +71,8 @@ bool is_wanted(const data::PartSize& part) {
   return part.rows < 0 ? part.share > 0 : part.rows > 0;
 }
 
-// One file for each part that is to have rows. A part that would have none is an error: who asked for it would find out
-// where the empty file is read.
+// One file for each part that is to have rows. A part that would have none is an error: who asked
+// for it would find out where the empty file is read.
 class PartWriters {
  public:
   PartWriters(std::vector<data::PartSize> parts, const std::vector<fs::path>& paths,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the sub-commands of `convoy data` share: which rows they read, what they write, what they tell.
+// What the sub-commands of `convoy data` share: which rows they read, what they write, what they
+// tell.
 #pragma once
 
 #include <filesystem>
@@ -18,14 +19,16 @@
 
 namespace convoy::apps {
 
-// Words of a sub-command that are no flags: INPUT [OUTPUT]. Throws ConfigError for more, and for one that is said twice.
+// Words of a sub-command that are no flags: INPUT [OUTPUT]. Throws ConfigError for more, and for
+// one that is said twice.
 void take_words(const std::vector<std::string>& words, std::string& data, std::string* output);
 
 // Throws ConfigError, DataError.
 data::RowPass row_pass_of(const settings::DataInputFlags& flags);
 data::SchemaConfig schema_of(const settings::DataInputFlags& flags);
 
-// Throws ConfigError when the output is not named, is no format, is among the inputs, or is there and not to be written over.
+// Throws ConfigError when the output is not named, is no format, is among the inputs, or is there
+// and not to be written over.
 void require_output(const std::filesystem::path& output, const data::RowPass& pass, bool force);
 // Throws ConfigError when the file, or the folder, is there and not to be written over.
 void refuse_existing(const std::filesystem::path& output, bool force);
@@ -43,7 +46,8 @@ struct DataWork {
   nlohmann::ordered_json more = nlohmann::ordered_json::object();  // figures of its own
 };
 
-// Writes the manifest beside `output` and tells what was done: a line for people, an object with --json.
+// Writes the manifest beside `output` and tells what was done: a line for people, an object with
+// --json.
 void conclude(const Context& context, const DataWork& work, const data::RowPass& pass,
               const std::filesystem::path& output, const std::vector<data::WrittenFile>& written);
 

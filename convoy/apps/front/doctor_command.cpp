@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `convoy doctor`: what keeps jobs from starting or makes them slow, one line each with one thing to do about it.
+// `convoy doctor`: what keeps jobs from starting or makes them slow, one line each with one thing
+// to do about it.
 #include <fmt/format.h>
 #include <unistd.h>
 

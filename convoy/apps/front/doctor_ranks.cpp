@@ -31,8 +31,8 @@ constexpr int kRanksSeconds = 40;    // for ranks to start and to end
 constexpr int kGlooSeconds = 5;
 constexpr int kNcclSeconds = 20;
 
-// Asks this process to stop, as a person would, when the time is over: the launcher then ends its ranks. Where that comes
-// after the launcher, it does nothing.
+// Asks this process to stop, as a person would, when the time is over: the launcher then ends its
+// ranks. Where that comes after the launcher, it does nothing.
 class TimeLimit {
  public:
   explicit TimeLimit(double seconds)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The part of `convoy doctor` that starts ranks: two on this host, or one on each node that the flags name.
+// The part of `convoy doctor` that starts ranks: two on this host, or one on each node that the
+// flags name.
 #pragma once
 
 #include <vector>
@@ -18,8 +19,9 @@ struct RanksToTry {
   bool has_libtorch = true;  // else there is nothing to start
 };
 
-// Tries Gloo, and NCCL where every rank has a GPU. Blocks: a second each, and up to two minutes where something is in the way. What goes wrong is a finding; throws
-// ConfigError for flags that are none.
+// Tries Gloo, and NCCL where every rank has a GPU. Blocks: a second each, and up to two minutes
+// where something is in the way. What goes wrong is a finding; throws ConfigError for flags that
+// are none.
 std::vector<monitor::Finding> try_ranks(const Context& context, const RanksToTry& wanted);
 
 }  // namespace convoy::apps

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How a training failed, in its events, where its ranks could not tell it; and a run that was refused.
+// How a training failed, in its events, where its ranks could not tell it; and a run that was
+// refused.
 #pragma once
 
 #include <chrono>

@@ -18,7 +18,8 @@ std::string hint_for_command(const std::string& name, const std::vector<std::str
 // For a flag as it was typed, with its dashes. Empty: it is not known from another launcher.
 std::string hint_for_flag(const std::string& flag);
 
-// config::parse_flags of a command that starts ranks: an unknown flag of another launcher is refused with that hint.
+// config::parse_flags of a command that starts ranks: an unknown flag of another launcher is
+// refused with that hint.
 std::vector<std::string> parse_launcher_flags(
     const std::vector<config::Section>& lists, const std::vector<std::string>& arguments,
     config::Positionals positionals = config::Positionals::Anywhere);

@@ -89,7 +89,8 @@ TEST_F(Front, StartsWithoutLibTorchInMilliseconds) {
     const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - start;
     best_ms = std::min(best_ms, took.count());
   }
-  // 20 ms is the promise on an idle machine; the shell around it and busy test machines get the rest.
+  // 20 ms is the promise on an idle machine; the shell around it and busy test machines get the
+  // rest.
   EXPECT_LT(best_ms, 100);
   const Outcome libraries = run("--help", "LD_DEBUG=libs LD_DEBUG_OUTPUT=loaded");
   for (const auto& entry : std::filesystem::directory_iterator(folder_))

@@ -202,7 +202,8 @@ class Watch {
   double cpu_begin_ = 0;
 };
 
-// The terminal while it belongs to the view: keys come one by one, and the old text comes back at the end.
+// The terminal while it belongs to the view: keys come one by one, and the old text comes back at
+// the end.
 class TerminalMode {
  public:
   TerminalMode() {

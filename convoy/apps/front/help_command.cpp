@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `convoy help`, and every help text: made of the command registry, on a terminal and in docs/reference/commands.md.
+// `convoy help`, and every help text: made of the command registry, on a terminal and in
+// docs/reference/commands.md.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 

@@ -8,7 +8,8 @@
 
 namespace convoy::apps {
 
-// Prints the failure, if there was one, and its JSON line where scripts read. Returns the exit code.
+// Prints the failure, if there was one, and its JSON line where scripts read. Returns the exit
+// code.
 int say_how_it_ended(const Context& context, const launch::LaunchReport& report);
 
 }  // namespace convoy::apps

@@ -95,7 +95,8 @@ launch::LogOptions log_options(const Context& context, const LaunchFlags& flags,
   return logs;
 }
 
-// A rank that is nowhere is a slip of the finger; but nodes with different numbers of ranks may share a command line.
+// A rank that is nowhere is a slip of the finger; but nodes with different numbers of ranks may
+// share a command line.
 void check_local_ranks(const Context& context, const launch::LogOptions& logs,
                        const launch::JobSetup& setup) {
   const int num_ranks = setup.adopted() ? setup.place.local_world_size : setup.num_local_ranks;

@@ -17,7 +17,8 @@ namespace convoy::apps {
 class LeftColumns {
  public:
   void add(const std::vector<std::string>& columns);  // of one row
-  // One warning with the columns and in how many rows they had a value; `hint` says how to keep them. None: nothing.
+  // One warning with the columns and in how many rows they had a value; `hint` says how to keep
+  // them. None: nothing.
   void tell(const Context& context, const std::string& hint) const;
   nlohmann::ordered_json names() const;
 

@@ -27,7 +27,8 @@ std::string environment(const char* name) {
   return value == nullptr ? "" : value;
 }
 
-// The version in a folder that holds include/ and lib/: build-version of the C++ archive, version.py of the wheel.
+// The version in a folder that holds include/ and lib/: build-version of the C++ archive,
+// version.py of the wheel.
 std::string version_in(const fs::path& folder) {
   constexpr int64_t kMaxBytes = 1 << 16;
   std::error_code ignored;

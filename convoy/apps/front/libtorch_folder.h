@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The LibTorch that convoy-worker loads, looked for without loading it: CONVOY_TORCH, .deps/site/torch beside the program's
-// folder, where this was built, then the installed Pythons. Only version 2.11 will do.
-// Where an NVIDIA driver is, the first with a CUDA half goes before those without one.
+// The LibTorch that convoy-worker loads, looked for without loading it: CONVOY_TORCH,
+// .deps/site/torch beside the program's folder, where this was built, then the installed Pythons.
+// Only version 2.11 will do. Where an NVIDIA driver is, the first with a CUDA half goes before
+// those without one.
 #pragma once
 
 #include <filesystem>

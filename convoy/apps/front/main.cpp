@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The front program: finds the command, runs it, turns what it throws into the public error contract.
+// The front program: finds the command, runs it, turns what it throws into the public error
+// contract.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -91,7 +92,8 @@ int dispatch(Context& context, const Words& typed) {
   try {
     return run_command(context, command, rest);
   } catch (const ConfigError& error) {
-    // Among the flags of a command that starts another program, what is a flag's value and what the program is known only now.
+    // Among the flags of a command that starts another program, what is a flag's value and what the
+    // program is known only now.
     if (!forwards || !is_help(error.place().key)) throw;
     fmt::print("{}",
                help_text(command, action == nullptr ? Words() : Words{rest[0]},

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What people bring from other launchers: an accelerate file's ranks and nodes, NUM_GPUS, variables of NCCL as words of
-// the command.
+// What people bring from other launchers: an accelerate file's ranks and nodes, NUM_GPUS, variables
+// of NCCL as words of the command.
 #pragma once
 
 #include <string>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Says what each preset is for, by the first comment lines of its file, and how much memory a preset of a machine takes there.
+// Says what each preset is for, by the first comment lines of its file, and how much memory a
+// preset of a machine takes there.
 #pragma once
 
 #include <map>
@@ -27,7 +28,8 @@ struct PresetFacts {
 // Of all presets of this build, by name.
 std::vector<PresetFacts> preset_facts();
 
-// The question whose answer is the memory of a run with these settings. `batch_size: auto` counts as one row.
+// The question whose answer is the memory of a run with these settings. `batch_size: auto` counts
+// as one row.
 sizing::EstimateRequest estimate_request(const settings::TrainSettings& settings,
                                          const sizing::Machine& machine);
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A PostgreSQL server of one's own for a job store that several hosts share: no administrator, one folder, one password,
-// gone with its owner. The folder keeps the data; a server started over it again has the same password and port.
+// A PostgreSQL server of one's own for a job store that several hosts share: no administrator, one
+// folder, one password, gone with its owner. The folder keeps the data; a server started over it
+// again has the same password and port.
 #pragma once
 
 #include <cstdint>

@@ -18,7 +18,8 @@ struct ProcessConfig {
   config::Resolved resolved{{}, {}, {}, true};
 };
 
-// `arguments`: at most one file, key=value, and flags. `context.common` is set, too. Throws ConfigError.
+// `arguments`: at most one file, key=value, and flags. `context.common` is set, too. Throws
+// ConfigError.
 void read_process_config(Context& context, const std::vector<std::string>& arguments,
                          ProcessConfig& config);
 

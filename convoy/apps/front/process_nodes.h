@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How the nodes of one run of `convoy process` find its store: the run folder, which all of them see,
-// says where it is. Node 0 keeps a private PostgreSQL server where no other store is named.
+// How the nodes of one run of `convoy process` find its store: the run folder, which all of them
+// see, says where it is. Node 0 keeps a private PostgreSQL server where no other store is named.
 #pragma once
 
 #include <filesystem>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What `convoy process` shows before it works: its plan, and the first prompt as the model reads it.
+// What `convoy process` shows before it works: its plan, and the first prompt as the model reads
+// it.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How far a run of `convoy process` is, as rows of its events.jsonl while it goes on: what `convoy runs` and the page show.
+// How far a run of `convoy process` is, as rows of its events.jsonl while it goes on: what `convoy
+// runs` and the page show.
 #pragma once
 
 #include <chrono>

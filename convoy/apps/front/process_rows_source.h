@@ -22,7 +22,8 @@ data::Dataset named_dataset(const settings::ProcessDataSettings& data);
 process::RowStream selected_rows(const data::Dataset& dataset,
                                  const settings::ProcessDataSettings& data);
 
-// Which rows of the data set those are: settings that select the same ones give the same. An object.
+// Which rows of the data set those are: settings that select the same ones give the same. An
+// object.
 nlohmann::json selection_of(const data::Dataset& dataset,
                             const settings::ProcessDataSettings& data);
 

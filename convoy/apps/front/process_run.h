@@ -7,8 +7,8 @@
 
 namespace convoy::apps {
 
-// Prints the report and returns the exit code. Throws convoy::Error; StopRequest where it was asked to
-// stop, with all finished texts kept.
+// Prints the report and returns the exit code. Throws convoy::Error; StopRequest where it was asked
+// to stop, with all finished texts kept.
 int run_processing(Context& context, ProcessConfig& config);
 
 }  // namespace convoy::apps

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `convoy profile CONFIG`: trains a few steps on many ranks and on one, and says where their time goes. `convoy profile report RUN`: the
-// same of steps that a training has traced.
+// `convoy profile CONFIG`: trains a few steps on many ranks and on one, and says where their time
+// goes. `convoy profile report RUN`: the same of steps that a training has traced.
 #include <fmt/format.h>
 #include <signal.h>
 
@@ -42,7 +42,8 @@ struct ProfileFlags : launch::DeviceFlags {
   }
 };
 
-// Where the trainings of `convoy profile` lie in its folder, and the file that says that the folder is one.
+// Where the trainings of `convoy profile` lie in its folder, and the file that says that the folder
+// is one.
 constexpr const char* kRanks = "ranks";
 constexpr const char* kOneRank = "one-rank";
 constexpr const char* kMark = "profile.json";
@@ -70,7 +71,8 @@ void say_trace(const Context& context, const fs::path& file) {
 
 bool has_traces(const fs::path& folder) { return fs::is_directory(folder / "traces"); }
 
-// A run by its folder, its name or its traces; any folder with traces will do, also one that no training wrote.
+// A run by its folder, its name or its traces; any folder with traces will do, also one that no
+// training wrote.
 fs::path traced_folder(const std::string& word, const std::string& runs) {
   const fs::path folder = word;
   if (has_traces(folder)) return folder;
@@ -191,7 +193,8 @@ std::vector<std::string> train_words(const ProfileInvocation& found, Ranks wante
   return words;
 }
 
-// A new folder, or one of an earlier profile, whose trainings are removed. Nothing else is ever removed.
+// A new folder, or one of an earlier profile, whose trainings are removed. Nothing else is ever
+// removed.
 fs::path make_output_folder(const ProfileInvocation& found) {
   fs::path folder = found.flags.output_dir;
   if (folder.empty()) {

@@ -15,7 +15,8 @@
 namespace convoy::apps {
 namespace {
 
-// A driver that has lost a GPU may keep a call for minutes; a look at eight GPUs takes milliseconds.
+// A driver that has lost a GPU may keep a call for minutes; a look at eight GPUs takes
+// milliseconds.
 constexpr std::chrono::seconds kDriverPatience{5};
 
 }  // namespace
@@ -27,7 +28,8 @@ RunDevices::RunDevices(const Context& context, const launch::JobSetup& setup,
       folder_(folder),
       recorder_(std::make_unique<monitor::RunRecorder>(recorder_options(options), context.log())) {}
 
-// Each host's launcher watches its own devices; hosts that only take part keep theirs with their logs.
+// Each host's launcher watches its own devices; hosts that only take part keep theirs with their
+// logs.
 monitor::RunRecorderOptions RunDevices::recorder_options(const RunDevicesOptions& options) const {
   const auto environment = config::process_environment();
   const monitor::DeviceSources sources = monitor::device_sources(environment);

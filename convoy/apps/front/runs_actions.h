@@ -93,7 +93,8 @@ struct RunsServeFlags : RunsFolderFlags {
   }
 };
 
-// Those below `folder` that can be read, oldest first; others are warned of, so that one does not hide the rest.
+// Those below `folder` that can be read, oldest first; others are warned of, so that one does not
+// hide the rest.
 std::vector<telemetry::RunHistory> readable_runs(const std::string& folder, const Log& log);
 
 // Draws curves of `metric` in the terminal, into --output, or as SVG on standard output.
@@ -104,8 +105,8 @@ int draw_series(const Context& context, const RunsDrawingFlags& flags, const std
 int compare_named_runs(const Context& context, const RunsDrawingFlags& flags,
                        const std::vector<std::string>& words);
 
-// Steps and evaluations of the named runs, of all without a name, one row each, as a table of --output's format. Throws
-// ConfigError, DataError, IoError.
+// Steps and evaluations of the named runs, of all without a name, one row each, as a table of
+// --output's format. Throws ConfigError, DataError, IoError.
 int export_runs(const Context& context, const RunsExportFlags& flags,
                 const std::vector<std::string>& words);
 
@@ -113,7 +114,8 @@ int export_runs(const Context& context, const RunsExportFlags& flags,
 int serve_runs(const Context& context, const RunsServeFlags& flags,
                const std::vector<std::string>& words);
 
-// Lists what would be removed, asks, and removes it. Throws ConfigError where nobody can be asked, IoError.
+// Lists what would be removed, asks, and removes it. Throws ConfigError where nobody can be asked,
+// IoError.
 int clean_runs(const Context& context, const RunsCleanFlags& flags,
                const std::vector<std::string>& words);
 

@@ -40,8 +40,8 @@ void check_model(const std::string& model);
 // Throws Error for rows that are not here, or whose first ones can not be read.
 void check_data(const std::string& data);
 
-// Looks at what the answers name. `notes`: a sentence for what is not here. Throws DataError for a model
-// or data that are here and cannot be used, ConfigError for hardware that nobody knows.
+// Looks at what the answers name. `notes`: a sentence for what is not here. Throws DataError for a
+// model or data that are here and cannot be used, ConfigError for hardware that nobody knows.
 StarterFacts look_at(const StarterAnswers& answers, std::vector<std::string>& notes);
 
 // The YAML text. It passes `convoy config check`.

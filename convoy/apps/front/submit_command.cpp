@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `convoy submit`: the batch script or manifest of a command for an engine that others run, and its submission.
+// `convoy submit`: the batch script or manifest of a command for an engine that others run, and its
+// submission.
 #include <fmt/format.h>
 #include <sys/stat.h>
 
@@ -59,8 +60,8 @@ void make_log_folder(const fs::path& folder) {
         {.file = folder.string()});
 }
 
-// sbatch passes names on and says nothing of one that is not set. A script that is only written may be submitted from
-// elsewhere.
+// sbatch passes names on and says nothing of one that is not set. A script that is only written may
+// be submitted from elsewhere.
 void check_environment(const Context& context, const SubmitSettings& settings) {
   for (const launch::TravellingVariable& variable : launch::travelling_variables(settings)) {
     if (variable.has_value || std::getenv(variable.name.c_str()) != nullptr) continue;

@@ -285,8 +285,8 @@ struct CommandLine {
   std::vector<std::string> command;
 };
 
-// `--redo` may be followed by words such as `lr=0.1`, or `all`. Nothing else of the line is like them: a flag takes its
-// value first, and no program that comes without a `--` has such a name.
+// `--redo` may be followed by words such as `lr=0.1`, or `all`. Nothing else of the line is like
+// them: a flag takes its value first, and no program that comes without a `--` has such a name.
 bool names_cells(const std::string& word) {
   return word == "all" || word.find('=') != std::string::npos;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The parts of `convoy sweep`: what computes (sweep_command.cpp), what reads results (sweep_results.cpp), what mends a
-// store (sweep_recover.cpp).
+// The parts of `convoy sweep`: what computes (sweep_command.cpp), what reads results
+// (sweep_results.cpp), what mends a store (sweep_recover.cpp).
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The tidy table of a sweep as a Parquet file. Throws IoError when the plugin is missing, DataError.
+// The tidy table of a sweep as a Parquet file. Throws IoError when the plugin is missing,
+// DataError.
 #pragma once
 
 #include <string>
@@ -9,8 +10,8 @@
 
 namespace convoy::apps {
 
-// Columns and nulls of sweep::tidy_columns. Counts and seeds are int64, measures double; a parameter is int64, double or
-// bool where all its values are, else text.
+// Columns and nulls of sweep::tidy_columns. Counts and seeds are int64, measures double; a
+// parameter is int64, double or bool where all its values are, else text.
 std::string tidy_parquet(const sweep::SweepResults& results);
 
 }  // namespace convoy::apps

@@ -99,8 +99,8 @@ std::string problem_words(const sweep::SweepName& name, const std::string& probl
   return fmt::format("sweep {}@{} can not be read: {}", name.name, name.version, problem);
 }
 
-// Without --name the last one that can be read; those passed over are named. What has a damaged name is told of in any
-// case: it may be a part of what is shown.
+// Without --name the last one that can be read; those passed over are named. What has a damaged
+// name is told of in any case: it may be a part of what is shown.
 SweepResults read(const Context& context, jobs::JobStore& store, const SweepReadFlags& flags) {
   const std::vector<sweep::SweepName> sweeps = sweep::find_sweeps(store, flags.name);
   for (const sweep::SweepName& one : sweep::stored_sweeps(store))

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `convoy train`: resolves the configuration, makes the run folder, starts the ranks and says how they ended.
+// `convoy train`: resolves the configuration, makes the run folder, starts the ranks and says how
+// they ended.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -96,7 +97,8 @@ struct TrainFlags : launch::DeviceFlags {
   }
 };
 
-// The run to which a checkpoint belongs: RUN/checkpoints/step-00000100. Empty when it lies elsewhere.
+// The run to which a checkpoint belongs: RUN/checkpoints/step-00000100. Empty when it lies
+// elsewhere.
 fs::path run_of_checkpoint(const fs::path& checkpoint) {
   std::error_code failure;
   const fs::path real = fs::canonical(checkpoint, failure);
@@ -187,8 +189,8 @@ struct TrainInvocation {
   std::vector<std::string> rest;  // configuration and key=value pairs
 };
 
-// The run's own configuration holds its settings; ranks and nodes are asked for by flags again. A node that only takes part may have
-// no such configuration: there it is the same command once more.
+// The run's own configuration holds its settings; ranks and nodes are asked for by flags again. A
+// node that only takes part may have no such configuration: there it is the same command once more.
 std::string command_to_go_on(TrainInvocation of, const settings::TrainSettings& train,
                              const fs::path& folder) {
   std::vector<std::string> words = {"convoy", "train"};
@@ -221,8 +223,8 @@ int conclude(const Context& context, const launch::LaunchReport& report,
   return code;
 }
 
-// Rank 0's launcher makes the run folder and holds its lock; the others take part in the run. Which of two launchers on one host that is,
-// only the port where the nodes meet decides.
+// Rank 0's launcher makes the run folder and holds its lock; the others take part in the run. Which
+// of two launchers on one host that is, only the port where the nodes meet decides.
 bool owns_run_folder(const launch::JobSetup& setup, const launch::JobPlan& job) {
   if (setup.adopted()) return setup.place.rank == 0;
   if (setup.wanted_node_rank >= 0) return setup.wanted_node_rank == 0;
@@ -235,8 +237,8 @@ bool starts_every_rank(const launch::JobSetup& setup) {
   return !setup.adopted() && !setup.several_nodes();
 }
 
-// Rank 0's node keeps checkpoints, events and results there; the others keep the logs of their ranks in theirs, which is the same folder
-// where all nodes see it.
+// Rank 0's node keeps checkpoints, events and results there; the others keep the logs of their
+// ranks in theirs, which is the same folder where all nodes see it.
 telemetry::RunFolder open_run_folder(const settings::TrainSettings& train, bool own) {
   if (!own) return telemetry::RunFolder::take_part(train.train.output_dir, train.run_name);
   return telemetry::RunFolder::create(train.train.output_dir, train.run_name);
@@ -332,7 +334,8 @@ void read_config(const Context& context, const TrainInvocation& found, bool may_
   run.resolved->decided("run_name", "name of the config file");
 }
 
-// To the ranks of a node that takes part: its folder may be that of rank 0's node, and what that has written there stays.
+// To the ranks of a node that takes part: its folder may be that of rank 0's node, and what that
+// has written there stays.
 void give_config(const Context& context, const TrainInvocation& found, const RunConfig& run,
                  RunParts& parts) {
   if (run.is_here) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `convoy train` with a script in place of the worker: what the ranks are given, and what becomes of how they end.
+// `convoy train` with a script in place of the worker: what the ranks are given, and what becomes
+// of how they end.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
@@ -34,7 +35,8 @@ class TrainCommand : public ::testing::Test {
     write_file_atomic(folder_ / "rows.jsonl", "{}\n");
   }
 
-  // Runs `convoy train ARGUMENTS` with `script` as the worker, in the folder. Returns the exit code.
+  // Runs `convoy train ARGUMENTS` with `script` as the worker, in the folder. Returns the exit
+  // code.
   int train(const std::string& arguments, const std::string& script) {
     return run("train " + arguments, script);
   }
@@ -264,7 +266,8 @@ TEST_F(TrainCommand, TwoLaunchersOfOneHostShareTheRunFolderOfTheirJob) {
         << output_;
 }
 
-// Nodes that see no folder in common: each has its own, and only rank 0's must have the configuration.
+// Nodes that see no folder in common: each has its own, and only rank 0's must have the
+// configuration.
 TEST_F(TrainCommand, NodeThatTakesPartNeedsNeitherTheRunFolderNorTheConfiguration) {
   const std::string job = fmt::format(
       "--nnodes 2 --rdzv-endpoint 127.0.0.1:{} --rdzv-conf join_timeout=30", testing::free_port());

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// CONFIG.yaml [key=value ...] as every command takes it: file, presets of this build, this process's environment.
+// CONFIG.yaml [key=value ...] as every command takes it: file, presets of this build, this
+// process's environment.
 #pragma once
 
 #include <string>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which GPUs a command that looks at devices is about: those that this job sees, or all of the host.
+// Which GPUs a command that looks at devices is about: those that this job sees, or all of the
+// host.
 #pragma once
 
 #include <map>
@@ -18,8 +19,8 @@ struct VisibleGpus {
   std::string hidden_by;                       // the variable that hides them
 };
 
-// By CUDA_VISIBLE_DEVICES, and by HIP_VISIBLE_DEVICES and ROCR_VISIBLE_DEVICES where the GPUs are AMD's. No driver is opened
-// when none of them is set.
+// By CUDA_VISIBLE_DEVICES, and by HIP_VISIBLE_DEVICES and ROCR_VISIBLE_DEVICES where the GPUs are
+// AMD's. No driver is opened when none of them is set.
 VisibleGpus visible_gpus(const monitor::DeviceSources& sources,
                          const std::map<std::string, std::string>& environment, bool all = false);
 

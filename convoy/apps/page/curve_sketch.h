@@ -17,14 +17,16 @@ struct CurveBucket {
   double high = 0;
 };
 
-// Points come in the order of their steps. Buckets hold equally many points but the last; when there are kMostBuckets of
-// them, neighbours are joined. Values that are not finite are gaps, buckets without points; many of them are forgotten.
+// Points come in the order of their steps. Buckets hold equally many points but the last; when
+// there are kMostBuckets of them, neighbours are joined. Values that are not finite are gaps,
+// buckets without points; many of them are forgotten.
 class CurveSketch {
  public:
   static constexpr size_t kMostBuckets = 2048;
 
   void add(int64_t step, double value);
-  // Forgets what lies after `step`: a resumed run goes on from there. A bucket across it is forgotten whole.
+  // Forgets what lies after `step`: a resumed run goes on from there. A bucket across it is
+  // forgotten whole.
   void cut_after(int64_t step);
 
   const std::vector<CurveBucket>& buckets() const { return buckets_; }

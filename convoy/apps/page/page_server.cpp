@@ -86,7 +86,8 @@ HttpResponse as_json(const json& value) {
           .body = value.dump(-1, ' ', false, json::error_handler_t::replace)};
 }
 
-// A figure is drawn by whatever program wrote it: opened on its own it may run nothing and ask for nothing.
+// A figure is drawn by whatever program wrote it: opened on its own it may run nothing and ask for
+// nothing.
 HttpResponse as_file(const std::string& name, const std::optional<std::string>& bytes) {
   if (!bytes) return {.status = 404, .body = "there is no such file\n"};
   return {.type = std::string(type_of_result(name)),

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The page of runs over HTTP, for browsers on this machine. Reads only: no request changes anything.
+// The page of runs over HTTP, for browsers on this machine. Reads only: no request changes
+// anything.
 #pragma once
 
 #include <filesystem>

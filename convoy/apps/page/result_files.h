@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The figures and tables that lie beside results, as the page may hand them out: files of a few kinds, named by what was
-// found, so that no request can name another file.
+// The figures and tables that lie beside results, as the page may hand them out: files of a few
+// kinds, named by what was found, so that no request can name another file.
 #pragma once
 
 #include <cstdint>
@@ -22,8 +22,8 @@ struct ResultFile {
   double changed_seconds = 0;  // since 1970
 };
 
-// .svg, .png and .csv in the folder and in the folders directly below it, the newest first, kMostResultFiles at most. What is
-// reached by a symbolic link is left out.
+// .svg, .png and .csv in the folder and in the folders directly below it, the newest first,
+// kMostResultFiles at most. What is reached by a symbolic link is left out.
 inline constexpr size_t kMostResultFiles = 200;
 std::vector<ResultFile> result_files(const std::filesystem::path& folder);
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the devices of all hosts of a run did: each host's launcher writes a file of its own into the run's folder.
+// What the devices of all hosts of a run did: each host's launcher writes a file of its own into
+// the run's folder.
 #pragma once
 
 #include <filesystem>

@@ -40,7 +40,8 @@ std::vector<int64_t> numbers_of_files(const fs::path& folder, const std::string&
   return {numbers.begin(), numbers.end()};
 }
 
-// Of ranks ("rank-00.log"), workers ("worker-0.log") and programs beside them, in the order of people: 2 before 10.
+// Of ranks ("rank-00.log"), workers ("worker-0.log") and programs beside them, in the order of
+// people: 2 before 10.
 std::vector<std::string> log_files(const fs::path& folder) {
   std::vector<std::string> names;
   std::error_code error;

@@ -16,13 +16,14 @@
 
 namespace convoy::page {
 
-// Thread-safe. What is asked about a run that is not there, or a file that is not, is nothing (null, empty).
+// Thread-safe. What is asked about a run that is not there, or a file that is not, is nothing
+// (null, empty).
 class RunIndex {
  public:
   explicit RunIndex(std::filesystem::path folder) : folder_(std::move(folder)) {}
 
-  // A line of every run. Reads on at most once a second, and a part of it at a time where there is much to read: those
-  // lines say so.
+  // A line of every run. Reads on at most once a second, and a part of it at a time where there is
+  // much to read: those lines say so.
   std::vector<nlohmann::json> list();
   // {run: curves}.
   nlohmann::json curves(const std::vector<std::string>& names);
@@ -30,7 +31,8 @@ class RunIndex {
   nlohmann::json device_curves(const std::string& name);
   // run.json, metrics.json, the names of logs, and the steps that have samples.
   nlohmann::json details(const std::string& name);
-  // What the runs' settings and figures differ in (telemetry::compare_runs); at least two runs that are there.
+  // What the runs' settings and figures differ in (telemetry::compare_runs); at least two runs that
+  // are there.
   nlohmann::json comparison(const std::vector<std::string>& names);
   // The last bytes of one of its logs, from the beginning of a line.
   std::string log(const std::string& name, const std::string& file_name);

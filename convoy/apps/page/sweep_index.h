@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The sweeps of a folder as the page shows them: the stores below it, what is in each, and what was written beside it.
+// The sweeps of a folder as the page shows them: the stores below it, what is in each, and what was
+// written beside it.
 #pragma once
 
 #include <chrono>
@@ -25,7 +26,8 @@ class SweepIndex {
 
   // A line of each, as of runs. Looks again at most once a second.
   std::vector<nlohmann::json> list();
-  // Settings, axes, the table over seeds, cells, failures, and the names of figures and tables; null for no sweep.
+  // Settings, axes, the table over seeds, cells, failures, and the names of figures and tables;
+  // null for no sweep.
   nlohmann::json details(const std::string& name);
   // The figure of `convoy sweep plot` over what is there now.
   std::optional<std::string> figure_svg(const std::string& name, bool log_y);

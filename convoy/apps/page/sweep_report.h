@@ -9,9 +9,9 @@
 
 namespace convoy::page {
 
-// {counts, settings: {name: its one value}, axes: {name: [values]}, over_seeds: TABLE, cells: TABLE,
-// num_cells, failures: TABLE}; TABLE is {columns: [text], rows: [[value]]}, null for what a cell does not have. Of very many
-// cells the first kMostShownCells are there.
+// {counts, settings: {name: its one value}, axes: {name: [values]}, over_seeds: TABLE, cells:
+// TABLE, num_cells, failures: TABLE}; TABLE is {columns: [text], rows: [[value]]}, null for what a
+// cell does not have. Of very many cells the first kMostShownCells are there.
 inline constexpr size_t kMostShownCells = 2000;
 nlohmann::json sweep_report(const sweep::SweepResults& results);
 

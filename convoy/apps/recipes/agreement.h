@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the ranks of a run must have in common, compared across hosts before they join a group: nodes that share no folder may hold
-// other files under the same names. Every rank throws the same error, which names field, rank and host.
+// What the ranks of a run must have in common, compared across hosts before they join a group:
+// nodes that share no folder may hold other files under the same names. Every rank throws the same
+// error, which names field, rank and host.
 #pragma once
 
 #include <cstdint>
@@ -21,11 +22,13 @@ struct SettingsSource {
   std::vector<std::string> overrides = {};  // "train.batch_size=1", over the file
 };
 
-// Settings that each node has for itself: places, whose content is compared instead, and the run's name. "data.train_path".
+// Settings that each node has for itself: places, whose content is compared instead, and the run's
+// name. "data.train_path".
 bool is_own_to_a_node(const std::string& key);
 
-// Collective. Reads `settings`, which must be rank 0's but for paths: those are each node's own, and so the files and folders that only
-// some of the nodes have are refused here. Throws ConfigError, DataError.
+// Collective. Reads `settings`, which must be rank 0's but for paths: those are each node's own,
+// and so the files and folders that only some of the nodes have are refused here. Throws
+// ConfigError, DataError.
 void agree_on_settings(comm::Meeting& meeting, const SettingsSource& source,
                        settings::TrainSettings& settings);
 
@@ -45,8 +48,9 @@ struct StartingPoint {
   std::string checkpoints_folder;
 };
 
-// Collective. Returns the hosts of the job, one per node. Throws DataError for other inputs, ConfigError for another stamp,
-// CheckpointError where a node holds a newer checkpoint than rank 0's: that would be passed over.
+// Collective. Returns the hosts of the job, one per node. Throws DataError for other inputs,
+// ConfigError for another stamp, CheckpointError where a node holds a newer checkpoint than rank
+// 0's: that would be passed over.
 std::vector<std::string> agree_on_start(comm::Meeting& meeting, const StartingPoint& start);
 
 }  // namespace convoy::recipes

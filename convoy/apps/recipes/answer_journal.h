@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The answers that are finished before the file of all answers is: a folder beside it, one file per rank, a line per
-// answer as it ends. A command that was killed goes on from what it holds. One thread per rank.
+// The answers that are finished before the file of all answers is: a folder beside it, one file per
+// rank, a line per answer as it ends. A command that was killed goes on from what it holds. One
+// thread per rank.
 #pragma once
 
 #include <cstdint>
@@ -19,11 +20,12 @@ class AnswerJournal {
  public:
   using Place = std::pair<int64_t, int64_t>;  // prompt, sample
 
-  // Whether answers of this output are kept: a device or a pipe is no file that could be whole later.
+  // Whether answers of this output are kept: a device or a pipe is no file that could be whole
+  // later.
   static bool is_kept_beside(const std::string& output);
 
-  // Reads what all ranks have kept for `output`. `key`: of everything that an answer depends on. Throws ConfigError when
-  // they were kept under another key, IoError.
+  // Reads what all ranks have kept for `output`. `key`: of everything that an answer depends on.
+  // Throws ConfigError when they were kept under another key, IoError.
   AnswerJournal(const std::string& output, const std::string& key, int rank, const Log& log);
   ~AnswerJournal();
   AnswerJournal(const AnswerJournal&) = delete;

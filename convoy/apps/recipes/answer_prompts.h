@@ -33,14 +33,15 @@ struct AnswerOptions {
   std::function<bool()> stop_wanted = {};  // asked after every step
 };
 
-// Calls `take` with each answer of this rank to its share of `prompts`, which all ranks know, as it ends. The leading
-// rank shows how far all are. Collective. Throws DataError, ConfigError, NumericError; StopRequest,
-// saying how many are finished, when it is to stop.
+// Calls `take` with each answer of this rank to its share of `prompts`, which all ranks know, as it
+// ends. The leading rank shows how far all are. Collective. Throws DataError, ConfigError,
+// NumericError; StopRequest, saying how many are finished, when it is to stop.
 void answer_prompts(RankShare& share, const LoadedModel& loaded,
                     const std::vector<std::vector<int32_t>>& prompts, const AnswerOptions& options,
                     const Log& log, const std::function<void(const Answer&)>& take);
 
-// `longest_row_tokens`: prompt and answer; 0 = not known. `engines_on_host` share the memory of the CPU.
+// `longest_row_tokens`: prompt and answer; 0 = not known. `engines_on_host` share the memory of the
+// CPU.
 generate::EngineConfig engine_config(const settings::EngineFlags& flags, const LoadedModel& model,
                                      int64_t longest_row_tokens, int engines_on_host = 1);
 

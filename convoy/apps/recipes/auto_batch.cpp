@@ -177,8 +177,9 @@ BatchProbe::Rows Search::beginning_of(const BatchProbe::Rows& rows, int64_t toke
   return begin;
 }
 
-// The largest micro-batch of the run; of a size that may become its own its first one and the largest
-// again, too. `candidate` is the one that was asked for last, or a part of one row or block.
+// The largest micro-batch of the run; of a size that may become its own its first one and the
+// largest again, too. `candidate` is the one that was asked for last, or a part of one row or
+// block.
 std::vector<BatchProbe::Rows> Search::steps_of(const Candidate& candidate, int64_t tokens,
                                                Likely likely) const {
   BatchProbe::Rows largest = encoded(candidate.largest.rows);

@@ -32,9 +32,9 @@ struct BatchUnits {
   int64_t most_in_step(const settings::TrainingSettings& wished) const;
 };
 
-// `train`, as `wished` has it, with numbers: `batch_rows` of a micro-batch, and an accumulation that
-// comes nearest to target_tokens_per_device_step where it is auto and no global batch is set. True
-// where that would leave an epoch too few steps, and is less.
+// `train`, as `wished` has it, with numbers: `batch_rows` of a micro-batch, and an accumulation
+// that comes nearest to target_tokens_per_device_step where it is auto and no global batch is set.
+// True where that would leave an epoch too few steps, and is less.
 bool settle_batch(const settings::TrainingSettings& wished, int64_t batch_rows,
                   const BatchUnits& units, settings::TrainingSettings& train);
 

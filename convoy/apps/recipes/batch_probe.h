@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Steps of a training that change nothing, to see what memory they take: the forward and backward
-// passes, sums over ranks and optimizer of the run itself, with gradients of zero and a rate of zero.
+// passes, sums over ranks and optimizer of the run itself, with gradients of zero and a rate of
+// zero.
 #pragma once
 
 #include <cstdint>
@@ -29,10 +30,10 @@ class BatchProbe {
   explicit BatchProbe(const Parts& parts) : parts_(parts) {}
 
   using Rows = std::vector<data::EncodedRow>;
-  // Collective. Blocks. The peaks, by rank, of steps one after another, each of whose micro-batches has
-  // the rows of its turn. Not of one step alone: blocks of memory that one leaves are a little too
-  // large for the next, and a run takes more than its largest step. None where a single rank ran out
-  // of memory; several throw.
+  // Collective. Blocks. The peaks, by rank, of steps one after another, each of whose micro-batches
+  // has the rows of its turn. Not of one step alone: blocks of memory that one leaves are a little
+  // too large for the next, and a run takes more than its largest step. None where a single rank
+  // ran out of memory; several throw.
   std::optional<std::vector<device::PeakMemory>> measure(const std::vector<Rows>& steps);
 
  private:

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a run says of its steps: how many rows each takes over all ranks, and what that does to the learning rate.
+// What a run says of its steps: how many rows each takes over all ranks, and what that does to the
+// learning rate.
 #pragma once
 
 #include <cstdint>

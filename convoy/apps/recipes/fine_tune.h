@@ -25,8 +25,8 @@ struct FineTuneRequest {
   telemetry::ColorChoice color = telemetry::ColorChoice::Auto;
 };
 
-// Collective over the ranks of the environment. Blocks. Returns Done, or Stopped when a stop was requested and the state
-// is saved. Throws convoy::Error.
+// Collective over the ranks of the environment. Blocks. Returns Done, or Stopped when a stop was
+// requested and the state is saved. Throws convoy::Error.
 ExitCode fine_tune(const FineTuneRequest& request, const std::atomic<bool>& stop_requested,
                    const Log& log);
 

@@ -23,10 +23,10 @@ struct GenerateRun {
 // Whether answers are kept as they end, so that the same command goes on after a stop.
 bool keeps_answers(const GenerateRun& run);
 
-// Rows {"index","sample","prompt_tokens","completion","token_ids","finish_reason"} in the order of the prompts, with
-// "logprobs" when they are asked for. One --prompt without --output prints its text alone. A run that was killed goes on
-// from the answers that it had finished for its --output (AnswerJournal). Throws convoy::Error;
-// StopRequest when told to stop.
+// Rows {"index","sample","prompt_tokens","completion","token_ids","finish_reason"} in the order of
+// the prompts, with "logprobs" when they are asked for. One --prompt without --output prints its
+// text alone. A run that was killed goes on from the answers that it had finished for its --output
+// (AnswerJournal). Throws convoy::Error; StopRequest when told to stop.
 void generate_text(const GenerateRun& run, const Log& log);
 
 }  // namespace convoy::recipes

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Everything a command needs of a model folder: weights, tokenizer, chat template, and an adapter on top.
+// Everything a command needs of a model folder: weights, tokenizer, chat template, and an adapter
+// on top.
 #pragma once
 
 #include <filesystem>
@@ -63,8 +64,8 @@ std::string coding_text(nn::CausalLm& model);
 // The linear maps of blocks in codes.
 void code_linears(nn::CausalLm& model, const kernels::CodedFormat& format);
 
-// Throws ConfigError for --double-quant of a format without blocks, and for two ways to hold the same weights.
-// `weights`: of EngineFlags.
+// Throws ConfigError for --double-quant of a format without blocks, and for two ways to hold the
+// same weights. `weights`: of EngineFlags.
 void require_one_format(const std::string& quantization, bool double_quant,
                         const std::string& weights = "model");
 
@@ -78,7 +79,8 @@ void require_vocabulary(const text::Tokenizer& tokenizer, int64_t vocab_size,
 // Ready for inference: nothing trains. Throws DataError, ConfigError.
 LoadedModel load_model(const ModelRequest& request, const Log& log);
 
-// Gives the parameters of a model that came without values their own, and forgets where they are from.
+// Gives the parameters of a model that came without values their own, and forgets where they are
+// from.
 void read_values(LoadedModel& loaded);
 
 ModelRequest model_request(const settings::ModelFlags& flags, const std::string& template_path,
@@ -90,7 +92,8 @@ ModelRequest model_request(const settings::ModelFlags& flags, const settings::En
 // Of an adapter folder: its configuration and every byte of its weights.
 std::string adapter_fingerprint(const std::filesystem::path& folder);
 
-// Of every value of the model: tells weights apart whose files look alike to io::model_fingerprint().
+// Of every value of the model: tells weights apart whose files look alike to
+// io::model_fingerprint().
 std::string weights_checksum(const LoadedModel& loaded);
 
 }  // namespace convoy::recipes

@@ -10,9 +10,9 @@
 
 namespace convoy::recipes {
 
-// Measures fp32 and bf16 on "cpu" (with `threads`; 0 = usable CPUs) or "cuda" (one GPU), some seconds each, and keeps what was found for
-// trainings, where all CPUs were used. {"bench": "peak", "device", "peaks": [{"dtype", "flops_per_second", "by"}], "file"}. Throws
-// DeviceError, IoError.
+// Measures fp32 and bf16 on "cpu" (with `threads`; 0 = usable CPUs) or "cuda" (one GPU), some
+// seconds each, and keeps what was found for trainings, where all CPUs were used. {"bench": "peak",
+// "device", "peaks": [{"dtype", "flops_per_second", "by"}], "file"}. Throws DeviceError, IoError.
 nlohmann::ordered_json measure_peak(const std::string& devices, int64_t threads, const Log& log);
 
 }  // namespace convoy::recipes

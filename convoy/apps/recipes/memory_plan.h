@@ -18,8 +18,8 @@ namespace convoy::recipes {
 // inputs.
 sizing::TrainingShape training_shape(nn::CausalLm& model, bool adapter_dropout = false);
 
-// What the process holds by now but for the values of this model and its replicas; 0 where it does not compute in
-// its own memory.
+// What the process holds by now but for the values of this model and its replicas; 0 where it does
+// not compute in its own memory.
 int64_t memory_beside(nn::CausalLm& model, int replicas = 1);
 
 // Of a training of task classify, before it; its windows are in memory by now. `bf16`: its

@@ -167,7 +167,8 @@ class Check {
     }
   }
 
-  // Values that the files hold: of a weight in codes as many as it stands for, whatever they are packed into.
+  // Values that the files hold: of a weight in codes as many as it stands for, whatever they are
+  // packed into.
   int64_t held_values() const {
     if (check_.facts.at("quantization").is_null()) return stored_elements_;
     const io::ModelWeights weights(folder_);

@@ -157,7 +157,8 @@ class ModelTextEngine final : public process::TextEngine {
     refused_.push_back({.number = number, .finish = process::TextFinish::Error, .error = why});
   }
 
-  // A step that failed leaves nothing to go on from. The same texts fit when fewer are made at once.
+  // A step that failed leaves nothing to go on from. The same texts fit when fewer are made at
+  // once.
   void end_for_memory(std::vector<process::TextResult>& results) {
     most_at_once_ = std::max<size_t>(1, std::min(unfinished_.size(), max_rows_) / 2);
     for (const int64_t number : std::exchange(unfinished_, {})) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A language model as the processing of data sets sees one: prompts become tokens, completions become texts. One thread.
+// A language model as the processing of data sets sees one: prompts become tokens, completions
+// become texts. One thread.
 #pragma once
 
 #include <cstdint>
@@ -22,8 +23,8 @@ struct TextEngineOptions {
   nlohmann::ordered_json template_kwargs = {};  // variables for the chat template
 };
 
-// `loaded` must outlive it. Prompts that cannot be encoded or answered end as TextFinish::Error. Throws ConfigError on
-// options out of range.
+// `loaded` must outlive it. Prompts that cannot be encoded or answered end as TextFinish::Error.
+// Throws ConfigError on options out of range.
 std::unique_ptr<process::TextEngine> make_text_engine(const LoadedModel& loaded,
                                                       TextEngineOptions options);
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One worker of `convoy process`: a model behind an engine, and the stages of the run's configuration.
+// One worker of `convoy process`: a model behind an engine, and the stages of the run's
+// configuration.
 #pragma once
 
 #include <filesystem>

@@ -27,8 +27,8 @@ using PlacedLine = std::pair<int64_t, std::string>;
 // One voice: of the ranks that do not lead only errors are heard. `folder`: as below.
 Log log_of_rank(const std::string& folder, const Log& log);
 
-// Collective. Blocks. On rank 0 `take` gets the lines of all ranks with places from `begin` to `end` - 1, by place. `own`:
-// by place, within these bounds.
+// Collective. Blocks. On rank 0 `take` gets the lines of all ranks with places from `begin` to
+// `end` - 1, by place. `own`: by place, within these bounds.
 void gather_in_order(comm::Group& group, const std::vector<PlacedLine>& own, int64_t begin,
                      int64_t end, const std::function<void(const std::string&)>& take);
 

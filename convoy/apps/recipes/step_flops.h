@@ -15,8 +15,8 @@ namespace convoy::recipes {
 // `lora`: what trains beside the model's frozen weights; null: the model itself trains.
 train::StepFlops step_flops_of(nn::CausalLm& model, const adapters::LoraModel* lora);
 
-// Of the ranks of a job, by what was measured on this rank's host; 0 = nobody has measured there. On a CPU the ranks of a host share
-// it: `local_world`.
+// Of the ranks of a job, by what was measured on this rank's host; 0 = nobody has measured there.
+// On a CPU the ranks of a host share it: `local_world`.
 double known_peak_of_rank(const std::string& device_kind, const std::string& dtype,
                           int local_world);
 

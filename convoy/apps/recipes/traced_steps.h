@@ -26,9 +26,10 @@ struct TracedPlace {
 
 class TracedSteps {
  public:
-  // Traces what `flight` is told in `steps`, unless those are none, and writes the trace into the run folder when they are done. A
-  // trace that cannot be written is warned of: the training goes on. `flight` and what `place` names outlive this; this outlives
-  // the groups that write to `flight`.
+  // Traces what `flight` is told in `steps`, unless those are none, and writes the trace into the
+  // run folder when they are done. A trace that cannot be written is warned of: the training goes
+  // on. `flight` and what `place` names outlive this; this outlives the groups that write to
+  // `flight`.
   TracedSteps(telemetry::FlightWriter& flight, const settings::StepRange& steps,
               const TracedPlace& place, const Log& log);
   ~TracedSteps();

@@ -91,7 +91,8 @@ checkpoint::Stamp train_stamp(const settings::TrainSettings& settings, const Loa
   stamp.set("model", io::model_fingerprint(base.folder));
   stamp.set("tokenizer", base.tokenizer.content_hash());
   stamp.set("global_batch", batch.global_batch);
-  // The weights go on from the checkpoint, so that another adapter to start from would be passed over in silence.
+  // The weights go on from the checkpoint, so that another adapter to start from would be passed
+  // over in silence.
   if (base.lora && !settings.tuning.lora.adapter.empty())
     stamp.set("start_adapter", adapter_hash(settings.tuning.lora.adapter));
   if (splits.val.num_rows() > 0)

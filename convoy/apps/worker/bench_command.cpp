@@ -26,7 +26,8 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
-// The last line a command prints, as JSON. Arguments come from this program's own flags, so quoting is simple.
+// The last line a command prints, as JSON. Arguments come from this program's own flags, so quoting
+// is simple.
 Json run_and_read(const std::string& command) {
   FILE* pipe = ::popen(command.c_str(), "r");
   CONVOY_CHECK(pipe != nullptr, IoError, "`{}` cannot be started", command);

@@ -15,8 +15,8 @@
 namespace convoy::apps {
 namespace {
 
-// What the file says about answers holds unless a flag says otherwise; its defaults do not, since answers that are
-// compared are the likeliest ones by default.
+// What the file says about answers holds unless a flag says otherwise; its defaults do not, since
+// answers that are compared are the likeliest ones by default.
 void take_generation(const config::Resolved& resolved, const settings::GenerationSettings& from,
                      settings::SamplingFlags& sampling, settings::EngineFlags& engine) {
   const auto is_set = [&](const char* key) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// convoy-worker: one rank, or a command that needs LibTorch. Started by `convoy`, or by another launcher with torchrun's
-// environment.
+// convoy-worker: one rank, or a command that needs LibTorch. Started by `convoy`, or by another
+// launcher with torchrun's environment.
 #include <fmt/format.h>
 
 #include <cstdio>
@@ -77,7 +77,8 @@ int run(const Arguments& arguments) {
 
 int main(int argument_count, char** argument_values) {
   const int code = convoy::apps::run({argument_values + 1, argument_values + argument_count});
-  // LibTorch's static destructors take a tenth of a second and can deadlock with threads of a broken process group.
+  // LibTorch's static destructors take a tenth of a second and can deadlock with threads of a
+  // broken process group.
   std::fflush(nullptr);
   std::_Exit(code);
 }

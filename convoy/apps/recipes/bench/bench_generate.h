@@ -11,8 +11,8 @@
 namespace convoy::recipes {
 
 // {"tool","dtype","geometry","prompt_tokens","new_tokens","points"} and bench_memory(); a point is
-// {"batch","sampling","prompts","tokens","tokens_per_s" (median),"best"} with sampling "greedy" or "top_p". Rows want
-// different numbers of tokens, and only those count.
+// {"batch","sampling","prompts","tokens","tokens_per_s" (median),"best"} with sampling "greedy" or
+// "top_p". Rows want different numbers of tokens, and only those count.
 nlohmann::ordered_json bench_generate(const settings::BenchFlags& common,
                                       const settings::BenchGenerateFlags& flags,
                                       const std::string& devices);

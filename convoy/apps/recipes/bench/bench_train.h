@@ -14,8 +14,8 @@ namespace convoy::recipes {
 // On the leading rank {"tool","mode","dtype","geometry","seq","batch","global_batch","grad_accum",
 // "ranks","strategy","recompute","tokens_per_s" (of all ranks, median),"best",
 // "communication_share" (time blocked in collectives, mean of ranks),"flops_per_token","loss"} and
-// the largest bench_memory() of a rank beside what was planned ("planned_mb"); nothing on others. Collective. Throws DeviceError,
-// ConfigError.
+// the largest bench_memory() of a rank beside what was planned ("planned_mb"); nothing on others.
+// Collective. Throws DeviceError, ConfigError.
 nlohmann::ordered_json bench_train(const settings::BenchFlags& common,
                                    const settings::BenchTrainFlags& flags,
                                    const settings::RankFlags& ranks, const Log& log);
