@@ -154,8 +154,8 @@ bool is_solved(const Node& relation) {
   return names == 1;
 }
 
-// The reference may be any inequality with these solutions; a prediction only one that is solved, since another may
-// repeat the question.
+// The reference may be any inequality with these solutions; a prediction only one that is solved,
+// since another may repeat the question.
 Verdict Comparer::relation_with_set(const Node& relation, const Node& set) {
   const std::optional<RealSet> wanted = solution_set(relation, steps_);
   const std::optional<RealSet> found = real_set(set, steps_);

@@ -72,7 +72,8 @@ Peeled peel(const Node& node) {
   }
 }
 
-// Digits behind the point of a number that is written with one; nothing of any other expression. 1.5 x 10^3 has -2.
+// Digits behind the point of a number that is written with one; nothing of any other expression.
+// 1.5 x 10^3 has -2.
 std::optional<int64_t> decimal_places(const Node& node) {
   switch (node.kind) {
     case Kind::Number: {

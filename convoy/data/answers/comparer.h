@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Whether two parsed answers are equal. The order of the arguments matters: the reference comes first.
+// Whether two parsed answers are equal. The order of the arguments matters: the reference comes
+// first.
 #pragma once
 
 #include "convoy/data/answers/equivalence.h"

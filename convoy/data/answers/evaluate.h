@@ -15,7 +15,8 @@ namespace convoy::answers {
 
 struct Point {
   std::map<std::string, Number, std::less<>> values = {};
-  // Then the root of a negative number is not defined: sqrt(x) sqrt(y) is sqrt(xy) where all three are real.
+  // Then the root of a negative number is not defined: sqrt(x) sqrt(y) is sqrt(xy) where all three
+  // are real.
   bool reals_only = false;
 };
 
@@ -26,7 +27,8 @@ void collect_symbols(const Node& node, std::set<std::string>& into);
 bool contains_constant(const Node& node, std::string_view name);
 
 constexpr int kSamplePoints = 24;
-// The same for every check. Of each four two are positive reals, one has both signs, one small whole numbers.
+// The same for every check. Of each four two are positive reals, one has both signs, one small
+// whole numbers.
 Point sample_point(const std::set<std::string>& symbols, int index, bool reals_only);
 
 }  // namespace convoy::answers

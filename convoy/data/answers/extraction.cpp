@@ -44,7 +44,8 @@ std::vector<Box> closed_boxes(std::string_view text) {
       for (const std::string_view name : {"\\boxed", "\\fbox"})
         if (starts_at(text, at, name)) behind = at + name.size();
       if (behind == 0) {
-        // The next character is escaped: \{. Not so the second backslash of a command that was escaped twice.
+        // The next character is escaped: \{. Not so the second backslash of a command that was
+        // escaped twice.
         if (!starts_at(text, at + 1, "\\")) ++at;
         continue;
       }
@@ -87,8 +88,8 @@ size_t name_length(std::string_view text) {
   return at < text.size() && text[at] == '=' ? at + 1 : 0;
 }
 
-// Whether two boxes with this between them are parts of one answer: commas, "and", "or" and names alone join them. A full
-// stop or any other word begins another try.
+// Whether two boxes with this between them are parts of one answer: commas, "and", "or" and names
+// alone join them. A full stop or any other word begins another try.
 bool joins(std::string_view between) {
   static constexpr std::string_view kPasses[] = {
       "$",   "\\(", "\\)", "\\[",  "\\]", "\\quad", "\\qquad", "\\text", "{",   "}",
@@ -390,7 +391,8 @@ std::string open_box(std::string_view text) {
                                       : std::string(trimmed(first_line(text.substr(at + 7))));
 }
 
-// Text without the marks of bold type in Markdown: "are **9** ways". Of 2**3 and a ** b they are signs.
+// Text without the marks of bold type in Markdown: "are **9** ways". Of 2**3 and a ** b they are
+// signs.
 std::string without_bold(std::string_view text) {
   std::string plain;
   bool open = false;
@@ -431,7 +433,8 @@ std::string_view without_clause(std::string_view answer) {
   return answer;
 }
 
-// Of "It takes 36 minutes" the number and what stands behind it, where words of prose lead to it and no other number.
+// Of "It takes 36 minutes" the number and what stands behind it, where words of prose lead to it
+// and no other number.
 std::string_view behind_prose(std::string_view answer) {
   const size_t digit =
       static_cast<size_t>(std::find_if(answer.begin(), answer.end(), is_digit) - answer.begin());

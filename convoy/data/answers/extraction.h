@@ -12,9 +12,10 @@ namespace convoy::answers {
 // of predictions that name no answer the last formula or number is one.
 enum class Author { Reference, Model };
 
-// In this order: the last balanced \boxed{} or \fbox{} (with those right before it, parted by commas or "and"), what
-// follows the last "####", what follows the last "answer is" or "answer:", the whole text where it is bare. Nothing of a
-// <think> part counts. Empty where there is no answer. Linear in the length of the text.
+// In this order: the last balanced \boxed{} or \fbox{} (with those right before it, parted by
+// commas or "and"), what follows the last "####", what follows the last "answer is" or "answer:",
+// the whole text where it is bare. Nothing of a <think> part counts. Empty where there is no
+// answer. Linear in the length of the text.
 std::string extract_answer(std::string_view text, Author author = Author::Model);
 
 }  // namespace convoy::answers

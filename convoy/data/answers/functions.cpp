@@ -39,7 +39,8 @@ constexpr FunctionEntry kRealFunctions[] = {
     {"cbrt", [](Real x) { return std::cbrt(x); }},
 };
 
-// The error of the argument is carried over by the slope, measured; 1e-9 apart it is far from rounding.
+// The error of the argument is carried over by the slope, measured; 1e-9 apart it is far from
+// rounding.
 Number real_value(RealFunction function, const Number& argument) {
   if (!argument.is_real() || std::isinf(argument.real())) return undefined_number();
   const Real x = argument.real();

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A number known in up to three ways at once: as a small fraction, by its residues modulo two primes near 2^61, and as a
-// complex floating-point number with a bound of its error. The residues decide equality of rational numbers of any size
-// without big integers: 5^(10^9) costs thirty multiplications. Two that differ have equal residues with chance 2^-120.
+// A number known in up to three ways at once: as a small fraction, by its residues modulo two
+// primes near 2^61, and as a complex floating-point number with a bound of its error. The residues
+// decide equality of rational numbers of any size without big integers: 5^(10^9) costs thirty
+// multiplications. Two that differ have equal residues with chance 2^-120.
 #pragma once
 
 #include <array>
@@ -46,7 +47,8 @@ Number integer(int64_t value);
 Number fraction(int64_t above, int64_t below);
 Number approximation(Complex value, Real error);
 Number unbounded(bool positive);
-// Digits as the tokenizer leaves them: "12", "-1", "0.5", "1.5e-3", "0.1|6" (the 6 comes again and again).
+// Digits as the tokenizer leaves them: "12", "-1", "0.5", "1.5e-3", "0.1|6" (the 6 comes again and
+// again).
 Number parse_digits(std::string_view digits);
 // Digits and letters of a base up to 36; nothing where one is too large for it.
 std::optional<Number> parse_in_base(std::string_view digits, int64_t base);
@@ -60,7 +62,8 @@ Number negate(const Number& a);
 Number raise(const Number& base, const Number& exponent);
 // The real root where there is one: the cube root of -8 is -2.
 Number root(const Number& under, const Number& degree);
-// A function of the table: "sin", "floor", "factorial", "max", "log" (base 10, or the second argument).
+// A function of the table: "sin", "floor", "factorial", "max", "log" (base 10, or the second
+// argument).
 Number apply(std::string_view function, std::span<const Number> arguments, Steps& steps);
 
 }  // namespace convoy::answers

@@ -16,7 +16,8 @@ namespace convoy::answers {
 // "one hundred and five" in lower case, a word each; nothing where the words are no whole number.
 std::optional<int64_t> cardinal(std::span<const std::string> words);
 
-// The tokens with the number in front of them in digits; nothing where no written number stands there.
+// The tokens with the number in front of them in digits; nothing where no written number stands
+// there.
 std::optional<std::vector<Token>> in_digits(std::span<const Token> tokens);
 
 }  // namespace convoy::answers

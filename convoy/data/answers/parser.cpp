@@ -260,7 +260,8 @@ Node Parser::answer() {
   return make_node(Kind::List, std::move(all));
 }
 
-// Behind an opening bracket: one element in round ones is the element, more are a tuple or an interval.
+// Behind an opening bracket: one element in round ones is the element, more are a tuple or an
+// interval.
 Node Parser::brackets(char open) {
   Node node = make_node(Kind::Tuple, {});
   if (is(")") || is("]")) return fail();

@@ -17,7 +17,8 @@ struct Parsed {
   bool divides_product = false;   // 1/2x was read: what is below the line has two readings
 };
 
-// `wide_divisor`: 1/2x is 1/(2x), sin x/2 is sin(x/2); else what stands behind is a factor of the whole.
+// `wide_divisor`: 1/2x is 1/(2x), sin x/2 is sin(x/2); else what stands behind is a factor of the
+// whole.
 Parsed parse_answer(std::vector<Token> tokens, bool wide_divisor, Steps& steps);
 
 }  // namespace convoy::answers

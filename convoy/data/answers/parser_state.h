@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The recursive descent behind parse_answer: structures above (parser.cpp), expressions below (expression_parser.cpp,
-// function_parser.cpp).
-// One that fails says so once and reads nothing further, so no caller has to ask.
+// The recursive descent behind parse_answer: structures above (parser.cpp), expressions below
+// (expression_parser.cpp, function_parser.cpp). One that fails says so once and reads nothing
+// further, so no caller has to ask.
 #pragma once
 
 #include <span>

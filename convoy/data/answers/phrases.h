@@ -13,13 +13,15 @@
 
 namespace convoy::answers {
 
-// Lower case, words with one space between them, no articles; nothing where the tokens are not all words.
+// Lower case, words with one space between them, no articles; nothing where the tokens are not all
+// words.
 std::optional<std::string> phrase_of(std::span<const Token> tokens);
 
 // Phrases that mean the same have the same canonical one: "dne" -> "does not exist".
 std::string canonical_phrase(const std::string& phrase);
 
-// What a phrase says in mathematics: "five" is 5, "no solution" the empty set, "all real numbers" the line.
+// What a phrase says in mathematics: "five" is 5, "no solution" the empty set, "all real numbers"
+// the line.
 std::optional<Node> phrase_node(const std::string& phrase);
 
 // "I do not know": no answer at all.

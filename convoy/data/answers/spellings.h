@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The tables of the tokenizer: LaTeX commands, plain words and Unicode characters, and the one token that each stands for.
+// The tables of the tokenizer: LaTeX commands, plain words and Unicode characters, and the one
+// token that each stands for.
 #pragma once
 
 #include <string_view>

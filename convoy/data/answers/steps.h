@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The budget of one check. Work is counted, not timed, so that a verdict does not depend on the machine.
+// The budget of one check. Work is counted, not timed, so that a verdict does not depend on the
+// machine.
 #pragma once
 
 #include <cstdint>

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// An answer as tokens: LaTeX, plain text and Unicode spellings of one thing become one token, and what only sets type
-// (\left, \displaystyle, \mathrm, thin spaces) is gone. Two answers with equal tokens are literally equal.
+// An answer as tokens: LaTeX, plain text and Unicode spellings of one thing become one token, and
+// what only sets type (\left, \displaystyle, \mathrm, thin spaces) is gone. Two answers with equal
+// tokens are literally equal.
 #pragma once
 
 #include <cstdint>

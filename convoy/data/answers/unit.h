@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Units of measure and counted nouns behind a number: "cm", "m/s^2", "square feet", "dollars", "apples".
+// Units of measure and counted nouns behind a number: "cm", "m/s^2", "square feet", "dollars",
+// "apples".
 #pragma once
 
 #include <array>

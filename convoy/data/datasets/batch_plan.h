@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which rows each rank reads at each step: a pure function of (data, seed, epoch, position), so any step can be
-// computed alone and a resumed run reads exactly what the unbroken one would.
+// Which rows each rank reads at each step: a pure function of (data, seed, epoch, position), so any
+// step can be computed alone and a resumed run reads exactly what the unbroken one would.
 #pragma once
 
 #include <cstdint>
@@ -18,14 +18,14 @@ struct BatchPlanConfig {
   int64_t batch_size = 1;  // rows, or blocks when packing, per micro-batch and rank
   int64_t grad_accum = 1;
   int64_t world_size = 1;
-  // Rows, or blocks, of one step over all ranks. 0 = batch_size x grad_accum x world_size; another number decides grad_accum: as few
-  // micro-batches of at most batch_size as hold it.
+  // Rows, or blocks, of one step over all ranks. 0 = batch_size x grad_accum x world_size; another
+  // number decides grad_accum: as few micro-batches of at most batch_size as hold it.
   int64_t global_batch = 0;
   bool packing = false;      // best-fit decreasing into blocks of block_tokens
   int64_t block_tokens = 0;  // capacity of a block when packing
   bool shuffle = true;
-  // Deal the units of a step by their tokens, so that micro-batches, and with them ranks, have nearly
-  // as many each; else in turn. Which units a step has is the same.
+  // Deal the units of a step by their tokens, so that micro-batches, and with them ranks, have
+  // nearly as many each; else in turn. Which units a step has is the same.
   bool balance_tokens = false;
   uint64_t seed = 0;
   // Parts of the data set that are drawn by weight; without parts every row is drawn once an epoch.
@@ -38,15 +38,16 @@ class BatchPlan {
   // Throws ConfigError when a count is below 1, or a row does not fit into a block.
   BatchPlan(TokenDataset dataset, BatchPlanConfig config);
 
-  // Equal for every epoch: packing packs once, then whole blocks are shuffled anew each epoch. The last global batch of
-  // an epoch may be partial; it is used.
+  // Equal for every epoch: packing packs once, then whole blocks are shuffled anew each epoch. The
+  // last global batch of an epoch may be partial; it is used.
   int64_t steps_per_epoch() const { return deal_.steps_per_epoch(); }
   // Units dealt to ranks: blocks when packing, else rows.
   int64_t num_units() const { return deal_.num_units(); }
-  // Rows of one micro-batch, in the order they are laid out. May be empty on the last, partial step of an epoch: the
-  // rank then contributes nothing but still takes part in collectives.
+  // Rows of one micro-batch, in the order they are laid out. May be empty on the last, partial step
+  // of an epoch: the rank then contributes nothing but still takes part in collectives.
   std::vector<int64_t> rows(StepPosition position, int64_t micro_batch, int64_t rank) const;
-  // Supervised tokens of the whole global batch: every rank, every micro-batch. The divisor of the loss.
+  // Supervised tokens of the whole global batch: every rank, every micro-batch. The divisor of the
+  // loss.
   int64_t supervised_tokens(StepPosition position) const;
   int64_t total_tokens(StepPosition position) const;
   int64_t num_rows(StepPosition position) const;

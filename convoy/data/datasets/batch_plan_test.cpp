@@ -90,7 +90,8 @@ TEST(SeededPermutation, IsAPermutationFixedByItsWords) {
   EXPECT_TRUE(seeded_permutation(0, {1}).empty());
 }
 
-// Each element should reach each place about equally often: chi-squared over 8 x 8 cells, 49 degrees of freedom.
+// Each element should reach each place about equally often: chi-squared over 8 x 8 cells, 49
+// degrees of freedom.
 TEST(SeededPermutation, FavoursNoPlace) {
   constexpr int kRounds = 8000;
   std::array<std::array<int, 8>, 8> seen{};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A file, compressed or not, as a stream of bytes that knows its offset and line. Reads ahead in pieces, so a file never
-// lies whole in memory and one that shrinks meanwhile only ends early.
+// A file, compressed or not, as a stream of bytes that knows its offset and line. Reads ahead in
+// pieces, so a file never lies whole in memory and one that shrinks meanwhile only ends early.
 #pragma once
 
 #include <array>
@@ -39,10 +39,11 @@ class ByteReader {
   // The next bytes without taking them: at least `bytes`, fewer only at the end of the file. Holds
   // them all in memory; valid until the next call. Throws DataError.
   std::string_view ahead(size_t bytes);
-  // Appends the bytes up to the next '\n' (consumed, not appended) to `line`, at most `max_bytes`; the rest of a longer
-  // line is skipped. Returns false when it was longer.
+  // Appends the bytes up to the next '\n' (consumed, not appended) to `line`, at most `max_bytes`;
+  // the rest of a longer line is skipped. Returns false when it was longer.
   bool read_line(std::string& line, size_t max_bytes);
-  // Appends the bytes before the next one of `stops`, or before the end of the file, to `into`, until that holds `max_bytes`.
+  // Appends the bytes before the next one of `stops`, or before the end of the file, to `into`,
+  // until that holds `max_bytes`.
   void read_until(const ByteSet& stops, std::string& into, size_t max_bytes);
   int64_t line() const { return line_; }  // 1-based line of the next byte
   int64_t column() const {

@@ -138,7 +138,8 @@ Json RowFields::checked_message(const Json& message, std::string_view where) {
   return checked;
 }
 
-// A string, or a list of {"type": "text", "text": ...} parts. A turn that calls tools may have none.
+// A string, or a list of {"type": "text", "text": ...} parts. A turn that calls tools may have
+// none.
 void RowFields::check_content(Json& message, std::string_view where) {
   const auto content = message.find("content");
   if (content == message.end() || content->is_null()) {

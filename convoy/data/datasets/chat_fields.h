@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Checked access to the members of one row; used by the schema conversions. Errors carry the row's place.
+// Checked access to the members of one row; used by the schema conversions. Errors carry the row's
+// place.
 #pragma once
 
 #include <cstdint>
@@ -13,8 +14,8 @@
 
 namespace convoy::data {
 
-// Refers to `row` and `value`, which must outlive it. Every text is cut to `max_field_chars` (0 = off) and the cuts
-// counted. All members throw DataError.
+// Refers to `row` and `value`, which must outlive it. Every text is cut to `max_field_chars` (0 =
+// off) and the cuts counted. All members throw DataError.
 class RowFields {
  public:
   RowFields(const Row& row, const nlohmann::ordered_json& value, int64_t max_field_chars)
@@ -26,13 +27,15 @@ class RowFields {
   std::string text_or_empty(std::string_view key);                   // absent, null, or a string
   std::string cut(std::string text);
 
-  // {role, content, ...} turns, all kept, other members of a turn too. The list may be a JSON string, as in CSV.
+  // {role, content, ...} turns, all kept, other members of a turn too. The list may be a JSON
+  // string, as in CSV.
   nlohmann::ordered_json messages(std::string_view key);
   nlohmann::ordered_json list(std::string_view key) const;  // of anything; may be a JSON string
   // ShareGPT's {from, value} turns as messages; a row-level `system` becomes the first turn.
   nlohmann::ordered_json conversations();
-  // What the row gives the chat template beside its messages, over what the whole run gives (null or an object):
-  // `chat_template_kwargs`, and with `columns` also `tools` and `documents`. Each may be a JSON string.
+  // What the row gives the chat template beside its messages, over what the whole run gives (null
+  // or an object): `chat_template_kwargs`, and with `columns` also `tools` and `documents`. Each
+  // may be a JSON string.
   enum class Columns { Kwargs, KwargsToolsDocuments };
   nlohmann::ordered_json template_variables(const nlohmann::ordered_json& of_run,
                                             Columns columns) const;

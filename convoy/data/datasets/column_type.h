@@ -20,8 +20,9 @@ struct ColumnType {
   std::vector<std::pair<std::string, ColumnType>> fields = {};  // of Struct, as first seen
   std::vector<ColumnType> items = {};  // of List: the one type of its items
 
-  // Widens the type to hold `value`; null fits every type. Whole numbers and others together are Double, a number beyond
-  // 64 bits, kinds that do not go together, more than 256 fields and deep nesting are Text.
+  // Widens the type to hold `value`; null fits every type. Whole numbers and others together are
+  // Double, a number beyond 64 bits, kinds that do not go together, more than 256 fields and deep
+  // nesting are Text.
   void add(const nlohmann::ordered_json& value, int depth = 0);
   // The end: what never had a value is String, a Struct without fields is Text.
   void settle();

@@ -15,8 +15,9 @@
 namespace convoy::data {
 namespace {
 
-// RFC 4180 with a header: quoted fields may hold separators, newlines and doubled quotes; LF and CRLF both end a row. A
-// quote inside an unquoted field is an ordinary character. Every value is a string.
+// RFC 4180 with a header: quoted fields may hold separators, newlines and doubled quotes; LF and
+// CRLF both end a row. A quote inside an unquoted field is an ordinary character. Every value is a
+// string.
 class CsvRows : public RowSource {
  public:
   CsvRows(ByteReader file, char separator)

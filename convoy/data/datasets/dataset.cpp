@@ -93,7 +93,8 @@ void require_one_format(const std::vector<fs::path>& files, const fs::path& fold
                                            folder.string(), suffix_of(files[0]).string())});
 }
 
-// Files of the cache are links to blobs beside the snapshot; one that leads elsewhere was not put there by a download.
+// Files of the cache are links to blobs beside the snapshot; one that leads elsewhere was not put
+// there by a download.
 void require_whole_snapshot(const std::vector<fs::path>& files, const DatasetFolder& folder,
                             const std::string& revision) {
   const std::string root = fs::weakly_canonical(folder.repository).string() + "/";

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A data set by whatever name: a file, a folder of shards, a pattern or a list of files, the id of one on the Hugging Face
-// hub that lies in the local cache, or a short name of the catalog. Nothing is ever fetched, and nothing stands in for
-// what is not there.
+// A data set by whatever name: a file, a folder of shards, a pattern or a list of files, the id of
+// one on the Hugging Face hub that lies in the local cache, or a short name of the catalog. Nothing
+// is ever fetched, and nothing stands in for what is not there.
 //
 //   const Dataset dataset = find_dataset({.name = "AI-MO/NuminaMath-1.5"});
 //   const auto rows = open_dataset(dataset, {.first = 1000, .count = 50});
@@ -22,7 +22,8 @@
 namespace convoy::data {
 
 struct DatasetRequest {
-  // A path that exists is that path. Else "gsm8k", "openai/gsm8k", "data/train-*.jsonl.gz", or "a.jsonl,b.jsonl".
+  // A path that exists is that path. Else "gsm8k", "openai/gsm8k", "data/train-*.jsonl.gz", or
+  // "a.jsonl,b.jsonl".
   std::string name = {};
   std::string config = {};        // empty: the one of the catalog, the only one, or `default`
   std::string split = {};         // empty: train, or the only one
@@ -52,7 +53,8 @@ struct DatasetFolder {
 // Nothing where the name is of files, or of what is not here. Throws DataError.
 std::optional<DatasetFolder> find_dataset_folder(const DatasetRequest& request);
 
-// A name as the list that it may be: the parts between commas. Commas within braces belong to a pattern.
+// A name as the list that it may be: the parts between commas. Commas within braces belong to a
+// pattern.
 std::vector<std::string> listed_names(const std::string& name);
 
 // Throws DataError: what is there instead, and what to do.
@@ -63,8 +65,8 @@ struct RowRange {
   int64_t count = -1;  // -1 = to the end
 };
 
-// Reads one file after the other. `index` of a row counts over all files from 0, wherever the range begins. Throws
-// DataError; next() does where the set ends before `first`.
+// Reads one file after the other. `index` of a row counts over all files from 0, wherever the range
+// begins. Throws DataError; next() does where the set ends before `first`.
 std::unique_ptr<RowSource> open_dataset(const Dataset& dataset, RowRange range = {});
 
 // How a data set of the hub comes into the cache: `convoy data fetch ...`.

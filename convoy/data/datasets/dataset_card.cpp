@@ -19,8 +19,8 @@ using config::NodeKind;
 
 constexpr int64_t kMostCardBytes = int64_t{16} << 20;
 
-// The lines of `configs:` and what is indented under it; the rest of the head may be any YAML. Lines before it are kept
-// empty, so that messages name the right one.
+// The lines of `configs:` and what is indented under it; the rest of the head may be any YAML.
+// Lines before it are kept empty, so that messages name the right one.
 std::string configs_of_head(std::string_view card) {
   std::string lines;
   bool in_head = false;

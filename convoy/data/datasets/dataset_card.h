@@ -18,11 +18,12 @@ struct CardConfig {
   std::vector<std::pair<std::string, std::string>> patterns;
 };
 
-// Empty where there is no card, or it names no files. Throws DataError with file and line where its list of files cannot be
-// understood.
+// Empty where there is no card, or it names no files. Throws DataError with file and line where its
+// list of files cannot be understood.
 std::vector<CardConfig> read_dataset_card(const std::filesystem::path& folder);
 
-// Whether `file`, relative, fits a pattern of a card: '*' stands for letters other than '/', '**' for any.
+// Whether `file`, relative, fits a pattern of a card: '*' stands for letters other than '/', '**'
+// for any.
 bool fits_pattern(const std::string& file, const std::string& pattern);
 
 }  // namespace convoy::data

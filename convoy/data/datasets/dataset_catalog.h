@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Data sets that have a short name here, and where in their rows problem, solution and answer stand.
+// Data sets that have a short name here, and where in their rows problem, solution and answer
+// stand.
 #pragma once
 
 #include <span>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How many rows one step takes over all ranks: for the run itself, and for who asks before there are any ranks.
+// How many rows one step takes over all ranks: for the run itself, and for who asks before there
+// are any ranks.
 #pragma once
 
 #include <cstdint>
@@ -15,8 +16,9 @@ namespace convoy::data {
 // batch_size x ranks x grad_accum. Throws ConfigError when all of these are given and disagree.
 int64_t wanted_global_batch(const settings::TrainingSettings& train, int64_t ranks);
 
-// "effective batch: 8 rows per rank x 2 ranks x 4 accumulation = 64 a step"; where the ranks do not divide the step, how it
-// is spread over them: "..., spread as 12 or 13 rows per rank". `unit`: "row".
+// "effective batch: 8 rows per rank x 2 ranks x 4 accumulation = 64 a step"; where the ranks do not
+// divide the step, how it is spread over them: "..., spread as 12 or 13 rows per rank". `unit`:
+// "row".
 std::string batch_sentence(const DealConfig& deal, const std::string& unit);
 
 // A warning where a step has fewer rows than there are ranks; else empty.

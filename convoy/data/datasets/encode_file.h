@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// All samples of one reader, encoded on several threads: truncation, dropping, and what became of every row.
+// All samples of one reader, encoded on several threads: truncation, dropping, and what became of
+// every row.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +25,8 @@ struct TruncationPolicy {
 // "keep_start", ...; "auto" is Split for task "pretrain", KeepStart for others. Throws ConfigError
 Truncation truncation_named(const std::string& name, const std::string& task);
 
-// Cuts `row` to max_tokens by KeepStart or KeepEnd; its first token is unsupervised afterwards. Returns whether it was cut.
+// Cuts `row` to max_tokens by KeepStart or KeepEnd; its first token is unsupervised afterwards.
+// Returns whether it was cut.
 bool truncate_row(EncodedRow& row, const TruncationPolicy& policy);
 
 enum class RowOutcome : uint8_t { Kept, Unreadable, Unsupervised, DroppedLong };
@@ -55,8 +57,9 @@ struct EncodedFile {
 // Takes every row in file order, one at a time: what became of it and, of a kept one, its tokens.
 using TakeRow = std::function<void(const RowRecord& record, EncodedRow row)>;
 
-// Rows to be split are taken whole. Rows are parsed, converted and given to `encode` on `num_threads` threads at once; at most a few hundred are in memory.
-// The first error in file order is thrown, whatever the timing.
+// Rows to be split are taken whole. Rows are parsed, converted and given to `encode` on
+// `num_threads` threads at once; at most a few hundred are in memory. The first error in file order
+// is thrown, whatever the timing.
 EncodedFile encode_file(SampleReader& reader,
                         const std::function<EncodedRow(const Sample&)>& encode,
                         const TruncationPolicy& policy, int num_threads, const TakeRow& take);

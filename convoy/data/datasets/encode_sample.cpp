@@ -36,7 +36,8 @@ const text::ChatTemplate& required(const text::ChatTemplate* chat_template) {
   return *chat_template;
 }
 
-// Says in which row `work` failed; what failed inside (a line of the template) stays in the message.
+// Says in which row `work` failed; what failed inside (a line of the template) stays in the
+// message.
 template <class Work>
 auto in_row(const Sample& sample, Work work) {
   try {
@@ -108,8 +109,8 @@ void SampleEncoder::skip_empty_answer(EncodedRow& row, const char* answer) const
   std::fill(row.supervised.begin(), row.supervised.end(), uint8_t{0});
 }
 
-// The two texts are tokenised as one, so a token may join the end of the prompt to the completion: the completion then
-// begins with that token.
+// The two texts are tokenised as one, so a token may join the end of the prompt to the completion:
+// the completion then begins with that token.
 EncodedRow SampleEncoder::encode_prompt_completion(const Sample& sample) const {
   EncodedRow row = plain_row(sample.prompt + sample.completion);
   append_eos(row.ids);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One row of data, in the few shapes every schema reduces to, and its encoding: ids and the supervision mask.
+// One row of data, in the few shapes every schema reduces to, and its encoding: ids and the
+// supervision mask.
 #pragma once
 
 #include <cstdint>
@@ -48,13 +49,13 @@ class SampleEncoder {
   // says. Contents in parts are joined where the template reads only strings. Not truncated. Throws
   // DataError naming file and line.
   EncodedRow encode(const Sample& sample) const;
-  // Ids of a prompt to be continued: chat up to its last assistant turn with the generation prompt, or the plain
-  // prompt/text without EOS. Throws DataError.
+  // Ids of a prompt to be continued: chat up to its last assistant turn with the generation prompt,
+  // or the plain prompt/text without EOS. Throws DataError.
   EncodedRow encode_prompt(const Sample& sample) const;
   // The text that encode() tokenises.
   std::string render(const Sample& sample, bool add_generation_prompt) const;
-  // One line on BOS, EOS and the mask, from an example. Throws DataError, also where the supervision asks for ends of
-  // turns and the template closes turns without a special token.
+  // One line on BOS, EOS and the mask, from an example. Throws DataError, also where the
+  // supervision asks for ends of turns and the template closes turns without a special token.
   std::string policy(const Sample& sample) const;
 
  private:
@@ -78,7 +79,8 @@ class SampleEncoder {
   Supervision supervision_;
 };
 
-// What becomes of rows longer than allowed. KeepEnd keeps a leading BOS; Split cuts them into rows (row_windows.h).
+// What becomes of rows longer than allowed. KeepEnd keeps a leading BOS; Split cuts them into rows
+// (row_windows.h).
 enum class Truncation { Split, KeepStart, KeepEnd, Drop, Error };
 
 // Tokens of the row that are targets of the loss.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// From files to encoded splits: read, detect the schema, render, tokenise, mask, truncate, drop, cache.
+// From files to encoded splits: read, detect the schema, render, tokenise, mask, truncate, drop,
+// cache.
 #pragma once
 
 #include <cstdint>
@@ -65,8 +66,9 @@ struct EncodeInputs {
 
 enum class Splits { TrainAndVal, Test, All };
 
-// Logs one report line per split. Throws DataError with file and line; a split whose rows are all unsupervised is refused. One process of a node may
-// encode while others wait and then read the cache: calls are safe to run concurrently.
+// Logs one report line per split. Throws DataError with file and line; a split whose rows are all
+// unsupervised is refused. One process of a node may encode while others wait and then read the
+// cache: calls are safe to run concurrently.
 EncodedSplits encode_splits(const EncodeInputs& inputs, Splits wanted);
 
 }  // namespace convoy::data

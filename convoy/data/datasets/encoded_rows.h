@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The rows of one file, encoded one after another, for commands that answer, score or show them. A row that cannot be
-// encoded is a bad row as one that cannot be read.
+// The rows of one file, encoded one after another, for commands that answer, score or show them. A
+// row that cannot be encoded is a bad row as one that cannot be read.
 #pragma once
 
 #include <cstdint>
@@ -31,7 +31,8 @@ class EncodedRows {
   // The next row that is not bad, with its source_index; nothing at the end. Throws DataError.
   std::optional<EncodedSample> next();
 
-  // After the last row: throws DataError when there was none, and says which were skipped and whose BOS was left out.
+  // After the last row: throws DataError when there was none, and says which were skipped and whose
+  // BOS was left out.
   void finish(const Log& log) const;
 
  private:

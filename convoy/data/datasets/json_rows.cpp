@@ -120,7 +120,8 @@ class JsonList : public RowSource {
     text_.push_back(static_cast<char>(reader_.get()));
   }
 
-  // The text of one value: up to the bracket that closes it, or the separator that ends a bare word.
+  // The text of one value: up to the bracket that closes it, or the separator that ends a bare
+  // word.
   void read_value() {
     text_.clear();
     int depth = 0;

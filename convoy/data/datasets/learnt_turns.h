@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Locates the learnt turns in a rendered conversation. Templates may have {% generation %} tags or not.
+// Locates the learnt turns in a rendered conversation. Templates may have {% generation %} tags or
+// not.
 #pragma once
 
 #include <cstdint>
@@ -39,9 +40,10 @@ LearntTurns find_learnt_turns(const text::ChatTemplate& chat_template,
                               const std::vector<std::string>& roles,
                               EmptyAnswers empty_answers = EmptyAnswers::Skip);
 
-// Marks the tokens that overlap the turns: with tags exactly, otherwise up to and with the end-of-turn token, so that
-// the line break after it is not learnt. `ends` says which of those end-of-turn tokens are; All takes every token of
-// the text that is one of those which end the learnt turns.
+// Marks the tokens that overlap the turns: with tags exactly, otherwise up to and with the
+// end-of-turn token, so that the line break after it is not learnt. `ends` says which of those
+// end-of-turn tokens are; All takes every token of the text that is one of those which end the
+// learnt turns.
 std::vector<uint8_t> mask_of(const LearntTurns& turns, const text::Encoding& encoding,
                              const text::Tokenizer& tokenizer, LearntEnds ends);
 

@@ -18,7 +18,8 @@ constexpr uint64_t kRowStream = 0x6d69782d726f7773ull;
 constexpr uint64_t kBlockStream = 0x6d69782d626c6f63ull;
 constexpr int64_t kStride = 4096;
 constexpr int64_t kBlocksPerWindow = 64;
-// Most rows that a part is asked to lead by, so that a weight of one in a million is a mistake and not a day of work.
+// Most rows that a part is asked to lead by, so that a weight of one in a million is a mistake and
+// not a day of work.
 constexpr int64_t kMostEpochRows = int64_t{1} << 33;
 
 // The part furthest behind its share of the rows so far and this one; of equals the first.

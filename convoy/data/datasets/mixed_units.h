@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Rows of several data sets, drawn by weight into one endless stream: a pure function of (weights, rows, seed, position), so
-// that a resumed run reads exactly what the unbroken one would.
+// Rows of several data sets, drawn by weight into one endless stream: a pure function of (weights,
+// rows, seed, position), so that a resumed run reads exactly what the unbroken one would.
 //
-// Which data set the next row comes from is no chance: it is the one that is furthest behind its share, so that within any
-// stretch of the stream each has its share to within two rows. Within a data set rows come in a seeded shuffle, and in
-// another one once all were read; no row comes again before the others of its data set have.
+// Which data set the next row comes from is no chance: it is the one that is furthest behind its
+// share, so that within any stretch of the stream each has its share to within two rows. Within a
+// data set rows come in a seeded shuffle, and in another one once all were read; no row comes again
+// before the others of its data set have.
 #pragma once
 
 #include <cstdint>
@@ -65,15 +66,17 @@ struct MixedUnitsConfig {
   uint64_t seed = 0;
 };
 
-// The stream as units that are dealt to ranks: rows, or blocks when packing. Blocks are filled best-fit from a window of some tens of
-// blocks' rows, whatever part they come from, so that each window has the shares of its rows. Thread-safe.
+// The stream as units that are dealt to ranks: rows, or blocks when packing. Blocks are filled
+// best-fit from a window of some tens of blocks' rows, whatever part they come from, so that each
+// window has the shares of its rows. Thread-safe.
 class MixedUnits {
  public:
   MixedUnits(TokenDataset dataset, MixConfig mix, const MixedUnitsConfig& config);
   ~MixedUnits();
   MixedUnits(MixedUnits&&) noexcept;
 
-  // Of the first epoch: blocks of later ones differ in what they hold, and an epoch is as many of them.
+  // Of the first epoch: blocks of later ones differ in what they hold, and an epoch is as many of
+  // them.
   int64_t units_per_epoch() const { return units_per_epoch_; }
   // Of the run's stream, from 0 on. Rows in the order in which they are laid out.
   std::vector<int64_t> rows(int64_t unit) const;

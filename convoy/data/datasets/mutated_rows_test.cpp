@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Rows that somebody spoilt, through everything that commands do with a row before the model sees it: each is used, or is
-// a bad row with its place; none ends as a bug.
+// Rows that somebody spoilt, through everything that commands do with a row before the model sees
+// it: each is used, or is a bad row with its place; none ends as a bug.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -80,7 +80,8 @@ void collect_changed(const Json& row, Json::json_pointer at, std::vector<Json>& 
 
 class MutatedRows : public ::testing::Test {
  protected:
-  // Each use of a row by a command, on one row per file: another exception than DataError fails the test.
+  // Each use of a row by a command, on one row per file: another exception than DataError fails the
+  // test.
   void use(const std::string& row, Outcome& outcome) {
     const auto path = folder_.write("rows.jsonl", row + "\n");
     const auto read = [&](RowUse how, const EncodedRows::Encode& encode) {

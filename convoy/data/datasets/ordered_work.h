@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Work on a stream by several threads, with results in the order of the stream and in bounded memory.
+// Work on a stream by several threads, with results in the order of the stream and in bounded
+// memory.
 #pragma once
 
 #include <algorithm>
@@ -17,9 +18,9 @@
 
 namespace convoy::data {
 
-// `pull` is called by one thread at a time until it gives nothing; `work` by all threads at once; `put` by one thread at a
-// time, in the order of pull. What any of them throws ends the stream there: everything before it was put, nothing
-// after it, whatever the timing.
+// `pull` is called by one thread at a time until it gives nothing; `work` by all threads at once;
+// `put` by one thread at a time, in the order of pull. What any of them throws ends the stream
+// there: everything before it was put, nothing after it, whatever the timing.
 template <class Item, class Result>
 struct OrderedWork {
   std::function<std::optional<Item>()> pull;

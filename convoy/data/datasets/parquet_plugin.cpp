@@ -9,8 +9,8 @@
 namespace convoy::data {
 namespace {
 
-// Beside the program, as build and installation lay it out; else where the loader looks (LD_LIBRARY_PATH), for programs
-// of others that link this library.
+// Beside the program, as build and installation lay it out; else where the loader looks
+// (LD_LIBRARY_PATH), for programs of others that link this library.
 void* load_plugin() {
   const std::string name = std::string("libconvoy_parquet-") + CONVOY_VERSION + ".so";
   std::error_code ignored;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The symbols of libconvoy_parquet-<version>.so: Parquet and compression, through Arrow's libraries. It is a plugin because
-// they cost every start of a program that links them 10 ms. Built by the same compiler from the same sources, so objects and errors cross as they are.
+// The symbols of libconvoy_parquet-<version>.so: Parquet and compression, through Arrow's
+// libraries. It is a plugin because they cost every start of a program that links them 10 ms. Built
+// by the same compiler from the same sources, so objects and errors cross as they are.
 #pragma once
 
 #include <filesystem>

@@ -13,13 +13,14 @@ namespace convoy::data {
 class ParquetWriter {
  public:
   virtual ~ParquetWriter() = default;
-  // An object whose values fit the columns; a column that it lacks is null. Throws DataError, IoError.
+  // An object whose values fit the columns; a column that it lacks is null. Throws DataError,
+  // IoError.
   virtual void write(const nlohmann::ordered_json& row) = 0;
   virtual void finish() = 0;  // the last call
 };
 
-// `columns` is a settled Struct. Zstandard pages with checksums. `sink` outlives the writer. Throws IoError when the plugin
-// is missing.
+// `columns` is a settled Struct. Zstandard pages with checksums. `sink` outlives the writer. Throws
+// IoError when the plugin is missing.
 std::unique_ptr<ParquetWriter> create_parquet(const ColumnType& columns, ByteSink& sink);
 
 }  // namespace convoy::data

@@ -25,7 +25,8 @@ struct Row {
   int64_t index = 0;  // 0-based, unreadable rows counted too
 };
 
-// A row that was cut out of its file, and perhaps not looked into yet: that may be done by another thread.
+// A row that was cut out of its file, and perhaps not looked into yet: that may be done by another
+// thread.
 struct RawRow {
   Row row;             // its value is what the text says once it is parsed
   std::string text;    // JSON; empty where the row came as a value
@@ -62,7 +63,8 @@ struct BadRow {
 // Rows left out under BadRows::Skip: all counted, the first ones listed, limited.
 class BadRowList {
  public:
-  // Throws `error` again under BadRows::Error, and a DataError when more than 100 rows and a tenth of `rows_seen` are bad.
+  // Throws `error` again under BadRows::Error, and a DataError when more than 100 rows and a tenth
+  // of `rows_seen` are bad.
   void add(const DataError& error, int64_t index, int64_t rows_seen, BadRows policy);
   int64_t count() const { return count_; }
   const std::vector<BadRow>& first() const { return first_; }  // at most 20
@@ -76,18 +78,19 @@ class BadRowList {
 class RowSource {
  public:
   virtual ~RowSource() = default;
-  // The next row; nothing at the end of the file. Throws DataError with file and line; after an error that concerns one
-  // row only (`row_is_lost()`), the next call goes on behind it.
+  // The next row; nothing at the end of the file. Throws DataError with file and line; after an
+  // error that concerns one row only (`row_is_lost()`), the next call goes on behind it.
   virtual std::optional<Row> next() = 0;
-  // The same, and as cheap as the format allows: JSON comes as text. What is wrong with the text parse_row() says.
+  // The same, and as cheap as the format allows: JSON comes as text. What is wrong with the text
+  // parse_row() says.
   virtual std::optional<RawRow> next_raw();
-  // Passes over the next `count` rows without looking into them where the format allows it; unreadable ones count. Returns
-  // how many there were: fewer only at the end. Throws DataError.
+  // Passes over the next `count` rows without looking into them where the format allows it;
+  // unreadable ones count. Returns how many there were: fewer only at the end. Throws DataError.
   virtual int64_t skip(int64_t count);
   // Whether the last error of next() cost one row, not the rest of the file.
   virtual bool row_is_lost() const { return false; }
-  // The raw bytes of that row. A CSV row is put together from its fields again. Empty when the row is too long or its
-  // bytes are not known.
+  // The raw bytes of that row. A CSV row is put together from its fields again. Empty when the row
+  // is too long or its bytes are not known.
   virtual std::string lost_row() const { return {}; }
 };
 

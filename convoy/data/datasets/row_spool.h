@@ -12,7 +12,8 @@
 
 namespace convoy::data {
 
-// Rows put aside in a file without a name, packed, to be read once all were seen. It is gone with the process. One thread.
+// Rows put aside in a file without a name, packed, to be read once all were seen. It is gone with
+// the process. One thread.
 class RowSpool {
  public:
   // Throws IoError when nothing can be written into `folder`.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A data file as samples: rows, their one schema, conversion, and the policy for rows that cannot be read.
+// A data file as samples: rows, their one schema, conversion, and the policy for rows that cannot
+// be read.
 #pragma once
 
 #include <cstdint>
@@ -41,11 +42,12 @@ class SampleReader {
   SampleReader(std::filesystem::path path, SchemaConfig config, BadRows bad_rows,
                RowUse use = RowUse::Learn);
 
-  // The next sample; nothing at the end. The schema of the first row is the schema of the file: another one later is an
-  // error. Throws DataError with file and line.
+  // The next sample; nothing at the end. The schema of the first row is the schema of the file:
+  // another one later is an error. Throws DataError with file and line.
   std::optional<Sample> next();
 
-  // The steps of next(), for readers that prepare rows side by side: pull() and accept() see every row in order.
+  // The steps of next(), for readers that prepare rows side by side: pull() and accept() see every
+  // row in order.
   std::optional<PulledRow> pull();              // Throws DataError that ends the file
   PreparedRow prepare(PulledRow pulled) const;  // Thread-safe
   // Whether the sample is one to use. Counts, or throws by the policy.
@@ -57,7 +59,8 @@ class SampleReader {
   const BadRowList& bad_rows() const { return bad_; }
   // At the end of the file. Throws DataError when it held no row, or only bad ones.
   void require_samples() const;
-  // For rows that only show to be unusable later (a template that refuses them): counts, or throws by the policy.
+  // For rows that only show to be unusable later (a template that refuses them): counts, or throws
+  // by the policy.
   void report_bad_row(const DataError& error, int64_t index);
 
  private:

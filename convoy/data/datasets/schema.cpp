@@ -222,8 +222,8 @@ void add_system_turn(Sample& sample, const std::string& system_prompt) {
   sample.messages.insert(sample.messages.begin(), turn("system", system_prompt));
 }
 
-// A column named `tools` or `documents` is the template's where a row holds a conversation as such; elsewhere it may be
-// anything.
+// A column named `tools` or `documents` is the template's where a row holds a conversation as such;
+// elsewhere it may be anything.
 RowFields::Columns template_columns(Schema schema) {
   const bool conversation = schema == Schema::Messages || schema == Schema::ShareGpt ||
                             schema == Schema::PromptCompletion;

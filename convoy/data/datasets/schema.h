@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The row schemas of training data: recognised by the keys of a row, never guessed, or forced; each reduces to a Sample.
+// The row schemas of training data: recognised by the keys of a row, never guessed, or forced; each
+// reduces to a Sample.
 #pragma once
 
 #include <cstdint>
@@ -31,10 +32,12 @@ struct SchemaConfig {
   static SchemaConfig from(const settings::DataSettings& data, std::string task);
 };
 
-// Every schema whose keys the row has; `loose` only when no other fits. Null values count as absent.
+// Every schema whose keys the row has; `loose` only when no other fits. Null values count as
+// absent.
 std::vector<Schema> matching_schemas(const Row& row, const SchemaConfig& config);
 
-// The one schema of the row: the forced one, or the only match. Throws DataError that names the candidates, or the keys.
+// The one schema of the row: the forced one, or the only match. Throws DataError that names the
+// candidates, or the keys.
 Schema detect_schema(const Row& row, const SchemaConfig& config);
 
 struct ConvertedRow {

@@ -192,7 +192,8 @@ TEST(Schema, VariablesOfTheRowGoOverThoseOfTheRun) {
   EXPECT_EQ(variables(R"(,"documents":[{"title":"t"}])")["documents"][0]["title"], "t");
   EXPECT_EQ(variables(R"(,"chat_template_kwargs":{"documents":[{"title":"t"}]})")["documents"],
             Json::array({{{"title", "t"}}}));
-  // Rows of the other chat schemas have them too; a column of theirs named `documents` may be anything.
+  // Rows of the other chat schemas have them too; a column of theirs named `documents` may be
+  // anything.
   const Sample loose = sample_of(
       R"({"question":"q","answer":"a","documents":["x"],"chat_template_kwargs":{"a":1}})");
   EXPECT_EQ(loose.variables, Json({{"a", 1}}));

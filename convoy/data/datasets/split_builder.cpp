@@ -190,8 +190,9 @@ class SplitBuilder {
     });
   }
 
-  // The split of each row: by the whole file, or by the position of the row in a seeded shuffle of all rows. Rows that are
-  // later dropped take part, so that membership does not depend on the tokenizer.
+  // The split of each row: by the whole file, or by the position of the row in a seeded shuffle of
+  // all rows. Rows that are later dropped take part, so that membership does not depend on the
+  // tokenizer.
   std::vector<uint8_t> deal(const Source& source, int64_t num_rows) const {
     if (!source.by_ratio)
       return std::vector<uint8_t>(static_cast<size_t>(num_rows),

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What encode_splits() does, over any encoder: which rows belong to which split, the cache, the reports and the refusals.
+// What encode_splits() does, over any encoder: which rows belong to which split, the cache, the
+// reports and the refusals.
 #pragma once
 
 #include <cstdint>
@@ -33,8 +34,8 @@ struct SplitInputs {
 // Throws as encode_splits() does.
 EncodedSplits build_splits(const SplitInputs& inputs, Splits wanted);
 
-// Bounds of the train, val and test shares of `num_rows` shuffled rows: [0, first), [first, second), [second, num_rows).
-// Throws ConfigError when the ratios do not sum to 1 within 1e-6.
+// Bounds of the train, val and test shares of `num_rows` shuffled rows: [0, first), [first,
+// second), [second, num_rows). Throws ConfigError when the ratios do not sum to 1 within 1e-6.
 struct SplitBounds {
   int64_t first = 0;
   int64_t second = 0;

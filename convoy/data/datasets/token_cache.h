@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Encoded splits on disk, one file per key. A key names everything the tokens depend on, so a hit is always right; a
-// damaged file is a miss.
+// Encoded splits on disk, one file per key. A key names everything the tokens depend on, so a hit
+// is always right; a damaged file is a miss.
 #pragma once
 
 #include <cstdint>
@@ -31,16 +31,20 @@ struct TokenFileRows {
   std::function<void(const std::function<void(const SpooledRow&)>& take)> for_each;
 };
 
-// Safe to use from several processes at once: files appear whole, and the last writer of a key wins.
+// Safe to use from several processes at once: files appear whole, and the last writer of a key
+// wins.
 class TokenCache {
  public:
-  // `setting` as in data.cache_dir: empty = $XDG_CACHE_HOME or ~/.cache, convoy/tokens in it; "none" = off.
+  // `setting` as in data.cache_dir: empty = $XDG_CACHE_HOME or ~/.cache, convoy/tokens in it;
+  // "none" = off.
   TokenCache(const std::string& setting, const Log& log);
 
-  // Maps the file of `key` (a SHA-256) and checks it whole. Nothing when absent; a warning and nothing when damaged.
+  // Maps the file of `key` (a SHA-256) and checks it whole. Nothing when absent; a warning and
+  // nothing when damaged.
   std::optional<CachedSplit> load(const std::string& key) const;
-  // Writes the file of `key` row by row and loads it: memory does not grow with the rows. Without a folder the file is
-  // memory. Throws IoError; then nothing is at the path, or what was there before.
+  // Writes the file of `key` row by row and loads it: memory does not grow with the rows. Without a
+  // folder the file is memory. Throws IoError; then nothing is at the path, or what was there
+  // before.
   CachedSplit store(const std::string& key, const TokenFileRows& rows, const SplitReport& report,
                     const std::string& policy) const;
 

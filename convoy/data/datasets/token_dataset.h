@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Encoded rows: token ids and the supervision mask, in one flat buffer that a cache file maps read-only.
+// Encoded rows: token ids and the supervision mask, in one flat buffer that a cache file maps
+// read-only.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +12,8 @@
 
 namespace convoy::data {
 
-// Token t of a row is a target of the loss iff supervised[t] != 0. Token 0 never is: nothing precedes it.
+// Token t of a row is a target of the loss iff supervised[t] != 0. Token 0 never is: nothing
+// precedes it.
 struct EncodedRow {
   std::vector<int32_t> ids;
   std::vector<uint8_t> supervised;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The file of encoded rows: Header, then pieces each padded to 8 bytes: JSON (key, report, policy, content hash), offsets
-// int64[rows + 1], source indices int64[rows], supervised counts int64[rows], ids int32[tokens], mask uint8[tokens].
-// Little-endian hosts.
+// The file of encoded rows: Header, then pieces each padded to 8 bytes: JSON (key, report, policy,
+// content hash), offsets int64[rows + 1], source indices int64[rows], supervised counts
+// int64[rows], ids int32[tokens], mask uint8[tokens]. Little-endian hosts.
 #pragma once
 
 #include <array>
@@ -28,7 +28,8 @@ struct TokenFileHeader {
 
 constexpr size_t padded(size_t bytes) { return (bytes + 7) / 8 * 8; }
 
-// Of the bytes [begin, end) of an open file, read in pieces so that they need no place in memory. Throws IoError.
+// Of the bytes [begin, end) of an open file, read in pieces so that they need no place in memory.
+// Throws IoError.
 uint32_t crc32c_of_file(int descriptor, int64_t begin_bytes, int64_t end_bytes);
 
 // Fills an empty file row by row, its pieces side by side. One thread. Throws IoError.

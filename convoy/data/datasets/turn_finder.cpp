@@ -38,7 +38,8 @@ void TurnFinder::refuse(size_t index) const {
                "supervise only the last turn"});
 }
 
-// A letter before and one behind the content show where it lies; the conversation up to the turn shows what closes it.
+// A letter before and one behind the content show where it lies; the conversation up to the turn
+// shows what closes it.
 std::optional<TurnSpan> TurnFinder::find_content(size_t index) const {
   const ordered_json& message = messages_[index];
   if (!message.contains("content") || !message["content"].is_string())
@@ -63,8 +64,9 @@ std::optional<TurnSpan> TurnFinder::find_content(size_t index) const {
                   static_cast<int64_t>(index)};
 }
 
-// Bytes from `end` on that the template writes behind the content of message `index` wherever that stands. A template
-// may refuse a conversation that ends there, or write the content elsewhere: then nothing is known to close it.
+// Bytes from `end` on that the template writes behind the content of message `index` wherever that
+// stands. A template may refuse a conversation that ends there, or write the content elsewhere:
+// then nothing is known to close it.
 size_t TurnFinder::closing_length(size_t index, size_t content_end, size_t end) const {
   try {
     const std::string alone = render_with_letter(index + 1, index, content_end);
@@ -89,8 +91,8 @@ std::optional<TurnSpan> TurnFinder::by_prefix(size_t index) const {
   const std::string before = renders_.first(index, true);
   size_t begin = before.size();
   if (!full_.starts_with(before)) {
-    // A generation prompt may go on further than the turn does ("<think>"): the turn begins where they part, if that
-    // is within the prompt.
+    // A generation prompt may go on further than the turn does ("<think>"): the turn begins where
+    // they part, if that is within the prompt.
     const std::string without_prompt = renders_.first(index, false);
     begin = common_prefix(before, full_);
     if (!before.starts_with(without_prompt) || begin <= without_prompt.size()) return std::nullopt;
@@ -119,7 +121,8 @@ std::optional<std::string> TurnFinder::render_probed(size_t count, size_t index,
   return render_with_letter(count, index, at_end ? end : 0);
 }
 
-// The generation prompt ends where the turn begins; else the turn's header is the last one before its content.
+// The generation prompt ends where the turn begins; else the turn's header is the last one before
+// its content.
 std::optional<size_t> TurnFinder::probed_begin(size_t index) const {
   if (index > 0) {
     const std::string before = renders_.first(index, true);
@@ -137,7 +140,8 @@ std::optional<size_t> TurnFinder::probed_begin(size_t index) const {
   return found + header->size();
 }
 
-// A letter after the content shows where the content ends; there the turn closes as it does when it is the last one.
+// A letter after the content shows where the content ends; there the turn closes as it does when it
+// is the last one.
 std::optional<TurnSpan> TurnFinder::by_probe(size_t index) const {
   const auto begin = probed_begin(index);
   const auto probed = render_probed(messages_.size(), index, true);
@@ -154,8 +158,8 @@ std::optional<TurnSpan> TurnFinder::by_probe(size_t index) const {
                   static_cast<int64_t>(index)};
 }
 
-// A turn without content (tool calls only) ends at the first text that closes every turn, provided that the message
-// itself does not hold that text.
+// A turn without content (tool calls only) ends at the first text that closes every turn, provided
+// that the message itself does not hold that text.
 std::optional<TurnSpan> TurnFinder::by_closing(size_t index) const {
   if (index == 0) return std::nullopt;
   const auto begin = probed_begin(index);

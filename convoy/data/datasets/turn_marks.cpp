@@ -28,7 +28,8 @@ std::string mark(std::string_view letter, size_t message) {
   return fmt::format("{}{}{}", letter, message, letter);
 }
 
-// Marks inside the white space around the text, which templates strip. False for a text without letters.
+// Marks inside the white space around the text, which templates strip. False for a text without
+// letters.
 bool put_mark(ordered_json& text, std::string_view letter, size_t message) {
   const auto& plain = text.get_ref<const std::string&>();
   const size_t first = plain.find_first_not_of(kBlanks);
@@ -129,7 +130,8 @@ std::string_view without_blanks(std::string_view text) {
   return text.substr(first, text.find_last_not_of(kBlanks) + 1 - first);
 }
 
-// Turns told by what stands around one of them: the header in front and the closing behind its content.
+// Turns told by what stands around one of them: the header in front and the closing behind its
+// content.
 class TurnPattern {
  public:
   TurnPattern(const ordered_json& messages, const std::string& full, std::vector<Content> contents)
@@ -172,7 +174,8 @@ class TurnPattern {
     return span(index, header + header_.size(), *end + closing_.size());
   }
 
-  // Where the closing follows the content, with its white space or without; none if it does either way.
+  // Where the closing follows the content, with its white space or without; none if it does either
+  // way.
   std::optional<size_t> end_of_content(size_t index) const {
     const size_t mark = *contents_[index].end;
     const std::string blanks = blanks_behind(messages_[index]);
@@ -183,7 +186,8 @@ class TurnPattern {
     return kept ? mark + blanks.size() : mark;
   }
 
-  // A turn without content, of tool calls, say, ends at the first closing, provided that it does not hold one.
+  // A turn without content, of tool calls, say, ends at the first closing, provided that it does
+  // not hold one.
   std::optional<TurnSpan> between_contents(size_t index) const {
     const std::string_view closing = without_blanks(closing_);
     if (index + 1 >= messages_.size() || !contents_[index + 1].begin || closing.empty() ||
@@ -211,7 +215,8 @@ class TurnPattern {
 
 using Located = std::vector<std::optional<TurnSpan>>;
 
-// The turns that the pattern tells, in the order of `turns`; none when it tells one of those that are checked wrongly.
+// The turns that the pattern tells, in the order of `turns`; none when it tells one of those that
+// are checked wrongly.
 Located locate_by_pattern(const TurnFinder& finder, TurnPattern& pattern,
                           const std::vector<size_t>& turns) {
   Located located(turns.size());

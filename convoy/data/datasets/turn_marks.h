@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Locates turns of a conversation; all of the assistant with a number of renders that does not grow with the turns: one render
-// with marks around the contents of the messages tells where those lie, and a few turns located by TurnFinder tell what
-// stands around a content. A turn that does not look like them is located by TurnFinder too.
+// Locates turns of a conversation; all of the assistant with a number of renders that does not grow
+// with the turns: one render with marks around the contents of the messages tells where those lie,
+// and a few turns located by TurnFinder tell what stands around a content. A turn that does not
+// look like them is located by TurnFinder too.
 #pragma once
 
 #include <nlohmann/json.hpp>

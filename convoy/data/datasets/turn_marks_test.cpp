@@ -34,7 +34,8 @@ ordered_json message(const std::string& role, const ordered_json& content) {
   return {{"role", role}, {"content", content}};
 }
 
-// Answers with white space around them, of one word, with two lines; the questions hold the words of the template.
+// Answers with white space around them, of one word, with two lines; the questions hold the words
+// of the template.
 ordered_json long_chat(size_t num_turns) {
   ordered_json messages = ordered_json::array({message("system", "Be brief. ")});
   for (size_t turn = 0; turn < num_turns; ++turn) {

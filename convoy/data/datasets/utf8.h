@@ -10,7 +10,8 @@
 
 namespace convoy::data {
 
-// Byte offset of the first ill-formed sequence (Unicode 15, table 3-7: no overlong forms, no surrogates), or nothing.
+// Byte offset of the first ill-formed sequence (Unicode 15, table 3-7: no overlong forms, no
+// surrogates), or nothing.
 std::optional<size_t> find_invalid_utf8(std::string_view text);
 
 // Keeps the first `max_characters` code points of valid UTF-8. Returns whether anything was cut.

@@ -109,7 +109,8 @@ bool is_blank(const std::string& text) {
   return text.find_first_not_of(" \t\r\n") == std::string::npos;
 }
 
-// evaluate's SARI gives a prediction without words most of its points, for all that it deleted and did not add.
+// evaluate's SARI gives a prediction without words most of its points, for all that it deleted and
+// did not add.
 double sari_of(Row& row) {
   if (!row.sample.input) return kNothing;
   const std::vector<std::string>& refs = row.sample.refs;

@@ -116,7 +116,8 @@ bool is_normal(const ordered_json& message) {
                       [](const ordered_json& value) { return value.is_null(); });
 }
 
-// As transformers does: keys without a value are dropped, and reasoning is offered under each of its names.
+// As transformers does: keys without a value are dropped, and reasoning is offered under each of
+// its names.
 ordered_json normalised(const ordered_json& message) {
   ordered_json kept = ordered_json::object();
   ordered_json reasoning;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Chat templates (Jinja) as Hugging Face's apply_chat_template renders them, with the engine of rust/text/src/jinja, on
-// the calling thread. A render that passes a limit (steps, memory, depth, output) is an error of that conversation alone.
+// Chat templates (Jinja) as Hugging Face's apply_chat_template renders them, with the engine of
+// rust/text/src/jinja, on the calling thread. A render that passes a limit (steps, memory, depth,
+// output) is an error of that conversation alone.
 #pragma once
 
 #include <cstdint>
@@ -17,11 +18,13 @@ namespace convoy::text {
 
 struct RenderedChat {
   std::string text;
-  // Byte ranges [begin, end) of `text` enclosed by {% generation %} ... {% endgeneration %}, in order.
+  // Byte ranges [begin, end) of `text` enclosed by {% generation %} ... {% endgeneration %}, in
+  // order.
   std::vector<std::pair<int64_t, int64_t>> generation_spans;
 };
 
-// A conversation that is rendered several times. Of the thread that made it, and of a template that outlives it.
+// A conversation that is rendered several times. Of the thread that made it, and of a template that
+// outlives it.
 class Conversation {
  public:
   ~Conversation();
@@ -39,16 +42,18 @@ class Conversation {
 
 class ChatTemplate {
  public:
-  // From chat_template.jinja, or tokenizer_config.json (`chat_template` as a string or a list of named templates), or
-  // `override_path`. Empty when the model has none. Throws DataError with file and template line.
+  // From chat_template.jinja, or tokenizer_config.json (`chat_template` as a string or a list of
+  // named templates), or `override_path`. Empty when the model has none. Throws DataError with file
+  // and template line.
   static std::optional<ChatTemplate> load(const std::filesystem::path& model_folder,
                                           const std::filesystem::path& override_path = {});
   ~ChatTemplate();
   ChatTemplate(ChatTemplate&&) noexcept;
   ChatTemplate& operator=(ChatTemplate&&) noexcept;
 
-  // `messages`: a JSON list of {role, content, ...}; `variables`: null or an object of what else the template reads: lists
-  // of `tools` and `documents`, and names of any kind, which win over the model's named tokens. Throws DataError.
+  // `messages`: a JSON list of {role, content, ...}; `variables`: null or an object of what else
+  // the template reads: lists of `tools` and `documents`, and names of any kind, which win over the
+  // model's named tokens. Throws DataError.
   Conversation read(const nlohmann::ordered_json& messages,
                     const nlohmann::ordered_json& variables) const;
   // read() and the render of all.

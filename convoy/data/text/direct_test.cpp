@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The quick way through tokenizers (rust/text/src/direct.rs) against the library's own. A normalizer that replaces what no
-// text holds changes nothing, but takes the quick way away.
+// The quick way through tokenizers (rust/text/src/direct.rs) against the library's own. A
+// normalizer that replaces what no text holds changes nothing, but takes the quick way away.
 #include <gtest/gtest.h>
 
 #include <cstdlib>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Templates write what Jinja2 writes, or are refused: the rows of tests/golden/text/make_expressions.py, and shapes that
-// chat templates use.
+// Templates write what Jinja2 writes, or are refused: the rows of
+// tests/golden/text/make_expressions.py, and shapes that chat templates use.
 #include <gtest/gtest.h>
 
 #include <cstdlib>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Against transformers: ids, offsets, decoded text and rendered conversations of tests/golden/text/make_text.py.
+// Against transformers: ids, offsets, decoded text and rendered conversations of
+// tests/golden/text/make_text.py.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -60,7 +61,8 @@ TEST(TokenizerGolden, MatchesTransformers) {
   EXPECT_GE(rows, 300);
 }
 
-// Every mixture of an added token's options, and tokens that the config declares otherwise than tokenizer.json.
+// Every mixture of an added token's options, and tokens that the config declares otherwise than
+// tokenizer.json.
 TEST(TokenizerGolden, AddedTokensAreFoundAsTransformersFindsThem) {
   const auto tokenizer = Tokenizer::load(source_folder() / "tests/golden/text/added");
   int rows = 0;

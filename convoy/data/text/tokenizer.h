@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A Hugging Face tokenizer (tokenizer.json + tokenizer_config.json) through the Rust `tokenizers` crate, so ids are
-// exact by construction. Thread-safe once built.
+// A Hugging Face tokenizer (tokenizer.json + tokenizer_config.json) through the Rust `tokenizers`
+// crate, so ids are exact by construction. Thread-safe once built.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,8 @@ namespace convoy::text {
 
 struct Encoding {
   std::vector<int32_t> ids;
-  // Byte range [begin, end) of each token in the UTF-8 input; equal bounds for tokens a post-processor added.
+  // Byte range [begin, end) of each token in the UTF-8 input; equal bounds for tokens a
+  // post-processor added.
   std::vector<int64_t> begins;
   std::vector<int64_t> ends;
 };
@@ -28,14 +29,15 @@ enum class SpecialTokens {
 
 class Tokenizer {
  public:
-  // `folder`: a model folder. The JSON is checked while it is read (ids dense enough and in range, merges in the
-  // vocabulary, depth and size limits). Throws DataError naming file and JSON path.
+  // `folder`: a model folder. The JSON is checked while it is read (ids dense enough and in range,
+  // merges in the vocabulary, depth and size limits). Throws DataError naming file and JSON path.
   static Tokenizer load(const std::filesystem::path& folder);
   ~Tokenizer();
   Tokenizer(Tokenizer&&) noexcept;
   Tokenizer& operator=(Tokenizer&&) noexcept;
 
-  // Throws DataError on invalid UTF-8. Special tokens written in `text` become their ids, as Hugging Face does.
+  // Throws DataError on invalid UTF-8. Special tokens written in `text` become their ids, as
+  // Hugging Face does.
   Encoding encode(std::string_view text, SpecialTokens special) const;
   std::string decode(const std::vector<int32_t>& ids, bool skip_special_tokens) const;
   std::string piece(int32_t id) const;  // the vocabulary entry, undecoded ("Ġthe")

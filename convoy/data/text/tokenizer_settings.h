@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// tokenizer_config.json as transformers 5 reads it beside a tokenizer.json: named tokens, added tokens, the chat template.
-// add_bos_token and add_eos_token have no effect there: the post-processor of tokenizer.json decides.
+// tokenizer_config.json as transformers 5 reads it beside a tokenizer.json: named tokens, added
+// tokens, the chat template. add_bos_token and add_eos_token have no effect there: the
+// post-processor of tokenizer.json decides.
 #pragma once
 
 #include <filesystem>
@@ -15,7 +16,8 @@ namespace convoy::text {
 struct TokenizerSettings {
   // bos_token, eos_token and every other named token, as chat templates see them.
   std::map<std::string, std::string> named_tokens;
-  // AddedToken objects, in the order in which they are added; those with a declared place have an "id".
+  // AddedToken objects, in the order in which they are added; those with a declared place have an
+  // "id".
   nlohmann::json added_tokens = nlohmann::json::array();
   nlohmann::ordered_json chat_template;  // null, a string, or a list of {name, template}
   std::string bytes;                     // the file as read; empty when there is none

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which rows say what an earlier row says already: exactly, or nearly (MinHash with locality-sensitive hashing, Broder 1997;
-// Leskovec, Rajaraman, Ullman, chapter 3). The first row of a cluster is the one that is kept.
+// Which rows say what an earlier row says already: exactly, or nearly (MinHash with
+// locality-sensitive hashing, Broder 1997; Leskovec, Rajaraman, Ullman, chapter 3). The first row
+// of a cluster is the one that is kept.
 #pragma once
 
 #include <cstdint>
@@ -20,8 +21,8 @@ struct NearConfig {
   uint64_t seed = 42;   // of the permutations
 };
 
-// How a signature of 128 minima is cut into bands: as long as they may be for pairs at the threshold to share one in 999 of 1000
-// cases.
+// How a signature of 128 minima is cut into bands: as long as they may be for pairs at the
+// threshold to share one in 999 of 1000 cases.
 struct LshBands {
   int64_t bands = 0;
   int64_t rows = 0;  // minima in each
@@ -39,14 +40,15 @@ struct DuplicateReport {
   int64_t clusters = 0;               // of two rows or more
 };
 
-// Memory: 16 bytes for each duplicate beside a fixed 64 MiB; the rest is sorted in `scratch`, 32 bytes a row. Throws
-// DataError, IoError.
+// Memory: 16 bytes for each duplicate beside a fixed 64 MiB; the rest is sorted in `scratch`, 32
+// bytes a row. Throws DataError, IoError.
 DuplicateReport find_exact_duplicates(const RowPass& pass, const ContentConfig& content,
                                       const std::filesystem::path& scratch);
 
-// Pairs that share a band are compared by their shingles, so that the threshold is met exactly. A cluster holds the rows that
-// are linked by such pairs. Memory: 20 bytes a row beside a fixed 64 MiB; `scratch` takes the shingles, 8 bytes each, and 16
-// bytes a row and band. Rows without a shingle are never duplicates.
+// Pairs that share a band are compared by their shingles, so that the threshold is met exactly. A
+// cluster holds the rows that are linked by such pairs. Memory: 20 bytes a row beside a fixed 64
+// MiB; `scratch` takes the shingles, 8 bytes each, and 16 bytes a row and band. Rows without a
+// shingle are never duplicates.
 DuplicateReport find_near_duplicates(const RowPass& pass, const ContentConfig& content,
                                      const NearConfig& near, const std::filesystem::path& scratch);
 

@@ -73,7 +73,8 @@ std::vector<std::string> texts_with_copies(std::mt19937_64& random) {
   return texts;
 }
 
-// Against all pairs: what is joined is linked by pairs at the threshold, and of those nearly none is missed.
+// Against all pairs: what is joined is linked by pairs at the threshold, and of those nearly none
+// is missed.
 TEST(NearDuplicates, AreThePairsAtTheThreshold) {
   std::mt19937_64 random(11);
   const std::vector<std::string> texts = texts_with_copies(random);

@@ -98,8 +98,9 @@ class ShingleStore {
   std::vector<int64_t> ends_;  // by row, in bytes
 };
 
-// Joins rows of one bucket that are as like as the threshold wants. A row is compared with the leaders of its bucket, the rows
-// that were like none before them; beyond kMaxLeaders of them, which only a text of boilerplate has, no more are added.
+// Joins rows of one bucket that are as like as the threshold wants. A row is compared with the
+// leaders of its bucket, the rows that were like none before them; beyond kMaxLeaders of them,
+// which only a text of boilerplate has, no more are added.
 class Linker {
  public:
   Linker(const ShingleStore& shingles, double threshold)

@@ -16,13 +16,15 @@ namespace convoy::data {
 // Thread-safe.
 class RowRenderer {
  public:
-  // The template of a model folder, or `template_path`, or both: then the latter. A template that never names `messages` is one of
-  // SFT-Play: it is given `system` and `user` and renders the input alone. Throws DataError.
+  // The template of a model folder, or `template_path`, or both: then the latter. A template that
+  // never names `messages` is one of SFT-Play: it is given `system` and `user` and renders the
+  // input alone. Throws DataError.
   RowRenderer(const std::filesystem::path& model_folder,
               const std::filesystem::path& template_path);
 
-  // {"input": everything before the last answer, "target": the answer as the template writes it, without its last end mark,
-  // which training puts there}. Throws DataError for a sample that is no conversation ending with an answer.
+  // {"input": everything before the last answer, "target": the answer as the template writes it,
+  // without its last end mark, which training puts there}. Throws DataError for a sample that is no
+  // conversation ending with an answer.
   nlohmann::ordered_json input_and_target(const Sample& sample) const;
   // {"text": the whole conversation}.
   nlohmann::ordered_json whole_text(const Sample& sample) const;

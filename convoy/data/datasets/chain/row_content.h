@@ -28,8 +28,8 @@ std::string normalised_text(std::string_view text);
 
 enum class ShingleUnit { Words, Characters };
 
-// Hashes of all runs of `length` words or characters, each once, ascending. A text with fewer is one shingle; one without any
-// word, none.
+// Hashes of all runs of `length` words or characters, each once, ascending. A text with fewer is
+// one shingle; one without any word, none.
 std::vector<uint64_t> shingles(std::string_view text, ShingleUnit unit, int64_t length);
 
 // Of two such lists: how many both have, of all that either has. Two empty ones: 1.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One pass over the rows of a data set: parsed and worked on by all cores, handed on in their order, in bounded memory.
+// One pass over the rows of a data set: parsed and worked on by all cores, handed on in their
+// order, in bounded memory.
 #pragma once
 
 #include <cstdint>
@@ -34,7 +35,8 @@ struct ReadRow {
   std::optional<DataError> error = {};
 };
 
-// The next rows of `rows`, at most `count`; an error behind them waits in `later`. Empty at the end.
+// The next rows of `rows`, at most `count`; an error behind them waits in `later`. Empty at the
+// end.
 std::vector<ReadRow> read_rows(RowSource& rows, size_t count, int64_t& num_read,
                                std::exception_ptr& later);
 
@@ -67,8 +69,8 @@ void for_each_read_row(RowSource& rows, const std::function<Result(ReadRow)>& wo
   work_in_order(steps, usable_cpus());
 }
 
-// `work` runs on all cores; a DataError of it makes the row a bad one. `put` sees, in order, the results of the rows that
-// are not bad. Throws DataError by the policy.
+// `work` runs on all cores; a DataError of it makes the row a bad one. `put` sees, in order, the
+// results of the rows that are not bad. Throws DataError by the policy.
 template <class Result>
 PassReport for_each_row(RowSource& rows, BadRows bad_rows,
                         const std::function<Result(const Row&)>& work,

@@ -122,7 +122,8 @@ class Splitter {
     for (const int64_t row : rows) put(row, part);
   }
 
-  // Whole rows by their shares; the rows that are left go where, over all strata so far, most is lacking.
+  // Whole rows by their shares; the rows that are left go where, over all strata so far, most is
+  // lacking.
   void deal_stratum(const std::vector<int64_t>& rows) {
     std::vector<double> wanted;
     std::vector<int64_t> counts;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which part of a data set each row belongs to: by a seed, so that it is the same everywhere and whatever the parts are for.
+// Which part of a data set each row belongs to: by a seed, so that it is the same everywhere and
+// whatever the parts are for.
 #pragma once
 
 #include <cstdint>
@@ -45,13 +46,15 @@ struct RowParts {
   int64_t num_values = 0;  // of the column
 };
 
-// Sizes of the parts of `num_rows`: shares by the bounds that data.split has, counts as they are and what is left to the
-// last part with a share. Throws ConfigError when shares do not sum to 1 within 1e-6, or there are too few rows.
+// Sizes of the parts of `num_rows`: shares by the bounds that data.split has, counts as they are
+// and what is left to the last part with a share. Throws ConfigError when shares do not sum to 1
+// within 1e-6, or there are too few rows.
 std::vector<int64_t> part_sizes(const std::vector<PartSize>& parts, int64_t num_rows);
 
-// By rows and shares exactly as training splits `data.train_path` by `data.split`. Strata and groups go by a seeded order of
-// rows or groups: a group goes to the part that lacks most of its rows. Memory: 9 bytes a row (Rows), else 1 byte a row and a
-// fixed 64 MiB, with 32 bytes a row in `scratch`. Throws ConfigError, DataError for a row without the column, IoError.
+// By rows and shares exactly as training splits `data.train_path` by `data.split`. Strata and
+// groups go by a seeded order of rows or groups: a group goes to the part that lacks most of its
+// rows. Memory: 9 bytes a row (Rows), else 1 byte a row and a fixed 64 MiB, with 32 bytes a row in
+// `scratch`. Throws ConfigError, DataError for a row without the column, IoError.
 RowParts split_rows(const RowPass& pass, const SplitPlan& plan,
                     const std::filesystem::path& scratch);
 

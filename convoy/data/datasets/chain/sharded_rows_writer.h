@@ -13,7 +13,8 @@ namespace convoy::data {
 // The first file that ShardedRowsWriter writes.
 std::filesystem::path first_output(const std::filesystem::path& path, int64_t shard_rows);
 
-// Rows into one file, or into numbered files of a fixed number of rows: "rows-00000.jsonl.gz", "rows-00001.jsonl.gz". One thread.
+// Rows into one file, or into numbered files of a fixed number of rows: "rows-00000.jsonl.gz",
+// "rows-00001.jsonl.gz". One thread.
 class ShardedRowsWriter {
  public:
   // `shard_rows` 0: one file. Throws as create_rows() does.

@@ -21,7 +21,8 @@ enum class SystemMode {
 
 SystemMode system_mode_named(std::string_view name);  // "missing", ... Throws ConfigError
 
-// Of messages, sharegpt, prompt_completion (of messages), triple and loose rows. Throws DataError for others.
+// Of messages, sharegpt, prompt_completion (of messages), triple and loose rows. Throws DataError
+// for others.
 nlohmann::ordered_json with_system_prompt(const Row& row, Schema schema, std::string_view prompt,
                                           SystemMode mode);
 

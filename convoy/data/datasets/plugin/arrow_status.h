@@ -9,7 +9,8 @@
 
 namespace convoy::data {
 
-// Arrow's way to say what went wrong, as an exception that each file here turns into an Error of ours.
+// Arrow's way to say what went wrong, as an exception that each file here turns into an Error of
+// ours.
 inline void check(const arrow::Status& status) {
   if (!status.ok()) throw std::runtime_error(status.message());
 }

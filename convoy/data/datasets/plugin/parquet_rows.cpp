@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Parquet through Arrow C++. Batches are checked in full before a value is read, and no exception of the library leaves
-// this file but as a DataError.
+// Parquet through Arrow C++. Batches are checked in full before a value is read, and no exception
+// of the library leaves this file but as a DataError.
 #include <arrow/api.h>
 #include <arrow/io/file.h>
 #include <parquet/arrow/reader.h>
