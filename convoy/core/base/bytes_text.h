@@ -8,7 +8,7 @@
 
 namespace convoy {
 
-// "512 B", "12 KiB", "812 MiB", "3.41 GiB": no size but 0 reads as nothing.
+// "512 B", "12 KiB", "812 MiB", "3.41 GiB". Only 0 bytes are shown as zero.
 std::string bytes_text(int64_t bytes);
 
 }  // namespace convoy

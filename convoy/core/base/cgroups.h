@@ -9,14 +9,14 @@
 
 namespace convoy {
 
-// Where the kernel shows them; tests have folders of their own.
+// The folders where the kernel shows control groups. Tests use folders of their own.
 struct KernelFolders {
   std::filesystem::path sys = "/sys";
   std::filesystem::path proc = "/proc";
 };
 
-// Visits the folder of each group that counts `controller` ("cpu", "memory") for this process, the
-// groups around it included. `unified`: of v2.
+// Calls the visitor with the folder of each group that counts `controller` ("cpu", "memory") for
+// this process, from its own group to the outermost. `unified`: the folder belongs to version 2.
 void visit_cgroups(
     const std::string& controller, const KernelFolders& kernel,
     const std::function<void(const std::filesystem::path& folder, bool unified)>& visit);

@@ -6,8 +6,8 @@
 #pragma once
 
 // nlohmann's literal operators are inline functions that parse: each unit would instantiate a
-// parser for them, 0.6 s in all of them together. Nothing uses them: here they are declared, and
-// their bodies belong to templates that nobody calls.
+// parser for them, 0.6 s in all. No code uses them. They are only declared here; their bodies are
+// moved to templates that are never instantiated.
 #define _json(...)                 \
   _json(const char*, std::size_t); \
   template <class Never>           \

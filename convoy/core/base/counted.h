@@ -9,7 +9,7 @@
 
 namespace convoy {
 
-// "1 cell", "0 cells"; `plural` where it is not the noun with an s.
+// "1 cell", "0 cells". `plural`: the plural form when it is not the noun with an s.
 std::string counted(int64_t count, std::string_view noun, std::string_view plural = {});
 
 }  // namespace convoy

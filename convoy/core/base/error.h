@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The one error hierarchy. A thrown error says what was wanted, what was found and what to do;
-// programs in apps/ turn it into one human sentence, one JSON line and the exit code of the public
-// contract (docs/reference/exit-codes.md).
+// The one error hierarchy. The text of an error says what was expected, what was found and what to
+// do. Programs in apps/ turn an error into one sentence, one JSON line and the exit code of the
+// public contract (docs/reference/exit-codes.md).
 #pragma once
 
 #include <fmt/format.h>
@@ -30,11 +30,11 @@ enum class ExitCode : int {
   Stopped = 75,       // stopped on request, state saved: requeue
 };
 
-// As the numbers that processes end with.
+// The same codes as integers, for comparison with exit statuses of processes.
 inline constexpr int kPeerLost = static_cast<int>(ExitCode::PeerLost);
 inline constexpr int kStopped = static_cast<int>(ExitCode::Stopped);
 
-// Where an error arose. Empty or negative members are unknown.
+// The place at which an error arose. Empty or negative members are unknown.
 struct ErrorPlace {
   std::string file = {};  // path of the file at fault
   int64_t line = 0;       // 1-based
@@ -48,13 +48,12 @@ class Error : public std::runtime_error {
  public:
   Error(ExitCode code, std::string kind, const std::string& message, ErrorPlace place = {});
   ExitCode code() const { return code_; }
-  const std::string& kind() const {
-    return kind_;
-  }  // stable word for scripts: "config", "data", ...
+  // A stable word for scripts: "config", "data", ...
+  const std::string& kind() const { return kind_; }
   const ErrorPlace& place() const { return place_; }
   ErrorPlace& place() { return place_; }
 
-  // "file:line: message (hint)", what a person reads.
+  // "file:line: message (hint)": the text for people.
   std::string sentence() const;
   // {"code","kind","rank","step","file","hint","message"}: the last stderr line of a failed
   // command.

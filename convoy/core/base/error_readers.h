@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Who reads this program's errors on stderr. On a terminal a person does, or with --json a program;
-// elsewhere it may be either, so both get theirs, the JSON object as the last line.
+// The readers of this program's errors on stderr. On a terminal that is a person, or with --json a
+// program. Elsewhere it may be either, so both forms are written, with the JSON object as the last
+// line.
 #pragma once
 
 namespace convoy {

@@ -37,7 +37,7 @@ int open_for_read(const fs::path& path, struct stat& status) {
   return descriptor;
 }
 
-// MAP_FAILED with errno when there is no memory or the file can not be read.
+// Returns MAP_FAILED, with errno set, when memory is short or the file cannot be read.
 void* read_into_memory(int descriptor, size_t size) {
   void* const memory =
       ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -89,7 +89,8 @@ fs::path folder_of(const fs::path& path) {
   return path.has_parent_path() ? path.parent_path() : fs::path(".");
 }
 
-// /dev/null, /dev/stdout, a FIFO: written to as it is. A file in its place would be the end of it.
+// True for /dev/null, /dev/stdout or a FIFO. Such a path is written to directly: renaming a file
+// over it would destroy the device or pipe.
 bool is_device_or_pipe(const fs::path& path) {
   std::error_code ignored;
   const fs::file_type type = fs::status(path, ignored).type();
@@ -173,7 +174,7 @@ MappedFile::MappedFile(const fs::path& path) : path_(path) {
   if (size_bytes_ == 0) return;
   const auto size = static_cast<size_t>(size_bytes_);
   void* data = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, descriptor_, 0);
-  // Some network file systems map no files; then the bytes are memory of our own.
+  // Some network file systems cannot map files; the bytes are then read into allocated memory.
   if (data == MAP_FAILED && (errno == ENODEV || errno == EINVAL))
     data = read_into_memory(descriptor_, size);
   if (data == MAP_FAILED) {

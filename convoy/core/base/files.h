@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Whole-file reads and durable, atomic writes. Nothing here follows what a file says to another
-// path.
+// Whole-file reads and durable, atomic writes. No function here follows a path that a file's
+// content names.
 #pragma once
 
 #include <cstdint>
@@ -21,8 +21,8 @@ std::string read_file(const std::filesystem::path& path, int64_t max_bytes = int
 // is gone.
 void write_file_atomic(const std::filesystem::path& path, std::string_view bytes);
 
-// Streams a large file with the same promise: nothing is at `path` until commit(). A device or a
-// pipe gets the bytes as they come.
+// Streams a large file with the same guarantee: `path` does not exist or keeps its old content
+// until commit(). A device or a pipe receives the bytes as they are written.
 class AtomicFile {
  public:
   explicit AtomicFile(std::filesystem::path path);
@@ -36,8 +36,8 @@ class AtomicFile {
 
  private:
   std::filesystem::path path_;
-  // The name it has, or gets before it takes the place of `path`; empty for a device or a pipe,
-  // which is written to as it is.
+  // The temporary name, empty until the file is named; always empty for a device or a pipe, which
+  // is written to directly.
   std::filesystem::path temporary_;
   bool is_named_ = false;
   int descriptor_ = -1;

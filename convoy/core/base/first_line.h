@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The short files in which a kernel tells one figure or word each.
+// Reads the short files in which a kernel reports one number or word each.
 #pragma once
 
 #include <filesystem>
@@ -8,7 +8,7 @@
 
 namespace convoy {
 
-// Without its line break; empty where the file is not, or cannot be read.
+// The first line without its line break. Empty when the file is missing or cannot be read.
 std::string first_line(const std::filesystem::path& path);
 
 }  // namespace convoy

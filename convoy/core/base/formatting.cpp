@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// fmt's own functions, for every unit that includes its headers: compiled here as the header-only
-// library has them, with those kept that nothing here calls (CMakeLists.txt).
+// fmt's own functions, compiled once for all units that include its headers, as in the header-only
+// library. Functions that are not called here are kept too (see CMakeLists.txt).
 #include <fmt/format.h>

@@ -22,7 +22,7 @@ class Sha256 {
   explicit Sha256(const HashKernels& kernels);  // for tests: the answer is the same
   void update(std::string_view bytes);
   void update(std::span<const std::byte> bytes);
-  // Each ends the hash: call one of them, once.
+  // Each of these ends the hash. Call exactly one of them, once.
   std::string hex();
   std::array<uint8_t, 32> digest();
 
@@ -40,7 +40,7 @@ std::string sha256_hex_of_file(const std::filesystem::path& path);  // streams. 
 // 32 raw bytes.
 std::string hmac_sha256(std::string_view key, std::string_view message);
 
-// Takes the same time wherever the texts differ, so that a secret can not be guessed byte by byte.
+// Takes the same time wherever the texts differ, so that a secret cannot be guessed byte by byte.
 bool equal_in_constant_time(std::string_view left, std::string_view right);
 
 uint32_t crc32c(std::string_view bytes, uint32_t crc = 0);

@@ -89,8 +89,8 @@ constexpr HashKernels kPortable = {"portable", sha256_portable, crc32c_portable}
 
 #if defined(__x86_64__)
 
-// Two registers hold the words A B E F and C D G H, as the instructions want them, which do two
-// rounds each.
+// Two registers hold the words A B E F and C D G H, in the order that the SHA instructions expect.
+// Each instruction does two rounds.
 __attribute__((target("sha,sse4.1"))) void sha256_by_instructions(uint32_t* state,
                                                                   const uint8_t* blocks,
                                                                   size_t num_blocks) {

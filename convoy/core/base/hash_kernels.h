@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The loops behind hash.h, each once in plain C++ and once with the processor's own instructions;
-// the same answers from all. Chosen when first used, by what the processor has. Thread-safe.
+// The loops behind hash.h: each once in plain C++ and once with the processor's own instructions,
+// with equal results. Chosen at the first use by the processor's features. Thread-safe.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@
 
 namespace convoy {
 
-// Takes `num_blocks` blocks of 64 bytes into the eight words of a SHA-256.
+// Adds `num_blocks` blocks of 64 bytes to the eight state words of a SHA-256.
 using Sha256Blocks = void (*)(uint32_t* state, const uint8_t* blocks, size_t num_blocks);
 // The state is the complement of the sum.
 using Crc32cBytes = uint32_t (*)(std::string_view bytes, uint32_t state);
@@ -23,7 +23,8 @@ struct HashKernels {
 };
 
 const HashKernels& portable_hash_kernels();
-// Those of the processor where it has them; each of the two alone, as SHA came ten years after CRC.
+// The kernels that use the processor's instructions where it has them. SHA and CRC are chosen
+// separately, because SHA instructions came ten years after CRC instructions.
 const HashKernels& best_hash_kernels();
 
 }  // namespace convoy

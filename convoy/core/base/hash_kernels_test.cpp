@@ -27,7 +27,7 @@ uint32_t crc_by(const HashKernels& kernels, std::string_view bytes) {
   return ~kernels.crc32c(bytes, ~0u);
 }
 
-// What Linux says of the processor; empty elsewhere.
+// The flags that Linux reports for the processor; empty elsewhere.
 std::string processor_flags() {
   std::ifstream file("/proc/cpuinfo");
   for (std::string line; std::getline(file, line);)

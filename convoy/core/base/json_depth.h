@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How deep JSON of others is nested, told before it is parsed. nlohmann's parser keeps its stack on
-// the heap, but dump() and copies recurse: a hundred thousand brackets would end the process.
+// Nesting depth of foreign JSON, determined before it is parsed. nlohmann's parser keeps its stack
+// on the heap, but dump() and copies recurse: a hundred thousand brackets would crash the process.
 #pragma once
 
 #include <cstddef>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Members of JSON objects that somebody else wrote.
+// Reads members of JSON objects that other programs wrote.
 #pragma once
 
 #include <cstdint>
@@ -10,8 +10,8 @@
 
 namespace convoy {
 
-// The member when it is there and of the type of `otherwise` (double, int64_t, bool or
-// std::string), else `otherwise`. nlohmann's value() throws for another type. `object` is an
+// Returns the member when it exists and has the type of `otherwise` (double, int64_t, bool or
+// std::string), else `otherwise`. nlohmann's value() throws for another type. `object` must be an
 // object.
 template <class Json, class Value>
 Value member_or(const Json& object, const char* key, Value otherwise) {

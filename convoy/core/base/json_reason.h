@@ -6,7 +6,7 @@
 
 namespace convoy {
 
-// What nlohmann's exception says, without its number, place and last bytes, which may be
+// The reason in nlohmann's exception text, without its number, place and last bytes, which may be
 // ill-formed: "[json.exception.parse_error.101] parse error at line 1, column 3: syntax error while
 // parsing value - invalid literal; last read: '{x'" becomes "syntax error while parsing value -
 // invalid literal".

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// ASCII letters in lower case, whatever the locale; other bytes stay.
+// Lowers ASCII letters in any locale; other bytes stay unchanged.
 #pragma once
 
 #include <string>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Flags are seconds, with fractions; clocks here count milliseconds.
+// Converts seconds, which flags hold as fractions, to milliseconds.
 #pragma once
 
 #include <algorithm>
@@ -9,8 +9,9 @@
 
 namespace convoy {
 
-// What is left of a millisecond is dropped. More than thirty years, either way, are thirty years: a
-// deadline of steady_clock, which counts nanoseconds in 64 bits, can be made of them.
+// Fractions of a millisecond are dropped. Values beyond thirty years, positive or negative, are
+// clamped to thirty years, so that a deadline of steady_clock (nanoseconds in 64 bits) does not
+// overflow.
 inline std::chrono::milliseconds milliseconds_of(double seconds) {
   constexpr double kLongest = 1e9;
   return std::chrono::milliseconds(

@@ -21,8 +21,7 @@ int open_nameless(const std::filesystem::path& folder) {
   return -1;
 }
 
-// Where numbers of processes come again, as in containers, a dead one may have left a file of its
-// own.
+// Containers reuse process numbers, so a dead process may have left a file of that name.
 std::filesystem::path free_name_beside(const std::filesystem::path& path) {
   static std::atomic<int> counter{0};
   for (;;) {

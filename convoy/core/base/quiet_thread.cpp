@@ -7,7 +7,7 @@
 namespace convoy {
 namespace {
 
-// A new thread inherits it.
+// New threads inherit the signal mask.
 class AllSignalsBlocked {
  public:
   AllSignalsBlocked() {

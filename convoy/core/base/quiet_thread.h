@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A thread that takes no signals: they belong to the threads of the program itself.
+// A thread that blocks all signals: the program's own threads handle them.
 #pragma once
 
 #include <functional>
@@ -8,7 +8,7 @@
 
 namespace convoy {
 
-// Throws std::system_error where no thread can be had.
+// Throws std::system_error when no thread can be created.
 std::thread quiet_thread(std::function<void()> body);
 
 }  // namespace convoy

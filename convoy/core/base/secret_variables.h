@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Environment variables that hold secrets of a job: a program that is started gets them only where
-// its starter names them.
+// Environment variables that hold secrets of a job. A child program gets them only when its starter
+// lists them.
 #pragma once
 
 #include <string_view>

@@ -9,8 +9,8 @@
 
 namespace convoy {
 
-// The candidate at the smallest edit distance (insert, delete, replace, swap), or "" when none is
-// near: at most one edit in three letters, '-' and '_' taken as equal.
+// Returns the candidate at the smallest edit distance (insert, delete, replace, swap), or "" when
+// no candidate is near. Near means at most one edit per three letters; '-' and '_' are equal.
 std::string nearest_word(std::string_view word, const std::vector<std::string>& candidates);
 
 // ", did you mean `x`?" or "".

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Moments of a machine that does its work later than it is told to: noted now, known afterwards.
+// Time stamps of an asynchronous device: recorded when work is submitted, readable after the device
+// has done it.
 #pragma once
 
 #include <cstdint>
@@ -10,10 +11,11 @@ namespace convoy {
 class TraceClock {
  public:
   virtual ~TraceClock() = default;
-  // Notes the moment at which what this thread has submitted so far is done. Above 0; 0 is never
-  // one. Does not wait for it. Any thread.
+  // Records the moment at which the work that this thread has submitted so far is done. The result
+  // is above 0. Does not wait. Callable from any thread.
   virtual int64_t note() = 0;
-  // The moment, in nanoseconds of the host's monotonic clock. Blocks until it has come. Any thread.
+  // Returns that moment in nanoseconds of the host's monotonic clock. Blocks until it has passed.
+  // Callable from any thread.
   virtual int64_t host_ns(int64_t note) = 0;
 };
 

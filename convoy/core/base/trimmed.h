@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Text without what surrounds it.
+// Trims the ends of a text.
 #pragma once
 
 #include <string_view>
 
 namespace convoy {
 
-// The part from the first to the last byte that is none of `outside`; a view into `text`.
+// Returns the part from the first to the last byte that is not in `outside`: a view into `text`.
 inline std::string_view trimmed(std::string_view text, std::string_view outside) {
   const size_t first = text.find_first_not_of(outside);
   if (first == std::string_view::npos) return {};

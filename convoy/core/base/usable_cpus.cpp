@@ -19,7 +19,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// CPUs that "quota period" allows; "max" or -1 is no limit. 0 = no limit.
+// Number of CPUs that "quota period" allows, rounded up. 0 = no limit, also for "max" and -1.
 int cpus_of_quota(const std::string& quota, double period) {
   const double allowed = std::strtod(quota.c_str(), nullptr);
   if (allowed <= 0 || period <= 0) return 0;

@@ -10,7 +10,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The number after `name` in a file of lines "NAME NUMBER"; 0 without.
+// Returns the number after `name` in a file of lines "NAME NUMBER", or 0 when `name` is missing.
 int64_t number_after(const fs::path& path, const std::string& name) {
   std::ifstream file(path);
   std::string word;
@@ -27,7 +27,7 @@ int64_t number_in(const fs::path& path) {
   return file >> number ? number : 0;  // "max" is no number
 }
 
-// -1 = no limit.
+// Bytes left in the group; -1 = no limit.
 int64_t left_in_group(const fs::path& folder, bool unified) {
   constexpr int64_t kNoLimit = int64_t{1} << 60;  // v1 says about 2^63
   const int64_t limit = number_in(folder / (unified ? "memory.max" : "memory.limit_in_bytes"));

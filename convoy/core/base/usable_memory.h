@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How much memory this process may still take.
+// Memory that this process may still allocate.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +9,8 @@
 
 namespace convoy {
 
-// The smaller of what the machine has available and what the process's cgroups leave; a page that
-// caches a file counts as free. 0 = unknown.
+// The smaller of the machine's available memory and the rest of the process's cgroup limits, in
+// bytes. Pages that cache files count as free. 0 = unknown.
 int64_t usable_memory_bytes(const KernelFolders& kernel = {});
 
 }  // namespace convoy

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The time of day, which a person can set and each host has its own of. Nothing is timed by it.
+// The time of day. A person can set it, and hosts disagree about it, so it never measures
+// durations.
 #pragma once
 
 #include <chrono>
@@ -9,7 +10,7 @@
 
 namespace convoy {
 
-// Nanoseconds since 1970. Passed in where a test has another one.
+// Nanoseconds since 1970. A parameter, so that tests can pass another clock.
 using WallClock = std::function<int64_t()>;
 
 inline int64_t wall_clock_ns() {

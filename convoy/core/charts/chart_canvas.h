@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Paper to draw a chart on: vectors or pixels. Coordinates in pixels, y down.
+// A surface to draw a chart on: vectors or pixels. Coordinates are in pixels, y points down.
 #pragma once
 
 #include <cstdint>
@@ -43,10 +43,10 @@ class ChartCanvas {
   virtual ~ChartCanvas() = default;
   virtual void rectangle(ChartPoint corner, ChartPoint size, ChartColor color, double opacity) = 0;
   virtual void polyline(const std::vector<ChartPoint>& points, const LineStyle& style) = 0;
-  // The inside of a closed polygon.
+  // Fills the inside of a closed polygon.
   virtual void area(const std::vector<ChartPoint>& corners, ChartColor color, double opacity) = 0;
   virtual void disc(ChartPoint center, double radius, ChartColor color) = 0;
-  // `at` is on the base line.
+  // `at` is the start of the text on its base line.
   virtual void text(ChartPoint at, std::string_view text, const TextStyle& style) = 0;
 };
 
@@ -64,7 +64,7 @@ class SvgCanvas : public ChartCanvas {
   std::string out_;
 };
 
-// Anti-aliased lines over white; text in a stroke font of our own, so no font file is needed.
+// Anti-aliased lines over white. Text uses a built-in stroke font, so no font file is needed.
 class PixelCanvas : public ChartCanvas {
  public:
   PixelCanvas(int64_t width, int64_t height);
@@ -82,8 +82,8 @@ class PixelCanvas : public ChartCanvas {
   int64_t width_;
   int64_t height_;
   std::vector<uint8_t> pixels_;  // RGB rows
-  std::vector<float>
-      coverage_;  // of the shape being drawn: a line that crosses itself is not darker there
+  // Coverage of the shape that is being drawn: a line that crosses itself is not darker there.
+  std::vector<float> coverage_;
   std::vector<int64_t> touched_;  // pixels with coverage
 };
 

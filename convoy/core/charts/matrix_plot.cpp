@@ -22,7 +22,7 @@ struct Layout {
   double name_width = 0;
   double left = 0;
   double bottom = 0;
-  double side = 0;  // of the square of cells
+  double side = 0;  // side of the square of cells
   int64_t width = 0;
   int64_t height = 0;
 };
@@ -34,7 +34,7 @@ Layout layout_of(const MatrixPlot& plot) {
   layout.name_width = kLetter * static_cast<double>(longest);
   layout.left = kMargin + 24 + layout.name_width + 8;
   layout.side = kCell * static_cast<double>(plot.names.size());
-  // Names below stand upright where they are wider than a cell.
+  // Names below the matrix are turned upright when they are wider than a cell.
   layout.bottom =
       kMatrixTop + layout.side + (layout.name_width > kCell ? layout.name_width : 12) + 40;
   const double wanted =

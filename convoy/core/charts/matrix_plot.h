@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A table of counts as a picture: darker where a row has more of its total.
+// A table of counts as a picture: a cell is darker when it holds a larger share of its row.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ struct MatrixPlot {
   std::string title;
   std::string row_label;
   std::string column_label;
-  std::vector<std::string> names;            // of rows and of columns
+  std::vector<std::string> names;            // names of rows and columns
   std::vector<std::vector<int64_t>> counts;  // by row
 };
 

@@ -64,7 +64,7 @@ void put_chunk(std::string& out, std::string_view kind, std::string_view data) {
                                          static_cast<uInt>(out.size() - begin))));
 }
 
-// Letters as drawn: a character beyond ASCII becomes one unknown letter.
+// The letters as they are drawn: each character beyond ASCII becomes one "unknown" letter.
 std::string drawable_letters(std::string_view text) {
   std::string letters;
   for (const char letter : text) {
@@ -138,7 +138,8 @@ void PixelCanvas::polyline(const std::vector<ChartPoint>& points, const LineStyl
   if (points.empty()) return;
   std::vector<ChartPoint> line = points;
   if (line.size() == 2 && style.width <= 1.5) {
-    // A thin upright or level line on the border of two pixel rows would be a grey smear over both.
+    // A thin horizontal or vertical line on the border of two pixel rows would be a grey smear over
+    // both.
     if (line[0].y == line[1].y) line[0].y = line[1].y = std::floor(line[0].y) + 0.5;
     if (line[0].x == line[1].x) line[0].x = line[1].x = std::floor(line[0].x) + 0.5;
   }

@@ -13,8 +13,8 @@
 namespace convoy::charts {
 namespace {
 
-// Okabe and Ito's colours, told apart by colour-blind readers too (yellow left out: too light on
-// white).
+// Okabe and Ito's colours, which colour-blind readers can tell apart. Yellow is left out: it is too
+// light on white.
 constexpr std::array<ChartColor, 7> kPalette = {{{0, 114, 178},
                                                  {213, 94, 0},
                                                  {0, 158, 115},
@@ -64,8 +64,8 @@ struct Axes {
   bool log_y = false;
 };
 
-// 1, 2 and 5 times powers of ten inside the range; the plain powers when that is too many, even
-// steps when it is less than two, which say nothing of the scale.
+// Ticks at 1, 2 and 5 times powers of ten inside the range. Only the plain powers when there would
+// be too many; even steps when there would be fewer than two, which would not show the scale.
 std::vector<double> log_ticks(const Range& range) {
   std::vector<double> ticks;
   std::vector<double> powers;
@@ -86,7 +86,7 @@ std::vector<double> log_ticks(const Range& range) {
   return ticks;
 }
 
-// The share of the chart's height that the legend takes.
+// The share of the chart's height that the legend occupies, 0 to 1.
 double legend_share(const std::vector<PlotSeries>& series, const PlotOptions& options) {
   if (!options.clear_legend) return 0;
   const auto rows = std::count_if(series.begin(), series.end(),
@@ -152,7 +152,7 @@ Axes axes_of(const std::vector<PlotSeries>& series, const PlotOptions& options) 
 std::string tick_text(double value) {
   if (value != 0 && (std::fabs(value) >= 1e6 || std::fabs(value) < 1e-3))
     return fmt::format("{:.1e}", value);
-  // Ticks are round numbers: what remains of binary error is cut.
+  // Ticks are round numbers: this cuts the rest of the binary rounding error.
   return fmt::format("{:.6g}", value);
 }
 
@@ -216,7 +216,7 @@ class ChartPainter {
     canvas_.text({kLeft, kTop - 9}, options_.subtitle, {.color = kFaintInk, .size = 12});
   }
 
-  // Runs of points that can be drawn: a NaN leaves a gap.
+  // The runs of points between NaNs: a NaN leaves a gap.
   std::vector<std::vector<ChartPoint>> pieces_of(
       const std::vector<telemetry::CurvePoint>& points) const {
     std::vector<std::vector<ChartPoint>> pieces(1);
@@ -297,7 +297,7 @@ class ChartPainter {
   double bottom_;
 };
 
-// Draws on other paper, further to the right.
+// Draws on another canvas, shifted to the right.
 class ShiftedCanvas : public ChartCanvas {
  public:
   ShiftedCanvas(ChartCanvas& paper, double shift) : paper_(paper), shift_(shift) {}

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Line charts of run curves: SVG, PNG and text. One layout (axes, ticks, legend) drawn on three
-// kinds of paper.
+// Line charts of run curves as SVG, PNG and text. One layout (axes, ticks, legend) is drawn on
+// three kinds of canvas.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace convoy::charts {
 
-// Shaded between `low` and `high`; one that can not be drawn leaves a gap.
+// A band shaded between `low` and `high`. A point that is not finite leaves a gap.
 struct BandPoint {
   int64_t step = 0;
   double low = 0;
@@ -36,9 +36,9 @@ struct PlotOptions {
   std::string y_label = "loss";
   int64_t width = 1000;  // pixels
   int64_t height = 600;
-  bool log_x = false;  // where all steps are positive
-  std::vector<std::string>
-      x_names{};  // of steps 0, 1, ...: the axis shows these in place of numbers
+  bool log_x = false;  // used only when all steps are positive
+  // Names of steps 0, 1, ...: the axis shows them in place of numbers.
+  std::vector<std::string> x_names{};
   bool log_y = false;
   bool clear_legend = false;  // room above the curves, so that the legend hides none of them
   double smoothing = 0.6;     // weight of the past in the debiased moving average; 0 = off
@@ -51,7 +51,7 @@ std::vector<PlotSeries> loss_series(const std::vector<telemetry::RunHistory>& ru
 std::string plot_svg(const std::vector<PlotSeries>& series, const PlotOptions& options);
 std::string plot_png(const std::vector<PlotSeries>& series, const PlotOptions& options);
 
-// Charts side by side, each of its own width; the height is that of the tallest.
+// Charts side by side, each with its own width. The height is the tallest chart's.
 struct PlotPanel {
   PlotOptions options{};
   std::vector<PlotSeries> series{};

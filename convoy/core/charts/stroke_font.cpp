@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A font of strokes for chart pictures, so that no font file or library is needed. In the table a
-// point is two letters: x (0-9), then y (0-9, A = 10, a/b/c = 1/2/3 below the base line). Blanks
-// part strokes; '~' makes one round.
+// A stroke font for chart pictures, so that no font file or library is needed. In the table a point
+// is two letters: x (0-9), then y (0-9, A = 10, a/b/c = 1/2/3 below the base line). Blanks separate
+// strokes; '~' smooths one.
 #include <algorithm>
 #include <array>
 #include <string_view>
@@ -109,7 +109,7 @@ double height_of(char letter) {
   return letter >= 'A' ? 10.0 + (letter - 'A') : letter - '0';
 }
 
-// Chaikin's corner cutting, three times; a ring stays a ring, other ends stay where they are.
+// Chaikin's corner cutting, three times. A closed ring stays closed; open ends stay in place.
 std::vector<ChartPoint> rounded(std::vector<ChartPoint> points) {
   const bool ring = points.front().x == points.back().x && points.front().y == points.back().y;
   for (int pass = 0; pass < 3; ++pass) {

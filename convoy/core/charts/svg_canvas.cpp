@@ -27,7 +27,7 @@ std::string escaped(std::string_view text) {
         out += "&quot;";
         break;
       default:
-        // XML 1.0 has no control characters.
+        // XML 1.0 does not allow control characters.
         out += static_cast<unsigned char>(letter) < ' ' ? ' ' : letter;
     }
   }

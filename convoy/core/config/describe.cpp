@@ -18,7 +18,7 @@ namespace {
 
 using nlohmann::json;
 
-// Words that some YAML reader takes for something other than text.
+// Words that some YAML parsers read as a type other than text.
 bool reads_as_other(const std::string& text) {
   std::string lower(text);
   for (char& letter : lower)
@@ -40,8 +40,8 @@ std::string text_yaml(const std::string& text) {
   return json(text).dump();
 }
 
-// Shortest text that reads back as the same double, also for readers that want a point before the
-// exponent.
+// The shortest text that reads back as the same double, also in parsers that require a point before
+// the exponent.
 std::string number_yaml(double number) {
   std::string text = fmt::format("{}", number);
   const size_t exponent = text.find('e');
@@ -77,7 +77,7 @@ std::string scalar_yaml(const std::map<std::string, T>& map) {
   return fmt::format("{{{}}}", fmt::join(items, ", "));
 }
 
-// JSON is YAML.
+// JSON is valid YAML.
 std::string scalar_yaml(const JsonMap& map) { return map.json; }
 std::string scalar_yaml(const JsonList& list) { return list.json; }
 
@@ -139,7 +139,7 @@ struct SchemaOf {
   json operator()(JsonList*) const { return list({{"type", "object"}}); }
 };
 
-// Fields that may also be given at a path elsewhere, by that path.
+// Fields that may also be given at another path, by that path.
 using RootAliases = std::map<std::string, const Field*>;
 
 json section_schema(const Section& list, const std::string& prefix,

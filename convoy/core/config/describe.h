@@ -19,10 +19,10 @@ std::string dump_yaml(const Section& list);
 nlohmann::json dump_json(const Section& list);
 // JSON Schema, draft 2020-12; unknown keys are errors there too.
 nlohmann::json json_schema(const Section& list, const std::string& title);
-// A table per section: key, kind, default, environment name, help.
+// One Markdown table per section: key, kind, default, environment name, help.
 std::string reference_markdown(const Section& list);
-// "train.batch_size: 4 -> 8", one per value that differs. Both lists come from the same struct
-// type.
+// "train.batch_size: 4 -> 8": one line per value that differs. Both lists must come from the same
+// struct type.
 std::vector<std::string> differences(const Section& from, const Section& to);
 
 // Calls visit(path, field) for every field, sections in order.
@@ -33,8 +33,8 @@ void for_each_field(const Section& list, const std::string& prefix, const Visit&
     for_each_field(section, prefix + section.name + ".", visit);
 }
 
-// "TRAIN_BATCH_SIZE" of "train.batch_size"; a top-level key has the program's name before it:
-// "CONVOY_SEED".
+// Returns "TRAIN_BATCH_SIZE" for "train.batch_size". A top-level key gets the program's name as
+// prefix: "CONVOY_SEED".
 std::string environment_name(const std::string& path);
 
 }  // namespace convoy::config

@@ -29,8 +29,8 @@ int64_t count_nodes(const Node& node) {
   return count;
 }
 
-// Builds the tree from the parser's events: only they tell quoted from plain scalars and give each
-// key's own line.
+// Builds the tree from the parser's events: only these distinguish quoted from plain scalars and
+// give each key's own line.
 class TreeBuilder : public YAML::EventHandler {
  public:
   TreeBuilder(std::string name, ErrorList* errors) : name_(std::move(name)), errors_(errors) {}
@@ -81,14 +81,14 @@ class TreeBuilder : public YAML::EventHandler {
     std::string key;
     int64_t key_line = 0;
     bool has_key = false;
-    bool drops_value = false;  // of a key that was refused
+    bool drops_value = false;  // true while the value of a refused key is skipped
   };
 
   [[noreturn]] void fail(const YAML::Mark& mark, const std::string& message) const {
     throw ConfigError(message, {.file = name_, .line = mark.line + 1});
   }
 
-  // Of one key alone: the rest can be read all the same.
+  // The error concerns one key only, so reading goes on.
   void report(const ConfigError& error) const {
     if (errors_ == nullptr) throw ConfigError(error);
     errors_->add(error);
@@ -139,7 +139,7 @@ class TreeBuilder : public YAML::EventHandler {
     } else if (!parent.has_key) {
       take_key(parent, node);
     } else {
-      // The key's line is where a person looks, also when the value starts on the next one.
+      // The error points to the key's line, even when the value starts on the next one.
       node.line = parent.key_line;
       if (!parent.drops_value)
         parent.node.entries.emplace_back(std::move(parent.key), std::move(node));
@@ -258,7 +258,7 @@ Node parse_inline(const std::string& text, const std::string& origin) {
     try {
       node = parse_yaml(text, origin);
     } catch (const ConfigError&) {
-      // Text may begin with a bracket; a field that wants a list refuses it as text.
+      // Text may begin with a bracket; a field of list type rejects it as text later.
       node = {};
       node.kind = NodeKind::Scalar;
     }

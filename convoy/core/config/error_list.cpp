@@ -40,7 +40,7 @@ void ErrorList::throw_if_any(const std::vector<std::string>& files) const {
   std::vector<ConfigError> sorted = errors_;
   std::stable_sort(sorted.begin(), sorted.end(),
                    [&rank](const auto& a, const auto& b) { return rank(a) < rank(b); });
-  // The place of the first leads the sentence and fills the JSON line.
+  // The first error's place leads the sentence and fills the JSON line.
   ErrorPlace place = sorted.front().place();
   place.hint.clear();
   std::string text = with_hint(sorted.front());

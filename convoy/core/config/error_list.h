@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The errors of one configuration, gathered so that a person mends them in one go.
+// Collects the errors of one configuration, so that a person can fix them all at once.
 #pragma once
 
 #include <cstdint>
@@ -14,15 +14,15 @@ namespace convoy::config {
 
 class ErrorList {
  public:
-  // The same sentence is kept once; of very many errors the rest is only counted.
+  // Equal sentences are kept once. Beyond a limit, further errors are only counted.
   void add(const ConfigError& error);
   bool empty() const { return count_ == 0; }
   int64_t count() const { return count_; }
   bool full() const;  // further ones are only counted, so their words are not worth much work
 
-  // Nothing when empty; a single error as it is; several as one, each on a line of its own, and
-  // their number. By file in the order of `files`, within a file by line; what has no file comes
-  // last.
+  // Does nothing when empty. Throws a single error unchanged, and several as one error with their
+  // number and one line each. Order: by file as in `files`, then by line; errors without a file
+  // come last.
   void throw_if_any(const std::vector<std::string>& files = {}) const;
 
  private:

@@ -11,9 +11,9 @@
 //     visit("scheduler", scheduler, "...").one_of({"linear", "cosine"});
 //   }
 //
-// and parser, help, schema, run record and docs are visitors over that list. The handle that
-// visit() returns offers at_least(x), at_most(x), above(x), one_of({...}), alias("name"),
-// flag("word"), hidden(), and they chain.
+// Parser, help, schema, run record and docs are visitors over that list. The handle that visit()
+// returns offers at_least(x), at_most(x), above(x), one_of({...}), alias("name"), flag("word") and
+// hidden(); the calls can be chained.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,7 @@
 
 namespace convoy::config {
 
-// `auto` in the file: the program decides and says what it took.
+// A value that may be `auto` in the file: the program then chooses it and reports its choice.
 template <class T>
 struct AutoOr {
   std::optional<T> value;  // empty = auto
@@ -41,8 +41,8 @@ struct NameList {
   bool operator==(const NameList&) const = default;
 };
 
-// `name: value` pairs of any JSON type, for a reader who is not Convoy (a chat template). A plain
-// word is what YAML takes it for: `enable_thinking: false` is a boolean, `lang: "no"` a text.
+// `name: value` pairs of any JSON type, passed to a reader outside Convoy (a chat template). A
+// plain word has its YAML type: `enable_thinking: false` is a boolean, `lang: "no"` a text.
 struct JsonMap {
   std::string json = "{}";  // one JSON object, its names in the order written
   JsonMap() = default;
@@ -50,7 +50,7 @@ struct JsonMap {
   bool operator==(const JsonMap&) const = default;
 };
 
-// A list of `{name: value}` maps, for a reader who knows their names.
+// A list of `{name: value}` maps; the code that uses the setting checks the names.
 struct JsonList {
   std::string json = "[]";  // one JSON list of objects
   JsonList() = default;

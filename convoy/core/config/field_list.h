@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The field list of one settings struct, made once by its fields() and read by everything else:
-// YAML, environment, command line, help, schema, run record. Points into the struct it was made
-// from, which must outlive it.
+// The field list of one settings struct, made once by its fields() and read by every consumer:
+// YAML, environment, command line, help, schema, run record. Points into the struct, which must
+// outlive it.
 #pragma once
 
 #include <cstdint>
@@ -47,7 +47,7 @@ struct Section {
   std::vector<Section> sections;
 };
 
-// What visit() returns for a plain member.
+// The handle that visit() returns for a plain member.
 class FieldHandle {
  public:
   explicit FieldHandle(Field& field) : field_(field) {}
@@ -58,7 +58,7 @@ class FieldHandle {
   FieldHandle& alias(std::string name);
   FieldHandle& alias_at_root(std::string path);
   FieldHandle& winning_alias(std::string name);
-  // On command lines help and messages show `word`; the name stays accepted.
+  // Help and messages show `word` as the name of the flag; the field's own name stays accepted.
   FieldHandle& flag(std::string word);
   FieldHandle& hidden();
 
@@ -66,19 +66,19 @@ class FieldHandle {
   Field& field_;
 };
 
-// What visit() returns for a nested struct.
+// The handle that visit() returns for a nested struct.
 class SectionHandle {
  public:
   explicit SectionHandle(Section& parent) : parent_(parent) {}
   SectionHandle& alias(std::string name);
-  // The members are keys of the parent section; the struct's own name is no key.
+  // Makes the members keys of the parent section; the struct's own name is then no key.
   void flat();
 
  private:
   Section& parent_;
 };
 
-// The visitor that fields() is called with.
+// The visitor that is passed to fields().
 class FieldCollector {
  public:
   explicit FieldCollector(Section& section) : section_(section) {}

@@ -9,10 +9,12 @@
 namespace convoy::config {
 namespace {
 
-// Two files that include each other's halves twice at each level would take exponential time.
+// The limit exists because two files that include each other twice at each level would take
+// exponential time.
 constexpr int kMostIncludes = 200;
 
-// Beside the file that includes it; else, as SFT-Play has it, in the working directory.
+// The file beside the including file; if there is none, the file in the working directory, as in
+// SFT-Play.
 std::filesystem::path included_file(const std::filesystem::path& folder, const std::string& name) {
   std::error_code ignored;
   const std::filesystem::path beside = folder / name;

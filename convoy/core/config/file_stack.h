@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A configuration file with everything it includes.
+// A configuration file with all files that it includes.
 #pragma once
 
 #include <filesystem>
@@ -14,16 +14,16 @@ namespace convoy::config {
 
 class FileStack {
  public:
-  // What can not be read is added to `errors`, which outlives this.
+  // Adds files that cannot be read to `errors`, which must outlive this object.
   explicit FileStack(ErrorList& errors) : errors_(errors) {}
 
   void load(const std::filesystem::path& path) { load(path, nullptr); }
 
   // From the lowest to the highest, without `include` and `preset`.
   const std::vector<Node>& trees() const { return trees_; }
-  // In the order in which a person comes upon them: a file, then what it includes.
+  // The files in the order in which a reader meets them: a file, then the files that it includes.
   const std::vector<std::string>& names() const { return names_; }
-  // Of the highest file that names one; null = of none.
+  // The preset of the highest file that names one; null when none does.
   const Node* preset() const { return preset_ ? &*preset_ : nullptr; }
 
  private:

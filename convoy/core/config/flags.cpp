@@ -28,7 +28,7 @@ bool is_number_list(const Field& field) {
          std::holds_alternative<std::vector<double>*>(field.value);
 }
 
-// "5", "-1", "1e-3", "2,4": what may belong to a list of numbers that is already open.
+// True for "5", "-1", "1e-3", "2,4": words that may continue a list of numbers.
 bool looks_like_number(std::string_view text) {
   const size_t first = text.find_first_not_of("+-.");
   return !text.empty() && first != std::string_view::npos && first < 3 &&
@@ -61,8 +61,8 @@ class FlagParser {
     return rest;
   }
 
-  // Sets all, and returns the words of all but the fields of `taken`, which stay out with their
-  // values.
+  // Sets all given fields. Returns the words of all fields that are not in `taken`; the words of
+  // `taken` are left out.
   std::vector<std::string> take(const std::vector<Section>& taken,
                                 const std::vector<std::string>& arguments) {
     std::vector<std::string> left;
@@ -154,7 +154,7 @@ class FlagParser {
 
   size_t set_from_next(const Field& field, const std::vector<std::string>& arguments, size_t at) {
     const bool has_next = at + 1 < arguments.size();
-    // "--prompt --json" is a forgotten value, "--text --" or "--text -1" may be meant.
+    // In "--prompt --json" the value was forgotten; "--text --" and "--text -1" may be intended.
     const bool next_is_flag = has_next && arguments[at + 1].starts_with("--") &&
                               find(underscored(arguments[at + 1].substr(2))) != nullptr;
     if (!has_next || next_is_flag)
@@ -170,7 +170,7 @@ class FlagParser {
     return last;
   }
 
-  // Returns the index of the last argument used, as do those it calls.
+  // Returns the index of the last argument used. The functions that it calls do the same.
   size_t read_flag(const std::vector<std::string>& arguments, size_t at) {
     return arguments[at].starts_with("--") ? read_long(arguments, at) : read_short(arguments, at);
   }
@@ -301,7 +301,7 @@ std::string flag_line(const Field& field) {
   const std::string value = value_yaml(field);
   const bool plain = value == "false" || value == "\"\"" || value == "[]" || value == "{}";
   const std::string spelling = flag_spelling(field);
-  // A long list of choices keeps its line; the help goes below, in its column.
+  // A long list of choices gets its own line; the help follows below, in its column.
   const std::string gap = spelling.size() > 32 ? fmt::format("\n{:35}", "") : " ";
   return fmt::format("  {:<32}{}{}{}\n", spelling, gap, field.help,
                      plain ? "" : fmt::format(" (default {})", value));

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Command-line flags over field lists: a command lists its flags as a settings struct, and parser,
-// help and docs read that list. `--max-new-tokens 5`, `--max_new_tokens=5`, `--render`,
-// `--no-render`; a one-letter alias is `-x`. A list of numbers is `--dims 4,8,16` or `--dims 4 8
-// 16`.
+// Command-line flags over field lists. A command lists its flags as a settings struct; parser, help
+// and docs read that list. `--max-new-tokens 5`, `--max_new_tokens=5`, `--render`, `--no-render`; a
+// one-letter alias is `-x`. A list of numbers is `--dims 4,8,16` or `--dims 4 8 16`.
 #pragma once
 
 #include <string>
@@ -19,30 +18,31 @@ enum class Positionals {
   EndFlags,  // the first positional ends the flags: the rest belongs to another program
 };
 
-// Sets the members behind `lists` and returns the positionals. A list flag adds each time; of
-// another flag given twice the last wins. Throws ConfigError on an unknown flag (with "did you
-// mean") and on a missing or wrong value.
+// Sets the members behind `lists` and returns the positional arguments. A list flag that is
+// repeated adds values; for other flags the last value wins. Throws ConfigError for an unknown flag
+// (with "did you mean") and for a missing or wrong value.
 std::vector<std::string> parse_flags(const std::vector<Section>& lists,
                                      const std::vector<std::string>& arguments,
                                      Positionals positionals = Positionals::Anywhere);
 
-// As parse_flags() of both, but returns all words that do not belong to `taken`, in their order:
-// what is handed on to another program that reads the flags of `left` itself.
+// Like parse_flags() over both lists, but returns all words that do not belong to `taken`, in
+// order, for another program that parses the flags of `left` itself.
 std::vector<std::string> take_flags(const std::vector<Section>& taken,
                                     const std::vector<Section>& left,
                                     const std::vector<std::string>& arguments);
 
-// "node-rank" of "node_rank": how flags and commands are spelt.
+// "node-rank" for "node_rank": the spelling of flags and commands.
 std::string dashed(std::string_view name);
 
-// "ranks" of the field nproc_per_node: the word of its flag in help and messages.
+// "ranks" for the field nproc_per_node: the name of its flag in help and messages.
 std::string flag_word(const Field& field);
 
-// Whether `name`, in either spelling and without dashes, is a flag of the field.
+// True when `name`, with - or _ and without leading dashes, is a flag of the field.
 bool is_flag_of(const Field& field, std::string_view name);
 
-// The arguments that set what differs between `flags` and `defaults`, lists of the same struct
-// type, of plain values only: {"--nproc-per-node", "2"}. parse_flags() of them gives `flags` again.
+// The arguments that set the values of `flags` that differ from `defaults`: {"--nproc-per-node",
+// "2"}. Both lists come from the same struct type and hold plain values only. parse_flags() of the
+// result gives `flags` again.
 std::vector<std::string> flags_that_differ(const Section& flags, const Section& defaults);
 
 // Throws ConfigError when a flag of `names` differs from its default: "--limit has no effect
@@ -57,9 +57,9 @@ void refuse_without_effect(Flags flags, const std::vector<std::string>& names,
   refuse_without_effect(list_fields(flags), list_fields(defaults), names, where);
 }
 
-// Spelling, kind of value, help and default of one flag, on a line of a table.
+// Spelling, kind of value, help and default of one flag, as one line of a table.
 std::string flag_line(const Field& field);
-// The lines of all flags but hidden ones.
+// The lines of all flags that are not hidden.
 std::string flag_table(const Section& list);
 
 template <class Flags>

@@ -65,7 +65,8 @@ std::string EnvironmentNames::key_of(const std::string& word) const {
 std::string EnvironmentNames::nearest(const std::string& name) const {
   const std::string section = name.substr(0, name.find('_') + 1);
   if (section.empty()) return {};
-  // Only what follows the section is compared: MODEL_PATH is as near to MODEL_NAME as a whole.
+  // Only the part after the section is compared: as whole words, MODEL_PATH and MODEL_NAME would be
+  // near each other.
   std::vector<std::string> keys;
   for (const auto& [known, path] : paths)
     if (known.starts_with(section) && path.size() > section.size() &&
@@ -116,7 +117,7 @@ void Flattener::read_key(const std::string& key, Node node, const Section& secti
                          const std::string& canonical, const std::string& spelled) {
   const std::string spelling = spelled + key;
   if (node.kind == NodeKind::Null) {
-    // A key without a value says nothing: what lies below stays.
+    // A key without a value changes nothing: the value of the lower source stays.
     if (!is_known(section, key, canonical + key)) fail_unknown(node, section, key, spelling);
     return;
   }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// From the tree of one source to its values by canonical path: aliases, other programs' keys, names
-// of variables.
+// Turns the tree of one source into values by canonical path. Handles aliases, other programs' keys
+// and names of variables.
 #pragma once
 
 #include <map>
@@ -22,7 +22,7 @@ struct Given {
   std::string spelling;
 };
 
-// What one source says, by canonical path.
+// The values of one source, by canonical path.
 using Layer = std::map<std::string, Given>;
 
 // The names of keys as environment variables.
@@ -32,14 +32,15 @@ struct EnvironmentNames {
 
   EnvironmentNames(const Section& list, const Sources& sources);
 
-  // The key that `word` is the environment name of; empty = of none.
+  // The key with the environment name `word`; empty when there is none.
   std::string key_of(const std::string& word) const;
-  // The name of the same section that `name` may be a misspelling of; empty = there is none.
+  // The known name in the same section that is nearest to the misspelt `name`; empty when none is
+  // near.
   std::string nearest(const std::string& name) const;
 };
 
 // Turns the trees of sources into layers by the field list and the rules. Keeps references to all
-// it is made from.
+// constructor arguments.
 class Flattener {
  public:
   Flattener(const Section& list, const Sources& sources, const EnvironmentNames& names,
@@ -47,7 +48,7 @@ class Flattener {
 
   Layer flatten(const Node& tree);
 
-  // The nodes of import keys, of the highest source that has them so far.
+  // The nodes of import keys, from the highest source so far that has them.
   const std::map<std::string, Node>& imports() const { return imports_; }
 
  private:
@@ -56,15 +57,15 @@ class Flattener {
   void read_key(const std::string& key, Node node, const Section& section,
                 const std::string& canonical, const std::string& spelled);
   bool is_known(const Section& section, const std::string& key, const std::string& path) const;
-  // Of a section that only other programs have: train.lr_scheduler_kwargs.
+  // True when another program's section of that name has keys: train.lr_scheduler_kwargs.
   bool has_keys_below(const std::string& section) const;
-  // Returns false when the value is dealt with.
+  // Returns false when a rule has handled the value completely.
   bool apply_rules(Node& node, const std::string& path, const std::string& spelling);
   void record(const std::string& path, const Field& field, const std::string& key, Given given);
   void fail_unknown(const Node& node, const Section& section, const std::string& key,
                     const std::string& spelling);
-  // Of a section that there is not, with keys that are meant elsewhere: each of its keys is an
-  // error of its own. Returns false when no key is meant.
+  // Handles an unknown section whose keys resemble known keys elsewhere: each key becomes an error
+  // of its own. Returns false when no key resembles one.
   bool add_unknown_entries(const Node& section, const std::string& spelling);
 
   const Section& list_;

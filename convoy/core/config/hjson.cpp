@@ -23,7 +23,7 @@ std::string_view trimmed(std::string_view text) {
 
 bool is_digit(char letter) { return letter >= '0' && letter <= '9'; }
 
-// Cuts the digits that `text` begins with; false where there are none.
+// Removes the digits that `text` begins with. Returns false when there are none.
 bool take_digits(std::string_view& text) {
   size_t count = 0;
   while (count < text.size() && is_digit(text[count])) ++count;
@@ -31,7 +31,7 @@ bool take_digits(std::string_view& text) {
   return count > 0;
 }
 
-// As JSON has them.
+// True for numbers in JSON's syntax.
 bool is_hjson_number(std::string_view text) {
   if (text.starts_with('-')) text.remove_prefix(1);
   if (text.size() > 1 && text[0] == '0' && is_digit(text[1])) return false;
@@ -208,7 +208,7 @@ class Reader {
     return std::string(text_.substr(begin, at_ - begin));
   }
 
-  // A word ends where a literal may end; a text without quotes takes the rest of its line.
+  // A literal ends at a delimiter; unquoted text extends to the end of its line.
   Node plain() {
     Node node = make(NodeKind::Scalar);
     const size_t begin = at_;
@@ -272,7 +272,7 @@ class Reader {
     append_utf8(out, code);
   }
 
-  // Leaves the reader on the last digit.
+  // Leaves the position on the last digit.
   uint32_t hexadecimal() {
     uint32_t code = 0;
     const std::string_view digits = text_.substr(std::min(at_ + 1, text_.size()), 4);
@@ -284,8 +284,8 @@ class Reader {
     return code;
   }
 
-  // The spaces before the opening quotes are taken from each line; the last line break is no part
-  // of the text.
+  // The indentation of the opening quotes is removed from each line. The last line break is not
+  // part of the text.
   Node multi_line() {
     Node node = make(NodeKind::Scalar);
     node.quoted = true;

@@ -12,7 +12,7 @@
 namespace convoy::config {
 namespace {
 
-// Literals are told from texts by `quoted`.
+// `quoted` distinguishes texts from literals.
 nlohmann::ordered_json json_of(const Node& node) {
   switch (node.kind) {
     case NodeKind::Null:

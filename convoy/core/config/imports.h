@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Settings that another program's file gives: DeepSpeed's, accelerate's. A key of ours names the
-// file, a reader turns it into values of our fields, and these must not contradict what the sources
-// say of the same fields.
+// Settings from another program's file: DeepSpeed's, accelerate's. A key of ours names the file,
+// and a reader turns it into values of our fields. These must not contradict other sources' values
+// of the same fields.
 #pragma once
 
 #include <functional>
@@ -19,11 +19,13 @@ struct ImportedValue {
   std::string path;      // our field: "train.learning_rate"
   Node node;             // the value as our field reads it, at its place in the file
   std::string spelling;  // its key there: "optimizer.params.lr"
-  // Not written there: what the other program takes then. Any source but a preset beats it.
+  // True for the other program's default of a key that its file leaves out. Any source but a preset
+  // overrides it.
   bool is_default = false;
-  std::string written = {};  // where `node` says the same in our words: what stands in the file
+  // When `node` holds the value in our words: the text in the file.
+  std::string written = {};
 
-  // For messages: the file's words, and ours beside them where they differ.
+  // For messages: the words in the file, and our words beside them when they differ.
   std::string quoted() const;
 };
 
@@ -34,14 +36,14 @@ struct Imported {
 
 // One kind of foreign configuration.
 struct Import {
-  std::vector<std::string>
-      keys;  // of ours: "train.deepspeed"; the highest source that has one counts
-  // `found`: the nodes of those keys. Adds what is wrong to the list.
+  // Our keys for it, "train.deepspeed"; the highest source that has one counts.
+  std::vector<std::string> keys;
+  // `found`: the nodes of those keys. Adds errors to the list.
   std::function<void(const std::map<std::string, Node>& found, Imported&, ErrorList&)> read;
 };
 
-// The file that `value` names: beside the file that names it, else in the working directory. Throws
-// ConfigError naming both places; `key` is what `value` belongs to.
+// Returns the file that `value` names: relative to the file that contains it, else to the working
+// directory. Throws ConfigError naming both places; `key` is the key of `value`.
 std::filesystem::path find_named_file(const Node& value, const std::string& key);
 
 }  // namespace convoy::config

@@ -18,7 +18,7 @@ bool has(const Words& words, const std::string& word) {
   return std::find(words.begin(), words.end(), word) != words.end();
 }
 
-// What others call the same.
+// Synonyms, mapped to the usual word.
 std::string usual_word(std::string word) {
   static const std::map<std::string, std::string> kUsual = {
       {"every", "steps"},   {"interval", "steps"}, {"freq", "steps"},   {"frequency", "steps"},
@@ -38,7 +38,7 @@ Words words_of(std::string_view name) {
   return words;
 }
 
-// Alone they say too little.
+// False for words that are too common to identify a key on their own.
 bool says_something(const Words& words) {
   static constexpr std::array kCommon = {"name", "type",  "path",  "dir",  "size", "mode",
                                          "rate", "ratio", "steps", "file", "max",  "min",
@@ -105,7 +105,7 @@ std::string MeantKeys::named(std::string_view spelling) const {
   return "";
 }
 
-// That with the fewest words more, those of sections counting less; none where two have as few.
+// The key with the fewest additional words (words of sections count less); empty on a tie.
 std::string MeantKeys::with_words_of(std::string_view spelling) const {
   constexpr size_t kMostMore = 2;  // in the key's own name, and at most as many as were typed
   const Words wanted = words_of(spelling);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which key a person may have meant by one that is none: keys of other sections, and of other
-// programs' habits.
+// Guesses which key a person meant by an unknown one: keys of other sections, and other programs'
+// names.
 #pragma once
 
 #include <string>
@@ -16,20 +16,20 @@ class MeantKeys {
  public:
   explicit MeantKeys(const Section& list);
 
-  // The path of the key that has all words of `spelling`, else of the first whose whole name is its
-  // last part; "" where none has, or the name says too little.
+  // Returns the path of the key that has all words of `spelling`, else of the first key whose whole
+  // name is its last part. Returns "" when there is none, or when the name is too common.
   std::string in_full(std::string_view spelling) const;
-  // The path of the key that has the name of `spelling` ("train_batch_size", "lr"), or all its
-  // words ("eval.every" is train.eval_steps, "lora.dora" is tuning.lora.use_dora), in its section
-  // or in another; "" where none has.
+  // Returns the path of the key with the name of `spelling` ("train_batch_size", "lr") or with all
+  // its words ("eval.every" is train.eval_steps, "lora.dora" is tuning.lora.use_dora), in its
+  // section or in another. Returns "" when there is none, or when the name is too common.
   std::string find(std::string_view spelling) const;
-  // The path of the key anywhere that `spelling` may be a misspelling of, or "".
+  // Returns the path of the key, in any section, that is nearest to the misspelt `spelling`, or "".
   std::string nearest(std::string_view spelling) const;
 
  private:
   struct Key {
     std::string path;
-    std::vector<std::string> names;                // of the field: its own, then its aliases
+    std::vector<std::string> names;                // names of the field: its own, then its aliases
     std::vector<std::vector<std::string>> leaves;  // the words of each
     std::vector<std::string> sections;             // the words before them
   };

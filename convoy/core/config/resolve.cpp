@@ -55,7 +55,7 @@ void insert_override(Node& tree, const std::string& text, const EnvironmentNames
   if (path == "preset") {
     preset = text.substr(equals + 1);
   } else {
-    // `make train CONFIG=c.yaml TRAIN_BATCH_SIZE=1`: a variable where a setting may stand.
+    // `make train CONFIG=c.yaml TRAIN_BATCH_SIZE=1`: an environment name in place of a key.
     if (const std::string meant = names.key_of(path); !meant.empty()) path = meant;
     insert(tree, path, parse_inline(text.substr(equals + 1), "command line"));
   }
@@ -95,7 +95,7 @@ Node environment_tree(const EnvironmentNames& names, const Sources& sources,
   return tree;
 }
 
-// The tree of the preset that is asked for; nothing when none is.
+// The tree of the requested preset; empty when none is requested.
 std::optional<Node> preset_tree(const Sources& sources, const std::string& wanted,
                                 const FileStack& files) {
   Node named_by;
@@ -115,7 +115,7 @@ std::optional<Node> preset_tree(const Sources& sources, const std::string& wante
       names.empty() ? "" : fmt::format("known: {}", fmt::join(names, ", ")));
 }
 
-// What all sources say, from the lowest to the highest.
+// The values of all sources, from the lowest to the highest.
 struct Layers {
   std::vector<Layer> list;
   size_t num_presets = 0;               // the first of the list
@@ -154,7 +154,7 @@ Layers collect_layers(const Section& list, const Sources& sources,
   return layers;
 }
 
-// What imported files give, by our field.
+// The values from imported files, by our field.
 using ImportedValues = std::multimap<std::string, ImportedValue>;
 
 ImportedValues read_imports(const Sources& sources, const Layers& layers,
@@ -180,7 +180,7 @@ ImportedValues read_imports(const Sources& sources, const Layers& layers,
   return values;
 }
 
-// `auto` leaves the value to the imported file.
+// `auto` leaves the choice to the imported file.
 bool leaves_open(const Node& node) { return node.kind == NodeKind::Scalar && node.text == "auto"; }
 
 void add_lines_below(const Node& node, const std::string& path,
@@ -192,7 +192,7 @@ void add_lines_below(const Node& node, const std::string& path,
     add_lines_below(entry, fmt::format("{}.{}", path, name), lines);
 }
 
-// One field's value out of all sources, from the lowest to the highest.
+// Resolves one field's value from all sources, from the lowest to the highest.
 class FieldResolver {
  public:
   FieldResolver(const std::string& path, const Field& field, ErrorList& errors)
@@ -216,7 +216,7 @@ class FieldResolver {
   }
 
  private:
-  // A value that a higher source replaces must still be one the key can have.
+  // A value that a higher source replaces must still be valid for the key.
   void take(const Given& given) {
     if (!set(given)) return;
     value_ = {.path = value_.path,
@@ -253,7 +253,7 @@ class FieldResolver {
         fmt::format("{} is {}, but {} is {} ({})", given.spelling, imported.quoted(),
                     said_->spelling, said, said_->node.where()),
         given.spelling, "make them equal, remove one of them, or write \"auto\" for this one"));
-    set(*said_);  // what further ones are compared with
+    set(*said_);  // the value that later ones are compared with
   }
 
   const Field& field_;
@@ -280,8 +280,8 @@ const ResolvedValue& Resolved::value(const std::string& path) const {
 ErrorPlace Resolved::place(const std::string& path, std::string hint) const {
   const ResolvedValue& at = value(path.substr(0, path.find('[')));
   ErrorPlace place{.file = at.file, .line = at.line, .key = path, .hint = std::move(hint)};
-  // The innermost of what the path names that stands in the file: a key that is missing is looked
-  // for at its item.
+  // The innermost part of the path that exists in the file: for a missing key the line of its
+  // parent is used.
   for (std::string below = path.substr(at.path.size()); !below.empty();
        below.erase(below.find_last_of(".["))) {
     const auto line = at.lines_below.find(below);

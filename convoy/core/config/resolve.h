@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Settings from all their sources, each value with its origin. Precedence, highest first: command
-// line, environment, file, its includes, preset, default. Variables of the environment may stand on
-// the command line, too. What an import gives may not contradict any of them but preset and
-// default.
+// line, environment, file, its includes, preset, default. Environment names are also accepted on
+// the command line. An imported value may override only preset and default; a contradiction to the
+// other sources is an error.
 //
 //   settings::TrainSettings settings;
 //   config::Resolved resolved = config::resolve(settings, sources);
 //   for (const std::string& notice : resolved.notices()) log.info(notice);
 //   write_file_atomic(run / "config.yaml", resolved.yaml());
 //
-// `settings` must outlive `resolved` and stay where it is. A worker reads the written file with
-// Sources{.file = ...}: no environment, no overrides. `convoy train` and its like go through
-// settings::resolve_train(), which adds its rules and names of variables.
+// `settings` must outlive `resolved` and must not move. A worker reads the written file with
+// Sources{.file = ...}: no environment, no overrides. Commands that take a training configuration
+// call settings::resolve_train(), which adds its rules and environment names.
 #pragma once
 
 #include <filesystem>
@@ -30,8 +30,7 @@
 
 namespace convoy::config {
 
-// What to do with a key or value of another program's configuration, before the field list is
-// asked.
+// Action for a key or value of another program's configuration, applied before the field list.
 enum class KeyAction {
   Accept,   // it is what Convoy does anyway
   Notice,   // accepted; `text` says why it has no effect
@@ -55,42 +54,45 @@ struct Sources {
   std::map<std::string, std::string> presets = {};  // name -> YAML text
   std::string preset = {};                          // beats `preset:` in the file
   std::vector<KeyRule> rules = {};
-  // Variables with a name of their own: {"DEEPSPEED_CONFIG", "train.deepspeed"}.
+  // Variables with special names: {"DEEPSPEED_CONFIG", "train.deepspeed"}.
   std::map<std::string, std::string> environment_names = {};
   std::vector<Import> imports = {};
 };
 
-// One setting as resolved.
+// The resolved value of one setting.
 struct ResolvedValue {
   std::string path;  // "train.batch_size"
   // "default", "preset lora", "run.yaml:7", "environment TRAIN_BATCH_SIZE", "command line",
   // "ds.json:12"
   std::string origin;
-  std::string file;  // where the origin is a file
+  std::string file;  // the file, when the origin is one
   int64_t line = 0;
   bool readable = true;  // false: some source gives a value that the key can not have
   bool agreed = true;    // false: an import says another value, which is in the errors
-  std::map<std::string, int64_t> lines_below = {};  // of its items and their keys: "[1].weight"
+  // Lines of the value's items and their keys: "[1].weight".
+  std::map<std::string, int64_t> lines_below = {};
 };
 
 class Resolved {
  public:
-  // Values of the struct that `list` points into.
+  // Holds the values of the struct that `list` points into.
   Resolved(Section list, std::vector<ResolvedValue> values, std::vector<std::string> notices,
            bool whole);
 
   const std::vector<ResolvedValue>& values() const { return values_; }
   const std::vector<std::string>& notices() const { return notices_; }
-  // False where a file or preset could not be read: then a value that is missing may stand there.
+  // False when a file or preset could not be read: a missing value may be in that file.
   bool whole() const { return whole_; }
   // Throws StateError on an unknown path.
   const ResolvedValue& value(const std::string& path) const;
-  // Where to point at when a combination of values is wrong.
+  // The place to name in an error about a combination of values.
   ErrorPlace place(const std::string& path, std::string hint = {}) const;
 
-  // The program set the member itself after resolving: the record says so ("decided: ...").
+  // Records that the program set the member itself after resolving: the run record shows "decided:
+  // ...".
   void decided(const std::string& path, const std::string& why);
-  // What is done in another way than was asked for: to be said louder than a notice.
+  // Adds a warning: something is done differently than requested. Printed more prominently than a
+  // notice.
   void warn(std::string sentence) { warnings_.push_back(std::move(sentence)); }
   const std::vector<std::string>& warnings() const { return warnings_; }
 
@@ -108,12 +110,12 @@ class Resolved {
   bool whole_;
 };
 
-// What one key alone cannot say. Adds to the list; a rule over a value that is not readable is to
-// be left out.
+// Checks that concern several keys. Adds to the list. A rule must skip a value that could not be
+// read.
 using CrossRules = std::function<void(const Resolved&, ErrorList&)>;
 
-// Sets the members behind `list`. Throws one ConfigError with all that is wrong in all sources,
-// each error naming file, line, key and the nearest known key.
+// Sets the members behind `list`. Throws one ConfigError with all errors of all sources, each with
+// file, line, key and the nearest known key.
 Resolved resolve(Section list, const Sources& sources, const CrossRules& rules = {});
 
 template <class Settings>
@@ -121,7 +123,8 @@ Resolved resolve(Settings& settings, const Sources& sources, const CrossRules& r
   return resolve(list_fields(settings), sources, rules);
 }
 
-// `error` at the value that its key names, where that stands in a file and the error has none.
+// Returns `error` at the place of the value that its key names, when that value is in a file and
+// the error has no place yet.
 ConfigError placed(const ConfigError& error, const Resolved& resolved);
 
 // This process's environment variables, for Sources::environment.

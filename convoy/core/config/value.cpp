@@ -74,7 +74,7 @@ int64_t read_integer(const Node& node, const std::string& path, const std::strin
   const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (status == std::errc() && end == text.data() + text.size() && !text.starts_with("+"))
     return number;
-  // 2e8 and 3.0 are whole numbers to a reader; beyond 2^53 a double no longer tells.
+  // 2e8 and 3.0 count as whole numbers. Beyond 2^53 a double is not exact.
   const double real = read_double(node, path, wanted);
   if (std::trunc(real) != real || std::abs(real) > 9007199254740992.0) refuse(path, wanted, node);
   return static_cast<int64_t>(real);
@@ -91,7 +91,7 @@ bool read_bool(const Node& node, const std::string& path) {
 }
 
 std::string read_text(const Node& node, const std::string& path) {
-  // A text outside a file may begin with a bracket; its node keeps the text as given.
+  // A text outside a file may begin with a bracket; its node keeps the original text.
   if (node.kind != NodeKind::Scalar && node.text.empty()) refuse(path, "text", node);
   return node.text;
 }
@@ -130,8 +130,8 @@ std::vector<T> read_list(const Node& node, const std::string& path) {
   return list;
 }
 
-// The words of "a, b", where neither numbers nor fixed words have commas: as shells write lists.
-// Any other node as it is.
+// Splits "a, b" at commas, as shells write lists, for numbers and fixed words, which contain no
+// commas. Returns any other node unchanged.
 Node split_at_commas(const Node& node) {
   if (node.kind != NodeKind::Scalar || node.text.find(',') == std::string::npos ||
       node.text.starts_with('['))
@@ -149,7 +149,7 @@ Node split_at_commas(const Node& node) {
   return list;
 }
 
-// Where a value of a list or map stands, which may be lines below its key.
+// The node of one item of a list or map; it may be lines below its key.
 const Node& item_of(const Node& node, size_t index) {
   return node.kind == NodeKind::List && index < node.items.size() ? node.items[index] : node;
 }
@@ -161,7 +161,7 @@ const Node& entry_of(const Node& node, const std::string& name) {
 
 template <class T>
 std::map<std::string, T> read_map(const Node& node, const std::string& path) {
-  // Flags are texts, and so may be what a program wrote into its file.
+  // Values of flags are texts, and so may be values that a program wrote into its file.
   const Node pairs = node.kind == NodeKind::Scalar ? parse_inline(node.text, node.where()) : node;
   if (pairs.kind != NodeKind::Map) refuse(path, "pairs in braces, {name: value}", node);
   std::map<std::string, T> map;
@@ -172,7 +172,7 @@ std::map<std::string, T> read_map(const Node& node, const std::string& path) {
 
 using Json = nlohmann::ordered_json;
 
-// A word as YAML's core schema reads it.
+// Reads a word by YAML's core schema.
 Json json_of_word(const Node& node) {
   const std::string& text = node.text;
   if (node.quoted) return text;
@@ -289,7 +289,7 @@ void set_value(const Field& field, const Node& given, const std::string& path) {
   const bool is_texts = std::holds_alternative<std::vector<std::string>*>(field.value);
   const bool is_list = std::visit(
       [](auto* member) { return kIsList<std::remove_pointer_t<decltype(member)>>; }, field.value);
-  // A text that may be anything may have commas of its own.
+  // Free text may contain commas of its own.
   const Node node =
       is_list && (!is_texts || !field.choices.empty()) ? split_at_commas(given) : given;
   std::visit(

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The error of a file call that the disk or its permissions refused.
+// Throws the error of a failed file call: no space, no permission.
 #pragma once
 
 #include <cerrno>

@@ -26,8 +26,8 @@ bool any_entry(const fs::path& folder, bool (*fits)(const fs::directory_entry&))
   return std::any_of(begin(entries), end(entries), fits);
 }
 
-// mp_rank_00_model_states.pt, bf16_zero_pp_rank_3_mp_rank_00_optim_states.pt, ...; of a universal
-// one zero/NAME/fp32.pt.
+// mp_rank_00_model_states.pt, bf16_zero_pp_rank_3_mp_rank_00_optim_states.pt, ...; in a universal
+// checkpoint zero/NAME/fp32.pt.
 bool holds_deepspeed_states(const fs::path& folder) {
   return any_entry(folder,
                    [](const fs::directory_entry& entry) {
@@ -40,7 +40,7 @@ bool holds_deepspeed_states(const fs::path& folder) {
          });
 }
 
-// The folder with the states: this one, or one that it names or holds.
+// The folder with the states: this one, or one that it contains or names in its `latest` file.
 std::optional<fs::path> deepspeed_states(const fs::path& folder) {
   if (holds_deepspeed_states(folder)) return folder;
   for (const char* const name : {"latest", "latest_universal"}) {

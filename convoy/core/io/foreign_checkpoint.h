@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Folders that other programs leave while they train: what of them can be a start here, and what
-// can not.
+// Training folders of other programs: which parts can be a start here, and which cannot.
 #pragma once
 
 #include <filesystem>
@@ -10,19 +9,19 @@
 
 namespace convoy::io {
 
-// Of a checkpoint of transformers' Trainer: what is taken of it, and what stays behind. Nothing for
-// another folder.
+// For a checkpoint of transformers' Trainer: a sentence that says which parts are used and which
+// are not. Empty for another folder.
 std::optional<std::string> trainer_checkpoint_notice(const std::filesystem::path& folder);
 
-// Throws DataError with the way to a model folder where `folder` is a checkpoint of DeepSpeed.
+// Throws DataError that names the way to a model folder when `folder` is a DeepSpeed checkpoint.
 void refuse_deepspeed_checkpoint(const std::filesystem::path& folder);
 
-// Throws DataError with the newest checkpoint where `folder`, which has no model of its own, is
-// what transformers' Trainer writes into: checkpoint-100, checkpoint-200, ...
+// Throws DataError that names the newest checkpoint when `folder` has no model of its own and is
+// the output folder of transformers' Trainer: checkpoint-100, checkpoint-200, ...
 void refuse_trainer_output(const std::filesystem::path& folder);
 
-// Of a PEFT adapter's folder, which has no config.json: the name of its base model. Nothing for
-// another folder. Throws DataError where the adapter does not say.
+// For a PEFT adapter's folder without config.json: the name of its base model. Empty for another
+// folder. Throws DataError when the adapter does not name its base.
 std::optional<std::string> base_of_adapter_folder(const std::filesystem::path& folder);
 
 }  // namespace convoy::io

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Where a Hugging Face hub id lies in the local hub cache. Nothing is fetched here: convoy/data/hub
-// does that, when asked.
+// Finds a Hugging Face hub id in the local hub cache. Never fetches; convoy/data/hub does that on
+// request.
 #pragma once
 
 #include <filesystem>
@@ -19,8 +19,8 @@ std::filesystem::path hub_cache_folder();
 
 struct HubSnapshot {
   std::filesystem::path folder;  // snapshots/<commit>
-  std::filesystem::path
-      repo_folder;  // models--org--name or datasets--org--name, the root that links of the snapshot may not leave
+  // The folder models--org--name or datasets--org--name. Links of the snapshot must stay inside it.
+  std::filesystem::path repo_folder;
   std::string commit;
 };
 
@@ -32,16 +32,18 @@ enum class HubRepository { Model, Dataset };
 // "models--org--name" or "datasets--org--name" in the cache.
 std::string hub_folder_name(const std::string& hub_id, HubRepository repository);
 
-// "main", "v1.0", "refs/pr/1", a commit: nothing that leads out of refs/ or snapshots/.
+// True for "main", "v1.0", "refs/pr/1", a commit; false for a name that leads out of refs/ or
+// snapshots/.
 bool looks_like_hub_revision(std::string_view revision);
 
-// `revision`: a branch or tag (looked up in refs/) or a commit. Empty when the cache has no such
+// `revision`: a branch or tag (resolved by refs/) or a commit. Empty when the cache has no such
 // snapshot.
 std::optional<HubSnapshot> find_in_hub_cache(const std::string& hub_id, const std::string& revision,
                                              const std::filesystem::path& cache,
                                              HubRepository repository = HubRepository::Model);
 
-// What a person types to have a repository of the hub in the cache: "convoy models fetch org/name".
+// The command that downloads a repository of the hub into the cache: "convoy models fetch
+// org/name".
 std::string download_command(const std::string& hub_id, HubRepository repository,
                              const std::string& revision = "main");
 

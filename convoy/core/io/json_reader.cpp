@@ -9,7 +9,7 @@
 namespace convoy::io {
 namespace {
 
-// Short enough for a message, whatever the file holds.
+// The value as text for a message, cut to a bounded length.
 std::string shown(const Json& value) {
   if (value.is_object()) return fmt::format("an object of {} keys", value.size());
   if (value.is_array() && value.size() > 8) return fmt::format("a list of {} values", value.size());

@@ -42,7 +42,7 @@ class JsonReader {
   bool bool_or(const std::string& key, bool fallback) const;
 
   std::vector<std::string> strings_or_empty(const std::string& key) const;  // a list of strings
-  // One integer or a list of integers (eos_token_id); empty when absent.
+  // One integer or a list of integers (eos_token_id). Empty when absent.
   std::vector<int64_t> ints_or_empty(const std::string& key, int64_t least, int64_t most) const;
 
   std::optional<JsonReader> optional_object(const std::string& key) const;
@@ -50,7 +50,7 @@ class JsonReader {
 
   const Json& value() const { return *value_; }
   const std::string& place() const { return place_; }
-  // Throws DataError: "<file>: <key>: <message>", for checks of the caller's own.
+  // Throws DataError "<file>: <key>: <message>", for the caller's own checks.
   [[noreturn]] void fail(const std::string& key, const std::string& message) const;
 
  private:

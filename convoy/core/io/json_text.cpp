@@ -13,9 +13,8 @@ namespace convoy::io {
 namespace {
 
 // Builds the document from parser events. The parser keeps its own stack on the heap, so only the
-// depth of the result needs a limit: copying and printing it recurse. Objects are appended to
-// without nlohmann's linear search for the key, which would make an index of 100k tensors
-// quadratic.
+// depth of the result needs a limit: copying and printing it recurse. Members are appended without
+// nlohmann's linear search for the key, which would make an index of 100k tensors quadratic.
 class DocumentBuilder {
  public:
   DocumentBuilder(const std::string& place, const JsonLimits& limits)
@@ -107,7 +106,7 @@ Json parse_json(std::string_view text, const std::string& place, const JsonLimit
     throw DataError(fmt::format("{} bytes of JSON, more than the {} allowed here", text.size(),
                                 limits.max_bytes),
                     {.file = place});
-  // The parser takes a NUL byte for the end of the text and would ignore what follows.
+  // The parser treats a NUL byte as the end of the text and would ignore the rest.
   if (const size_t at = text.find('\0'); at != std::string_view::npos)
     throw DataError(fmt::format("not valid JSON: a NUL byte at byte {}", at), {.file = place});
   DocumentBuilder builder(place, limits);

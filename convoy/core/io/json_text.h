@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// JSON from files that nobody vouches for: limits are checked while parsing, before anything
-// recursive sees the text.
+// JSON from untrusted files: limits are checked while parsing, before any recursive code sees the
+// text.
 #pragma once
 
 #include <filesystem>
@@ -19,12 +19,12 @@ struct JsonLimits {
   int64_t max_values = 4'000'000;
 };
 
-// Refuses wrong UTF-8, NUL bytes, duplicate keys, trailing text and whatever exceeds `limits`.
+// Refuses invalid UTF-8, NUL bytes, duplicate keys, trailing text and anything beyond `limits`.
 // `place` names the source in messages. Linear in the size of the text. Throws DataError.
 Json parse_json(std::string_view text, const std::string& place, const JsonLimits& limits = {});
 Json read_json_file(const std::filesystem::path& path, const JsonLimits& limits = {});
 
-// indent 2, keys sorted, a newline at the end when `newline`: as Python's json.dumps(indent=2,
+// Indent 2, keys sorted, a final newline when `newline`: as Python's json.dumps(indent=2,
 // sort_keys=True, ensure_ascii=false) writes it.
 std::string sorted_json_text(const nlohmann::json& value, bool newline);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which weights a model folder holds, told without reading them all.
+// Identifies the weights of a model folder without reading all of them.
 #pragma once
 
 #include <string>
@@ -9,8 +9,8 @@
 
 namespace convoy::io {
 
-// The hub commit, or a hash over configuration, file names, sizes and the first and last MiB of
-// each weight file, so that a start costs the same for any model size. Throws DataError.
+// Returns the hub commit, or a hash over configuration, file names, sizes and the first and last
+// MiB of each weight file. The cost does not depend on the size of the model. Throws DataError.
 std::string model_fingerprint(const ModelFolder& folder);
 
 }  // namespace convoy::io

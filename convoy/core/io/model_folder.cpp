@@ -64,7 +64,7 @@ ModelFolder ModelFolder::locate(const std::string& name, const std::string& revi
     if (revision != "main")
       folder.notices_.push_back(
           fmt::format("{} is a folder: the revision `{}` is not looked at", name, revision));
-    // A snapshot of the hub cache named by its path: its files are links into blobs/ beside
+    // A snapshot of the hub cache given by its path: its files are links into blobs/ beside
     // snapshots/.
     const fs::path repo_folder = folder.root_.parent_path().parent_path();
     if (folder.root_.parent_path().filename() == "snapshots" &&

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A model folder in Hugging Face layout, read with distrust: names in it are single path
-// components, links stay inside the folder (or its hub cache entry), and no code in it is run.
+// A model folder in Hugging Face layout, treated as untrusted. Names in it are single path
+// components, links must stay inside the folder (or its hub cache entry), and no code in it is run.
 #pragma once
 
 #include <filesystem>
@@ -19,11 +19,11 @@ namespace convoy::io {
 
 class ModelFolder {
  public:
-  // `name`: a folder, or a hub id found in the local hub cache. Reads config.json and
-  // generation_config.json, not the weights. Throws DataError; a missing hub id comes with the
+  // `name`: a folder, or a hub id in the local hub cache. Reads config.json and
+  // generation_config.json, not the weights. Throws DataError; for a missing hub id it names the
   // command that downloads it.
   static ModelFolder open(const std::string& name, const std::string& revision = "main");
-  // A folder without config.json (a PEFT adapter).
+  // Opens a folder without config.json (a PEFT adapter).
   static ModelFolder open_without_config(const std::string& name,
                                          const std::string& revision = "main");
 
@@ -40,9 +40,10 @@ class ModelFolder {
       const std::string& file_name) const;  // throws DataError when absent
 
   // model.safetensors, or the shards that model.safetensors.index.json names, in order of their
-  // names. Throws DataError when there are none, with a hint where only pickles are.
+  // names. Throws DataError when there are none, with a hint when the folder holds only pickle
+  // files.
   std::vector<std::string> weight_file_names() const;
-  // sha256 by file name of config, tokenizer and weight files present. Reads every byte.
+  // SHA-256, by file name, of the config, tokenizer and weight files that exist. Reads every byte.
   std::map<std::string, std::string> file_hashes() const;
 
  private:
@@ -63,7 +64,7 @@ class ModelFolder {
 class ModelWeights {
  public:
   explicit ModelWeights(const ModelFolder& folder);  // throws DataError
-  // One safetensors file on its own (adapter_model.safetensors).
+  // Opens a single safetensors file (adapter_model.safetensors).
   explicit ModelWeights(const std::filesystem::path& file);
 
   const TensorView* find(const std::string& name) const;  // nullptr when absent
@@ -86,8 +87,8 @@ class ModelWeights {
 std::vector<std::string> write_model_weights(const std::filesystem::path& folder,
                                              std::vector<TensorSource> tensors,
                                              int64_t max_shard_bytes = 5'000'000'000);
-// The calls of `produce` that writing would make, in its order, and no file: where producing is
-// collective, for ranks that do not write.
+// Makes the same calls of `produce`, in the same order, without writing a file. For ranks that do
+// not write while producing is collective.
 void produce_model_weights(std::vector<TensorSource> tensors, int64_t max_shard_bytes);
 
 // True for "model.safetensors", false for "", ".", "..", "a/b", "a\\b" and names with NUL.

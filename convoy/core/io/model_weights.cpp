@@ -27,8 +27,8 @@ bool is_shard_name(std::string_view name) {
          name.ends_with(".safetensors");
 }
 
-// Weights of an earlier export with another layout would be read instead of, or beside, the new
-// ones.
+// Removes weights of an earlier export with another layout, which would be read instead of, or
+// beside, the new ones.
 void remove_other_weights(const fs::path& folder, const std::set<std::string>& written) {
   std::vector<fs::path> others;
   std::error_code error;

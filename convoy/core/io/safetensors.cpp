@@ -51,7 +51,8 @@ std::optional<Dtype> dtype_by_name(std::string_view name) {
   return std::nullopt;
 }
 
-// shape x dtype, or nothing on a negative dim or when the product leaves int64.
+// Returns shape x dtype in bytes. Empty on a negative dimension or when the product overflows
+// int64.
 std::optional<int64_t> checked_bytes(Dtype dtype, const std::vector<int64_t>& shape) {
   int64_t bytes = dtype_bytes(dtype);
   for (const int64_t size : shape)
@@ -68,8 +69,8 @@ struct HeaderEntry {
   int64_t end = 0;
 };
 
-// Takes the header from parser events, without a document: a header of 1M tensors costs only its
-// entries. The format has four levels; anything deeper or elsewhere is refused at once.
+// Reads the header from parser events, without a document: a header of 1M tensors costs only its
+// entries. The format has four levels; deeper nesting or values elsewhere are refused at once.
 class HeaderReader {
  public:
   explicit HeaderReader(const std::string& file) : file_(file) {}
@@ -219,7 +220,7 @@ std::string_view header_text(std::span<const std::byte> bytes, const std::string
   if (!text.starts_with('{')) fail("the header does not begin with '{'");
   text = text.substr(0, text.find_last_not_of(' ') + 1);
   if (!text.ends_with('}')) fail("the header ends in something else than '}' and spaces");
-  // The parser takes a NUL byte for the end of the text.
+  // The parser treats a NUL byte as the end of the text.
   if (text.find('\0') != std::string_view::npos) fail("the header holds a NUL byte");
   return text;
 }
@@ -347,7 +348,7 @@ void stream_safetensors(std::vector<TensorSource> tensors, const ByteSink& sink,
   std::sort(tensors.begin(), tensors.end(), [](const TensorSource& a, const TensorSource& b) {
     return a.dtype != b.dtype ? a.dtype > b.dtype : a.name < b.name;
   });
-  // Built by hand: an ordered document searches linearly for every key.
+  // Written by hand: an ordered document searches linearly for every key.
   const auto quoted = [](const std::string& text) { return nlohmann::json(text).dump(); };
   std::string header = "{";
   if (!metadata.empty()) header += "\"__metadata__\":" + nlohmann::json(metadata).dump();

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The safetensors format, https://github.com/huggingface/safetensors: u64 little-endian header
-// length, a JSON header that begins with '{' and may end in spaces, then the data. Views are bytes;
-// `models` makes tensors of them.
+// length, a JSON header that begins with '{' and may end in spaces, then the data. Views hold
+// bytes; the layer `models` makes tensors from them.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@
 
 namespace convoy::io {
 
-// In the order of the reference library: writers put later types first.
+// In the order of the reference library: a writer puts later types first.
 enum class Dtype {
   Bool,
   U8,
@@ -43,22 +43,24 @@ enum class Dtype {
 int64_t dtype_bytes(Dtype dtype);
 std::string_view dtype_name(Dtype dtype);  // "F32", "BF16", "F8_E4M3"
 
-// Valid as long as the SafetensorsFile it came from.
+// Valid as long as the SafetensorsFile that returned it.
 struct TensorView {
   std::string name;
   Dtype dtype = Dtype::F32;
   std::vector<int64_t> shape;
   std::span<const std::byte> bytes;
-  int descriptor = -1;  // of the open file, and where in it the bytes lie; -1: memory only
+  // Descriptor of the open file, and the offset of the bytes in it; -1: the bytes are in memory
+  // only.
+  int descriptor = -1;
   int64_t file_offset = 0;
 
   int64_t num_elements() const;
-  // Of the flattened tensor: a view of shape [count].
+  // Part of the flattened tensor, as a view of shape [count].
   TensorView elements(int64_t begin, int64_t count) const;
 };
 
-// Copies view.bytes into `destination` of the same size. Reading `bytes` of a file that is cut
-// meanwhile ends the process by SIGBUS; this throws DataError instead.
+// Copies view.bytes into `destination`, which has the same size. Throws DataError when the file was
+// truncated meanwhile; reading `bytes` directly would then end the process by SIGBUS.
 void copy_bytes(const TensorView& view, std::span<std::byte> destination);
 
 // A mapped file whose header passed every check: length <= 100 MB and inside the file, UTF-8 JSON
@@ -83,9 +85,9 @@ class SafetensorsFile {
 
 using ByteSink = std::function<void(std::span<const std::byte>)>;
 
-// One tensor to write. `produce` is called once, in writing order, and must pass shape x dtype
-// bytes, little-endian and row-major, to the sink in any number of pieces: a large tensor need
-// never exist whole.
+// One tensor to write. `produce` is called once, in writing order. It must pass shape x dtype
+// bytes, little-endian and row-major, to the sink in any number of pieces, so that a large tensor
+// need never be in memory whole.
 struct TensorSource {
   std::string name;
   Dtype dtype = Dtype::F32;
@@ -95,19 +97,19 @@ struct TensorSource {
   int64_t num_bytes() const;  // throws StateError when negative or beyond 2^63
 };
 
-// A source over bytes that outlive the write.
+// A source over bytes, which must outlive the write.
 TensorSource tensor_source(std::string name, Dtype dtype, std::vector<int64_t> shape,
                            std::span<const std::byte> bytes);
 
 using Metadata = std::map<std::string, std::string>;
 
-// The bytes of a file, in order, to `sink`. Same tensors, same bytes, and the same as the reference
-// library writes: sorted by dtype, then name. Throws what `sink` throws, and StateError when a
-// producer passes a wrong number of bytes or two tensors share a name.
+// Passes the bytes of the file, in order, to `sink`. Equal tensors give equal bytes, the same as
+// the reference library writes: sorted by dtype, then name. Throws what `sink` throws, and
+// StateError when a producer passes a wrong number of bytes or two tensors share a name.
 void stream_safetensors(std::vector<TensorSource> tensors, const ByteSink& sink,
                         const Metadata& metadata = {{"format", "pt"}});
 
-// The same to a file, atomically. Throws IoError too.
+// Writes the same bytes to a file, atomically. Also throws IoError.
 void write_safetensors(const std::filesystem::path& path, std::vector<TensorSource> tensors,
                        const Metadata& metadata = {{"format", "pt"}});
 

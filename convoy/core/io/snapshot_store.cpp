@@ -86,7 +86,7 @@ Json manifest_of(int64_t step, int64_t sequence, const Json& content,
   return manifest;
 }
 
-// The manifest, with its own checksum proved. Throws DataError.
+// Reads the manifest and verifies its own checksum. Throws DataError.
 JsonReader read_manifest(const fs::path& folder) {
   const fs::path path = folder / kManifest;
   Json manifest = read_json_file(path);
@@ -143,8 +143,9 @@ std::optional<int64_t> step_of(const std::string& folder_name) {
   return step;
 }
 
-// Of a symbolic link what it points to, of a file that stands in for one its text; none where there
-// is neither. A name that can not be read is an error: what it names must not be removed.
+// Returns the step that a symbolic link points to, or that a file in place of a link holds as text;
+// empty when neither exists. A name that cannot be read is an error, because its snapshot must not
+// be removed.
 std::optional<int64_t> named_step(const fs::path& link) {
   std::error_code error;
   const fs::path target = fs::read_symlink(link, error);
@@ -197,8 +198,8 @@ void SnapshotStore::prepare() {
   fs::create_directories(root_, error);
   if (error) throw_file_failure("create", root_, error.value());
   put_back_replaced();
-  // What can not be removed now, since a reader on a network file system has it open, goes at the
-  // next start.
+  // An entry that cannot be removed now, because a reader on a network file system has it open, is
+  // removed at the next start.
   for (const fs::directory_entry& entry : entries_of(root_))
     if (entry.path().filename().string().starts_with(kTemporary))
       fs::remove_all(entry.path(), error);
@@ -206,7 +207,7 @@ void SnapshotStore::prepare() {
   settle();
 }
 
-// A rerun of a step was stopped either before its snapshot had the name, or after.
+// A rerun of a step was interrupted either before its snapshot got the final name or after.
 void SnapshotStore::put_back_replaced() {
   for (const fs::directory_entry& entry : entries_of(root_)) {
     const std::string name = entry.path().filename();
@@ -308,7 +309,8 @@ void SnapshotStore::publish(const fs::path& temporary, int64_t step) {
     rename_entry(target, replaced);
   }
   try {
-    // Each name is durable before the next one moves: no order of lost names leaves the step bare.
+    // Each rename is made durable before the next one, so that no order of lost renames leaves the
+    // step without a snapshot.
     if (is_rerun) sync_folder(root_);
     rename_entry(temporary, target);
   } catch (...) {
@@ -346,7 +348,7 @@ bool SnapshotStore::verify(int64_t step) {
 
 void SnapshotStore::settle() { apply_retention(Unproved::AreVerified); }
 
-// Only snapshots proved whole count as kept; damaged ones go with age.
+// Only snapshots verified as whole count as kept; damaged ones are removed by age.
 void SnapshotStore::apply_retention(Unproved unproved) {
   std::vector<int64_t> ordinary = newest_first();
   const std::optional<int64_t> last = named_step(root_ / "last");
@@ -365,8 +367,8 @@ void SnapshotStore::apply_retention(Unproved unproved) {
   }
 }
 
-// Renamed first: a half-removed folder never carries a snapshot's name. What stays behind goes at
-// the next prepare().
+// Renames first, so that a half-removed folder never has a snapshot's name. The next prepare()
+// removes what is left.
 void SnapshotStore::discard(const fs::path& folder) {
   const fs::path removed =
       root_ / fmt::format("{}removed-{}-{}", kTemporary, folder.filename().string(), ::getpid());

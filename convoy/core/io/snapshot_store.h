@@ -1,20 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A folder of numbered snapshots, each a folder of files that is either whole or not there. Knows
-// nothing of tensors. One writer at a time, any number of readers; one thread.
+// A folder of numbered snapshots. Each is a folder of files that either exists whole or does not
+// exist. Independent of tensors. One writer at a time, any number of readers; used from one thread.
 //
 //   <root>/step-00000100/           its files, and manifest.json with their sizes and CRC32C
 //   <root>/last -> step-00000100    the snapshot saved last
 //   <root>/best -> step-00000080    the last one saved as best
-//   <root>/.tmp-...                 being written or removed; prepare() clears what a crash left
+//   <root>/.tmp-...                 being written or removed; prepare() clears leftovers of a crash
 //   <root>/.replaced-step-00000100  set aside for a rerun of its step; see save()
 //
-// A writer's life: prepare() once, newest_valid() to go on from, save() as often as it likes,
-// settle() at the end. A reader calls newest_valid() or best() and no more.
+// A writer calls prepare() once, newest_valid() to resume, save() any number of times, and settle()
+// at the end. A reader calls only newest_valid() or best().
 //
-// The store needs of its file system only that a rename within the folder is atomic and that fsync
-// keeps what it returns for. It works where names can not be exchanged, folders not be synced and
-// symbolic links not be made (`last` and `best` are files that hold the name then).
+// The store requires two things of its file system: a rename within the folder is atomic, and fsync
+// makes data durable before it returns. It also works where names cannot be exchanged, folders
+// cannot be synced or symbolic links cannot be made (`last` and `best` are then files that hold the
+// name).
 #pragma once
 
 #include <cstdint>
@@ -43,11 +44,11 @@ struct VerifiedSnapshot {
 
 class SnapshotStore {
  public:
-  // `keep`: snapshots beside `best` and `last` that retention leaves; at least 1.
+  // `keep`: number of snapshots, beside `best` and `last`, that retention leaves; at least 1.
   SnapshotStore(std::filesystem::path root, int64_t keep);
 
-  // The writer, once at start. Creates the root, removes what an interrupted save left behind, puts
-  // back what it had set aside, and settles. Throws IoError.
+  // For the writer, once at start. Creates the root, removes leftovers of an interrupted save,
+  // restores what it had set aside, and settles. Throws IoError.
   void prepare();
 
   struct SaveRequest {
@@ -71,14 +72,14 @@ class SnapshotStore {
   std::filesystem::path save(const SaveRequest& request,
                              const std::function<void(SnapshotWriter&)>& write_files);
 
-  // Removes all snapshots beyond `keep` that newer whole ones make superfluous; verifies those
-  // first, by reading them. For times when nobody waits for the next step. Throws IoError.
+  // Removes all snapshots beyond `keep` for which enough newer whole ones exist, after verifying
+  // those by reading them. Call it when no training step waits. Throws IoError.
   void settle();
 
-  // The newest snapshot whose every file matches its manifest. Each refused newer one adds a
-  // sentence to `notices`. Reads whole snapshots.
+  // Returns the newest snapshot whose files all match its manifest. Each newer one that is refused
+  // adds a sentence to `notices`. Reads whole snapshots.
   std::optional<VerifiedSnapshot> newest_valid(std::vector<std::string>& notices);
-  // The one that `best` names, verified in the same way.
+  // Returns the snapshot that `best` names, verified in the same way.
   std::optional<VerifiedSnapshot> best(std::vector<std::string>& notices);
 
   std::vector<int64_t> steps() const;  // published, ascending, not verified
@@ -104,8 +105,8 @@ class SnapshotStore {
   std::set<int64_t> proved_;              // saved or verified by this process
 };
 
-// Checks every file of one snapshot folder against its manifest; a link to one is followed. Throws
-// CheckpointError naming what differs.
+// Checks every file of one snapshot folder against its manifest; follows a link to one. Throws
+// CheckpointError that names the difference.
 VerifiedSnapshot verify_snapshot(const std::filesystem::path& folder);
 
 std::string snapshot_folder_name(int64_t step);  // "step-00000100"

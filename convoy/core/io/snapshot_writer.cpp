@@ -20,12 +20,12 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Small enough to be in the cache still when the kernel copies what was hashed.
+// Small enough that the piece is still in the cache when the kernel copies it after hashing.
 constexpr size_t kPieceBytes = size_t{1} << 18;
 
 }  // namespace
 
-// Under its own name at once: the folder around it is what becomes visible, whole, by a rename.
+// Written under its own name: the folder around it becomes visible, whole, by a rename.
 class SnapshotWriter::File {
  public:
   explicit File(fs::path path)
@@ -50,7 +50,7 @@ class SnapshotWriter::File {
   }
 
   FileRecord finish() {
-    // A failed fsync is final: the kernel may have dropped the pages, and the file is given up.
+    // A failed fsync is final, because the kernel may have dropped the pages: the file is given up.
     if (::fsync(descriptor_) != 0) throw_file_failure("fsync", path_, errno);
     if (::close(std::exchange(descriptor_, -1)) != 0) throw_file_failure("close", path_, errno);
     return record_;

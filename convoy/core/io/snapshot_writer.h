@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Writes the files of one snapshot and knows what they hold without reading them back: their bytes
-// are counted and hashed on their way to the kernel. Driven by SnapshotStore::save. One thread.
+// Writes the files of one snapshot and records their sizes and checksums without reading them back:
+// bytes are counted and hashed on their way to the kernel. Driven by SnapshotStore::save. One
+// thread.
 #pragma once
 
 #include <cstdint>
@@ -23,19 +24,19 @@ struct FileRecord {
 
 class SnapshotWriter {
  public:
-  // A folder that only the writers of this snapshot see.
+  // `folder` must be visible only to the writers of this snapshot.
   explicit SnapshotWriter(std::filesystem::path folder);
 
-  // `name` is relative to the folder; "adapter/config.json" makes the folder in it. The file is
+  // `name` is relative to the folder; for "adapter/config.json" its subfolder is made. The file is
   // fsynced when these return. Throw IoError, and StateError for a name that was used before.
   void write(const std::string& name, std::string_view bytes);
   void write_tensors(const std::string& name, std::vector<TensorSource> tensors,
                      const Metadata& metadata = {{"format", "pt"}});
-  // A file that another process has written into the folder, and fsynced.
+  // Adds a file that another process has written into the folder and fsynced.
   void add_written(const std::string& name, const FileRecord& record);
 
   const std::filesystem::path& folder() const { return folder_; }
-  // fsyncs the folders, so that the names of the files are as durable as the files. Throws IoError.
+  // Fsyncs the folders, so that the names of the files are as durable as the files. Throws IoError.
   void sync_folders() const;
 
   const std::map<std::string, FileRecord>& records() const { return records_; }  // by name

@@ -1,27 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The durable store of tasks, leases and results of a task farm: one SQLite file, or a PostgreSQL
-// database shared by many nodes, with one interface and the same promises. Any number of processes
-// may use one store at once; each opens its own JobStore, never shares one over fork(), and uses it
-// from one thread at a time.
+// database shared by many nodes, with one interface and the same guarantees. Any number of
+// processes may use one store at once. Each process opens its own JobStore, never shares it over
+// fork(), and uses it from one thread at a time.
 //
-// Promises. A unit of a task counts once for ever and a task has one result, whatever is killed
-// when: every call is one transaction, and a lease that was taken over is refused. No lock outlives
-// its process; a lease outlives it until it expires. Every row carries a checksum that is verified
-// when the row is read.
+// Guarantees. Each unit of a task counts exactly once and a task has one result, whichever
+// processes are killed at any time: every call is one transaction, and a lease that was taken over
+// is refused. No lock outlives its process; a lease outlives it until it expires. Every row carries
+// a checksum that is verified when the row is read.
 //
-// Durability. What a call returned survives the kill of every process. It survives a power cut too,
-// but for the last results and notes: those become safe with the call that brings the 10th of them,
-// or with the first writing call 2 s after the oldest, or with sync(). A call with 10 or more
-// results is safe when it returns. Call sync() when idle and before exit. That wait is one sync of
-// the disk (1-10 ms), whatever the call brings: give cheap tasks 100 or more to a call. On network
-// file systems (NFS, SMB, Lustre, FUSE ...) SQLite runs without its write-ahead log: every call is
-// safe when it returns, and slower. PostgreSQL: every call is safe as the server's
-// synchronous_commit says.
+// Durability. Data of a call that returned survive the kill of every process. They also survive a
+// power cut, except for the last results and notes: those become durable with the call that brings
+// the 10th of them, or with the first writing call 2 s after the oldest, or with sync(). A call
+// with 10 or more results is durable when it returns. Call sync() when idle and before exit. It
+// waits for one sync of the disk (1-10 ms), for any number of results: pass 100 or more cheap tasks
+// per call. On network file systems (NFS, SMB, Lustre, FUSE ...) SQLite runs without its
+// write-ahead log: every call is durable when it returns, and slower. PostgreSQL: the server's
+// synchronous_commit decides.
 //
 // All calls throw DataError (exit 10: the store is damaged; place().file names it) and IoError
 // (exit 12: disk full, read-only, locked by another process beyond the busy limit, server not
-// reachable). After an IoError nothing of the call happened, and the same call may be tried again.
+// reachable). After an IoError the call has had no effect and may be repeated.
 #pragma once
 
 #include <chrono>
@@ -45,8 +45,8 @@ struct StoreOptions {
   bool rollback_journal = false;  // SQLite: as on a network file system, wherever the file is
   std::chrono::milliseconds busy_limit{15'000};    // waiting for another process, or a first answer
   std::chrono::milliseconds server_limit{15'000};  // waiting for a server to come back
-  // Asked between tries to reach a server that went away; false = give up now. Empty = true. May be
-  // told of an outage this way, too, and how much of the limit is left.
+  // Called between attempts to reach a lost server, with the rest of the time limit; false = give
+  // up now. Empty = keep waiting. May also be used to report the outage.
   std::function<bool(std::chrono::milliseconds left)> keep_waiting = {};
 };
 
@@ -57,7 +57,8 @@ struct GroupRegistration {
 
 struct ClaimRequest {
   int64_t group = 0;
-  std::string worker;  // who: host, process and start time, so that nobody else has the name
+  // Host, process and start time of the worker: unique for all time.
+  std::string worker;
   int64_t max_ranges = 1;
   int64_t units_per_range = 1;
   std::chrono::milliseconds lease{60'000};
@@ -80,13 +81,14 @@ struct Receipt {
 };
 
 struct NewNote {
-  Lease lease;  // of any range of the task
+  Lease lease;  // any lease of the task
   std::string key;
   std::string payload;
 };
 
 struct HandedIn {
-  // By note: false = the lease was taken over or the task is finished; then it was dropped.
+  // One per note: false = the lease was taken over or the task is finished, and the note was
+  // dropped.
   std::vector<bool> kept;
   std::vector<Receipt> receipts;  // by completion
 };
@@ -99,83 +101,84 @@ struct RangeFailure {
 struct Finish {
   int64_t task = 0;
   Result result;
-  int64_t finished_ms = 0;  // of a result taken over from another task; 0 = now
+  // Time of a result copied from another task; 0 = now.
+  int64_t finished_ms = 0;
 };
 
-// What became of a failed range.
+// The outcome of reporting a failed range.
 enum class FailOutcome { Retry, TaskFailed, NotCounted };
 
-// Payload of [a, a+n) and of [a+n, ...) to that of both. Must be associative. Empty: parts stay as
-// they came.
+// Combines the payloads of [a, a+n) and of [a+n, ...). Must be associative. Empty function: parts
+// stay separate.
 using Merge = std::function<std::string(const std::string& left, const std::string& right)>;
 
 class JobStore {
  public:
   virtual ~JobStore() = default;
 
-  // Makes the group when it is new. Idempotent.
+  // Creates the group when it does not exist. Idempotent.
   virtual GroupRegistration register_group(const std::string& name, const std::string& workload,
                                            const std::string& version) = 0;
-  // One with a damaged row has its `problem` and hides no other.
+  // A group with a damaged row has its `problem` set; the other groups are still returned.
   virtual std::vector<Group> groups() = 0;
 
-  // Adds the tasks that the group lacks and returns how many those are; 1e5 in about a second.
-  // Transactions of many tasks each: after a kill, call it again. A list that was the last to be
-  // added to the group, by its digest, is known without a look at its tasks; other tasks are asked
-  // for once or twice.
+  // Adds the tasks that the group lacks and returns their number; 1e5 take about a second. Uses
+  // transactions of many tasks each: after a kill, call it again. If the list's digest equals that
+  // of the list last added to the group, its tasks are not read; otherwise each task may be read
+  // twice.
   virtual int64_t add(int64_t group, const TaskList& tasks) = 0;
   int64_t add(int64_t group, std::span<const NewTask> tasks);
 
-  // Ranges of open tasks, whole or nothing each: expired and returned ones first, then by priority,
-  // then in order of add(). At most `units_per_range` units each, several of one task where it has
-  // them. Empty: nothing to do now.
+  // Returns ranges of open tasks; each is granted whole or not at all. Order: expired and returned
+  // ranges, then by priority, then in order of add(). Each has at most `units_per_range` units; one
+  // task may give several. Empty: no work at the moment.
   virtual std::vector<Lease> claim(const ClaimRequest& request) = 0;
-  // Moves the expiry of those leases that still hold to `lease` from now, in place; false for the
-  // others: stop them.
+  // Moves the expiry of leases that still hold to `lease` from now, in place. Returns false for the
+  // others: stop their work.
   virtual std::vector<bool> renew(std::span<Lease> leases, std::chrono::milliseconds lease) = 0;
   // A lease that expired and was not taken over still counts.
   virtual std::vector<Receipt> complete(std::span<const Completion> completions,
                                         const Merge& merge) = 0;
-  // Keeps notes and completes ranges in one transaction, notes first. A key that the task has
-  // already keeps its first payload. A task's notes outlive its leases and are dropped with its
-  // result, as its parts are: what they led to is in the result.
+  // Adds notes and completes ranges in one transaction, notes first. When the task already has a
+  // note of that key, the first payload stays. A task's notes outlive its leases. They are dropped
+  // with its parts when the task gets its result, which covers their content.
   virtual HandedIn hand_in(std::span<const NewNote> notes, std::span<const Completion> completions,
                            const Merge& merge) = 0;
-  // Of these tasks, by task and then in the order in which they were kept.
+  // The notes of these tasks, by task and then in the order in which they were added.
   virtual std::vector<Note> notes(std::span<const int64_t> tasks) = 0;
-  // The range is open again until it failed `max_attempts` times; then its task is Failed with this
+  // Reopens the range until it has failed `max_attempts` times; its task is then Failed with this
   // failure.
   virtual std::vector<FailOutcome> fail(std::span<const RangeFailure> failures,
                                         int max_attempts) = 0;
-  // All leases of a worker known to be gone, or given back: open again, not counted as attempts.
-  // Returns how many.
+  // Reopens all leases of a worker that is gone or gives them back; they do not count as attempts.
+  // Returns their number.
   virtual int64_t release(const std::string& worker) = 0;
-  // Leases of open tasks, expired ones too.
+  // Leases of open tasks, including expired ones.
   virtual std::vector<Lease> leases(int64_t group) = 0;
 
   virtual std::vector<Part> progress(int64_t task) = 0;  // in order of `first`
-  // Open tasks that have all their units: what a runner killed before finish() left.
+  // Open tasks with all units done, left by a runner that was killed before finish().
   virtual std::vector<TaskRecord> unfinished_complete(int64_t group) = 0;
-  // False for a task that has its result already; that one stays. Value and Censored drop the
+  // Returns false for a task that already has a result, which stays. Value and Censored drop the
   // task's parts, notes and leases.
   virtual std::vector<bool> finish(std::span<const Finish> results) = 0;
-  // Failed tasks are open again, attempts start anew. Finished units stay, but where the task had
-  // them all. Returns how many.
+  // Reopens failed tasks; their attempts start at zero. Finished units stay, except when all units
+  // of the task were done. Returns the number of tasks.
   virtual int64_t reopen_failed(int64_t group) = 0;
-  // Those of these tasks that have a result are open again with all their units, and without notes.
-  // Their results are kept as former ones. Returns how many.
+  // Reopens those of these tasks that have a result, with all their units and without notes. Their
+  // results are kept as former results. Returns the number of tasks.
   virtual int64_t redo(std::span<const int64_t> tasks) = 0;
   // Oldest first.
   virtual std::vector<FormerResult> former_results(int64_t group) = 0;
 
   virtual Counts counts(int64_t group) = 0;
-  // Open tasks, but no more than `at_most`: takes no time that grows with the group.
+  // Number of open tasks, counted up to `at_most`: the time does not grow with the group.
   virtual int64_t count_open(int64_t group, int64_t at_most) = 0;
-  // Every task of the group in the order of add().
+  // Visits every task of the group in the order of add().
   virtual void for_each_task(int64_t group,
                              const std::function<void(const TaskRecord&)>& visit) = 0;
-  // The same in less time: the next tasks are fetched on another thread meanwhile, so `visit` must
-  // not use the store.
+  // The same in less time: the next page of tasks is fetched on another thread meanwhile, so
+  // `visit` must not use the store.
   virtual void for_each_task_ahead(int64_t group,
                                    const std::function<void(const TaskRecord&)>& visit) = 0;
 
@@ -183,7 +186,7 @@ class JobStore {
   virtual std::string name() const = 0;  // path, or URL without its password
 };
 
-// A file whose locks may not hold between hosts. False for what can not be told.
+// True for a file whose locks may not hold between hosts. False when this cannot be determined.
 bool on_network_file_system(const std::string& url);
 
 // `url`: a path or sqlite:PATH (made when missing; Access::ReadOnly: DataError), postgresql://...,

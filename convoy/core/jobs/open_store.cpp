@@ -15,7 +15,7 @@
 namespace convoy::jobs {
 namespace {
 
-// About half a second of reading. Larger stores are checked row by row as they are read.
+// Reading these takes about half a second. Larger stores are checked row by row as they are read.
 constexpr uintmax_t kCheckedWholeBytes = 32 << 20;
 
 std::unique_ptr<JobStore> open_sqlite(const std::filesystem::path& path,
@@ -27,7 +27,7 @@ std::unique_ptr<JobStore> open_sqlite(const std::filesystem::path& path,
   if (check) session->check_integrity();
   prepare_schema(*session, options.access);
   auto store = std::make_unique<SqlStore>(std::move(session), options.busy_limit);
-  // Who only reads meets a damaged row where it is, and can still show what has none.
+  // A read-only user meets a damaged row only when it is read, and can still show the others.
   if (check && options.access == Access::ReadWrite) store->verify_all();
   return store;
 }

@@ -48,7 +48,7 @@ void drop_damaged_times(SqlSession& session) {
   }
 }
 
-// The server keeps its files sound; rows are damaged by hands.
+// The server keeps its own files consistent; only manual changes damage rows.
 Recovery recover_postgres(const std::string& url, const StoreOptions& options) {
   Recovery recovery;
   PostgresSession session(url, options);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What every job store must do, whatever is behind it.
+// Tests that every kind of job store must pass.
 #include <gtest/gtest.h>
 
 #include <algorithm>

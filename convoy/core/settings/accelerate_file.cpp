@@ -65,7 +65,7 @@ const std::vector<PeerKey>& accelerate_keys() {
   return keys;
 }
 
-// accelerate reads a section only under its own distributed_type.
+// accelerate reads a section only when distributed_type names it.
 Node without_inactive_sections(Node root, config::Imported& imported) {
   const auto found = std::find_if(root.entries.begin(), root.entries.end(), [](const auto& entry) {
     return entry.first == "distributed_type";
@@ -156,7 +156,7 @@ class AccelerateReader {
   void read_distributed_type() {
     const std::optional<std::string> type = file_.word("distributed_type");
     if (!type || *type == "no") return;
-    // Says that there are several processes, not what they share.
+    // These values only say that there are several processes, not which state they share.
     if (*type == "multi_gpu" || *type == "multi_cpu")
       file_.give_weakly("distributed_type", "parallel.strategy", "ddp");
     else if (*type == "deepspeed")

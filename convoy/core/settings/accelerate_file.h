@@ -9,9 +9,9 @@
 
 namespace convoy::settings {
 
-// `value`: the path of the file, or its sections, as `key` of ours has them. Adds what is wrong to
-// the list; throws ConfigError for a file that can not be read. Returns what the DeepSpeed file
-// that it names leaves to check.
+// `value`: the path of the file, or its sections, as our key `key` has them. Adds errors to the
+// list; throws ConfigError for a file that cannot be read. Returns the values of the DeepSpeed file
+// it names that are checked later.
 DeepSpeedFacts read_accelerate(const config::Node& value, const std::string& key, int64_t ranks,
                                LaunchWishes& wishes, config::Imported& imported,
                                config::ErrorList& errors);

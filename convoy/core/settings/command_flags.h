@@ -37,7 +37,7 @@ struct CommonFlags {
   }
 };
 
-// The model a command reads.
+// The model that a command reads.
 struct ModelSourceFlags {
   std::string model;
   std::string adapter;
@@ -52,7 +52,7 @@ struct ModelSourceFlags {
   }
 };
 
-// A model that computes.
+// The model that a command computes with.
 struct ModelFlags : ModelSourceFlags {
   std::string dtype = "auto";
   QuantizationFlags held;
@@ -66,7 +66,7 @@ struct ModelFlags : ModelSourceFlags {
   }
 };
 
-// What the front hands to the ranks that it starts; no flag for people.
+// Values that the front passes to the ranks that it starts; hidden from users.
 struct RankFlags {
   std::string ranks_folder;
   std::string devices = "cpu";
@@ -120,7 +120,7 @@ struct ScoreFlags {
   }
 };
 
-// How text is drawn.
+// Sampling parameters of text generation.
 struct SamplingFlags {
   int64_t max_new_tokens = 200;
   config::AutoOr<double> temperature;
@@ -157,7 +157,7 @@ struct SamplingFlags {
   }
 };
 
-// How the engine works.
+// Parameters of the generation engine.
 struct EngineFlags {
   int64_t batch_size = 16;
   config::AutoOr<int64_t> kv_blocks;
@@ -277,7 +277,7 @@ struct MergeFlags {
   }
 };
 
-// What every benchmark beside a peer has.
+// Flags of every benchmark that compares with another program.
 struct BenchFlags {
   std::string dtype = "bf16";
   std::string geometry = "small";

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Flags of `convoy data`: one struct for each sub-command, of shared parts. Plain data.
+// Flags of `convoy data`: one struct per sub-command, with shared parts. Plain data.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace convoy::settings {
 
-// The rows that are read.
+// The input rows.
 struct DataInputFlags {
   std::string data;
   std::string dataset_config;
@@ -46,7 +46,7 @@ struct DataInputFlags {
 inline constexpr const char* kForceOutputHelp =
     "write over files that are there already; without it they are refused";
 
-// The one file of rows that is written, or its shards.
+// The output file of rows, or its shards.
 struct DataOutputFlags {
   std::string output;
   bool force = false;
@@ -81,7 +81,7 @@ struct DataConvertFlags : DataInputFlags, DataOutputFlags {
   }
 };
 
-// Several data sets into one.
+// Mixes several data sets into one.
 struct DataMixFlags : DataOutputFlags {
   config::NameList data;
   std::string to = "same";
@@ -280,7 +280,7 @@ struct DataEncodeFlags {
   }
 };
 
-// What a model makes of the rows.
+// Shows the tokens that a model's tokenizer and template make of the rows.
 struct DataTokenFlags {
   std::string model;
   std::string template_path;

@@ -57,7 +57,7 @@ class DeepSpeedReader {
     if (file_.number(path)) give(path, setting);
   }
 
-  // The value just given, for the checks that come later.
+  // The value just given, for later checks.
   config::ImportedValue last() const { return imported_.values.back(); }
 
   void read_precision() {
@@ -99,7 +99,7 @@ class DeepSpeedReader {
     read_deprecated();
   }
 
-  // The key that asks for offloading to the CPU; empty = none does.
+  // The key that requests offloading to the CPU; empty when none does.
   std::string asks_offload(const std::string& section, const std::string& deprecated) {
     if (const auto device = file_.word(section + ".device")) {
       if (*device == "cpu") return section + ".device";
@@ -185,7 +185,7 @@ class DeepSpeedReader {
       return file_.refuse(kTrain, fmt::format("train_batch_size {} is no multiple of {}", *train,
                                               factors(accumulation)));
     file_.give(kTrain, "train.batch_size", fmt::format("{}", *train / together));
-    // Whoever says a micro-batch gets the accumulation that belongs to it.
+    // A given micro-batch size implies the accumulation that belongs to it.
     if (!accumulation) imported_.values.back().is_default = true;
   }
 
@@ -207,7 +207,7 @@ class DeepSpeedReader {
           "optimizer.type",
           fmt::format("optimizer.type: {} is not supported", file_.find("optimizer.type")->text),
           "Adam and AdamW are");
-    // DeepSpeed's Adam decays weights as AdamW does, unless it is told not to.
+    // DeepSpeed's Adam decays weights as AdamW does, unless adam_w_mode is false.
     if (*type == "adam" && !file_.flag(kOptimizer + "adam_w_mode").value_or(true))
       file_.refuse(kOptimizer + "adam_w_mode",
                    "weight decay inside the gradient (adam_w_mode: false) is not supported");

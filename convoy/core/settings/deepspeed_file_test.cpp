@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What becomes of DeepSpeed's files: settings, notices, one error with all that does not go
-// together.
+// Tests how DeepSpeed's files become settings, notices, or one error with all contradictions.
 #include "convoy/core/settings/deepspeed_file.h"
 
 #include <gtest/gtest.h>
@@ -275,7 +274,7 @@ TEST_F(DeepSpeedFile, BatchTriad) {
   EXPECT_EQ(error("{" + steps + "}", "train:\n  batch_size: 3\n", 2), "");
   EXPECT_NE(error(R"({"train_batch_size": 0})", "", 2).find("at least 1"), std::string::npos);
   EXPECT_NE(error(R"({"train_batch_size": 2.5})", "", 2).find("an integer"), std::string::npos);
-  // Where the ranks are not known yet, nothing is guessed.
+  // While the number of ranks is unknown, nothing is guessed.
   EXPECT_EQ(read("{" + train + "}").train.batch_size, TrainSettings().train.batch_size);
   // Whoever says a micro-batch gets the accumulation that belongs to it.
   EXPECT_EQ(read("{" + train + "}", "train:\n  batch_size: 2\n", 4).train.batch_size, 2);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The keys of DeepSpeed 0.19.8: constants.py, config.py, zero/config.py, zero/offload_config.py,
-// precision_config.py, activation_checkpointing/config.py, and those that its documentation still
-// has.
+// precision_config.py, activation_checkpointing/config.py, and older ones that its documentation
+// still lists.
 #include "convoy/core/settings/deepspeed_file.h"
 
 namespace convoy::settings {
@@ -135,7 +135,7 @@ void add_optimisation(std::vector<PeerKey>& keys) {
       "nor has it in DeepSpeed: gradient_clipping clips", {"0", "0.0"});
   add(keys, "optimizer.params.", {"bias_correction"}, Refuse, "AdamW corrects the bias", {"true"});
   add(keys, "optimizer.params.", {"amsgrad", "maximize"}, Refuse, kAbsent, {"false"});
-  // Of optimizers that are refused by their name.
+  // Parameters of optimizers that are refused by name.
   add(keys, "optimizer.params.",
       {"freeze_step", "cuda_aware", "comm_backend_name", "max_coeff", "min_coeff", "coeff_beta",
        "factor_max", "factor_min", "factor_threshold", "var_freeze_step", "var_update_scaler",
@@ -149,7 +149,7 @@ void add_optimisation(std::vector<PeerKey>& keys) {
       Read);
   add(keys, "scheduler.params.", {"last_batch_iteration"}, Refuse,
       "a run goes on by --resume, with its own count of steps", {"-1"});
-  // Of schedules that are refused by their name.
+  // Parameters of schedules that are refused by name.
   add(keys, "scheduler.params.",
       {"lr_range_test_min_lr", "lr_range_test_step_size", "lr_range_test_step_rate",
        "lr_range_test_staircase", "cycle_min_lr", "cycle_max_lr", "decay_lr_rate",

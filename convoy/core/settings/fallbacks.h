@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What other programs' files ask for and Convoy does in the nearest way, with one warning: a run
-// that its users start as it is goes on, and no part of what they asked for is left out in silence.
+// Requests in other programs' files that Convoy fulfils in the nearest available way, with one
+// warning. A configuration that users start unchanged still runs, and no part of their request is
+// dropped silently.
 #pragma once
 
 #include "convoy/core/config/resolve.h"
@@ -9,14 +10,15 @@
 
 namespace convoy::settings {
 
-// Adds names that no program has to the errors.
+// Adds an error for each name that no program has.
 void check_reports(const LoggingSettings& logging, const config::Resolved& resolved,
                    config::ErrorList& errors);
 
-// Reports to other programs (wandb, mlflow) become TensorBoard's files.
+// Replaces reports to other programs (wandb, mlflow) by TensorBoard files.
 void fall_back_to_tensorboard(LoggingSettings& logging, config::Resolved& resolved);
 
-// A figure of answers decides nothing where evaluations generate none: then eval_loss does.
+// Uses eval_loss to choose the best model when a metric of generated answers is configured but
+// evaluations generate none.
 void fall_back_to_the_loss(TrainingSettings& train, config::Resolved& resolved);
 
 }  // namespace convoy::settings

@@ -20,7 +20,8 @@ const std::vector<std::string> kOptions = {"full_shard",   "shard_grad_op",     
                                            "auto_wrap"};
 
 // FSDP keeps parameters sharded outside of forward and backward in all of its strategies but
-// NO_SHARD; those that share "only" gradients do not let go of them in between.
+// NO_SHARD. Strategies that are described as sharding only gradients do not free the parameters in
+// between.
 bool give_strategy(PeerFile& file, const std::string& path, const std::string& name) {
   const bool hybrid =
       name == "hybrid_shard" || name == "4" || name == "hybrid_shard_zero2" || name == "5";
@@ -39,7 +40,7 @@ bool give_strategy(PeerFile& file, const std::string& path, const std::string& n
   return true;
 }
 
-// A config's keys may begin with fsdp_. `names`: what the user calls the keys that are left.
+// A config's keys may begin with fsdp_. `names`: the user's spelling of the resulting keys.
 Node without_prefix(Node config, const std::string& above,
                     std::map<std::string, std::string>& names) {
   constexpr std::string_view kPrefix = "fsdp_";
@@ -62,7 +63,7 @@ std::vector<std::string> option_words(const Node& node) {
   return words;
 }
 
-// False: FSDP is not asked for.
+// Returns false when FSDP is not requested.
 bool read_options(PeerFile& file, const Node& node, config::ErrorList& errors) {
   const std::vector<std::string> words = option_words(node);
   bool has_strategy = false;

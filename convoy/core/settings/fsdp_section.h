@@ -13,10 +13,10 @@ namespace convoy::settings {
 // The keys of accelerate's fsdp_config: `section` = "fsdp_config.fsdp_"; of transformers': "".
 std::vector<PeerKey> fsdp_keys(const std::string& section);
 
-// Reads those keys of `file`.
+// Reads the FSDP keys of `file`.
 void read_fsdp_keys(PeerFile& file, const std::string& section);
 
-// train.fsdp and train.fsdp_config, as found in our sources.
+// Reads train.fsdp and train.fsdp_config from our sources.
 void read_fsdp_arguments(const std::map<std::string, config::Node>& found,
                          config::Imported& imported, config::ErrorList& errors);
 

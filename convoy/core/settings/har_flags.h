@@ -10,7 +10,7 @@
 
 namespace convoy::settings {
 
-// Empty = not given. The text of each is the value of the setting that it names.
+// Empty = not given. Each text is the value of the setting that it names.
 struct HarFlags {
   std::string multi_gpu;
   std::string local_rank;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What files and variables of other programs say of ranks and nodes: no settings of a run, but what
-// its launcher is asked for where its own flags say nothing. Plain data.
+// Ranks and nodes that other programs' files and variables request. They are not settings of a run;
+// the launcher uses them when its own flags are not given. Plain data.
 #pragma once
 
 #include <string>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How generated answers are measured: by `convoy eval`, and by evaluations while training. Plain
+// Metrics of generated answers, in `convoy eval` and in evaluations during training. Plain
 // data.
 #pragma once
 
@@ -29,7 +29,7 @@ inline bool is_text_metric(std::string_view name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
-// What train.metric_for_best_model may be.
+// The accepted values of train.metric_for_best_model.
 inline std::vector<std::string> best_metric_names() {
   std::vector<std::string> names = {"eval_loss", "eval_perplexity", "eval_mean_token_accuracy",
                                     "eval_accuracy"};
@@ -40,7 +40,7 @@ inline std::vector<std::string> best_metric_names() {
 inline constexpr const char* kJsonSchemaHelp =
     "JSON schema file that schema_compliance checks answers against; empty = nothing to check";
 
-// Of `convoy eval`.
+// Flags of `convoy eval`.
 struct MetricFlags {
   std::vector<std::string> metrics;
   std::string json_schema;
@@ -60,7 +60,7 @@ struct MetricFlags {
   }
 };
 
-// Of evaluations while training; keys of `train`.
+// Keys of `train` for evaluations during training.
 struct GeneratingEvaluationSettings {
   bool predict_with_generate = false;
   int64_t generation_max_new_tokens = 64;
@@ -71,7 +71,7 @@ struct GeneratingEvaluationSettings {
   double eval_generate_seconds = 0;
   std::string eval_json_schema;
 
-  // eval_metrics and, where it is one, the figure that decides best.
+  // eval_metrics and, if it is not among them, the metric that decides the best model.
   std::vector<std::string> measured_metrics(const std::string& best_metric) const {
     std::vector<std::string> names = eval_metrics;
     if (is_text_metric(best_metric) &&

@@ -15,7 +15,7 @@ inline constexpr const char* kDatasetsHelp =
     "data sets of task mixed: a list of {path, type: cpt or chat, weight, name, val_path or "
     "val_ratio, schema}";
 
-// One of `datasets`.
+// One entry of `datasets`.
 struct MixedDataset {
   std::string name;      // for logs and figures; empty in the file: dataset-1, ...
   std::string path;      // as data.train_path
@@ -23,7 +23,7 @@ struct MixedDataset {
   double val_ratio = 0;  // without val_path: share of the rows that is held out
   std::string task;      // "pretrain" (cpt: text, all of it learnt) or "sft" (chat)
   std::string schema = "auto";
-  double weight = 1;  // of its rows among those drawn; weights need not sum to 1
+  double weight = 1;  // share of the rows drawn; weights need not sum to 1
 };
 
 struct MixSettings {

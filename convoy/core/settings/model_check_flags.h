@@ -14,7 +14,7 @@ struct ModelCheckFlags {
   int64_t seq = 512;
   int64_t batch = 1;
   std::string hardware = "cpu";
-  // No flag: what a training may take; 0 = this machine is asked.
+  // No flag: the memory that a training may use, in bytes; 0 = read it from this machine.
   int64_t memory_bytes = 0;
 
   template <class Visitor>

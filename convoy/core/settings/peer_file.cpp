@@ -113,7 +113,7 @@ void PeerFile::refuse_unknown(const Node& node, const std::string& key, const st
   }
   std::string meant = nearest_word(key, beside);
   const std::string name = name_of(above + key);
-  // In the user's own way to begin names.
+  // Keeps the user's own prefix of names.
   if (!meant.empty()) meant = name.substr(0, name.size() - key.size()) + meant;
   if (meant.empty()) meant = elsewhere;
   errors_.add(

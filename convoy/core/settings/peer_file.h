@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The configuration of another program, read against the list of the keys it has. Nothing in it is
-// passed over in silence: a key becomes a setting of ours, or is said to have no effect, or is
-// refused, or is unknown.
+// The configuration of another program, read against the list of its keys. No key is ignored
+// silently: it becomes a setting of ours, has no effect (with a notice), is refused, or is unknown.
 #pragma once
 
 #include <cstdint>
@@ -15,11 +14,11 @@
 
 namespace convoy::settings {
 
-// Said where fp16 is asked for.
+// Notice for a request of fp16.
 inline constexpr auto kFp16IsBf16 = "computing in bf16: as many bytes, and no loss scaling to tune";
 
 enum class PeerAction {
-  Read,      // by the code that knows the format
+  Read,      // handled by the code that reads the format
   NoEffect,  // said, with the reason
   Refuse,    // an error, with the reason
 };
@@ -37,8 +36,8 @@ class PeerFile {
   PeerFile(const config::Node& root, std::string program, const std::vector<PeerKey>& keys,
            config::Imported& imported, config::ErrorList& errors);
 
-  // Messages name the key at `path` so from now on: as the user wrote it, where `root` was made
-  // from that.
+  // From now on messages name the key at `path` as the user spelt it, for a `root` that was derived
+  // from that text.
   void spell(const std::string& path, std::string name) { spelled_[path] = std::move(name); }
 
   std::string name_of(const std::string& path) const;
@@ -46,27 +45,25 @@ class PeerFile {
   // Adds unknown and refused keys to the errors, and notices for those without effect.
   void check_keys();
 
-  // Null where the key is not there, has no value, or leaves it open ("auto").
+  // Null when the key is missing, has no value, or leaves the choice open ("auto").
   const config::Node* find(const std::string& path) const;
-  // As find(), "auto" included: what is written there.
+  // Like find(), but returns "auto" too.
   const config::Node* written(const std::string& path) const;
-  // Empty where find() is null; and where the value is of another kind, which is added to the
-  // errors.
+  // Empty when find() is null, and when the value has another type, which is added to the errors.
   std::optional<double> number(const std::string& path);
   std::optional<int64_t> integer(const std::string& path);
   std::optional<bool> flag(const std::string& path);
   std::optional<std::string> word(const std::string& path);  // lower case
 
-  // Our `setting` is `text` by the key at `path`, which is there.
+  // Our `setting` gets the value `text` from the key at `path`, which must exist.
   config::ImportedValue value_of(const std::string& path, const std::string& setting,
                                  std::string text) const;
   void give(const std::string& path, const std::string& setting, std::string text);
-  // The same of a value that gives way to any source but a preset; who gives it checks what came of
-  // it.
+  // The same for a value that any source but a preset overrides; the caller checks the result.
   void give_weakly(const std::string& path, const std::string& setting, std::string text);
   // The key's own value.
   void give_as_written(const std::string& path, const std::string& setting);
-  // What the other program takes where it says nothing; said, with the place of `path`.
+  // Gives the other program's default for a missing key, with a notice and the place of `path`.
   void give_default(const std::string& path, const std::string& missing, const std::string& setting,
                     std::string text);
 

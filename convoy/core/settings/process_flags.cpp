@@ -10,8 +10,8 @@
 namespace convoy::settings {
 namespace {
 
-// Where the plain name of a setting is not its own: what the guide calls it, or what tells two
-// apart. Empty: no flag.
+// Names of flags that differ from the setting's plain name: the guide's names, and names that
+// distinguish two settings. Empty: no flag.
 const std::map<std::string, std::string>& names_of_their_own() {
   static const std::map<std::string, std::string> names = {
       {"task", ""},
@@ -33,8 +33,7 @@ const std::map<std::string, std::string>& names_of_their_own() {
   return names;
 }
 
-// Words that all commands share, with further spellings. The name that the setting has stays
-// accepted.
+// Words that all commands share, with further spellings. The setting's own name stays accepted.
 struct SharedWord {
   std::string flag;
   std::vector<std::string> aliases;

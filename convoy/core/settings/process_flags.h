@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The flags of `convoy process`: each setting of ProcessSettings under one plain name, as the
-// multi-GPU processing guide spells it where it has it, and those that are no settings.
+// The flags of `convoy process`: each setting of ProcessSettings under one plain name, spelt as in
+// the multi-GPU processing guide where it has the setting, and flags that are no settings.
 #pragma once
 
 #include <cstdint>
@@ -16,11 +16,11 @@ namespace convoy::settings {
 // One flat list over the members of `settings`, which must outlive it: "generate.max_tokens" is
 // `--max-tokens`, "model.name" is `--model`.
 config::Section process_flag_list(ProcessSettings& settings);
-// The same in parts: of the top level, then of each section of the settings, by its name.
+// The same in parts: the top level, then each section of the settings, by its name.
 std::vector<config::Section> process_flag_sections(ProcessSettings& settings);
 
-// The flag of a setting: "--max-tokens" of "generate.max_tokens". Empty: it has none, or is no
-// setting.
+// The flag of a setting: "--max-tokens" for "generate.max_tokens". Empty when the setting has no
+// flag or does not exist.
 std::string process_flag(const std::string& path);
 
 struct ProcessCommandFlags {
@@ -61,7 +61,7 @@ struct ProcessCommandFlags {
     visit("debug", debug, "as --verbose");
   }
 
-  // One line for each given flag that means something else here, or nothing any more.
+  // One line per given flag that has another meaning here or no effect.
   std::vector<std::string> notices(bool is_local_dataset) const;
 };
 

@@ -24,7 +24,7 @@ struct ProcessModelSettings {
   std::string template_path;
   config::JsonMap template_kwargs;
 
-  // Is encoded while it is loaded.
+  // True when the weights are quantised while they are loaded.
   bool encodes() const { return quantization != "auto" && quantization != "none"; }
 
   template <class Visitor>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How frozen weights are held in few bits: for training, and for commands that load or write a
-// model. Plain data: no LibTorch.
+// Quantisation of frozen weights: for training, and for commands that load or write a model.
+// Plain data: no LibTorch.
 #pragma once
 
 #include <cstdint>
@@ -52,9 +52,9 @@ struct QuantizationSettings {
         .alias_at_root("model.llm_int8_skip_modules");
   }
 
-  // The type that it all comes to: none, nf4, fp4 or int8.
+  // The resulting type: none, nf4, fp4 or int8.
   std::string format(bool is_qlora) const;
-  // What contradicts itself, with the key that says so; none when all is well.
+  // A contradiction between the settings, with the key that causes it; empty when there is none.
   struct Problem {
     std::string key;
     std::string sentence;
@@ -62,11 +62,11 @@ struct QuantizationSettings {
   std::optional<Problem> problem(const std::string& mode) const;
 };
 
-// Of commands that load a model.
+// Flags of commands that load a model.
 struct QuantizationFlags {
   std::string quantization = "auto";
   bool double_quant = false;
-  // No flags: a training configuration says them.
+  // No flags: a training configuration sets them.
   int64_t block_size = 64;
   NameList skip_modules = {};
 

@@ -12,13 +12,13 @@
 
 namespace convoy::settings {
 
-// `lists`: further flags of the command (they are read, too). Throws ConfigError with all that is
-// wrong in the sources, then for the flags, then for what one key alone can not say.
+// `lists`: further flags of the command, which are parsed too. Throws ConfigError with all errors
+// of the sources, then of the flags, then of combinations of keys.
 config::Resolved resolve_process(ProcessSettings& settings, const config::Sources& sources,
                                  const std::vector<std::string>& flags = {},
                                  const std::vector<config::Section>& lists = {});
 
-// Whether these sources are of `convoy process`: their `task` says so.
+// True when these sources configure `convoy process`, by their `task`.
 bool is_process_config(const config::Sources& sources);
 
 }  // namespace convoy::settings

@@ -55,8 +55,8 @@ std::map<std::string, std::string> section_values(const TrainSettings& settings,
   return values;
 }
 
-// A setting of the other task would do nothing. Told by value: a run's own configuration spells out
-// the defaults, too.
+// A setting of the other task would have no effect. Detected by value, because a run's own
+// configuration includes the defaults.
 void check_classify(const TrainSettings& settings, const config::Resolved& resolved,
                     config::ErrorList& errors) {
   if (!resolved.whole()) return;
@@ -187,7 +187,7 @@ void check_batch(const TrainSettings& settings, const config::Resolved& resolved
         resolved.place("train.batch_size", "leave out train.grad_accum, or write that number")));
 }
 
-// A share that is not given takes what the others leave.
+// A share that is not given takes the rest.
 void check_split(const SplitSettings& split, const config::Resolved& resolved,
                  config::ErrorList& errors) {
   if (!all_readable(resolved,
@@ -204,8 +204,8 @@ void check_split(const SplitSettings& split, const config::Resolved& resolved,
                          resolved.place(key, "train_ratio + val_ratio + test_ratio")));
 }
 
-// Rows are held out for evaluations alone. Decided where the record is made, so that an evaluation
-// of the run later finds no rows that were trained on.
+// Rows are held out only for evaluations. Decided when the record is made, so that a later
+// evaluation of the run uses no training rows.
 void decide_split(TrainSettings& settings, config::Resolved& resolved) {
   SplitSettings& split = settings.data.split;
   const bool evaluates = settings.train.eval_strategy != "no" || settings.train.final_eval;
@@ -255,7 +255,8 @@ void check_combinations(const TrainSettings& settings, const config::Resolved& r
   check_classify(settings, resolved, errors);
 }
 
-// No file is taken unasked, but those that SFT-Play writes are looked for and named.
+// No file is used unless it is named, but the files that SFT-Play writes are looked for and
+// suggested.
 ErrorPlace where_rows_may_be() {
   constexpr std::array<std::array<const char*, 2>, 3> kPlaces = {
       {{"train_path", "data/processed/train.jsonl"},

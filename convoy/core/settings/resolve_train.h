@@ -13,16 +13,16 @@ namespace convoy::settings {
 
 enum class Wanted {
   Anything,
-  TrainInputs,  // what `convoy train` cannot do without: a model and rows
+  TrainInputs,  // the minimum for `convoy train`: a model and rows
 };
 
-// Throws one ConfigError with all that is wrong. `sources.rules` is filled here. With `facts`,
-// batch sizes of other programs' files are checked against its ranks, and what those say of ranks
-// is added to it.
+// Throws one ConfigError with all errors. `sources.rules` is filled here. With `facts`, batch sizes
+// of other programs' files are checked against its ranks, and the ranks in those files are added to
+// it.
 config::Resolved resolve_train(TrainSettings& settings, config::Sources sources,
                                Wanted wanted = Wanted::Anything, RankFacts* facts = nullptr);
 
-// What becomes of keys and values that have no field of their own.
+// Rules for keys and values that have no field of their own.
 const std::vector<config::KeyRule>& train_key_rules();
 
 }  // namespace convoy::settings

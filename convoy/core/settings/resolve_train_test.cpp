@@ -17,7 +17,7 @@
 namespace convoy::settings {
 namespace {
 
-// What becomes of one key=value: "" accepted in silence, "notice ...", or the error.
+// The result of one key=value: "" when accepted silently, "notice ...", or the error.
 std::string fate(const std::string& assignment) {
   TrainSettings settings;
   try {
@@ -195,7 +195,7 @@ TEST(TrainSettings, UnknownKeysAreFoundElsewhere) {
     EXPECT_EQ(fate(typed),
               fmt::format("command line: unknown key `{}`, did you mean `{}`?", key, meant));
   }
-  // What says too little is not guessed at.
+  // Common words alone are not matched.
   for (const char* typed : {"size=5", "parallel.type=x", "qqq.zzz=1"})
     EXPECT_EQ(fate(typed).find("did you mean"), std::string::npos) << fate(typed);
 }
@@ -512,7 +512,7 @@ TEST(TrainSettings, ReportsToOtherProgramsBecomeTensorBoards) {
       << fate("logging.backend=tensorbord");
 }
 
-// What a run lacks, from a folder of its own.
+// Tests a run's missing inputs, in a folder of its own.
 class TrainInputs : public ::testing::Test {
  protected:
   TrainInputs() : before_(std::filesystem::current_path()) {
@@ -551,7 +551,7 @@ TEST_F(TrainInputs, WhatIsMissingIsSaidWithEverythingElse) {
             "(data.train_path=rows.jsonl; the default places of SFT-Play hold none: "
             "data/processed/train.jsonl, data/processed/val.jsonl, data/processed/test.jsonl)\n"
             "4 errors");
-  // A section that there is not: its keys are told, not itself.
+  // An unknown section: its keys are reported, not the section.
   const std::string elsewhere =
       error_of("model: {name: m}\ndata: {train_path: rows.jsonl}\neval:\n  every: 5\n  zzz: 1\n");
   EXPECT_EQ(elsewhere,
@@ -579,7 +579,7 @@ TEST(TrainSettings, EveryPresetResolvesWithoutNotice) {
     if (!entry.is_regular_file()) continue;
     const std::string name = entry.path().stem().string();
     const std::string text = read_file(entry.path());
-    if (text.find("task: process") != std::string::npos) continue;  // of another command
+    if (text.find("task: process") != std::string::npos) continue;  // configures another command
     TrainSettings settings;
     const config::Resolved resolved =
         resolve_train(settings, {.presets = {{name, text}}, .preset = name});

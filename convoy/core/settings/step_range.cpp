@@ -10,7 +10,8 @@
 namespace convoy::settings {
 namespace {
 
-// Of a run, and of one look: each step has tens of events, and a trace ends with a million.
+// Limits for a run, and for one trace: each step has tens of events, and a trace holds at most a
+// million.
 constexpr int64_t kLastStep = 1'000'000'000'000;
 constexpr int64_t kMostSteps = 100'000;
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The strategies: how ranks share the work and the state of a training. Parser, help and error
-// texts read this table, and the formulas of memory go by what a row says it cuts
-// (sizing::StateSharing). train/parallel/registry.cpp says how each one is made. Plain data.
+// texts read this table, and the memory formulas use its columns (sizing::StateSharing).
+// train/parallel/registry.cpp makes the strategies. Plain data.
 #pragma once
 
 #include <array>
@@ -15,20 +15,20 @@ namespace convoy::settings {
 
 enum class StrategyKind { None, Dp, Ddp, Zero1, Zero2, Zero3 };
 
-// Each rank holds a piece of what is cut, and all of the rest.
+// Each rank holds a shard of the state that is cut, and all of the rest.
 struct StrategyFacts {
   StrategyKind kind;
   std::string_view name;
   std::string_view summary;
   std::string_view other_name = {};  // is accepted too
   bool spans_processes = false;      // ranks are processes; `auto` tries it
-  bool cuts_states = false;          // of the optimizer
+  bool cuts_states = false;          // of the optimizer states
   bool cuts_gradients = false;       // after every micro-batch
-  bool cuts_values = false;          // of parameters
+  bool cuts_values = false;          // of the parameters
 };
 
-// Of those that span processes, `auto` takes the first that fits: each holds less than the one
-// before it, and sends more.
+// For strategies that span processes, `auto` takes the first that fits: each later one holds less
+// per rank and sends more.
 inline constexpr std::array<StrategyFacts, 6> kStrategies = {{
     {.kind = StrategyKind::None, .name = "none", .summary = "one rank"},
     {.kind = StrategyKind::Dp, .name = "dp", .summary = "replicas in threads of one process"},
@@ -57,19 +57,19 @@ inline constexpr std::array<StrategyFacts, 6> kStrategies = {{
      .cuts_values = true},
 }};
 
-// By either name. Throws ConfigError with all names for any other word.
+// Looks up either name. Throws ConfigError with all names for any other word.
 const StrategyFacts& strategy_named(std::string_view name);
 // The same; auto = ddp with more than one rank, else none.
 const StrategyFacts& strategy_for(std::string_view word, int64_t ranks);
 
-// Those that `auto` tries, in that order.
+// The strategies that `auto` tries, in that order.
 std::vector<StrategyFacts> strategies_of_processes();
 
-// What parallel.strategy may be: auto, every name, every other name.
+// The accepted values of parallel.strategy: auto, every name, every other name.
 std::vector<std::string> strategy_words();
-// The same for programs whose ranks are never threads.
+// The same for programs whose ranks are always processes.
 std::vector<std::string> rank_strategy_words();
-// What each word means, in one line.
+// The meaning of each word, one line each.
 std::string strategy_help();
 
 }  // namespace convoy::settings

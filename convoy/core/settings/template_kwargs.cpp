@@ -12,8 +12,8 @@
 namespace convoy::settings {
 namespace {
 
-// The parameters of apply_chat_template in transformers 5 that no template sees, what a row has
-// itself, and the name of Convoy's own marks.
+// The parameters of apply_chat_template in transformers 5 that are not passed to the template, the
+// variables that a row provides itself, and the name of Convoy's own marks.
 constexpr std::array<std::string_view, 15> kReserved = {"messages",
                                                         "conversation",
                                                         "chat_template",
@@ -30,7 +30,7 @@ constexpr std::array<std::string_view, 15> kReserved = {"messages",
                                                         "tokenizer_kwargs",
                                                         "_generation_marks"};
 
-// Letters beyond ASCII are variables of jinja2 too.
+// jinja2 also allows letters beyond ASCII in variables.
 bool is_variable(const std::string& name) {
   const auto may_stand = [](char c) {
     return c == '_' || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||

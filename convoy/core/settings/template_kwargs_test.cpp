@@ -13,7 +13,7 @@ TEST(TemplateKwargs, NamesAreVariablesOfATemplate) {
     EXPECT_FALSE(template_kwargs_problem({{name, true}})) << name;
   for (const char* name : {"", "1x", "a-b", "a b"})
     EXPECT_TRUE(template_kwargs_problem({{name, true}})) << name;
-  // What YAML makes of {enable_thinking:false}.
+  // YAML's reading of {enable_thinking:false}.
   const auto problem = template_kwargs_problem({{"enable_thinking:false", nullptr}});
   ASSERT_TRUE(problem);
   EXPECT_NE(problem->find("a space follows the colon"), std::string::npos) << *problem;

@@ -14,7 +14,7 @@ struct TextMetricFacts {
   std::string_view name;
   std::string_view help;
   double most = 1;             // from 0 to this
-  bool needs_answers = false;  // of the references, marked as such
+  bool needs_answers = false;  // scored against marked answers in the references
 };
 
 inline constexpr std::array<TextMetricFacts, 16> kTextMetrics = {{

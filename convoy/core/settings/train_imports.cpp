@@ -29,8 +29,7 @@ void add_mismatch(const ImportedValue& imported, const std::string& ours, const 
                           imported.spelling, "make them equal, or remove one of them"));
 }
 
-// SFT-Play's blocks of continued pre-training. Its base file gives them beside a shorter
-// max_seq_len.
+// SFT-Play's blocks of continued pre-training. Its base file has them beside a shorter max_seq_len.
 void read_block_size(const std::map<std::string, Node>& found, config::Imported& imported,
                      config::ErrorList&) {
   const Node& node = found.begin()->second;

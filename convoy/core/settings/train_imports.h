@@ -15,20 +15,20 @@
 
 namespace convoy::settings {
 
-// What `resolve_train` is told and tells beside settings.
+// Input and output of `resolve_train` beside settings.
 struct RankFacts {
-  int64_t ranks = 0;         // of the whole job; 0 = not known
+  int64_t ranks = 0;         // ranks of the whole job; 0 = unknown
   LaunchWishes wishes = {};  // filled by resolve_train
 };
 
 class TrainImports {
  public:
-  // `facts` outlives this, and this what list() returns.
+  // `facts` must outlive this object, and this object must outlive the result of list().
   explicit TrainImports(RankFacts& facts) : facts_(facts) {}
 
   std::vector<config::Import> list();
 
-  // What imported files say that one key alone can not contradict.
+  // Checks imported values that involve several keys.
   void check(const TrainSettings& settings, const config::Resolved& resolved,
              config::ErrorList& errors) const;
 

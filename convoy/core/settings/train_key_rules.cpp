@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Keys and values of SFT-Play's and Hugging Face's files that have no field here. Nothing is
-// accepted in silence unless it is what Convoy does anyway. The first matching rule counts.
+// Keys and values of SFT-Play's and Hugging Face's files that have no field here. A key is accepted
+// silently only when it states what Convoy does anyway. The first matching rule counts.
 #include <algorithm>
 #include <cctype>
 #include <string_view>
@@ -114,7 +114,7 @@ std::vector<KeyRule> train_rules() {
   };
 }
 
-// Of axolotl and of PEFT's LoRA+.
+// Keys of axolotl and of PEFT's LoRA+.
 std::vector<KeyRule> optimizer_rules() {
   constexpr auto kEmbeddings = "adapters leave embeddings as they are, so none learns at this rate";
   std::vector<KeyRule> rules;
@@ -142,7 +142,7 @@ std::vector<KeyRule> optimizer_rules() {
   return rules;
 }
 
-// Masks of axolotl and LLaMA-Factory.
+// Loss masks of axolotl and LLaMA-Factory.
 std::vector<KeyRule> mask_rules() {
   std::vector<KeyRule> rules;
   for (const char* key : {"train_on_inputs", "train_on_prompt"})
@@ -154,7 +154,7 @@ std::vector<KeyRule> mask_rules() {
   return rules;
 }
 
-// The side of a long row that Hugging Face's tokenizers cut.
+// The side at which Hugging Face's tokenizers cut a long row.
 std::vector<KeyRule> truncation_rules() {
   std::vector<KeyRule> rules;
   for (const char* key : {"truncation_side", "data.truncation_side"}) {
@@ -164,7 +164,7 @@ std::vector<KeyRule> truncation_rules() {
   return rules;
 }
 
-// A figure's name with or without eval_, in any case of letters.
+// A metric's name with or without eval_, in upper or lower case.
 std::vector<KeyRule> best_metric_rules() {
   std::vector<KeyRule> rules;
   for (const std::string& name : best_metric_names()) {
@@ -180,7 +180,7 @@ std::vector<KeyRule> best_metric_rules() {
   return rules;
 }
 
-// Keys of axolotl, LLaMA-Factory, TRL, MLX and torchtune that have other words for a key here.
+// Keys of axolotl, LLaMA-Factory, TRL, MLX and torchtune that have another name here.
 std::vector<KeyRule> names_elsewhere() {
   static constexpr std::pair<const char*, const char*> kNames[] = {
       {"base_model", "model.name"},

@@ -227,7 +227,8 @@ struct TrainingSettings {
   bool export_model = true;
   GeneratingEvaluationSettings generating_evaluation;
 
-  // Numbers: recipes/auto_batch settles what is auto before anyone asks. Else they throw.
+  // The resolved numbers. recipes/auto_batch replaces `auto` before these are called; they throw
+  // otherwise.
   int64_t batch_rows() const { return batch_size.value.value(); }
   int64_t accumulation() const { return grad_accum.value.value(); }
   bool computes_in_bf16() const { return bf16 || fp16; }
@@ -237,12 +238,12 @@ struct TrainingSettings {
   bool chooses_batch() const {
     return batch_size.is_auto() || grad_accum.is_auto() || auto_find_batch_size;
   }
-  // Of optimizer_state_dtype, with auto resolved.
+  // optimizer_state_dtype with `auto` resolved.
   std::string moment_type() const {
     if (optimizer.optimizer_state_dtype != "auto") return optimizer.optimizer_state_dtype;
     return optim.ends_with("8bit") ? "int8" : "fp32";
   }
-  // Of metric_for_best_model: losses fall, everything else grows.
+  // True for metrics that grow when better: all but losses.
   bool larger_is_better() const {
     return metric_for_best_model != "eval_loss" && metric_for_best_model != "eval_perplexity";
   }

@@ -36,7 +36,7 @@ bool AppendFile::append(std::string_view record) {
     if (count < 0 && errno == EINTR) continue;
     if (count <= 0) {
       const int code = count < 0 ? errno : ENOSPC;
-      // Half a record would spoil what follows it.
+      // A partial record would corrupt the next one.
       if (done > 0 && S_ISREG(before.st_mode) && ::ftruncate(descriptor_, before.st_size) != 0)
         log_.detail(fmt::format("could not cut a torn record off {}", path_.string()));
       ++lost_records_;

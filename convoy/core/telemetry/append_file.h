@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// An append-only file of whole records that must never stop the run that writes it: a record is
-// there entirely or not at all, and a full disk costs records and one warning.
+// An append-only file of whole records that never stops the run that writes it. A record is written
+// entirely or not at all. A full disk costs records and causes one warning.
 #pragma once
 
 #include <cstdint>
@@ -21,9 +21,9 @@ class AppendFile {
   AppendFile(const AppendFile&) = delete;
   AppendFile& operator=(const AppendFile&) = delete;
 
-  // False when the record could not be written whole; what was written of it is cut off again. The
-  // first failure warns; later ones are counted. Writing is tried again each time, as space may
-  // return.
+  // Returns false when the record could not be written whole; the partial write is removed. The
+  // first failure warns; later ones are counted. Every call tries again, because space may become
+  // free.
   bool append(std::string_view record);
 
   const std::filesystem::path& path() const { return path_; }

@@ -22,8 +22,8 @@ struct DeviceRow {
 
 class DeviceRowReader {
  public:
-  // One line, its heading first and again wherever a run went on. None for a heading and for a line
-  // that does not fit it.
+  // Reads one line. The heading comes first and again after each restart of the run. Empty for a
+  // heading and for a line that does not match it.
   std::optional<DeviceRow> read(const std::string& line);
 
  private:

@@ -35,14 +35,15 @@ bool is_event(const ordered_json& row) {
 }
 
 ordered_json parse_row(std::string_view line) {
-  // The JSON parser takes a zero for the end of its input; after a power loss it is torn text.
+  // The JSON parser treats a zero byte as the end of its input. After a power loss, zeros are a
+  // torn line.
   if (line.find('\0') != std::string_view::npos || nested_deeper(line))
     return ordered_json::value_t::discarded;
   return ordered_json::parse(line, nullptr, /*allow_exceptions=*/false);
 }
 
-// Length of the longest prefix that ends with a whole event line (or is empty). A crash leaves half
-// a line, a power loss may leave zeros.
+// Length of the longest prefix that ends with a whole event line (or is empty). A crash may leave a
+// partial line, a power loss may leave zeros.
 size_t whole_length(std::string_view text) {
   size_t end = text.size();
   while (end > 0) {
@@ -75,7 +76,7 @@ bool belongs_to_step(const ordered_json& row) {
          row["step"].is_number_integer();
 }
 
-// Removes torn tails and superseded rows. Never throws: what cannot be repaired is left to readers.
+// Removes torn tails and superseded rows. Never throws; readers handle what could not be repaired.
 void repair(const fs::path& path, const Log& log, std::optional<int64_t> restart_after_step) {
   std::error_code missing;
   if (!fs::is_regular_file(path, missing)) return;

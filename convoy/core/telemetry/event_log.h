@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// events.jsonl: the truth about a run, one JSON object per line. Written by rank 0 alone; readable
-// at any moment. Every line has "event" (a word of EventKind) and "time" (seconds since 1970, UTC).
+// events.jsonl: the authoritative record of a run, one JSON object per line. Written by rank 0
+// alone; readable at any moment. Every line has "event" (a word of EventKind) and "time" (seconds
+// since 1970, UTC).
 #pragma once
 
 #include <cstdint>
@@ -22,14 +23,14 @@ std::string_view event_word(EventKind kind);  // "start", "step", ...
 
 class EventLog {
  public:
-  // Opens `path` for appending and cuts off a torn last line. With `restart_after_step` (-1 = from
-  // the beginning) training goes on from there, so rows of later steps are removed before anything
-  // is added: a file holds one row per step. A full disk never stops the run (one warning); readers
-  // then drop superseded rows themselves.
+  // Opens `path` for appending and removes a torn last line. With `restart_after_step` (-1 = from
+  // the beginning) training continues after that step, so rows of later steps are removed first: a
+  // file holds one row per step. A full disk never stops the run (one warning); readers then skip
+  // superseded rows themselves.
   EventLog(const std::filesystem::path& path, const Log& log,
            std::optional<int64_t> restart_after_step = std::nullopt);
 
-  // One whole line, handed to the kernel before return. `fields` is an object.
+  // Appends one whole line and hands it to the kernel before it returns. `fields` is an object.
   void append(EventKind kind, const nlohmann::ordered_json& fields);
 
   int64_t lost_lines() const { return file_.lost_records(); }
@@ -38,9 +39,9 @@ class EventLog {
   AppendFile file_;
 };
 
-// The rows that count, oldest first: of step, eval and checkpoint rows of one step only the last,
-// and none that a later start row (field "resume_step") superseded. A torn last line is left out.
-// Throws DataError for any other bad line.
+// The valid rows, oldest first: for step, eval and checkpoint rows of one step only the last, and
+// none that a later start row (field "resume_step") superseded. Skips a torn last line. Throws
+// DataError for any other invalid line.
 std::vector<nlohmann::ordered_json> read_events(const std::filesystem::path& path);
 
 }  // namespace convoy::telemetry

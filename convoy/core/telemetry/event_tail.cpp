@@ -26,7 +26,7 @@ std::string word(const ordered_json& row, const char* key) {
   return member_or(row, key, std::string());
 }
 
-// What a row says may be too large for a whole number.
+// A number in a row may exceed the range of whole numbers.
 int64_t whole(double number) {
   constexpr double kMost = 0x1p53;
   return static_cast<int64_t>(std::clamp(number, -kMost, kMost));
@@ -58,7 +58,7 @@ std::string step_text(const ordered_json& row) {
 EventTail::EventTail(std::filesystem::path path, From from) : path_(std::move(path)) {
   struct stat status {};
   if (from == From::Beginning) return;
-  // Also when the file is replaced: what was written before this is not told then either.
+  // Also after the file is replaced: rows written before this moment are not returned.
   last_seconds_ = wall_clock_seconds();
   if (::stat(path_.c_str(), &status) != 0) return;
   inode_ = status.st_ino;

@@ -15,13 +15,13 @@ namespace convoy::telemetry {
 
 class EventTail {
  public:
-  // Rows that are to be told: all that the file has, or those that are written from now on.
+  // Which rows to return: all in the file, or only those written from now on.
   enum class From { Beginning, Now };
   explicit EventTail(std::filesystem::path path, From from = From::Beginning);
 
-  // Whole rows added since the last call, as they stand in the file; a row still being written
-  // waits for the next call. After the file was replaced only rows later than the last one seen. A
-  // missing file has no rows.
+  // Returns the whole rows added since the last call, unchanged; a row that is still being written
+  // waits for the next call. After the file was replaced, returns only rows later than the last one
+  // returned. A missing file has no rows.
   std::vector<nlohmann::ordered_json> new_rows();
 
  private:
@@ -31,7 +31,7 @@ class EventTail {
   double last_seconds_ = 0;
 };
 
-// One row for a person: "step 12  loss 1.2345  ...".
+// One row as text for people: "step 12 loss 1.2345 ...".
 std::string event_text(const nlohmann::ordered_json& row);
 
 }  // namespace convoy::telemetry

@@ -52,7 +52,8 @@ std::string render(const RankFlight& flight, size_t max_records, const char* sep
   std::string text = head.dump(-1, ' ', false, Json::error_handler_t::replace);
   text.pop_back();
   text += ",\"records\":[";
-  // What is still open is what a verdict rests on, however much has been started since.
+  // Open collectives are always kept, because the diagnosis depends on them, even when many later
+  // ones have started.
   const auto open = std::find_if(flight.records.begin(), flight.records.end(),
                                  [](const CollectiveRecord& record) { return record.open(); });
   const auto recent =

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What is known of one rank from outside: heartbeat, step, phase and its last collectives, as a
+// The state of one rank as seen from outside: heartbeat, step, phase and its last collectives, as a
 // value. Read from a rank's shared pages (flight_record_page.h), sent to other hosts as JSON and
-// judged across ranks by launch/health.
+// compared across ranks by launch/health.
 #pragma once
 
 #include <array>
@@ -14,11 +14,12 @@
 
 namespace convoy::telemetry {
 
-// What a rank says of a collective as it enters it. Names are cut to 15 characters, dtypes to 8.
+// Description of a collective, given by a rank when it enters. Names are cut to 15 characters,
+// dtypes to 8.
 struct Collective {
   std::string_view group;       // "world"
   std::string_view operation;   // "all_reduce"
-  int64_t sequence = 0;         // of this group, counted alike on every rank
+  int64_t sequence = 0;         // number within this group, equal on every rank
   std::string_view dtype = {};  // "float32"; empty for a barrier
   std::array<int64_t, 3> shape = {0, 0, 0};
   int num_dims = 0;  // may be more than are kept in `shape`
@@ -29,8 +30,8 @@ struct Collective {
 
 enum class CollectiveState { Entered, Waited, Done, Failed };  // Waited: its rank blocks in it
 
-// Ages are microseconds before the record was read, so hosts with other clocks can be compared;
-// -1 = that has not happened.
+// Ages are microseconds before the record was read, so that hosts with different clocks can be
+// compared; -1 = has not happened.
 struct CollectiveRecord {
   std::string group;
   std::string operation;
@@ -54,12 +55,13 @@ struct CollectiveRecord {
 
 struct RankFlight {
   int rank = -1;
-  int64_t pid = 0;     // 0: no writer has attached
-  bool ended = false;  // its writer said goodbye, or whoever read it knows that it has ended
+  int64_t pid = 0;  // 0: no writer has attached
+  // The writer signed off, or the reader detected that the rank has ended.
+  bool ended = false;
   int64_t num_beats = 0;
   int64_t beat_us_ago = -1;
   int64_t step = -1;             // completed steps; -1 = not said
-  int64_t checkpoint_step = -1;  // of the last durable checkpoint; -1 = none
+  int64_t checkpoint_step = -1;  // last durable checkpoint; -1 = none
   std::string phase;
   int64_t num_collectives = 0;            // entered since the start
   std::vector<CollectiveRecord> records;  // the last of them, oldest first
@@ -71,7 +73,7 @@ struct RankFlight {
 // One JSON object, with the last `max_records` collectives and every one since the oldest open one.
 std::string flight_json(const RankFlight& flight, size_t max_records = 64);
 
-// Throws DataError for anything that flight_json() can not have written. `text` may be hostile.
+// Throws DataError for any text that flight_json() cannot have written. `text` may be hostile.
 RankFlight parse_flight_json(std::string_view text);
 
 // flight-<rank>.json in `folder`, all records, one per line. Throws IoError.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The shared pages between a rank and its launcher, as both programs map them. Changing anything
-// here means a new kVersion.
+// The shared pages between a rank and its launcher, as both programs map them. Any change here
+// requires a new kVersion.
 //
 // A slot holds the record `number` with number % kNumSlots == its index. Its version is 2 * number
 // + 1 while it is written and 2 * number + 2 afterwards. Every word is stored with release and
@@ -52,7 +52,7 @@ struct Head {
   Word step;              // + 1; 0 = not said
   Word checkpoint_step;   // + 1; 0 = none
   Word phase;             // text
-  Word next_number;       // of the next collective
+  Word next_number;       // number of the next collective
   Word waiting_since_ns;  // its rank blocks in a collective; 0 = it does not
 };
 

@@ -34,7 +34,7 @@ int64_t bounded(uint64_t word, int64_t most = int64_t{1} << 62) {
   return static_cast<int64_t>(std::min(word, static_cast<uint64_t>(most)));
 }
 
-// Text that came from a rank goes to terminals and files.
+// Text from a rank is written to terminals and files, so control characters are replaced.
 std::string printable(const uint64_t* words, size_t num_words) {
   std::string text(num_words * sizeof(uint64_t), '\0');
   std::memcpy(text.data(), words, text.size());
@@ -49,7 +49,7 @@ int64_t microseconds_ago(uint64_t time_ns, uint64_t now) {
   return time_ns >= now ? 0 : bounded((now - time_ns) / 1000);
 }
 
-// The words of a slot while it held the record `number` throughout; none when it did not.
+// The words of a slot while it held the record `number` throughout; empty when it did not.
 std::optional<CollectiveRecord> read_slot(const Slot& slot, uint64_t number, uint64_t now) {
   const uint64_t wanted = 2 * number + 2;
   if (slot.version.load(kAcquire) != wanted) return std::nullopt;
@@ -146,8 +146,8 @@ RankFlight FlightPage::read(size_t max_records) const {
   uint64_t count = std::min<uint64_t>(flight_layout::kNumSlots, next);
   count = std::min<uint64_t>(count, max_records);
   for (uint64_t number = next - count; number != next; ++number) {
-    // Only a record that is being written, was torn by the death of its rank, or has just been
-    // overwritten is left out.
+    // Skips only a record that is being written, was torn by the death of its rank, or has just
+    // been overwritten.
     if (auto record =
             read_slot(pages_at(memory_).slots[number % flight_layout::kNumSlots], number, now))
       flight.records.push_back(std::move(*record));

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The launcher's side of one rank's flight record: the shared memory, and reading it while the rank
-// writes or after it died in the middle of a write. The memory has no name (memfd) and its size is
-// sealed, so nothing is left behind and no rank can cut it under its reader.
+// writes or after it died during a write. The memory has no name (memfd) and its size is sealed, so
+// nothing is left behind and no rank can shrink it while it is read.
 #pragma once
 
 #include <cstdint>
@@ -20,13 +20,15 @@ class FlightPage {
   FlightPage(FlightPage&& other) noexcept;
   FlightPage& operator=(FlightPage&&) = delete;
 
-  // Close-on-exec here. The rank is given it without that flag, its number in CONVOY_FLIGHT_FD.
+  // Close-on-exec in this process. The rank inherits it without that flag, with its number in
+  // CONVOY_FLIGHT_FD.
   int descriptor() const { return descriptor_; }
   int rank() const { return rank_; }
 
-  // For how long the rank has blocked in a collective; -1 = it does not. Cheap.
+  // Microseconds for which the rank has blocked in a collective; -1 = it does not. Cheap.
   int64_t waiting_us() const;
-  // Everything that can be read consistently. Nothing that the rank wrote is trusted.
+  // Returns everything that can be read consistently. All words written by the rank are treated as
+  // untrusted.
   RankFlight read(size_t max_records = SIZE_MAX) const;
 
  private:

@@ -37,7 +37,7 @@ uint64_t beat_clock_ns() {
 
 uint64_t packed(std::string_view text) {
   uint64_t word = 0;
-  // memcpy takes no null, not even for an empty text.
+  // memcpy accepts no null pointer, not even for an empty text.
   text.copy(reinterpret_cast<char*>(&word), sizeof(word));
   return word;
 }
@@ -48,8 +48,8 @@ void store_text(flight_layout::Word (&words)[2], std::string_view text) {
   words[1].store(text.size() > 8 ? packed(text.substr(8)) : 0, kRelease);
 }
 
-// The pages behind `descriptor`, or null when it is anything else: the variable may have come from
-// somebody else's environment, the number may be any open file.
+// The pages behind `descriptor`, or null when it is anything else: the variable may be inherited
+// from an unrelated environment, and the number may be any open file.
 flight_layout::Pages* map_pages(int descriptor) {
   constexpr int kSeals = F_SEAL_SHRINK | F_SEAL_GROW;
   const int seals = ::fcntl(descriptor, F_GET_SEALS);
@@ -104,7 +104,7 @@ struct FlightWriter::Pages {
   Pages& operator=(const Pages&) = delete;
 
   void start_beating() {
-    // Signals are for the threads of the program itself.
+    // Signals are handled by the program's own threads.
     sigset_t all, before;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
@@ -112,7 +112,8 @@ struct FlightWriter::Pages {
       beater = std::thread([this] { beat(); });
       pthread_setname_np(beater.native_handle(), "flight-beat");
     } catch (const std::system_error&) {
-      // No thread, no beats: better unwatched than taken for silent.
+      // Without a thread there are no heartbeats: the record is ended, so that the rank is not
+      // diagnosed as silent.
       shared->head.life = static_cast<uint64_t>(Life::Ended);
     }
     pthread_sigmask(SIG_SETMASK, &before, nullptr);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The rank's side of its flight record. A thread of its own beats every 250 ms, so that a rank
-// which is stopped, or cut off from its processor, falls silent even while it waits in a
-// collective. Thread-safe. Never throws, never blocks: watching a rank must not be able to end it.
+// The rank's side of its flight record. A thread of its own sends a heartbeat every 250 ms, so that
+// a rank that is stopped or gets no CPU becomes silent even while it waits in a collective.
+// Thread-safe. Never throws, never blocks: watching must not be able to stop a rank.
 #pragma once
 
 #include <cstdint>
@@ -17,10 +17,10 @@ class StepTrace;
 
 class FlightWriter {
  public:
-  // Writes nothing.
+  // A writer that writes nothing.
   FlightWriter();
-  // Takes over the pages whose descriptor CONVOY_FLIGHT_FD names. Without it, or when it names
-  // anything but such pages, or those of a living other process: writes nothing.
+  // Takes over the pages whose descriptor CONVOY_FLIGHT_FD names. Writes nothing when the variable
+  // is missing, names anything but such pages, or names pages of another living process.
   static FlightWriter attach();
   ~FlightWriter();  // says goodbye: the silence that follows is none
   FlightWriter(FlightWriter&&) noexcept;
@@ -32,16 +32,16 @@ class FlightWriter {
   void set_checkpoint_step(int64_t step);
   void set_phase(std::string_view word);  // at most 8 characters: "data", "backward"
 
-  // The number to name the collective by below. 0.1 us.
+  // Returns the number that identifies the collective below. Takes 0.1 us.
   uint64_t enter(const Collective& collective);
   void wait(uint64_t number);  // the caller blocks from here on
   void done(uint64_t number);
   void failed(uint64_t number);
 
-  // What is written from here on goes to `trace`, too, which outlives this. Before any collective.
+  // All later records also go to `trace`, which must outlive this. Call it before any collective.
   void trace_to(StepTrace* trace) { trace_ = trace; }
   bool traces() const { return trace_ != nullptr; }
-  // For the trace alone: the collective is done, whether or not its rank waits for it.
+  // For the trace only: the collective is done, even if its rank does not wait for it.
   void arrived(uint64_t number);
 
  private:

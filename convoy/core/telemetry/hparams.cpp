@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Messages are HParamsPluginData and what it holds (tensorboard/plugins/hparams/plugin_data.proto,
+// Messages are HParamsPluginData and its parts (tensorboard/plugins/hparams/plugin_data.proto,
 // api.proto), and google.protobuf.Value; field numbers stand beside each use.
 #include "convoy/core/telemetry/hparams.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Parameters and results of many trainings as TensorBoard's HParams page reads them: one
-// experiment, and of each run the values that it had. Plain data and functions over an EventWriter.
+// Parameters and results of many trainings for TensorBoard's HParams page: one experiment, and the
+// values of each run. Plain data and functions over an EventWriter.
 #pragma once
 
 #include <map>
@@ -13,13 +13,13 @@
 
 namespace convoy::telemetry {
 
-// A number stays a number: the page sorts and colours by it.
+// Numbers stay numbers: the page sorts and colours by them.
 using HparamValue = std::variant<bool, double, std::string>;
 using Hparams = std::map<std::string, HparamValue>;
 
 struct HparamsExperiment {
-  // Of every parameter that any run has, the values that there are, in the order in which the page
-  // shows them; none = too many to list, and of this kind.
+  // For each parameter of any run: its values, in the order in which the page shows them; empty =
+  // too many to list, and of this kind.
   struct Parameter {
     std::string name = {};
     std::vector<HparamValue> values = {};
@@ -30,7 +30,8 @@ struct HparamsExperiment {
   std::vector<std::string> metric_tags = {};
 };
 
-// Once, in the folder above those of the runs. A page without it takes what the runs say together.
+// Writes the experiment, once, in the folder above the runs' folders. Without it the page collects
+// the values from the runs.
 void add_experiment(EventWriter& writer, const HparamsExperiment& experiment);
 
 struct HparamsSession {
@@ -39,7 +40,7 @@ struct HparamsSession {
   double begin_seconds = -1;  // since 1970; below 0 = now
 };
 
-// In the run's own folder, which also has its metrics as scalars.
+// Writes the session in the run's own folder, which also holds its metrics as scalars.
 void add_session(EventWriter& writer, const HparamsSession& session);
 void add_session_end(EventWriter& writer, bool succeeded, double end_seconds = -1);
 

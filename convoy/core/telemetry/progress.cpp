@@ -120,7 +120,7 @@ std::string Progress::bar_text(const ProgressFigures& figures) const {
   std::string count = fmt::format(" {}", figures.done);
   if (options_.total > 0)
     count += fmt::format("/{} {:3}%", options_.total, percent(figures.done, options_.total));
-  // One column stays free: a full line would wrap on some terminals.
+  // One column stays free, because a full line would wrap on some terminals.
   const auto used = static_cast<int64_t>(head.size() + count.size() + tail.size());
   const int64_t room = std::min<int64_t>(30, columns_ - 1 - used);
   if (options_.total <= 0 || room < 5) {
@@ -155,7 +155,7 @@ bool Progress::line_is_due(const ProgressFigures& figures) const {
 }
 
 double Progress::slowest_line_seconds() const {
-  // A job of days still says something now and then.
+  // A job of several days still prints a line now and then.
   return std::max(20 * options_.line_seconds, 600.0);
 }
 

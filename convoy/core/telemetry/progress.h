@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How far a long job is: a bar on a terminal, paced plain lines anywhere else. Driven by one
-// thread.
+// Progress of a long job: a bar on a terminal, lines at intervals elsewhere. Driven by one thread.
 #pragma once
 
 #include <cstdint>
@@ -30,8 +29,7 @@ struct ProgressOptions {
   std::function<double()> now_seconds{};  // a monotonic clock; empty = the system's
 };
 
-// Figures that matter, shown in this order; negative or NaN = not shown, except loss (NaN is
-// shown).
+// Numbers to show, in this order; negative or NaN = not shown, except loss (NaN is shown).
 struct ProgressFigures {
   int64_t done = 0;
   double loss = -1;
@@ -40,7 +38,8 @@ struct ProgressFigures {
   std::string per_second_unit = "tokens/s";
   int64_t memory_bytes = -1;
   std::string extra{};  // other figures in the job's own words; empty = none
-  // What the job knows better than the share that is done; negative = unknown, NaN = by that share.
+  // The job's own estimate of the seconds left; negative = unknown, NaN = estimate from the share
+  // that is done.
   double seconds_left = std::numeric_limits<double>::quiet_NaN();
 };
 
@@ -52,7 +51,7 @@ class Progress {
   Progress& operator=(const Progress&) = delete;
 
   void update(const ProgressFigures& figures);
-  // A whole line of its own, above the bar.
+  // Prints a whole line above the bar.
   void message(std::string_view line);
   // Shows the last figures, once. Further calls do nothing.
   void finish();

@@ -27,12 +27,12 @@ int64_t bytes_below(const fs::path& folder) {
   return bytes;
 }
 
-// Whatever a run leaves that somebody may want: anything but its own records.
+// True when the folder holds anything but the run's own records, which a person may need.
 bool left_something(const fs::path& folder) {
   std::error_code error;
   for (const char* name : {"adapter", "model", "samples", "checkpoints"})
     if (fs::exists(folder / name, error) && !fs::is_empty(folder / name, error)) return true;
-  // Data processing and others have outputs of their own kinds.
+  // Data processing and other commands have outputs of their own kinds.
   for (const auto& entry : fs::directory_iterator(folder, error)) {
     const std::string name = entry.path().filename().string();
     if (name == "events.jsonl" || name.starts_with("devices")) continue;
@@ -54,7 +54,7 @@ RemovableRun removable(const RunHistory& run, const CleaningWish& wish, std::str
   return {path, run.path, run.name, std::move(reason), bytes_below(path)};
 }
 
-// A second start of a run that ended has written no event at first.
+// A second start of a run that ended has not yet written an event.
 bool goes_on(const RunHistory& run) {
   return run.state == RunState::Running || run_folder_is_held(run.path);
 }
@@ -87,7 +87,7 @@ std::vector<RemovableRun> removable_runs(const std::vector<RunHistory>& runs,
         now_seconds - run->updated_seconds < wish.older_than_days * kSecondsPerDay)
       continue;
     if (wish.only_checkpoints && !has_checkpoints(*run)) continue;
-    // Others may want to go on from theirs.
+    // Others may still be resumed from their checkpoints.
     if (wish.only_checkpoints && wish.keep_best == 0 && run->state != RunState::Finished) continue;
     if (wish.keep_best > 0)
       chosen.push_back(removable(

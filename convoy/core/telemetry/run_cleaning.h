@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which runs to remove from a folder of many, and their removal. A run that goes on is never among
-// them.
+// Selects runs to remove from a folder of many, and removes them. A run in progress is never
+// selected.
 #pragma once
 
 #include <cstdint>
@@ -21,23 +21,23 @@ struct CleaningWish {
 };
 
 struct RemovableRun {
-  std::filesystem::path path{};    // what is removed: the run's folder, or its checkpoints
-  std::filesystem::path folder{};  // of the run
+  std::filesystem::path path{};    // folder to remove: the run's, or its checkpoints
+  std::filesystem::path folder{};  // the run's folder
   std::string name{};
   std::string reason{};  // "never took a step", "loss 1.2043 is not among the best 3"
   int64_t bytes = 0;
 };
 
-// Of `runs`: with keep_best all trainings beyond the best, without it those that never took a step
-// and left nothing (no adapter, model, checkpoint or samples); with only_checkpoints those that
-// finished and have any. The measure is the lowest evaluation loss, else the last loss.
+// With keep_best: all trainings of `runs` beyond the best. Without it: those that never took a step
+// and left nothing (no adapter, model, checkpoint or samples). With only_checkpoints: those that
+// finished and have checkpoints. Ranked by the lowest evaluation loss, else by the last loss.
 std::vector<RemovableRun> removable_runs(const std::vector<RunHistory>& runs,
                                          const CleaningWish& wish, double now_seconds);
 
-// All of `runs`, as they were named.
+// All of `runs`, which the user named.
 std::vector<RemovableRun> named_runs(const std::vector<RunHistory>& runs, const CleaningWish& wish);
 
-// Throws ConfigError when the run goes on by now, IoError when a file can not be removed.
+// Throws ConfigError when the run is in progress by now, IoError when a file cannot be removed.
 void remove_run(const RemovableRun& run);
 
 }  // namespace convoy::telemetry

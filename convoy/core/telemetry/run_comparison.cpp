@@ -19,7 +19,7 @@ namespace {
 using nlohmann::json;
 using Values = std::map<std::string, std::string>;
 
-// These differ between any two runs and say nothing about them.
+// These always differ between runs and carry no information.
 const std::set<std::string> kPlaces = {"run_name", "train.output_dir",
                                        "train.resume_from_checkpoint"};
 
@@ -51,7 +51,7 @@ std::optional<CurvePoint> last_of(const std::vector<CurvePoint>& curve) {
   return curve.empty() ? std::nullopt : std::optional(curve.back());
 }
 
-// A line of `name` says nothing that `by` does not. `equal`: where it has the same values.
+// A line of `name` adds nothing to the line of `by`. `equal`: only when both have the same values.
 struct Repeat {
   std::string_view name;
   std::string_view by;
@@ -103,7 +103,7 @@ bool is_said_elsewhere(const ComparedValue& line, const RunComparison& compariso
   });
 }
 
-// What run.json says of the last start; of the strategy what was chosen, not what was asked for.
+// Data of run.json about the last start. The strategy is the chosen one, not the requested one.
 struct RanksAndStrategy {
   std::string ranks{};
   std::string strategy{};
@@ -116,7 +116,7 @@ RanksAndStrategy ranks_and_strategy(const json& identity) {
                                 std::string())};
 }
 
-// In the order in which a person asks.
+// In order of interest to a person.
 std::vector<std::pair<std::string, std::string>> figures_of(const RunHistory& run,
                                                             const json& identity) {
   const RanksAndStrategy by = ranks_and_strategy(identity);

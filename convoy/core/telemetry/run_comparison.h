@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What tells runs apart: their settings, and where they came to.
+// Compares runs: their settings and their results.
 #pragma once
 
 #include <filesystem>
@@ -11,7 +11,7 @@
 
 namespace convoy::telemetry {
 
-// One line of a comparison: a value per run, in their order; empty where a run has none.
+// One line of a comparison: a value per run, in their order; empty for a run without one.
 struct ComparedValue {
   std::string name{};  // "train.learning_rate", "loss"
   std::vector<std::string> values{};
@@ -19,8 +19,8 @@ struct ComparedValue {
 
 struct RunComparison {
   std::vector<std::string> runs{};  // names
-  std::vector<ComparedValue>
-      settings{};  // that differ; places of output and names of runs are left out
+  // The settings that differ; output folders and run names are left out.
+  std::vector<ComparedValue> settings{};
   std::vector<ComparedValue> figures{};  // state, ranks, strategy, steps, losses, speed, time
   std::vector<ComparedValue> metrics{};  // the numbers of metrics.json
   std::vector<std::string> without_settings{};  // runs whose run.json holds no configuration
@@ -29,8 +29,8 @@ struct RunComparison {
 // Reads run.json and metrics.json of each run. At least two runs. Throws IoError.
 RunComparison compare_runs(const std::vector<RunHistory>& runs);
 
-// Figures and metrics for people: of the metrics those that differ, and nothing that another line
-// has said.
+// Results and metrics for people: only metrics that differ, and nothing that another line already
+// shows.
 std::vector<ComparedValue> lines_to_tell(const RunComparison& comparison);
 
 }  // namespace convoy::telemetry

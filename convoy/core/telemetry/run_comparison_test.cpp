@@ -115,7 +115,7 @@ TEST_F(RunComparisonTest, TheLastEvaluationIsToldWhereAnotherOneWasTheBest) {
   EXPECT_EQ(told.at("last evaluation loss")[1], "1.7500 at step 3");
 }
 
-// Of a best step by another figure than the loss nothing else tells.
+// A best step by a metric other than the loss appears only in this line.
 TEST_F(RunComparisonTest, ABestStepIsToldWhereNoLossSaysIt) {
   const RunComparison comparison =
       compare_runs({run("a", "{}", R"({"best_step": 2, "best_eval_rougeL": 0.5})"),

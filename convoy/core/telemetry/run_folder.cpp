@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The lock is an open-file-description lock (fcntl F_OFD_SETLK) on <run>/.lock: the kernel drops it
-// with its process, it holds over NFS, and F_OFD_GETLK asks about it without taking it. The text in
+// The lock is an open-file-description lock (fcntl F_OFD_SETLK) on <run>/.lock: the kernel releases
+// it with its process, it works over NFS, and F_OFD_GETLK tests it without taking it. The text in
 // the file only names the holder.
 #include "convoy/core/telemetry/run_folder.h"
 
@@ -77,17 +77,18 @@ std::string holder_text(const fs::path& lock_path) {
                          member_or(holder, "host", std::string("unknown host")),
                          member_or(holder, "since", std::string("?")));
   } catch (const Error&) {
-    // The lock is what counts; its holder stays unnamed.
+    // The lock alone counts; its holder stays unnamed.
   }
   return "another process";
 }
 
-// Lustre without `-o flock`, NFS without its lock service, and others on the way to a server.
+// True for Lustre without `-o flock`, NFS without its lock service, and similar network file
+// systems.
 bool has_no_locks(int code) {
   return code == ENOSYS || code == ENOLCK || code == EOPNOTSUPP || code == EINVAL;
 }
 
-// The descriptor that holds it; -1 where there are no locks.
+// Returns the descriptor that holds the lock; -1 when the file system has no locks.
 int take_lock(const fs::path& folder) {
   const fs::path path = folder / kLockName;
   const int descriptor = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644);
@@ -110,7 +111,7 @@ int take_lock(const fs::path& folder) {
   const json holder = {
       {"pid", ::getpid()}, {"host", host_name()}, {"since", utc_text("%Y-%m-%dT%H:%M:%SZ")}};
   const std::string text = holder.dump() + "\n";
-  // The name is a courtesy: a full disk does not make the lock less held.
+  // The name is only information: a full disk does not affect the lock.
   if (::ftruncate(descriptor, 0) == 0) [[maybe_unused]]
     const ssize_t written = ::pwrite(descriptor, text.data(), text.size(), 0);
   return descriptor;

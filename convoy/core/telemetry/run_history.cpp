@@ -86,7 +86,7 @@ bool goes_on_or_took_a_step(const fs::path& folder) {
     const RunHistory run = read_run(folder);
     return run.steps > 0 || run.state == RunState::Running;
   } catch (const DataError&) {
-    return true;  // it has damaged events: whoever reads them is told
+    return true;  // its events are damaged: reading them reports that
   }
 }
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Past and present runs, read from their folders: for `convoy runs` and anything that compares
-// runs. Reads only.
+// Past and present runs, read from their folders, for `convoy runs` and comparisons. Reads only.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +23,7 @@ struct CurvePoint {
 
 struct RunHistory {
   std::filesystem::path path{};
-  std::string name{};  // of the folder
+  std::string name{};  // the folder's name
   RunState state = RunState::Empty;
   int64_t steps = 0;           // done
   int64_t total_steps = 0;     // planned; 0 = unknown
@@ -38,23 +37,23 @@ struct RunHistory {
   std::string failure{};  // sentence of the last failure, or empty
 };
 
-// What an end event's "status" says.
+// The state for an end event's "status".
 RunState state_of_end(const std::string& status);
 
-// Of a run whose events say that it goes on, but whose folder nobody holds.
+// Reason shown for a run whose events have no end and whose folder is not locked.
 inline constexpr const char* kEndedWithoutAWord =
     "the run ended without a word: its process was killed";
-// What the events say, and whether the folder is held: a run whose rows just stop goes on or has
-// died.
+// The state by the events and the lock: a run whose rows just stop is in progress when its folder
+// is held, else it died.
 RunState state_now(RunState told, bool held);
 
-// The point of the lowest finite value.
+// The point with the lowest finite value.
 std::optional<CurvePoint> lowest(const std::vector<CurvePoint>& curve);
 
-// "12/40", or "12" where the plan is unknown.
+// "12/40", or "12" when the planned number is unknown.
 std::string steps_text(const RunHistory& run);
 
-// run.json, metrics.json; null when the file is missing or damaged. Throws IoError.
+// Reads run.json or metrics.json; null when the file is missing or damaged. Throws IoError.
 nlohmann::json read_run_record(const std::filesystem::path& file);
 
 // Throws DataError when `folder` is no run folder or its events are damaged.
@@ -63,9 +62,9 @@ RunHistory read_run(const std::filesystem::path& folder);
 // Folders below `parent` (at most three deep) that hold events.jsonl or run.json, oldest first.
 std::vector<std::filesystem::path> find_runs(const std::filesystem::path& parent);
 
-// `word`: a folder, a run's name, a unique prefix of one, or "last": the newest that goes on now or
-// took a step, since a start that failed at once is not what a person means. Throws ConfigError
-// with the candidates.
+// `word`: a folder, a run's name, a unique prefix of one, or "last": the newest run that is in
+// progress or took a step (starts that failed at once are skipped). Throws ConfigError with the
+// candidates.
 std::filesystem::path resolve_run(const std::string& word, const std::filesystem::path& parent);
 
 }  // namespace convoy::telemetry

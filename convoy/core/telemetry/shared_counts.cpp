@@ -21,7 +21,7 @@ size_t bytes_of(int size) { return static_cast<size_t>(size) * sizeof(int64_t); 
 
 SharedCounts::SharedCounts(const std::filesystem::path& path, int size) : size_(size) {
   const Descriptor file(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
-  // All make the file as long as it is, so who is first does not matter.
+  // All processes set the same length, so their order does not matter.
   void* pages = MAP_FAILED;
   if (file.get() >= 0 && ::ftruncate(file.get(), static_cast<off_t>(bytes_of(size))) == 0)
     pages = ::mmap(nullptr, bytes_of(size), PROT_READ | PROT_WRITE, MAP_SHARED, file.get(), 0);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How much each rank of one host has done, in a file that all of them map: so that one bar shows
+// Progress counters of each rank of one host, in a file that all of them map, so that one bar shows
 // the work of all.
 #pragma once
 
@@ -11,7 +11,7 @@ namespace convoy::telemetry {
 
 class SharedCounts {
  public:
-  // `size` counters in the file, which the first to come makes. Throws IoError.
+  // Maps `size` counters in the file, which the first process creates. Throws IoError.
   SharedCounts(const std::filesystem::path& path, int size);
   ~SharedCounts();
   SharedCounts(const SharedCounts&) = delete;

@@ -8,7 +8,7 @@
 namespace convoy::telemetry {
 namespace {
 
-// A step that takes less says nothing: a collective alone takes as long.
+// Shorter steps are not compared: a collective alone takes as long.
 constexpr double kShortestStepSeconds = 1e-3;
 
 double middle(std::vector<double> values) {

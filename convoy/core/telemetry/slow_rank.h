@@ -11,9 +11,9 @@ namespace convoy::telemetry {
 
 class SlowRankWatch {
  public:
-  // One step: its seconds, and those that each rank blocked in collectives. Returns a sentence
-  // when, over the last kSteps steps, one rank computed kTimesSlower as long as the middle one of
-  // the others or more; once for each rank until it has kept up again.
+  // Adds one step: its seconds, and the seconds that each rank blocked in collectives. Returns a
+  // sentence when, over the last kSteps steps, one rank computed at least kTimesSlower as long as
+  // the median of the others; once per rank until it has caught up.
   std::string step(double seconds, const std::vector<double>& rank_wait_seconds);
 
   static constexpr int64_t kSteps = 20;

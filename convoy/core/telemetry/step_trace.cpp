@@ -25,7 +25,7 @@ int64_t trace_clock_ns() {
       .count();
 }
 
-// From the host's monotonic clock to nanoseconds since 1970.
+// Offset from the host's monotonic clock to nanoseconds since 1970.
 int64_t wall_offset_ns() {
   const int64_t wall = std::chrono::duration_cast<std::chrono::nanoseconds>(
                            std::chrono::system_clock::now().time_since_epoch())
@@ -58,7 +58,7 @@ int64_t StepTrace::host_ns(int64_t moment) const {
   return clock_ != nullptr ? clock_->host_ns(moment) : moment;
 }
 
-// What it takes to note one phase, on this machine as it is now.
+// Measures the cost of recording one phase on this machine now, in nanoseconds.
 double StepTrace::note_ns() const {
   constexpr int kNotes = 200;
   StepTrace scratch(1, 1, clock_);
@@ -76,7 +76,7 @@ bool StepTrace::has_room() {
   return active_;
 }
 
-// The phase that runs, if one does.
+// Ends the running phase, if there is one.
 void StepTrace::end_phase(int64_t moment) {
   if (!phases_.empty() && phases_.back().end == 0) phases_.back().end = moment;
 }
@@ -182,7 +182,7 @@ std::string StepTrace::chrome_json(const TracedRank& owner) const {
                            host_ns(exchange.left)));
     events.back()["args"] = {{"id", number}};
   }
-  // A collective is noted as it is entered, waited for, arrives and is left.
+  // A collective is recorded when it is entered, waited for, completed and left.
   const size_t notes = phases_.size() + steps_.size() + 4 * exchanges_.size();
   return ordered_json{{"displayTimeUnit", "ms"},
                       {"distributedInfo", {{"rank", rank}, {"world_size", owner.world_size}}},

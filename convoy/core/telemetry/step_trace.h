@@ -2,8 +2,8 @@
 //
 // Some steps of one rank as slices of time: phases of the step, collectives from their start to
 // their end, and the waits for them. Shown by Perfetto (ui.perfetto.dev) and chrome://tracing,
-// summed up by `convoy profile report`. Thread-safe. Costs nothing outside the traced steps, and
-// says what it costs within.
+// summarised by `convoy profile report`. Thread-safe. Costs nothing outside the traced steps, and
+// records its own cost within them.
 #pragma once
 
 #include <atomic>
@@ -21,7 +21,7 @@
 
 namespace convoy::telemetry {
 
-// Whose trace it is.
+// The owner of a trace.
 struct TracedRank {
   int rank = 0;
   int world_size = 1;
@@ -31,40 +31,40 @@ struct TracedRank {
 class StepTrace {
  public:
   // Traces `num_steps` steps from `first_step` on, numbered from 1; 0 = after the first two of a
-  // process: those are not like the others, memory is still taken and ddp's buckets are not laid
-  // out. `clock`, of the device that computes, outlives this; null = of the host. By a device's
-  // clock, phases and waits are when the device is at that work: a wait begins when it has nothing
-  // else to do.
+  // process, which are not typical: memory is still being allocated and ddp's buckets are not laid
+  // out. `clock`: the clock of the computing device, which must outlive this; null = the host's.
+  // With a device clock, phases and waits show when the device does the work: a wait begins when
+  // the device has no other work.
   explicit StepTrace(int64_t num_steps, int64_t first_step = 0, TraceClock* clock = nullptr)
       : num_steps_(num_steps), clock_(clock), first_(first_step - 1) {}
   StepTrace(const StepTrace&) = delete;
   StepTrace& operator=(const StepTrace&) = delete;
 
-  // What FlightWriter is told, too. The first call says where the run starts.
+  // Receives the same calls as FlightWriter. The first call gives the step at which the run starts.
   void set_step(int64_t completed_steps);
   void set_phase(std::string_view word);
   uint64_t next_number() { return next_number_++; }
   void enter(uint64_t number, const Collective& collective);
   void wait(uint64_t number);
-  // The collective itself is done; its rank may still compute. Not every group knows.
+  // The collective itself is done; its rank may still compute. Some groups cannot report this.
   void arrived(uint64_t number);
   void done(uint64_t number);
 
   bool empty() const;         // no step has ended yet
   int64_t num_steps() const;  // that have ended
-  // Called once, by the thread that ends the last of the steps. Set it before the first step.
+  // `call` is called once, by the thread that ends the last step. Set it before the first step.
   void when_done(std::function<void()> call) { when_done_ = std::move(call); }
-  // It holds kMostEvents and has left out later ones.
+  // True when it holds kMostEvents and has dropped later ones.
   bool is_full() const { return full_; }
   static constexpr size_t kMostEvents = 1'000'000;
   // Chrome's trace format: slices of `phases` and `waits`, and collectives as asynchronous events
   // with their bytes. Times are microseconds of the host's monotonic clock, so that the traces of
-  // all ranks of a host can be shown together; `baseTimeNanoseconds` leads from them to the time
+  // all ranks of a host can be shown together; `baseTimeNanoseconds` converts them to the time
   // since 1970.
   std::string chrome_json(const TracedRank& owner) const;
 
  private:
-  // Moments are nanoseconds of the host, or notes of the clock; 0: not, so far.
+  // Moments are nanoseconds of the host, or notes of the clock; 0: not yet.
   struct Slice {
     std::string name;
     int64_t begin = 0;

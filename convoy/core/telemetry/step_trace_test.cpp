@@ -35,7 +35,7 @@ void run_step(FlightWriter& flight, int64_t completed) {
 
 TEST(StepTrace, HoldsTheStepsAfterTheFirstTwo) {
   StepTrace trace(2);
-  FlightWriter flight;  // of a rank that nobody watches
+  FlightWriter flight;  // a rank without a watcher
   flight.trace_to(&trace);
   flight.set_step(10);
   run_step(flight, 11);

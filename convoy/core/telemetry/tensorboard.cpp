@@ -65,8 +65,8 @@ std::string host_name() {
   return name.data();
 }
 
-// Readers take the files of a folder in the order of their names, and only leave a file for a later
-// one.
+// Readers take the files of a folder in the order of their names and never return to an earlier
+// file.
 int64_t next_file_seconds(const fs::path& folder) {
   constexpr std::string_view kPrefix = "events.out.tfevents.";
   int64_t seconds = static_cast<int64_t>(wall_clock_seconds());
@@ -106,7 +106,8 @@ EventWriter::EventWriter(const fs::path& folder, const Log& log, int64_t first_s
   std::string version;
   put_bytes(version, 3, "brain.Event:2");
   write_event(0, -1, version);
-  // Readers purge at every session start but the first they see, so the first file has one too.
+  // Readers purge at every session start but the first that they see, so the first file has one
+  // too.
   std::string session_start;  // Event.session_log=7{status=1 START}
   put_integer(session_start, 1, 1);
   std::string fields;
@@ -142,7 +143,7 @@ void EventWriter::add_text(const std::string& tag, std::string_view markdown, in
 }
 
 // Event.summary=5{value=1{tag=1, metadata=9, tensor=8{dtype=1 DT_FLOAT, shape=2{dim=2{size=1:
-// 0}}}}}: what the plugin reads is in the metadata; without a tensor readers drop the value.
+// 0}}}}}: the plugin reads the metadata; readers drop a value without a tensor.
 void EventWriter::add_plugin_data(const std::string& tag, std::string_view plugin,
                                   std::string_view content, double wall_time) {
   std::string shape;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// TensorBoard event files, by an encoder of our own (no protobuf library). One writer per folder.
+// TensorBoard event files, written by a built-in encoder (no protobuf library). One writer per
+// folder.
 #pragma once
 
 #include <cstdint>
@@ -19,10 +20,10 @@ namespace convoy::telemetry {
 // Rotated right by 15 and offset, as event files store it.
 uint32_t masked_crc32c(std::string_view bytes);
 
-// Length, its checksum, payload, its checksum.
+// Length, checksum of the length, payload, checksum of the payload.
 std::string event_record(std::string_view payload);
 
-// Charts of the "Custom Scalars" page: every tag that a regular expression matches, in one chart.
+// Charts of the "Custom Scalars" page: all tags that match a regular expression, in one chart.
 struct ScalarChart {
   std::string title{};
   std::vector<std::string> tag_patterns{};
@@ -30,16 +31,16 @@ struct ScalarChart {
 
 class EventWriter {
  public:
-  // A new file in `folder`, named so that it sorts after the ones already there. Readers drop what
-  // earlier files hold from `first_step` on, so a resumed run is one curve. A full disk never stops
-  // the run (one warning).
+  // Makes a new file in `folder`, whose name sorts after the existing ones. Readers drop earlier
+  // files' values from `first_step` on, so a resumed run is one curve. A full disk never stops the
+  // run (one warning).
   EventWriter(const std::filesystem::path& folder, const Log& log, int64_t first_step = 0);
 
   // `wall_time`: seconds since 1970; below 0 = now.
   void add_scalar(const std::string& tag, int64_t step, double value, double wall_time = -1);
   void add_text(const std::string& tag, std::string_view markdown, int64_t step = 0,
                 double wall_time = -1);
-  // What a plugin keeps in the metadata of a tag.
+  // Adds the metadata of a tag for a plugin.
   void add_plugin_data(const std::string& tag, std::string_view plugin, std::string_view content,
                        double wall_time = -1);
   void add_layout(const std::string& category, const std::vector<ScalarChart>& charts);

@@ -202,8 +202,8 @@ TEST(TensorBoard, TheStockReaderShowsOneCurveOverAResume) {
             nlohmann::json::parse(R"(["loss by rank"])"));
 }
 
-// What tests/golden/telemetry/SCRIPT finds in a folder; nothing where there is no Python with
-// TensorBoard.
+// Runs tests/golden/telemetry/SCRIPT on a folder and returns its output; empty without a Python
+// that has TensorBoard.
 std::optional<nlohmann::json> read_by_tensorboard(const std::string& script,
                                                   const fs::path& folder) {
   const char* python = std::getenv("CONVOY_PEER_PYTHON");

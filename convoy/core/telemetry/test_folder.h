@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A folder of its own for one test, removed afterwards. Tests only.
+// A folder for one test, removed afterwards. Tests only.
 #pragma once
 
 #include <unistd.h>

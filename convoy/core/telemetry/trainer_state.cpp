@@ -114,8 +114,8 @@ std::string python_json(const json& value) {
 }
 
 std::string trainer_state_json(const TrainerState& state) {
-  // Whole numbers stay whole where the Hugging Face trainer keeps an int, and floats where it keeps
-  // a float.
+  // Whole numbers stay integers where the Hugging Face trainer keeps an int, and floats where it
+  // keeps a float.
   const json fields = {{"best_global_step", value_or_null(state.best_global_step)},
                        {"best_metric", value_or_null(state.best_metric)},
                        {"best_model_checkpoint", value_or_null(state.best_model_checkpoint)},

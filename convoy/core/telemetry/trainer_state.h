@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// trainer_state.json, byte for byte as the Hugging Face trainer writes it, so that tools that plot
-// it go on working.
+// trainer_state.json, byte for byte as the Hugging Face trainer writes it, for tools that plot it.
 #pragma once
 
 #include <cstdint>
@@ -31,7 +30,7 @@ struct TrainerState {
 // Indent 2, sorted keys, trailing newline.
 std::string trainer_state_json(const TrainerState& state);
 
-// The reverse, for a resumed run. Throws CheckpointError.
+// Parses that text, for a resumed run. Throws CheckpointError.
 TrainerState parse_trainer_state(std::string_view text);
 
 // JSON as Python's json.dumps(value, indent=2, sort_keys=True) writes it: its float spelling, ASCII

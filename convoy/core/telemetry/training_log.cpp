@@ -77,7 +77,7 @@ struct TrainingLog::Window {
   int64_t run_tokens = 0;
   int64_t run_supervised_tokens = 0;
   double run_flops = 0;
-  double run_step_seconds = 0;  // of the steps alone
+  double run_step_seconds = 0;  // of the steps only
   double begin_seconds = log_clock_seconds();
   ProgressFigures shown;
   json eval_figures = json::object();  // the latest of each name
@@ -315,7 +315,7 @@ json TrainingLog::final_figures() const {
   json figures = window.eval_figures;
   figures["epoch"] = state_.epoch;
   figures["global_step"] = state_.global_step;
-  // A run that had nothing left to do keeps the figures of the one that did it.
+  // A resumed run without steps left to do keeps the results of the earlier one.
   if (window.run_steps > 0) {
     figures["train_runtime"] = runtime;
     figures["train_samples_per_second"] = rate(static_cast<double>(window.run_rows), runtime);
@@ -367,8 +367,8 @@ void TrainingLog::end(RunEnd how) {
   close_progress();
 }
 
-// The closing line carries the last evaluation, which came after the last step's line, and the
-// speed of all steps: that of the last one is no figure of the run.
+// The closing line shows the last evaluation, which came after the last step's line, and the speed
+// over all steps instead of the last step's.
 void TrainingLog::close_progress() {
   if (std::exchange(progress_is_closed_, true)) return;
   if (window_->run_step_seconds > 0)

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the training loop of rank 0 tells about itself. Fans out to events.jsonl, TensorBoard, the
-// console and trainer_state.json. Nothing here stops a run: a full disk costs rows and one warning.
-// One thread.
+// The log of the training loop on rank 0. Writes to events.jsonl, TensorBoard, the console and
+// trainer_state.json. Never stops a run: a full disk costs rows and causes one warning. One thread.
 #pragma once
 
 #include <cstdint>
@@ -38,16 +37,16 @@ struct StepMetrics {
   int64_t supervised_tokens = 0;
   double seconds = 0;             // wall time of the step
   double tokens_per_second = -1;  // below 0: tokens / seconds
-  double flops = -1;              // of the model's products in this step, over all ranks
+  double flops = -1;              // FLOPs of the model's products in this step, over all ranks
   int64_t memory_bytes = -1;      // rank 0, now
   int64_t peak_memory_bytes = -1;
   std::vector<double> rank_losses{};         // one per rank, or empty
   std::vector<int64_t> rank_memory_bytes{};  // peak of each rank, or empty
-  std::vector<int64_t> rank_held_bytes{};    // of each rank now, or empty
-  std::vector<int64_t>
-      rank_reserved_bytes{};  // that their allocators keep of their devices, or empty
-  // Blocked in collectives since the step before, by rank, or empty. Who waits least holds the
-  // others up.
+  std::vector<int64_t> rank_held_bytes{};    // held now by each rank, or empty
+  // Device memory reserved by each rank's allocator, or empty.
+  std::vector<int64_t> rank_reserved_bytes{};
+  // Seconds blocked in collectives since the step before, by rank, or empty. The rank that waits
+  // least delays the others.
   std::vector<double> rank_wait_seconds{};
 };
 
@@ -91,17 +90,19 @@ struct TrainingLogOptions {
   std::string resume_state{};  // text of the checkpoint's trainer_state.json, or empty
   std::string config_yaml{};   // shown as text in TensorBoard
   std::string model_config_json{};
-  // Figures of evaluations that are told on their line, beside the loss.
+  // Metrics that an evaluation's line shows beside the loss.
   std::vector<std::string> told_figures = {"perplexity", "accuracy"};
-  std::string best_name = "loss";  // of the evaluation figure that decides best
-  bool greater_is_better = false;  // of that figure
+  // Name of the evaluation metric that decides the best model.
+  std::string best_name = "loss";
+  bool greater_is_better = false;  // for that metric
   bool counts_tokens = true;       // else rows are samples of another kind: speed is samples/s
   double peak_flops = 0;  // per second, that the devices of all ranks can do together; 0 = unknown
-  HparamsSession hparams = {};  // of this run, for TensorBoard; without values: not written
+  // Parameters of this run for TensorBoard; not written when it has no values.
+  HparamsSession hparams = {};
   ProgressOptions progress{};
 };
 
-// The fields of a failure row, for whoever reports an error that rank 0 could not: the launcher.
+// The fields of a failure row, for an error that rank 0 could not report: the launcher writes it.
 nlohmann::ordered_json failure_fields(const Error& error);
 
 class TrainingLog {
@@ -111,30 +112,31 @@ class TrainingLog {
 
   void step(const StepMetrics& metrics);
   void evaluation(const EvalMetrics& metrics);
-  // The best model is about to be saved there: its own trainer_state.json says so.
+  // Call it before the best model is saved to `path`, so that the trainer_state.json there names
+  // it.
   void set_best_checkpoint(const std::filesystem::path& path);
   void checkpoint(const CheckpointEvent& event);
   void warning(std::string_view message);
   void failure(const Error& error);
-  // One TensorBoard point each, beside those of steps and evaluations.
+  // One TensorBoard point each, in addition to those of steps and evaluations.
   void scalars(int64_t step, const std::map<std::string, double>& values);
-  // No step comes any more: the progress line is done, and other lines may follow it. Once.
+  // No further step follows: ends the progress line, and other lines may be printed. Call it once.
   void close_progress();
-  // Last figures, trainer_state.json of the whole run, and the end row; further calls do nothing.
-  // Destruction without it leaves the run without an end row.
+  // Writes the last metrics, trainer_state.json of the whole run, and the end row; further calls do
+  // nothing. Without this call the run has no end row.
   void end(RunEnd how);
 
-  // The state after the last step, as checkpoints store it.
+  // The state after the last step, for checkpoints.
   const TrainerState& trainer_state() const { return state_; }
   std::string trainer_state_text() const { return trainer_state_json(state_); }
-  // The final figures of metrics.json: train_loss, train_runtime, eval_loss, ...
+  // The final values of metrics.json: train_loss, train_runtime, eval_loss, ...
   nlohmann::json final_figures() const;
   Progress& progress() { return *progress_; }
 
  private:
   struct Window;  // sums since the last logged step
 
-  double flops_share(const StepMetrics& metrics) const;  // of the peak; below 0 = unknown
+  double flops_share(const StepMetrics& metrics) const;  // share of the peak; below 0 = unknown
   void write_step_event(const StepMetrics& metrics, double per_second);
   void write_step_scalars(const StepMetrics& metrics, double mean_loss, double per_second);
   void record_best(const EvalMetrics& metrics);

@@ -78,8 +78,8 @@ class BatchPlan {
 
   TokenDataset dataset_;
   BatchPlanConfig config_;
-  std::vector<std::vector<int64_t>>
-      blocks_;  // rows of each unit dealt to ranks; one row without packing
+  // Rows of each unit dealt to ranks; one row without packing.
+  std::vector<std::vector<int64_t>> blocks_;
   std::shared_ptr<const MixedUnits> mixed_;  // in place of blocks_
   EpochDeal deal_;                           // of the units
 };

@@ -46,9 +46,8 @@ class ByteReader {
   // until that holds `max_bytes`.
   void read_until(const ByteSet& stops, std::string& into, size_t max_bytes);
   int64_t line() const { return line_; }  // 1-based line of the next byte
-  int64_t column() const {
-    return offset_ - line_start_ + 1;
-  }                                                 // 1-based, in bytes, of the next byte
+  // 1-based column of the next byte, in bytes.
+  int64_t column() const { return offset_ - line_start_ + 1; }
   int64_t offset_bytes() const { return offset_; }  // of the next byte, uncompressed
   const std::filesystem::path& path() const { return path_; }
   Compression compression() const { return compression_; }  // of the file

@@ -14,8 +14,8 @@ namespace convoy::data {
 
 struct DatasetSplit {
   std::string name;  // "train", "validation", "test", or as the card says
-  std::vector<std::filesystem::path>
-      files;  // natural order; empty when the card names files that are not here
+  // Natural order; empty when the card names files that are not here.
+  std::vector<std::filesystem::path> files;
 };
 
 struct DatasetConfig {

@@ -47,8 +47,8 @@ struct EncodedSplits {
   TokenDataset val;
   TokenDataset test;
   std::vector<SplitReport> reports;
-  std::string
-      policy;  // one line: BOS/EOS audit ("EOS <|im_end|> is supervised at the end of every answer; no BOS")
+  // One line: BOS/EOS audit ("EOS <|im_end|> is supervised at the end of every answer; no BOS").
+  std::string policy;
   std::vector<MixPart> mix = {};  // the parts of `train`; empty without a mix
 };
 

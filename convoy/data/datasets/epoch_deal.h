@@ -50,8 +50,8 @@ class EpochDeal {
 
   int64_t num_units_;
   DealConfig config_;
-  std::shared_ptr<EpochOrder>
-      last_order_;  // permutation of the epoch asked for last, behind a lock
+  // Permutation of the epoch asked for last, behind a lock.
+  std::shared_ptr<EpochOrder> last_order_;
 };
 
 }  // namespace convoy::data

@@ -27,8 +27,8 @@ size_t skip_blanks(const std::string& text, size_t at) {
   return at;
 }
 
-// A value as libpq writes it: up to a blank, or in single quotes; a backslash takes the next letter
-// as it is.
+// A value in libpq's syntax: up to a blank, or in single quotes; a backslash escapes the next
+// letter.
 std::string read_value(const std::string& text, size_t& at) {
   std::string value;
   const bool quoted = at < text.size() && text[at] == '\'';
@@ -43,7 +43,7 @@ std::string read_value(const std::string& text, size_t& at) {
   return value;
 }
 
-// Of a keyword string. Reads on after what is none: a password behind a mistake is still a
+// Words of a keyword string. Continues after a syntax error: a password behind the error is still a
 // password.
 Words keyword_words(const std::string& text) {
   Words words;
@@ -64,7 +64,7 @@ Words keyword_words(const std::string& text) {
     }
     at = key_end;
     while (at < text.size() && std::isspace(static_cast<unsigned char>(text[at])) == 0) ++at;
-    // Half a password that should have had quotes.
+    // The rest of an unquoted password that contains blanks.
     const std::string rest = text.substr(begin, at - begin);
     if (!words.empty() && words.back().key.ends_with("password"))
       words.push_back({words.back().key, rest, rest});
@@ -73,7 +73,7 @@ Words keyword_words(const std::string& text) {
 }
 
 std::string word_of(const Words& words, std::string_view key) {
-  // libpq takes the last one.
+  // libpq uses the last one.
   const auto found =
       std::find_if(words.rbegin(), words.rend(), [&](const Word& word) { return word.key == key; });
   return found == words.rend() ? "" : found->value;
@@ -106,8 +106,8 @@ Pieces split(const std::string& url) {
   const size_t begin = scheme_end == std::string::npos ? 0 : scheme_end + 3;
   pieces.scheme = url.substr(0, begin);
   std::string rest = url.substr(begin);
-  // An unescaped '/', '?' or '@' in a password makes the URL wrong, but must not make it public:
-  // take the last '@'.
+  // An unescaped '/', '?' or '@' in a password makes the URL invalid, but the password must still
+  // not be shown: use the last '@'.
   const size_t at = rest.rfind('@');
   if (at != std::string::npos) {
     const std::string credentials = rest.substr(0, at);

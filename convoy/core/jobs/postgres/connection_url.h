@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What names a PostgreSQL store, a URL or a keyword string of libpq ("host=db dbname=jobs"),
-// without what must not be shown.
+// The name of a PostgreSQL store, a URL or a keyword string of libpq ("host=db dbname=jobs"), and
+// that name without its secrets.
 #pragma once
 
 #include <string>
@@ -9,16 +9,16 @@
 
 namespace convoy::jobs {
 
-// A URL, or words KEYWORD=VALUE of which one is a place, user, password or database to connect to.
-// Anything else is a file: one that is called "host=db" is "./host=db" or "sqlite:host=db".
+// True for a URL, or for words KEYWORD=VALUE of which one is a host, user, password or database.
+// Anything else is a file; write "./host=db" or "sqlite:host=db" for a file called "host=db".
 bool names_postgres(const std::string& store);
 
-// postgresql://user@host:port/database: neither password nor query, whichever way the store is
-// named.
+// postgresql://user@host:port/database: without password and query, for both ways to name the
+// store.
 std::string without_secrets(const std::string& url);
 
-// `text`, such as an error of libpq, with the URL and its passwords (also percent-decoded) struck
-// out.
+// `text`, such as an error of libpq, with the URL and its passwords (also percent-decoded)
+// replaced.
 std::string strike_secrets(std::string text, const std::string& url);
 
 }  // namespace convoy::jobs

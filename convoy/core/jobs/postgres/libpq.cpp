@@ -43,7 +43,7 @@ Libpq::Libpq() {
   }
 }
 
-// Not unloaded: libpq's OpenSSL leaves handlers that run at the end of the process.
+// Never unloaded: libpq's OpenSSL leaves handlers that run when the process ends.
 Libpq::~Libpq() = default;
 
 template <class Function>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The functions of libpq, found when the first PostgreSQL store is opened: programs that use none
+// The functions of libpq, loaded when the first PostgreSQL store is opened, so that other programs
 // need no libpq.
 #pragma once
 
@@ -8,7 +8,7 @@
 
 namespace convoy::jobs {
 
-// One per session. Names are those of libpq without their "PQ".
+// One per session. The names are libpq's without their "PQ".
 class Libpq {
  public:
   // Throws ConfigError when libpq.so.5 is missing or too old (14 and later have pipelines).

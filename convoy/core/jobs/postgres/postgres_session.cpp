@@ -24,7 +24,7 @@ constexpr Oid kInt8 = 20;
 constexpr Oid kText = 25;
 
 constexpr int kBinary = 1;
-// So many answers fit into the socket's buffers, whatever they say, so that neither side waits for
+// This many answers of any content fit into the socket's buffers, so that neither side waits for
 // the other to read.
 constexpr size_t kPipelineLength = 128;
 constexpr int64_t kSchemaLock = 0x436F6E766F794A53;  // "ConvoyJS"
@@ -35,11 +35,11 @@ std::string without_braces(std::string_view sql) {
   return text;
 }
 
-// A server that answers no, and will not say otherwise in a moment. libpq hands out the text alone.
+// True when the server refuses permanently, so that a retry is useless. libpq gives only the text.
 bool refuses_for_good(const std::string& said) {
   const auto has = [&](const char* words) { return said.find(words) != std::string::npos; };
   if (has("fe_sendauth")) return true;  // no password was given
-  // What libpq itself can not make sense of.
+  // Errors in the connection text, which libpq itself reports.
   if (has("invalid connection option") || has("in connection info string")) return true;
   if (!has("FATAL")) return false;
   return !has("starting up") && !has("shutting down") && !has("recovery") && !has("too many") &&
@@ -127,7 +127,7 @@ void PostgresSession::disconnect() noexcept {
 void PostgresSession::connect() {
   disconnect();
   const std::string user_timeout = std::to_string(std::max<int64_t>(busy_limit_ms_, 1'000));
-  // Later words win: the URL may say otherwise.
+  // libpq lets later words win: the URL may override these.
   const std::array<const char*, 9> words = {"fallback_application_name",
                                             "connect_timeout",
                                             "tcp_user_timeout",
@@ -144,8 +144,8 @@ void PostgresSession::connect() {
   if (libpq_->status(connection_) != CONNECTION_OK) throw_lost();
   libpq_->set_notice_processor(
       connection_, [](void*, const char*) {}, nullptr);
-  // The server ends a client that is gone, stopped or unreachable, so that no row stays locked
-  // behind it.
+  // The server disconnects a client that is gone, stopped or unreachable, so that no row stays
+  // locked by it.
   execute(
       fmt::format("SET default_transaction_isolation = 'read committed'; SET lock_timeout = {0}; "
                   "SET idle_in_transaction_session_timeout = 30000; SET tcp_keepalives_idle = 10; "
@@ -225,8 +225,8 @@ void PostgresSession::run_pipeline(const std::string& statement, std::span<const
   if (libpq_->pipeline_sync(connection_) != 1) throw_lost();
   std::string state;
   std::string message;
-  // Each statement's answer is followed by a null one; the end of the pipeline has a status of its
-  // own.
+  // Each statement's answer is followed by a null answer; the end of the pipeline has a status of
+  // its own.
   for (size_t answered = 0; answered <= parameters.size();) {
     const Answer answer(*libpq_, libpq_->get_result(connection_));
     if (answer.get() == nullptr) {
@@ -318,8 +318,8 @@ void PostgresSession::throw_failure(const std::string& state, const std::string&
   const std::string said = strike_secrets(message, url_);
   const ErrorPlace place{.file = name_};
   const auto starts = [&](const char* text) { return state.starts_with(text); };
-  // Appendix A of PostgreSQL's manual. 57P..: the server goes down or comes up; 40...: deadlock,
-  // serialisation.
+  // Appendix A of PostgreSQL's manual. 57P..: the server is shutting down or starting; 40...:
+  // deadlock, serialisation failure.
   if (starts("08") || starts("57P") || starts("25P03")) {
     disconnect();
     throw RetryTransaction(fmt::format("PostgreSQL ended the connection: {}", said), place);

@@ -20,8 +20,8 @@ class Libpq;
 
 class PostgresSession : public SqlSession {
  public:
-  // Throws ConfigError without libpq, IoError when the server can not be reached within the busy
-  // limit. Blocks.
+  // Throws ConfigError when libpq is missing, IoError when the server cannot be reached within the
+  // busy limit. Blocks.
   PostgresSession(std::string url, const StoreOptions& options);
   ~PostgresSession() override;
   PostgresSession(const PostgresSession&) = delete;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What is PostgreSQL's alone. The tests of every store run against a real server in tests/jobs.
+// Tests of PostgreSQL only. The tests for every store run against a real server in tests/jobs.
 #include <gtest/gtest.h>
 
 #include <cstdlib>

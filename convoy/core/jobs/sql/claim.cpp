@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Leases: taken, kept, given back.
+// Claims, renews and releases leases.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 
 namespace convoy::jobs {
 
-// What one claim() has so far. Range i is that of lease i; numbers come last, all at once.
+// The state of one claim(). Range i belongs to lease i; numbers are assigned last, all at once.
 struct SqlStore::Claim {
   const ClaimRequest& request;
   int64_t now_ms = 0;
@@ -26,16 +26,16 @@ std::vector<Lease> SqlStore::claim(const ClaimRequest& request) {
     Claim claim{.request = request, .now_ms = now_ms(), .leases = {}, .ranges = {}};
     claim_returned(claim);
     claim_untouched(claim, false);
-    // Others may have held the locks of all tasks that still have units, which is no reason to go
-    // without.
+    // Other processes may have locked all tasks with free units; try those tasks again and wait for
+    // their locks.
     if (claim.leases.empty()) claim_untouched(claim, true);
     give_numbers(claim);
     return std::move(claim.leases);
   });
 }
 
-// Expired leases and ranges given back. CROSS JOIN keeps SQLite from walking all open tasks to find
-// the few ranges.
+// Claims expired leases and returned ranges. CROSS JOIN keeps SQLite from walking all open tasks to
+// find the few ranges.
 void SqlStore::claim_returned(Claim& claim) {
   const std::vector<SqlRow> rows = session_->run(
       "SELECT r.number, r.task, r.first, r.count, r.attempt, r.worker, r.expires, r.crc, "

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Finished ranges, failures and final results.
+// Records finished ranges, failures and final results.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 namespace convoy::jobs {
 namespace {
 
-// Indices of `items` by task number, the order in which tasks are locked.
+// Indices of `items` by task number: the order in which tasks are locked.
 template <class Items, class TaskOf>
 std::map<int64_t, std::vector<size_t>> by_task(const Items& items, TaskOf task_of) {
   std::map<int64_t, std::vector<size_t>> groups;
@@ -36,7 +36,7 @@ HandedIn SqlStore::hand_in(std::span<const NewNote> notes, std::span<const Compl
   return write(static_cast<int64_t>(notes.size() + completions.size()), [&] {
     HandedIn handed{.kept = std::vector<bool>(notes.size(), false),
                     .receipts = std::vector<Receipt>(completions.size())};
-    // Tasks are locked in this order everywhere, so that two calls can not wait for each other.
+    // All calls lock tasks in this order, so that two calls cannot deadlock.
     std::map<int64_t, Parts> tasks;
     for (size_t index = 0; index < notes.size(); ++index)
       tasks[notes[index].lease.task].notes.push_back(index);
@@ -109,8 +109,8 @@ void SqlStore::complete_task(int64_t number, std::span<const size_t> which,
   update_task(*task);
 }
 
-// Joins the part with the finished ranges before and after it, so that a task has about as many
-// rows as ranges were ever on lease at once.
+// Joins the part with the finished ranges before and after it. A task then has about as many rows
+// as ranges were ever leased at once.
 void SqlStore::add_part(const TaskRow& task, Part part, const Merge& merge) {
   const auto neighbour = [&](std::string_view sql) -> std::optional<Part> {
     if (part.count == task.units) return std::nullopt;
@@ -170,7 +170,7 @@ std::vector<FailOutcome> SqlStore::fail(std::span<const RangeFailure> failures, 
   });
 }
 
-// The task's ranges stay: finished ones count when the task is opened again.
+// The task's ranges stay: the finished ones count when the task is reopened.
 void SqlStore::fail_task(TaskRow& task, const Failure& failure) {
   finish_task(task, {.kind = ResultKind::Failed, .payload = {}, .failure = failure});
 }
@@ -219,7 +219,7 @@ std::vector<bool> SqlStore::finish(std::span<const Finish> results) {
   });
 }
 
-// A task that failed with all its units done failed as a whole: those units are done again.
+// A task that failed with all units done failed as a whole: its units are done again.
 void SqlStore::reopen_units(TaskRow& task) {
   if (task.units_done == task.units) {
     session_->run("DELETE FROM convoy_ranges WHERE task = $1", {task.number});
@@ -254,7 +254,7 @@ int64_t SqlStore::reopen_failed(int64_t group) {
 }
 
 int64_t SqlStore::redo(std::span<const int64_t> tasks) {
-  // Locked in the order of every other call.
+  // Locked in the same order as in every other call.
   const std::set<int64_t> numbers(tasks.begin(), tasks.end());
   return write(static_cast<int64_t>(numbers.size()), [&] {
     make_former_table(*session_);

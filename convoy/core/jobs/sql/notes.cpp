@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Notes of tasks that have no result yet. Their table is made by the first note, so that a store
-// without any is one of every older Convoy.
+// Notes of tasks that have no result yet. The first note creates their table, so that older
+// versions of Convoy can use a store without notes.
 #include "convoy/core/jobs/sql/transaction.h"
 
 namespace convoy::jobs {

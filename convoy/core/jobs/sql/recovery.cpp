@@ -16,7 +16,7 @@ namespace {
 
 constexpr int64_t kRecoveredPerPage = 2'000;
 
-// The decoders are the judges.
+// A row is sound when its decoder accepts it.
 template <class Decode>
 bool decodes(Decode&& decode) {
   try {
@@ -29,12 +29,12 @@ bool decodes(Decode&& decode) {
 
 SqlRow without_first(const SqlRow& row) { return {row.begin() + 1, row.end()}; }
 
-// Those that decode_task() can not know to be wrong: what is in them is checked against each other.
+// Checks that decode_task() cannot make, because they compare columns with each other.
 bool is_sound_task(const SqlRow& row) {
   return decodes([&] { decode_task(row, ""); });
 }
 
-// The name may be repaired; what remains must be of the right kind.
+// The name may be repaired; the other columns must have the right type.
 bool is_sound_group(const SqlRow& row) {
   return row.size() == 5 && std::holds_alternative<int64_t>(row[0]) &&
          std::holds_alternative<int64_t>(row[4]) &&
@@ -76,7 +76,7 @@ constexpr std::array<RecoveredTable, 7> kTables = {{
     {"convoy_notes", "number, task, key, payload, crc", 5, 1, is_sound_note},
 }};
 
-// Units [first, first + count) that are finished, or on lease or given back.
+// Units [first, first + count) that are finished, leased or returned.
 struct Span {
   int64_t first = 0;
   int64_t count = 0;
@@ -108,8 +108,8 @@ class Settler {
     return integer_at(session_.run("SELECT count(*) FROM " + table, {}).at(0), 0, session_.name());
   }
 
-  // A task's id is a hash over its workload and version: it tells which they are where the group's
-  // own row is damaged.
+  // A task's id is a hash over its workload and version: it identifies them when the group's own
+  // row is damaged.
   void settle_groups() {
     std::vector<Group> sound, damaged;
     for (const SqlRow& row : session_.run(
@@ -169,7 +169,7 @@ class Settler {
             fmt::format("DELETE FROM {} WHERE task NOT IN (SELECT number FROM convoy_tasks)",
                         table),
             {});
-    // Lists that were added whole may lack tasks by now.
+    // Lists recorded as added completely may lack tasks now.
     session_.run("DELETE FROM convoy_meta WHERE key LIKE 'group_list_%'", {});
   }
 
@@ -208,7 +208,7 @@ class Settler {
     return spans;
   }
 
-  // Ranges, parts and untouched units make up all units, none twice.
+  // Ranges, parts and untouched units must cover all units without overlap.
   bool is_whole(const TaskRow& task, const std::vector<Span>& parts) {
     std::vector<Span> all = spans_of("convoy_ranges", task);
     all.insert(all.end(), parts.begin(), parts.end());
@@ -228,7 +228,7 @@ class Settler {
     session_.run("DELETE FROM convoy_parts WHERE task = $1", {task.number});
   }
 
-  // What no part has, below the last of them, is open again; of parts that overlap the first one
+  // Reopens units below the last part that no part covers. Of overlapping parts the first one
   // counts.
   void rebuild_ranges(TaskRow& task, const std::vector<Span>& parts) {
     session_.run("DELETE FROM convoy_ranges WHERE task = $1", {task.number});

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The rows of a store one by one, as its recovery sees them: which are sound, and what tasks are
-// once others are gone.
+// The rows of a store one by one, for its recovery: which rows are sound, and the state of tasks
+// after damaged rows are removed.
 #pragma once
 
 #include <array>
@@ -16,7 +16,7 @@
 
 namespace convoy::jobs {
 
-// A table whose rows stand for themselves: each has a checksum over all of it.
+// A table whose rows are independent: each has a checksum over all its columns.
 struct RecoveredTable {
   std::string_view name;
   std::string_view columns;
@@ -25,15 +25,15 @@ struct RecoveredTable {
   bool (*is_sound)(const SqlRow& row);
 };
 
-// In the order in which they can be filled. The table of names and values is not among them.
+// In the order in which they can be filled. Excludes the table of names and values.
 std::span<const RecoveredTable> recovered_tables();
 
 // "INSERT INTO name(columns) VALUES($1, ...)".
 std::string insert_statement(const RecoveredTable& table);
 
-// Within a write transaction, once the rows that are not sound are gone: groups with a damaged name
-// get another, what belongs to no task is removed, and tasks are open again as far as their units
-// are not finished.
+// Call it within a write transaction, after the damaged rows are removed. Renames groups with a
+// damaged name, removes rows that belong to no task, and reopens tasks as far as their units are
+// not finished.
 void settle(SqlSession& session, Recovery& recovery);
 
 }  // namespace convoy::jobs

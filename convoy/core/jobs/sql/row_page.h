@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The rows of one answer in two blocks of memory that are used again: a listing of a million rows
-// makes no string per value. Plain data; one thread at a time.
+// The rows of one answer in two reusable blocks of memory: a listing of a million rows makes no
+// string per value. Plain data; one thread at a time.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ class RowPage {
  public:
   enum class Kind : uint8_t { Integer, Text, Bytes };
 
-  // One row. Views hold until the page is cleared.
+  // One row. Views are valid until the page is cleared.
   class Row {
    public:
     Row(const RowPage& page, size_t first) : page_(page), first_(first) {}

@@ -16,11 +16,11 @@
 namespace convoy::jobs {
 namespace {
 
-// Fields with their lengths, so that no two rows have the same bytes.
+// Includes the length of each field, so that no two rows have the same bytes.
 class Checksum {
  public:
   Checksum& add(int64_t value) {
-    // Little-endian, wherever it is computed.
+    // Little-endian on every host.
     const uint64_t stored = ::htole64(static_cast<uint64_t>(value));
     std::array<char, sizeof(stored)> bytes{};
     std::memcpy(bytes.data(), &stored, sizeof(stored));
@@ -108,7 +108,7 @@ std::string failure_json(const Failure& failure, int64_t finished_ms) {
       {"exit_code", failure.exit_code}, {"signal", failure.signal},
       {"attempt", failure.attempt},     {"stderr_tail", failure.stderr_tail},
       {"finished_ms", finished_ms}};
-  // A stderr tail may be cut inside a character, or be no UTF-8 at all.
+  // A stderr tail may be cut inside a character, or not be UTF-8 at all.
   return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
@@ -136,7 +136,7 @@ int64_t parse_time(std::string_view text, const std::string& store) {
   return milliseconds;
 }
 
-// The text that stands beside the payload.
+// The text column beside the payload.
 std::string text_beside(const ResultRow& row) {
   if (row.result.kind == ResultKind::Failed)
     return failure_json(row.result.failure, row.finished_ms);

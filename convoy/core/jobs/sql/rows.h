@@ -14,14 +14,14 @@
 
 namespace convoy::jobs {
 
-// Column lists in the order in which the decoders read. Literals, as statements are put together at
-// compile time.
+// Column lists in the order in which the decoders read. Macros, because statements are concatenated
+// at compile time.
 #define CONVOY_TASK_COLUMNS                                                               \
   "number, group_number, id, parameters, priority, units, next_unit, units_done, state, " \
   "text_crc, crc"
 #define CONVOY_RANGE_COLUMNS "number, task, first, count, attempt, worker, expires, crc"
 
-// Expiry of a range whose task has failed: nobody takes it over until the task is open again.
+// Expiry of a range whose task has failed: it cannot be claimed until the task is reopened.
 constexpr int64_t kParked = INT64_MAX;
 
 struct TaskRow {
@@ -36,7 +36,7 @@ struct TaskRow {
   TaskState state = TaskState::Open;
 };
 
-// A range on lease, or open again (worker empty, expired for ever).
+// A leased range, or one that is open again (worker empty, already expired).
 struct RangeRow {
   int64_t number = 0;
   int64_t task = 0;
@@ -53,22 +53,22 @@ void write_hex(std::string_view bytes, std::string& hex);
 int64_t crc_of(const Group& group);
 int64_t text_crc_of(std::string_view id, std::string_view parameters);
 int64_t crc_of(const TaskRow& task);
-// Without its number, which the database gives on insertion.
+// Excludes the number, which the database assigns on insertion.
 int64_t crc_of(const RangeRow& range);
 int64_t crc_of(int64_t task, const Part& part);
 
 // Each throws DataError naming `store` when the row is damaged. `row` may hold more columns after
-// those read. What was read before the throw stays in `group`.
+// the ones that are read. Members of `group` read before the throw keep their values.
 void decode_group(const SqlRow& row, const std::string& store, Group& group);
 // Column: the text of encode_times.
 void decode_times(const SqlRow& row, Group& group, const std::string& store);
 TaskRow decode_task(const SqlRow& row, const std::string& store);
-// The texts of `task` are used again.
+// Reuses the memory of `task`'s texts.
 void decode_task(const RowPage::Row& row, const std::string& store, TaskRow& task);
 RangeRow decode_range(const SqlRow& row, const std::string& store);
 // Columns: first, count, payload, crc.
 Part decode_part(int64_t task, const SqlRow& row, const std::string& store);
-// A result and when it was finished; 0 = not known.
+// A result and the time when it was finished; 0 = unknown.
 struct ResultRow {
   Result result;
   int64_t finished_ms = 0;
@@ -84,14 +84,15 @@ FormerResult decode_former(const SqlRow& row, const std::string& store);
 Note decode_note(const SqlRow& row, const std::string& store);
 int64_t crc_of(const Note& note);
 
-// "created_ms last_run_ms checksum" of the group.
+// "created_ms last_run_ms checksum" for the group.
 std::string encode_times(const Group& group);
 // task, kind, payload, failure, crc. The column `failure` of a value is the time when it was
 // finished.
 SqlRow encode_result(int64_t task, const ResultRow& row);
 SqlRow encode_former(const FormerResult& former);  // as decode_former reads it
 
-int64_t task_number(const RowPage::Row& row, const std::string& store);  // of its columns
+// The task number among its columns.
+int64_t task_number(const RowPage::Row& row, const std::string& store);
 int64_t integer_at(const SqlRow& row, size_t column, const std::string& store);
 [[noreturn]] void throw_damaged(const std::string& store, const std::string& what);
 

@@ -11,8 +11,8 @@
 namespace convoy::jobs {
 namespace {
 
-// Ranges that were never handed out have no row: they are what lies beyond next_unit. convoy_ranges
-// holds those on lease or given back, convoy_parts the finished ones of tasks without a result.
+// Ranges that were never claimed have no row: they are the units from next_unit on. convoy_ranges
+// holds leased and returned ranges, convoy_parts the finished ones of tasks without a result.
 constexpr const char* kVersion1 = R"sql(
 CREATE TABLE convoy_groups(
   number @KEY@, name TEXT NOT NULL, workload TEXT NOT NULL, version TEXT NOT NULL, crc @INT@ NOT NULL,
@@ -50,8 +50,8 @@ CREATE TABLE IF NOT EXISTS convoy_notes(
   UNIQUE(task, key));
 )sql";
 
-// Another process may have made it before the lock was had. PostgreSQL's answer to has_table() is
-// not asked again then: it may come from a cache of this transaction.
+// Another process may have created it before this one got the lock. PostgreSQL's has_table() is not
+// called again, because it may answer from a cache of this transaction.
 void make_table(SqlSession& session, const char* table, const char* script) {
   if (session.has_table(table)) return;
   session.lock_schema();
@@ -119,7 +119,7 @@ void prepare_schema(SqlSession& session, Access access, std::span<const char* co
       if (found == 0)
         session.run_script("CREATE TABLE convoy_meta(key TEXT PRIMARY KEY, value TEXT NOT NULL)");
       for (int64_t version = found; version < wanted; ++version) session.run_script(steps[version]);
-      // Written at every opening, so that a store that can not be written is known before any work.
+      // Written at every opening, so that a read-only store is detected before any work.
       session.run(
           "INSERT INTO convoy_meta(key, value) VALUES('schema_version', $1) "
           "ON CONFLICT(key) DO UPDATE SET value = excluded.value",

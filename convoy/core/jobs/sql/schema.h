@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The tables of the store and how older ones become today's.
+// The tables of the store and their migration from older versions.
 #pragma once
 
 #include <span>
@@ -12,7 +12,7 @@
 
 namespace convoy::jobs {
 
-// A dialect's names of the types that stand as @KEY@, @INT@ and @BLOB@ in a script.
+// A dialect's type names for @KEY@, @INT@ and @BLOB@ in a script.
 struct ColumnTypes {
   std::string_view key;
   std::string_view integer;
@@ -24,10 +24,11 @@ std::string with_types(std::string script, const ColumnTypes& types);
 // only added.
 std::span<const char* const> schema_steps();
 
-// The table of results put aside, in a store that has none. It came after version 1 and is made
-// when it is first needed, so that older stores are read as they are. Within a write transaction.
+// Creates the table of former results in a store that lacks it. The table came after version 1 and
+// is created at its first use, so that older stores stay readable. Call it within a write
+// transaction.
 void make_former_table(SqlSession& session);
-// The same of the table of notes.
+// The same for the table of notes.
 void make_notes_table(SqlSession& session);
 
 // Brings the database to version steps.size(), all in one transaction. Throws ConfigError when it

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // One connection to a SQL database, as SqlStore uses it. Statements are written once for both
-// dialects: parameters are $1, $2, ...; what stands in braces is for PostgreSQL alone (row locks).
-// One thread.
+// dialects: parameters are $1, $2, ...; text in braces applies to PostgreSQL only (row locks). One
+// thread.
 #pragma once
 
 #include <cstdint>
@@ -21,11 +21,11 @@ struct Bytes {
   bool operator==(const Bytes&) const = default;
 };
 
-// There are no nulls: a column that arrives as anything else is damage.
+// There are no nulls: a column of any other type is damage.
 using SqlValue = std::variant<int64_t, std::string, Bytes>;
 using SqlRow = std::vector<SqlValue>;
 
-// Lost connection, deadlock, server restarting: the whole transaction may be tried again.
+// Lost connection, deadlock or server restart: the whole transaction may be retried.
 class RetryTransaction : public IoError {
  public:
   using IoError::IoError;
@@ -43,25 +43,26 @@ class SqlSession {
  public:
   virtual ~SqlSession() = default;
 
-  // A write transaction sees and keeps out every other one from here on (SQLite), or locks the rows
-  // it names (PostgreSQL). Connects again when the connection was lost. Blocks.
+  // A write transaction excludes every other one from here on and sees their results (SQLite), or
+  // locks the rows that it names (PostgreSQL). Reconnects when the connection was lost. Blocks.
   virtual void begin(Begin kind) = 0;
   virtual void commit() = 0;
   virtual void rollback() noexcept = 0;  // also when there is no transaction
 
   virtual std::vector<SqlRow> run(std::string_view sql, std::span<const SqlValue> parameters) = 0;
-  // The statement once per row of parameters; the rows it returns, one after the other.
+  // Runs the statement once per row of parameters. Returns the rows of all runs in order.
   virtual std::vector<SqlRow> run_many(std::string_view sql,
                                        std::span<const SqlRow> parameters) = 0;
-  // The same as run(), into a page; what it held is gone. `kinds`: of the columns, i = integer, t =
-  // text, b = bytes. A database that does not check types converts what is of another kind, which
-  // the row's checksum then finds; an SQLite null is 0 or empty.
+  // Like run(), into a page, whose content is replaced. `kinds`: the types of the columns, i =
+  // integer, t = text, b = bytes. A database that does not check types converts other types, which
+  // the row's checksum then detects; an SQLite null becomes 0 or empty.
   virtual void run_into(std::string_view sql, std::span<const SqlValue> parameters,
                         std::string_view kinds, RowPage& page);
-  // Several statements without parameters. Types @KEY@, @INT@, @BLOB@ are those of the dialect.
+  // Runs several statements without parameters. The types @KEY@, @INT@, @BLOB@ are replaced by the
+  // dialect's.
   virtual void run_script(const std::string& sql) = 0;
   virtual bool has_table(const std::string& table) = 0;
-  // Keeps other processes out until the transaction ends, also where begin() does not.
+  // Excludes other processes until the transaction ends, also where begin() does not.
   virtual void lock_schema() = 0;
 
   virtual int64_t now_ms() = 0;                // the store's clock, since 1970

@@ -65,7 +65,7 @@ void SqlStore::wait_or_give_up(const RetryTransaction& error,
 
 void SqlStore::sync() {
   if (results_at_risk_ == 0) return;
-  // Any page written makes the log reach the disk, with all that was committed before.
+  // Writing any page flushes the log to disk, with all earlier commits.
   attempt(Begin::DurableWrite, [&] {
     session_->run("UPDATE convoy_meta SET value = value WHERE key = 'schema_version'", {});
     return true;
@@ -131,7 +131,7 @@ std::vector<Group> SqlStore::read_groups(Damage damage) {
 }
 
 // Rows of the table of names and values, which every schema has: older stores need no migration,
-// and older Convoys can still read.
+// and older versions of Convoy can still read the store.
 std::vector<SqlRow> SqlStore::note(const std::string& key, const std::string& value) {
   return session_->run(
       "INSERT INTO convoy_meta(key, value) VALUES($1, $2) "
@@ -166,9 +166,9 @@ Group SqlStore::group(int64_t number) {
   return groups_[number];
 }
 
-// Those of the `wanted` ids that the group has, and maybe others of the group.
+// The ids from `wanted` that the group has; may include other ids of the group.
 SqlStore::IdSet SqlStore::known_ids(int64_t group, const std::vector<TaskId>& wanted) {
-  // One scan of the index beats a look-up each unless the group is far larger than the list.
+  // One scan of the index beats a look-up per id unless the group is far larger than the list.
   constexpr int64_t kLookUpCost = 20;
   const Counts total = counts(group);
   const int64_t stored = total.all();
@@ -219,7 +219,7 @@ int64_t SqlStore::add(int64_t group_number, const TaskList& tasks) {
   return added;
 }
 
-// Tasks taken out by hand are missed by their number.
+// The count detects tasks that were deleted by hand.
 bool SqlStore::has_list(int64_t group, const TaskList& tasks) {
   if (tasks.digest.empty()) return false;
   const std::vector<SqlRow> rows = read([&] { return noted(list_key(group)); });

@@ -2,8 +2,8 @@
 //
 // JobStore over one SQL connection: the same statements for SQLite and PostgreSQL.
 //
-// Invariant: who changes a task's row, ranges, parts or result holds the lock of its task row
-// (SQLite: of the whole file). So a task's ranges, parts and untouched units always make up [0,
+// Invariant: code that changes a task's row, ranges, parts or result holds the lock of its task row
+// (SQLite: of the whole file). So a task's ranges, parts and untouched units always cover [0,
 // units) without overlap.
 #pragma once
 
@@ -20,7 +20,7 @@ namespace convoy::jobs {
 
 class SqlStore : public JobStore {
  public:
-  // The schema is prepared already.
+  // The session's schema must be prepared already.
   SqlStore(std::unique_ptr<SqlSession> session, std::chrono::milliseconds busy_limit,
            std::function<bool(std::chrono::milliseconds)> keep_waiting = {});
 
@@ -59,7 +59,7 @@ class SqlStore : public JobStore {
  private:
   struct Claim;
   using TaskId = std::array<uint8_t, 32>;
-  // The id is a hash already.
+  // The id is already a hash.
   struct FirstBytes {
     size_t operator()(const TaskId& id) const {
       size_t word = 0;
@@ -69,7 +69,7 @@ class SqlStore : public JobStore {
   };
   using IdSet = std::unordered_set<TaskId, FirstBytes>;
 
-  // Runs `body` as one transaction, again while the database asks for that and the busy limit
+  // Runs `body` as one transaction. Retries while the database requests it and the busy limit
   // lasts.
   template <class Body>
   auto write(int64_t num_results, Body&& body);
@@ -107,7 +107,8 @@ class SqlStore : public JobStore {
   void reopen_units(TaskRow& task);
   bool finish_task(TaskRow& task, const Result& result, int64_t finished_ms = 0);
   void put_result_aside(int64_t task);
-  int64_t now_ms();  // of this transaction: a server is asked once
+  // Time of this transaction: a server is asked for it once.
+  int64_t now_ms();
 
   void claim_returned(Claim& claim);
   void claim_untouched(Claim& claim, bool wait);

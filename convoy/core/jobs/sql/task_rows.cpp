@@ -36,7 +36,7 @@ std::optional<TaskRow> SqlStore::locked_task(int64_t number) {
   return decode_task(rows[0], session_->name());
 }
 
-// The lease's range while nobody else took it over. The task is locked.
+// The lease's range while the lease holds; empty when it was taken over. Locks the task.
 std::optional<RangeRow> SqlStore::held_range(const Lease& lease) {
   const std::vector<SqlRow> rows = session_->run(
       "SELECT " CONVOY_RANGE_COLUMNS " FROM convoy_ranges WHERE number = $1", {lease.number});
@@ -72,7 +72,7 @@ void SqlStore::remove_range(int64_t number) {
   session_->run("DELETE FROM convoy_ranges WHERE number = $1", {number});
 }
 
-// Under a new number, so that the lease it was under no longer holds.
+// Gives the range a new number, so that its former lease no longer holds.
 void SqlStore::reopen_range(const RangeRow& range, int64_t attempt) {
   RangeRow open = range;
   open.attempt = attempt;
@@ -111,7 +111,7 @@ std::vector<TaskRecord> SqlStore::unfinished_complete(int64_t group) {
   return records;
 }
 
-// The plus keeps the indices of groups out: pages follow the primary key.
+// The plus keeps the indices of groups from being used: pages follow the primary key.
 void SqlStore::read_tasks(int64_t group, int64_t after, RowPage& page) {
   read([&] {
     const std::array<SqlValue, 3> parameters = {group, after, kTasksPerPage};
@@ -136,7 +136,7 @@ void SqlStore::visit_page(const RowPage& page,
                           const std::function<void(const TaskRecord&)>& visit) const {
   constexpr size_t kTaskColumns = 11;
   const std::string store = session_->name();
-  // Their texts are used again.
+  // Their memory is reused.
   TaskRow task;
   TaskRecord record;
   ResultRow found;
@@ -162,7 +162,7 @@ void SqlStore::visit_page(const RowPage& page,
   }
 }
 
-// Pages, so that a long listing keeps no transaction open and `visit` may use the store.
+// Reads in pages, so that a long listing keeps no transaction open and `visit` may use the store.
 void SqlStore::for_each_task(int64_t group, const std::function<void(const TaskRecord&)>& visit) {
   RowPage page;
   int64_t last = 0;
@@ -178,7 +178,7 @@ void SqlStore::for_each_task_ahead(int64_t group,
   RowPage page, next_page;
   read_tasks(group, 0, page);
   while (const int64_t last = last_of(page)) {
-    // Waits for the fetch where `visit` throws.
+    // Also waits for the fetch when `visit` throws.
     std::future<void> next =
         std::async(std::launch::async, [&, last] { read_tasks(group, last, next_page); });
     visit_page(page, visit);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What may be wrong with a SQLite store's file and folder.
+// Faults of a SQLite store's file and folder.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sqlite3.h>
@@ -132,7 +132,7 @@ TEST(SqliteFaults, ADamagedGroupHidesNoOther) {
     int num_tasks = 0;
     store->for_each_task(groups[1].number, [&](const TaskRecord&) { ++num_tasks; });
     EXPECT_EQ(num_tasks, 5) << damage;
-    // Who writes refuses it as before.
+    // Opening for writing still refuses it.
     EXPECT_THROW(open_store(path.string()), DataError) << damage;
   }
 }

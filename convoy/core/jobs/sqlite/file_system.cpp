@@ -14,8 +14,8 @@
 namespace convoy::jobs {
 namespace {
 
-// linux/magic.h and the file systems' own sources. An overlay is local as far as locks and mmap go:
-// containers have it.
+// From linux/magic.h and the file systems' own sources. An overlay counts as local for locks and
+// mmap: containers use it.
 constexpr std::array<int64_t, 13> kLocal = {
     0xEF53,      // ext2, ext3, ext4
     0x58465342,  // xfs

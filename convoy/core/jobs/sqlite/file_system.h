@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Where a SQLite store lies, and on what kind of file system.
+// The location of a SQLite store, and the kind of its file system.
 #pragma once
 
 #include <cstdint>
@@ -9,15 +9,14 @@
 
 namespace convoy::jobs {
 
-// The file that the store's name stands for: PATH or sqlite:PATH. Throws ConfigError for another
-// scheme.
+// The file for a store's name: PATH or sqlite:PATH. Throws ConfigError for another scheme.
 std::filesystem::path sqlite_path(const std::string& store);
 
-// By the f_type of statfs(2). Only kinds known to be local count: SQLite's write-ahead log needs
-// memory shared by all its users, which hosts of a network file system do not have.
+// `type`: the f_type of statfs(2). Only kinds known to be local count: SQLite's write-ahead log
+// needs memory shared by all its users, which a network file system does not give to several hosts.
 bool is_local_file_system(int64_t type);
 
-// Of the folder. Throws IoError when it can not be asked.
+// The f_type of the folder's file system. Throws IoError when it cannot be read.
 int64_t file_system_type(const std::filesystem::path& folder);
 
 }  // namespace convoy::jobs

@@ -31,8 +31,8 @@ void remove_store(const fs::path& path) {
   for (const char* const suffix : kSuffixes) fs::remove(with_suffix(path, suffix));
 }
 
-// Puts the log into the file, as far as its damage lets SQLite, and finds out who else has it open:
-// who works with it would go on in a file without a name.
+// Merges the log into the file, as far as its damage allows, and checks that no other process has
+// the store open: such a process would go on writing to the replaced file.
 void take_alone(const fs::path& path, const StoreOptions& options) {
   sqlite3* database = nullptr;
   int code = ::sqlite3_open_v2(path.c_str(), &database, SQLITE_OPEN_READWRITE, nullptr);
@@ -69,8 +69,8 @@ bool has_tables(SqliteSession& session) {
   return session.has_table("convoy_groups") && session.has_table("convoy_tasks");
 }
 
-// The first page has the header and says where each table begins. Every store's tables were made in
-// one order in a new file, so a new store's first page fits, but for those that came later.
+// The first page has the header and the root page of each table. All stores create their tables in
+// the same order in a new file, so a new store's first page fits, except for tables added later.
 void put_new_first_page(const fs::path& path) {
   const fs::path fresh = with_suffix(path, ".page");
   remove_store(fresh);
@@ -101,7 +101,7 @@ std::unique_ptr<SqliteSession> open_damaged(const fs::path& path) {
   return nullptr;
 }
 
-// Throws DataError when nothing of it can be read.
+// Throws DataError when the file cannot be read at all.
 std::unique_ptr<SqliteSession> open_source(const fs::path& work) {
   if (auto session = open_damaged(work)) return session;
   for (const char* const suffix : {"-wal", "-journal", "-shm"})
@@ -150,7 +150,8 @@ void copy_rows(SqliteSession& source, SqliteSession& target, Recovery& recovery)
   }
 }
 
-// When sweeps were made and last run. Without it they are shown as the oldest.
+// Copies the times when sweeps were created and last run. Without them sweeps are shown as the
+// oldest.
 void copy_times(SqliteSession& source, SqliteSession& target) {
   for (const SqlRow& row : target.run("SELECT number FROM convoy_groups", {})) {
     Group group;
@@ -163,7 +164,7 @@ void copy_times(SqliteSession& source, SqliteSession& target) {
       decode_times(found[0], group, source.name());
       target.run("INSERT INTO convoy_meta(key, value) VALUES($1, $2)", {key, found[0].at(0)});
     } catch (const DataError&) {
-      // As in a store that keeps no times.
+      // Treated as a store without times.
     }
   }
 }
@@ -244,12 +245,12 @@ Recovery recover_sqlite(const fs::path& path, const StoreOptions& options) {
     recovery.kept_aside = aside.string();
     remove_store(fresh);
     remove_store(work);
-    // Reading may write beside the file, or mend its first page.
+    // Reading may write beside the file, or repair its first page.
     copy_store(aside, work);
     fill(fresh, work, options, recovery);
     remove_store(work);
     open_store(fresh.string(), options);  // throws where it is not sound
-    // The old log would be read as the new file's.
+    // SQLite would apply the old log to the new file.
     for (const char* const suffix : {"-wal", "-journal", "-shm"})
       fs::remove(with_suffix(path, suffix));
     fs::rename(fresh, path);

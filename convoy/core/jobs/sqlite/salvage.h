@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What can be read of a damaged SQLite store.
+// Reads the rows of a damaged SQLite store that are still readable.
 #pragma once
 
 #include <filesystem>
@@ -13,11 +13,10 @@
 
 namespace convoy::jobs {
 
-// Recovery of a file; see recover_store().
+// Recovers a file; see recover_store().
 Recovery recover_sqlite(const std::filesystem::path& path, const StoreOptions& options);
 
-// Every row of the table that can be read, each once, by ascending number; those on damaged pages
-// are passed over.
+// Visits every readable row of the table once, by ascending number; skips rows on damaged pages.
 void for_each_readable_row(SqliteSession& session, const RecoveredTable& table,
                            const std::function<void(const SqlRow&)>& visit);
 

@@ -21,7 +21,7 @@ namespace {
 constexpr int kOldestVersion = 3'035'000;       // RETURNING
 constexpr int64_t kApplicationId = 0x436E764A;  // "CnvJ", in the file's header
 
-// "{...}" is for PostgreSQL.
+// Text in "{...}" is for PostgreSQL only.
 std::string without_braced(std::string_view sql) {
   std::string text;
   bool skip = false;
@@ -36,7 +36,7 @@ std::string without_braced(std::string_view sql) {
 constexpr std::chrono::microseconds kFirstPause{100};
 constexpr std::chrono::microseconds kLongestPause{5'000};
 
-// Text or bytes, until the next row.
+// Text or bytes of the column, valid until the next row.
 std::string_view column_bytes(sqlite3_stmt* statement, int column, bool is_text) {
   const void* const data =
       is_text ? ::sqlite3_column_text(statement, column) : ::sqlite3_column_blob(statement, column);
@@ -86,7 +86,7 @@ SqliteSession::~SqliteSession() {
   close();
 }
 
-// SQLite keeps a connection for as long as one of its statements is not finalised.
+// SQLite keeps a connection open until all its statements are finalised.
 void SqliteSession::close() {
   for (const auto& [sql, statement] : statements_) ::sqlite3_finalize(statement.handle);
   ::sqlite3_close_v2(database_);
@@ -111,8 +111,8 @@ void SqliteSession::open_file(const StoreOptions& options) {
                           nullptr);
   });
   if ((readable & 0xff) != SQLITE_CANTOPEN && (readable & 0xff) != SQLITE_READONLY) return;
-  // A log needs files beside the store, which a folder that may not be written does not allow.
-  // Without a log the file is all there is.
+  // A log needs files beside the store, which a read-only folder does not allow. Without a log the
+  // file alone is complete.
   const auto log_bytes = std::filesystem::file_size(path_.string() + "-wal", ignored);
   if (!ignored && log_bytes > 0) throw_failure(readable);
   ::sqlite3_close_v2(database_);
@@ -125,13 +125,13 @@ void SqliteSession::open_file(const StoreOptions& options) {
 void SqliteSession::configure(const StoreOptions& options) {
   ::sqlite3_extended_result_codes(database_, 1);
   set_busy_handler();
-  // A store may come from anywhere: nothing in its schema may run code or reach beyond it.
+  // A store may come from an untrusted source: its schema must not run code or reach other files.
   ::sqlite3_db_config(database_, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
   ::sqlite3_db_config(database_, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, nullptr);
   execute(
       "PRAGMA cell_size_check = ON; PRAGMA mmap_size = 0; PRAGMA cache_size = -64000; "
       "PRAGMA temp_store = MEMORY; PRAGMA synchronous = FULL");
-  // Both of one moment: another process may be making the store.
+  // Reads both at one moment: another process may be creating the store.
   run("BEGIN", {});
   const int64_t id = integer_at(run("PRAGMA application_id", {}).at(0), 0, name());
   const int64_t num_tables =
@@ -148,7 +148,7 @@ void SqliteSession::configure(const StoreOptions& options) {
 void SqliteSession::choose_journal(const StoreOptions& options) {
   const std::filesystem::path folder = std::filesystem::absolute(path_).parent_path();
   write_ahead_ = !options.rollback_journal && is_local_file_system(file_system_type(folder));
-  // TRUNCATE commits by one change of the journal's length, and syncs it; DELETE would not sync the
+  // TRUNCATE commits by one change of the journal's length and syncs it; DELETE would not sync the
   // folder.
   const std::vector<SqlRow> rows =
       run(write_ahead_ ? "PRAGMA journal_mode = WAL" : "PRAGMA journal_mode = TRUNCATE", {});
@@ -158,7 +158,7 @@ void SqliteSession::choose_journal(const StoreOptions& options) {
     throw IoError("the job store is in use by processes that keep a write-ahead log",
                   {.file = name(), .hint = "end them first, then open it over the network"});
   write_ahead_ = has_log;
-  // About 16 MB of log before it is copied into the file, which costs two more syncs.
+  // The log grows to about 16 MB before it is copied into the file, which costs two more syncs.
   execute("PRAGMA wal_autocheckpoint = 4000");
 }
 
@@ -177,9 +177,9 @@ int SqliteSession::wait_for_lock() {
   return 1;
 }
 
-// SQLite asks the handler for most locks. It answers at once where a read lock is to become a write
-// lock, as in the switch of the journal mode, and where processes that open a log at the same
-// moment overtake each other too often.
+// SQLite calls the busy handler for most locks. It returns at once when a read lock is upgraded to
+// a write lock, as in the switch of the journal mode, and when processes that open a log at the
+// same moment collide too often.
 template <class Call>
 int SqliteSession::while_busy(Call&& call) {
   busy_deadline_ = std::chrono::steady_clock::now() + std::chrono::milliseconds(busy_limit_ms_);
@@ -199,10 +199,10 @@ void SqliteSession::set_synchronous(bool full) {
 }
 
 void SqliteSession::begin(Begin kind) {
-  // With a log, NORMAL writes it without waiting for the disk, and the next FULL commit waits for
-  // all of it. Without one, NORMAL could damage the file.
+  // With a log, NORMAL does not wait for the disk, and the next FULL commit waits for everything.
+  // Without one, NORMAL could damage the file.
   set_synchronous(!write_ahead_ || kind == Begin::DurableWrite);
-  // What is written to a file without a name would end with this process.
+  // Writes to a file that was unlinked would be lost with this process.
   int moved = 0;
   if (::sqlite3_file_control(database_, "main", SQLITE_FCNTL_HAS_MOVED, &moved) == SQLITE_OK &&
       moved != 0)
@@ -214,7 +214,7 @@ void SqliteSession::begin(Begin kind) {
 void SqliteSession::commit() { run("COMMIT", {}); }
 
 void SqliteSession::rollback() noexcept {
-  // Some failures, a full disk among them, have rolled back already.
+  // Some failures, such as a full disk, have already rolled back.
   if (database_ != nullptr && ::sqlite3_get_autocommit(database_) == 0)
     ::sqlite3_exec(database_, "ROLLBACK", nullptr, nullptr, nullptr);
 }
@@ -285,7 +285,7 @@ std::vector<SqlRow> SqliteSession::run_many(std::string_view sql,
   return rows;
 }
 
-// SQLite is asked for the type of no value: that took a tenth of a long listing.
+// Reads columns without asking SQLite for their types: that took a tenth of a long listing.
 void SqliteSession::run_into(std::string_view sql, std::span<const SqlValue> parameters,
                              std::string_view kinds, RowPage& page) {
   const Statement& statement = prepared(sql);
@@ -316,7 +316,7 @@ void SqliteSession::run_into(std::string_view sql, std::span<const SqlValue> par
 void SqliteSession::run_script(const std::string& sql) {
   const std::string text = with_types(
       sql, {.key = "INTEGER PRIMARY KEY AUTOINCREMENT", .integer = "INTEGER", .bytes = "BLOB"});
-  // Not tried again: what stands first in the script may be done.
+  // Not retried: the first statements of the script may have run.
   const int code = ::sqlite3_exec(database_, text.c_str(), nullptr, nullptr, nullptr);
   if (code != SQLITE_OK) throw_failure(code);
 }
@@ -370,8 +370,8 @@ void SqliteSession::throw_failure(int code) const {
     case SQLITE_FULL:
       throw IoError("no space left for the job store", with_hint("free some space and run again"));
     case SQLITE_READONLY:
-      // SQLite reads a file of a later format, and writes none: so does a flipped byte in the
-      // header look.
+      // SQLite opens a file of a later format read-only; a flipped byte in the header looks the
+      // same.
       if (code == SQLITE_READONLY && access_ == Access::ReadWrite &&
           ::access(path_.c_str(), W_OK) == 0)
         throw_damaged(name(), "its header names a format that SQLite can not write");
@@ -397,7 +397,7 @@ void SqliteSession::throw_failure(int code) const {
     case SQLITE_MISMATCH:
     case SQLITE_SCHEMA:
     case SQLITE_ERROR:
-      // Our statements are fixed and tested, so the tables are not what they were made as.
+      // The statements are fixed and tested, so an error means that the tables are damaged.
       throw_damaged(name(), said);
     default:
       throw StateError(fmt::format("SQLite: {} (code {})", said, code), place);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// SqlSession over one SQLite file. Locks are the kernel's, of this process: they end with it.
+// SqlSession over one SQLite file. The kernel releases its locks when the process ends.
 #pragma once
 
 #include <chrono>
@@ -18,7 +18,7 @@ namespace convoy::jobs {
 
 class SqliteSession : public SqlSession {
  public:
-  // Opens or makes the file. Throws DataError (no SQLite file, damaged), IoError.
+  // Opens or creates the file. Throws DataError (no SQLite file, damaged), IoError.
   SqliteSession(std::filesystem::path path, const StoreOptions& options);
   ~SqliteSession() override;
   SqliteSession(const SqliteSession&) = delete;
@@ -39,7 +39,7 @@ class SqliteSession : public SqlSession {
   bool defers_durability() const override { return write_ahead_; }
   std::string name() const override { return path_.string(); }
 
-  // SQLite's own check of the whole file. Throws DataError.
+  // Runs SQLite's own check of the whole file. Throws DataError.
   void check_integrity();
   bool uses_write_ahead_log() const { return write_ahead_; }
 
@@ -51,7 +51,7 @@ class SqliteSession : public SqlSession {
   void set_synchronous(bool full);
   void set_busy_handler();
   int wait_for_lock();  // 0: no longer
-  // `call` again while the file is locked, up to the limit. Returns SQLite's code.
+  // Repeats `call` while the file is locked, up to the limit. Returns SQLite's code.
   template <class Call>
   int while_busy(Call&& call);
   struct Statement {
@@ -70,7 +70,7 @@ class SqliteSession : public SqlSession {
   int64_t busy_limit_ms_;
   sqlite3* database_ = nullptr;
   std::map<std::string, Statement, std::less<>> statements_;  // by text
-  // Of the statement that runs now.
+  // Deadline of the statement that is running.
   std::chrono::steady_clock::time_point busy_deadline_{};
   std::chrono::microseconds busy_pause_{};
   bool write_ahead_ = false;
