@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What this build is: version, git id, presets. build_facts.cpp is written by CMake when it
+// Facts about this build: version, git id, presets. CMake generates build_facts.cpp when it
 // configures.
 #pragma once
 
@@ -12,7 +12,7 @@ namespace convoy::apps {
 
 extern const std::string_view kVersion;
 extern const std::string_view kGitId;        // "unknown" outside a git checkout
-extern const std::string_view kTorchFolder;  // where LibTorch was when this was built
+extern const std::string_view kTorchFolder;  // LibTorch's folder at build time
 
 // Name -> YAML text of presets/*.yaml.
 std::map<std::string, std::string> preset_texts();

@@ -21,7 +21,7 @@ namespace convoy::apps {
 
 using settings::CommonFlags;
 
-// What a command is run with.
+// The environment in which a command runs.
 struct Context {
   std::filesystem::path program;  // this executable; convoy-worker lies beside it
   CommonFlags common;
@@ -40,13 +40,13 @@ struct Context {
   }
 };
 
-// Flags of one kind, under a heading of the help.
+// A group of flags under one heading of the help.
 struct FlagGroup {
   std::string_view heading;                 // "Ranks"; empty: the command's own
   std::function<config::Section()> fields;  // with their defaults
 };
 
-// Of the flags of the struct those that `only` names; empty: all.
+// The flags of the struct that `only` names; empty: all.
 template <class Flags>
 FlagGroup flags_of(std::string_view heading = {}, std::vector<std::string_view> only = {}) {
   return {heading, [only = std::move(only)] {
@@ -60,7 +60,7 @@ FlagGroup flags_of(std::string_view heading = {}, std::vector<std::string_view> 
           }};
 }
 
-// Where `convoy help` lists a command, in this order.
+// The section of `convoy help` that lists a command, in this order.
 enum class HelpGroup { GetStarted, ModelsAndData, TrainAndUse, RunJobs, Look, Advanced };
 
 using Words = std::vector<std::string>;
@@ -72,18 +72,19 @@ struct Command {
   std::string_view usage;     // "convoy sweep mf [flags]"
   std::string_view examples;  // real command lines, one per line
   std::vector<FlagGroup> flags = {};
-  // The flags that --help shows, at most twelve; --help-all shows all. Empty: --help does, too.
+  // The flags that --help shows, at most twelve; --help-all shows all. Empty: --help shows all too.
   std::vector<std::string_view> first_flags = {};
-  // `arguments` follow the name. Returns the exit code. Null: an action does the work.
+  // `arguments` follow the name. Returns the exit code. Null: the command only has actions.
   std::function<int(Context& context, const Words& arguments)> run = nullptr;
   std::vector<Command> actions = {};   // with flags of their own
-  std::string_view usual_action = {};  // where none is named
+  std::string_view usual_action = {};  // the action when none is named
   HelpGroup group = HelpGroup::Advanced;
-  bool forwards_arguments = false;  // what follows the first positional belongs to another program
-  bool hidden = false;              // of programs for each other: in no list
+  // The words after the first positional argument belong to another program.
+  bool forwards_arguments = false;
+  bool hidden = false;  // for calls between programs: in no list
 };
 
-// The `run` of an action: parses its flags, and gives `work` what is left.
+// The `run` of an action: parses its flags and passes the rest to `work`.
 template <class Flags, int (*work)(const Context& context, const Flags& flags, const Words& words)>
 int with_flags_of(Context& context, const Words& arguments) {
   Flags flags;
@@ -94,26 +95,26 @@ int with_flags_of(Context& context, const Words& arguments) {
 // Every command, in the order of `convoy --help`.
 const std::vector<Command>& commands();
 
-// Runs the command, or the action of it that the arguments name. Throws ConfigError where there is
-// no such action.
+// Runs the command, or the action that the arguments name. Throws ConfigError when there is no such
+// action.
 int run_command(Context& context, const Command& command, const Words& arguments);
 
-// The action that the first of `words` names, else null.
+// Returns the action that the first of `words` names, or null.
 const Command* find_action(const Command& command, const Words& words);
 
-// The words that a command line has now: `merge ...` is `models merge ...`.
+// Translates old spellings of a command line: `merge ...` is `models merge ...`.
 Words current_words(Words words);
-// Those that stand for another word now, each as it was typed: "merge", "data process".
+// The old spellings that are still accepted, as they are typed: "merge", "data process".
 std::vector<std::string> old_spellings();
 
 enum class HelpDepth { Usual, All };
 
-// What `convoy --help` and `convoy NAME --help` print.
+// The text that `convoy --help` and `convoy NAME --help` print.
 std::string overview_text();
-// With one of the command's actions among `words`: of that alone, the first.
+// When `words` names an action of the command, returns only that action's help.
 std::string help_text(const Command& command, const Words& words = {},
                       HelpDepth depth = HelpDepth::Usual);
-// docs/reference/commands.md.
+// Returns the text of docs/reference/commands.md.
 std::string commands_markdown();
 
 // One factory per command, defined in <name>_command.cpp.
@@ -137,7 +138,7 @@ Command bench_command();
 Command store_command();
 Command sweep_worker_command();
 
-// Actions that stand in files of their own.
+// Actions that are defined in files of their own.
 Command models_merge_action();
 Command models_quantize_action();
 Command data_fetch_action();

@@ -11,7 +11,7 @@
 namespace convoy::apps {
 namespace {
 
-// Words of earlier versions and of the guides, which stay accepted.
+// Words of earlier versions and of the guides that stay accepted.
 struct OldWords {
   Words before;
   Words now;
@@ -36,7 +36,7 @@ bool starts_with(const Words& words, const Words& start) {
                     });
 }
 
-// Where the action's name stands: first, or behind flags where the command has none of its own.
+// Index of the action's name: 0, or behind flags when the command has no flags of its own.
 size_t action_place(const Command& command, const Words& arguments) {
   if (command.run != nullptr || arguments.empty() || !arguments.front().starts_with('-')) return 0;
   for (size_t at = 0; at < arguments.size(); ++at)
@@ -53,7 +53,7 @@ bool has_flag(const Command& action, std::string_view flag) {
   });
 }
 
-// A flag of another action is named as that.
+// Reports a flag that belongs to another action as such.
 int run_action(Context& context, const Command& command, const Command& action,
                const Words& arguments) {
   try {

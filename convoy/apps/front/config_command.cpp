@@ -77,7 +77,7 @@ struct NoFlags {
   void fields(Visitor&) {}
 };
 
-// What the flags say, as settings: the last words of the command line win.
+// The flags as `key=value` settings; the last words of the command line win.
 Words with_files(Words words, const ConfigFlags& flags) {
   if (!flags.config.empty()) words.insert(words.begin(), flags.config);
   if (!flags.deepspeed.empty()) words.push_back("train.deepspeed=" + flags.deepspeed);
@@ -95,7 +95,7 @@ void print_values(const Context& context, const ConfigShowFlags& flags,
   }
 }
 
-// A configuration says by its task whose it is.
+// True when the configuration's task belongs to `convoy process`.
 bool is_of_process(const ConfigFlags& flags, const std::vector<std::string>& arguments) {
   return settings::is_process_config(process_sources(arguments, flags.preset));
 }
@@ -128,14 +128,14 @@ int show(const Context& context, const ConfigShowFlags& flags, const Words& word
   return 0;
 }
 
-// What the ranks of --ranks make of a step.
+// The batch of a step on the ranks that --ranks gives.
 struct RankBatch {
   int64_t ranks = 0;
-  int64_t rows = 0;  // of one step; 0 = not known before the run
+  int64_t rows = 0;  // rows of one step; 0 = unknown before the run
   std::string sentence = {};
 };
 
-// Throws ConfigError for settings that contradict each other on so many ranks.
+// Throws ConfigError for settings that contradict each other on this number of ranks.
 RankBatch batch_on_ranks(const Context& context, const settings::TrainSettings& train,
                          int64_t ranks) {
   const std::string unit = train.task == "classify" ? "window"
@@ -172,7 +172,7 @@ int say_ok(const Context& context, const config::Resolved& resolved, const RankB
         {"ok", true}, {"notices", resolved.notices()}, {"warnings", resolved.warnings()}};
     if (!batch.sentence.empty()) {
       report["ranks"] = batch.ranks;
-      // Null where it is measured when the run starts.
+      // Null when it is measured at the start of the run.
       report["effective_batch"] =
           batch.rows > 0 ? nlohmann::ordered_json(batch.rows) : nlohmann::ordered_json();
     }
@@ -205,7 +205,7 @@ int check(const Context& context, const ConfigCheckFlags& flags, const Words& wo
   settings::RankFacts facts{.ranks = flags.nproc};
   const config::Resolved resolved = read_train_config(train, arguments, flags.preset, context.log(),
                                                       settings::Wanted::TrainInputs, &facts);
-  // A configuration may be for another machine: it is right without its files.
+  // A configuration may be for another machine: missing files only cause warnings.
   for (const DataError& error : missing_train_inputs(train))
     context.log().warning(fmt::format("{}: {}", error.place().key, error.sentence()));
   std::optional<MemoryFit> fit;

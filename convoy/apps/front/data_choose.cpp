@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `convoy data dedup|split|process`: which rows go where.
+// `convoy data dedup|split|process`: selects rows for the output files.
 #include <fmt/format.h>
 
 #include <atomic>
@@ -22,7 +22,7 @@ namespace fs = std::filesystem;
 using data::Row;
 using Json = nlohmann::ordered_json;
 
-// Temporary files lie where the output will, which is known to have room for about as much.
+// Temporary files go beside the output, whose disk has room for about as much.
 fs::path scratch_beside(const fs::path& output) {
   return output.has_parent_path() ? output.parent_path() : fs::path(".");
 }
@@ -71,8 +71,8 @@ bool is_wanted(const data::PartSize& part) {
   return part.rows < 0 ? part.share > 0 : part.rows > 0;
 }
 
-// One file for each part that is to have rows. A part that would have none is an error: who asked
-// for it would find out where the empty file is read.
+// One file for each part that gets rows. A part without rows is an error; otherwise the user would
+// notice only when the empty file is read.
 class PartWriters {
  public:
   PartWriters(std::vector<data::PartSize> parts, const std::vector<fs::path>& paths,
@@ -84,7 +84,7 @@ class PartWriters {
       writers_[part] = data::create_rows(paths[part]);
     }
   }
-  // Throws ConfigError where the split leaves a part without rows.
+  // Throws ConfigError when the split leaves a part without rows.
   void refuse_empty(const data::RowParts& dealt, const ErrorPlace& place) const {
     for (size_t part = 0; part < parts_.size(); ++part)
       if (writers_[part] && dealt.rows_of_part.at(part) == 0)
@@ -97,7 +97,7 @@ class PartWriters {
     writers_[part]->write(row);
     ++rows_[part];
   }
-  // Throws DataError where all rows of a part were bad; no file is published then.
+  // Throws DataError when all rows of a part were bad; then no file is published.
   std::vector<data::WrittenFile> finish() {
     for (size_t part = 0; part < parts_.size(); ++part)
       if (writers_[part] && rows_[part] == 0)
@@ -209,7 +209,7 @@ ProcessPlan plan_of(Context& context, const settings::DataPrepareFlags& flags) {
   return plan;
 }
 
-// White space around the texts of a conversation is no part of them.
+// White space around the texts of a conversation is not part of them.
 void trim_turns(Json& messages) {
   if (!messages.is_array()) return;
   for (Json& message : messages)

@@ -12,7 +12,7 @@
 namespace convoy::apps {
 namespace {
 
-// Rows, and the card that says which files are which split.
+// True for files of rows, and for the card that maps files to splits.
 bool is_data_file(const std::string& path) { return path == "README.md" || data::names_rows(path); }
 
 int fetch_data(const Context& context, const FetchFlags& flags, const Words& words) {

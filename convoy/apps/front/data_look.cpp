@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `convoy data stats`: what a data set holds.
+// `convoy data stats`: statistics of a data set.
 #include <fmt/format.h>
 
 #include "convoy/apps/front/data_rows.h"

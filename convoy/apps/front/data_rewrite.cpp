@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `convoy data convert|system|style|render|mix`: one row in, one row out.
+// `convoy data convert|system|style|render|mix`: maps each row to one row.
 #include <algorithm>
 #include <charconv>
 #include <cmath>
@@ -23,7 +23,7 @@ namespace {
 using data::Row;
 using Json = nlohmann::ordered_json;
 
-// What became of a row.
+// The result for one row.
 struct Rewritten {
   Json row;
   std::vector<std::string> left = {};  // columns of which it has nothing
@@ -36,8 +36,8 @@ void require_outputs(const settings::DataOutputFlags& flags, const data::RowPass
   refuse_existing(data::first_output(flags.output, flags.shard_rows), flags.force);
 }
 
-// Every row of `rows`, which are of the data set of `pass`, through `rewrite`, which runs on all
-// cores. `hint` says how to keep the columns that are left; `tell` adds to what is told at the end.
+// Passes every row of `rows`, which belong to the data set of `pass`, to `rewrite`, on all cores.
+// `hint` says how to keep dropped columns; `tell` adds to the closing report.
 void write_rows(const Context& context, DataWork work, const settings::DataOutputFlags& flags,
                 const data::RowPass& pass, data::RowSource& rows, const Rewrite& rewrite,
                 const char* hint, const std::function<void(DataWork&)>& tell) {
@@ -80,7 +80,7 @@ data::ConvertedRow converted_row(const Row& row, const data::SchemaConfig& schem
   return data::convert_row(row, data::detect_schema(row, schema), schema);
 }
 
-// The columns of `row` that are asked for; one that it lacks is null.
+// Copies the requested columns of `row`; a missing one becomes null.
 void keep_columns(const Row& row, const config::NameList& columns, Rewritten& made) {
   Json& converted = made.row;
   for (const std::string& column : columns.names) {
@@ -93,7 +93,7 @@ void keep_columns(const Row& row, const config::NameList& columns, Rewritten& ma
   }
 }
 
-// "rows.jsonl=0.3": a file of that whole name is meant as such.
+// "rows.jsonl=0.3": when a file of that whole name exists, it is meant.
 data::WeighedSet weighed_set(const std::string& word, const settings::DataMixFlags& flags) {
   data::DatasetRequest request{.name = word, .text_rows = data::text_rows_named(flags.text_rows)};
   const size_t sign = word.rfind('=');

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the sub-commands of `convoy data` share: which rows they read, what they write, what they
-// tell.
+// Shared parts of the sub-commands of `convoy data`: input rows, output, report.
 #pragma once
 
 #include <filesystem>
@@ -19,24 +18,25 @@
 
 namespace convoy::apps {
 
-// Words of a sub-command that are no flags: INPUT [OUTPUT]. Throws ConfigError for more, and for
-// one that is said twice.
+// Assigns the positional words of a sub-command: INPUT [OUTPUT]. Throws ConfigError for further
+// words, and for a value that is given twice.
 void take_words(const std::vector<std::string>& words, std::string& data, std::string* output);
 
 // Throws ConfigError, DataError.
 data::RowPass row_pass_of(const settings::DataInputFlags& flags);
 data::SchemaConfig schema_of(const settings::DataInputFlags& flags);
 
-// Throws ConfigError when the output is not named, is no format, is among the inputs, or is there
-// and not to be written over.
+// Throws ConfigError when the output is missing, has an unknown format, is among the inputs, or
+// exists and may not be overwritten.
 void require_output(const std::filesystem::path& output, const data::RowPass& pass, bool force);
-// Throws ConfigError when the file, or the folder, is there and not to be written over.
+// Throws ConfigError when the file or folder exists and may not be overwritten.
 void refuse_existing(const std::filesystem::path& output, bool force);
 
-// Of `text` or the file: exactly one. Throws ConfigError, DataError.
+// Returns `text` or the content of the file; exactly one must be given. Throws ConfigError,
+// DataError.
 std::string text_or_file(const std::string& text, const std::string& file, const char* flag);
 
-// What a sub-command did.
+// The work of a sub-command, for its report.
 struct DataWork {
   std::string action;                                               // "convert"
   nlohmann::ordered_json flags = nlohmann::ordered_json::object();  // that differ from the defaults
@@ -46,12 +46,12 @@ struct DataWork {
   nlohmann::ordered_json more = nlohmann::ordered_json::object();  // figures of its own
 };
 
-// Writes the manifest beside `output` and tells what was done: a line for people, an object with
+// Writes the manifest beside `output` and reports the result: a line for people, an object with
 // --json.
 void conclude(const Context& context, const DataWork& work, const data::RowPass& pass,
               const std::filesystem::path& output, const std::vector<data::WrittenFile>& written);
 
-// The values of `flags` that are not the defaults.
+// The values of `flags` that differ from the defaults.
 nlohmann::ordered_json changed_flags(const config::Section& flags, const config::Section& defaults);
 template <class Flags>
 nlohmann::ordered_json flags_json(Flags flags) {
@@ -59,7 +59,7 @@ nlohmann::ordered_json flags_json(Flags flags) {
   return changed_flags(config::list_fields(flags), config::list_fields(defaults));
 }
 
-// The sub-commands, each in a file of its kind.
+// The sub-commands, grouped into files by kind.
 int data_convert(Context& context, const std::vector<std::string>& arguments);
 int data_mix(Context& context, const std::vector<std::string>& arguments);
 int data_system(Context& context, const std::vector<std::string>& arguments);

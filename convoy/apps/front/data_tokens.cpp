@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `convoy data tokens`: the tokens of a text or of training rows, and which of them are learnt.
+// `convoy data tokens`: shows the tokens of a text or of training rows, and which of them have a
+// loss.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -68,7 +69,7 @@ struct TokensFlags {
   }
 };
 
-// A piece on one line, whatever letters are in it.
+// A token's text on one line, with all characters printable.
 std::string printable(const std::string& piece) {
   const std::string quoted = nlohmann::json(piece).dump();
   return quoted.substr(1, quoted.size() - 2);
@@ -109,7 +110,7 @@ class TokenView {
   }
 
   void show_data(const Log& log) const {
-    std::string text;  // of the last row
+    std::string text;  // text of the last row
     data::EncodedRows rows(flags_.data,
                            {.schema = flags_.schema,
                             .system_prompt = flags_.system_prompt,
@@ -180,7 +181,7 @@ class TokenView {
   data::SampleEncoder encoder_;
 };
 
-// A flag that the way of showing does not read is refused.
+// Refuses a flag that has no effect in the chosen view.
 void check_flags(const TokensFlags& flags, bool has_text) {
   const bool chat = flags.render || flags.add_generation_prompt;
   if (!has_text)

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `convoy data validate`: what is wrong with the rows of a data set, or with those of a training
-// run.
+// `convoy data validate`: reports faults in the rows of a data set or of a training run.
 #include <fmt/format.h>
 
 #include <cstdio>
@@ -40,7 +39,7 @@ Json fault_json(const data::RowFault& fault) {
           {"reason", fault.reason}};
 }
 
-// Prints the bad rows, the first of them, and writes all to the report.
+// Prints the first bad rows, and writes all of them to the report.
 class FaultList {
  public:
   FaultList(const Context& context, const settings::DataValidateFlags& flags,
@@ -61,7 +60,7 @@ class FaultList {
                  fault.hint.empty() ? "" : fmt::format(" ({})", fault.hint));
   }
 
-  // Throws DataError where there was one.
+  // Throws DataError when there was one.
   void finish(const std::string& name, int64_t rows, const std::string& cut) {
     if (writer_) writer_->finish();
     std::fflush(stdout);
@@ -80,7 +79,7 @@ class FaultList {
   std::unique_ptr<data::RowWriter> writer_;
 };
 
-// Empty answers are bad rows, unless they are to be learnt.
+// Empty answers are bad rows, unless training uses them.
 data::Supervision strict(data::Supervision supervision) {
   if (supervision.empty_answers == data::EmptyAnswers::Skip)
     supervision.empty_answers = data::EmptyAnswers::Error;
@@ -93,13 +92,13 @@ std::string cut_text(const data::RowCheckReport& report, const data::RowCheck& c
                      counted(report.rows_cut, "row"), check.truncation.max_tokens);
 }
 
-// Rows of one data set, and the settings with which they are read.
+// Rows of one data set, and the settings for reading them.
 struct CheckedSet {
   data::RowPass pass;
   data::RowCheck check;
 };
 
-// Throws DataError where a row is bad, after all sets.
+// Throws DataError when a row is bad, after all sets were read.
 void validate(const Context& context, const settings::DataValidateFlags& flags,
               const std::vector<CheckedSet>& sets) {
   std::vector<data::RowPass> passes;
@@ -132,7 +131,7 @@ void validate(const Context& context, const settings::DataValidateFlags& flags,
   faults.finish(names, rows, cut);
 }
 
-// The data sets of a run, each with the settings with which the run reads it.
+// The data sets of a run, each with the run's settings for it.
 std::vector<std::pair<settings::DataSettings, std::string>> data_of_run(
     const settings::TrainSettings& train) {
   std::vector<std::pair<settings::DataSettings, std::string>> sets;
@@ -158,7 +157,7 @@ std::vector<std::pair<settings::DataSettings, std::string>> data_of_run(
   return sets;
 }
 
-// Every row of a run, then all that the start of the run would say of its data.
+// Checks every row of a run, then all data checks that the start of the run would make.
 int validate_run(Context& context, const settings::DataValidateFlags& flags) {
   config::refuse_without_effect(
       flags,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `convoy doctor`: what keeps jobs from starting or makes them slow, one line each with one thing
-// to do about it.
+// `convoy doctor`: finds problems that stop jobs or slow them down. Prints one line each with one
+// action.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -83,7 +83,7 @@ std::vector<Finding> judge_libtorch(const LibtorchFolder& found, const fs::path&
   return findings;
 }
 
-// The program is only looked for: to ask its version would start a Python, seconds long.
+// Only looks for the program: asking its version would start Python, which takes seconds.
 std::vector<Finding> judge_tensorboard(const Environment& environment) {
   const auto path = environment.find("PATH");
   std::istringstream folders(path == environment.end() ? "" : path->second);
@@ -117,7 +117,7 @@ monitor::DeviceFacts device_facts(const monitor::DeviceSources& sources,
   return facts;
 }
 
-// That ranks can compute on.
+// The number of GPUs on which ranks can compute.
 int num_usable_gpus(const Context& context, const monitor::DeviceFacts& devices) {
   const auto whole = std::count_if(devices.devices.begin(), devices.devices.end(),
                                    [](const monitor::Device& device) {
@@ -126,7 +126,7 @@ int num_usable_gpus(const Context& context, const monitor::DeviceFacts& devices)
   return whole > 0 && why_no_cuda(context.program).empty() ? static_cast<int>(whole) : 0;
 }
 
-// `--ranks` without a number asked for what is done in any case.
+// `--ranks` without a number requests the default, so it is removed.
 Words without_bare_ranks(Words words) {
   for (size_t at = words.size(); at-- > 0;)
     if (words[at] == "--ranks" && (at + 1 == words.size() || words[at + 1].starts_with('-')))

@@ -27,12 +27,13 @@ using monitor::RanksFacts;
 
 constexpr int kMeetingSeconds = 60;  // for other nodes to come
 constexpr int kRanksSeconds = 40;    // for ranks to start and to end
-// For one collective. Gloo tries five times so long to connect; NCCL takes seconds to begin.
+// Timeout of one collective. Gloo retries connecting for five times as long; NCCL takes seconds to
+// start.
 constexpr int kGlooSeconds = 5;
 constexpr int kNcclSeconds = 20;
 
-// Asks this process to stop, as a person would, when the time is over: the launcher then ends its
-// ranks. Where that comes after the launcher, it does nothing.
+// Sends this process a stop request when the time is over, and the launcher then ends its ranks.
+// Does nothing when the launcher has already returned.
 class TimeLimit {
  public:
   explicit TimeLimit(double seconds)
@@ -51,7 +52,7 @@ class TimeLimit {
   TimeLimit(const TimeLimit&) = delete;
   TimeLimit& operator=(const TimeLimit&) = delete;
 
-  // Whether it was over before this call.
+  // Ends the limit. Returns true when it had passed before this call.
   bool end() {
     {
       const std::lock_guard lock(mutex_);
@@ -83,7 +84,7 @@ launch::SetupRequest request_of(const Context& context, const RanksToTry& wanted
   request.members = wanted.members;
   const bool several = has_several_nodes(wanted.members);
   if (request.members.nproc_per_node.empty()) request.members.nproc_per_node = several ? "1" : "2";
-  // Ranks of this host alone: a job system or launcher around says nothing about them.
+  // The ranks belong to this host alone, so an outer job system or launcher is ignored.
   if (!several) request.members.env_source = "none";
   if (several && request.members.rdzv_conf.empty())
     request.members.rdzv_conf = fmt::format("join_timeout={}", kMeetingSeconds);
@@ -210,7 +211,7 @@ std::vector<Finding> try_ranks(const Context& context, const RanksToTry& wanted)
     gloo = RanksTrial(context, wanted, "cpu").run();
     const bool failed = !gloo.failure.empty() || gloo.timed_out;
     if (nccl.not_checked.empty() && failed) nccl.not_checked = "its ranks meet over Gloo first";
-    // All nodes know the same, so that none waits for one that will not come.
+    // All nodes have the same information, so that none waits for one that will not come.
     const auto without =
         std::find_if(gloo.ranks.begin(), gloo.ranks.end(),
                      [](const monitor::RankPlace& rank) { return rank.gpus == 0; });

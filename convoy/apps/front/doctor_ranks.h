@@ -19,9 +19,8 @@ struct RanksToTry {
   bool has_libtorch = true;  // else there is nothing to start
 };
 
-// Tries Gloo, and NCCL where every rank has a GPU. Blocks: a second each, and up to two minutes
-// where something is in the way. What goes wrong is a finding; throws ConfigError for flags that
-// are none.
+// Tries Gloo, and NCCL when every rank has a GPU. Blocks: a second each, and up to two minutes when
+// the connection fails. Failures are returned as findings. Throws ConfigError for invalid flags.
 std::vector<monitor::Finding> try_ranks(const Context& context, const RanksToTry& wanted);
 
 }  // namespace convoy::apps

@@ -12,7 +12,7 @@
 namespace convoy::apps {
 namespace {
 
-// What the run's own rows say of this start.
+// The run's own event rows about this start.
 struct Told {
   bool began = false;
   bool failed = false;
@@ -21,7 +21,7 @@ struct Told {
 Told told_since(const std::filesystem::path& events, std::chrono::system_clock::time_point begin) {
   Told told;
   if (!std::filesystem::exists(events)) return told;
-  // Rows have their times in whole milliseconds.
+  // Rows store times in whole milliseconds.
   const auto since = std::chrono::floor<std::chrono::milliseconds>(begin.time_since_epoch());
   try {
     for (const nlohmann::ordered_json& row : telemetry::read_events(events)) {
@@ -30,7 +30,7 @@ Told told_since(const std::filesystem::path& events, std::chrono::system_clock::
       told.failed = told.failed || row["event"] == "failure";
     }
   } catch (const DataError&) {
-    // Damaged rows tell nothing; whoever shows them says so.
+    // Damaged rows are ignored here; the commands that show them report the damage.
   }
   return told;
 }

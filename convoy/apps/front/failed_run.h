@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How a training failed, in its events, where its ranks could not tell it; and a run that was
+// Records failures of a training that its ranks could not record, and handles a run that was
 // refused.
 #pragma once
 
@@ -12,19 +12,19 @@
 
 namespace convoy::apps {
 
-// Rank 0 tells of what it sees fail. It can not of what ends it at once, nor of a rank that had not
-// ended: of these this does. What was refused before it began is no run that failed. `begin`: of
-// the ranks.
+// Records a failure in the run's events. Rank 0 records the failures that it observes; it cannot
+// record one that kills it at once, or one of a rank that had not ended. Does nothing for a run
+// that was refused before it began. `begin`: the time when the ranks started.
 void record_failure(const Log& log, const telemetry::RunFolder& folder,
                     const launch::LaunchReport& report,
                     std::chrono::system_clock::time_point begin);
 
-// Whether the ranks refused the run, in words of their own, before all of them had accepted it:
-// with that, rank 0 adds the start to the run's record.
+// True when the ranks themselves refused the run before all of them accepted it; rank 0 adds the
+// start to the run's record only on acceptance.
 bool is_refused(const telemetry::RunFolder& folder, const launch::LaunchReport& report);
 
-// Removes the folder of a run that was refused: it holds its configuration, and logs that say what
-// is said here. The report names no file of it any more.
+// Removes the folder of a refused run, which holds only its configuration and logs with the error
+// reported here. The report then names no file of the folder.
 void remove_folder(const telemetry::RunFolder& folder, launch::LaunchReport& report);
 
 }  // namespace convoy::apps

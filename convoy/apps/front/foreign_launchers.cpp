@@ -15,7 +15,7 @@ namespace {
 
 constexpr const char* kExample = "convoy launch --nproc-per-node 2 train.py";
 
-// By the flag's name with dashes.
+// Hints by the flag's name with dashes.
 const std::map<std::string, std::string>& flag_hints() {
   static const std::map<std::string, std::string> kHints = {
       {"num-processes",
@@ -45,8 +45,8 @@ const std::map<std::string, std::string>& flag_hints() {
   return kHints;
 }
 
-// What stands for a script or a make target: "convoy COMMAND WORDS FLAGS", WORDS being what was
-// typed behind it, or an example.
+// Convoy's command for a script or a make target: "convoy COMMAND WORDS FLAGS", where WORDS are the
+// words typed behind it, or an example.
 struct Counterpart {
   const char* command;
   const char* example;
@@ -146,7 +146,7 @@ std::vector<std::string> parse_launcher_flags(const std::vector<config::Section>
   } catch (const ConfigError& error) {
     const std::string& flag = error.place().key;
     const std::string hint = hint_for_flag(flag);
-    // A known flag was given a wrong value: that error stands.
+    // A known flag had a wrong value: keep that error.
     if (hint.empty() || !error.sentence().starts_with("unknown flag")) throw;
     throw ConfigError(fmt::format("unknown flag {}", flag), {.key = flag, .hint = hint});
   }

@@ -114,7 +114,7 @@ TEST_F(Front, VersionNamesGitLibTorchAndNccl) {
   EXPECT_EQ(version.code, 0);
   EXPECT_EQ(version.out, first_line + found("CPU only") + "NCCL none (LibTorch is without CUDA)\n");
   write("packages/torch/lib/libtorch_cuda.so", "");
-  // Where the wheels of torch and of NCCL lie.
+  // The folders of the torch and NCCL wheels.
   const std::filesystem::path nccl = packages / "nvidia/nccl/lib/libnccl.so.2";
   std::filesystem::create_directories(nccl.parent_path());
   std::filesystem::copy_file(

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `convoy gpus`: what devices there are, how they are linked, what they hold and do.
+// `convoy gpus`: shows devices, their links, their memory and their activity.
 #include <fmt/format.h>
 
 #include "convoy/apps/front/command.h"

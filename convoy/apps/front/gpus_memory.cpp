@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `convoy gpus memory [RUN]`: does it fit, how much is left, do the ranks take alike.
+// `convoy gpus memory [RUN]`: checks whether a run fits, how much memory is left, and whether the
+// ranks use equal amounts.
 #include <fmt/format.h>
 
 #include "convoy/apps/front/command.h"
@@ -32,12 +33,12 @@ int check_memory(const Context& context, const MemoryFlags& flags, const Words& 
   monitor::MemoryInputs inputs;
   if (!words.empty())
     inputs.run = monitor::read_run_memory(telemetry::resolve_run(words[0], flags.dir));
-  // A run's devices are its own, whatever this shell sees.
+  // A run's devices are read from the run, not from this shell's visible devices.
   const bool all = flags.all || inputs.run.has_value();
   monitor::DeviceReader reader(sources, visible_gpus(sources, environment, all).uuids);
   inputs.devices = reader.read();
   inputs.facts = monitor::read_host_facts(sources);
-  // As placements name it.
+  // The host name without its domain, as placements use it.
   inputs.host = telemetry::host_name();
   inputs.host = inputs.host.substr(0, inputs.host.find('.'));
   const monitor::MemoryReport report = monitor::check_memory(inputs);

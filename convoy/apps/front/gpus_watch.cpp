@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `convoy gpus watch`: watches GPUs and host, into a file, onto stdout or onto the terminal. One
-// thread reads devices and writes; the other has the terminal, the signals and the end.
+// `convoy gpus watch`: samples GPUs and host into a file, to stdout or to the terminal. One thread
+// reads devices and writes; the other handles the terminal, signals and the end.
 #include <fmt/format.h>
 #include <poll.h>
 #include <sys/eventfd.h>
@@ -80,7 +80,7 @@ double cpu_seconds() {
   return seconds(usage.ru_utime) + seconds(usage.ru_stime);
 }
 
-// Looks at the devices on a thread of its own, so that a slow driver does not freeze the terminal.
+// Samples the devices on a thread of its own, so that a slow driver does not freeze the terminal.
 class Watch {
  public:
   Watch(monitor::DeviceReader& reader, const monitor::DeviceSources& sources,
@@ -95,7 +95,7 @@ class Watch {
   }
   ~Watch() { stop(); }
 
-  // Looks once in the caller's thread. Seconds that it took.
+  // Samples once in the caller's thread. Returns the seconds it took.
   double first_look() {
     cpu_begin_ = cpu_seconds();
     look();
@@ -116,10 +116,10 @@ class Watch {
     if (thread_.joinable()) thread_.join();
   }
 
-  // Readable when there is a look that take() has not given yet, or an error.
+  // Readable when there is a sample that take() has not returned yet, or an error.
   int descriptor() const { return news_.get(); }
 
-  // The looks since the last call. Throws what the thread ended with.
+  // Returns the samples since the last call. Throws the error that ended the thread.
   std::vector<monitor::Sample> take() {
     uint64_t ignored = 0;
     [[maybe_unused]] const auto read = ::read(news_.get(), &ignored, sizeof(ignored));
@@ -128,13 +128,13 @@ class Watch {
     return std::exchange(news_samples_, {});
   }
 
-  // All looks that were asked for are made, and take() has given them.
+  // True when all requested samples are taken and returned by take().
   bool is_complete() {
     const std::lock_guard lock(mutex_);
     return complete_ && news_samples_.empty();
   }
 
-  // After stop().
+  // Valid after stop().
   const monitor::Summary& summary() const { return looks_.summary(); }
   std::vector<monitor::HostGap> host_gaps() const { return looks_.host_gaps(); }
   monitor::SamplerCost cost() const {
@@ -147,7 +147,7 @@ class Watch {
   void look() {
     monitor::Sample sample = looks_.take();
     const int64_t ticks = looks_.cost().ticks;
-    // Rates need two looks: from then on the reader knows which metrics stay blank.
+    // Rates need two samples: from then on it is certain which metrics stay blank.
     if (recorder_ != nullptr && ticks == 2)
       recorder_->write_meta(reader_, looks_.host_gaps(), nullptr);
     {
@@ -170,7 +170,7 @@ class Watch {
       Clock::time_point next = looks_.begin();
       std::unique_lock lock(mutex_);
       while (!complete_) {
-        // Looks that a slow driver made late are left out, not made up for.
+        // Samples that a slow driver delayed are skipped, not made up for.
         while (next <= Clock::now()) next += interval;
         if (wake_.wait_until(lock, next, [this] { return stopping_; })) return;
         lock.unlock();
@@ -202,8 +202,7 @@ class Watch {
   double cpu_begin_ = 0;
 };
 
-// The terminal while it belongs to the view: keys come one by one, and the old text comes back at
-// the end.
+// Terminal mode for the view: keys arrive one by one, and the old text is restored at the end.
 class TerminalMode {
  public:
   TerminalMode() {
@@ -249,7 +248,7 @@ class TerminalMode {
   bool has_keys_ = false;
 };
 
-// Shows the looks until the time is over, a signal comes, or a key ends it.
+// Shows samples until the time is over, a signal arrives, or a key ends it.
 class MonitorRun {
  public:
   MonitorRun(const Context& context, const MonitorFlags& flags, Watch& watch)
@@ -287,7 +286,7 @@ class MonitorRun {
   }
 
  private:
-  // Until there is something to show, a key, another size of the terminal; false: it is over.
+  // Waits until there is something to show, a key or a new terminal size. Returns false at the end.
   bool wait(int keys) {
     const monitor::ScreenSize size = TerminalMode::size();
     for (;;) {
@@ -364,7 +363,7 @@ int run_monitor(Context& context, const std::vector<std::string>& arguments) {
 
   Watch watch(reader, sources, recorder ? &*recorder : nullptr, flags);
   const double look_s = watch.first_look();
-  // A tick that is not twice as long as a look would measure the watching.
+  // An interval shorter than twice the sampling time would mostly measure the sampling itself.
   if (flags.interval < 2 * look_s) {
     watch.set_interval(2 * look_s);
     context.log().warning(

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `convoy help`, and every help text: made of the command registry, on a terminal and in
+// `convoy help`, and every help text: generated from the command registry, for the terminal and for
 // docs/reference/commands.md.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -36,7 +36,7 @@ std::string indented(std::string_view lines) {
   return out;
 }
 
-// The first of the words that names an action, else the command itself.
+// Returns the first action named by the words, else the command itself.
 const Command& named_part(const Command& command, const Words& words) {
   for (const std::string& word : words)
     if (const Command* const action = find_action(command, {word})) return *action;
@@ -52,7 +52,7 @@ std::string list_of(const std::vector<Command>& commands) {
 
 std::string common_flag_table() { return config::flag_table_of<CommonFlags>(); }
 
-// All flags, each kind under its heading.
+// All flags, grouped by heading.
 std::string flag_tables(const Command& command) {
   std::string text;
   for (const FlagGroup& group : command.flags) {
@@ -64,7 +64,7 @@ std::string flag_tables(const Command& command) {
   return text;
 }
 
-// The flags that are used most, in the order of their list.
+// The most used flags, in the order of their list.
 std::string first_flag_table(const Command& command) {
   std::string text = "Flags:\n";
   size_t num_flags = 0;

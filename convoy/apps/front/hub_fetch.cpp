@@ -20,7 +20,7 @@ namespace {
 
 constexpr int64_t kMebibyte = int64_t{1} << 20;
 
-// Bytes as a bar of MiB. The rate is that of the last seconds, so that a stall shows.
+// A progress bar in MiB. The rate covers the last seconds, so that a stall is visible.
 class FetchDisplay {
  public:
   FetchDisplay(const Context& context, const std::string& label)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `convoy models fetch` and `convoy data fetch`: one download, shown while it goes on.
+// `convoy models fetch` and `convoy data fetch`: one download, with progress.
 #pragma once
 
 #include <filesystem>
@@ -37,14 +37,14 @@ struct FetchFlags {
 
 struct FetchWish {
   hub::RepositoryName repository;
-  std::function<bool(const std::string& path)> is_read =
-      {};           // what is taken where nothing is included
+  std::function<bool(const std::string& path)> is_read = {};  // default when nothing is included
   std::string use;  // a command that uses it, shown at the end
-  // Looks at what is there now: whether it can be used. Says what is in the way. May be empty.
+  // Checks whether the download is usable, and logs problems. May be empty.
   std::function<bool(const std::filesystem::path& folder, const Log& log)> look = {};
 };
 
-// Exit code: 0, or 75 where a signal ended it; what was fetched is kept. Throws as hub::fetch().
+// Returns the exit code: 0, or 75 when a signal ended the download; finished parts are kept. Throws
+// as hub::fetch().
 int fetch_from_hub(const Context& context, const FetchFlags& flags, const FetchWish& wish);
 
 }  // namespace convoy::apps

@@ -57,7 +57,7 @@ struct Question {
   const char* text;
   const char* usual;                         // taken for an empty answer; empty = there is none
   void (*check)(const std::string& answer);  // throws Error
-  // A model may come later, from the hub, and rows may lie on another machine.
+  // A model may be downloaded later, and rows may be on another machine.
   bool may_be_elsewhere = false;
 };
 
@@ -69,7 +69,8 @@ constexpr Question kQuestions[] = {
     {"--mode", &InitFlags::mode, "What trains (lora, qlora, full)", "lora", check_mode},
 };
 
-// Asks until the answer will do; one that is refused and given once more may be right elsewhere.
+// Asks until an answer is valid. An invalid answer that is given twice is accepted, because it may
+// be valid on another machine.
 std::string ask(const Question& question) {
   for (std::string refused;;) {
     std::cerr << question.text
@@ -143,7 +144,7 @@ int write_config(const Context& context, const InitFlags& flags, bool was_data_a
   return 0;
 }
 
-// The command that has the answers given so far.
+// The command line that gives the answers so far.
 std::string command_of(InitFlags flags) {
   InitFlags defaults;
   std::vector<std::string> words = {"convoy", "init"};

@@ -11,7 +11,7 @@
 namespace convoy::apps {
 namespace {
 
-// To the launcher around this one, if there is one.
+// Passes the error to the outer launcher, if there is one.
 void hand_on_error(const Context& context, const launch::LaunchReport& report) {
   const char* const path = std::getenv("TORCHELASTIC_ERROR_FILE");
   if (path == nullptr || *path == '\0' || report.root_cause < 0) return;
@@ -21,7 +21,7 @@ void hand_on_error(const Context& context, const launch::LaunchReport& report) {
     context.log().warning(fmt::format("the error could not be handed on in {}", path));
 }
 
-// The first of the ranks that saved their work and ended because a person asked them to.
+// The first rank that saved its work and stopped because a person requested it.
 const launch::RankEnd* stopped_rank(const launch::LaunchReport& report) {
   const launch::RankEnd* first = nullptr;
   if (report.failed() || report.exit_code != static_cast<int>(ExitCode::Stopped)) return first;

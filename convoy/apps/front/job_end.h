@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a command that starts ranks says at the end.
+// The closing message of a command that starts ranks.
 #pragma once
 
 #include "convoy/apps/front/command.h"
@@ -8,8 +8,7 @@
 
 namespace convoy::apps {
 
-// Prints the failure, if there was one, and its JSON line where scripts read. Returns the exit
-// code.
+// Prints the failure, if there was one, and its JSON line for scripts. Returns the exit code.
 int say_how_it_ended(const Context& context, const launch::LaunchReport& report);
 
 }  // namespace convoy::apps

@@ -60,7 +60,7 @@ std::string variable(const Environment& environment, const std::string& name) {
   return found == environment.end() ? "" : found->second;
 }
 
-// A Python script runs under Python, unbuffered as torchrun has it; anything else runs as it is.
+// A Python script runs under Python, unbuffered as under torchrun; any other program runs directly.
 std::vector<std::string> command_of(const LaunchFlags& flags,
                                     const std::vector<std::string>& program,
                                     const Environment& environment) {
@@ -76,7 +76,7 @@ std::vector<std::string> command_of(const LaunchFlags& flags,
   return command;
 }
 
-// What the flags say, without files yet.
+// The log options from the flags, without open files.
 launch::LogOptions log_options(const Context& context, const LaunchFlags& flags,
                                const Environment& environment) {
   launch::LogOptions logs;
@@ -95,8 +95,8 @@ launch::LogOptions log_options(const Context& context, const LaunchFlags& flags,
   return logs;
 }
 
-// A rank that is nowhere is a slip of the finger; but nodes with different numbers of ranks may
-// share a command line.
+// A rank that does not exist on any node is a typing error, but nodes with different numbers of
+// ranks may share a command line.
 void check_local_ranks(const Context& context, const launch::LogOptions& logs,
                        const launch::JobSetup& setup) {
   const int num_ranks = setup.adopted() ? setup.place.local_world_size : setup.num_local_ranks;
@@ -117,13 +117,13 @@ void open_log_folder(const Context& context, const LaunchFlags& flags, const std
     logs.layout = launch::LogLayout::Torchrun;
     context.log().info(fmt::format("logs in {}", logs.folder.string()));
   } catch (const IoError& error) {
-    // As with a disk that runs full later, everything is on the console then.
+    // As with a disk that fills up later, all output then goes to the console.
     context.log().warning(fmt::format("{}; the job goes on without log files", error.sentence()));
   }
 }
 
-// People set it for PyTorch's collectives, which have no such variable. Empty: it is not there, or
-// Convoy reads it.
+// Users set this variable for PyTorch's collectives, which do not read it. Empty when it is not
+// set, or when Convoy reads it.
 std::string unread_timeout(const Environment& environment,
                            const std::vector<std::string>& program) {
   const bool is_ours = !program.empty() &&
@@ -161,7 +161,7 @@ launch::LaunchPlan launch_plan(const LaunchCommandFlags& flags, const Environmen
   return plan;
 }
 
-// `program` may be empty: nobody said what to start.
+// `program` may be empty when none was given.
 int print_dry_run(const Context& context, const launch::JobSetup& setup, const LaunchFlags& flags,
                   const std::vector<std::string>& program, const Environment& environment) {
   launch::CheckedFiles files;
@@ -194,7 +194,7 @@ void lay_standalone_over(const MemberFlags& members, std::vector<launch::Origin>
   }
 }
 
-// `libraries`: variables of the ranks, a table of their own for people.
+// `libraries`: variables of the ranks, printed as a separate table for people.
 int print_explanation(const Context& context, const launch::JobSetup& setup,
                       std::vector<launch::Origin> rows,
                       const std::vector<launch::Origin>& libraries) {
@@ -210,7 +210,7 @@ int print_explanation(const Context& context, const launch::JobSetup& setup,
   return static_cast<int>(ExitCode::Done);
 }
 
-// What was found is shown also where it contradicts itself.
+// The facts are shown even when they contradict each other.
 launch::JobSetup set_up(const Context& context, const LaunchInvocation& invocation,
                         const launch::SetupRequest& request, const Environment& environment) {
   try {

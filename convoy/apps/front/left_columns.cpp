@@ -10,7 +10,7 @@
 namespace convoy::apps {
 namespace {
 
-// Rows with keys of their own, such as a column for each user, must not fill the screen.
+// Rows with keys of their own, such as one column per user, must not fill the screen.
 constexpr size_t kMostNamed = 20;
 
 }  // namespace

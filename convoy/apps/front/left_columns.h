@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Columns that a sub-command of `convoy data` read and wrote nowhere: told once, after all rows.
+// Columns that a sub-command of `convoy data` read but did not write; reported once, after all
+// rows.
 #pragma once
 
 #include <cstdint>
@@ -16,9 +17,9 @@ namespace convoy::apps {
 // One thread.
 class LeftColumns {
  public:
-  void add(const std::vector<std::string>& columns);  // of one row
-  // One warning with the columns and in how many rows they had a value; `hint` says how to keep
-  // them. None: nothing.
+  void add(const std::vector<std::string>& columns);  // columns of one row
+  // Prints one warning with the columns and the number of rows that had a value; `hint` says how to
+  // keep them. Prints nothing when there are none.
   void tell(const Context& context, const std::string& hint) const;
   nlohmann::ordered_json names() const;
 

@@ -27,7 +27,7 @@ std::string environment(const char* name) {
   return value == nullptr ? "" : value;
 }
 
-// The version in a folder that holds include/ and lib/: build-version of the C++ archive,
+// The version in a folder with include/ and lib/: from build-version of the C++ archive, or
 // version.py of the wheel.
 std::string version_in(const fs::path& folder) {
   constexpr int64_t kMaxBytes = 1 << 16;
@@ -78,7 +78,8 @@ std::vector<fs::path> python_folders() {
   return folders;
 }
 
-// Whether it will do; why not is noted where the user would wonder.
+// Returns true when the folder is usable. Records a reason for a rejection that a user would wonder
+// about.
 bool accept(const fs::path& folder, LibtorchFolder& found) {
   std::error_code ignored;
   if (!fs::exists(folder / "lib/libtorch_cpu.so", ignored)) {
@@ -96,8 +97,8 @@ bool accept(const fs::path& folder, LibtorchFolder& found) {
   return true;
 }
 
-// In the order in which they are looked at: the program's own environment, where it was built, the
-// user's Pythons. Most Pythons have no torch, and that needs no word.
+// In search order: the program's own environment, the build folder, the user's Pythons. Most
+// Pythons have no torch, so that is not reported.
 std::vector<fs::path> candidates(const fs::path& program) {
   const fs::path prefix = program.parent_path().parent_path();
   std::vector<fs::path> own_environment;
@@ -128,7 +129,7 @@ std::string LibtorchFolder::text() const {
   std::string devices = "CPU only";
   if (has_cuda(folder)) {
     devices = "CUDA";
-    // The wheel's name of the build: cu130.
+    // The wheel's build name: cu130.
     if (build.starts_with("cu") && build.size() > 3)
       devices += fmt::format(" {}.{}", build.substr(2, build.size() - 3), build.back());
   }
@@ -154,7 +155,8 @@ LibtorchFolder find_libtorch(const fs::path& program) {
 
 namespace {
 
-// What LibTorch would find out by failing: NVML may show GPUs that this driver can not compute on.
+// LibTorch would only find this out by failing: NVML may list GPUs that this driver cannot compute
+// on.
 std::string why_no_driver() {
   constexpr int kCuda13 = 13'000;
   const std::optional<int> version = nvidia::driver_version(kDriver);
@@ -164,7 +166,7 @@ std::string why_no_driver() {
                      nvidia::version_text(*version));
 }
 
-// The one command that mends it. Only the folder where this was built can fetch the CUDA half.
+// The command that fixes it. Only the source folder can fetch the CUDA half.
 std::string how_to_get_cuda() {
   const fs::path source = fs::path(kTorchFolder).parent_path().parent_path().parent_path();
   std::error_code ignored;
@@ -184,13 +186,14 @@ std::string why_no_cuda(const fs::path& program) {
 
 namespace {
 
-// "2.28.9" of 22809, "2.8.4" of 2804: the places moved at 2.9.
+// "2.28.9" for 22809, "2.8.4" for 2804: the digits changed at 2.9.
 std::string nccl_version_text(int code) {
   const int major = code < 10'000 ? 1000 : 10'000;
   return fmt::format("{}.{}.{}", code / major, code % major / 100, code % 100);
 }
 
-// What the library in `file` says of itself; empty where it can not be opened or is something else.
+// The version that the library in `file` reports; empty when it cannot be opened or is another
+// library.
 std::string nccl_version_of(const fs::path& file) {
   void* const opened = ::dlopen(file.c_str(), RTLD_LAZY | RTLD_LOCAL);
   if (opened == nullptr) return {};
@@ -214,8 +217,8 @@ NcclLibraryFacts find_nccl(const fs::path& libtorch) {
   if (libtorch.empty()) return {.version = {}, .file = {}, .why_none = "there is no LibTorch"};
   if (!fs::exists(libtorch / "lib/libtorch_cuda.so", ignored))
     return {.version = {}, .file = {}, .why_none = "LibTorch is without CUDA"};
-  // LibTorch's CUDA half looks for NCCL in these places: beside itself, in the wheel of NCCL, in
-  // the system.
+  // LibTorch's CUDA half looks for NCCL in these places: beside itself, in the NCCL wheel, in the
+  // system.
   for (const fs::path& file : {libtorch / "lib" / kName,
                                libtorch.parent_path() / "nvidia/nccl/lib" / kName, fs::path(kName)})
     if (std::string version = nccl_version_of(file); !version.empty())

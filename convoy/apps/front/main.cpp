@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The front program: finds the command, runs it, turns what it throws into the public error
+// The front program: finds the command, runs it, and turns exceptions into the public error
 // contract.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -30,7 +30,7 @@ bool is_help(const std::string& argument) {
   return argument == "--help" || argument == "-h" || is_help_of_all(argument);
 }
 
-// Arguments up to `--`, or up to the first positional behind `num_names` where the rest belongs to
+// Arguments up to `--`, or up to the first positional behind `num_names` when the rest belongs to
 // another program.
 Words own_arguments(const Words& arguments, bool forwards, size_t num_names = 0) {
   Words own;
@@ -92,8 +92,8 @@ int dispatch(Context& context, const Words& typed) {
   try {
     return run_command(context, command, rest);
   } catch (const ConfigError& error) {
-    // Among the flags of a command that starts another program, what is a flag's value and what the
-    // program is known only now.
+    // For a command that starts another program, only now is it certain which word is a flag's
+    // value and which is the program.
     if (!forwards || !is_help(error.place().key)) throw;
     fmt::print("{}",
                help_text(command, action == nullptr ? Words() : Words{rest[0]},

@@ -19,7 +19,7 @@
 namespace convoy::apps {
 namespace {
 
-// Under `auto` the first that fits of those that training tries; the last where none does.
+// Under `auto`, chooses the first strategy that fits, as training does; the last when none fits.
 void choose_strategy(const architecture::DecoderSpec& model, int64_t device_bytes,
                      sizing::EstimateRequest& request) {
   for (const settings::StrategyFacts& strategy : settings::strategies_of_processes()) {
@@ -74,7 +74,7 @@ nlohmann::ordered_json MemoryFit::to_json() const {
 }
 
 std::optional<architecture::DecoderSpec> sizes_of(const settings::ModelSettings& model) {
-  if (model.name.empty()) return std::nullopt;  // of task classify
+  if (model.name.empty()) return std::nullopt;  // task classify has no language model
   try {
     return families::read_decoder_spec(io::ModelFolder::open(model.name, model.revision));
   } catch (const Error&) {

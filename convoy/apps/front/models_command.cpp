@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `convoy models`: which models there are, and one of them from the hub.
+// `convoy models`: lists models, and checks or fetches one.
 #include <fmt/format.h>
 
 #include <array>
@@ -19,7 +19,7 @@
 namespace convoy::apps {
 namespace {
 
-// Warns of what training would say of the configuration.
+// Warns of problems that training would report for the configuration.
 bool can_be_used(const std::filesystem::path& folder, const Log& log) {
   if (!std::filesystem::exists(folder / "config.json")) return false;
   try {
@@ -81,7 +81,7 @@ int list_models(const Context& context, const ListFlags&, const Words& words) {
 
 int check_model_folder(Context& context, const std::vector<std::string>& arguments) {
   settings::ModelCheckFlags flags;
-  context.parse(flags, arguments);  // so that a wrong flag is told before the worker starts
+  context.parse(flags, arguments);  // reports a wrong flag before the worker starts
   become_worker(context, "check-model", arguments);
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What people bring from other launchers: an accelerate file's ranks and nodes, NUM_GPUS, variables
-// of NCCL as words of the command.
+// Input in other launchers' forms: ranks and nodes of an accelerate file, NUM_GPUS, NCCL variables
+// as words of the command.
 #pragma once
 
 #include <string>
@@ -14,15 +14,15 @@
 
 namespace convoy::apps {
 
-// Takes NAME=VALUE words of libraries under the ranks (NCCL_DEBUG=INFO) out of `words`, into this
-// process's environment, which the ranks inherit.
+// Moves NAME=VALUE words for libraries (NCCL_DEBUG=INFO) from `words` into this process's
+// environment, which the ranks inherit.
 void export_library_variables(std::vector<std::string>& words, const Log& log);
 
-// Fills the flags that were not given, and says so.
+// Fills flags that were not given, and logs it.
 void take_wishes(const settings::LaunchWishes& wishes, launch::MemberFlags& members,
                  launch::DeviceFlags& devices, const Log& log);
 
-// Ranks of the whole job; 0 where other nodes decide.
+// Number of ranks of the whole job; 0 when other nodes decide it.
 int64_t ranks_of_job(const launch::JobSetup& setup);
 
 }  // namespace convoy::apps

@@ -35,7 +35,7 @@ void add_machine(const std::string& text, PresetFacts& preset) {
       sizing::estimate_memory(*model, estimate_request(preset.settings, *preset.machine));
 }
 
-// Of both, with the scales of blocks of 256 (optim/state_format).
+// Bytes of both moments and their scales per block of 256 (optim/state_format).
 int64_t moment_bytes_of_256(const std::string& type) {
   if (type == "int8") return 520;
   return type == "bf16" ? 1024 : 2048;

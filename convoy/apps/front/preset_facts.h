@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Says what each preset is for, by the first comment lines of its file, and how much memory a
-// preset of a machine takes there.
+// Describes each preset by the first comment lines of its file, with the memory that a machine
+// preset needs there.
 #pragma once
 
 #include <map>
@@ -17,7 +17,7 @@ namespace convoy::apps {
 struct PresetFacts {
   std::string name;
   std::string summary = {};  // the first comment line
-  // Of presets with a line "# machine: NAME"; else none.
+  // Set for presets with a line "# machine: NAME"; else null.
   const sizing::Machine* machine = nullptr;
   settings::TrainSettings settings = {};
   sizing::MemoryPlan memory = {};  // of one device
@@ -25,11 +25,10 @@ struct PresetFacts {
   bool fits() const { return memory.total_bytes() <= machine->device_bytes; }
 };
 
-// Of all presets of this build, by name.
+// All presets of this build, by name.
 std::vector<PresetFacts> preset_facts();
 
-// The question whose answer is the memory of a run with these settings. `batch_size: auto` counts
-// as one row.
+// The memory estimate request of a run with these settings. `batch_size: auto` counts as one row.
 sizing::EstimateRequest estimate_request(const settings::TrainSettings& settings,
                                          const sizing::Machine& machine);
 

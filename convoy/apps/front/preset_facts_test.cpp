@@ -136,7 +136,7 @@ TEST_F(Init, WritesWhatTrains) {
   EXPECT_EQ(settings.model.max_seq_len, 256) << "no row is longer";
   EXPECT_EQ(settings.tuning.mode, "lora");
   const std::string text = read_file(folder_ / "a.yaml");
-  // Comments tell of the value that is there, or say of which one they tell.
+  // A comment describes the value beside it, or names the value that it describes.
   for (const char* const line :
        {"packing: false  # true: whole rows side by side", "# auto: what fits into memory",
         "save_steps: 0  # 0: save at the end of each epoch",

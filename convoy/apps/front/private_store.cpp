@@ -37,7 +37,8 @@ constexpr seconds kStopLimit{20};
 
 bool is_executable(const fs::path& path) { return ::access(path.c_str(), X_OK) == 0; }
 
-// The folder with initdb and postgres: CONVOY_POSTGRES_PROGRAMS, PATH, where distributions put it.
+// The folder with initdb and postgres: searched in CONVOY_POSTGRES_PROGRAMS, PATH, and the folders
+// of distributions.
 fs::path find_programs() {
   const auto has_both = [](const fs::path& folder) {
     return is_executable(folder / "initdb") && is_executable(folder / "postgres");
@@ -98,7 +99,7 @@ ProgramEnd run_to_end(std::vector<std::string> command) {
   return end;
 }
 
-// A port of `host` that nothing uses now.
+// A free port of `host`.
 int64_t free_port(const std::string& host) {
   addrinfo wanted{};
   wanted.ai_socktype = SOCK_STREAM;
@@ -169,7 +170,7 @@ std::vector<std::string> PrivateStore::as_user(std::vector<std::string> command)
   return whole;
 }
 
-// Root may not run the server, so its files belong to who does.
+// Root must not run the server, so the server's user gets its files.
 void PrivateStore::give_to_server(const fs::path& path) const {
   if (::geteuid() != 0) return;
   const passwd* const user = ::getpwnam(options_.user.c_str());
@@ -186,7 +187,7 @@ void PrivateStore::give_to_server(const fs::path& path) const {
 void PrivateStore::make_cluster() {
   give_to_server(options_.folder);
   give_to_server(options_.folder / "password");
-  // Under another name until it is whole: a start that was killed here is begun anew.
+  // Uses another name until it is complete: an interrupted start begins again.
   const fs::path data = options_.folder / "data.new";
   fs::remove_all(data);
   const ProgramEnd end = run_to_end(
@@ -207,7 +208,8 @@ void PrivateStore::make_cluster() {
 
 void PrivateStore::start() {
   const std::string data = (options_.folder / "data").string();
-  // Through a shell because the server's log goes to a file: nobody reads a pipe while we work.
+  // Through a shell, because the server's log goes to a file: no process would read a pipe during
+  // the work.
   server_ = start_program(
       as_user({"sh", "-c", "log=$1; shift; exec \"$@\" >>\"$log\" 2>&1", "sh", data + "/server.log",
                program("postgres"), "-D", data, "-p", std::to_string(options_.port), "-c",

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A PostgreSQL server of one's own for a job store that several hosts share: no administrator, one
-// folder, one password, gone with its owner. The folder keeps the data; a server started over it
-// again has the same password and port.
+// A private PostgreSQL server for a job store that several hosts share: no administrator, one
+// folder, one password, stopped with its owner. The folder keeps the data; a server restarted on it
+// has the same password and port.
 #pragma once
 
 #include <cstdint>
@@ -24,16 +24,16 @@ struct PrivateStoreOptions {
 
 class PrivateStore {
  public:
-  // Blocks until the server answers. Throws ConfigError when PostgreSQL's programs are not there or
-  // the user is not, IoError when the server does not start (with what it wrote).
+  // Blocks until the server answers. Throws ConfigError when PostgreSQL's programs or the user are
+  // missing, IoError with the server's output when it does not start.
   PrivateStore(PrivateStoreOptions options, const Log& log);
   ~PrivateStore();  // as stop()
   PrivateStore(const PrivateStore&) = delete;
   PrivateStore& operator=(const PrivateStore&) = delete;
 
-  // With its password, so a secret. Also in `folder`/url, which the owner alone may read.
+  // Contains the password, so it is secret. Also in `folder`/url, readable only by the owner.
   const std::string& url() const { return url_; }
-  // Readable once the server has ended by itself.
+  // Readable once the server has exited unexpectedly.
   int exited() const { return server_.exited.get(); }
   std::string log_tail() const;  // the server's last lines
   void stop();                   // ends all connections. Blocks until the server is gone
@@ -44,7 +44,7 @@ class PrivateStore {
   void start();
   void wait_until_it_answers();
   std::string program(const std::string& name) const;
-  // `command` as the user who runs the server.
+  // `command`, changed so that the server's user runs it.
   std::vector<std::string> as_user(std::vector<std::string> command) const;
 
   PrivateStoreOptions options_;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `convoy process`: a data set through a model.
+// `convoy process`: processes a data set with a model.
 #include <fmt/format.h>
 
 #include "convoy/apps/front/command.h"

@@ -61,7 +61,7 @@ class ProcessCommand : public ::testing::Test {
 TEST_F(ProcessCommand, TheDryRunTellsRowsStagesAndPromptAndStartsNothing) {
   const json told = plan("--samples 3 --max-tokens 100 --max-iterations 1 --world-size 2");
   EXPECT_EQ(told["rows"], 3);
-  // Of a row: 3 solutions, 3 judgements, 3 improvements that are judged.
+  // Per row: 3 solutions, 3 judgements, 3 improvements, which are judged.
   EXPECT_EQ(told["requests_at_most"], 3 * (3 + 3 + 6));
   EXPECT_EQ(told["new_tokens_at_most"], 3 * 3 * (100 + 1024 + 100 + 1024));
   EXPECT_EQ(told["workers"], "2 workers on cpu");

@@ -32,7 +32,7 @@ config::Sources process_sources(const std::vector<std::string>& words, const std
 
 void read_process_config(Context& context, const std::vector<std::string>& arguments,
                          ProcessConfig& config) {
-  settings::ProcessSettings scratch;  // what flags alone say is read again over the sources
+  settings::ProcessSettings scratch;  // the flags are parsed again over the sources
   const std::vector<std::string> words =
       config::parse_flags({settings::process_flag_list(scratch), config::list_fields(config.flags),
                            config::list_fields(context.common)},

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What `convoy process` was asked: configuration and flags, as one.
+// The request to `convoy process`: configuration and flags combined.
 #pragma once
 
 #include <string>
@@ -18,7 +18,7 @@ struct ProcessConfig {
   config::Resolved resolved{{}, {}, {}, true};
 };
 
-// `arguments`: at most one file, key=value, and flags. `context.common` is set, too. Throws
+// `arguments`: at most one file, key=value, and flags. Also sets `context.common`. Throws
 // ConfigError.
 void read_process_config(Context& context, const std::vector<std::string>& arguments,
                          ProcessConfig& config);
@@ -26,10 +26,10 @@ void read_process_config(Context& context, const std::vector<std::string>& argum
 // CONFIG.yaml [key=value ...] as `convoy config` takes it.
 config::Sources process_sources(const std::vector<std::string>& words, const std::string& preset);
 
-// A group for each section of the settings, then the flags that are none.
+// One group per section of the settings, then the flags that are no settings.
 std::vector<FlagGroup> process_flag_groups();
 
-// The part of docs/reference/config.md on these settings.
+// The part of docs/reference/config.md for these settings.
 std::string process_config_markdown();
 
 }  // namespace convoy::apps

@@ -16,12 +16,12 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::chrono::minutes kWaitForNodeZero{10};
-// A node that died leaves its mark; the others read the end of the run within a second.
+// A node that died leaves its mark behind; the others read the end of the run within a second.
 constexpr std::chrono::seconds kWaitForReaders{20};
 constexpr std::chrono::milliseconds kLookEvery{200};
 constexpr std::chrono::seconds kSayWaitingEvery{60};
 
-// Advice for the person who waits.
+// Advice for the waiting user.
 std::string why_it_waits(const std::string& state, const fs::path& folder) {
   if (state == "absent")
     return fmt::format(
@@ -46,7 +46,7 @@ ProcessNodes::ProcessNodes(const settings::WorkerSettings& workers, fs::path run
   if (workers_.num_nodes == 1) return;
   if (!publishes()) return;
   std::error_code ignored;
-  fs::remove_all(folder_ / "nodes", ignored);  // of an earlier start
+  fs::remove_all(folder_ / "nodes", ignored);  // from an earlier start
   write_state("planning", nlohmann::json::object());
   if (!workers_.store.empty()) return;
   server_.emplace(
@@ -71,7 +71,7 @@ void ProcessNodes::leave_unfinished() const {
   try {
     write_state("stopped", nlohmann::json::object());
   } catch (const IoError&) {
-    // The others then look for a store that is gone, and say so.
+    // The others then look for a missing store, and report that.
   }
 }
 

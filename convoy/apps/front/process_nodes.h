@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How the nodes of one run of `convoy process` find its store: the run folder, which all of them
-// see, says where it is. Node 0 keeps a private PostgreSQL server where no other store is named.
+// Finds the store for the nodes of one run of `convoy process`. The run folder, which all nodes can
+// read, names it. Node 0 starts a private PostgreSQL server when no other store is configured.
 #pragma once
 
 #include <filesystem>
@@ -15,38 +15,38 @@
 
 namespace convoy::apps {
 
-// What node 0 tells the others of the run.
+// The data about the run that node 0 shares with the other nodes.
 struct SharedRun {
   std::string store;  // URL, maybe with a password
   nlohmann::json configuration;
   std::string data_hash;
-  nlohmann::json selection;  // of its rows
+  nlohmann::json selection;  // selection of its rows
 };
 
 class ProcessNodes {
  public:
-  // On node 0 of several, and without a store that is named, this starts the server. Throws as
+  // On node 0 of several, without a configured store, this starts the server. Throws as
   // PrivateStore.
   ProcessNodes(const settings::WorkerSettings& workers, std::filesystem::path run_folder,
                const Log& log);
-  // Waits for the nodes that still read from this one's server.
+  // Waits for the nodes that still read from this node's server.
   ~ProcessNodes();
 
   bool publishes() const { return workers_.node_rank == 0; }
-  // Node 0: the store.
+  // Node 0: returns the store.
   std::string store() const;
-  // Node 0: what the others need, for them to find.
+  // Node 0: publishes the data that the others need.
   void share(const SharedRun& run) const;
-  // Node 0: the run is published; whoever comes now is told so.
+  // Node 0: the run is finished; nodes that start later read this.
   void finish(const nlohmann::json& configuration);
-  // The others: what node 0 shares, once it is of this configuration; nothing where that run has
-  // ended. Says what it waits for. Waits some minutes, and throws ConfigError that says what is
-  // missing or differs.
+  // Other nodes: returns node 0's data once they match this configuration; empty when that run has
+  // ended. Logs the reason for waiting. After some minutes throws ConfigError that names the
+  // missing or different item.
   std::optional<SharedRun> wait_for_share(const nlohmann::json& configuration) const;
 
  private:
   std::filesystem::path shared_file() const { return folder_ / "shared.json"; }
-  // "planning", "open", "stopped" or "finished", with what goes with it.
+  // "planning", "open", "stopped" or "finished", with the facts of that state.
   void write_state(const char* state, nlohmann::json facts) const;
   void leave_unfinished() const;
   std::filesystem::path member_file() const;

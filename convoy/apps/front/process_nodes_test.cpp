@@ -32,7 +32,7 @@ class ProcessNodesTest : public ::testing::Test {
   void share(const ProcessNodes& zero) const {
     zero.share({.store = "ledger.db", .configuration = ours_, .data_hash = "d", .selection = {}});
   }
-  // What the second node is told until `then` has run, and what it joins.
+  // Messages of the second node until `then` has run, and the run that it joins.
   std::optional<SharedRun> joins_after(const std::function<void()>& then) {
     const auto one = node(1);
     CaptureStderr();

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What `convoy process` shows before it works: its plan, and the first prompt as the model reads
-// it.
+// The preview of `convoy process`: its plan, and the first prompt as the model reads it.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +12,7 @@
 
 namespace convoy::apps {
 
-// The texts that the stages ask of `rows` rows at most.
+// The number of texts that the stages generate for `rows` rows, at most.
 process::RunEstimate estimate_run(const process::PipelinePlan& plan, int64_t rows);
 
 struct ProcessPreview {

@@ -10,7 +10,7 @@ namespace convoy::apps {
 namespace {
 
 constexpr std::chrono::seconds kEvery{10};
-// Of the time, at most, goes into counting rows.
+// At most 1/kCountEvery of the time is spent on counting rows.
 constexpr int kCountEvery = 100;
 
 }  // namespace

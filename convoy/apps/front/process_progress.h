@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How far a run of `convoy process` is, as rows of its events.jsonl while it goes on: what `convoy
-// runs` and the page show.
+// Progress of `convoy process`, written to events.jsonl during the run for `convoy runs` and the
+// page.
 #pragma once
 
 #include <chrono>
@@ -17,13 +17,14 @@ namespace convoy::apps {
 
 class ProcessProgress {
  public:
-  // Both must outlive it. The store's rows are counted, those of other hosts too.
+  // `events` and `store` must outlive this object. Counts the store's rows, including those of
+  // other hosts.
   ProcessProgress(telemetry::EventLog& events, jobs::JobStore& store, const process::RowRun& run)
       : events_(events), store_(store), run_(run) {}
 
-  // By worker, as the coordinator tells it. Writes a row when the last one is old enough.
+  // `signs`: by worker, from the coordinator. Writes a row when the last one is old enough.
   void add(const std::map<size_t, process::WorkerSign>& signs);
-  // The last row, with the speed of the whole start.
+  // Writes the last row, with the speed of the whole start.
   void finish(double tokens_per_second);
 
  private:

@@ -14,7 +14,7 @@
 namespace convoy::apps {
 namespace {
 
-// A column may be sparse, so all rows count, not only those that are selected.
+// A column may be sparse, so all rows count, not only the selected ones.
 void require_columns(const data::Dataset& dataset, const process::PipelinePlan& plan) {
   process::ColumnSearch search(process::wanted_columns(plan));
   if (search.found_all()) return;

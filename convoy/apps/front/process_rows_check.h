@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a run of `convoy process` asks of its rows before it leaves anything on the disk.
+// Checks of `convoy process` on its rows, before it writes anything to disk.
 #pragma once
 
 #include <optional>
@@ -12,10 +12,10 @@
 
 namespace convoy::apps {
 
-// Each column that settings or prompts name is in some row of the data set, and some selected row
-// can be used. Reads as far as it must for that, mostly one row. Returns the first prompt as the
-// model reads it; nothing where the stages ask for no text. Throws DataError that names what is
-// missing.
+// Checks that each column named by settings or prompts occurs in some row of the data set, and that
+// some selected row is usable. Reads as few rows as needed, usually one. Returns the first prompt
+// as the model reads it; empty when no stage generates text. Throws DataError that names the
+// missing column.
 std::optional<std::string> check_rows(const data::Dataset& dataset,
                                       const process::PipelinePlan& plan,
                                       const process::ModelFacts& facts);

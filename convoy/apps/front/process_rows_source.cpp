@@ -13,7 +13,7 @@
 namespace convoy::apps {
 namespace {
 
-// As JSON may hold it: what is no UTF-8 is replaced.
+// Valid JSON text: invalid UTF-8 is replaced.
 nlohmann::ordered_json sound_text(const std::string& bytes) {
   using Json = nlohmann::ordered_json;
   if (bytes.empty()) return nullptr;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The rows that a run is to process, from the data set that its settings name.
+// The rows to process, from the data set in the settings.
 #pragma once
 
 #include <cstdint>
@@ -14,16 +14,16 @@
 
 namespace convoy::apps {
 
-// Throws ConfigError where none is named; DataError.
+// Throws ConfigError when none is given; DataError.
 data::Dataset named_dataset(const settings::ProcessDataSettings& data);
 
-// The selected rows. One that can not be read becomes a row that says why and holds its text as
-// `unreadable_row`, or ends the stream with its DataError, as data.bad_rows wants.
+// The selected rows. Depending on data.bad_rows, an unreadable row becomes a row with the reason
+// and its text as `unreadable_row`, or ends the stream with its DataError.
 process::RowStream selected_rows(const data::Dataset& dataset,
                                  const settings::ProcessDataSettings& data);
 
-// Which rows of the data set those are: settings that select the same ones give the same. An
-// object.
+// A JSON object that identifies the selected rows: settings that select equal rows give equal
+// objects.
 nlohmann::json selection_of(const data::Dataset& dataset,
                             const settings::ProcessDataSettings& data);
 

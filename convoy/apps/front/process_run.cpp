@@ -38,7 +38,7 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
-// Each of the same output goes on where the last one stopped.
+// Every start with the same output resumes the last one.
 std::string run_name(const settings::ProcessSettings& settings) {
   if (!settings.run_name.empty()) return settings.run_name;
   const fs::path output = fs::absolute(settings.output.path).lexically_normal();
@@ -69,17 +69,17 @@ telemetry::RunFolder open_folder(const ProcessConfig& config) {
   return telemetry::RunFolder::create(folder, name);
 }
 
-// What the last start of these rows took that finished any, for later ones that find nothing to do.
+// Result of the last start that finished rows, for later starts that have nothing to do.
 fs::path last_start_file(const process::RowRun& run) { return run.folder / "last_start.json"; }
 
-// Null: none is known.
+// Null when none is known.
 Json last_start(const process::RowRun& run) {
   if (!fs::exists(last_start_file(run))) return nullptr;
   const Json start = Json::parse(read_file(last_start_file(run)), nullptr, false);
   return start.is_object() ? start : Json(nullptr);
 }
 
-// The one run that this process looks after.
+// The run that this process manages.
 class Processing {
  public:
   Processing(Context& context, ProcessConfig& config)
@@ -127,7 +127,7 @@ class Processing {
   }
 
  private:
-  // What the settings leave to model and machine. Returns what memory was planned.
+  // Sets the values that depend on model and machine. Returns the planned memory as text.
   static std::string settle(ProcessConfig& config, const process::ModelFacts& facts,
                             const ProcessWorkers& workers) {
     process::settle_prompts(config.settings, facts);
@@ -138,7 +138,7 @@ class Processing {
     return memory;
   }
 
-  // Of the node that plans and publishes, and of every dry run.
+  // For the node that plans and publishes, and for every dry run.
   static std::optional<data::Dataset> read_dataset(const ProcessConfig& config) {
     if (config.settings.workers.node_rank > 0 && !config.flags.dry_run) return std::nullopt;
     data::Dataset dataset = named_dataset(config.settings.data);
@@ -158,7 +158,7 @@ class Processing {
     for (const std::string& notice : config_.flags.notices(is_local)) log_.info(notice);
   }
 
-  // False: the run has ended.
+  // Returns false when the run has ended.
   bool find_store(const ProcessNodes& nodes) {
     if (!nodes.publishes()) shared_ = nodes.wait_for_share(plan_.content(facts_.identity));
     if (!nodes.publishes() && !shared_) return false;
@@ -357,7 +357,7 @@ class Processing {
   int conclude(const telemetry::RunFolder& folder, const process::RowRun& run,
                const process::Publication& done, const process::StartFigures& start) {
     Json report = done.report.json(start, estimate_);
-    // A start that found nothing to do says nothing about speed.
+    // A start without work has no speed of its own.
     if (report["last_start"].is_null())
       report["last_start"] = last_start(run);
     else

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `convoy process verify`: the answer checker alone, over the rows of a file.
+// `convoy process verify`: runs only the answer checker, over the rows of a file.
 #include <fmt/format.h>
 
 #include <memory>

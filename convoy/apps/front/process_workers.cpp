@@ -17,7 +17,7 @@ namespace {
 
 constexpr int kFirstWithBf16 = 8;  // major compute capability
 
-// The GPUs that workers may have; empty: they compute on CPUs. `why` says why there are none.
+// The GPUs for workers; empty: they compute on CPUs. `why`: the reason for having none.
 launch::DeviceSelection gpus_of(const Context& context, const std::string& wanted,
                                 std::string& why) {
   const auto environment = launch::process_environment();

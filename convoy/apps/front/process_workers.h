@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The workers of one host of `convoy process`: how many, on what, started how.
+// The workers of `convoy process` on one host: their number, devices and start.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ struct ProcessWorkers {
   std::vector<std::map<std::string, std::string>> environment = {};  // by worker
   std::vector<std::string> notes = {};
 
-  // What model.dtype = auto comes to: one type for all workers of a run.
+  // model.dtype with `auto` resolved: one type for all workers of a run.
   std::string dtype() const { return devices == "cuda" && has_bf16 ? "bf16" : "fp32"; }
   std::string text() const;  // "2 workers on cuda"
 };

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Where workers of `convoy process` are placed, on a host whose GPUs the library of tests/fake_nvml
-// shows.
+// Placement of `convoy process` workers on a host whose GPUs come from tests/fake_nvml.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -66,7 +65,7 @@ class ProcessWorkersTest : public ::testing::Test {
         nlohmann::json::parse(end.out.substr(0, end.out.rfind('}') + 1), nullptr, false);
     return plan.is_object() ? plan.value("workers", "") : end.out;
   }
-  // What the workers of a run see, in order.
+  // The devices visible to the workers of a run, in order.
   std::vector<std::string> seen(const std::string& arguments) {
     const testing::ScriptEnd end = process(arguments);
     EXPECT_EQ(end.code, 2) << end.out;

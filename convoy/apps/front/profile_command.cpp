@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `convoy profile CONFIG`: trains a few steps on many ranks and on one, and says where their time
-// goes. `convoy profile report RUN`: the same of steps that a training has traced.
+// `convoy profile CONFIG`: trains a few steps on many ranks and on one, and reports where their
+// time goes. `convoy profile report RUN`: reports on steps that a training has traced.
 #include <fmt/format.h>
 #include <signal.h>
 
@@ -42,8 +42,7 @@ struct ProfileFlags : launch::DeviceFlags {
   }
 };
 
-// Where the trainings of `convoy profile` lie in its folder, and the file that says that the folder
-// is one.
+// Folder names of the trainings of `convoy profile`, and the file that marks a profile's folder.
 constexpr const char* kRanks = "ranks";
 constexpr const char* kOneRank = "one-rank";
 constexpr const char* kMark = "profile.json";
@@ -71,8 +70,7 @@ void say_trace(const Context& context, const fs::path& file) {
 
 bool has_traces(const fs::path& folder) { return fs::is_directory(folder / "traces"); }
 
-// A run by its folder, its name or its traces; any folder with traces will do, also one that no
-// training wrote.
+// A run by its folder or name, or any folder with traces, even one that no training wrote.
 fs::path traced_folder(const std::string& word, const std::string& runs) {
   const fs::path folder = word;
   if (has_traces(folder)) return folder;
@@ -95,7 +93,7 @@ void print_report(const Context& context, const profile::ProfiledRun& run) {
     fmt::print("{}", profile::report_text(run));
 }
 
-// Of what `convoy profile` has left in `folder`; `many` is its training on many ranks.
+// Reports on a profile in `folder`; `many` is its training on many ranks.
 int report_profile(const Context& context, const fs::path& folder,
                    const profile::ProfiledRun& many) {
   const bool compares = has_traces(folder / kOneRank);
@@ -152,7 +150,7 @@ ProfileInvocation read_profile_line(Context& context, const std::vector<std::str
   return found;
 }
 
-// What makes a training end after the last traced step with nothing but its traces.
+// Settings that end a training after the last traced step and keep only its traces.
 std::vector<std::string> trial_settings(const std::string& range) {
   constexpr int64_t kUntracedSteps = 2;
   const settings::StepRange steps = settings::parse_step_range(range);
@@ -168,7 +166,7 @@ std::vector<std::string> trial_settings(const std::string& range) {
           "train.resume_from_checkpoint=never"};
 }
 
-// Whether the ranks of this finished training were threads of one process.
+// True when the ranks of this finished training were threads of one process.
 bool has_replicas(const fs::path& run) {
   const nlohmann::json record = telemetry::read_run_record(run / "run.json");
   return record.value(nlohmann::json::json_pointer("/config/parallel/strategy"), "") == "dp";
@@ -193,8 +191,7 @@ std::vector<std::string> train_words(const ProfileInvocation& found, Ranks wante
   return words;
 }
 
-// A new folder, or one of an earlier profile, whose trainings are removed. Nothing else is ever
-// removed.
+// A new folder, or that of an earlier profile, whose trainings are removed. Removes nothing else.
 fs::path make_output_folder(const ProfileInvocation& found) {
   fs::path folder = found.flags.output_dir;
   if (folder.empty()) {
@@ -218,14 +215,14 @@ fs::path make_output_folder(const ProfileInvocation& found) {
   return folder;
 }
 
-// True when it has done its steps; else `exit_code` is that of the training.
+// Returns true when the training has done its steps; else `exit_code` is the training's.
 bool run_trial(Context context, std::vector<std::string> words, const fs::path& folder,
                int& exit_code) {
   context.common.json = false;
   words.insert(words.end(), {"--run-dir", folder.string()});
   exit_code = train_command().run(context, words);
   if (exit_code != static_cast<int>(ExitCode::Stopped)) return exit_code == 0;
-  // There is nothing that a scheduler could start again to go on.
+  // A scheduler could not resume anything here.
   constexpr int kEndedBySignal = 128 + SIGTERM;
   exit_code = kEndedBySignal;
   return false;

@@ -10,7 +10,7 @@
 
 namespace convoy::apps {
 
-// The encoder refers to the others.
+// The encoder refers to the other members.
 struct RowTokens::State {
   State(const std::filesystem::path& folder, const std::string& template_path,
         data::Supervision supervision)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a model makes of rows, for the sub-commands of `convoy data` that count tokens.
+// Tokens of rows, for the sub-commands of `convoy data` that count them.
 #pragma once
 
 #include <filesystem>
@@ -13,7 +13,7 @@
 
 namespace convoy::apps {
 
-// Tokenizer and template of a model, or nothing.
+// Tokenizer and template of a model, or empty.
 class RowTokens {
  public:
   RowTokens();
@@ -32,11 +32,11 @@ class RowTokens {
   std::unique_ptr<State> state_;
 };
 
-// Of --model; nothing without one.
+// Made from --model; empty without it.
 RowTokens row_tokens_of(const settings::DataTokenFlags& flags, data::Supervision supervision);
 
-// With the flags that the template reads. Throws ConfigError for those that have no effect without
-// --model.
+// Includes the flags that the template reads. Throws ConfigError for those that have no effect
+// without --model.
 template <class Flags>
 data::SchemaConfig schema_with_template(const Flags& flags) {
   if (flags.model.empty())

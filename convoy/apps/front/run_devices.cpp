@@ -15,7 +15,7 @@
 namespace convoy::apps {
 namespace {
 
-// A driver that has lost a GPU may keep a call for minutes; a look at eight GPUs takes
+// A driver that has lost a GPU may block a call for minutes; sampling eight GPUs takes
 // milliseconds.
 constexpr std::chrono::seconds kDriverPatience{5};
 
@@ -73,7 +73,7 @@ void RunDevices::conclude() {
     return;
   }
   recorder_->stop();
-  // A run that had nothing left to do keeps the figures of the one that did it.
+  // A resumed run without steps left to do keeps the results of the earlier one.
   if (const auto training = recorder_->training(); training && training->tokens > 0) {
     const nlohmann::ordered_json devices = report(*training);
     for (const std::string& line : monitor::job_report_lines(devices)) log.info(line);
@@ -83,7 +83,7 @@ void RunDevices::conclude() {
       log.warning(error.sentence());
     }
   }
-  // Of GPUs that compute for others there is nothing to say.
+  // Only for GPUs that compute for this run.
   if (const std::string sentence = recorder_->balance(); setup_.on_gpus && !sentence.empty())
     log.info("balance of the GPUs: " + sentence);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The devices of this host beside a training: watched while it runs, and told at its end.
+// Watches the devices of this host during a training, and reports on them at its end.
 #pragma once
 
 #include <filesystem>
@@ -16,16 +16,18 @@ namespace convoy::apps {
 struct RunDevicesOptions {
   double interval_s = 5;
   bool own = true;  // this launcher's node has rank 0, whose folder is the run's
-  std::filesystem::path tensorboard = {};  // where rank 0 writes its events; empty = nowhere
+  // Folder of rank 0's TensorBoard files; empty = none.
+  std::filesystem::path tensorboard = {};
 };
 
 class RunDevices {
  public:
-  // Begins to watch. `context`, `setup` and `folder` outlive this.
+  // Starts watching. `context`, `setup` and `folder` must outlive this object.
   RunDevices(const Context& context, const launch::JobSetup& setup,
              const telemetry::RunFolder& folder, const RunDevicesOptions& options);
 
-  // When the ranks have ended: what they took goes into the run's metrics.json and is said.
+  // Call it after the ranks have ended: writes device usage into the run's metrics.json and logs
+  // it.
   void conclude();
 
  private:

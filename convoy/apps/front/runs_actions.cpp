@@ -58,7 +58,7 @@ void print_lines(const std::string& heading, const std::vector<std::string>& run
   fmt::print("{}", text_table(rows));
 }
 
-// One row for each step and evaluation, with the figures as they were recorded.
+// One row per step and evaluation, with the recorded values.
 int64_t write_events(data::RowWriter& writer, const RunHistory& run) {
   int64_t rows = 0;
   const fs::path events = run.path / "events.jsonl";

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The flags of `convoy runs`, and its actions that look at several runs at once.
+// The flags of `convoy runs`, and its actions on several runs at once.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace convoy::apps {
 
-// What every action reads.
+// The input of every action.
 struct RunsFolderFlags {
   std::string dir = "runs";
 
@@ -23,7 +23,7 @@ struct RunsFolderFlags {
   }
 };
 
-// How curves are drawn.
+// Options for drawing curves.
 struct RunsDrawingFlags : RunsFolderFlags {
   std::string output;
   bool ascii = false;
@@ -93,7 +93,7 @@ struct RunsServeFlags : RunsFolderFlags {
   }
 };
 
-// Those below `folder` that can be read, oldest first; others are warned of, so that one does not
+// The readable runs below `folder`, oldest first. Warns of the others, so that one bad run does not
 // hide the rest.
 std::vector<telemetry::RunHistory> readable_runs(const std::string& folder, const Log& log);
 
@@ -114,8 +114,8 @@ int export_runs(const Context& context, const RunsExportFlags& flags,
 int serve_runs(const Context& context, const RunsServeFlags& flags,
                const std::vector<std::string>& words);
 
-// Lists what would be removed, asks, and removes it. Throws ConfigError where nobody can be asked,
-// IoError.
+// Lists the runs to remove, asks, and removes them. Throws ConfigError when there is no terminal to
+// ask on, IoError.
 int clean_runs(const Context& context, const RunsCleanFlags& flags,
                const std::vector<std::string>& words);
 

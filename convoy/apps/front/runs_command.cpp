@@ -131,7 +131,7 @@ std::string scalar_text(const json& value) {
   return value.is_string() ? value.get<std::string>() : value.dump();
 }
 
-// A value on the field's line; what has names of its own as a table below it.
+// Prints a value on the field's line; an object as a table below it.
 void print_field(const std::string& name, const json& value) {
   if (!value.is_object() && !value.is_array()) {
     fmt::print("{:<16}{}\n", name, scalar_text(value));
@@ -155,7 +155,7 @@ void print_devices(const ordered_json& report) {
   fmt::print("{}", monitor::job_report_table(report));
 }
 
-// `last` where no run is named.
+// `last` when no run is named.
 Words or_last(const Words& words) { return words.empty() ? Words{"last"} : words; }
 
 fs::path one_run(std::string_view action, const RunsFolderFlags& flags, const Words& words) {

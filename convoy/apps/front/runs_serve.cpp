@@ -16,7 +16,7 @@ int serve_runs(const Context& context, const RunsServeFlags& flags,
   CONVOY_CHECK(words.empty(), ConfigError,
                "runs serve shows all runs of a folder, found `{}`; --dir names another folder",
                words.front());
-  // Blocked before any thread starts, so that only sigwait() takes them.
+  // Blocked before any thread starts, so that only sigwait() receives them.
   sigset_t ends;
   sigemptyset(&ends);
   sigaddset(&ends, SIGINT);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `convoy runs watch`: the device CSV alone, as the processing guide's monitor writes it.
+// `convoy runs watch`: writes only the device CSV, in the format of the processing guide's monitor.
 #include <fmt/format.h>
 #include <poll.h>
 
@@ -31,7 +31,7 @@ struct RunsWatchFlags {
 
 using Clock = std::chrono::steady_clock;
 
-// Waits until `when`, or for a signal. True: go on.
+// Waits until `when`, or for a signal. Returns true to go on.
 bool wait_until(Clock::time_point when, const processes::SignalStream& signals) {
   for (;;) {
     const auto left =

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `convoy eval --samples`: what saved predictions are worth. No model, no ranks.
+// `convoy eval --samples`: measures saved predictions. No model, no ranks.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@
 
 namespace convoy::apps {
 
-// `arguments`: of `convoy eval`, without those of ranks and devices. Returns the exit code. Throws
+// `arguments`: those of `convoy eval`, without rank and device flags. Returns the exit code. Throws
 // DataError, ConfigError.
 int evaluate_saved_samples(Context& context, const std::vector<std::string>& arguments);
 

@@ -11,7 +11,7 @@
 namespace convoy::apps {
 
 void open_standard_streams() {
-  // The lowest free number is given out, so these come in order.
+  // The lowest free number is assigned first, so these come in order.
   for (const int number : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
     if (::fcntl(number, F_GETFD) < 0 && errno == EBADF) ::open("/dev/null", O_RDWR);
 }

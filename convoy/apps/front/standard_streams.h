@@ -1,19 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// stdin, stdout and stderr as this process may find them: closed, full, or with nobody at the other
-// end.
+// stdin, stdout and stderr in any state: closed, full, or with a closed reader.
 #pragma once
 
 #include <string_view>
 
 namespace convoy::apps {
 
-// Opens /dev/null for each of the three that is closed: else the next file that is opened has its
-// number, and words for a person go there. Call first.
+// Opens /dev/null for each of the three that is closed. Otherwise the next file opened would get
+// its number, and messages would be written into it. Call it first.
 void open_standard_streams();
 
-// All of it, or as much as stderr takes. A stderr that fails is no reason to end in another way
-// than with the exit code.
+// Writes all of the text, or as much as stderr accepts. A failing stderr does not change the exit
+// code.
 void write_to_stderr(std::string_view text);
 
 }  // namespace convoy::apps

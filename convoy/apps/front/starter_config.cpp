@@ -46,7 +46,7 @@ sizing::Machine this_machine() {
           .device_bytes = least};
 }
 
-// Shows rows as the model sees them. Needs the model's folder on this host.
+// Shows rows as the model reads them. Needs the model's folder on this host.
 class RowsOfModel {
  public:
   explicit RowsOfModel(const io::ModelFolder& folder)
@@ -86,10 +86,10 @@ int64_t row_tokens(const StarterFacts& facts) {
   int64_t tokens = kUsualRowTokens;
   if (facts.longest_row_tokens > 0) {
     tokens = kLeastRowTokens;
-    // Rows that were not looked at may be a little longer.
+    // Rows that were not read may be a little longer.
     while (tokens * 10 < facts.longest_row_tokens * 11 && tokens < 8192) tokens *= 2;
   }
-  // A model that is known by its name alone has no max_positions here.
+  // A model that is known only by its name has no max_positions here.
   const bool is_bounded = facts.model && facts.model->max_positions > 0;
   return is_bounded ? std::min(tokens, facts.model->max_positions) : tokens;
 }
@@ -105,7 +105,7 @@ sizing::EstimateRequest request_of(const StarterAnswers& answers, const StarterF
           .hardware = facts.machine.hardware};
 }
 
-// What of the settings depends on memory.
+// Settings that depend on memory.
 struct MemoryChoices {
   bool bf16 = true;
   bool recompute = true;

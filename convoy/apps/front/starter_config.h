@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A first configuration from four answers, with the reasons for its values beside them.
+// Writes a first configuration from four answers, with the reason for each value beside it.
 #pragma once
 
 #include <cstdint>
@@ -24,24 +24,24 @@ struct StarterAnswers {
 // Facts of the model and the data. A fact is empty or 0 when its files are not on this host.
 struct StarterFacts {
   std::optional<architecture::DecoderSpec> model = {};
-  std::string schema = {};         // of the first row
+  std::string schema = {};         // schema of the first row
   bool plain_text = false;         // rows to continue, not to answer
-  int64_t looked_at_rows = 0;      // of the data
+  int64_t looked_at_rows = 0;      // rows of the data that were read
   int64_t longest_row_tokens = 0;  // among these
   sizing::Machine machine = {};
 };
 
-// `auto` is the machine this runs on. Throws ConfigError for hardware that nobody knows.
+// `auto` is this machine. Throws ConfigError for unknown hardware.
 sizing::Machine machine_of(const std::string& hardware);
 
-// Throws Error for a model that is not here or can not be trained.
+// Throws Error for a model that is missing or cannot be trained.
 void check_model(const std::string& model);
 
-// Throws Error for rows that are not here, or whose first ones can not be read.
+// Throws Error for rows that are missing, or whose first rows cannot be read.
 void check_data(const std::string& data);
 
-// Looks at what the answers name. `notes`: a sentence for what is not here. Throws DataError for a
-// model or data that are here and cannot be used, ConfigError for hardware that nobody knows.
+// Reads the model and data in the answers. `notes`: one sentence for each that is missing. Throws
+// DataError for a model or data that exist and cannot be used, ConfigError for unknown hardware.
 StarterFacts look_at(const StarterAnswers& answers, std::vector<std::string>& notes);
 
 // The YAML text. It passes `convoy config check`.

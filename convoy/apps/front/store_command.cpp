@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `convoy store serve`: a PostgreSQL server of one's own for jobs of several hosts.
+// `convoy store serve`: runs a private PostgreSQL server for jobs of several hosts.
 #include <fmt/format.h>
 #include <poll.h>
 

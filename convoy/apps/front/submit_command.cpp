@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `convoy submit`: the batch script or manifest of a command for an engine that others run, and its
-// submission.
+// `convoy submit`: writes the batch script or manifest of a command for a job system, and submits
+// it.
 #include <fmt/format.h>
 #include <sys/stat.h>
 
@@ -30,7 +30,7 @@ std::string job_text(const SubmitSettings& settings, const std::vector<std::stri
   return launch::kubernetes_manifest(settings, command, rendezvous::JobToken::new_secret());
 }
 
-// Files made while this lives are for their owner alone.
+// Files made during its lifetime are readable only by their owner.
 class PrivateFiles {
  public:
   PrivateFiles() : kept_(::umask(077)) {}
@@ -42,7 +42,7 @@ class PrivateFiles {
   mode_t kept_;
 };
 
-// A manifest holds the job's secret; a script is made to be run.
+// A manifest contains the job's secret; a script must be executable.
 void write_job(const fs::path& path, const SubmitSettings& settings, const std::string& text) {
   {
     const PrivateFiles owner_only;
@@ -60,8 +60,8 @@ void make_log_folder(const fs::path& folder) {
         {.file = folder.string()});
 }
 
-// sbatch passes names on and says nothing of one that is not set. A script that is only written may
-// be submitted from elsewhere.
+// sbatch passes variables by name and ignores one that is not set. A script that is only written
+// may be submitted from elsewhere.
 void check_environment(const Context& context, const SubmitSettings& settings) {
   for (const launch::TravellingVariable& variable : launch::travelling_variables(settings)) {
     if (variable.has_value || std::getenv(variable.name.c_str()) != nullptr) continue;

@@ -52,7 +52,8 @@ std::string store_of(const RunFlags& flags, const std::string& checkpoint_dir) {
   return (folder / "sweep.db").string();
 }
 
-// Nobody wants to learn at the end of a week that its tables can not be written.
+// Checks this first: an unwritable output folder should not be discovered after a week of
+// computing.
 void check_folder(const std::string& flag, const std::string& folder) {
   if (folder.empty()) return;
   try {
@@ -116,7 +117,7 @@ std::string again_hint(const sweep::RunReport& report) {
   return report.failed > 0 ? "; the same command tries them again" : "";
 }
 
-// The last line, and the exit code that goes with it.
+// Prints the last line and returns the matching exit code.
 int say_how_it_ended(const Context& context, const sweep::RunReport& report,
                      const SweepResults& results, bool redo = false) {
   std::string counts = sweep::counts_text(results);
@@ -159,7 +160,7 @@ void write_for_tensorboard(const Context& context, const RunFlags& run,
 void read_file_of_flags(config::Section list, RunFlags& run, const fs::path& file) {
   const config::Section of_run = config::list_fields(run);
   list.fields.insert(list.fields.end(), of_run.fields.begin(), of_run.fields.end());
-  // "num-seeds", as the flags are spelled too.
+  // "num-seeds": flags have the same spelling.
   for (config::Field& field : list.fields)
     if (field.name.find('_') != std::string::npos)
       field.aliases.push_back(config::dashed(field.name));
@@ -183,7 +184,7 @@ void read_config(Context& context, WorkloadFlags& flags, RunFlags& run,
           {flags.section(), config::list_fields(run), config::list_fields(context.common)},
           arguments);
     } catch (ConfigError& error) {
-      // Of Python's logging, which the prior program used.
+      // A flag of Python's logging, which the prior program used.
       if (config::dashed(error.place().key) == "--log-level")
         error.place().hint = "-v shows what each worker does, -q only what goes wrong";
       throw;
@@ -200,7 +201,7 @@ void read_config(Context& context, WorkloadFlags& flags, RunFlags& run,
   CONVOY_CHECK(rest.empty(), ConfigError, "this sweep takes flags only, found `{}`", rest.front());
 }
 
-// Whether the command line sets `key`, in either spelling.
+// True when the command line sets `key`, in either spelling.
 bool is_given(const std::vector<std::string>& arguments, const std::string& key) {
   return std::any_of(arguments.begin(), arguments.end(), [&](std::string argument) {
     argument = argument.substr(0, argument.find('='));
@@ -209,7 +210,7 @@ bool is_given(const std::vector<std::string>& arguments, const std::string& key)
   });
 }
 
-// A value that does not fit the others is looked for where it was written.
+// Points an error about a value to the place where the value was written.
 SweepPlan plan_of(const Context& context, const WorkloadFlags& flags,
                   const std::vector<std::string>& arguments) {
   const sweep::SlowNotice notice(context.log(), "planning the cells");
@@ -224,7 +225,7 @@ SweepPlan plan_of(const Context& context, const WorkloadFlags& flags,
   }
 }
 
-// The value of `flag` may be left out, as where nothing was to be named.
+// Allows `flag` without a value: it then means the latest.
 std::vector<std::string> with_latest(std::vector<std::string> arguments, const std::string& flag) {
   if (flag.empty()) return arguments;
   for (size_t at = 0; at < arguments.size(); ++at) {
@@ -285,8 +286,8 @@ struct CommandLine {
   std::vector<std::string> command;
 };
 
-// `--redo` may be followed by words such as `lr=0.1`, or `all`. Nothing else of the line is like
-// them: a flag takes its value first, and no program that comes without a `--` has such a name.
+// `--redo` may be followed by words such as `lr=0.1`, or `all`. No other word of the line has this
+// form: a flag takes its value first, and no program without a `--` has such a name.
 bool names_cells(const std::string& word) {
   return word == "all" || word.find('=') != std::string::npos;
 }
@@ -367,7 +368,7 @@ Command refused_action(std::string_view name) {
           .hidden = true};
 }
 
-// The workloads of Convoy's own, then `others`.
+// Convoy's own workloads, then `others`.
 std::vector<Command> with_workloads(std::vector<Command> others) {
   std::vector<Command> actions;
   for (const WorkloadKind& kind : experiments::workload_kinds())

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The parts of `convoy sweep`: what computes (sweep_command.cpp), what reads results
-// (sweep_results.cpp), what mends a store (sweep_recover.cpp).
+// The parts of `convoy sweep`: computing (sweep_command.cpp), reading results (sweep_results.cpp),
+// repairing a store (sweep_recover.cpp).
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace convoy::apps {
 
-// Which store is read, and which sweep in it.
+// The store to read, and the sweep in it.
 struct SweepReadFlags {
   std::string store;
   std::string results_dir = "results";

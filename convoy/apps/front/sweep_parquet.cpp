@@ -16,7 +16,8 @@ using nlohmann::ordered_json;
 
 enum class ColumnType { Integer, Number, Flag, Text };
 
-// Of columns that may be null everywhere; a table of failures has the types of one of values.
+// Types of columns that may be null in every row, so that a table of failures has the same types as
+// a table of values.
 const std::map<std::string_view, ColumnType>& known_types() {
   static const std::map<std::string_view, ColumnType> types = [] {
     std::map<std::string_view, ColumnType> known;
@@ -51,7 +52,7 @@ ColumnType type_of(const ordered_json& rows, const std::string& name) {
                   : ColumnType::Text;
 }
 
-// What is no UTF-8 becomes the replacement character.
+// Invalid UTF-8 becomes the replacement character.
 std::string text_of(const ordered_json& value) {
   const auto replace = ordered_json::error_handler_t::replace;
   const std::string dumped = value.dump(-1, ' ', false, replace);

@@ -11,7 +11,7 @@
 namespace convoy::apps {
 
 // Columns and nulls of sweep::tidy_columns. Counts and seeds are int64, measures double; a
-// parameter is int64, double or bool where all its values are, else text.
+// parameter is int64, double or bool when all its values are, else text.
 std::string tidy_parquet(const sweep::SweepResults& results);
 
 }  // namespace convoy::apps

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `convoy sweep recover`: a damaged store without what is damaged in it.
+// `convoy sweep recover`: copies the undamaged rows of a store into a new one.
 #include <fmt/format.h>
 
 #include <filesystem>

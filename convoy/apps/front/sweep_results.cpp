@@ -74,7 +74,7 @@ std::unique_ptr<jobs::JobStore> open_for_reading(const SweepReadFlags& flags) {
   return jobs::open_store(store, {.access = jobs::Access::ReadOnly});
 }
 
-// A word names the store, too.
+// A positional word may also name the store.
 template <class Flags>
 Flags with_store(Flags flags, const Words& words) {
   CONVOY_CHECK(words.size() <= 1, ConfigError, "wanted one store at most, found {}", words.size());
@@ -82,7 +82,8 @@ Flags with_store(Flags flags, const Words& words) {
   return flags;
 }
 
-// Why the sweep can not be read: it is of another Convoy, or damaged. Empty = it can be.
+// Reads the sweep. Returns the reason when it cannot be read (newer Convoy, damage); empty on
+// success.
 std::string read_if_possible(jobs::JobStore& store, const sweep::SweepName& name,
                              SweepResults& results) {
   try {
@@ -99,8 +100,8 @@ std::string problem_words(const sweep::SweepName& name, const std::string& probl
   return fmt::format("sweep {}@{} can not be read: {}", name.name, name.version, problem);
 }
 
-// Without --name the last one that can be read; those passed over are named. What has a damaged
-// name is told of in any case: it may be a part of what is shown.
+// Without --name, the last readable sweep; skipped ones are named. A sweep with a damaged name is
+// always reported, because it may be part of the one shown.
 SweepResults read(const Context& context, jobs::JobStore& store, const SweepReadFlags& flags) {
   const std::vector<sweep::SweepName> sweeps = sweep::find_sweeps(store, flags.name);
   for (const sweep::SweepName& one : sweep::stored_sweeps(store))
@@ -137,7 +138,7 @@ std::string time_text(int64_t milliseconds) {
 }
 
 nlohmann::ordered_json list_row(jobs::JobStore& store, const sweep::SweepName& one) {
-  // A second of reading or so.
+  // About a second of reading.
   constexpr int64_t kMostReadCells = 200'000;
   nlohmann::ordered_json row = {
       {"name", one.name},

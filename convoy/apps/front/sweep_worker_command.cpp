@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `convoy sweep-worker`: one worker of a sweep, as its runner starts it. In no list of commands.
+// `convoy sweep-worker`: one worker of a sweep, started by its runner. Not in the list of commands.
 #include "convoy/apps/front/command.h"
 #include "convoy/core/base/error.h"
 #include "convoy/farm/experiments/registry.h"
@@ -12,7 +12,7 @@
 namespace convoy::apps {
 namespace {
 
-// The GPU that the runner gave this worker; null = it computes with the CPU.
+// The GPU that the runner gave this worker; null = it computes on the CPU.
 std::shared_ptr<experiments::cuda::Device> worker_gpu() {
   const launch::Environment environment = launch::process_environment();
   const auto wanted = environment.find("CONVOY_SWEEP_DEVICE");

@@ -35,7 +35,7 @@ bool succeeds(const std::string& script) {
   return WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
-// Empty where there is none.
+// Empty when there is none.
 std::vector<std::string> find_tensorboard() {
   if (succeeds("command -v tensorboard")) return {"tensorboard"};
   if (succeeds("python3 -c 'import tensorboard.main'"))
@@ -43,7 +43,7 @@ std::vector<std::string> find_tensorboard() {
   return {};
 }
 
-// One that stays, of the runs in a folder.
+// A server that stays running, for the runs in a folder.
 struct Standing {
   pid_t pid = -1;
   int64_t port = 0;
@@ -54,7 +54,7 @@ struct Standing {
   }
 };
 
-// Nothing where there is none, or its process has ended; the number may be another's by now.
+// Empty when there is none, or when its process has ended; its process number may have been reused.
 std::optional<Standing> find_standing(const std::filesystem::path& runs) {
   Standing found;
   std::ifstream file(runs / "tensorboard.pid");
@@ -90,14 +90,14 @@ void TensorBoardBeside::start(std::vector<std::string> program) {
   words.insert(words.end(), program.begin(), program.end());
   words.insert(words.end(),
                {"--logdir", plan_.events.string(), "--port", std::to_string(plan_.port)});
-  // Its words go to a file: nobody reads a pipe while the ranks run.
+  // Its output goes to a file: no process reads a pipe while the ranks run.
   if (!plan_.stays) {
     process_ = start_quietly("log=$1; shift; exec \"$@\" >\"$log\" 2>&1", words);
     log_.info(
         fmt::format("TensorBoard of this run: http://localhost:{}/, until it ends", plan_.port));
     return;
   }
-  // What a shell has started is no child of this process and gets no signal of its end.
+  // The shell's child is not a child of this process and gets no signal when it ends.
   words.insert(words.begin(),
                {(plan_.events / "tensorboard.pid").string(), std::to_string(plan_.port)});
   const processes::RankProcess shell = start_quietly(
@@ -127,7 +127,7 @@ void TensorBoardBeside::end() {
     processes::signal_group(process_.pid, SIGTERM);
     if (!has_ended(kStopLimit_ms)) log_.info("TensorBoard does not end, and is killed");
   }
-  // What it has started goes with it.
+  // Also ends the processes that it has started.
   processes::signal_group(process_.pid, SIGKILL);
   ::waitpid(process_.pid, nullptr, 0);
   log_.info(fmt::format("TensorBoard has ended; `tensorboard --logdir {}` shows the run again",

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// TensorBoard that is started with a run, and ended with it or left as one server of all runs in a
-// folder. A run needs none: where it can not be started, that is said, and the run goes on.
+// Starts TensorBoard with a run, and ends it with the run or leaves it as one server for all runs
+// in a folder. Optional: when it cannot start, a message says so and the run goes on.
 #pragma once
 
 #include <sys/types.h>
@@ -18,14 +18,14 @@ namespace convoy::apps {
 struct TensorBoardPlan {
   std::filesystem::path events;    // a run's, or with `stays` the folder of its runs
   std::filesystem::path log_file;  // for TensorBoard's own words
-  int64_t port = 6006;             // of this host
+  int64_t port = 6006;             // port on this host
   // The next run in `events` finds it by the file tensorboard.pid there: "PROCESS PORT".
   bool stays = false;
 };
 
 class TensorBoardBeside {
  public:
-  // `log` outlives this. Construct before ranks are started.
+  // `log` must outlive this. Construct it before ranks are started.
   TensorBoardBeside(TensorBoardPlan plan, const Log& log);
   ~TensorBoardBeside();
   TensorBoardBeside(const TensorBoardBeside&) = delete;

@@ -21,7 +21,7 @@ using convoy::testing::TemporaryFolder;
 
 struct Session {
   int code = -1;
-  std::string shown;  // what was typed, too
+  std::string shown;  // includes the typed text
 
   int times(const std::string& words) const {
     int count = 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `convoy train`: resolves the configuration, makes the run folder, starts the ranks and says how
-// they ended.
+// `convoy train`: resolves the configuration, makes the run folder, starts the ranks and reports
+// how they ended.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -97,8 +97,7 @@ struct TrainFlags : launch::DeviceFlags {
   }
 };
 
-// The run to which a checkpoint belongs: RUN/checkpoints/step-00000100. Empty when it lies
-// elsewhere.
+// The run of a checkpoint: RUN/checkpoints/step-00000100. Empty when it is not in a run folder.
 fs::path run_of_checkpoint(const fs::path& checkpoint) {
   std::error_code failure;
   const fs::path real = fs::canonical(checkpoint, failure);
@@ -107,7 +106,7 @@ fs::path run_of_checkpoint(const fs::path& checkpoint) {
   return fs::exists(run / "config.yaml", failure) ? run : fs::path();
 }
 
-// Flags are settings under another name, so they are recorded and repeated like any other.
+// Flags are settings under another name, so they are recorded and repeated like settings.
 std::vector<std::string> with_flags(std::vector<std::string> arguments, const TrainFlags& flags,
                                     const settings::HarFlags& har) {
   for (std::string& word : har.settings()) arguments.push_back(std::move(word));
@@ -121,20 +120,20 @@ std::vector<std::string> with_flags(std::vector<std::string> arguments, const Tr
     arguments.push_back("accelerate=" + flags.accelerate_config);
   fs::path folder = flags.output_dir;
   std::string resume = flags.resume;
-  // A run folder stands for its newest checkpoint.
+  // A run folder means its newest checkpoint.
   if (!resume.empty() && fs::is_directory(fs::path(resume) / "checkpoints")) {
     if (folder.empty()) folder = resume;
     resume = folder == resume ? "auto" : (fs::path(resume) / "checkpoints" / "last").string();
   }
   if (!resume.empty()) arguments.push_back("train.resume_from_checkpoint=" + resume);
-  // A run goes on where its checkpoints lie.
+  // A run continues in the folder of its checkpoints.
   if (folder.empty() && !flags.resume.empty()) folder = run_of_checkpoint(flags.resume);
   if (!folder.empty()) arguments.push_back("train.output_dir=" + folder.string());
   return arguments;
 }
 
-// `make train CONFIG=run.yaml` and `train.py --config run.yaml` name by a variable and a flag what
-// is a word here.
+// `make train CONFIG=run.yaml` and `train.py --config run.yaml` give by a variable and a flag the
+// file that is a positional word here.
 void name_config_by_a_word(std::vector<std::string>& words, const TrainFlags& flags) {
   for (std::string& word : words) word = without_config_name(std::move(word));
   if (!flags.config.empty()) words.insert(words.begin(), flags.config);
@@ -150,7 +149,7 @@ std::string run_name(const settings::TrainSettings& train,
   return flags.preset.empty() ? "run" : flags.preset;
 }
 
-// What every rank of this node is told of the run.
+// Facts about the run that every rank of this node receives.
 struct RunParts {
   std::string devices;  // "cpu" or "cuda"
   fs::path folder;
@@ -189,8 +188,9 @@ struct TrainInvocation {
   std::vector<std::string> rest;  // configuration and key=value pairs
 };
 
-// The run's own configuration holds its settings; ranks and nodes are asked for by flags again. A
-// node that only takes part may have no such configuration: there it is the same command once more.
+// The command that resumes the run. Its own configuration holds the settings; ranks and nodes are
+// given as flags again. A node that only takes part may have no such configuration: it repeats its
+// command.
 std::string command_to_go_on(TrainInvocation of, const settings::TrainSettings& train,
                              const fs::path& folder) {
   std::vector<std::string> words = {"convoy", "train"};
@@ -223,29 +223,29 @@ int conclude(const Context& context, const launch::LaunchReport& report,
   return code;
 }
 
-// Rank 0's launcher makes the run folder and holds its lock; the others take part in the run. Which
-// of two launchers on one host that is, only the port where the nodes meet decides.
+// True when this launcher makes the run folder and holds its lock: rank 0's launcher does, the
+// others take part. Of two launchers on one host, the port where the nodes meet decides.
 bool owns_run_folder(const launch::JobSetup& setup, const launch::JobPlan& job) {
   if (setup.adopted()) return setup.place.rank == 0;
   if (setup.wanted_node_rank >= 0) return setup.wanted_node_rank == 0;
   return !setup.several_nodes() || job.coordinator != nullptr;
 }
 
-// Otherwise other launchers would wait in vain for this one's ranks if it refused what the ranks
-// refuse together.
+// Otherwise other launchers would wait in vain for this one's ranks when it refuses alone an error
+// that the ranks refuse together.
 bool starts_every_rank(const launch::JobSetup& setup) {
   return !setup.adopted() && !setup.several_nodes();
 }
 
-// Rank 0's node keeps checkpoints, events and results there; the others keep the logs of their
-// ranks in theirs, which is the same folder where all nodes see it.
+// Rank 0's node keeps checkpoints, events and results there; other nodes keep only the logs of
+// their ranks. On a shared file system both are the same folder.
 telemetry::RunFolder open_run_folder(const settings::TrainSettings& train, bool own) {
   if (!own) return telemetry::RunFolder::take_part(train.train.output_dir, train.run_name);
   return telemetry::RunFolder::create(train.train.output_dir, train.run_name);
 }
 
-// The configuration that the ranks read. A run that is there already keeps its own until they have
-// accepted this one.
+// The configuration that the ranks read. An existing run keeps its own until they have accepted
+// this one.
 fs::path store_config(const telemetry::RunFolder& folder, const config::Resolved& resolved,
                       processes::ScratchFolder& scratch) {
   std::map<std::string, std::string> origins;
@@ -261,7 +261,7 @@ fs::path store_config(const telemetry::RunFolder& folder, const config::Resolved
   return proposed;
 }
 
-// The words without flags. A setting that was typed as a flag is named as one.
+// Returns the words without flags. Reports a setting that was typed as a flag.
 std::vector<std::string> parse_train_flags(const std::vector<config::Section>& lists,
                                            const std::vector<std::string>& arguments) {
   try {
@@ -292,7 +292,7 @@ TrainInvocation read_train_line(Context& context, const std::vector<std::string>
                  found.flags, har);
   name_config_by_a_word(found.rest, found.flags);
   found.multi_gpu = har.multi_gpu;
-  // As many ranks as there are devices to use, unless somebody else has started them.
+  // One rank per usable device, unless another launcher has started them.
   if (har.multi_gpu == "ddp" && members.nproc_per_node.empty() && !is_started_as_rank())
     members.nproc_per_node = "auto";
   export_library_variables(found.rest, context.log());
@@ -310,7 +310,8 @@ struct RunConfig {
   bool is_here = true;  // else rank 0 sends it to the ranks
 };
 
-// A node that is not rank 0's needs no configuration: its folder and its own paths are enough.
+// True when the node may receive its configuration from rank 0: it then needs only its folder and
+// its own paths.
 bool may_be_sent(const launch::JobSetup& setup) {
   if (setup.adopted()) return setup.place.rank != 0;
   return setup.several_nodes() && setup.wanted_node_rank != 0;
@@ -334,8 +335,8 @@ void read_config(const Context& context, const TrainInvocation& found, bool may_
   run.resolved->decided("run_name", "name of the config file");
 }
 
-// To the ranks of a node that takes part: its folder may be that of rank 0's node, and what that
-// has written there stays.
+// Gives the configuration to the ranks of a node that takes part. Its folder may be that of rank
+// 0's node, whose files must stay.
 void give_config(const Context& context, const TrainInvocation& found, const RunConfig& run,
                  RunParts& parts) {
   if (run.is_here) {
@@ -361,7 +362,7 @@ TensorBoardPlan tensorboard_plan(const TrainFlags& flags, const telemetry::RunFo
   return plan;
 }
 
-// Files of other launchers may place ranks: this reports their faults. Model and rows may be
+// Files of other launchers may place ranks: this reports their errors. Model and rows may be
 // missing.
 void check_launch_settings(const Context& context, const TrainInvocation& found,
                            const launch::JobSetup& setup) {
@@ -394,7 +395,7 @@ int print_placement(const Context& context, const launch::JobSetup& setup) {
   return 0;
 }
 
-// A person who asked for many devices must see that only one is used.
+// Warns a user who requested several devices when only one is used.
 void warn_of_one_device(const Context& context, const TrainInvocation& found,
                         const launch::JobSetup& setup, const settings::TrainSettings& train) {
   if (setup.adopted() || setup.several_nodes() || setup.num_local_ranks > 1) return;
@@ -409,8 +410,8 @@ void warn_of_one_device(const Context& context, const TrainInvocation& found,
         "(parallel.replicas=N trains N)");
 }
 
-// Guides export these for scripts of their own. Read without being asked they would make a job wait
-// for nodes that nobody starts.
+// Guides export these variables for their own scripts. If they were read without a request, a job
+// would wait for nodes that are never started.
 void warn_of_unread_nodes(const Context& context, const launch::JobSetup& setup) {
   const char* const nodes = std::getenv("NNODES");
   if (nodes == nullptr || std::atoi(nodes) <= 1 || setup.several_nodes() || setup.adopted()) return;
@@ -420,8 +421,8 @@ void warn_of_unread_nodes(const Context& context, const launch::JobSetup& setup)
       nodes, nodes, nodes));
 }
 
-// Plans the memory by formula when the model is missing or incomplete: the ranks of a dry run need
-// its weights for that.
+// Estimates memory by formula when the model is missing or incomplete, because the ranks of a dry
+// run need its weights.
 void say_fit_without_weights(const Context& context, const launch::JobSetup& setup,
                              const RunConfig& run) {
   if (has_weights(run.train.model)) return;
@@ -459,8 +460,7 @@ int run_train(Context& context, const std::vector<std::string>& arguments) {
       say_fit_without_weights(context, setup, run);
       require_train_inputs(run.train);
     }
-    // What the ranks of this node would do is tried here alone: other nodes are not waited for, and
-    // taken to start as many.
+    // The dry run starts only this node's ranks; other nodes are assumed to start as many.
     launch::JobSetup alone = setup;
     if (alone.several_nodes()) alone.nodes = {};
     write_to_stderr(launch::placement_table(setup.placement.ranks) + "\n" +
@@ -491,7 +491,7 @@ int run_train(Context& context, const std::vector<std::string>& arguments) {
         fmt::format("{} lies on a file system without locks: nothing keeps a second run out of it",
                     folder.path().string()));
   context.log().info(fmt::format("run folder {}", folder.path().string()));
-  // Those of an earlier start would be taken for this one's.
+  // Traces of an earlier start would be mistaken for this one's.
   if (!run.train.logging.profile_steps.empty()) fs::remove_all(folder.path() / "traces");
   parts.folder = folder.path();
   if (own) {
@@ -504,7 +504,7 @@ int run_train(Context& context, const std::vector<std::string>& arguments) {
   job.attempt.logs.layout = launch::LogLayout::Convoy;
   job.attempt.logs.folder = folder.logs_folder();
   job.attempt.flight_folder = folder.logs_folder();
-  // Which rank computes where: for whoever looks at the run from outside.
+  // The device of each rank, for tools that inspect the run from outside.
   write_file_atomic(folder.logs_folder() / fmt::format("placement-{}-{}.json", setup.host,
                                                        setup.placement.ranks.at(0).rank),
                     launch::placement_json(setup.placement.ranks) + "\n");
@@ -528,7 +528,7 @@ int run_train(Context& context, const std::vector<std::string>& arguments) {
   if (devices) devices->conclude();
   if (is_new && starts_every_rank(setup) && is_refused(folder, report)) {
     remove_folder(folder, report);
-    // `runs`, unless there are others.
+    // Removes `runs`, unless it holds other runs.
     std::error_code ignored;
     if (run.train.train.output_dir.empty()) fs::remove(folder.path().parent_path(), ignored);
   }

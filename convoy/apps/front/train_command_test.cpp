@@ -127,7 +127,7 @@ TEST_F(TrainCommand, ARunThatIsRefusedBeforeItStartsLeavesNoFolder) {
   EXPECT_FALSE(fs::exists(folder_ / "out"));
   EXPECT_EQ(train("sums.yaml", refuse + "exit 10"), 10);
   EXPECT_FALSE(fs::exists(folder_ / "runs"));
-  // What has begun stays, and so does what somebody else has put there.
+  // A run that has begun is kept, and so are files that others put there.
   EXPECT_EQ(train("sums.yaml --output-dir begun",
                   refuse + "echo '{\"starts\": [{}]}' > $3/run.json\nexit 10"),
             10);

@@ -62,7 +62,8 @@ settings::LaunchWishes launch_wishes(const std::vector<std::string>& arguments,
     settings::resolve_train(train, train_sources(arguments, preset), settings::Wanted::Anything,
                             &facts);
   } catch (const ConfigError&) {
-    // The configuration is read once more when the ranks are known, and its errors are said then.
+    // The configuration is read again when the number of ranks is known; its errors are reported
+    // then.
   }
   return facts.wishes;
 }

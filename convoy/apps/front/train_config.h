@@ -20,20 +20,19 @@ config::Resolved read_train_config(settings::TrainSettings& train,
                                    settings::Wanted wanted = settings::Wanted::Anything,
                                    settings::RankFacts* facts = nullptr);
 
-// "run.yaml" for "CONFIG=run.yaml", as the make targets of SFT-Play name the file; any other word
-// as it is.
+// "run.yaml" for "CONFIG=run.yaml", as SFT-Play's make targets name the file; any other word
+// unchanged.
 std::string without_config_name(std::string word);
 
-// What the same sources say of ranks and nodes; nothing where they can not be read, which
-// read_train_config() says.
+// The ranks and nodes in the same sources; empty when they cannot be read, which
+// read_train_config() reports.
 settings::LaunchWishes launch_wishes(const std::vector<std::string>& arguments,
                                      const std::string& preset);
 
-// The setting that a person meant who typed it as a flag: "train.batch_size" for "--batch-size=4".
-// Empty = none.
+// The setting that a user meant by a flag: "train.batch_size" for "--batch-size=4". Empty = none.
 std::string setting_of_flag(const std::string& flag);
 
-// docs/reference/config.md.
+// Returns the text of docs/reference/config.md.
 std::string train_config_markdown();
 
 }  // namespace convoy::apps

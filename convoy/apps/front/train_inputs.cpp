@@ -21,7 +21,7 @@ void look(std::vector<DataError>& missing, const char* key, const Look& look_for
   }
 }
 
-// A file or a folder.
+// Throws unless a file or folder is there.
 void require_there(const std::string& path) {
   std::error_code ignored;
   if (!std::filesystem::exists(path, ignored))

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The files that a training reads, looked for before anything is started or written.
+// Checks that the files for a training exist, before anything is started or written.
 #pragma once
 
 #include <string>

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which GPUs a command that looks at devices is about: those that this job sees, or all of the
-// host.
+// Selects the GPUs for commands that show devices: those visible to this job, or all of the host.
 #pragma once
 
 #include <map>
@@ -19,8 +18,8 @@ struct VisibleGpus {
   std::string hidden_by;                       // the variable that hides them
 };
 
-// By CUDA_VISIBLE_DEVICES, and by HIP_VISIBLE_DEVICES and ROCR_VISIBLE_DEVICES where the GPUs are
-// AMD's. No driver is opened when none of them is set.
+// Reads CUDA_VISIBLE_DEVICES, and on AMD HIP_VISIBLE_DEVICES and ROCR_VISIBLE_DEVICES. Opens no
+// driver when none of them is set.
 VisibleGpus visible_gpus(const monitor::DeviceSources& sources,
                          const std::map<std::string, std::string>& environment, bool all = false);
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Commands that run in convoy-worker: eval and generate on as many ranks as are asked for,
-// merge and bench in one. The front shows their help and starts them; the worker reads their flags,
-// from the same lists.
+// Commands that run in convoy-worker: eval and generate on any number of ranks, merge and bench on
+// one. The front shows their help and starts them; the worker parses their flags from the same
+// lists.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -17,7 +17,7 @@
 namespace convoy::apps {
 namespace {
 
-// What `convoy eval` reads itself.
+// The flags that `convoy eval` handles in the front.
 struct EvalModeFlags {
   bool per_row = false;
 
@@ -29,7 +29,7 @@ struct EvalModeFlags {
 
 constexpr const char* kRankHeading = "Ranks";
 
-// Sets the flags that are the front's; those of the worker stay in what is returned.
+// Sets the front's flags; returns the words with the worker's flags.
 template <class... Flags>
 std::vector<std::string> take_flags(Context& context, const std::vector<config::Section>& of_front,
                                     const std::vector<std::string>& arguments,
@@ -61,7 +61,7 @@ int score_rows(Context& context, const std::vector<std::string>& arguments) {
   return run_worker_on_ranks(context, ranks, "score", left);
 }
 
-// It decides which flags there are.
+// This flag decides which other flags exist.
 bool is_per_row(const std::vector<std::string>& arguments) {
   return std::any_of(arguments.begin(), arguments.end(), [](const std::string& argument) {
     return config::dashed(argument) == "--per-row";

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// convoy-worker, the program that computes, as the front finds and starts it.
+// Finds and starts convoy-worker, the program that computes.
 #pragma once
 
 #include <filesystem>
@@ -12,12 +12,12 @@
 
 namespace convoy::apps {
 
-// CONVOY_WORKER, or convoy-worker beside the front. Throws ConfigError when it is not there.
+// CONVOY_WORKER, or convoy-worker beside the front. Throws ConfigError when it is missing.
 std::filesystem::path worker_program(const Context& context);
 
-// Variables the worker needs beside ours: where LibTorch's libraries are, and a bound on how long
-// OpenMP threads spin at a barrier unless the user set one. Without the bound a busy machine
-// decodes several times slower.
+// Variables for the worker: the path of LibTorch's libraries, and a limit on how long OpenMP
+// threads spin at a barrier, unless the user set one. Without the limit a busy machine decodes
+// several times slower.
 std::map<std::string, std::string> worker_environment(const Context& context);
 
 // Becomes `convoy-worker COMMAND ARGUMENTS...`. Returns only by throwing ConfigError.

@@ -42,7 +42,7 @@ int run_worker_on_ranks(const Context& context, const HostRanks& ranks, const st
   launch::SetupRequest request = worker_request(context, ranks.devices);
   static_cast<launch::HostRankFlags&>(request.members) = ranks.members;
   request.own_program->one_rank = !alone.empty();
-  // Ranks of this host alone: a job system or launcher around says nothing about them.
+  // The ranks belong to this host alone, so an outer job system or launcher is ignored.
   request.members.env_source = "none";
   const launch::JobSetup setup = launch::set_up_job(request, launch::process_environment());
   std::vector<std::string> words = arguments;

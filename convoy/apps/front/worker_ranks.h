@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// convoy-worker on ranks.
+// Runs convoy-worker on ranks.
 #pragma once
 
 #include <string>
@@ -13,27 +13,27 @@
 
 namespace convoy::apps {
 
-// A request for convoy-workers on the devices that the flags name.
+// A request for convoy-workers on the devices given by the flags.
 launch::SetupRequest worker_request(const Context& context, const launch::DeviceFlags& devices);
 
-// "cuda" or "cpu", as workers are told it.
+// "cuda" or "cpu", for the workers.
 std::string devices_of(const launch::JobSetup& setup);
 
-// Warns of what is worth telling about the place: overridden flags, GPUs that stay idle.
+// Warns of notable facts about the placement: overridden flags, idle GPUs.
 void say_notes(const Context& context, const launch::JobSetup& setup);
 
-// How convoy-workers are started, but for their command and logs.
+// The launch plan of convoy-workers, without command and logs.
 launch::LaunchPlan worker_plan(const Context& context);
 
-// The ranks of one host and what they compute on.
+// The ranks of one host and their devices.
 struct HostRanks {
   launch::HostRankFlags members;
   launch::DeviceFlags devices;
 };
 
-// Runs `convoy-worker COMMAND ARGUMENTS...` on the ranks of this host that `ranks` asks for, which
-// share a folder. One rank needs no launcher: this process becomes it. `alone` names what only one
-// rank can do ("a conversation"); empty = nothing. Prints a failure and returns the exit code.
+// Runs `convoy-worker COMMAND ARGUMENTS...` on the ranks of this host that `ranks` requests; they
+// share a folder. One rank needs no launcher: this process becomes it. `alone` names work that only
+// one rank can do ("a conversation"); empty = none. Prints a failure and returns the exit code.
 // Throws ConfigError, DeviceError.
 int run_worker_on_ranks(const Context& context, const HostRanks& ranks, const std::string& command,
                         const std::vector<std::string>& arguments, const std::string& alone = {});

@@ -31,7 +31,7 @@ void CurveSketch::cut_after(int64_t step) {
 void CurveSketch::make_room() {
   const auto is_gap = [](const CurveBucket& bucket) { return bucket.points == 0; };
   const auto gaps = static_cast<size_t>(std::count_if(buckets_.begin(), buckets_.end(), is_gap));
-  // Buckets are not joined across a gap, so many of them would leave no room.
+  // Buckets are not joined across a gap, so many gaps would leave no room.
   if (gaps > kMostBuckets / 4) {
     std::erase_if(buckets_, is_gap);
     return;

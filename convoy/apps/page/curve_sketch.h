@@ -10,23 +10,23 @@
 namespace convoy::page {
 
 struct CurveBucket {
-  int64_t step = 0;  // of its last point
+  int64_t step = 0;  // step of its last point
   int64_t points = 0;
   double sum = 0;
   double low = 0;
   double high = 0;
 };
 
-// Points come in the order of their steps. Buckets hold equally many points but the last; when
-// there are kMostBuckets of them, neighbours are joined. Values that are not finite are gaps,
-// buckets without points; many of them are forgotten.
+// Points arrive in the order of their steps. All buckets but the last hold the same number of
+// points; when kMostBuckets is reached, neighbours are joined. Non-finite values are gaps (buckets
+// without points); when there are too many gaps, they are dropped.
 class CurveSketch {
  public:
   static constexpr size_t kMostBuckets = 2048;
 
   void add(int64_t step, double value);
-  // Forgets what lies after `step`: a resumed run goes on from there. A bucket across it is
-  // forgotten whole.
+  // Drops the points after `step`, where a resumed run continues. Drops a bucket across it
+  // entirely.
   void cut_after(int64_t step);
 
   const std::vector<CurveBucket>& buckets() const { return buckets_; }

@@ -7,8 +7,8 @@
 namespace convoy::page {
 namespace {
 
-// Those that people look at, by their columns; the file has more. The second form is the multi-GPU
-// guide's, which `convoy process` writes with figures of its engines behind.
+// The columns that the page shows; the file has more. The second form is the multi-GPU guide's, to
+// which `convoy process` appends values of its engines.
 const std::map<std::string, std::string> kShown = {{"gpu_util_pct", "gpu_util_pct"},
                                                    {"sm_active_pct", "sm_active_pct"},
                                                    {"mem_used_mib", "mem_used_mib"},

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the GPUs of one host and the host itself did during a run, from its devices.csv
-// (machine/monitor/sample.h and farm/process/usage_csv.h write it), over seconds.
+// Curves of the GPUs of one host and of the host itself during a run, over seconds, from its
+// devices.csv (written by machine/monitor/sample.h and farm/process/usage_csv.h).
 #pragma once
 
 #include <cstdint>
@@ -16,13 +16,14 @@ namespace convoy::page {
 class DeviceCurves {
  public:
   void forget();
-  // A line of the file, its heading first. A line that does not fit it is left out.
+  // Adds a line of the file, whose heading comes first. Skips a line that does not match the
+  // heading.
   void add_line(const std::string& line);
 
-  // By "gpu0/gpu_util_pct", "host/host_cpu_pct"; steps are milliseconds since the first look.
+  // By "gpu0/gpu_util_pct", "host/host_cpu_pct". Steps are milliseconds since the first sample.
   const std::map<std::string, CurveSketch>& curves() const { return curves_; }
   const std::string& host() const { return host_; }  // as the file names it; empty = it does not
-  // Since 1970; negative = no look yet.
+  // Seconds since 1970; negative = no sample yet.
   double begin_seconds() const { return static_cast<double>(begin_ns_) / 1e9; }
 
  private:

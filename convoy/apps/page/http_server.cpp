@@ -25,10 +25,10 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr int kThreads = 8;
-// Far below the 1024 descriptors that a process usually may have.
+// Far below the usual limit of 1024 descriptors per process.
 constexpr size_t kMostClients = 256;
 constexpr std::chrono::seconds kAnswerTime{60};
-constexpr int kSilenceSeconds = 5;  // of a client that reads its answer
+constexpr int kSilenceSeconds = 5;  // limit for a client that does not read its answer
 constexpr size_t kMostRequestBytes = 16 << 10;
 constexpr std::string_view kHeadEnd = "\r\n\r\n";
 
@@ -94,7 +94,7 @@ const char* reason_of(int status) {
 
 enum class Head { Coming, Whole, Lost };
 
-// What has come of it by now. Lost: the client said too much, or is gone.
+// The state of the request so far. Lost: the request is too large, or the client is gone.
 Head read_on(int connection, std::string& text) {
   std::array<char, 4096> block{};
   const ssize_t count = ::recv(connection, block.data(), block.size(), MSG_DONTWAIT);
@@ -115,7 +115,7 @@ void send_all(int connection, std::string_view bytes) {
   }
 }
 
-// Nothing, with errno, where it can not be had.
+// Empty, with errno set, when it cannot be opened.
 Descriptor listening_socket(const addrinfo& address) {
   Descriptor listener(::socket(
       address.ai_family, address.ai_socktype | SOCK_CLOEXEC | SOCK_NONBLOCK, address.ai_protocol));
@@ -223,8 +223,7 @@ void HttpServer::run() {
 
 void HttpServer::stop() { ::shutdown(listener_.get(), SHUT_RDWR); }
 
-// One thread waits for all requests at once: a client that says its own a byte at a time keeps no
-// other waiting.
+// One thread waits for all requests at once, so that a slow client does not delay others.
 void HttpServer::take_heads() {
   std::vector<Client> clients;  // the oldest first
   while (true) {

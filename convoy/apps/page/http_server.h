@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// HTTP/1.1 for a page on this machine: GET and HEAD, one request a connection, small requests. Not
-// for a network of strangers.
-// (RFC 9112; the libraries that Debian has for it bring OpenSSL and a shared library of their own.)
+// HTTP/1.1 for a page on this machine: GET and HEAD, one request per connection, small requests.
+// Not for untrusted networks. (RFC 9112; Debian's HTTP libraries would add OpenSSL and another
+// shared library.)
 #pragma once
 
 #include <chrono>
@@ -36,7 +36,7 @@ struct HttpResponse {
   std::vector<std::pair<std::string, std::string>> headers{};
 };
 
-// Nothing where `text` is no request of this kind.
+// Empty when `text` is not such a request.
 struct ParsedRequest {
   int refusal = 0;  // a status, when it is none: 400, 405
   HttpRequest request{};
@@ -45,11 +45,11 @@ ParsedRequest parse_request(const std::string& text);
 
 class HttpServer {
  public:
-  // Called on several threads at once; what it throws becomes status 500 with its text.
+  // Called on several threads at once; an exception becomes status 500 with its text.
   using Handler = std::function<HttpResponse(const HttpRequest&)>;
 
-  // Listens. `host`: an IPv4 or IPv6 address or a name of this machine; port 0 = any that is free.
-  // `head_time`: within which a client says all of its request. Throws IoError.
+  // Listens. `host`: an IPv4 or IPv6 address or a name of this machine; port 0 = any free port.
+  // `head_time`: time limit for a client to send its request. Throws IoError.
   HttpServer(const std::string& host, int port, Handler handler,
              std::chrono::milliseconds head_time = std::chrono::seconds(5));
   HttpServer(const HttpServer&) = delete;
@@ -60,7 +60,7 @@ class HttpServer {
   void stop();  // from any thread, also before run()
 
  private:
-  // A client that is still saying its request, or has said it.
+  // A client whose request is incomplete or waiting for its answer.
   struct Client {
     Descriptor connection;
     std::string head{};

@@ -8,7 +8,7 @@
 namespace convoy::page {
 namespace {
 
-// A hundredth of a second of parsing.
+// About a hundredth of a second of parsing.
 constexpr size_t kBlockBytes = 256 << 10;
 
 }  // namespace

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The page itself, from assets/: built into the program.
+// The page itself, from assets/, built into the program.
 #pragma once
 
 #include <string>
@@ -8,8 +8,7 @@
 
 namespace convoy::page {
 
-// One document, with its style and program inside. `nonce`: their mark for a
-// Content-Security-Policy.
+// One document, including its style and program. `nonce`: their mark for a Content-Security-Policy.
 std::string page_html(std::string_view nonce);
 
 }  // namespace convoy::page

@@ -26,7 +26,7 @@ using nlohmann::json;
 
 constexpr const char* kPolicy = "Content-Security-Policy";
 
-// Of a Host header: "[::1]:6007" is "[::1]" and "6007".
+// Parts of a Host header: "[::1]:6007" is "[::1]" and "6007".
 struct HostAndPort {
   std::string host;
   std::string port;
@@ -48,7 +48,7 @@ bool is_address(const std::string& host) {
 
 bool is_every_address(const std::string& host) { return host == "0.0.0.0" || host == "::"; }
 
-// As it stands in an address of a page.
+// The host in the form that a page address needs.
 std::string in_brackets(const std::string& host) {
   return host.find(':') == std::string::npos ? host : "[" + host + "]";
 }
@@ -86,8 +86,8 @@ HttpResponse as_json(const json& value) {
           .body = value.dump(-1, ' ', false, json::error_handler_t::replace)};
 }
 
-// A figure is drawn by whatever program wrote it: opened on its own it may run nothing and ask for
-// nothing.
+// Any program may have written the figure, so when it is opened on its own it must not run or load
+// anything.
 HttpResponse as_file(const std::string& name, const std::optional<std::string>& bytes) {
   if (!bytes) return {.status = 404, .body = "there is no such file\n"};
   return {.type = std::string(type_of_result(name)),
@@ -141,7 +141,7 @@ struct PageServer::Server {
     return {.status = 404, .body = "there is no such page\n"};
   }
 
-  // Runs and sweeps, those that changed last first.
+  // Runs and sweeps, most recently changed first.
   std::vector<json> list() {
     std::vector<json> lines = index.list();
     for (json& line : sweeps.list()) lines.push_back(std::move(line));
@@ -158,8 +158,8 @@ struct PageServer::Server {
               .headers = {{"Location", "/"},
                           {"Set-Cookie", fmt::format("{}={}; HttpOnly; SameSite=Strict; Path=/",
                                                      cookie_name(request), options.token)}}};
-    // Nothing of the page comes from elsewhere, and nothing that slips into it runs: its own
-    // program and style name the word that only this answer has.
+    // The page loads nothing from elsewhere, and injected content does not run: its own program and
+    // style carry a nonce that only this answer has.
     const std::string nonce = new_token();
     return {.type = "text/html; charset=utf-8",
             .body = page_html(nonce),
@@ -170,14 +170,14 @@ struct PageServer::Server {
                                               nonce)}}};
   }
 
-  // Cookies do not tell ports apart. The port is the browser's, which a tunnel may have changed.
+  // Cookies do not distinguish ports. The port is the browser's, which a tunnel may have changed.
   std::string cookie_name(const HttpRequest& request) const {
     const std::string port = host_and_port_of(request.header("host")).port;
     return "convoy_token_" + (port.empty() ? std::to_string(http.port()) : port);
   }
 
-  // A page elsewhere can make a browser ask this server, but has not the token. Where there is
-  // none, such a page is told by the host's name; an address is no name that could be led here.
+  // Another page can make a browser send a request here, but it does not have the token. Without a
+  // token, such a page is detected by the host's name; an IP address cannot be redirected.
   std::optional<HttpResponse> refused(const HttpRequest& request) const {
     if (options.token.empty()) {
       const std::string host = host_and_port_of(request.header("host")).host;
@@ -196,7 +196,8 @@ struct PageServer::Server {
         .body = "open the address that `convoy runs serve` printed: it holds the token\n"};
   }
 
-  // Every address of a machine has its name; other machines can not open 0.0.0.0.
+  // A host that listens on every address is shown by its name, because other machines cannot open
+  // 0.0.0.0.
   std::string served_as() const {
     return is_every_address(options.host) ? telemetry::host_name() : in_brackets(options.host);
   }

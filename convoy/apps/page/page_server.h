@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The page of runs over HTTP, for browsers on this machine. Reads only: no request changes
+// Serves the page of runs over HTTP, for browsers on this machine. Read-only: no request changes
 // anything.
 #pragma once
 
@@ -23,14 +23,14 @@ std::string new_token();
 
 class PageServer {
  public:
-  // Takes the port. Throws IoError when it is in use or the address is not this machine's.
+  // Binds the port. Throws IoError when it is in use or the address is not this machine's.
   explicit PageServer(PageOptions options);
   ~PageServer();
   PageServer(const PageServer&) = delete;
   PageServer& operator=(const PageServer&) = delete;
 
   int port() const;
-  // What a person opens, with the token.
+  // The address to open, with the token.
   std::string url() const;
 
   void run();   // answers requests; returns after stop()

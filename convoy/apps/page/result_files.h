@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The figures and tables that lie beside results, as the page may hand them out: files of a few
-// kinds, named by what was found, so that no request can name another file.
+// The figures and tables beside results that the page may send: files of a few kinds, by names that
+// were found, so that no request can name another file.
 #pragma once
 
 #include <cstdint>
@@ -22,12 +22,12 @@ struct ResultFile {
   double changed_seconds = 0;  // since 1970
 };
 
-// .svg, .png and .csv in the folder and in the folders directly below it, the newest first,
-// kMostResultFiles at most. What is reached by a symbolic link is left out.
+// .svg, .png and .csv in the folder and its direct subfolders, newest first, kMostResultFiles at
+// most. Skips symbolic links.
 inline constexpr size_t kMostResultFiles = 200;
 std::vector<ResultFile> result_files(const std::filesystem::path& folder);
 
-// Its bytes. Nothing where `name` is none of result_files(), or larger than 16 MiB.
+// Returns its bytes. Empty when `name` is not among result_files(), or larger than 16 MiB.
 std::optional<std::string> read_result_file(const std::filesystem::path& folder,
                                             const std::string& name);
 

@@ -40,7 +40,7 @@ json points_of(const CurveSketch& curve) {
   return points_with(curve, [](int64_t step) { return json(step); });
 }
 
-// A launcher writes devices.csv where the run is its own, and logs/devices-HOST.csv where it takes
+// A launcher writes devices.csv when the run is its own, and logs/devices-HOST.csv when it takes
 // part; nodes of `convoy process` write devices-N.csv.
 void RunDevices::find_files() {
   files_.try_emplace(run_ / "devices.csv", OfHost{.lines = LineTail(run_ / "devices.csv")});

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the devices of all hosts of a run did: each host's launcher writes a file of its own into
-// the run's folder.
+// Device curves of all hosts of a run: each host's launcher writes its own file into the run's
+// folder.
 #pragma once
 
 #include <filesystem>
@@ -21,7 +21,7 @@ class RunDevices {
  public:
   explicit RunDevices(std::filesystem::path run) : run_(std::move(run)) {}
 
-  // Files that came since are found, too.
+  // Also finds new files.
   void read_on();
 
   // {host: {"gpu0/power_w": points}}, over seconds since the first look of any host.

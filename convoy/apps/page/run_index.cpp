@@ -20,7 +20,7 @@ using nlohmann::json;
 constexpr std::streamoff kLogBytes = 64 << 10;
 constexpr int64_t kShownSamples = 50;
 constexpr std::chrono::seconds kReadEvery{1};
-constexpr std::chrono::milliseconds kReadingTime{250};  // of one call
+constexpr std::chrono::milliseconds kReadingTime{250};  // per call
 
 // The number in "PREFIX<number>SUFFIX" of each file of the folder, in their order.
 std::vector<int64_t> numbers_of_files(const fs::path& folder, const std::string& prefix,
@@ -40,8 +40,8 @@ std::vector<int64_t> numbers_of_files(const fs::path& folder, const std::string&
   return {numbers.begin(), numbers.end()};
 }
 
-// Of ranks ("rank-00.log"), workers ("worker-0.log") and programs beside them, in the order of
-// people: 2 before 10.
+// Logs of ranks ("rank-00.log"), workers ("worker-0.log") and programs beside them, in natural
+// order: 2 before 10.
 std::vector<std::string> log_files(const fs::path& folder) {
   std::vector<std::string> names;
   std::error_code error;
@@ -85,7 +85,7 @@ void RunIndex::refresh() {
     if (!run) run = std::make_unique<WatchedRun>(path, name);
   }
   std::erase_if(runs_, [&](const auto& run) { return !there.contains(run.first); });
-  // A long one does not keep the others back: what it needs is read by the next calls.
+  // A long run does not delay the others: the next calls read the rest.
   bool all = true;
   for (const auto& [name, run] : runs_) all = run->read_on(now + kReadingTime) && all;
   refreshed_ = all ? std::chrono::steady_clock::now() : decltype(refreshed_){};
@@ -137,7 +137,7 @@ json RunIndex::comparison(const std::vector<std::string>& names) {
   for (const std::string& name : names) {
     const WatchedRun* run = find(name);
     if (run == nullptr) return nullptr;
-    // Only its folder is read: the figures of long runs are in the curves.
+    // Only its folder is read: the curves have the values of long runs.
     runs.push_back({.path = run->folder(), .name = name, .state = run->state()});
   }
   if (runs.size() < 2) return nullptr;
@@ -153,7 +153,7 @@ std::string RunIndex::log(const std::string& name, const std::string& file_name)
   if (run == nullptr) return {};
   const fs::path folder = run->folder() / "logs";
   const std::vector<std::string> names = log_files(folder);
-  // Of what is there: a name from elsewhere opens no other file.
+  // Only names that were found: a name from a request opens no other file.
   if (std::find(names.begin(), names.end(), file_name) == names.end()) return {};
   std::ifstream file(folder / file_name, std::ios::binary | std::ios::ate);
   if (!file) return {};

@@ -16,25 +16,24 @@
 
 namespace convoy::page {
 
-// Thread-safe. What is asked about a run that is not there, or a file that is not, is nothing
-// (null, empty).
+// Thread-safe. Returns null or empty for a run or file that does not exist.
 class RunIndex {
  public:
   explicit RunIndex(std::filesystem::path folder) : folder_(std::move(folder)) {}
 
-  // A line of every run. Reads on at most once a second, and a part of it at a time where there is
-  // much to read: those lines say so.
+  // One line per run. Reads new data at most once a second, and a large amount in parts: those
+  // lines say so.
   std::vector<nlohmann::json> list();
   // {run: curves}.
   nlohmann::json curves(const std::vector<std::string>& names);
-  // What its hosts' devices did, over seconds: {host: curves}; empty without a devices.csv.
+  // Curves of its hosts' devices, over seconds: {host: curves}; empty without a devices.csv.
   nlohmann::json device_curves(const std::string& name);
   // run.json, metrics.json, the names of logs, and the steps that have samples.
   nlohmann::json details(const std::string& name);
-  // What the runs' settings and figures differ in (telemetry::compare_runs); at least two runs that
-  // are there.
+  // The differences between the runs' settings and results (telemetry::compare_runs); at least two
+  // existing runs.
   nlohmann::json comparison(const std::vector<std::string>& names);
-  // The last bytes of one of its logs, from the beginning of a line.
+  // The last bytes of one of its logs, starting at the beginning of a line.
   std::string log(const std::string& name, const std::string& file_name);
   // The first answers of an evaluation's samples, one JSON object each.
   nlohmann::json samples(const std::string& name, int64_t step);
@@ -45,8 +44,8 @@ class RunIndex {
 
   std::filesystem::path folder_;
   std::mutex mutex_;
-  std::chrono::steady_clock::time_point
-      refreshed_{};  // all was read; zero = not yet, or there is more
+  // All was read; zero = not yet, or there is more.
+  std::chrono::steady_clock::time_point refreshed_{};
   std::map<std::string, std::unique_ptr<WatchedRun>> runs_;
 };
 

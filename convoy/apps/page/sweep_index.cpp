@@ -56,7 +56,7 @@ json summary_of(const WatchedSweep& sweep) {
   return line;
 }
 
-// A figure or table of another sweep of the store has its name in its own.
+// The file belongs to another sweep of the store when it contains that sweep's name.
 bool is_of_another(const std::string& file, const WatchedSweep& sweep,
                    const std::vector<WatchedSweep>& all) {
   if (file.find(sweep.stored.name) != std::string::npos) return false;

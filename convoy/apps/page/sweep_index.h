@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The sweeps of a folder as the page shows them: the stores below it, what is in each, and what was
-// written beside it.
+// The sweeps of a folder as the page shows them: the stores below it, their sweeps, and the files
+// beside them.
 #pragma once
 
 #include <chrono>
@@ -19,19 +19,19 @@
 
 namespace convoy::page {
 
-// Thread-safe. What is asked about a sweep that is not there is nothing.
+// Thread-safe. Returns null or empty for a sweep that does not exist.
 class SweepIndex {
  public:
   explicit SweepIndex(std::filesystem::path folder) : folder_(std::move(folder)) {}
 
-  // A line of each, as of runs. Looks again at most once a second.
+  // One line per sweep, as for runs. Reads again at most once a second.
   std::vector<nlohmann::json> list();
   // Settings, axes, the table over seeds, cells, failures, and the names of figures and tables;
-  // null for no sweep.
+  // null when the sweep does not exist.
   nlohmann::json details(const std::string& name);
-  // The figure of `convoy sweep plot` over what is there now.
+  // The figure of `convoy sweep plot` over the current results.
   std::optional<std::string> figure_svg(const std::string& name, bool log_y);
-  // Of the figures and tables in details().
+  // Returns one of the figures and tables in details().
   std::optional<std::string> file(const std::string& name, const std::string& file);
 
  private:

@@ -23,7 +23,7 @@ constexpr size_t kMostFailures = 200;
 
 json number_or_null(double value) { return std::isfinite(value) ? json(value) : json(nullptr); }
 
-// Every value that cells have, by name: of a command its grid's names beside what else it is.
+// All values that cells have, by name. For a command: its grid's names and its other parameters.
 std::map<std::string, std::set<json>> parameters_of(const SweepResults& results) {
   std::map<std::string, std::set<json>> values;
   std::set<std::string> seen;

@@ -15,10 +15,10 @@ namespace {
 using nlohmann::json;
 using telemetry::RunState;
 
-// What every event has, and what no chart wants.
+// Fields that every event has and no chart needs.
 const std::set<std::string> kNoFigures = {"time", "step", "event", "epoch", "rows", "tokens"};
 
-// With evaluations and checkpoints among them, and near enough to follow a change of speed.
+// Includes evaluations and checkpoints, and is short enough to follow a change of speed.
 constexpr size_t kMostPaceSteps = 256;
 
 std::string group_of(const json& event, const std::string& word) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One run as the page shows it: what its events say so far, read on as the file grows. Memory does
-// not grow with the steps.
+// One run as the page shows it: its events so far, read on as the file grows. Memory does not grow
+// with the steps.
 #pragma once
 
 #include <chrono>
@@ -26,24 +26,23 @@ class WatchedRun {
   // `name`: its path below the folder of the runs.
   WatchedRun(std::filesystem::path folder, std::string name);
 
-  // Reads what was added to events.jsonl; from the beginning when the file was replaced or
-  // shortened. Lines that are no events are left out: a page does not refuse a run for them. Stops
-  // soon after `deadline`; false: there is more to read.
+  // Reads new lines of events.jsonl; from the beginning when the file was replaced or shortened.
+  // Skips lines that are no events: they do not hide the run. Stops soon after `deadline`; returns
+  // false when there is more to read.
   bool read_on(std::chrono::steady_clock::time_point deadline);
 
   const std::string& name() const { return name_; }
   const std::filesystem::path& folder() const { return folder_; }
   telemetry::RunState state() const;
-  // The line of the list: kind ("train" or "process", whose steps are rows), name, state ("reading"
-  // with `read`, the share that is, until all of it is known), steps, total_steps, loss, eval_loss,
-  // speed, speed_unit, seconds_left (of a run that goes on, at its last step), failed, created,
-  // updated, failure.
+  // The run's line in the list: kind ("train" or "process", whose steps are rows), name, state
+  // ("reading" with `read`, the share read so far, until the end is reached), steps, total_steps,
+  // loss, eval_loss, speed, speed_unit, seconds_left (for a run in progress, at its last step),
+  // failed, created, updated, failure.
   nlohmann::json summary() const;
   // {tag: [[step, mean, low, high], ...]}, null for a gap's values. Tags: "train/loss",
   // "eval/loss", "rank/0/loss".
   nlohmann::json curves() const;
-  // RunDevices::curves(). Reads on: the other files are read for the list, too, these for whoever
-  // looks at them.
+  // RunDevices::curves(). Reads new data first: the list needs only the other files.
   nlohmann::json device_curves();
 
  private:

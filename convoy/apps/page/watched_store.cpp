@@ -15,17 +15,17 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Of the time, at most, goes into reading a store that changes all the time.
+// At most 1/kReadStoreEvery of the time is spent on reading a store that changes constantly.
 constexpr int kReadStoreEvery = 20;
 
-// Readers of SQLite make an empty log and take it away again: that is no change.
+// Readers of SQLite create an empty log and remove it again: that is no change.
 std::pair<int64_t, int64_t> stamp_of(const std::string& path) {
   struct stat status {};
   if (::stat(path.c_str(), &status) != 0 || status.st_size == 0) return {0, 0};
   return {status.st_size, status.st_mtim.tv_sec * 1'000'000'000 + status.st_mtim.tv_nsec};
 }
 
-// A page waits for no writer: what is not to be had now is asked for again.
+// The page does not wait for a writer: a busy store is read later.
 std::unique_ptr<jobs::JobStore> opened(const std::filesystem::path& file) {
   return jobs::open_store(file.string(), {.access = jobs::Access::ReadOnly,
                                           .busy_limit = std::chrono::milliseconds(500)});

@@ -19,7 +19,7 @@ namespace convoy::page {
 struct WatchedSweep {
   std::string name;  // below the folder of the page, "results/ssm-1a2b3c4d5e6f"
   sweep::SweepName stored;
-  jobs::Counts counts;  // of cells
+  jobs::Counts counts;  // counts of cells
   bool at_work = false;
   double updated_seconds = 0;  // since 1970
   std::string problem;         // why it can not be read; empty = it can
@@ -27,21 +27,21 @@ struct WatchedSweep {
 
 class WatchedStore {
  public:
-  // `prefix`: of its sweeps' names.
+  // `prefix`: prepended to its sweeps' names.
   WatchedStore(std::filesystem::path file, std::string prefix)
       : file_(std::move(file)), prefix_(std::move(prefix)) {}
 
-  // A store that can not be read is one sweep with a problem.
+  // An unreadable store appears as one sweep with a problem.
   void read_on();
 
   const std::vector<WatchedSweep>& sweeps() const { return sweeps_; }
   std::filesystem::path folder() const { return file_.parent_path(); }
   const std::filesystem::path& file() const { return file_; }
-  // Throws what reading throws.
+  // Throws the errors of reading.
   sweep::SweepResults results(const WatchedSweep& sweep) const;
 
  private:
-  // Of the file and of its write-ahead log: sizes and times.
+  // Sizes and times of the file and of its write-ahead log.
   using Stamp = std::pair<std::pair<int64_t, int64_t>, std::pair<int64_t, int64_t>>;
 
   Stamp stamp() const;

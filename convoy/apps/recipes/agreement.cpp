@@ -22,7 +22,8 @@ namespace {
 namespace fs = std::filesystem;
 using io::Json;
 
-// Each node's own: what lies at a path is compared by its content, and the run's name is rank 0's.
+// Each node's own keys: files are compared by content instead of path, and the run's name is rank
+// 0's.
 constexpr std::array<const char*, 11> kOwnKeys = {
     "run_name",           "model.name",           "data.train_path",
     "data.val_path",      "data.test_path",       "data.cache_dir",
@@ -52,7 +53,7 @@ std::string name_of(size_t rank, const Json& brought) {
   return fmt::format("rank {} on {}", rank, text_of(brought, "host"));
 }
 
-// An error as all ranks are to throw it.
+// An error that all ranks throw alike.
 struct Refusal {
   ExitCode code = ExitCode::Usage;
   std::string message;
@@ -86,7 +87,7 @@ Json to_json(const Refusal& refusal) {
 
 using Judge = std::function<std::optional<Refusal>(const std::vector<Json>& ranks)>;
 
-// Returns what rank 0 adds to an agreement.
+// Returns rank 0's part of an agreement.
 Json decide(comm::Meeting& meeting, Json own, const Judge& judge,
             const std::function<Json(const std::vector<Json>&)>& add = {}) {
   const std::string answer = meeting.decide(
@@ -114,7 +115,7 @@ Json settings_json(const config::Resolved& resolved) {
   return values;
 }
 
-// What `settings` names and this host does not have, by key.
+// The paths in `settings` that this host lacks, by key.
 Json missing_places(const settings::TrainSettings& settings) {
   Json missing = Json::object();
   const auto look = [&missing](const char* key, const std::string& place) {
@@ -171,7 +172,7 @@ std::optional<Refusal> other_settings(const std::vector<Json>& ranks) {
   return std::nullopt;
 }
 
-// What all lack is no matter of agreement: the first who reads it says so.
+// A path that all ranks lack needs no agreement: the first reader reports it.
 std::optional<Refusal> missing_somewhere(const std::vector<Json>& ranks) {
   for (size_t rank = 0; rank < ranks.size(); ++rank)
     for (const auto& [key, place] : ranks[rank].at("missing").items()) {
@@ -194,7 +195,7 @@ std::optional<Refusal> missing_somewhere(const std::vector<Json>& ranks) {
   return std::nullopt;
 }
 
-// ---- what they start from
+// ---- starting point
 
 Json to_json(const StartingPoint& start) {
   Json inputs = Json::array();

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the ranks of a run must have in common, compared across hosts before they join a group:
-// nodes that share no folder may hold other files under the same names. Every rank throws the same
-// error, which names field, rank and host.
+// Compares across hosts, before the ranks join a group, everything that the ranks of a run must
+// have in common. Nodes without a shared folder may hold different files under equal names. Every
+// rank throws the same error, which names field, rank and host.
 #pragma once
 
 #include <cstdint>
@@ -17,40 +17,39 @@
 namespace convoy::recipes {
 
 struct SettingsSource {
-  // This node's configuration. Where the file is not there, rank 0's is written to it and counts.
+  // This node's configuration. When the file is missing, rank 0's is written to it and used.
   std::filesystem::path file;
   std::vector<std::string> overrides = {};  // "train.batch_size=1", over the file
 };
 
-// Settings that each node has for itself: places, whose content is compared instead, and the run's
-// name. "data.train_path".
+// True for settings that each node has for itself: paths, whose content is compared instead, and
+// the run's name. "data.train_path".
 bool is_own_to_a_node(const std::string& key);
 
-// Collective. Reads `settings`, which must be rank 0's but for paths: those are each node's own,
-// and so the files and folders that only some of the nodes have are refused here. Throws
-// ConfigError, DataError.
+// Collective. Reads `settings`, which must equal rank 0's except for paths. A file or folder that
+// only some nodes have is refused here. Throws ConfigError, DataError.
 void agree_on_settings(comm::Meeting& meeting, const SettingsSource& source,
                        settings::TrainSettings& settings);
 
-// A file or folder that every node reads, by what is in it.
+// A file or folder that every node reads, identified by its content.
 struct SharedInput {
   std::string what;      // "the train rows"
   std::string identity;  // a hash; empty = not looked at by this rank
-  std::string place;     // where this rank has it
+  std::string place;     // path on this rank's host
 };
 
-// What a rank starts from.
+// The state that a rank starts from.
 struct StartingPoint {
   std::vector<SharedInput> inputs;
   checkpoint::Stamp stamp;
-  // Of the checkpoints in this rank's run folder; -1 = none, or they play no part.
+  // The newest checkpoint in this rank's run folder; -1 = none, or they are not used.
   int64_t newest_checkpoint = -1;
   std::string checkpoints_folder;
 };
 
-// Collective. Returns the hosts of the job, one per node. Throws DataError for other inputs,
-// ConfigError for another stamp, CheckpointError where a node holds a newer checkpoint than rank
-// 0's: that would be passed over.
+// Collective. Returns the hosts of the job, one per node. Throws DataError for different inputs,
+// ConfigError for a different stamp, CheckpointError when a node holds a newer checkpoint than rank
+// 0's, which would be ignored.
 std::vector<std::string> agree_on_start(comm::Meeting& meeting, const StartingPoint& start);
 
 }  // namespace convoy::recipes

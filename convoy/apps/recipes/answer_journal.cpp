@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A file begins with the key. A line is "prompt sample checksum text"; the first one that is torn
-// or wrong ends what is read of its file. Each process writes a file of its own, so nothing is ever
-// appended behind a torn line.
+// A file begins with the key. A line is "prompt sample checksum text"; reading ends at the first
+// torn or wrong line. Each process writes a file of its own, so no line is ever appended behind a
+// torn one.
 #include "convoy/apps/recipes/answer_journal.h"
 
 #include <fcntl.h>

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The answers that are finished before the file of all answers is: a folder beside it, one file per
-// rank, a line per answer as it ends. A command that was killed goes on from what it holds. One
-// thread per rank.
+// Saves finished answers before the whole output file exists: a folder beside it, one file per
+// rank, one line per answer as it ends. A killed command resumes from it. One thread per rank.
 #pragma once
 
 #include <cstdint>
@@ -20,12 +19,11 @@ class AnswerJournal {
  public:
   using Place = std::pair<int64_t, int64_t>;  // prompt, sample
 
-  // Whether answers of this output are kept: a device or a pipe is no file that could be whole
-  // later.
+  // True when answers for this output are saved: a device or a pipe never becomes a whole file.
   static bool is_kept_beside(const std::string& output);
 
-  // Reads what all ranks have kept for `output`. `key`: of everything that an answer depends on.
-  // Throws ConfigError when they were kept under another key, IoError.
+  // Reads the answers of all ranks for `output`. `key`: covers everything that an answer depends
+  // on. Throws ConfigError when they were saved under another key, IoError.
   AnswerJournal(const std::string& output, const std::string& key, int rank, const Log& log);
   ~AnswerJournal();
   AnswerJournal(const AnswerJournal&) = delete;
@@ -33,9 +31,10 @@ class AnswerJournal {
 
   const std::map<Place, std::string>& kept() const { return kept_; }
   const std::filesystem::path& folder() const { return folder_; }
-  // Keeps a line without line break. It outlives this process, not the machine. Throws IoError.
+  // Saves a line without a line break. Survives the end of this process, but not of the machine.
+  // Throws IoError.
   void add(const Place& place, const std::string& line);
-  // The output is whole: removes the folder, with what all ranks kept.
+  // Call it when the output is complete: removes the folder with the answers of all ranks.
   void remove();
 
  private:

@@ -11,7 +11,7 @@
 namespace convoy::recipes {
 namespace {
 
-// Shows how far all ranks are, from what this one has done, and ends the work when it is to stop.
+// Shows the progress of all ranks, and ends the work on a stop request.
 class AnswerProgress {
  public:
   AnswerProgress(RankShare& share, telemetry::ProgressOptions options,
@@ -46,11 +46,11 @@ class AnswerProgress {
     if (log.level() == LogLevel::Quiet) options.style = telemetry::ProgressStyle::None;
     return options;
   }
-  // `all`: answers that this start has made.
+  // `all`: number of answers made by this start.
   void show(int64_t all) {
     const double seconds =
         std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
-    // The others' tokens are not counted, but their answers are as long.
+    // Only this rank's tokens are counted; the others' answers are assumed to have the same length.
     const double tokens_of_all = static_cast<double>(tokens_) * static_cast<double>(all) /
                                  static_cast<double>(std::max<int64_t>(own_, 1));
     progress_.update({.done = kept_ + all, .per_second = tokens_of_all / std::max(seconds, 1e-9)});
@@ -86,7 +86,7 @@ int64_t longest_row(const std::vector<std::vector<int32_t>>& prompts,
 
 generate::EngineConfig engine_config(const settings::EngineFlags& flags, const LoadedModel& model,
                                      int64_t longest_row_tokens, int engines_on_host) {
-  // Half of what is free: weights are packed and activations made beside the cache.
+  // Half of the free memory: packed weights and activations also need some.
   const int64_t free_bytes =
       device::usable_rank_memory_bytes(model.model->device(), engines_on_host);
   return {.max_rows = flags.batch_size,

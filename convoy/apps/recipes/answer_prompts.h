@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Answers to many prompts through the generation engine, each rank those of its share.
+// Answers many prompts with the generation engine; each rank answers its share.
 #pragma once
 
 #include <cstdint>
@@ -28,24 +28,24 @@ struct AnswerOptions {
   settings::SamplingFlags sampling = {};
   settings::EngineFlags engine = {};
   telemetry::ProgressOptions progress = {};
-  // Answers that are there already: they are not made again.
+  // Answers that already exist: they are not made again.
   std::function<bool(int64_t prompt, int64_t sample)> is_done = {};
   std::function<bool()> stop_wanted = {};  // asked after every step
 };
 
-// Calls `take` with each answer of this rank to its share of `prompts`, which all ranks know, as it
-// ends. The leading rank shows how far all are. Collective. Throws DataError, ConfigError,
-// NumericError; StopRequest, saying how many are finished, when it is to stop.
+// Calls `take` with each answer to this rank's share of `prompts` as it ends; all ranks pass the
+// same prompts. The leading rank shows the total progress. Collective. Throws DataError,
+// ConfigError, NumericError; StopRequest, with the number of finished answers, on a stop request.
 void answer_prompts(RankShare& share, const LoadedModel& loaded,
                     const std::vector<std::vector<int32_t>>& prompts, const AnswerOptions& options,
                     const Log& log, const std::function<void(const Answer&)>& take);
 
-// `longest_row_tokens`: prompt and answer; 0 = not known. `engines_on_host` share the memory of the
-// CPU.
+// `longest_row_tokens`: prompt and answer together; 0 = unknown. `engines_on_host` engines share
+// the memory of the CPU.
 generate::EngineConfig engine_config(const settings::EngineFlags& flags, const LoadedModel& model,
                                      int64_t longest_row_tokens, int engines_on_host = 1);
 
-// The request for a sample of a prompt, but for its ids.
+// The request for a sample of a prompt, without its ids.
 generate::Request answer_request(const settings::SamplingFlags& sampling, int64_t prompt,
                                  int64_t sample);
 

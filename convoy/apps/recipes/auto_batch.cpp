@@ -16,7 +16,7 @@
 namespace convoy::recipes {
 namespace {
 
-// A step with so few tokens takes what any step takes.
+// A step with fewer tokens takes no less memory.
 constexpr int64_t kFewTokens = 16;
 
 int64_t rounded_up(double count) {
@@ -30,13 +30,13 @@ std::string bound_text(const std::string& bound) {
                      kLeastStepsPerEpoch);
 }
 
-// The rest is for what a run allocates beside its steps: evaluations, files, records.
+// The rest is for allocations outside the steps: evaluations, files, records.
 int64_t without_rest(int64_t limit_bytes) {
   constexpr int64_t kRestBytes = 6 << 20;
   return limit_bytes - limit_bytes / 128 - kRestBytes;
 }
 
-// A long run takes a little more of what its steps take than a few of them do.
+// A long run needs a little more memory than a few of its steps.
 constexpr double kSlackOfSteps = 0.015;
 
 class Search {
@@ -46,7 +46,7 @@ class Search {
   BatchChoice run();
 
  private:
-  // Whether a size may become the run's own.
+  // Likely::Yes for a size that may become the run's own.
   enum class Likely { No, Yes };
   struct Candidate {
     int64_t rows = 0;  // 0: a part of a row
@@ -77,9 +77,10 @@ class Search {
   const BatchSearch& parts_;
   const Log& log_;
   int64_t held_bytes_ = 0;
-  int64_t lost_bytes_ = 0;        // of a device that was full sooner than it said
+  // Bytes by which a device was full earlier than it reported.
+  int64_t lost_bytes_ = 0;
   sizing::PeakLine line_{1};      // owned memory, of the rank that has least left after it
-  sizing::PeakLine resident_{1};  // of the rank that has most
+  sizing::PeakLine resident_{1};  // of the rank with the largest use
   int64_t most_rows_ = 1;
   Candidate best_;
   std::optional<data::BatchPlan> plan_;
@@ -87,7 +88,7 @@ class Search {
   BatchChoice choice_;
 };
 
-// Ranks of a host read what is left while none of them takes more, and share it.
+// The ranks of a host read the free memory while none of them allocates, and share it.
 void Search::read_limit() {
   device::forget_kept_tensor_memory();
   parts_.group.barrier();
@@ -99,7 +100,7 @@ void Search::read_limit() {
     int64_t left = 0;
   };
   const std::vector<Memory> ranks = comm::exchange(parts_.group, Memory{held, left});
-  // The rank that holds most stands for all: limits are what is left beyond it.
+  // The rank with the largest use stands for all: limits are the memory left beyond it.
   int64_t least_left = ranks.front().left;
   for (const Memory& rank : ranks) {
     held_bytes_ = std::max(held_bytes_, rank.held);
@@ -129,8 +130,8 @@ Search::Candidate Search::candidate(int64_t rows) {
   return {rows, plan_->largest_micro_batch(0, parts_.steps_of(*plan_))};
 }
 
-// The largest whose micro-batches all have at most `tokens`; of no rows where not even one does.
-// Tokens grow with rows, nearly in proportion.
+// The largest candidate whose micro-batches have at most `tokens`; zero rows when not even one row
+// fits. Tokens grow nearly in proportion with rows.
 Search::Candidate Search::most_within(int64_t tokens) {
   Candidate fits;
   if (most_rows_ < 1) return fits;
@@ -162,7 +163,7 @@ BatchProbe::Rows Search::encoded(const std::vector<int64_t>& rows) const {
   return encoded;
 }
 
-// `tokens` of a micro-batch, which have to have a loss.
+// The first `tokens` of a micro-batch; they must have a loss.
 BatchProbe::Rows Search::beginning_of(const BatchProbe::Rows& rows, int64_t tokens) {
   BatchProbe::Rows begin;
   auto left = static_cast<size_t>(tokens);
@@ -177,9 +178,8 @@ BatchProbe::Rows Search::beginning_of(const BatchProbe::Rows& rows, int64_t toke
   return begin;
 }
 
-// The largest micro-batch of the run; of a size that may become its own its first one and the
-// largest again, too. `candidate` is the one that was asked for last, or a part of one row or
-// block.
+// The largest micro-batch of the run. For a size that may become the run's own, also the first one,
+// and the largest again. `candidate` is the one that was built last, or a part of one row or block.
 std::vector<BatchProbe::Rows> Search::steps_of(const Candidate& candidate, int64_t tokens,
                                                Likely likely) const {
   BatchProbe::Rows largest = encoded(candidate.largest.rows);
@@ -189,7 +189,7 @@ std::vector<BatchProbe::Rows> Search::steps_of(const Candidate& candidate, int64
   return {largest, std::move(first), largest};
 }
 
-// False: memory ran out, and what is allowed is less now.
+// Returns false when memory ran out; the limit is then lower.
 bool Search::measure(const Candidate& candidate, int64_t tokens, Likely likely) {
   if (candidate.rows > 0 && plan_->config().batch_size != candidate.rows)
     plan_.emplace(parts_.plan_of(candidate.rows));
@@ -229,7 +229,7 @@ bool Search::is_worth(const Candidate& next) const {
   return next.rows > best_.rows && 32 * (next.rows - best_.rows) >= best_.rows;
 }
 
-// It becomes the choice if it fits; else the choice has fewer rows.
+// Becomes the choice if it fits; otherwise the choice must have fewer rows.
 void Search::attempt(Candidate next, Likely likely) {
   if (measure(next, next.largest.tokens, likely) && line_.peaks().back().bytes <= allowed_bytes()) {
     choice_.owned_bytes = line_.peaks().back().bytes;
@@ -240,13 +240,13 @@ void Search::attempt(Candidate next, Likely likely) {
   }
 }
 
-// The first peak: of a micro-batch that is next to nothing.
+// The first peak: of a nearly empty micro-batch.
 void Search::measure_least(const Candidate& one_row) {
   const double per_token =
       static_cast<double>(formula(8192).total_bytes() - formula(4096).total_bytes()) / 4096;
   line_ = resident_ = sizing::PeakLine(std::max(per_token, 1.0));
   const int64_t few = std::min(kFewTokens, one_row.largest.tokens);
-  // Values and states of the optimizer are in memory by now.
+  // The optimizer's values and states are already in memory.
   const sizing::MemoryPlan first = formula(few);
   const int64_t first_bytes = held_bytes_ + first.packed_bytes + first.gradient_bytes +
                               first.exchange_bytes + first.activation_bytes + first.head_bytes;
@@ -274,7 +274,7 @@ BatchChoice Search::run() {
       break;
     }
   }
-  // With the last of the room.
+  // Uses the last of the room.
   Candidate next = most_within(line_.tokens_within(allowed_bytes()));
   if (!stops && is_worth(next)) attempt(std::move(next), Likely::Yes);
   if (best_.rows == 0 && !stops) refuse(row_tokens);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `train.batch_size: auto` and `train.grad_accum: auto`: numbers for them, by measurement.
+// Chooses `train.batch_size: auto` and `train.grad_accum: auto` by measurement.
 #pragma once
 
 #include <atomic>
@@ -18,23 +18,23 @@
 
 namespace convoy::recipes {
 
-// With fewer steps an epoch teaches little, however much memory there is.
+// With fewer steps per epoch training learns little, regardless of the memory.
 inline constexpr int64_t kLeastStepsPerEpoch = 32;
 
-// What numbers are chosen for.
+// The units for which numbers are chosen.
 struct BatchUnits {
   int64_t count = 0;       // rows, or blocks when packing, of an epoch
-  double mean_tokens = 1;  // of one
+  double mean_tokens = 1;  // mean tokens per unit
   int64_t ranks = 1;
 
-  // Of a step on each rank, so that an epoch has kLeastStepsPerEpoch; at least 1. No limit where
-  // the settings say how many steps or which global batch.
+  // Maximum units per step and rank for which an epoch has kLeastStepsPerEpoch steps; at least 1.
+  // No limit when the settings give the number of steps or the global batch.
   int64_t most_in_step(const settings::TrainingSettings& wished) const;
 };
 
-// `train`, as `wished` has it, with numbers: `batch_rows` of a micro-batch, and an accumulation
-// that comes nearest to target_tokens_per_device_step where it is auto and no global batch is set.
-// True where that would leave an epoch too few steps, and is less.
+// Sets numbers in `train`, from `wished`: micro-batches of `batch_rows`, and, if grad_accum is auto
+// and no global batch is set, the accumulation nearest to target_tokens_per_device_step. Returns
+// true when that would leave an epoch too few steps, and the accumulation was reduced.
 bool settle_batch(const settings::TrainingSettings& wished, int64_t batch_rows,
                   const BatchUnits& units, settings::TrainingSettings& train);
 
@@ -42,42 +42,44 @@ struct RowLimit {
   int64_t rows = 1;
   std::string bound = {};  // that it comes from: "the rows" or "the epoch"
 };
-// The most rows of a micro-batch that the settings and the data leave sense in.
+// The maximum rows of a micro-batch that is reasonable for the settings and the data.
 RowLimit most_batch_rows(const settings::TrainingSettings& wished, const BatchUnits& units);
 
-// Says that steps are smaller than target_tokens_per_device_step asks for.
+// Logs that steps are smaller than target_tokens_per_device_step.
 void report_small_steps(const settings::TrainingSettings& settled, const Log& log);
 
 struct BatchSearch {
   BatchProbe& probe;
   comm::Group& group;
   at::Device device;
-  // The plan of the run with so many rows a micro-batch.
+  // The plan of the run with this many rows per micro-batch.
   std::function<data::BatchPlan(int64_t batch_rows)> plan_of;
-  std::function<int64_t(const data::BatchPlan& plan)> steps_of;  // of the whole run
+  std::function<int64_t(const data::BatchPlan& plan)> steps_of;  // steps of the whole run
   RowLimit most_rows = {};
   int processes_on_host = 1;
-  sizing::MemoryQuestion formula;  // what is not measured yet, and what saving will want
+  // Estimates what is not measured yet, such as the memory for saving.
+  sizing::MemoryQuestion formula;
   sizing::StateSharing sharing;
   const std::atomic<bool>& stop_requested;
 };
 
 struct BatchChoice {
   int64_t batch_rows = 1;
-  std::string bound;            // what did not let it be more: "memory", or that of RowLimit
-  int64_t limit_bytes = 0;      // of the rank that has least left
-  int64_t owned_bytes = 0;      // what it takes of that
-  int64_t predicted_bytes = 0;  // of resident memory, by the line through smaller sizes
-  int64_t measured_bytes = 0;   // the same, of a step with that many rows
-  double curvature = 0;         // of the line
+  std::string bound;        // limiting factor: "memory", or that of RowLimit
+  int64_t limit_bytes = 0;  // limit of the rank with the least left
+  int64_t owned_bytes = 0;  // used by it, of that limit
+  // Predicted resident memory, by the line through smaller sizes.
+  int64_t predicted_bytes = 0;
+  int64_t measured_bytes = 0;                    // the same, of a step with that many rows
+  double curvature = 0;                          // curvature of the line
   std::vector<sizing::MeasuredPeak> peaks = {};  // owned memory of the rank that held most
 
   std::string text() const;
   nlohmann::ordered_json to_json() const;
 };
 
-// Collective. Blocks. The most rows whose peak stays within what each rank may take; equal on every
-// rank. Throws ConfigError where one row does not.
+// Collective. Blocks. Returns the most rows whose peak stays within each rank's memory limit; equal
+// on every rank. Throws ConfigError when one row does not fit.
 BatchChoice choose_batch_rows(const BatchSearch& search, const Log& log);
 
 }  // namespace convoy::recipes

@@ -34,14 +34,14 @@ void BatchProbe::pass(const Rows& rows) {
   }
 }
 
-// False: memory ran out.
+// Returns false when memory ran out.
 bool BatchProbe::step(const Rows& rows) {
   parallel::Strategy& strategy = parts_.strategy;
   bool fits = true;
   try {
     pass(rows);
   } catch (const c10::OutOfMemoryError&) {
-    // Where others wait for this rank, nobody could go on.
+    // When other ranks wait for this one, none could go on.
     if (strategy.world() > 1) throw;
     fits = false;
   }
@@ -56,7 +56,7 @@ bool BatchProbe::step(const Rows& rows) {
 
 std::optional<std::vector<device::PeakMemory>> BatchProbe::measure(const std::vector<Rows>& steps) {
   comm::Group& group = parts_.strategy.group();
-  // The first step of all makes what stays: packed weights, buckets.
+  // The very first step allocates lasting memory: packed weights, buckets.
   if (!has_stepped_ && !step(steps.front())) return std::nullopt;
   has_stepped_ = true;
   group.barrier();

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Steps of a training that change nothing, to see what memory they take: the forward and backward
-// passes, sums over ranks and optimizer of the run itself, with gradients of zero and a rate of
-// zero.
+// Runs training steps without effect to measure their memory: the run's own forward and backward
+// passes, reductions and optimizer, with zero gradients and a learning rate of zero.
 #pragma once
 
 #include <cstdint>
@@ -26,14 +25,14 @@ class BatchProbe {
     bool recompute_blocks = false;
     bool accumulates = false;  // a step has two micro-batches
   };
-  // All parts outlive it.
+  // All parts must outlive it.
   explicit BatchProbe(const Parts& parts) : parts_(parts) {}
 
   using Rows = std::vector<data::EncodedRow>;
-  // Collective. Blocks. The peaks, by rank, of steps one after another, each of whose micro-batches
-  // has the rows of its turn. Not of one step alone: blocks of memory that one leaves are a little
-  // too large for the next, and a run takes more than its largest step. None where a single rank
-  // ran out of memory; several throw.
+  // Collective. Blocks. Returns the peaks, by rank, of several successive steps; the micro-batches
+  // of each step have the given rows. One step is not enough: memory blocks that one step leaves
+  // are slightly too small for the next, so a run takes more than its largest step. Empty when a
+  // single rank ran out of memory; several ranks throw.
   std::optional<std::vector<device::PeakMemory>> measure(const std::vector<Rows>& steps);
 
  private:

@@ -18,7 +18,7 @@
 namespace convoy::recipes {
 namespace {
 
-// Files of a checkpoint and of an exported model, without ".safetensors".
+// File names in a checkpoint and an exported model, without ".safetensors".
 constexpr const char* kModelGroup = "model";
 constexpr const char* kBuffersGroup = "buffers";
 
@@ -34,7 +34,7 @@ nn::SignalClassifierSpec network_of(const settings::ClassifySettings& classify,
           .num_classes = data.num_classes()};
 }
 
-// The tags of the guide, by epoch.
+// The guide's tags, by epoch.
 std::map<std::string, double> epoch_tags(const train::EpochRecord& record) {
   std::map<std::string, double> tags = {{"Loss/train", record.train_loss},
                                         {"Accuracy/train", record.train_accuracy},
@@ -55,7 +55,7 @@ std::string hash_of(const std::vector<std::vector<nn::NamedTensor>>& lists) {
   return hash.hex();
 }
 
-// Everything that a rank finds when it starts to train a classifier.
+// The input that a rank finds when it starts to train a classifier.
 struct ClassifyInput {
   SignalData data;
   std::string data_hash;
@@ -188,7 +188,7 @@ train::ClassifyOptions Classify::task_options() const {
           .eval_batch_size = settings.train.rows_of_evaluation_batch()};
 }
 
-// On every rank: all of them test it.
+// On every rank, because all of them test it.
 void Classify::use_best(const checkpoint::Progress& progress) const {
   if (!takes_best(settings.train, progress)) return;
   std::optional<checkpoint::LoadedCheckpoint> best;
@@ -218,7 +218,7 @@ void Classify::export_model() const {
   run.log.info(fmt::format("model written to {}", run.folder.model_folder().string()));
 }
 
-// Collective. Tests the best model, and writes it and the figures.
+// Collective. Tests the best model, and writes it and the results.
 void Classify::write_results(const train::LoopResult& result,
                              const train::EpochHistory& history) const {
   run.flight().set_phase("export");
@@ -250,7 +250,7 @@ nlohmann::json Classify::conclude(const train::LoopResult& result, const train::
           {"peak_learning_rate", scaled_learning_rate(settings.train, global_batch)}};
 }
 
-// Settings that shape language models have no meaning here, and are not passed over.
+// Refuses settings that only language models use, instead of ignoring them.
 void refuse_settings_of_language_models(const settings::TrainSettings& settings) {
   const std::vector<std::pair<const char*, bool>> asked = {
       {"model.name", !settings.model.name.empty()},

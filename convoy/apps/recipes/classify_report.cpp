@@ -74,7 +74,7 @@ io::Json settings_json(const settings::TrainSettings& settings) {
   return json;
 }
 
-// The epoch of the best step, and the accuracy that its evaluation found.
+// The epoch of the best step, and the accuracy of its evaluation.
 void add_best(io::Json& json, const ClassifyResults& results, bool by_accuracy) {
   json["best_val_acc"] = nullptr;
   json["best_epoch"] = nullptr;

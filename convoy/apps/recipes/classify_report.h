@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a run of task classify says about itself before it starts, and the results that it leaves.
+// The plan that a run of task classify logs before it starts, and the results that it writes.
 #pragma once
 
 #include <filesystem>
@@ -17,7 +17,7 @@
 
 namespace convoy::recipes {
 
-// Data, network, precision, batch and steps, a line each.
+// Logs data, network, precision, batch and steps, one line each.
 void report_classify_plan(const Log& log, const settings::TrainSettings& settings,
                           const SignalData& data, const nn::SignalClassifier& model,
                           const data::EpochDeal& deal, const std::string& dtype);
@@ -26,12 +26,12 @@ struct ClassifyResults {
   const train::EpochHistory& history;
   const checkpoint::Progress& progress;
   int64_t steps_per_epoch = 1;
-  std::optional<train::WindowFigures> test = {};  // of the best model; none: no test windows
+  std::optional<train::WindowFigures> test = {};  // of the best model; empty: no test windows
   double seconds = 0;                             // of this process
 };
 
-// training_results.json, and where there is a test confusion_matrix.svg and .png; the table goes to
-// the log. Throws IoError.
+// Writes training_results.json, and with test windows confusion_matrix.svg and .png; logs the
+// table. Throws IoError.
 void write_classify_results(const std::filesystem::path& folder, const ClassifyResults& results,
                             const settings::TrainSettings& settings, const SignalData& data,
                             const Log& log);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The loss of a model on a few rows, to be set beside that of what is made of it.
+// The loss of a model on a few rows, for comparison with a changed copy of the model.
 #pragma once
 
 #include <string>
@@ -11,13 +11,13 @@
 
 namespace convoy::recipes {
 
-// The first rows of `data`, a file of any schema with the masks of training; where it is empty a
-// built-in text, of which every token counts. Rows are cut to the model's positions. Throws
+// The first rows of `data`, a file of any schema with the masks of training; when `data` is empty,
+// a built-in text in which every token counts. Rows are cut to the model's positions. Throws
 // DataError.
 data::TokenDataset compared_rows(const LoadedModel& loaded, const std::string& data,
                                  const Log& log);
 
-// Nats per supervised token. As LoadedModel is: with its adapter, in its compute type.
+// Nats per supervised token, for the model as loaded: with its adapter, in its compute type.
 double mean_loss(nn::CausalLm& model, const data::TokenDataset& rows);
 
 }  // namespace convoy::recipes

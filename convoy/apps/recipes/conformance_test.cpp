@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Every strategy, on 1 to 4 ranks, of a whole model, LoRA and DoRA, in fp32 and bf16, with and
-// without accumulation, against one process: losses and weights equal, and equal to the bit the
-// second time. A strategy that errs on purpose shows that the comparison would tell.
+// Compares every strategy, on 1 to 4 ranks, for a whole model, LoRA and DoRA, in fp32 and bf16,
+// with and without accumulation, with one process: losses and weights must be equal, and bit-equal
+// on repetition. A deliberately wrong strategy shows that the comparison detects errors.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -125,7 +125,7 @@ struct Outcome {
   Values values;
 };
 
-// What one rank does. `spoil` may change what the optimizer sees.
+// The work of one rank. `spoil` may change the gradients that the optimizer reads.
 class Rank {
  public:
   using Spoil = std::function<void(const std::vector<parallel::ParameterShard>&)>;

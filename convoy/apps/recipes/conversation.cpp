@@ -26,12 +26,12 @@ constexpr const char* kHelp =
     "/exit    end it, as Ctrl-D does\n"
     "Ctrl-C   drop the line, or stop the answer\n";
 
-// Set by a signal handler, so it can not be an object that is passed.
+// Set by a signal handler, so it cannot be an object that is passed.
 std::atomic<bool> interrupted{false};
 
 void note_interrupt(int) { interrupted = true; }
 
-// Ctrl-C is a key of the conversation for as long as this lives. A read that waits is ended by it.
+// Makes Ctrl-C a key of the conversation during its lifetime. It interrupts a waiting read.
 class InterruptKey {
  public:
   InterruptKey() {
@@ -52,8 +52,7 @@ bool take_interrupt() { return interrupted.exchange(false); }
 
 enum class Typed { Line, Interrupt, End };
 
-// Lines of stdin, past the streams of the library: these end for good with a read that was
-// interrupted.
+// Reads lines of stdin without the library's streams, which stay failed after an interrupted read.
 class LineReader {
  public:
   Typed next(std::string& line) {
@@ -86,8 +85,8 @@ class LineReader {
   std::string pending_;
 };
 
-// Writes what is sure of a text while it grows: the last bytes may turn into a stop string or
-// another letter.
+// Writes the certain part of a growing text: the last bytes may become a stop string or another
+// character.
 class GrowingText {
  public:
   explicit GrowingText(const std::vector<std::string>& stop) {
@@ -162,7 +161,7 @@ class Conversation {
   }
 
  private:
-  // False: the conversation is over.
+  // Returns false when the conversation is over.
   bool obey(const std::string& line) {
     const std::string command = command_of(line);
     if (command == "/exit") return false;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A conversation of a person with a model: lines in, answers out as they are written, and the
-// commands /help, /reset and /exit. On a terminal Ctrl-C drops the line that is being typed, or
-// stops the answer.
+// A conversation of a person with a model: lines in, answers out as they are generated, and the
+// commands /help, /reset and /exit. On a terminal Ctrl-C discards the typed line, or stops the
+// answer.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -21,8 +21,8 @@ struct ConversationOptions {
   settings::SamplingFlags sampling = {};
 };
 
-// Until the end of input or /exit. Answers go to stdout, all else to stderr. Each turn reads only
-// what is new of the conversation. Blocks. Throws DataError, IoError, NumericError.
+// Runs until the end of input or /exit. Answers go to stdout, everything else to stderr. Each turn
+// processes only the new part of the conversation. Blocks. Throws DataError, IoError, NumericError.
 void converse(generate::Engine& engine, const data::SampleEncoder& encoder,
               const ConversationOptions& options, const Log& log);
 

@@ -31,7 +31,7 @@ nlohmann::json loss_json(const train::EvaluationFigures& figures) {
           {"rows", figures.rows}};
 }
 
-// On the leading rank the answers to all questions, elsewhere nothing.
+// Returns the answers to all questions on the leading rank, and nothing elsewhere.
 std::vector<evaluate::Sample> answer_questions(RankShare& share, const LoadedModel& loaded,
                                                const Questions& questions,
                                                const settings::SamplingFlags& sampling,
@@ -61,7 +61,7 @@ std::vector<evaluate::Sample> answer_questions(RankShare& share, const LoadedMod
   return samples;
 }
 
-// The leading rank encodes, the others then find its token cache.
+// The leading rank encodes first; the others then find its token cache.
 data::EncodedSplits encode(RankShare& share, const data::EncodeInputs& inputs,
                            data::Splits wanted) {
   if (!share.leads()) share.group().barrier();
@@ -88,8 +88,7 @@ train::EvaluationFigures evaluate_loss(RankShare& share, const LoadedModel& load
   return figures;
 }
 
-// One file as the test split of `settings`, so that it goes through the same reading and masking as
-// training.
+// Makes one file the test split of `settings`, so that it is read and masked as in training.
 settings::TrainSettings with_data(settings::TrainSettings settings, const std::string& data) {
   if (settings.task == "mixed") settings.task = "sft";
   settings.data.test_path = data;
@@ -110,7 +109,7 @@ data::TokenDataset first_rows(const data::TokenDataset& dataset, int64_t limit) 
   return data::TokenDataset::from_rows(rows);
 }
 
-// Measures `samples`, adds what comes of it to `figures`, and writes the files that are asked for.
+// Measures `samples`, adds the results to `figures`, and writes the requested files.
 void write_results(const EvaluateRun& run, const evaluate::TextMetrics& metrics,
                    const std::vector<evaluate::Sample>& samples, nlohmann::json& figures) {
   const fs::path folder = run.flags.output_dir;
@@ -136,7 +135,7 @@ nlohmann::json evaluate_model(const EvaluateRun& run, const Log& given_log) {
   const settings::EvalFlags& flags = run.flags;
   const settings::SamplingFlags& sampling = run.sampling;
   const settings::EngineFlags& engine = run.engine;
-  // Before anything is computed for them.
+  // Checks this before any computation.
   const evaluate::TextMetrics metrics(run.metrics.metrics, run.metrics.json_schema);
   evaluate::metric_of_report(run.metrics.report_metric, metrics.names());
   const settings::TrainSettings settings =

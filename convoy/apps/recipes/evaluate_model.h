@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `convoy eval`: loss and perplexity over a data set, and with --generate what its answers are
-// worth.
+// `convoy eval`: loss and perplexity over a data set, and with --generate metrics of its answers.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -14,7 +13,7 @@
 namespace convoy::recipes {
 
 struct EvaluateRun {
-  settings::TrainSettings settings = {};  // of a config file, or built from `model`
+  settings::TrainSettings settings = {};  // from a config file, or built from `model`
   settings::ModelFlags model = {};
   settings::EvalFlags flags = {};
   settings::MetricFlags metrics = {};
@@ -23,9 +22,9 @@ struct EvaluateRun {
   settings::RankFlags ranks = {};  // as for RankShare
 };
 
-// Returns the figures, which are also written to metrics.json (and the answers to samples.jsonl) in
-// flags.output_dir. They are the same for every number of ranks, and null on all but the leading
-// one. Throws convoy::Error.
+// Returns the results, which are also written to metrics.json (and the answers to samples.jsonl) in
+// flags.output_dir. They are equal for every number of ranks, and null on all but the leading rank.
+// Throws convoy::Error.
 nlohmann::json evaluate_model(const EvaluateRun& run, const Log& log);
 
 }  // namespace convoy::recipes

@@ -9,7 +9,7 @@
 namespace convoy::recipes {
 namespace {
 
-// Modules that an adapter trains whole are the units that have nothing frozen.
+// Modules that an adapter trains whole are the units without frozen parameters.
 std::vector<std::unique_ptr<nn::UnitUse>> use_trained_units(nn::CausalLm& model) {
   std::vector<std::unique_ptr<nn::UnitUse>> uses;
   const std::vector<nn::Unit> units = model.units();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a training leaves: an adapter, or a model folder.
+// The result of a training: an adapter, or a model folder.
 #pragma once
 
 #include <c10/core/ScalarType.h>
@@ -15,14 +15,14 @@ namespace convoy::recipes {
 
 struct Result {
   LoadedModel& loaded;
-  const std::string& name;  // of the base model, as the user gave it
+  const std::string& name;  // name of the base model, as the user gave it
   const telemetry::RunFolder& folder;
-  at::ScalarType dtype;  // of a model's files
+  at::ScalarType dtype;  // type of a model's files
   bool writes;           // one rank does; others take part where values are not whole
 };
 
-// Collective where the model's residency is: its values are gathered as they are written. Throws
-// IoError, NumericError.
+// Collective when the model's parameters are sharded: they are gathered while they are written.
+// Throws IoError, NumericError.
 void export_result(const Result& result, const Log& log);
 
 }  // namespace convoy::recipes

@@ -23,7 +23,7 @@
 namespace convoy::recipes {
 namespace {
 
-// Rank 0 reads for all the values that lie in memory; every rank reads the others for itself.
+// Rank 0 reads the values in memory for all ranks; every rank reads the others itself.
 void restore_values(const LanguageInput& input) {
   const FoundCheckpoint& checkpoint = input.checkpoint;
   if (checkpoint.folder.empty()) return;
@@ -60,7 +60,7 @@ PreparedState prepare_state(const TrainingRun& run, const LanguageInput& input,
   return {std::move(strategy), std::move(optimizer)};
 }
 
-// Collective. 0 where nobody has measured one of the hosts.
+// Collective. Returns 0 when the peak of one of the hosts was not measured.
 double measured_peak(const TrainingRun& run, comm::Group& group) {
   const std::vector<double> peaks = comm::exchange(
       group, known_peak_of_rank(run.device_kind(), run.dtype, run.environment.local_world));
@@ -104,7 +104,7 @@ struct FineTune : JoinedTraining {
   nlohmann::json figures_of(const train::LoopResult& result) const;
 };
 
-// Model, data, masks, batch and steps, a line each.
+// Logs model, data, masks, batch and steps, one line each.
 void FineTune::report_plan() const {
   const int64_t total = nn::count_parameters(*input.base.model);
   const std::string held = coding_text(*input.base.model);
@@ -156,8 +156,8 @@ std::unique_ptr<train::LanguageTask> FineTune::make_task(telemetry::TrainingLog*
   return task;
 }
 
-// A checkpoint folder of a LoRA run is a PEFT adapter, one of a full run a Hugging Face model: the
-// group's own file lies beside what is added here.
+// A checkpoint folder of a LoRA run is a PEFT adapter, one of a full run a Hugging Face model; the
+// group's own file lies beside the files added here.
 checkpoint::NamedFiles FineTune::files_alongside() const {
   const LoadedModel& base = input.base;
   if (base.lora) return {{"adapter_config.json", base.lora->config_text(settings.model.name)}};
@@ -173,7 +173,7 @@ void FineTune::report_speed(const nlohmann::json& figures) const {
       peak_share_text(figures["train_mfu"], figures["peak_flops_per_second"], run.dtype)));
 }
 
-// On rank 0 alone where values are whole; else collective.
+// On rank 0 alone when values are whole; else collective.
 void FineTune::use_best(const checkpoint::Progress& progress) const {
   if (!takes_best(settings.train, progress)) return;
   std::optional<checkpoint::LoadedCheckpoint> best;
@@ -194,8 +194,8 @@ void FineTune::use_best(const checkpoint::Progress& progress) const {
                            *progress.best_metric));
 }
 
-// Collective. Planned memory beside the measured; nothing where nothing was left to train: the
-// figures of the run before stand.
+// Collective. Planned and measured memory; empty when no steps were left, so that the earlier run's
+// values stay.
 nlohmann::json FineTune::memory_figures(bool has_trained) const {
   const std::vector<int64_t> peaks =
       comm::exchange(group, device::rank_memory(run.placement.device).peak_bytes);
@@ -212,7 +212,7 @@ nlohmann::json FineTune::memory_figures(bool has_trained) const {
   return figures;
 }
 
-// The final status is read by SFT-Play's scripts.
+// SFT-Play's scripts read the final status.
 nlohmann::json FineTune::figures_of(const train::LoopResult& result) const {
   const checkpoint::Progress& progress = result.progress;
   const data::BatchPlanConfig& steps = batch.plan.config();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `convoy train` as one rank sees it: data, model, adapter, strategy, optimizer, loop, export.
+// `convoy train` on one rank: data, model, adapter, strategy, optimizer, loop, export.
 #pragma once
 
 #include <atomic>
@@ -16,8 +16,8 @@
 namespace convoy::recipes {
 
 struct FineTuneRequest {
-  std::filesystem::path
-      run_folder;  // made by the launcher, which holds its lock where rank 0 writes
+  // Made by the launcher, which holds its lock where rank 0 writes.
+  std::filesystem::path run_folder;
   SettingsSource settings{};
   std::string devices = "cpu";               // as for device::place_rank
   std::vector<std::string> forced_fields{};  // stamp fields that may differ from the checkpoint

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One rank of fine_tune(), whether it is a process or a thread: of a language model, or of task
-// classify.
+// One rank of fine_tune(), as a process or a thread: for a language model, or for task classify.
 #pragma once
 
 #include <memory>
@@ -13,7 +12,7 @@
 namespace convoy::recipes {
 
 // Collective over the ranks of the meeting, with the settings that they have agreed on. Otherwise
-// as fine_tune(); an error aborts the rank's group, and the meeting still has to be told.
+// as fine_tune(). An error aborts the rank's group; the caller must report it to the meeting.
 ExitCode fine_tune_rank(const FineTuneRequest& request, const settings::TrainSettings& settings,
                         const std::shared_ptr<comm::Meeting>& meeting,
                         const std::atomic<bool>& stop_requested, const Log& log);

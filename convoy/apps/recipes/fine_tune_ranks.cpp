@@ -12,7 +12,7 @@
 namespace convoy::recipes {
 namespace {
 
-// Those who wait for this rank hear of its failure, wherever they wait.
+// Reports a failure of this rank to the ranks that wait for it, wherever they wait.
 template <class Call>
 auto or_tell(comm::Meeting& meeting, Call call) {
   try {
@@ -34,7 +34,7 @@ ExitCode run_rank(const FineTuneRequest& request, const settings::TrainSettings&
   });
 }
 
-// `dp`: all ranks in this process.
+// `dp`: all ranks are threads of this process.
 ExitCode run_in_threads(const FineTuneRequest& request, const settings::TrainSettings& settings,
                         comm::Meeting& process, const std::atomic<bool>& stop_requested,
                         const Log& log) {
@@ -63,7 +63,7 @@ ExitCode fine_tune(const FineTuneRequest& request, const std::atomic<bool>& stop
                    const Log& log) {
   // Nodes start at different times: images are fetched, programs loaded.
   constexpr std::chrono::minutes kReachTimeout{30};
-  // First, so that it watches over everything that follows.
+  // Made first, so that it covers everything that follows.
   telemetry::FlightWriter flight = telemetry::FlightWriter::attach();
   flight.set_phase("start");
   const auto meeting =

@@ -47,10 +47,10 @@ Json answer_row(const Answer& answer, const Prompts& prompts) {
   return row;
 }
 
-// Makes prompts of samples, as --chat says.
+// Makes prompts of samples, as --chat requires.
 class PromptReader {
  public:
-  // Throws ConfigError where there is no template and --chat on asks for one.
+  // Throws ConfigError when there is no template and --chat on requires one.
   PromptReader(const settings::GenerateFlags& flags, const LoadedModel& loaded, const Log& log)
       : flags_(flags),
         log_(log),
@@ -81,7 +81,7 @@ class PromptReader {
   }
 
  private:
-  // A .txt file: texts as a person types them.
+  // A .txt file holds texts as a person types them.
   bool has_lines() const { return std::filesystem::path(flags_.prompts).extension() == ".txt"; }
 
   data::EncodedRow encode(const data::Sample& sample) const {
@@ -129,7 +129,7 @@ class PromptReader {
     return prompts;
   }
 
-  // A prompt a line; empty lines are none.
+  // One prompt per line; skips empty lines.
   Prompts read_lines() const {
     std::istringstream lines(read_file(flags_.prompts));
     Prompts prompts;
@@ -159,10 +159,11 @@ class PromptReader {
   Log log_;
   Json variables_;
   data::SampleEncoder encoder_;
-  bool chats_ = false;  // what is no conversation becomes a user turn
+  // A row that is no conversation becomes a user turn.
+  bool chats_ = false;
 };
 
-// Everything that an answer depends on.
+// A key over everything that an answer depends on.
 std::string answers_key(const GenerateRun& run, const LoadedModel& loaded, const Prompts& prompts) {
   Sha256 hash;
   hash.update(io::model_fingerprint(loaded.folder));
@@ -180,7 +181,7 @@ std::string answers_key(const GenerateRun& run, const LoadedModel& loaded, const
   return hash.hex();
 }
 
-// Hands on rows by place: what comes early waits for those before it.
+// Passes rows on in order: early rows wait for those before them.
 class InOrder {
  public:
   InOrder(int64_t first, std::function<void(const std::string&)> take)
@@ -199,7 +200,7 @@ class InOrder {
   std::map<int64_t, std::string> early_;
 };
 
-// To stdout, by the one rank that has answers: each as soon as those before it are there.
+// Prints answers to stdout, on the only rank: each as soon as those before it are printed.
 void print_answers(RankShare& share, const LoadedModel& loaded, const Prompts& prompts,
                    const AnswerOptions& options, const Log& log,
                    const std::function<std::string(const Answer&)>& line) {
@@ -213,7 +214,7 @@ void print_answers(RankShare& share, const LoadedModel& loaded, const Prompts& p
 void write_answers(RankShare& share, const LoadedModel& loaded, const Prompts& prompts,
                    const GenerateRun& run, AnswerOptions options, const Log& log) {
   const std::string& path = run.flags.output;
-  std::optional<RowOutput> output;  // of the leading rank
+  std::optional<RowOutput> output;  // on the leading rank
   if (share.leads()) output.emplace(path);
   std::optional<AnswerJournal> journal;
   if (keeps_answers(run))

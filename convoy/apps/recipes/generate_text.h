@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `convoy generate`: answers to a file of prompts, to one prompt, or to a person at the terminal.
+// `convoy generate`: answers a file of prompts, one prompt, or a person at the terminal.
 #pragma once
 
 #include <functional>
@@ -20,13 +20,13 @@ struct GenerateRun {
   std::function<bool()> stop_wanted = {};  // asked between steps, where answers are kept
 };
 
-// Whether answers are kept as they end, so that the same command goes on after a stop.
+// True when finished answers are saved, so that the same command resumes after a stop.
 bool keeps_answers(const GenerateRun& run);
 
 // Rows {"index","sample","prompt_tokens","completion","token_ids","finish_reason"} in the order of
-// the prompts, with "logprobs" when they are asked for. One --prompt without --output prints its
-// text alone. A run that was killed goes on from the answers that it had finished for its --output
-// (AnswerJournal). Throws convoy::Error; StopRequest when told to stop.
+// the prompts, with "logprobs" when requested. One --prompt without --output prints only its text.
+// A killed run resumes from its finished answers for the same --output (AnswerJournal). Throws
+// convoy::Error; StopRequest on a stop request.
 void generate_text(const GenerateRun& run, const Log& log);
 
 }  // namespace convoy::recipes

@@ -25,7 +25,7 @@ double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-// What ranks tell each other between steps of their engines.
+// The data that ranks exchange between steps of their engines.
 struct Votes {
   int64_t unfinished = 0;
   int64_t answered = 0;
@@ -34,15 +34,15 @@ struct Votes {
   int64_t slow = 0;  // the last question is half a second ago
 };
 
-// After which steps of the engines the ranks tell each other how they are: after each where they
-// step together, else about every half second.
+// Decides after which engine steps the ranks exchange their state: after each when they step
+// together, else about every half second.
 class Rounds {
  public:
   Rounds(comm::Group& group, bool step_together) : group_(group), together_(step_together) {}
 
   bool is_due(int64_t step) const { return step + 1 >= next_; }
 
-  // Collective. The sum of all votes; of `late` rank 0's alone, so that one clock decides.
+  // Collective. Returns the sum of all votes; `late` is rank 0's alone, so that one clock decides.
   Votes ask(Votes own) {
     own.slow = Clock::now() - asked_ >= std::chrono::milliseconds(500) ? 1 : 0;
     if (group_.rank() != 0) own.late = 0;
@@ -68,7 +68,7 @@ class Rounds {
   Clock::time_point asked_ = Clock::now();
 };
 
-// Scores of a row as they travel between ranks.
+// Serialises the scores of a row for other ranks.
 void pack(std::string& bytes, int64_t row, const evaluate::RowScores& scores) {
   std::vector<double> words = {static_cast<double>(row), scores.names_answer ? 1.0 : 0.0};
   words.insert(words.end(), scores.values.begin(), scores.values.end());
@@ -119,7 +119,7 @@ Questions evaluation_questions(const LoadedModel& loaded, const settings::TrainS
   return questions;
 }
 
-// Of this rank.
+// The answers of this rank.
 struct GeneratingTask::Answers {
   std::map<int64_t, std::string> texts;  // by row
   double seconds = 0;
@@ -178,7 +178,7 @@ std::optional<GeneratingTask::Answers> GeneratingTask::answer(
   Answers answers;
   for (int64_t row = group.rank(); row < questions_.size(); row += group.size()) {
     generate::Request request = request_of(row);
-    // A prompt that fills the model leaves no room for an answer: it is empty.
+    // A prompt that fills the model leaves no room for an answer, which is then empty.
     if (static_cast<int64_t>(request.prompt.size()) >= loaded_.model->max_positions())
       answers.texts[row] = "";
     else

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Language modelling whose evaluations also answer validation rows, and measure the answers.
+// Language modelling whose evaluations also generate answers to validation rows, and measure them.
 #pragma once
 
 #include <filesystem>
@@ -18,8 +18,8 @@
 
 namespace convoy::recipes {
 
-// The rows that evaluations answer, in the order of the file. Throws ConfigError where none is
-// there, or where the figure that decides best could not be measured on them.
+// The rows that evaluations answer, in the order of the file. Throws ConfigError when there are
+// none, or when the metric that decides the best model cannot be measured on them.
 Questions evaluation_questions(const LoadedModel& loaded, const settings::TrainSettings& settings,
                                const data::TokenDataset& validation, const Log& log);
 
@@ -30,7 +30,7 @@ struct GeneratingOptions {
 
 class GeneratingTask final : public train::LanguageTask {
  public:
-  // All but `options` outlive it. `plan`, `validation`: as for LanguageTask.
+  // All but `options` must outlive it. `plan`, `validation`: as for LanguageTask.
   GeneratingTask(const LoadedModel& loaded, const data::BatchPlan& plan,
                  const data::TokenDataset& validation, const Questions& questions,
                  const settings::TrainSettings& settings, GeneratingOptions options,
@@ -38,10 +38,10 @@ class GeneratingTask final : public train::LanguageTask {
 
   void begin(train::StepRange steps, int rank) override;
   void step_done(const train::StepOutcome& outcome) override;
-  // The figures of the loss, and by name those of the answers. Every row is answered by one rank
-  // and depends on nothing but itself, and sums are made in the order of rows: the figures are the
-  // same for every number of ranks. The model is left as it was: with its KV cache go all traces of
-  // it.
+  // The loss and the named metrics of the answers. Every row is answered by one rank and
+  // independently of other rows, and sums are made in the order of rows: the results are equal for
+  // every number of ranks. Leaves the model unchanged: all traces are in its KV cache, which is
+  // freed.
   std::optional<train::Evaluation> evaluate(comm::Group& group,
                                             const std::function<bool()>& stop_requested) override;
 

@@ -45,7 +45,7 @@ std::string coding_text(nn::CausalLm& model) {
   return text;
 }
 
-// The head has 8 bits at least: its errors are not averaged by what follows.
+// The head has at least 8 bits: no later layer averages its errors.
 void code_linears(nn::CausalLm& model, const kernels::CodedFormat& format) {
   const at::Device device = model.device();
   for (nn::Linear* linear : model.block_linears())

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Everything a command needs of a model folder: weights, tokenizer, chat template, and an adapter
-// on top.
+// Loads the parts of a model folder that commands need: weights, tokenizer, chat template, and an
+// adapter on top.
 #pragma once
 
 #include <filesystem>
@@ -34,7 +34,7 @@ struct ModelRequest {
   models::WeightCoding coding = {};
 };
 
-// Of a model name that is a PEFT adapter's folder: its base, and the folder.
+// For a model name that is a PEFT adapter's folder: its base, and the folder.
 struct AdapterStart {
   std::string base;
   std::string adapter;
@@ -46,7 +46,7 @@ struct LoadedModel {
   text::Tokenizer tokenizer;
   std::optional<text::ChatTemplate> chat_template;
   std::unique_ptr<nn::CausalLm> model;
-  std::unique_ptr<nn::DeferredValues> values;  // of a model that came without; else null
+  std::unique_ptr<nn::DeferredValues> values;  // of a model created without values; else null
   std::optional<adapters::LoraModel> lora;
 
   const text::ChatTemplate* template_or_null() const {
@@ -54,45 +54,45 @@ struct LoadedModel {
   }
 };
 
-// `type`: nf4, fp4 or int8; none and auto: as the files have them.
+// `type`: nf4, fp4 or int8; none and auto: as stored in the files.
 models::WeightCoding weight_coding(const std::string& type, bool double_quant,
                                    int64_t block_size = 64,
                                    std::vector<std::string> skip_modules = {});
-// "none", or how the model's weights are held: "nf4, blocks of 64, double".
+// "none", or the format of the model's weights: "nf4, blocks of 64, double".
 std::string coding_text(nn::CausalLm& model);
 
-// The linear maps of blocks in codes.
+// Quantises the linear layers of the blocks.
 void code_linears(nn::CausalLm& model, const kernels::CodedFormat& format);
 
-// Throws ConfigError for --double-quant of a format without blocks, and for two ways to hold the
-// same weights. `weights`: of EngineFlags.
+// Throws ConfigError for --double-quant with a format without blocks, and for two formats of the
+// same weights. `weights`: from EngineFlags.
 void require_one_format(const std::string& quantization, bool double_quant,
                         const std::string& weights = "model");
 
-// `weights`: int8 or int4. For inference.
+// `weights`: int8 or int4. For inference only.
 void quantize_linears(nn::CausalLm& model, const std::string& weights);
 
-// Throws DataError where the tokenizer has ids that the model has no embedding for.
+// Throws DataError when the tokenizer has ids without an embedding in the model.
 void require_vocabulary(const text::Tokenizer& tokenizer, int64_t vocab_size,
                         const io::ModelFolder& folder);
 
-// Ready for inference: nothing trains. Throws DataError, ConfigError.
+// Returns the model ready for inference: no parameter is trainable. Throws DataError, ConfigError.
 LoadedModel load_model(const ModelRequest& request, const Log& log);
 
-// Gives the parameters of a model that came without values their own, and forgets where they are
-// from.
+// Reads the values of parameters that were created without them, and releases their source.
 void read_values(LoadedModel& loaded);
 
 ModelRequest model_request(const settings::ModelFlags& flags, const std::string& template_path,
                            const device::Placement& placement);
-// For a model that generates. Throws ConfigError for what the device can not hold to.
+// The request for a model that generates. Throws ConfigError for options that the device does not
+// support.
 ModelRequest model_request(const settings::ModelFlags& flags, const settings::EngineFlags& engine,
                            const std::string& template_path, const device::Placement& placement);
 
-// Of an adapter folder: its configuration and every byte of its weights.
+// Fingerprint of an adapter folder: its configuration and every byte of its weights.
 std::string adapter_fingerprint(const std::filesystem::path& folder);
 
-// Of every value of the model: tells weights apart whose files look alike to
+// Checksum over every value of the model: distinguishes weights whose files have equal
 // io::model_fingerprint().
 std::string weights_checksum(const LoadedModel& loaded);
 

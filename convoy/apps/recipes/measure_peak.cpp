@@ -19,16 +19,16 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Large enough for the caches of a CPU not to hold them, and for all multiprocessors of a GPU.
+// Too large for a CPU's caches, and large enough for all multiprocessors of a GPU.
 constexpr int64_t kCpuSide = 2048;
 constexpr int64_t kGpuSide = 8192;
 constexpr int64_t kGpuProducts = 16;  // in one measurement: launches cost time, too
 constexpr std::chrono::milliseconds kTime{1500};
 
-// A device has done its work when a number of the result is here.
+// The device has finished when a number of the result is read.
 void wait_for(const at::Tensor& result) { result.flatten()[0].item<float>(); }
 
-// The fastest of the products within the time: what slows one down is no property of the machine.
+// The fastest of the products within the time: slower ones were delayed by other work.
 double best_flops(const std::function<at::Tensor()>& product, double flops, int64_t products) {
   wait_for(product());
   double best = 0;
@@ -49,7 +49,7 @@ struct Peak {
   std::string by;
 };
 
-// Convoy's products with a packed weight, and LibTorch's: whichever is faster.
+// Convoy's product with a packed weight, or LibTorch's: the faster one.
 Peak measured(at::Device device, at::ScalarType dtype) {
   const at::NoGradGuard no_grad;
   const int64_t side = device.is_cpu() ? kCpuSide : kGpuSide;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What is said of a config.json is what a run of that model plans: one formula, two ways to its
-// counts.
+// The estimate from a config.json equals the plan of a run of that model: one formula, two ways to
+// get its counts.
 #include "convoy/model/sizing/memory_estimate.h"
 
 #include <fmt/format.h>

@@ -31,7 +31,7 @@ std::vector<sizing::ParameterPart> parts_of(const nn::Unit& unit) {
   return list;
 }
 
-// Of the largest coded weight: devices decode it for each product.
+// Size of the largest quantised weight when decoded, which devices do for each product.
 int64_t decoded_bytes(nn::CausalLm& model) {
   int64_t bytes = 0;
   for (const nn::Linear* linear : model.block_linears())
@@ -41,7 +41,7 @@ int64_t decoded_bytes(nn::CausalLm& model) {
   return bytes;
 }
 
-// Of the frozen weights that products run packed.
+// Size of the packed copies of the frozen weights.
 int64_t packed_bytes(const nn::Unit& unit) {
   int64_t bytes = 0;
   for (const nn::Linear* linear : unit.linears)
@@ -50,8 +50,8 @@ int64_t packed_bytes(const nn::Unit& unit) {
   return bytes;
 }
 
-// By what the ops of model/nn/decoder_block.cpp save: the inputs of both norms, the input of each
-// linear, queries, keys and values as attention reads them, gate and up.
+// Counts the tensors that the ops of model/nn/decoder_block.cpp save: the inputs of both norms, the
+// input of each linear layer, queries, keys and values as attention reads them, gate and up.
 void add_widths(nn::CausalLm& model, bool adapter_dropout, sizing::TrainingShape& shape) {
   const int64_t blocks = std::max<int64_t>(model.num_layers(), 1);
   int64_t kept = 2 * model.hidden_size();
@@ -87,7 +87,7 @@ void add_widths(nn::CausalLm& model, bool adapter_dropout, sizing::TrainingShape
   shape.at_work = 3 * ffn + 2 * model.hidden_size() + dora_at_work;
 }
 
-// Of the micro-batch of a rank that has most.
+// Tokens of the largest micro-batch of any rank.
 int64_t largest_micro_batch_tokens(const settings::TrainSettings& settings,
                                    const data::TokenDataset& rows) {
   if (settings.train.packing) return settings.train.batch_rows() * settings.model.max_seq_len;
@@ -106,7 +106,7 @@ int64_t bytes_of(const std::vector<nn::NamedTensor>& tensors) {
   return bytes;
 }
 
-// What all trainings say of their memory.
+// The memory parameters that all trainings share.
 sizing::MemoryQuestion question_of(const settings::TrainSettings& settings,
                                    const comm::RankEnvironment& environment) {
   const bool of_node = settings.parallel.shard_over == "node";
@@ -127,9 +127,9 @@ sizing::MemoryQuestion question_of(const settings::TrainSettings& settings,
           .offloads_inputs = settings.train.activation_offload == "cpu"};
 }
 
-// Of a window, from forward to backward: what the stages save (kernels/conv_stage), their inputs in
-// the type of products and their sums in fp32, and once more what one of them has in hand in
-// backward; the head's layers are next to nothing.
+// Bytes per window from forward to backward: the tensors that the stages save (kernels/conv_stage),
+// their inputs in the type of products and their sums in fp32, and the working memory of one stage
+// in backward; the head's layers are negligible.
 int64_t window_bytes(const nn::SignalClassifierSpec& spec, bool bf16) {
   const nn::SignalEncoderSpec& encoder = spec.encoder;
   const bool joint = encoder.pooling == nn::ChannelPooling::Joint;

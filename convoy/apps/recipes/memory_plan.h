@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// From a model that is loaded, or at least declared, to what the formulas of sizing/ ask.
+// Gets the inputs of the formulas in sizing/ from a model that is loaded, or at least declared.
 #pragma once
 
 #include <cstdint>
@@ -14,16 +14,16 @@
 
 namespace convoy::recipes {
 
-// With its adapter; needs no values. `adapter_dropout`: whether the adapter drops elements of its
-// inputs.
+// Includes its adapter; needs no values. `adapter_dropout`: true when the adapter drops elements of
+// its inputs.
 sizing::TrainingShape training_shape(nn::CausalLm& model, bool adapter_dropout = false);
 
-// What the process holds by now but for the values of this model and its replicas; 0 where it does
-// not compute in its own memory.
+// Memory of the process beside the values of this model and its replicas, in bytes; 0 when the
+// model is not in the process's own memory.
 int64_t memory_beside(nn::CausalLm& model, int replicas = 1);
 
-// Of a training of task classify, before it; its windows are in memory by now. `bf16`: its
-// products.
+// The memory of a training of task classify, before it starts; its windows are already in memory.
+// `bf16`: type of its products.
 sizing::MemoryPlan classifier_memory(const settings::TrainSettings& settings,
                                      const nn::SignalClassifier& model,
                                      const comm::RankEnvironment& environment, bool bf16);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a training holds in the memory of its device, and what to lower when that does not fit.
+// The memory that a training holds on its device, and the settings to lower when it does not fit.
 #pragma once
 
 #include <cstdint>
@@ -16,14 +16,16 @@ namespace convoy::recipes {
 struct HeldMemory {
   int64_t frozen_bytes = 0;     // weights that are not trained
   int64_t trained_bytes = 0;    // weights that are
-  int64_t gradient_bytes = 0;   // of these
+  int64_t gradient_bytes = 0;   // of the trained parameters
   int64_t optimizer_bytes = 0;  // states and master weights
 };
-// Memory that several tensors share counts once. Either may be null: not there yet.
+// Memory shared by several tensors counts once. Either argument may be null when it does not exist
+// yet.
 HeldMemory held_memory(nn::CausalLm* model, const optim::AdamW* optimizer);
 
 // "cuda:0 is full: 1.20 GiB frozen weights, ..., 60.1 GiB activations and buffers", with the
-// settings that would lower it as they are now. `peak_bytes`: all that tensors took of the device.
+// current values of settings that would lower it. `peak_bytes`: peak memory of all tensors on the
+// device.
 IoError full_device(const std::string& device, const HeldMemory& held, int64_t peak_bytes,
                     const settings::TrainSettings& settings);
 

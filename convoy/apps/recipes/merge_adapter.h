@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `convoy models merge`: LoRA folded into full weights, as a model folder.
+// `convoy models merge`: merges LoRA into full weights, as a model folder.
 #pragma once
 
 #include "convoy/core/base/log.h"
@@ -8,13 +8,12 @@
 
 namespace convoy::recipes {
 
-// Every sum is computed in fp32 and rounded once to the type the weight is stored in: with `auto`
-// the type the base's files store that weight in, weight by weight, else the type named. Also
-// writes convoy_merge.json (base_model, dtype, merged_from_adapters, merge_base, quantization, the
-// loss of a few rows before and after). A quantised model wants to be told what to add to: what its
-// codes stand for, or the weights that they were made of, which are compared with them. Throws
-// ConfigError, DataError, DeviceError, IoError, and NumericError when a sum is beyond the stored
-// type.
+// Every sum is computed in fp32 and rounded once to the stored type of the weight: with `auto` the
+// type in the base's files, weight by weight, else the given type. Also writes convoy_merge.json
+// (base_model, dtype, merged_from_adapters, merge_base, quantization, the loss of a few rows before
+// and after). For a quantised model the user must choose the base of the sum: the dequantised
+// values, or the original weights, which are compared with them. Throws ConfigError, DataError,
+// DeviceError, IoError, and NumericError when a sum exceeds the range of the stored type.
 void merge_adapter(const settings::ModelSourceFlags& model, const settings::MergeFlags& flags,
                    const settings::RankFlags& ranks, const Log& log);
 

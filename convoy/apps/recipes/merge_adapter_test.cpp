@@ -126,7 +126,7 @@ TEST_F(Merge, DtypeConvertsEveryWeightAndTheConfigFollows) {
   }
 }
 
-// Where the sum in fp32 lies between two numbers of the type, its last bit decides.
+// When the sum in fp32 lies between two numbers of the type, its last bit decides.
 TEST_F(Merge, IsWhatPeftMerges) {
   for (const auto& [dtype, name, places] :
        {std::tuple{at::kHalf, "fp16", 11}, std::tuple{at::kBFloat16, "bf16", 8}}) {

@@ -75,7 +75,7 @@ class QuantizedMerge : public ::testing::Test {
     return "";
   }
 
-  // Of a few rows of text, in fp32.
+  // Hidden states of a few rows of text, in fp32.
   at::Tensor hidden_states(const ModelRequest& request) const {
     const at::NoGradGuard no_grad;
     const LoadedModel loaded = load_model(request, kQuiet);

@@ -80,7 +80,7 @@ class Check {
   }
 
  private:
-  // What `look` throws is a refusal.
+  // An exception from `look` is a refusal.
   bool may(const std::function<void()>& look) {
     try {
       look();
@@ -129,7 +129,7 @@ class Check {
       if (!listed.insert(name).second) continue;
       const bool is_weights = std::find(weights.begin(), weights.end(), name) != weights.end();
       ordered_json file = look_at_file(name, is_weights);
-      // Of the two ways to store weights one is enough, and templates may stand in
+      // One of the two ways to store weights is enough, and templates may be in
       // tokenizer_config.json.
       if (!file["bytes"].is_null() || is_weights || name == "tokenizer.json")
         files.push_back(std::move(file));
@@ -167,8 +167,8 @@ class Check {
     }
   }
 
-  // Values that the files hold: of a weight in codes as many as it stands for, whatever they are
-  // packed into.
+  // Number of values that the files hold: for a quantised weight the number of its values, not of
+  // its packed bytes.
   int64_t held_values() const {
     if (check_.facts.at("quantization").is_null()) return stored_elements_;
     const io::ModelWeights weights(folder_);
@@ -301,14 +301,14 @@ class Check {
             {"rows", std::move(rows)}};
   }
 
-  // What a training may take on this machine: of its memory, or of a GPU's. 0 = unknown.
+  // Memory that a training may use on this machine, in host memory or on a GPU. 0 = unknown.
   int64_t memory_here() const {
     if (flags_.memory_bytes > 0) return flags_.memory_bytes;
     if (flags_.hardware == "cpu") return usable_memory_bytes();
     try {
       return device::usable_rank_memory_bytes(device::place_rank("cuda", 0).device, 1);
     } catch (const Error&) {
-      return 0;  // the memory of a GPU is told for another machine
+      return 0;  // GPU memory was given for another machine
     }
   }
 
@@ -326,7 +326,7 @@ class Check {
         .total_bytes();
   }
 
-  // The one that cuts most.
+  // The strategy that shards most.
   static sizing::StateSharing sharing() {
     return sizing::sharing_of(settings::strategies_of_processes().back());
   }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a model folder is and holds, and with what words training and generating would refuse it:
-// they are those of the very functions that load it. No value of a weight is read.
+// Describes a model folder, and the errors with which training and generating would refuse it, from
+// the same functions that load it. Reads no weight values.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -18,11 +18,11 @@ struct ModelCheck {
   std::vector<std::string> notices;
 };
 
-// `name`: a folder, or a hub id found in the local hub cache. Throws DataError where there is no
-// such folder, or no config.json in it.
+// `name`: a folder, or a hub id in the local hub cache. Throws DataError when the folder does not
+// exist or has no config.json.
 ModelCheck check_model(const std::string& name, const settings::ModelCheckFlags& flags);
 
-// For people.
+// Text for people.
 std::string model_check_text(const ModelCheck& check);
 
 }  // namespace convoy::recipes

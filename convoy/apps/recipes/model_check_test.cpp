@@ -41,7 +41,7 @@ class Copy {
   testing::TemporaryFolder folder_;
 };
 
-// What loading it says; "" where it loads.
+// The error of loading it; "" when it loads.
 std::string refusal_of_loading(const std::string& folder) {
   try {
     load_model({.name = folder}, Log(LogLevel::Quiet));

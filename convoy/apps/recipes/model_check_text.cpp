@@ -95,7 +95,7 @@ std::string mode_text(const ordered_json& row) {
   return fmt::format("{}{}, {}", mode, details, row.value("dtype", ""));
 }
 
-// "  does not fit: 22.40 GiB here", or for how many ranks.
+// " does not fit: 22.40 GiB here", or the number of ranks that would fit.
 std::string misfit_text(const ordered_json& memory, const ordered_json& row) {
   std::vector<int> misfits;
   for (size_t place = 0; place < row.at("fits_here").size(); ++place)

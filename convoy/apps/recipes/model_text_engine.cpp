@@ -20,7 +20,7 @@
 namespace convoy::recipes {
 namespace {
 
-// CUDA's error has a type of its own, the CPU's has only words.
+// CUDA's error has a type of its own, the CPU's only a text.
 bool is_out_of_memory(const c10::Error& error) {
   if (dynamic_cast<const c10::OutOfMemoryError*>(&error) != nullptr) return true;
   const std::string message = error.what_without_backtrace();
@@ -157,8 +157,7 @@ class ModelTextEngine final : public process::TextEngine {
     refused_.push_back({.number = number, .finish = process::TextFinish::Error, .error = why});
   }
 
-  // A step that failed leaves nothing to go on from. The same texts fit when fewer are made at
-  // once.
+  // A failed step leaves no usable state. The same texts fit when fewer are generated at once.
   void end_for_memory(std::vector<process::TextResult>& results) {
     most_at_once_ = std::max<size_t>(1, std::min(unfinished_.size(), max_rows_) / 2);
     for (const int64_t number : std::exchange(unfinished_, {})) {

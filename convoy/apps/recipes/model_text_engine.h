@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A language model as the processing of data sets sees one: prompts become tokens, completions
-// become texts. One thread.
+// A language model as an engine of data processing: prompts become tokens, completions become
+// texts. One thread.
 #pragma once
 
 #include <cstdint>
@@ -16,10 +16,11 @@ namespace convoy::recipes {
 struct TextEngineOptions {
   int64_t rows = 16;               // that are generated together
   int64_t longest_row_tokens = 0;  // prompt and answer, where it is known; 0: the model's positions
-  int64_t kv_blocks = 0;           // 0: as many as `rows` may want, in half of the free memory
-  int64_t workers_on_host = 1;     // that share this memory
-  bool kv_int8 = false;            // keys and values in 8 bits
-  int64_t prefill_chunk = 512;     // most tokens of a step
+  // 0: as many as `rows` rows may need, in half of the free memory.
+  int64_t kv_blocks = 0;
+  int64_t workers_on_host = 1;                  // that share this memory
+  bool kv_int8 = false;                         // keys and values in 8 bits
+  int64_t prefill_chunk = 512;                  // most tokens of a step
   nlohmann::ordered_json template_kwargs = {};  // variables for the chat template
 };
 

@@ -176,8 +176,8 @@ TEST_F(TextEngineOfAModel, WhereMemoryRunsOutTextsAreTriedAgainFewerAtOnce) {
   }
 }
 
-// Prompts of more than a block, the same in the first: what a failed step would have put there must
-// be read by nobody.
+// Prompts of more than a block with equal first blocks: the blocks of a failed step must never be
+// read.
 TEST_F(TextEngineOfAModel, NoTextComesFromBlocksOfAStepThatFailed) {
   const std::string story =
       "Pia has 78 buttons in a box and a friend who counts them twice. On Monday she shares all 78 "

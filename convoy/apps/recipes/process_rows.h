@@ -11,14 +11,14 @@
 
 namespace convoy::recipes {
 
-// What the worker is told beside its task, which is in its environment.
+// Parameters of the worker beside its task, which is in its environment.
 struct ProcessRowsRequest {
   std::filesystem::path run_folder;
   std::string devices = "cpu";  // "cpu" or "cuda": then the one that is visible
   int64_t workers_on_host = 1;  // that share its CPUs
 };
 
-// Works until no row of the run is open, or until it is asked to stop. Blocks. Throws as
+// Works until no row of the run is open, or until a stop is requested. Blocks. Throws as
 // process::run_row_worker_process() and load_model().
 void process_rows(const ProcessRowsRequest& request, const Log& log);
 

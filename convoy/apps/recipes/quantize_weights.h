@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `convoy models quantize`: a model folder, or a file of tensors, from numbers to codes and back.
+// `convoy models quantize`: quantises or dequantises a model folder or a file of tensors.
 #pragma once
 
 #include "convoy/core/base/log.h"

@@ -17,7 +17,7 @@ bool is_dealt_by_shares(const settings::DataSettings& data) {
   return data.val_path.empty() && data.test_path.empty();
 }
 
-// Nothing for a row without an answer, where that may be.
+// Empty for a row without an answer, when that is allowed.
 std::optional<data::Question> question_of(const data::Sample& sample, bool may_lack_answer) {
   try {
     return data::split_answer(sample);

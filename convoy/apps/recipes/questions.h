@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Rows of a data set as what a model is asked and what it should answer.
+// Rows of a data set as questions for a model with their expected answers.
 #pragma once
 
 #include <cstdint>
@@ -28,19 +28,19 @@ struct QuestionRange {
   int64_t limit = 0;  // the first rows; 0 = all
   std::set<int64_t> rows =
       {};  // numbers of rows in the file, which alone are taken; empty: all are
-  // A row without an answer of the assistant is left out and counted, not refused.
+  // A row without an assistant answer is skipped and counted, not refused.
   bool may_lack_answers = false;
 };
 
-// Of the file, in its order. Throws DataError.
+// The questions of the file, in its order. Throws DataError.
 Questions read_questions(const LoadedModel& loaded, const std::filesystem::path& path,
                          const settings::TrainSettings& settings, const QuestionRange& range,
                          const Log& log);
 
-// The file that a split is made from: its own, or the one that is dealt by shares.
+// The file of a split: its own, or the one that is split by shares.
 std::string file_of_split(const settings::DataSettings& data, const std::string& split);
 
-// The rows of a split, where shares of one file are dealt; else none: the file is the split.
+// The rows of a split, when one file is split by shares; else empty: the whole file is the split.
 std::set<int64_t> rows_of_split(const settings::DataSettings& data,
                                 const data::TokenDataset& split);
 

@@ -15,11 +15,11 @@
 namespace convoy::recipes {
 namespace {
 
-// Slow is not dead: a rank that has died or fallen silent is the launcher's to end, so waiting has
-// no limit of its own. c10d counts milliseconds in 32 bits.
+// A slow rank is not dead, and the launcher ends a rank that died or fell silent, so waiting has no
+// limit here. c10d counts milliseconds in 32 bits.
 constexpr std::chrono::hours kPatience{24 * 7};
 
-// Lines gathered at a time: what is under way fits into memory, however much there is in all.
+// Number of lines gathered at a time, so that memory stays bounded for any total.
 constexpr int64_t kPlacesPerRound = 4096;
 
 std::string packed(const std::vector<PlacedLine>& lines, size_t first, size_t last) {
@@ -93,7 +93,8 @@ void RankShare::wait_for_all(int64_t total, const std::function<void(int64_t)>& 
     std::this_thread::sleep_for(std::chrono::milliseconds(100));
     show(counts_->sum());
   }
-  group_->barrier();  // what is summed may still hold a rank's earlier work
+  // The tensor to sum may still be in use by a rank's earlier work.
+  group_->barrier();
   show(total);
 }
 

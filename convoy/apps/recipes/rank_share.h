@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The ranks of this host that share the rows of one command (eval, score, generate): who computes
-// which row, how far all are, and their rows as one sequence again.
+// The ranks of this host that share the rows of one command (eval, score, generate): assigns rows,
+// counts progress, and puts the rows into one sequence again.
 #pragma once
 
 #include <cstdint>
@@ -21,13 +21,13 @@
 
 namespace convoy::recipes {
 
-// A row's place among the rows of all ranks, and its text, which holds no line break.
+// A row's place among the rows of all ranks, and its text, which contains no line break.
 using PlacedLine = std::pair<int64_t, std::string>;
 
-// One voice: of the ranks that do not lead only errors are heard. `folder`: as below.
+// A log for one rank: ranks other than the leading one log only errors. `folder`: as below.
 Log log_of_rank(const std::string& folder, const Log& log);
 
-// Collective. Blocks. On rank 0 `take` gets the lines of all ranks with places from `begin` to
+// Collective. Blocks. On rank 0, calls `take` with the lines of all ranks at places `begin` to
 // `end` - 1, by place. `own`: by place, within these bounds.
 void gather_in_order(comm::Group& group, const std::vector<PlacedLine>& own, int64_t begin,
                      int64_t end, const std::function<void(const std::string&)>& take);
@@ -35,8 +35,8 @@ void gather_in_order(comm::Group& group, const std::vector<PlacedLine>& own, int
 class RankShare {
  public:
   // Takes this rank's device and its share of the CPUs, and joins the others. `ranks_folder` is
-  // shared by the ranks of one launcher, who all call this; empty = this process works alone,
-  // whatever its environment says. Collective. Blocks. Throws DeviceError.
+  // shared by the ranks of one launcher, which all construct this; empty = this process works alone
+  // and ignores its environment. Collective. Blocks. Throws DeviceError.
   explicit RankShare(const settings::RankFlags& ranks);
   RankShare(const RankShare&) = delete;
   RankShare& operator=(const RankShare&) = delete;
@@ -48,14 +48,14 @@ class RankShare {
   bool leads() const { return rank() == 0; }  // it writes what is written, and shows the progress
   bool owns(int64_t number) const { return number % size() == rank(); }
 
-  // What this rank has done so far. Returns what all have.
+  // Reports this rank's progress. Returns the progress of all ranks.
   int64_t report_done(int64_t own);
-  // Collective. Blocks until all ranks have done `total` together; meanwhile `show` is told how far
-  // they are, and `total` last. What it throws ends the wait.
+  // Collective. Blocks until all ranks together have done `total`; meanwhile calls `show` with
+  // their progress, last with `total`. An exception from `show` ends the wait.
   void wait_for_all(int64_t total, const std::function<void(int64_t)>& show);
 
-  // Collective. Blocks until the leading rank has written: a rank that has ended is gone for the
-  // launcher.
+  // Collective. Blocks until the leading rank has written, because the launcher treats a rank that
+  // ends as gone.
   void finish() { group_->barrier(); }
 
  private:

@@ -29,10 +29,10 @@ constexpr int kMostShortRounds = 200;
 constexpr double kEnoughSeconds = 0.2;
 constexpr int kLongRounds = 3;
 constexpr int64_t kFirstNumbers = 64 << 10;
-constexpr int64_t kMostNumbers = 16 << 20;  // of fp32: 64 MiB
+constexpr int64_t kMostNumbers = 16 << 20;  // numbers in fp32: 64 MiB
 constexpr double kLongEnoughSeconds = 0.1;
 
-// Of one collective, from the call to the value in the host's hands.
+// Seconds of one collective, from the call until the host has the value.
 double timed_all_reduce(comm::Group& group, at::Tensor& numbers) {
   numbers.fill_(static_cast<float>(group.rank() + 1));
   group.barrier();
@@ -52,7 +52,7 @@ double latency_seconds(comm::Group& group, at::Device device) {
   at::Tensor number = at::full({1}, 0.0F, at::TensorOptions().device(device));
   std::vector<double> rounds;
   double passed = 0;
-  // All ranks stop, or none: a slow network has no time for many rounds.
+  // All ranks stop together: a slow network has no time for many rounds.
   while (rounds.size() < kMostShortRounds && !group.any(passed > kEnoughSeconds))
     for (int round = 0; round < kShortRounds; ++round) {
       rounds.push_back(timed_all_reduce(group, number));
@@ -63,12 +63,12 @@ double latency_seconds(comm::Group& group, at::Device device) {
   return *middle;
 }
 
-// What each rank sends of its numbers in a ring, per second.
+// Bytes per second that each rank sends in a ring all-reduce.
 double bytes_per_second(comm::Group& group, at::Device device) {
   for (int64_t count = kFirstNumbers;; count *= 4) {
     at::Tensor numbers = at::full({count}, 0.0F, at::TensorOptions().device(device));
     double best = timed_all_reduce(group, numbers);
-    // All ranks go on, or none.
+    // All ranks go on together.
     if (count < kMostNumbers && !group.any(best > kLongEnoughSeconds)) continue;
     for (int round = 1; round < kLongRounds; ++round)
       best = std::min(best, timed_all_reduce(group, numbers));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Whether the ranks of a job reach each other, and what an all-reduce between them costs: the part
-// of `convoy doctor` that needs LibTorch.
+// Tests whether the ranks of a job can reach each other, and measures an all-reduce between them:
+// the part of `convoy doctor` that needs LibTorch.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// JSON rows to a file that appears when it is whole, or to stdout as they come.
+// Writes JSON rows to a file that appears when it is complete, or to stdout as they are made.
 #pragma once
 
 #include <memory>
@@ -11,7 +11,8 @@
 
 namespace convoy::recipes {
 
-// Text of a model may end inside a character; such bytes become U+FFFD. No line break.
+// One line without a line break. A model's text may end inside a character; such bytes become
+// U+FFFD.
 std::string line_of(const nlohmann::ordered_json& row);
 
 class RowOutput {

@@ -15,13 +15,13 @@ bool holds_any(const std::string& message, std::initializer_list<const char*> wo
   return false;
 }
 
-// c10::alloc_cpu throws a plain error: "not enough memory" in some versions, "can't allocate
+// c10::alloc_cpu throws an untyped error: "not enough memory" in some versions, "can't allocate
 // memory" in others.
 bool is_out_of_memory(const std::string& message) {
   return holds_any(message, {"DefaultCPUAllocator", "not enough memory"});
 }
 
-// What CUDA's own libraries answer; only its runtime's errors have a type.
+// Error texts of CUDA's libraries; only its runtime's errors have a type.
 bool is_of_device(const std::string& message) {
   return holds_any(message, {"CUDA error", "CUBLAS_STATUS", "cuBLAS", "cuDNN", "no kernel image"});
 }
@@ -56,7 +56,7 @@ Error fault_of(const std::exception& error, const std::string& memory_hint) {
   if (dynamic_cast<const std::bad_alloc*>(&error) != nullptr)
     return IoError("out of memory", {.hint = memory_hint});
   if (const auto* full = dynamic_cast<const c10::OutOfMemoryError*>(&error))
-    // It says what the device has and what was asked of it.
+    // The text contains the device's capacity and the requested size.
     return IoError(fmt::format("out of memory: {}", full->what_without_backtrace()),
                    {.hint = memory_hint});
   if (const auto* device = dynamic_cast<const c10::AcceleratorError*>(&error))

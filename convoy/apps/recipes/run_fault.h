@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Exceptions of LibTorch, CUDA and the C++ library in Convoy's words.
+// Turns exceptions of LibTorch, CUDA and the C++ library into Convoy's errors.
 #pragma once
 
 #include <exception>
@@ -10,8 +10,8 @@
 
 namespace convoy::recipes {
 
-// Memory and what else the system refuses (12), the device (14), a setting (2), or a bug (70).
-// `memory_hint`: what to lower.
+// Memory and other refusals of the system (12), the device (14), a setting (2), or a bug (70).
+// `memory_hint`: the settings to lower.
 Error fault_of(const std::exception& error, const std::string& memory_hint);
 
 }  // namespace convoy::recipes

@@ -17,7 +17,8 @@
 namespace convoy::recipes {
 namespace {
 
-constexpr int64_t kBatchesPerRound = 16;  // of each rank, before all meet to write
+// of each rank, before the ranks gather their rows to write
+constexpr int64_t kBatchesPerRound = 16;
 
 void fit_length(data::EncodedRow& row, const data::Sample& sample, int64_t max_seq_len,
                 int64_t max_positions) {
@@ -33,7 +34,7 @@ void fit_length(data::EncodedRow& row, const data::Sample& sample, int64_t max_s
   }
 }
 
-// Every rank is given all rows, and computes every n-th batch as a whole.
+// Every rank receives all rows, and computes every n-th batch as a whole.
 class Scorer {
  public:
   Scorer(RankShare& share, nn::CausalLm& model, const settings::ScoreFlags& flags,
@@ -64,7 +65,7 @@ class Scorer {
     num_rows_ += static_cast<int64_t>(batch_.size());
     ++num_batches_;
     batch_.clear();
-    // Alone, rows are written as they come.
+    // A single rank writes rows as they are computed.
     if (num_batches_ % (share_.size() == 1 ? 1 : share_.size() * kBatchesPerRound) == 0) write();
   }
 
@@ -94,12 +95,12 @@ class Scorer {
   nn::CausalLm& model_;
   int64_t batch_size_;
   telemetry::Progress& progress_;
-  std::optional<RowOutput> output_;  // of the leading rank
+  std::optional<RowOutput> output_;  // on the leading rank
   std::vector<data::EncodedRow> batch_;
   std::vector<PlacedLine> lines_;  // scored here and not written
   int64_t num_batches_ = 0;        // ended
   int64_t num_rows_ = 0;           // in them
-  int64_t num_scored_ = 0;         // of these, here
+  int64_t num_scored_ = 0;         // scored on this rank
   int64_t num_written_ = 0;
 };
 
@@ -122,7 +123,7 @@ void score(const settings::ModelFlags& model_flags, const settings::ScoreFlags& 
       data::bad_rows_named(flags.bad_rows), data::RowUse::Learn,
       [&](const data::Sample& sample) { return encoder.encode(sample); });
   telemetry::ProgressOptions options{.label = "score", .unit = "row"};
-  // Rows on stdout show themselves how far it is.
+  // Rows on stdout already show the progress.
   if (log.level() == LogLevel::Quiet || flags.output.empty())
     options.style = telemetry::ProgressStyle::None;
   telemetry::Progress progress(options);

@@ -9,8 +9,8 @@
 namespace convoy::recipes {
 
 // Writes {"index","nll","tokens"} per row, nll in nats summed over its supervised tokens, to
-// flags.output or stdout. Nothing is shuffled, dropped or packed away; the output file appears when
-// it is whole. `ranks`: as for RankShare; the rows are the same for every number of ranks. Throws
+// flags.output or stdout. Never shuffles, drops or packs rows; the output file appears when it is
+// complete. `ranks`: as for RankShare; the rows are equal for every number of ranks. Throws
 // convoy::Error.
 void score(const settings::ModelFlags& model, const settings::ScoreFlags& flags,
            const settings::RankFlags& ranks, const Log& log);

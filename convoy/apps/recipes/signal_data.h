@@ -20,7 +20,7 @@ struct SignalData {
   int64_t num_classes() const { return static_cast<int64_t>(class_names.size()); }
 };
 
-// Throws DataError: as data::read_signal_split(), and where the splits do not fit each other.
+// Throws DataError as data::read_signal_split(), and when the splits do not match each other.
 SignalData load_signal_data(const settings::TrainSettings& settings);
 
 }  // namespace convoy::recipes

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a step of a model computes (model/sizing/step_flops.h), and what the devices of all ranks
-// can.
+// FLOPs of a model's step (model/sizing/step_flops.h), and of the devices of all ranks.
 #pragma once
 
 #include <string>
@@ -12,11 +11,11 @@
 
 namespace convoy::recipes {
 
-// `lora`: what trains beside the model's frozen weights; null: the model itself trains.
+// `lora`: trains beside the model's frozen weights; null: the model itself trains.
 train::StepFlops step_flops_of(nn::CausalLm& model, const adapters::LoraModel* lora);
 
-// Of the ranks of a job, by what was measured on this rank's host; 0 = nobody has measured there.
-// On a CPU the ranks of a host share it: `local_world`.
+// Measured peak of one rank of a job on this rank's host, in FLOP/s; 0 = not measured there. On a
+// CPU the `local_world` ranks of a host share it.
 double known_peak_of_rank(const std::string& device_kind, const std::string& dtype,
                           int local_world);
 

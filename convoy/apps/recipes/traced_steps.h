@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// logging.profile_steps of one rank's run.
+// Implements logging.profile_steps for one rank's run.
 #pragma once
 
 #include <c10/core/Device.h>
@@ -17,26 +17,27 @@
 
 namespace convoy::recipes {
 
-// What a rank is, for its trace.
+// Identity of a rank, for its trace.
 struct TracedPlace {
-  const telemetry::RunFolder& folder;  // of its node
+  const telemetry::RunFolder& folder;  // of the rank's node
   const comm::RankEnvironment& rank;
   c10::Device device;
 };
 
 class TracedSteps {
  public:
-  // Traces what `flight` is told in `steps`, unless those are none, and writes the trace into the
-  // run folder when they are done. A trace that cannot be written is warned of: the training goes
-  // on. `flight` and what `place` names outlive this; this outlives the groups that write to
-  // `flight`.
+  // Traces the calls to `flight` during `steps` (none = no trace), and writes the trace into the
+  // run folder after the last step. A trace that cannot be written causes a warning; the training
+  // goes on. `flight` and the members of `place` must outlive this object, which must outlive the
+  // groups that write to `flight`.
   TracedSteps(telemetry::FlightWriter& flight, const settings::StepRange& steps,
               const TracedPlace& place, const Log& log);
   ~TracedSteps();
   TracedSteps(const TracedSteps&) = delete;
   TracedSteps& operator=(const TracedSteps&) = delete;
 
-  // The training is over: what was traced of steps that did not all come is written, and said.
+  // Call it at the end of the training: writes the trace of an incomplete range of steps, with a
+  // message.
   void finish();
 
  private:
@@ -46,7 +47,7 @@ class TracedSteps {
   const settings::StepRange steps_;
   const TracedPlace place_;
   const Log log_;
-  const std::unique_ptr<TraceClock> clock_;  // of the device; null: the host's
+  const std::unique_ptr<TraceClock> clock_;  // device clock; null: the host's
   bool is_written_ = false;
   telemetry::StepTrace trace_;
 };

@@ -34,7 +34,7 @@ void require_shape(const checkpoint::GroupReader& reader, const std::string& nam
                           {.file = reader.place()});
 }
 
-// Shares and stop: with the data they decide every row of the run.
+// Shares and stop: together with the data they decide every row of the run.
 std::string mix_text(const data::MixConfig& mix) {
   std::string text = mix.stop == data::MixStop::AllExhausted ? "all_exhausted" : "first_exhausted";
   for (const data::MixPart& part : mix.parts) text += fmt::format(" {}:{}", part.name, part.weight);
@@ -46,7 +46,7 @@ void stamp_lora(checkpoint::Stamp& stamp, const adapters::LoraConfig& lora) {
   stamp.set("lora.alpha", fmt::format("{}", lora.alpha));
   stamp.set("lora.variant", lora.use_dora ? "dora" : lora.use_rslora ? "rslora" : "lora");
   stamp.set("lora.dropout", fmt::format("{}", lora.dropout));
-  // Targets and patterns together: any of them changes which tensors there are.
+  // Targets and patterns together: either may change which tensors exist.
   stamp.set("lora.targets", sha256_hex(lora.to_peft_json(lora.target_names)).substr(0, 16));
 }
 
@@ -91,8 +91,7 @@ checkpoint::Stamp train_stamp(const settings::TrainSettings& settings, const Loa
   stamp.set("model", io::model_fingerprint(base.folder));
   stamp.set("tokenizer", base.tokenizer.content_hash());
   stamp.set("global_batch", batch.global_batch);
-  // The weights go on from the checkpoint, so that another adapter to start from would be passed
-  // over in silence.
+  // The weights continue from the checkpoint, so another start adapter would be ignored silently.
   if (base.lora && !settings.tuning.lora.adapter.empty())
     stamp.set("start_adapter", adapter_hash(settings.tuning.lora.adapter));
   if (splits.val.num_rows() > 0)
@@ -109,7 +108,7 @@ checkpoint::Stamp with_later_settings(checkpoint::Stamp saved, const checkpoint:
     if (saved.find(field.name) == nullptr && now != nullptr && now->value == field.value)
       saved.set_informational(field.name, field.value);
   }
-  // Before there was a choice both were fp32.
+  // Before this setting existed both were fp32.
   for (const char* field : {kOptimizerStates, kMasterWeights})
     if (saved.find(field) == nullptr && current.find(field) != nullptr) saved.set(field, "fp32");
   return saved;
@@ -120,8 +119,8 @@ std::optional<int64_t> kept_global_batch(const checkpoint::Stamp& saved,
                                          const std::vector<std::string>& forced) {
   for (const std::string& field : forced)
     if (field == "all" || field == "global_batch") return std::nullopt;
-  // A checkpoint from before a setting was there has its default; no accumulation and one of 1 are
-  // the same.
+  // A checkpoint from before a setting existed has its default; no accumulation equals an
+  // accumulation of 1.
   const auto is = [&saved](const char* field, int64_t value) {
     const checkpoint::StampField* const found = saved.find(field);
     const std::string text = found == nullptr ? "0" : found->value;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `convoy bench train|generate|peak` inside the worker. With a peer, both sides run as processes of
-// their own, in turn, so that memory figures are each side's and drift of the machine hits both.
+// `convoy bench train|generate|peak` inside the worker. With a peer, both sides run as separate
+// processes in turn, so that each memory figure belongs to one side and drift of the machine
+// affects both.
 #include <fmt/ranges.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -26,8 +27,8 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
-// The last line a command prints, as JSON. Arguments come from this program's own flags, so quoting
-// is simple.
+// The last line that a command prints, as JSON. Arguments come from this program's own flags, so
+// simple quoting is enough.
 Json run_and_read(const std::string& command) {
   FILE* pipe = ::popen(command.c_str(), "r");
   CONVOY_CHECK(pipe != nullptr, IoError, "`{}` cannot be started", command);
@@ -56,7 +57,7 @@ double median(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
-// A benchmark: its name, the peer's script, and the flags of the work that both sides know.
+// A benchmark: its name, the peer's script, and the flags that both sides accept.
 struct Benchmark {
   std::string name;
   std::string script;
@@ -64,7 +65,7 @@ struct Benchmark {
   std::string own = {};  // flags of Convoy's side alone
 };
 
-// {"bench","convoy":[...],"peer":[...]}: what each side printed, by round.
+// {"bench","convoy":[...],"peer":[...]}: the output of each side, by round.
 Json run_in_turn(const Benchmark& benchmark, const settings::BenchFlags& flags,
                  const std::string& devices) {
   const fs::path program = fs::read_symlink("/proc/self/exe");
@@ -87,7 +88,8 @@ Json run_in_turn(const Benchmark& benchmark, const settings::BenchFlags& flags,
   return result;
 }
 
-// The median over rounds of what Convoy and the peer say under `path`, and of the ratio of a round.
+// The median over rounds of the values of Convoy and the peer at `path`, and of the ratio per
+// round.
 struct Compared {
   double convoy = 0;
   double peer = 0;
@@ -105,7 +107,7 @@ Compared compared(const Json& result, const Json::json_pointer& path) {
   return {median(convoy), median(peer), median(ratios)};
 }
 
-// The peak of each side where it computes.
+// The peak memory of each side on its compute device.
 Json::json_pointer memory_figure(const Json& result) {
   const bool on_device = result["convoy"].back().contains("peak_device_mb");
   return Json::json_pointer(on_device ? "/peak_device_mb" : "/peak_rss_mb");
@@ -228,7 +230,7 @@ int bench_command(const Arguments& arguments) {
     own.insert(own.end(), common.begin(), common.end());
     return config::parse_flags(own, words);
   };
-  // The flags of the ranks may stand before the name.
+  // Rank flags may precede the name.
   const Arguments names =
       parse({config::list_fields(train), config::list_fields(generate)}, arguments);
   const std::string name = names.empty() ? "" : names.front();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `convoy eval` inside the worker: by a config file, or by --model and --data.
+// `convoy eval` inside the worker: from a config file, or from --model and --data.
 #include <iostream>
 
 #include "convoy/apps/front/train_config.h"
@@ -15,8 +15,8 @@
 namespace convoy::apps {
 namespace {
 
-// What the file says about answers holds unless a flag says otherwise; its defaults do not, since
-// answers that are compared are the likeliest ones by default.
+// The file's values about answers apply unless a flag overrides them; its defaults do not, because
+// compared answers are greedy by default.
 void take_generation(const config::Resolved& resolved, const settings::GenerationSettings& from,
                      settings::SamplingFlags& sampling, settings::EngineFlags& engine) {
   const auto is_set = [&](const char* key) {
@@ -30,7 +30,7 @@ void take_generation(const config::Resolved& resolved, const settings::Generatio
   if (is_set("stop")) sampling.stop = from.stop;
 }
 
-// Weights are held as in training, unless a flag says otherwise.
+// Weights are quantised as in training, unless a flag overrides it.
 void take_quantization(const settings::TuningSettings& tuning, settings::QuantizationFlags& held) {
   if (held.quantization != "auto") return;
   held.quantization = tuning.quantization.format(tuning.mode == "qlora");
@@ -40,7 +40,7 @@ void take_quantization(const settings::TuningSettings& tuning, settings::Quantiz
   held.skip_modules = tuning.quantization.skip_modules;
 }
 
-// A flag that the way of evaluating does not read is refused.
+// Refuses a flag that has no effect in the chosen way of evaluating.
 void check_flags(const recipes::EvaluateRun& run) {
   const std::vector<std::string> drawing = {
       "max_new_tokens", "temperature", "top_p", "top_k",   "min_p", "repetition_penalty", "n",
@@ -96,13 +96,13 @@ int eval_command(const Arguments& arguments) {
     CONVOY_CHECK(!model.model.empty() && !flags.data.empty(), ConfigError,
                  "wanted a config file, or --model FOLDER and --data FILE");
   }
-  // A flag beats the file.
+  // A flag overrides the file.
   if (!flags.template_kwargs.empty()) {
     settings::template_kwargs(flags.template_kwargs, "--template-kwargs");
     settings.data.template_kwargs = flags.template_kwargs;
   }
   if (!flags.bad_rows.empty()) settings.data.bad_rows = flags.bad_rows;
-  // Answers are compared, so the likeliest ones are the default here.
+  // Answers are compared, so greedy decoding is the default here.
   if (run.sampling.temperature.is_auto()) run.sampling.temperature = 0.0;
   const nlohmann::json figures = recipes::evaluate_model(run, worker.log());
   if (!figures.is_null())

@@ -41,7 +41,7 @@ int dispatch(const Arguments& arguments) {
                     {.hint = "run `convoy`, which starts this program"});
 }
 
-// A launcher that asked for an error file prints it; otherwise this program speaks for itself.
+// A launcher that requested an error file prints it; otherwise this program prints the error.
 int report(Error error, bool json) {
   const char* rank = std::getenv("RANK");
   if (error.place().rank < 0 && rank != nullptr) error.place().rank = std::atoi(rank);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `convoy-worker process --run-folder D`: one worker of `convoy process`, whose task is in its
+// `convoy-worker process --run-folder D`: one worker of `convoy process`; its task is in its
 // environment.
 #include "convoy/apps/recipes/process_rows.h"
 #include "convoy/apps/worker/worker_command.h"

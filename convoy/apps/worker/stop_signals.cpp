@@ -24,9 +24,9 @@ int64_t clock_ms() {
 }
 
 // The first request ends the work at its next boundary; a second one ends the process at once. A
-// job system that signals every process makes one request, though the launcher passes its own copy
-// on: so the second must come from the sender of the first. SLURM sends each of its own requests
-// twice, within seconds.
+// job system that signals every process makes one request, although the launcher passes its own
+// copy on: so the second must come from the sender of the first. SLURM sends each of its own
+// requests twice, within seconds.
 void request_stop(int signal, siginfo_t* info, void*) {
   if (!stop_requested.exchange(true)) {
     first_sender = info->si_pid;
@@ -45,7 +45,7 @@ const std::atomic<bool>& handle_stop_signals() {
   action.sa_sigaction = request_stop;
   action.sa_flags = SA_SIGINFO | SA_RESTART;
   for (const int signal : {SIGTERM, SIGUSR1, SIGINT}) ::sigaction(signal, &action, nullptr);
-  // Passed on by launchers to programs that know what it is for.
+  // Launchers pass it on to programs that handle it.
   std::signal(SIGUSR2, SIG_IGN);
   return stop_requested;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Signals that ask a worker to save its state and leave.
+// Signals that request a worker to save its state and exit.
 #pragma once
 
 #include <atomic>

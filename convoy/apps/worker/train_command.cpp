@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `convoy-worker train --run-folder D --config F [key=value ...]`: one rank of a training run whose
-// folder and configuration the front has written.
+// From now on SIGTERM, SIGUSR1 and SIGINT set the flag; a second one from the same sender ends the
+// process at once.
 #include "convoy/apps/recipes/fine_tune.h"
 #include "convoy/apps/worker/stop_signals.h"
 #include "convoy/apps/worker/worker_command.h"

@@ -52,7 +52,7 @@ std::vector<std::vector<int32_t>> make_prompts(int64_t rows, int64_t tokens, int
   return prompts;
 }
 
-// New tokens that a row wants: from a quarter of the most up. Those of bench/peers/hf_generate.py.
+// New tokens of a row, from a quarter of the maximum up, as in bench/peers/hf_generate.py.
 int64_t wanted_tokens(int64_t row, int64_t most) {
   const int64_t least = most / 4;
   return least + (row * 7919 + 13) % (most - least + 1);

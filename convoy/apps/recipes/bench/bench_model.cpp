@@ -26,7 +26,8 @@ struct Geometry {
   bool tied_head;
 };
 
-// The first ones are those of bench/peers/geometry.py; sizes of others are their config.json's.
+// The first ones are those of bench/peers/geometry.py; the others have the sizes of their
+// config.json.
 constexpr std::array kGeometries{
     Geometry{"tiny", "qwen2", 256, 688, 4, 4, 2, 64, 4096, true},
     Geometry{"small", "qwen2", 512, 1408, 8, 8, 2, 64, 32000, true},
@@ -62,7 +63,7 @@ architecture::DecoderSpec geometry_spec(const std::string& name) {
   return spec;
 }
 
-// Block by block with seeds of their own, so that a part of a parameter is the same whoever asks.
+// Filled in blocks with a seed each, so that a part of a parameter is the same for every caller.
 void read_random(const std::string& name, int64_t begin, const at::Tensor& out) {
   constexpr int64_t kBlock = 1 << 16;
   const int64_t end = begin + out.numel();

@@ -13,15 +13,16 @@
 
 namespace convoy::recipes {
 
-// Sets the compute threads where `flags` say how many, then makes the model on `device`: the same
-// weights each time. With `values` its parameters come without memory. Throws ConfigError.
+// Sets the compute threads when `flags` give a number, then makes the model on `device`, with the
+// same weights each time. With `values` its parameters are created without memory. Throws
+// ConfigError.
 std::unique_ptr<nn::CausalLm> bench_model(const settings::BenchFlags& flags, at::Device device,
                                           nn::DeferredValues* values = nullptr);
 
-// Throws ConfigError, naming `flag`, where the model has no positions for a row of so many tokens.
+// Throws ConfigError, naming `flag`, when a row of this many tokens exceeds the model's positions.
 void require_positions(const nn::CausalLm& model, int64_t tokens, const std::string& flag);
 
-// {"peak_rss_mb"}: of this process; on a device also {"peak_device_mb"}: of its tensors.
+// {"peak_rss_mb"} of this process; on a device also {"peak_device_mb"} of its tensors.
 nlohmann::ordered_json bench_memory(at::Device device);
 
 }  // namespace convoy::recipes

@@ -70,7 +70,7 @@ Json speed(const BenchRecord& record) {
           {"communication_share", rounded(record.communication_share())}};
 }
 
-// On a CPU nothing is reserved beyond what is used, so both figures are the resident memory.
+// On a CPU, reserved memory equals used memory, so both are the resident memory.
 Json memory(const BenchRecord& record) {
   int64_t peak = 0;
   int64_t least = INT64_MAX;

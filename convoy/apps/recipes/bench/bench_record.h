@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The figures of a training benchmark, and the file that scripts written for the field's benchmarks
-// compare: train_{framework}_{model}.json.
+// The results of a training benchmark, and the file that comparison scripts of the field read:
+// train_{framework}_{model}.json.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace convoy::recipes {
 
-// A step as all ranks together saw it.
+// A step over all ranks.
 struct BenchStep {
   double seconds = 0;       // of the slowest rank
   double wait_seconds = 0;  // blocked in collectives, mean of the ranks
@@ -30,17 +30,17 @@ struct BenchRecord {
   int64_t row_tokens = 0;
   int64_t total_parameters = 0;
   int64_t trained_parameters = 0;
-  int64_t planned_bytes = 0;          // of a rank
+  int64_t planned_bytes = 0;          // of one rank
   std::vector<BenchStep> steps = {};  // the first one warms up: no average has it
 
   int64_t global_batch() const { return batch * grad_accum * ranks; }
   int64_t step_tokens() const { return global_batch() * row_tokens; }
-  // Of the steps after the first, sorted.
+  // Seconds of the steps after the first, sorted.
   std::vector<double> step_seconds() const;
-  double communication_share() const;  // of their time
+  double communication_share() const;  // share of their time
 };
 
-// The keys and units of tprimat's files: GB are 1e9 bytes, floats have 5 places.
+// The keys and units of tprimat's files: GB are 1e9 bytes, floats have 5 decimals.
 nlohmann::ordered_json benchmark_file(const BenchRecord& record);
 
 }  // namespace convoy::recipes

@@ -34,7 +34,7 @@ using Clock = std::chrono::steady_clock;
 
 constexpr double kLearningRate = 1e-4;
 
-// Micro-batches of a step on each rank.
+// Number of micro-batches of a step on each rank.
 int64_t accumulation(const settings::BenchTrainFlags& flags, int ranks) {
   const int64_t together = flags.batch * ranks;
   if (flags.global_batch == 0) return 1;
@@ -133,7 +133,7 @@ void BenchTrain::quantize_weights() {
   code_linears(*model_, format);
 }
 
-// Of the whole global batch, the same on every rank.
+// Rows of the whole global batch, equal on every rank.
 data::TokenDataset BenchTrain::random_rows() const {
   at::manual_seed(1);
   std::vector<data::EncodedRow> rows(
@@ -147,8 +147,9 @@ data::TokenDataset BenchTrain::random_rows() const {
   return data::TokenDataset::from_rows(rows);
 }
 
-// Of the products of a step: forward, the gradient of the input, and where weights train theirs
-// too. Causal attention sees half of the row on average; its backward costs twice its forward.
+// FLOPs of the products of a step: forward, input gradient and, for trained weights, weight
+// gradient. Causal attention covers half of the row on average; its backward costs twice its
+// forward.
 double BenchTrain::flops_per_token() const {
   const double products_of_weights = flags_.mode == "full" ? 3 : 2;
   const double attention = 3.0 * 2.0 * static_cast<double>(flags_.seq) *
@@ -156,7 +157,7 @@ double BenchTrain::flops_per_token() const {
   return products_of_weights * 2.0 * static_cast<double>(model_->matmul_parameters()) + attention;
 }
 
-// What a rank tells the others of a step.
+// A rank's data about a step, for the other ranks.
 struct RankStep {
   double loss = 0;  // its part
   double squares = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `convoy bench train`: tokens/s of a training step on random tokens and weights, the work of
+// `convoy bench train`: tokens/s of a training step on random tokens and weights, the same work as
 // bench/peers/hf_train.py; with several ranks under a strategy.
 #pragma once
 
@@ -11,10 +11,11 @@
 
 namespace convoy::recipes {
 
-// On the leading rank {"tool","mode","dtype","geometry","seq","batch","global_batch","grad_accum",
+// Returns on the leading rank
+// {"tool","mode","dtype","geometry","seq","batch","global_batch","grad_accum",
 // "ranks","strategy","recompute","tokens_per_s" (of all ranks, median),"best",
-// "communication_share" (time blocked in collectives, mean of ranks),"flops_per_token","loss"} and
-// the largest bench_memory() of a rank beside what was planned ("planned_mb"); nothing on others.
+// "communication_share" (time blocked in collectives, mean of ranks),"flops_per_token","loss"}, the
+// largest bench_memory() of a rank and the planned memory ("planned_mb"); null on other ranks.
 // Collective. Throws DeviceError, ConfigError.
 nlohmann::ordered_json bench_train(const settings::BenchFlags& common,
                                    const settings::BenchTrainFlags& flags,

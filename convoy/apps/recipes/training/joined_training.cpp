@@ -10,7 +10,7 @@
 namespace convoy::recipes {
 namespace {
 
-// What people vary between trainings, for TensorBoard's HParams page.
+// Hyperparameters that are usually varied between trainings, for TensorBoard's HParams page.
 telemetry::Hparams hparams_of(const settings::TrainSettings& settings) {
   const settings::TrainingSettings& train = settings.train;
   telemetry::Hparams values = {{"learning_rate", train.learning_rate},

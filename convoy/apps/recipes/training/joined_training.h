@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A training whose ranks have joined, whatever it trains, from the state that is prepared to the
-// figures of its end.
+// A training whose ranks have joined, of any kind: from the prepared state to the final results.
 #pragma once
 
 #include <map>
@@ -17,20 +16,20 @@
 
 namespace convoy::recipes {
 
-// The values are restored; the states of the optimizer are empty.
+// The values are restored; the optimizer's states are empty.
 struct PreparedState {
   std::unique_ptr<parallel::Strategy> strategy;
   optim::AdamW optimizer;
 };
 
-// The parts that every kind of training has. For train_joined() a kind is a struct on top of this
-// one that adds:
+// The parts that every kind of training has. For train_joined() a kind is a struct derived from
+// this one that adds:
 //   void report_plan() const;
-//   // Collective. Sets where this log is not as all are; returns the hashes of the data by split.
+//   // Collective. Sets the log options that differ by kind; returns the data hashes by split.
 //   std::map<std::string, std::string> record(telemetry::TrainingLogOptions& options) const;
 //   std::unique_ptr<SomeTask> make_task(telemetry::TrainingLog* log) const;
 //   checkpoint::NamedFiles files_alongside() const;  // on rank 0
-//   // Collective. Exports; returns the figures of metrics.json beside the log's.
+//   // Collective. Exports; returns the values of metrics.json beside the log's.
 //   nlohmann::json conclude(const train::LoopResult& result, const SomeTask& task,
 //                           telemetry::TrainingLog* log) const;
 // `log` is null on all ranks but 0.
@@ -46,14 +45,14 @@ struct JoinedTraining {
   std::vector<nn::NamedTensor> buffers = {};
   comm::Group& group;
   PreparedState& state;
-  nn::CausalLm* model = nullptr;  // of a language model's training
+  nn::CausalLm* model = nullptr;  // for a language model's training
 
-  // Collective. The optimizer becomes the checkpoint's.
+  // Collective. Restores the optimizer from the checkpoint.
   optim::LearningRateSchedule restore_steps() const;
-  // Writes run.json and opens the log, on rank 0; none on others.
+  // Writes run.json and opens the log on rank 0; empty on other ranks.
   std::optional<telemetry::TrainingLog> open_log(
       telemetry::TrainingLogOptions options, std::map<std::string, std::string> data_hashes) const;
-  // Says why a run ended before its last step, if it ran out of patience.
+  // Logs why a run ended before its last step, when early stopping ended it.
   void report_early_stop(const train::LoopResult& result) const;
   // Collective. Ends the log, writes metrics.json.
   ExitCode end(const train::LoopResult& result, const nlohmann::json& figures,
@@ -62,7 +61,7 @@ struct JoinedTraining {
 
 telemetry::RunEnd run_end(train::LoopEnd end);  // as the log names it
 
-// Collective. Blocks until the training ends. A plan alone ends before the first file is written.
+// Collective. Blocks until the training ends. A dry run ends before the first file is written.
 template <class Kind>
 ExitCode train_joined(const Kind& kind) {
   const JoinedTraining& joined = kind;

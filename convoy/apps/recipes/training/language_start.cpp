@@ -19,7 +19,7 @@
 namespace convoy::recipes {
 namespace {
 
-// Where ranks may come to share the parameters, none of them reads all at first.
+// When ranks may share the parameters, none of them reads all at first.
 bool may_share_values(const TrainingRun& run) {
   return parallel::shards_values(run.settings.parallel) ||
          (run.settings.parallel.strategy == "auto" && run.planned.world > 1);
@@ -57,7 +57,7 @@ data::EncodedSplits encode(const TrainingRun& run, const LoadedModel& base) {
                              data::Splits::TrainAndVal);
 }
 
-// Collective. The first rank of a host encodes, the others then find its token cache.
+// Collective. The first rank of a host encodes; the others then find its token cache.
 data::EncodedSplits encode_in_turn(const TrainingRun& run, const LoadedModel& base) {
   if (run.environment.local_rank == 0) {
     data::EncodedSplits splits = encode(run, base);
@@ -71,7 +71,7 @@ data::EncodedSplits encode_in_turn(const TrainingRun& run, const LoadedModel& ba
 adapters::LoraModel make_adapter(const TrainingRun& run, LoadedModel& base) {
   nn::CausalLm& model = *base.model;
   const settings::LoraSettings& settings = run.settings.tuning.lora;
-  // An adapter may start from what the weights are.
+  // An adapter may be initialised from the weights.
   std::optional<nn::ReadOnUse> reading;
   if (base.values) reading.emplace(model.units(), *base.values);
   if (reading) model.set_residency(&*reading);
@@ -98,8 +98,8 @@ TrainedParameters choose_parameters(const TrainingRun& run, LoadedModel& base) {
   return {base.lora->parameters(), "adapter_model", step_flops_of(*base.model, &*base.lora)};
 }
 
-// Nothing is measured where the state alone, by formula, is past the limit: the kernel would end
-// the rank.
+// Nothing is measured when the state alone exceeds the limit by formula: the kernel would kill the
+// rank.
 void require_room_for_state(const TrainingRun& run, sizing::MemoryQuestion question,
                             const sizing::StateSharing& sharing) {
   if (!run.placement.device.is_cpu()) return;
@@ -135,8 +135,8 @@ std::string choose_strategy_of(const TrainingRun& run, const sizing::MemoryQuest
   return strategy;
 }
 
-// Collective. By now all that decides over memory is there, and weights that can wait are not read
-// yet.
+// Collective. All inputs of the memory estimate exist by now, and weights that can be deferred are
+// not read yet.
 Sharing choose_sharing(const TrainingRun& run, LoadedModel& base, const data::TokenDataset& rows) {
   settings::TrainSettings settings = run.settings;
   settings::ParallelSettings& chosen = settings.parallel;
@@ -292,8 +292,8 @@ SettledBatch settled_batch(const TrainingRun& run, const LanguageInput& input) {
   return batch_with(run, input, std::move(settings), input.sharing.memory);
 }
 
-// Gradients of zero at a rate of zero change no value and no moment, so only the optimizer's count
-// of steps is taken back.
+// Zero gradients and a zero rate change no value and no moment, so only the optimizer's step count
+// is restored.
 SettledBatch measured_batch(const TrainingRun& run, const LanguageInput& input,
                             const SettledBatch& least, PreparedState& prepared,
                             comm::Group& group) {
@@ -308,7 +308,8 @@ SettledBatch measured_batch(const TrainingRun& run, const LanguageInput& input,
   sizing::MemoryQuestion question =
       memory_question(settings, *input.base.model, input.splits.train, run.planned);
   question.program_bytes = least.memory.program_bytes;
-  // A strategy that cuts states but not gradients keeps whole gradients until the last micro-batch.
+  // A strategy that shards states but not gradients keeps whole gradients until the last
+  // micro-batch.
   const bool may_accumulate =
       wished.grad_accum.is_auto() || wished.accumulation() > 1 || wished.global_batch_size > 0;
   BatchProbe probe(
@@ -337,7 +338,7 @@ SettledBatch measured_batch(const TrainingRun& run, const LanguageInput& input,
       .stop_requested = run.stop_requested};
   BatchChoice choice = choose_batch_rows(search, run.log);
   run.log.info(choice.text());
-  // The line of the choice tells this already if the epoch was the bound.
+  // When the epoch was the limit, the line about the choice already says this.
   if (settle(choice.batch_rows) && choice.bound != "the epoch")
     report_small_steps(settings.train, run.log);
   SettledBatch batch = batch_with(run, input, settings, least.memory, std::move(choice));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The start of a language model's training: a rank finds model, rows, the parameters that train,
-// the strategy and the checkpoint to go on from, and settles the batch.
+// The start of a language model's training: a rank loads model and rows, chooses the trained
+// parameters, the strategy and the checkpoint to resume, and settles the batch.
 #pragma once
 
 #include <optional>
@@ -19,11 +19,11 @@
 
 namespace convoy::recipes {
 
-// A model that is an adapter's folder becomes its base and the adapter that training goes on with.
+// Replaces a model that is an adapter's folder by its base and the adapter to continue training.
 // Throws ConfigError.
 settings::TrainSettings with_adapter_start(settings::TrainSettings settings, const Log& log);
 
-// Without values where ranks may come to share them. Throws DataError, ConfigError.
+// Loads without values when ranks may share them. Throws DataError, ConfigError.
 LoadedModel load_base(const TrainingRun& run);
 
 struct TrainedParameters {
@@ -37,40 +37,40 @@ struct Sharing {
   sizing::MemoryPlan memory;
 };
 
-// Everything that decides over the run, before the ranks agree on it.
+// All inputs that determine the run, before the ranks agree on it.
 struct LanguageInput {
   LoadedModel& base;
   data::EncodedSplits splits;
-  Questions questions;  // of evaluations with answers
+  Questions questions;  // for evaluations with answers
   TrainedParameters trained;
   Sharing sharing;
   FoundCheckpoint checkpoint;
 };
 
-// Collective. `base`, of load_base(), outlives the result and gets its adapter. Throws DataError,
-// ConfigError, CheckpointError.
+// Collective. `base`, from load_base(), must outlive the result and gets its adapter. Throws
+// DataError, ConfigError, CheckpointError.
 LanguageInput find_language_input(TrainingRun& run, LoadedModel& base);
 
-// The content that hosts must have in common. Hashes the weights where there are several hosts.
+// The content that hosts must have in common. Hashes the weights when there are several hosts.
 std::vector<SharedInput> shared_inputs(const TrainingRun& run, const LanguageInput& input);
 
 struct SettledBatch {
-  settings::TrainSettings settings;  // whose batch is a number
+  settings::TrainSettings settings;  // with a number as batch size
   data::BatchPlan plan;
   checkpoint::Stamp stamp;
   sizing::MemoryPlan memory;
   std::optional<BatchChoice> choice = {};  // none where the numbers were not measured
 };
 
-// True where settled_batch() has the least numbers, which measured_batch() replaces. A number that
-// a checkpoint was trained with is not chosen anew.
+// True when settled_batch() holds only minimum values, which measured_batch() replaces. Values of a
+// checkpoint are kept.
 bool must_measure(const TrainingRun& run, const LanguageInput& input);
 
 // Computed from settings, rows and checkpoint alone. Throws ConfigError.
 SettledBatch settled_batch(const TrainingRun& run, const LanguageInput& input);
 
-// Collective. Measures steps that leave values and states of the optimizer as they are. Throws
-// ConfigError where not even one row has room.
+// Collective. Measures steps that leave values and optimizer states unchanged. Throws ConfigError
+// when not even one row fits.
 SettledBatch measured_batch(const TrainingRun& run, const LanguageInput& input,
                             const SettledBatch& least, PreparedState& prepared, comm::Group& group);
 

@@ -28,7 +28,7 @@ comm::RankEnvironment planned_job(comm::RankEnvironment environment, bool plan_o
   return environment;
 }
 
-// The type that the settings ask for and the device multiplies.
+// The type that the settings request and the device supports.
 std::string compute_dtype(const settings::TrainSettings& settings,
                           const device::Placement& placement) {
   device::require_dtype(placement, settings.model.dtype);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One rank of a training before it has read anything, whatever it trains: its place among the
-// ranks, its device, its run folder, and the settings; and its end where the training fails.
+// One rank of a training of any kind before it has read anything: its rank, its device, its run
+// folder and the settings. Also handles a failure of the training.
 #pragma once
 
 #include <atomic>
@@ -27,7 +27,7 @@
 namespace convoy::recipes {
 
 struct TrainingRun {
-  // `ask` and `stop` outlive it. Throws ConfigError, DeviceError.
+  // `ask` and `stop` must outlive it. Throws ConfigError, DeviceError.
   TrainingRun(const FineTuneRequest& ask, settings::TrainSettings agreed,
               std::shared_ptr<comm::Meeting> ranks, const std::atomic<bool>& stop,
               const Log& log_of_rank_zero);
@@ -44,8 +44,8 @@ struct TrainingRun {
   const std::atomic<bool>& stop_requested;
   const std::shared_ptr<comm::Meeting> meeting;
   const comm::RankEnvironment& environment;
-  // Batch, steps and memory are those of this job. A plan alone is tried by the ranks of one node
-  // and describes the job with all its nodes.
+  // Batch, steps and memory refer to this job. A dry run runs on the ranks of one node and
+  // describes the job with all its nodes.
   const comm::RankEnvironment planned;
   const device::Placement placement;
   const std::string dtype;  // of products: "fp32" or "bf16"
@@ -55,19 +55,21 @@ struct TrainingRun {
   TracedSteps trace;  // outlives the group
 };
 
-// Sets LibTorch up for this rank. Call once, on the thread of the rank, before the first operator.
+// Sets up LibTorch for this rank. Call it once, on the thread of the rank, before the first
+// operator.
 void prepare_rank(const TrainingRun& run);
 
-// The parts of a training that exist by now; null: not yet.
+// The parts of a training that exist so far; null: not yet.
 struct Underway {
   const settings::TrainSettings& settings;
   nn::CausalLm* model = nullptr;  // with the optimizer: named where the device is full
   const optim::AdamW* optimizer = nullptr;
   comm::Group* group = nullptr;           // is aborted
-  telemetry::TrainingLog* log = nullptr;  // is told the failure
+  telemetry::TrainingLog* log = nullptr;  // records the failure
 };
 
-// To be called while an exception is handled. Throws it, or the convoy::Error that it means.
+// Call it while an exception is handled. Rethrows it, or throws the convoy::Error that it stands
+// for.
 [[noreturn]] void give_up(const TrainingRun& run, const Underway& underway);
 
 template <class Stage>

@@ -18,7 +18,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// A run goes on from its own state alone.
+// A run resumes only from its own state.
 void refuse_foreign_checkpoint(const std::string& folder) {
   io::refuse_deepspeed_checkpoint(folder);
   if (!io::trainer_checkpoint_notice(folder)) return;
@@ -38,7 +38,7 @@ std::optional<checkpoint::LoadedCheckpoint> load_wished(TrainingRun& run) {
   return checkpoint::load_checkpoint(wish);
 }
 
-// What was best by one figure says nothing by another.
+// The best model by one metric is not the best by another.
 void forget_best_of_another_figure(FoundCheckpoint& found,
                                    const settings::TrainingSettings& train) {
   const checkpoint::StampField* const saved = found.stamp->find("metric_for_best_model");
@@ -49,7 +49,7 @@ void forget_best_of_another_figure(FoundCheckpoint& found,
   found.progress.evaluations_without_improvement = 0;
 }
 
-// On rank 0. Throws CheckpointError where the stamp of the checkpoint differs.
+// On rank 0. Throws CheckpointError when the stamp of the checkpoint differs.
 void check_stamp(const TrainingRun& run, const FoundCheckpoint& found,
                  const checkpoint::Stamp& stamp) {
   if (!found.loaded) return;
@@ -146,7 +146,7 @@ void restore_optimizer(const FoundCheckpoint& found, optim::AdamW& optimizer,
   if (shared) return;
   const std::vector<optim::NamedState> state = optimizer.state();
   for (const optim::NamedState& tensor : state) {
-    // Paged states lie on the host; what is sent lies where the group computes.
+    // Paged states are on the host; data to send must be where the group computes.
     const at::Tensor sent =
         tensor.value.to(optimizer.parameters()[tensor.parameter].value.device());
     strategy.group().broadcast(sent, 0);

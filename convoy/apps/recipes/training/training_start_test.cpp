@@ -107,7 +107,7 @@ TEST_F(FoundCheckpoints, ARunThatBeginsAnewHasNone) {
     EXPECT_EQ(found.trainer_state(), "");
     settings::TrainSettings settings = run.settings;
     settings.train.batch_size = 3;
-    EXPECT_EQ(global_batch(run, found, settings) % 2, 0);  // of both ranks
+    EXPECT_EQ(global_batch(run, found, settings) % 2, 0);  // rows of both ranks
   });
 }
 
