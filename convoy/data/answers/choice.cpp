@@ -71,7 +71,7 @@ std::optional<Choice> choice_of(std::span<const Token> tokens) {
   return choice;
 }
 
-// "A, C", "AC", "A and C" -> "AC"; empty where there is anything else.
+// "A, C", "AC", "A and C" -> "AC"; empty when there are other tokens.
 std::string letters_of(std::span<const Token> tokens) {
   std::string letters;
   for (const Token& token : tokens) {

@@ -12,11 +12,11 @@
 
 namespace convoy::answers {
 
-// Decided by the letters, or nothing where they do not decide.
+// Compares by the letters; empty when they do not decide.
 std::optional<Verdict> compare_choices(std::span<const Token> gold,
                                        std::span<const Token> prediction);
 
-// Of "(B) 42" the 42; empty where the answer is no letter with a text.
+// The 42 in "(B) 42"; empty when the answer is no letter with a text.
 std::vector<Token> text_of_choice(std::span<const Token> tokens);
 
 }  // namespace convoy::answers

@@ -38,7 +38,8 @@ std::vector<Link> links_of(const Node& relation) {
 
 constexpr int kEnoughRelationPoints = 7;
 
-// Whether a = c b for one c wherever both are sampled; of inequalities c must be positive.
+// Yes when a = c b with one c at all points where both are sampled; for inequalities c must be
+// positive.
 Verdict proportional(const Node& a, const Node& b, bool any_sign, Steps& steps) {
   std::set<std::string> symbols;
   collect_symbols(a, symbols);
@@ -115,7 +116,7 @@ Verdict Comparer::links(const Node& gold, const Node& prediction) {
 
 Verdict Comparer::relations(const Node& gold, const Node& prediction) {
   if (is_assignment(gold) && is_assignment(prediction)) {
-    // Of x = 5 + 6 = 11 only the ends count.
+    // In x = 5 + 6 = 11 only the ends count.
     const Verdict names = equal(gold.children.front(), prediction.children.front());
     if (names == Verdict::Yes) {
       const Verdict verdict = equal(gold.children.back(), prediction.children.back());
@@ -132,7 +133,7 @@ Verdict Comparer::relations(const Node& gold, const Node& prediction) {
   if (is_inequality(gold) && is_inequality(prediction)) {
     const Verdict verdict = links(gold, prediction);
     if (verdict == Verdict::Yes) return verdict;
-    // 1 < 2x - 1 < 3 and 2 < 2x < 4 are not one link after the other the same.
+    // 1 < 2x - 1 < 3 and 2 < 2x < 4 differ when compared link by link.
     const std::optional<RealSet> wanted = solution_set(gold, steps_);
     const std::optional<RealSet> found = solution_set(prediction, steps_);
     if (wanted && found && same(*wanted, *found) == Same::Yes) return Verdict::Yes;
@@ -154,8 +155,8 @@ bool is_solved(const Node& relation) {
   return names == 1;
 }
 
-// The reference may be any inequality with these solutions; a prediction only one that is solved,
-// since another may repeat the question.
+// The reference may be any inequality with these solutions. A prediction must be solved, because
+// another inequality may just repeat the question.
 Verdict Comparer::relation_with_set(const Node& relation, const Node& set) {
   const std::optional<RealSet> wanted = solution_set(relation, steps_);
   const std::optional<RealSet> found = real_set(set, steps_);

@@ -15,10 +15,11 @@ Verdict verdict_of(Same same) {
   return same == Same::Yes ? Verdict::Yes : same == Same::No ? Verdict::No : Verdict::Unknown;
 }
 
-// Points at which two expressions agree before they are equal; each kind of point is among them.
+// Number of points at which two expressions must agree to count as equal; each kind of point is
+// among them.
 constexpr int kEnoughScalarPoints = 7;
 
-// A number without what stands around it.
+// A number without its unit, percent sign and similar.
 struct Peeled {
   Node node;
   Unit unit = {};
@@ -32,7 +33,7 @@ Node in_base_units(Node node, const Unit& unit) {
   return make_node(Kind::Product, {std::move(node), std::move(factor)});
 }
 
-// "2 hours 30 minutes": a sum of quantities of one kind, told in the last unit.
+// "2 hours 30 minutes": a sum of quantities of one kind, converted to the last unit.
 std::optional<Peeled> compound(const Node& node) {
   Peeled sum;
   sum.unit = node.children.back().unit;
@@ -72,8 +73,7 @@ Peeled peel(const Node& node) {
   }
 }
 
-// Digits behind the point of a number that is written with one; nothing of any other expression.
-// 1.5 x 10^3 has -2.
+// Number of digits behind the decimal point; empty for any other expression. 1.5 x 10^3 has -2.
 std::optional<int64_t> decimal_places(const Node& node) {
   switch (node.kind) {
     case Kind::Number: {
@@ -93,7 +93,7 @@ std::optional<int64_t> decimal_places(const Node& node) {
     case Kind::Negation:
     case Kind::Quantity:
       return decimal_places(node.children[0]);
-    case Kind::Quotient: {  // of percent
+    case Kind::Quotient: {  // percent of a quotient
       const std::optional<int64_t> places = decimal_places(node.children[0]);
       if (!places || node.children[1].name != "100") return std::nullopt;
       return *places + 2;
@@ -114,7 +114,7 @@ std::optional<int64_t> decimal_places(const Node& node) {
   }
 }
 
-// arcsin and its kin, whose values are angles.
+// True when the expression contains arcsin or a related function, whose values are angles.
 bool holds_inverse(const Node& node) {
   return (node.kind == Kind::Call && node.name.starts_with("arc")) ||
          std::any_of(node.children.begin(), node.children.end(), holds_inverse);
@@ -125,7 +125,8 @@ bool is_two_digits(const Node& node) {
          is_digit(node.name[1]);
 }
 
-// Only where something says so: am, pm, or a minute below ten as in 12:00. Else 1:20 is a ratio.
+// True only with a clear sign of a time: am, pm, or a minute below ten as in 12:00. Otherwise 1:20
+// is a ratio.
 bool is_time(const Node& node) {
   return node.kind == Kind::Ratio && node.children.size() == 2 && is_two_digits(node.children[1]) &&
          (!node.name.empty() || node.children[1].name[0] == '0');
@@ -162,7 +163,7 @@ Verdict Comparer::ratios(const Node& gold, const Node& prediction) {
   return all;
 }
 
-// The base may be left out, but what is told must agree: 204_5 is 204, and 54_10, and not 54.
+// The base may be missing, but a given base must agree: 204_5 equals 204 and 54_10, but not 54.
 Verdict Comparer::based(const Node& gold, const Node& prediction) {
   const auto value = [&](const Node& node) {
     if (node.kind != Kind::BaseNumber) return evaluate(node, {}, steps_);
@@ -208,7 +209,7 @@ Verdict Comparer::values(const Node& gold, const Node& prediction) {
   const Number a = evaluate(gold, {}, steps_);
   const Number b = evaluate(prediction, {}, steps_);
   if (!a.defined || !b.defined || !a.is_real() || !b.is_real()) return verdict;
-  // A decimal stands for what was rounded or cut to it, if not too far.
+  // A decimal equals a value that rounds or truncates to it, within limits.
   int64_t places = 1000;
   if (gold_places) places = std::min(places, *gold_places);
   if (prediction_places) places = std::min(places, *prediction_places);

@@ -13,7 +13,7 @@ bool is_finite(const Node& node) { return node.kind == Kind::List || node.kind =
 
 bool is_pair(const Node& node) { return node.kind == Kind::Tuple && node.children.size() == 2; }
 
-// (a, b), which is a point as well as an interval; [a, b) can be no point.
+// (a, b) may be a point or an interval; [a, b) cannot be a point.
 bool may_be_point(const Node& node) {
   return node.kind == Kind::Tuple &&
          (node.children.size() != 2 || (node.open == '(' && node.close == ')'));
@@ -40,7 +40,7 @@ std::optional<RealSet> joined_solutions(const Node& list, bool as_union, Steps& 
   return all;
 }
 
-// Of x = 1, y = 2 the values in their order.
+// The values of x = 1, y = 2 in order.
 std::vector<Node> assigned_values(const std::vector<Node>& nodes) {
   std::vector<Node> values;
   for (const Node& node : nodes)
@@ -48,7 +48,7 @@ std::vector<Node> assigned_values(const std::vector<Node>& nodes) {
   return values;
 }
 
-// (x, y) = (1, 2) as x = 1, y = 2; nothing of anything else.
+// (x, y) = (1, 2) as x = 1, y = 2; empty for anything else.
 std::optional<Node> one_by_one(const Node& node) {
   if (!is_assignment(node)) return std::nullopt;
   const Node& names = node.children.front();
@@ -65,7 +65,7 @@ std::optional<Node> one_by_one(const Node& node) {
   return list;
 }
 
-// "x" where every name is x or an x with an index; else empty.
+// "x" when every name is x or an x with an index; else empty.
 std::string one_name(const Node& list) {
   std::string name;
   for (const Node& node : list.children) {
@@ -92,7 +92,7 @@ Verdict Comparer::ordered(const std::vector<Node>& gold, const std::vector<Node>
   return all;
 }
 
-// As sets: each of either side is among the others.
+// Compares as sets: each element of either side equals one of the other side.
 Verdict Comparer::unordered(const std::vector<Node>& gold, const std::vector<Node>& prediction) {
   std::vector<bool> used(prediction.size(), false);
   Verdict all = Verdict::Yes;
@@ -166,7 +166,7 @@ Verdict Comparer::collections(const Node& gold, const Node& prediction) {
     const Verdict verdict = unordered(gold.children, prediction.children);
     if (verdict == Verdict::Yes) return verdict;
   }
-  // One element is the set of it; a set of one interval is the interval.
+  // One element equals its set; a set of one interval equals the interval.
   if (is_finite(gold) && gold.children.size() == 1) return equal(gold.children[0], prediction);
   if (is_finite(prediction) && prediction.children.size() == 1)
     return equal(gold, prediction.children[0]);
@@ -219,7 +219,7 @@ Verdict Comparer::matrices(const Node& gold, const Node& prediction) {
 }
 
 Verdict Comparer::equal(const Node& gold, const Node& prediction) {
-  constexpr int64_t kCopies = 4;  // what a comparison costs beside its evaluations
+  constexpr int64_t kCopies = 4;  // cost of a comparison beside its evaluations
   if (!steps_.take(kCopies)) return Verdict::Unknown;
   const bool gold_relates = gold.kind == Kind::Relation;
   const bool prediction_relates = prediction.kind == Kind::Relation;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Whether two parsed answers are equal. The order of the arguments matters: the reference comes
-// first.
+// Compares two parsed answers. The order of the arguments matters: the reference comes first.
 #pragma once
 
 #include "convoy/data/answers/equivalence.h"
@@ -41,15 +40,15 @@ class Comparer {
   Steps& steps_;
 };
 
-// All of its signs are = or ~ or "in".
+// True when all of its signs are = or ~ or "in".
 bool is_equation(const Node& node);
-// An equation that names something: x = 5, f(2) = 5, (x, y) = (1, 2), AB = 4.
+// True for an equation that assigns a value: x = 5, f(2) = 5, (x, y) = (1, 2), AB = 4.
 bool is_assignment(const Node& node);
 
-// An inequality that says where its one name lies: x > 2, 1 <= x < 3.
+// True for an inequality that bounds its one name: x > 2, 1 <= x < 3.
 bool is_solved(const Node& node);
 
-Verdict both(Verdict a, Verdict b);    // of two things that must hold
-Verdict either(Verdict a, Verdict b);  // of two of which one is enough
+Verdict both(Verdict a, Verdict b);    // for two conditions that must both hold
+Verdict either(Verdict a, Verdict b);  // for two conditions of which one is enough
 
 }  // namespace convoy::answers

@@ -21,12 +21,13 @@ namespace {
 constexpr size_t kMostTokens = 2000;  // a longer answer is compared as it stands
 constexpr size_t kShortPhrase = 4;    // words: a name or a verdict, not a proof
 
-// An answer in every way in which it can be read, the likeliest first.
+// One possible reading of an answer; the likeliest comes first.
 struct Reading {
   std::vector<Token> tokens;
   std::optional<std::string> phrase;
   std::vector<Node> nodes;
-  // Words that say no number or set; as nodes they are products of their letters at best.
+  // Words that express no number or set; parsed as nodes they are at best products of their
+  // letters.
   bool is_spoken = false;
 };
 
@@ -133,7 +134,8 @@ Verdict compare_phrases(const Reading& gold, const Reading& prediction) {
   return gold_is_clear && prediction_is_clear ? Verdict::No : Verdict::Unknown;
 }
 
-// Words against mathematics: unless their letters are its symbols, as in xy, they were not read.
+// True for words compared with mathematics: unless their letters are its symbols, as in xy, the
+// words could not be read.
 bool is_unread_beside(const Reading& prediction, const Reading& gold) {
   if (!prediction.is_spoken || gold.is_spoken || gold.nodes.empty()) return false;
   std::set<std::string> symbols;
@@ -144,7 +146,7 @@ bool is_unread_beside(const Reading& prediction, const Reading& gold) {
          !std::includes(symbols.begin(), symbols.end(), letters.begin(), letters.end());
 }
 
-// "none" may be the number of things as well as the set of them.
+// "none" may mean zero things as well as the empty set.
 bool is_none_beside_zero(const Reading& a, const Reading& b) {
   const auto is_zero = [](const Node& node) {
     return node.kind == Kind::Number && node.name == "0";
@@ -179,7 +181,7 @@ Verdict compare(const Reading& gold, const Reading& prediction, const CheckLimit
     for (const Node& told : prediction.nodes) {
       const Verdict verdict = compare_nodes(wanted, told, limits, steps);
       if (verdict == Verdict::Yes) return verdict;
-      if (!found) found = verdict;  // of the likeliest reading
+      if (!found) found = verdict;  // verdict of the likeliest reading
     }
   if (found == Verdict::No &&
       (is_none_beside_zero(gold, prediction) || is_none_beside_zero(prediction, gold)))
@@ -241,7 +243,8 @@ Verdict check_answer(std::string_view gold, std::string_view prediction,
 std::vector<int> equivalence_classes(std::span<const std::string> answers,
                                      const CheckLimits& limits) {
   std::vector<int> classes;
-  std::vector<size_t> firsts;  // of each class the answer that founded it
+  // For each class the answer that founded it.
+  std::vector<size_t> firsts;
   for (size_t index = 0; index < answers.size(); ++index) {
     int found = -1;
     if (!trimmed(answers[index]).empty()) {

@@ -29,7 +29,7 @@ Number constant(const std::string& name) {
   return unbounded(true);
 }
 
-// In an argument degrees are an angle; elsewhere a unit does not change the number.
+// In an argument, degrees are an angle; elsewhere a unit does not change the number.
 Number in_radians(const Node& node, const Point& point, Steps& steps) {
   const Number value = evaluate(node, point, steps);
   if (node.kind != Kind::Quantity || node.unit.powers[4] != 1) return value;
@@ -43,7 +43,7 @@ Number based_number(const Node& node, const Point& point, Steps& steps) {
   return parse_in_base(node.name, base.small->above).value_or(undefined_number());
 }
 
-// A sum or product over whole numbers; each term takes its own steps.
+// A sum or product over whole numbers; each term consumes its own steps.
 Number series(const Node& node, const Point& point, Steps& steps) {
   constexpr int64_t kMostTerms = 5'000;
   const Number first = evaluate(node.children[0], point, steps);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The value of an expression, at a point where it has symbols.
+// The value of an expression, at a point if it has symbols.
 #pragma once
 
 #include <map>
@@ -15,20 +15,20 @@ namespace convoy::answers {
 
 struct Point {
   std::map<std::string, Number, std::less<>> values = {};
-  // Then the root of a negative number is not defined: sqrt(x) sqrt(y) is sqrt(xy) where all three
-  // are real.
+  // When set, the root of a negative number is undefined: sqrt(x) sqrt(y) equals sqrt(xy) where all
+  // three are real.
   bool reals_only = false;
 };
 
-// Not defined where the node is no expression (a set, a relation), or has no value there.
+// Undefined when the node is no expression (a set, a relation), or has no value there.
 Number evaluate(const Node& node, const Point& point, Steps& steps);
 
 void collect_symbols(const Node& node, std::set<std::string>& into);
 bool contains_constant(const Node& node, std::string_view name);
 
 constexpr int kSamplePoints = 24;
-// The same for every check. Of each four two are positive reals, one has both signs, one small
-// whole numbers.
+// The same points for every check. Of each four, two are positive reals, one has both signs, and
+// one has small whole numbers.
 Point sample_point(const std::set<std::string>& symbols, int index, bool reals_only);
 
 }  // namespace convoy::answers

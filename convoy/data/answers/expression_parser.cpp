@@ -354,7 +354,7 @@ Node Parser::number() {
   return node;
 }
 
-// f(2) and g(x): whatever the function is, it is no product.
+// f(2) and g(x): an unknown function is still not a product.
 bool Parser::starts_application() const {
   static constexpr std::string_view kFunctions[] = {"f", "g", "h", "F", "G"};
   if (token().type != TokenType::Letter || !is("(", 1) ||

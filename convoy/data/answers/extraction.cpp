@@ -19,7 +19,7 @@ bool starts_at(std::string_view text, size_t at, std::string_view what) {
   return text.substr(at, what.size()) == what;
 }
 
-// What follows the last thought; a thought that does not end hides all behind it.
+// The text after the last thought; an unclosed thought hides everything after it.
 std::string_view without_thoughts(std::string_view text) {
   constexpr std::string_view kClose = "</think>";
   if (const size_t at = text.rfind(kClose); at != std::string_view::npos)
@@ -28,7 +28,7 @@ std::string_view without_thoughts(std::string_view text) {
 }
 
 struct Box {
-  size_t begin;          // of the backslash
+  size_t begin;          // position of the backslash
   size_t content_begin;  // behind the brace
   size_t content_end;
   size_t end;
@@ -44,8 +44,8 @@ std::vector<Box> closed_boxes(std::string_view text) {
       for (const std::string_view name : {"\\boxed", "\\fbox"})
         if (starts_at(text, at, name)) behind = at + name.size();
       if (behind == 0) {
-        // The next character is escaped: \{. Not so the second backslash of a command that was
-        // escaped twice.
+        // The next character is escaped: \{. The second backslash of a doubly escaped command is
+        // not.
         if (!starts_at(text, at + 1, "\\")) ++at;
         continue;
       }
@@ -88,8 +88,8 @@ size_t name_length(std::string_view text) {
   return at < text.size() && text[at] == '=' ? at + 1 : 0;
 }
 
-// Whether two boxes with this between them are parts of one answer: commas, "and", "or" and names
-// alone join them. A full stop or any other word begins another try.
+// True when two boxes with this text between them are parts of one answer: only commas, "and", "or"
+// and names join them. A full stop or any other word begins another attempt.
 bool joins(std::string_view between) {
   static constexpr std::string_view kPasses[] = {
       "$",   "\\(", "\\)", "\\[",  "\\]", "\\quad", "\\qquad", "\\text", "{",   "}",
@@ -126,7 +126,7 @@ std::string boxed_answer(std::string_view text) {
     if (!answer.empty()) answer += ", ";
     answer += *part;
   }
-  // \boxed{28} percent: the unit stands outside.
+  // \boxed{28} percent: the unit is outside the box.
   const std::string_view behind = trimmed(text.substr(boxes.back().end));
   std::string_view rest = behind;
   while (!rest.empty() &&
@@ -139,7 +139,7 @@ std::string boxed_answer(std::string_view text) {
 
 std::string_view first_line(std::string_view text) { return text.substr(0, text.find('\n')); }
 
-// GSM8K's mark; Markdown's fourth heading is none.
+// GSM8K's mark. A fourth-level Markdown heading is not one.
 std::string hashed_answer(std::string_view text) {
   const size_t at = text.rfind("####");
   if (at == std::string_view::npos) return {};
@@ -153,7 +153,7 @@ bool lower_matches(std::string_view text, size_t at, std::string_view low) {
   return true;
 }
 
-// Up to the end of the sentence: a point that no digit follows and that stands in no formula.
+// Up to the end of the sentence: a point without a digit after it, outside formulas.
 std::string_view sentence(std::string_view text) {
   bool in_formula = false;
   int braces = 0;
@@ -181,7 +181,7 @@ std::string_view sentence(std::string_view text) {
   return text;
 }
 
-// Where the words that announce an answer end; nothing at another place.
+// End of the words that announce an answer; empty when none begin at `at`.
 std::optional<size_t> announcement_end(std::string_view text, size_t at) {
   if (!lower_matches(text, at, "answer")) return std::nullopt;
   size_t next = at + 6;
@@ -231,7 +231,7 @@ std::string announced_answer(std::string_view text) {
   return {};
 }
 
-// Words of two letters or more that are no LaTeX.
+// Number of words of two letters or more that are not LaTeX.
 size_t plain_words(std::string_view text) {
   size_t words = 0;
   for (size_t at = 0; at < text.size();) {
@@ -282,7 +282,7 @@ std::vector<Formula> formulas(std::string_view text) {
     size_t end = at + width;
     while (end < text.size() && !starts_at(text, end, close)) end += text[end] == '\\' ? 2 : 1;
     if (end >= text.size()) {
-      // An opening without end: money, or a cut text.
+      // An opening without an end: money, or a cut text.
       at += width;
       if (close != "$") break;
       break;
@@ -293,7 +293,7 @@ std::vector<Formula> formulas(std::string_view text) {
   return found;
 }
 
-// A formula's text, with what is joined to it by commas and words: "$1$ and $2$".
+// A formula's text, with the formulas that commas and words join to it: "$1$ and $2$".
 std::string joined_to(std::string_view text, const std::vector<Formula>& all, size_t last) {
   std::string answer(trimmed(all[last].content));
   for (size_t index = last; index > 0; --index) {
@@ -326,7 +326,7 @@ std::string last_number(std::string_view text) {
   return minus ? "-" + number : number;
 }
 
-// The formula or number that comes last.
+// The last formula or number.
 std::string last_mathematics(std::string_view text) {
   const std::vector<Formula> all = formulas(text);
   for (size_t index = all.size(); index-- > 0;) {
@@ -339,7 +339,7 @@ std::string last_mathematics(std::string_view text) {
   return last_number(text);
 }
 
-// What stands outside of formulas.
+// Number of words outside formulas.
 size_t words_around_formulas(std::string_view text) {
   size_t words = 0;
   size_t begin = 0;
@@ -366,7 +366,7 @@ bool is_bare(std::string_view text, Author author) {
   return words <= (has_mathematics(text) ? kMostWordsOfModel : kMostBareWords);
 }
 
-// Behind the last "is" of a sentence: "The largest n is 34".
+// The text behind the last "is" of a sentence: "The largest n is 34".
 std::string_view behind_verb(std::string_view text) {
   size_t behind = 0;
   for (const std::string_view verb : {" is ", " are ", " equals ", " be "})
@@ -375,7 +375,7 @@ std::string_view behind_verb(std::string_view text) {
   return behind == 0 ? std::string_view() : trimmed(text.substr(behind));
 }
 
-// Of "The matrix is $A$" the formula, where only words lead to it; not of "$5$ miles".
+// The formula in "The matrix is $A$", when only words precede it; not in "$5$ miles".
 std::string closing_formulas(std::string_view text) {
   const std::vector<Formula> all = formulas(text);
   if (all.empty() || plain_words(text.substr(0, all.back().begin)) == 0) return {};
@@ -384,15 +384,15 @@ std::string closing_formulas(std::string_view text) {
   return joined_to(text, all, all.size() - 1);
 }
 
-// A box that the text does not close, as one cut in its middle does not.
+// An unclosed box, as in a text that was cut.
 std::string open_box(std::string_view text) {
   const size_t at = text.rfind("\\boxed{");
   return at == std::string_view::npos ? std::string()
                                       : std::string(trimmed(first_line(text.substr(at + 7))));
 }
 
-// Text without the marks of bold type in Markdown: "are **9** ways". Of 2**3 and a ** b they are
-// signs.
+// Text without Markdown's marks of bold type: "are **9** ways". In 2**3 and a ** b they are
+// operators.
 std::string without_bold(std::string_view text) {
   std::string plain;
   bool open = false;
@@ -414,7 +414,7 @@ std::string without_bold(std::string_view text) {
   return plain;
 }
 
-// "72 apples, out of 100" up to the clause that words begin.
+// "72 apples, out of 100" up to the clause in words.
 std::string_view without_clause(std::string_view answer) {
   if (answer.size() > kLongestBare) return answer;
   for (size_t at = answer.find(", "); at != std::string_view::npos;
@@ -433,8 +433,8 @@ std::string_view without_clause(std::string_view answer) {
   return answer;
 }
 
-// Of "It takes 36 minutes" the number and what stands behind it, where words of prose lead to it
-// and no other number.
+// From "It takes 36 minutes", the number and the text behind it, when only words precede it and no
+// other number.
 std::string_view behind_prose(std::string_view answer) {
   const size_t digit =
       static_cast<size_t>(std::find_if(answer.begin(), answer.end(), is_digit) - answer.begin());
@@ -451,11 +451,11 @@ std::string_view behind_prose(std::string_view answer) {
   return answer.substr(begin);
 }
 
-// What was announced, without the prose around it.
+// The announced answer without surrounding prose.
 std::string without_prose(std::string_view answer, Author author) {
   if (author == Author::Model) answer = without_clause(answer);
   const std::string_view rest = behind_verb(answer);
-  // "x < 5 is the solution" has its answer in front.
+  // "x < 5 is the solution" begins with its answer.
   if (!rest.empty() && is_bare(rest, author) && (has_mathematics(rest) || !has_mathematics(answer)))
     return std::string(rest);
   if (std::string formula = closing_formulas(answer); author == Author::Model && !formula.empty())
@@ -468,8 +468,8 @@ std::string without_prose(std::string_view answer, Author author) {
   return found.empty() && author == Author::Reference ? std::string(answer) : found;
 }
 
-// Some data sets mark a question without an answer: NuminaMath writes "proof" or "notfound", in a
-// box or a formula too.
+// Some data sets mark a question without an answer: NuminaMath writes "proof" or "notfound",
+// sometimes in a box or a formula.
 bool stands_for_none(std::string_view reference) {
   const std::string low = lowered(trimmed(reference));
   if (low == "n/a") return true;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The answer in a text: of a model that reasons before it answers, or of a data set's solution.
+// Extracts the answer from a text: a model's reasoning, or a data set's solution.
 #pragma once
 
 #include <string>
@@ -8,14 +8,14 @@
 
 namespace convoy::answers {
 
-// References are taken at their word, but for "proof", "notfound" and their like, which are none;
-// of predictions that name no answer the last formula or number is one.
+// References are taken literally, but "proof", "notfound" and similar count as no answer. In a
+// prediction without an explicit answer, the last formula or number is the answer.
 enum class Author { Reference, Model };
 
-// In this order: the last balanced \boxed{} or \fbox{} (with those right before it, parted by
-// commas or "and"), what follows the last "####", what follows the last "answer is" or "answer:",
-// the whole text where it is bare. Nothing of a <think> part counts. Empty where there is no
-// answer. Linear in the length of the text.
+// Search order: the last balanced \boxed{} or \fbox{} (with those right before it, separated by
+// commas or "and"), the text after the last "####", the text after the last "answer is" or
+// "answer:", the whole text when it is bare. Ignores <think> parts. Empty when there is no answer.
+// Linear in the length of the text.
 std::string extract_answer(std::string_view text, Author author = Author::Model);
 
 }  // namespace convoy::answers

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The parser's functions, fractions, roots and whatever else a sign opens.
+// The parser's functions, fractions, roots and other constructs that begin with a sign.
 #include <algorithm>
 
 #include "convoy/data/answers/letters.h"
@@ -70,7 +70,7 @@ Node Parser::call() {
   return make_node(Kind::Power, {std::move(node), std::move(raised[0])});
 }
 
-// What \frac and its kin take: a group, or one token; of "12" one digit.
+// The argument of \frac and similar commands: a group, or one token; of "12" only one digit.
 Node Parser::braced_or_single() {
   const Deeper deeper(*this);
   if (take("{")) {
@@ -104,7 +104,7 @@ Node Parser::fraction() {
   return make_node(Kind::Quotient, {std::move(above), std::move(below)});
 }
 
-// \sum_{k=1}^{10} k^2: the term goes on to the next sign.
+// \sum_{k=1}^{10} k^2: the term extends to the next sign.
 Node Parser::series(char sign) {
   const Deeper deeper(*this);
   std::vector<Node> bounds;

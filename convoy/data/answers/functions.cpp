@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The functions that numbers are put into.
+// Functions of numbers.
 #include <cmath>
 #include <limits>
 #include <numbers>
@@ -39,7 +39,7 @@ constexpr FunctionEntry kRealFunctions[] = {
     {"cbrt", [](Real x) { return std::cbrt(x); }},
 };
 
-// The error of the argument is carried over by the slope, measured; 1e-9 apart it is far from
+// The error of the argument is propagated by the measured slope; a step of 1e-9 is far above
 // rounding.
 Number real_value(RealFunction function, const Number& argument) {
   if (!argument.is_real() || std::isinf(argument.real())) return undefined_number();
@@ -134,7 +134,7 @@ Number divisor_function(std::span<const Number> arguments, bool greatest) {
   return integer(result);
 }
 
-// In 0 to divisor - 1; a remainder of numbers that are no whole ones is none.
+// In 0 to divisor - 1; undefined unless both are whole numbers.
 Number remainder(const Number& value, const Number& divisor) {
   if (!value.small || !divisor.small || value.small->below != 1 || divisor.small->below != 1 ||
       divisor.small->above <= 0)

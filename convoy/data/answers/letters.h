@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// ASCII classes that ask no locale.
+// ASCII classes, independent of the locale.
 #pragma once
 
 #include <string>

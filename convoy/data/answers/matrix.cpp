@@ -16,7 +16,7 @@ std::optional<Node> sum_of(const Node& a, const Node& b) {
   return sum;
 }
 
-// Entries of products of products grow without end: their size is charged.
+// Entries of repeated products grow without limit, so their size is charged.
 std::optional<Node> product_of(const Node& a, const Node& b, Steps& steps) {
   const size_t rows = a.children.size() / a.columns;
   if (b.children.size() / b.columns != a.columns || rows * b.columns > kMostEntries)

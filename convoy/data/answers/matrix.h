@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Sums, products and multiples of matrices, carried out entry by entry.
+// Sums, products and multiples of matrices, computed entry by entry.
 #pragma once
 
 #include <optional>
@@ -12,10 +12,10 @@ namespace convoy::answers {
 
 bool holds_matrix(const Node& node);
 
-// Nothing where the node is no matrix, or shapes do not fit.
+// Empty when the node is no matrix, or shapes do not match.
 std::optional<Node> matrix_value(const Node& node, Steps& steps);
 
-// As an expression; nothing where it is not square or has more than four rows.
+// As an expression; empty when it is not square or has more than four rows.
 std::optional<Node> determinant(const Node& matrix);
 
 }  // namespace convoy::answers

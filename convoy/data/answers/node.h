@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// An answer as a tree: expressions, and the structures that answers have above them.
+// An answer as a tree: expressions, and the structures above them.
 #pragma once
 
 #include <algorithm>
@@ -87,10 +87,10 @@ inline bool is_collection(const Node& node) {
   }
 }
 
-// The size of the tree: what a copy costs.
+// The size of the tree, which is the cost of a copy.
 int64_t nodes_in(const Node& node);
 
-// f, f(2), (x, y), AB, |AB|, S:T, a/b: names, and numbers only as what a name is applied to.
+// f, f(2), (x, y), AB, |AB|, S:T, a/b: names, and numbers only as arguments of a name.
 bool only_names(const Node& node);
 
 }  // namespace convoy::answers

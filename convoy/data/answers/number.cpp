@@ -74,7 +74,7 @@ std::optional<Fraction> product_of(const Fraction& a, const Fraction& b) {
 
 Real rounding(Complex value) { return 2 * kEpsilon * std::abs(value); }
 
-// A float that overflowed or lost its digits says nothing any more, unless residues do.
+// A float that overflowed or lost its digits carries no information, unless residues exist.
 Number checked(Number number) {
   if (!number.exact && number.defined &&
       (std::isnan(number.value.real()) || std::isnan(number.value.imag()) ||
@@ -99,7 +99,7 @@ Number from_fraction(const Fraction& fraction) {
   return number;
 }
 
-// Infinity itself, not a number that is too large for a float.
+// True for infinity itself, not for a number that is too large for a float.
 bool is_endless(const Number& number) { return !number.exact && std::isinf(number.value.real()); }
 
 bool is_zero(const Number& number) {
@@ -164,7 +164,7 @@ Same same(const Number& a, const Number& b) {
   const Real error = a.error + b.error;
   const Real larger = std::max(std::abs(a.value), std::abs(b.value));
   const Real apart = std::abs(a.value - b.value);
-  // Beyond this the bound says more about the way of computing than about the numbers.
+  // Beyond this the bound depends more on the way of computing than on the numbers.
   if (error > Real(1e-9) * std::max(larger, Real(1e-9)))
     return apart <= error ? Same::Unknown : Same::No;
   return apart <= 4 * error + 64 * kEpsilon * larger ? Same::Yes : Same::No;
@@ -313,7 +313,7 @@ Number raise(const Number& base, const Number& exponent) {
 
 namespace {
 
-// Digits alone, fifteen at a time; nines: as if each of them were a 9.
+// `digits`: digits only, read fifteen at a time. `nines`: reads each of them as a 9.
 Number whole_number(std::string_view digits, bool nines) {
   constexpr size_t kChunk = 15;
   Number number = integer(0);
@@ -329,7 +329,7 @@ Number whole_number(std::string_view digits, bool nines) {
   return number;
 }
 
-// "e-3" is -3; far beyond any use the size is cut.
+// "e-3" is -3. Sizes far beyond any use are clamped.
 int64_t read_exponent(std::string_view text) {
   int64_t exponent = 0;
   for (const char letter : text)

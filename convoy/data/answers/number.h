@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A number known in up to three ways at once: as a small fraction, by its residues modulo two
-// primes near 2^61, and as a complex floating-point number with a bound of its error. The residues
-// decide equality of rational numbers of any size without big integers: 5^(10^9) costs thirty
-// multiplications. Two that differ have equal residues with chance 2^-120.
+// A number in up to three forms at once: as a small fraction, by its residues modulo two primes
+// near 2^61, and as a complex floating-point number with an error bound. The residues decide
+// equality of rational numbers of any size without big integers: 5^(10^9) costs thirty
+// multiplications. Two different numbers have equal residues with probability 2^-120.
 #pragma once
 
 #include <array>
@@ -30,10 +30,10 @@ struct Fraction {
 struct Number {
   Complex value = 0;
   Real error = 0;                         // |value - truth| is at most this
-  std::array<uint64_t, 2> residues = {};  // where exact
+  std::array<uint64_t, 2> residues = {};  // when exact
   bool exact = false;                     // rational, and the residues are its own
   bool defined = true;                    // false: 1/0, or lost to rounding
-  std::optional<Fraction> small = {};     // where it fits
+  std::optional<Fraction> small = {};     // when it fits
 
   bool is_real() const;
   Real real() const { return value.real(); }
@@ -47,12 +47,11 @@ Number integer(int64_t value);
 Number fraction(int64_t above, int64_t below);
 Number approximation(Complex value, Real error);
 Number unbounded(bool positive);
-// Digits as the tokenizer leaves them: "12", "-1", "0.5", "1.5e-3", "0.1|6" (the 6 comes again and
-// again).
+// Digits as the tokenizer writes them: "12", "-1", "0.5", "1.5e-3", "0.1|6" (the 6 repeats).
 Number parse_digits(std::string_view digits);
-// Digits and letters of a base up to 36; nothing where one is too large for it.
+// Digits and letters of a base up to 36; empty when one is too large for the base.
 std::optional<Number> parse_in_base(std::string_view digits, int64_t base);
-// A point at which polynomials are compared: the residues have nothing to do with the value.
+// A point at which polynomials are compared: the residues are independent of the value.
 Number sample(std::array<uint64_t, 2> residues, Real value);
 
 Number add(const Number& a, const Number& b);
@@ -60,7 +59,7 @@ Number multiply(const Number& a, const Number& b);
 Number divide(const Number& a, const Number& b);
 Number negate(const Number& a);
 Number raise(const Number& base, const Number& exponent);
-// The real root where there is one: the cube root of -8 is -2.
+// The real root when it exists: the cube root of -8 is -2.
 Number root(const Number& under, const Number& degree);
 // A function of the table: "sin", "floor", "factorial", "max", "log" (base 10, or the second
 // argument).

@@ -10,7 +10,7 @@
 namespace convoy::answers {
 namespace {
 
-constexpr size_t kMostWords = 24;  // of one number
+constexpr size_t kMostWords = 24;  // per number
 
 constexpr std::string_view kSmall[] = {"zero",    "one",     "two",       "three",    "four",
                                        "five",    "six",     "seven",     "eight",    "nine",
@@ -43,7 +43,7 @@ std::optional<int64_t> value_in(const Scale (&list)[kSize], std::string_view wor
   return std::nullopt;
 }
 
-// "thirds" with two, "third" with one alone: "twenty third" is a place in a row.
+// "thirds" after two or more, "third" after one: "twenty third" is an ordinal.
 std::optional<int64_t> parts(std::string_view word, int64_t count) {
   if (count == 1) return value_in(kParts, word);
   if (word == "halves") return 2;
@@ -53,10 +53,10 @@ std::optional<int64_t> parts(std::string_view word, int64_t count) {
 
 struct Word {
   std::string text;
-  size_t end;  // of the tokens behind it
+  size_t end;  // end of its tokens
 };
 
-// Words from `at`, with hyphens between them and articles gone.
+// The words from `at`, split at hyphens, without articles.
 std::vector<Word> words_from(std::span<const Token> tokens, size_t at) {
   std::vector<Word> words;
   for (; at < tokens.size() && words.size() < kMostWords; ++at) {
@@ -75,7 +75,7 @@ std::vector<Word> words_from(std::span<const Token> tokens, size_t at) {
 
 struct Written {
   int64_t whole = 0;
-  int64_t above = 0;  // of a fraction beside it
+  int64_t above = 0;  // numerator of a fraction beside it
   int64_t below = 1;
   size_t words = 0;
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Numbers written out: "twenty-five", "two thirds", "three and a half", "negative three".
+// Numbers in words: "twenty-five", "two thirds", "three and a half", "negative three".
 #pragma once
 
 #include <cstdint>
@@ -13,11 +13,12 @@
 
 namespace convoy::answers {
 
-// "one hundred and five" in lower case, a word each; nothing where the words are no whole number.
+// "one hundred and five" in lower case, one word per element; empty when the words are no whole
+// number.
 std::optional<int64_t> cardinal(std::span<const std::string> words);
 
-// The tokens with the number in front of them in digits; nothing where no written number stands
-// there.
+// The tokens with the number at their front replaced by digits; empty when they do not begin with a
+// number in words.
 std::optional<std::vector<Token>> in_digits(std::span<const Token> tokens);
 
 }  // namespace convoy::answers

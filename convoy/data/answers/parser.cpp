@@ -16,7 +16,7 @@ bool contains(const Node& node, Kind kind) {
                      [kind](const Node& child) { return contains(child, kind); });
 }
 
-// a +- b with one of its two signs, and so everywhere below.
+// a +- b with one of its two signs, also in all nodes below.
 Node with_sign(const Node& node, bool plus) {
   Node copy = node;
   for (Node& child : copy.children) child = with_sign(child, plus);
@@ -41,7 +41,7 @@ void drop_membership(std::vector<Token>& tokens) {
     tokens.erase(open - 1, tokens.end());
 }
 
-// What an answer says on top of itself: conditions behind it, and a way that led to it.
+// Removes additions to an answer: conditions after it, and the derivation before it.
 std::vector<Token> bare(std::vector<Token> tokens) {
   drop_membership(tokens);
   int depth = 0;
@@ -82,7 +82,7 @@ std::vector<Token> bare(std::vector<Token> tokens) {
   return tokens;
 }
 
-// "k in Z" beside x = k pi says what k is; it is no solution of its own.
+// "k in Z" beside x = k pi describes k; it is no solution of its own.
 bool is_condition(const Node& node) {
   return node.kind == Kind::Relation && node.relations.front() == Comparison::In &&
          node.children.back().kind == Kind::NamedSet;
@@ -110,7 +110,7 @@ bool Parser::take_separator(bool& semicolon) {
   return any;
 }
 
-// Elements between commas. Where semicolons part groups of commas, each group is a tuple.
+// Elements between commas. When semicolons separate groups of commas, each group is a tuple.
 std::vector<Node> Parser::elements(bool inside) {
   const Deeper deeper(*this);
   std::vector<std::vector<Node>> groups(1);
@@ -141,7 +141,8 @@ void Parser::element(std::vector<Node>& into) {
   add_with_signs(std::move(node), into);
 }
 
-// One element, or two for the two signs of +-. Nested ones double each time, so copies are charged.
+// One element, or two for the two signs of +-. Nested signs double each time, so copies are
+// charged.
 void Parser::add_with_signs(Node node, std::vector<Node>& into) {
   if (!contains(node, Kind::PlusMinus)) {
     into.push_back(std::move(node));
@@ -176,7 +177,8 @@ Node Parser::relation() {
       chain.children.push_back(std::move(left));
     }
     Node right = ratio();
-    // Of x = 1/3 ~ 0.33 and of 1/3 ~ 0.33 the exact value is meant; of x ~ 0.33 the only one.
+    // In x = 1/3 ~ 0.33 and in 1/3 ~ 0.33 the exact value is the answer; in x ~ 0.33 the only
+    // value.
     const bool rounds = *comparison == Comparison::About &&
                         (chain.relations.size() > 0 || !only_names(chain.children.front()));
     if (rounds) continue;
@@ -199,7 +201,7 @@ Node Parser::relation() {
   return chain.children.empty() ? std::move(left) : std::move(chain);
 }
 
-// "am", "PM", "p.m." behind a time of day.
+// "am", "PM", "p.m." after a time of day.
 bool Parser::at_half_of_day() const {
   if (is_word("am") || is_word("pm")) return true;
   const std::string half = lowered(token().text);
@@ -260,8 +262,8 @@ Node Parser::answer() {
   return make_node(Kind::List, std::move(all));
 }
 
-// Behind an opening bracket: one element in round ones is the element, more are a tuple or an
-// interval.
+// After an opening bracket: one element in round brackets is the element itself, more are a tuple
+// or an interval.
 Node Parser::brackets(char open) {
   Node node = make_node(Kind::Tuple, {});
   if (is(")") || is("]")) return fail();
@@ -284,7 +286,7 @@ Node Parser::brackets(char open) {
   return node;
 }
 
-// Behind "\{" or a "{" that TeX would not print: {x | x > 2}, {1, 2}; of the second kind {x} is x.
+// After "\{" or a "{" that TeX would not print: {x | x > 2}, {1, 2}; in the second kind {x} is x.
 Node Parser::braces() {
   Node node = make_node(Kind::Set, {});
   if (take("\\}") || take("}")) return make_leaf(Kind::NamedSet, "");
@@ -296,7 +298,7 @@ Node Parser::braces() {
     node.children.push_back(relation());
     while (!at_end() && !is("\\}") && !is("}")) ++at_;
   } else {
-    // Read again as an element, with everything that may follow.
+    // Parsed again as an element, with everything that may follow.
     std::vector<Node> rest;
     if (const std::optional<Comparison> comparison = take_comparison()) {
       Node chain = make_node(Kind::Relation, {});

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Tokens to a tree. Tolerant of LaTeX: \frac12, missing braces, units, words around the answer.
+// Parses tokens into a tree. Tolerates LaTeX variants: \frac12, missing braces, units, words around
+// the answer.
 #pragma once
 
 #include <optional>
@@ -17,8 +18,7 @@ struct Parsed {
   bool divides_product = false;   // 1/2x was read: what is below the line has two readings
 };
 
-// `wide_divisor`: 1/2x is 1/(2x), sin x/2 is sin(x/2); else what stands behind is a factor of the
-// whole.
+// `wide_divisor`: 1/2x is 1/(2x), sin x/2 is sin(x/2); otherwise the rest is a factor of the whole.
 Parsed parse_answer(std::vector<Token> tokens, bool wide_divisor, Steps& steps);
 
 }  // namespace convoy::answers

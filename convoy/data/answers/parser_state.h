@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The recursive descent behind parse_answer: structures above (parser.cpp), expressions below
-// (expression_parser.cpp, function_parser.cpp). One that fails says so once and reads nothing
-// further, so no caller has to ask.
+// The recursive descent behind parse_answer: structures (parser.cpp), and expressions below them
+// (expression_parser.cpp, function_parser.cpp). After a failure the parser reads nothing further,
+// so no caller has to check.
 #pragma once
 
 #include <span>
@@ -107,7 +107,7 @@ class Parser {
   bool divides_product_ = false;
 };
 
-// Counts the nesting of brackets; too deep fails.
+// Counts the nesting of brackets; fails when it is too deep.
 class Parser::Deeper {
  public:
   explicit Deeper(Parser& parser) : parser_(parser) {

@@ -13,15 +13,15 @@
 
 namespace convoy::answers {
 
-// Lower case, words with one space between them, no articles; nothing where the tokens are not all
+// Lower case, words with one space between them, no articles; empty when the tokens are not all
 // words.
 std::optional<std::string> phrase_of(std::span<const Token> tokens);
 
-// Phrases that mean the same have the same canonical one: "dne" -> "does not exist".
+// Phrases with the same meaning have the same canonical phrase: "dne" -> "does not exist".
 std::string canonical_phrase(const std::string& phrase);
 
-// What a phrase says in mathematics: "five" is 5, "no solution" the empty set, "all real numbers"
-// the line.
+// The mathematical meaning of a phrase: "five" is 5, "no solution" the empty set, "all real
+// numbers" the line.
 std::optional<Node> phrase_node(const std::string& phrase);
 
 // "I do not know": no answer at all.

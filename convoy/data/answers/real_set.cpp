@@ -19,7 +19,7 @@ bool is_empty(const Piece& piece) {
 
 Piece whole_line() { return {unbounded(false), unbounded(true), true, true}; }
 
-// Sorts, drops what is empty and joins what touches.
+// Sorts, drops empty pieces and joins adjoining ones.
 RealSet tidy(RealSet pieces) {
   std::erase_if(pieces, is_empty);
   std::sort(pieces.begin(), pieces.end(), [](const Piece& a, const Piece& b) {
@@ -75,7 +75,7 @@ std::optional<RealSet> interval(const Node& node, Steps& steps) {
   const std::optional<Number> high = bound(node.children[1], steps);
   if (!low || !high || less(*high, *low)) return std::nullopt;
   Piece piece{*low, *high, node.open == '(', node.close == ')'};
-  // Nobody means an end that the line has not.
+  // The line has no end at infinity, so such an end counts as open.
   if (std::isinf(low->real())) piece.low_open = true;
   if (std::isinf(high->real())) piece.high_open = true;
   return tidy({piece});
@@ -87,7 +87,7 @@ bool is_unbounded(const Node& node) {
   return inner.kind == Kind::Constant && inner.name == "infinity";
 }
 
-// a + b x of a node that is linear in its only symbol; nothing of another.
+// a + b x for a node that is linear in its only symbol; empty for another.
 struct Line {
   Number constant;
   Number slope;
@@ -140,7 +140,7 @@ std::optional<RealSet> half_line(const Node& left, const Node& right, Comparison
   }
 }
 
-// |a| < b is -b < a < b, and |a| > b is what that leaves.
+// a| < b is -b < a < b, and |a| > b is its complement.
 std::optional<RealSet> absolute(const Node& inner, const Node& limit, Comparison comparison,
                                 const std::string& symbol, Steps& steps) {
   const Node minus = make_node(Kind::Negation, {limit});
@@ -203,7 +203,7 @@ RealSet complement(const RealSet& set) {
     gap.low_open = !piece.high_open;
   }
   rest.push_back(gap);
-  // (-oo, -oo] and its kin hold nothing.
+  // (-oo, -oo] and similar are empty.
   std::erase_if(rest, [](const Piece& piece) {
     return std::isinf(piece.low.real()) && piece.low.real() == piece.high.real();
   });

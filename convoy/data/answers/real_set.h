@@ -23,7 +23,7 @@ struct Piece {
 // Sorted, apart from each other.
 using RealSet = std::vector<Piece>;
 
-// Nothing where the node is no such set: symbols among the bounds, a set of tuples.
+// Empty when the node is no such set: symbols in the bounds, a set of tuples.
 std::optional<RealSet> real_set(const Node& node, Steps& steps);
 // Solves a chain of comparisons that are linear in one symbol, such as 1 < 2x + 1 <= 5.
 std::optional<RealSet> solution_set(const Node& relation, Steps& steps);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The tables of the tokenizer: LaTeX commands, plain words and Unicode characters, and the one
-// token that each stands for.
+// The tables of the tokenizer: LaTeX commands, plain words and Unicode characters, and the token
+// for each.
 #pragma once
 
 #include <string_view>
@@ -15,14 +15,14 @@ struct Spelled {
   std::string_view text = {};  // empty: it only sets type, as a space would
 };
 
-// Null where the table has none. `name` of a command is without the backslash.
+// Null when the table has none. `name` of a command is without the backslash.
 const Spelled* spelled_command(std::string_view name);
 const Spelled* spelled_word(std::string_view word);
 // The longest character sequence at the start of `text`; `length` is set to its bytes.
 const Spelled* spelled_character(std::string_view text, size_t& length);
 
-// The digit, sign or letter that is raised at the start of `text`: 8 of "⁸", - of "⁻"; 0 where
-// there is none.
+// The raised digit, sign or letter at the start of `text`: 8 for "⁸", - for "⁻"; 0 when there is
+// none.
 char raised_character(std::string_view text, size_t& length);
 
 bool is_text_command(std::string_view name);  // \text{...}, \mathrm{...}: words, or upright letters

@@ -11,7 +11,7 @@ namespace convoy::answers {
 class Steps {
  public:
   explicit Steps(int64_t allowed) : left_(allowed) {}
-  // False when the budget is spent: the caller gives up.
+  // Returns false when the budget is spent: the caller must stop.
   bool take(int64_t count = 1) {
     left_ = count > left_ ? -1 : left_ - count;
     return left_ >= 0;

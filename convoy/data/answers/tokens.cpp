@@ -69,7 +69,7 @@ class Tokenizer {
     }
   }
 
-  // The separator of thousands at `from`, up to three digits and no fourth; 0: none.
+  // Length of the separator of thousands at `from`, followed by exactly three digits; 0: none.
   size_t group_length(size_t from) {
     static constexpr std::string_view kSeparators[] = {
         "{, }", "{ , }", " {, }", " {,}",         "{,}\\!",       "{,}",      ",\\!\\!", ",\\!",
@@ -128,7 +128,7 @@ class Tokenizer {
     push(TokenType::Number, digits);
   }
 
-  // 0.1666... goes on with the digit that it repeats.
+  // 0.1666... continues with the digit that it repeats.
   void repeat_last(std::string& digits) {
     const size_t point = digits.find('.');
     const bool goes_on = rest().starts_with("...") || rest().starts_with("\\ldots") ||
@@ -167,7 +167,7 @@ class Tokenizer {
            (tokens_.list.back().type == TokenType::Number || tokens_.list.back().text == ")");
   }
 
-  // The text in the braces at `at_`, which moves behind them; nothing where there are none.
+  // The text in the braces at `at_`, which moves behind them; empty when there are none.
   std::string_view braced() {
     while (is_space(peek())) ++at_;
     if (peek() != '{') return {};
@@ -243,12 +243,12 @@ class Tokenizer {
     }
   }
 
-  // 0.1\overline{6} and 0.\dot{3}: the digits under the bar come again and again.
+  // 0.1\overline{6} and 0.\dot{3}: the digits under the bar repeat.
   void repeating(std::string_view name) {
     const bool behind_digit = at_ > name.size() + 1 && (is_digit(text_[at_ - name.size() - 2]) ||
                                                         text_[at_ - name.size() - 2] == '.');
     if (!behind_digit || tokens_.list.empty() || tokens_.list.back().type != TokenType::Number)
-      return;  // of letters it is only a decoration: \overline{AB}
+      return;  // on letters it is only decoration: \overline{AB}
     const std::string_view digits = braced();
     std::string& number = tokens_.list.back().text;
     if (digits.empty() || !std::all_of(digits.begin(), digits.end(), is_digit) ||
@@ -274,7 +274,7 @@ class Tokenizer {
         push(TokenType::Sign, std::string(1, letter));
         break;
       case '\\':
-        // In JSON that was escaped twice, \\frac is \frac; elsewhere it ends a line of a matrix.
+        // In doubly escaped JSON, \\frac is \frac; elsewhere \\ ends a line of a matrix.
         if (is_letter(peek()) && !inside_matrix()) {
           --at_;
         } else {
@@ -298,7 +298,7 @@ class Tokenizer {
     return false;
   }
 
-  // "⁸" and "⁻¹" as ^{8} and ^{-1}; "²" and "³" alone are signs of their own, which units have too.
+  // "⁸" and "⁻¹" as ^{8} and ^{-1}; "²" and "³" alone are signs of their own, which units use too.
   bool raised() {
     std::string exponent;
     size_t end = at_;
@@ -372,7 +372,7 @@ class Tokenizer {
   size_t at_ = 0;
   bool in_text_ = false;
   bool space_ = false;
-  int depth_ = 0;  // of brackets in which a comma separates elements
+  int depth_ = 0;  // depth of brackets in which a comma separates elements
 };
 
 bool is(const Token& token, std::string_view sign) {
@@ -383,7 +383,7 @@ bool ends_sentence(const Token& token) {
   return is(token, ".") || is(token, ",") || is(token, ";") || is(token, ":");
 }
 
-// "$" around a formula is no currency: one pair of them, or any that no digit follows.
+// "$" around a formula is no currency: one pair of them, or any without a digit after it.
 void drop_math_dollars(std::vector<Token>& tokens) {
   const auto dollars = std::count_if(tokens.begin(), tokens.end(),
                                      [](const Token& token) { return is(token, "$"); });
@@ -399,7 +399,8 @@ void drop_math_dollars(std::vector<Token>& tokens) {
   tokens = std::move(kept);
 }
 
-// Whether the token parts what \over may divide from the rest: a bracket, a comma, a relation.
+// True when the token separates the operands of \over from the rest: a bracket, a comma, a
+// relation.
 bool ends_over(const Token& token) {
   static constexpr std::string_view kEnds[] = {
       "(",  ")", "[",  "]",  "\\{", "\\}",     ",", ";", "=",  "<",
@@ -407,7 +408,7 @@ bool ends_over(const Token& token) {
   return std::find(std::begin(kEnds), std::end(kEnds), token.text) != std::end(kEnds);
 }
 
-// {a \over b} as \frac{a}{b}: all that stands before it in its braces over all that stands behind.
+// {a \over b} as \frac{a}{b}: everything before \over in its braces over everything after it.
 void put_over(std::vector<Token>& tokens) {
   constexpr int kMostOvers = 16;  // more are left, and not understood
   for (int count = 0; count < kMostOvers; ++count) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// An answer as tokens: LaTeX, plain text and Unicode spellings of one thing become one token, and
-// what only sets type (\left, \displaystyle, \mathrm, thin spaces) is gone. Two answers with equal
-// tokens are literally equal.
+// An answer as tokens: LaTeX, plain text and Unicode spellings of the same thing become one token,
+// and commands that only set type (\left, \displaystyle, \mathrm, thin spaces) are dropped. Two
+// answers with equal tokens are literally equal.
 #pragma once
 
 #include <cstdint>
@@ -31,7 +31,7 @@ struct Token {
   bool operator==(const Token& other) const { return type == other.type && text == other.text; }
 };
 
-// How the tokenizer reads a spelling that has two meanings.
+// Choices for spellings that have two meanings.
 struct Spelling {
   bool commas_group_digits = true;  // 1,234 is one number, not two
   bool comma_is_point = false;      // 3,14 is 3.14
@@ -43,7 +43,7 @@ struct Tokens {
   bool may_have_comma_point = false;
 };
 
-// Reads at most what `steps` allow; the rest of the text is lost, and `steps` says so.
+// Reads as far as `steps` allow; the rest of the text is dropped, and `steps` records it.
 Tokens tokenize(std::string_view text, const Spelling& spelling, Steps& steps);
 
 }  // namespace convoy::answers

@@ -54,7 +54,7 @@ constexpr UnitEntry kUnits[] = {
     {" degree deg ", kAngle, 1, 1},
 };
 
-// Each is a kind of its own.
+// Each is a dimension of its own.
 constexpr std::string_view kOther =
     " sterling yuan rupee rs euro eur rmb yen ruble rouble peso franc shekel radian rad year yr "
     "month "
@@ -82,7 +82,7 @@ bool is_word(const Token& token) {
   return token.type == TokenType::Word || token.type == TokenType::Letter;
 }
 
-// A run of letters that stands for things that are counted: "12 apples", "12 \text{ apples}".
+// A run of letters that names counted things: "12 apples", "12 \text{ apples}".
 bool is_noun(const Token& token) {
   static constexpr std::string_view kOrdinals = " st nd rd th ";
   if (token.type != TokenType::Word) return false;
@@ -94,7 +94,7 @@ bool is_noun(const Token& token) {
   return token.from_text || listed(kOrdinals, low) || (token.space_before && low.size() >= 3);
 }
 
-// A letter alone is a unit only where it is set upright or stands apart: "5 m", not "5m".
+// A letter alone is a unit only when it is upright or separated: "5 m", not "5m".
 bool may_be_unit(const Token& token) {
   if (token.type == TokenType::Letter) return token.from_text || token.space_before;
   return token.type != TokenType::Sign;
@@ -117,7 +117,7 @@ bool is(std::span<const Token> tokens, size_t at, std::string_view text) {
   return at < tokens.size() && tokens[at].text == text;
 }
 
-// "^2", "^{2}", "squared", or the LaTeX of one of them.
+// "^2", "^{2}", "squared", or the LaTeX form of one of them.
 int read_power(std::span<const Token> tokens, size_t& at) {
   for (const int power : {2, 3}) {
     const std::string digit = std::to_string(power);
@@ -175,7 +175,7 @@ void divide(Unit& unit, const Unit& by) {
 }  // namespace
 
 std::optional<Unit> unit_named(std::string_view word) {
-  // mL and KG are fine, but M and G are letters.
+  // mL and KG are accepted, but M and G are letters.
   if (word.size() == 1 && is_upper(word[0]) && !listed(" L N J W V K C F ", std::string_view(word)))
     return std::nullopt;
   const std::string low = lowered(word);

@@ -16,9 +16,9 @@
 namespace convoy::answers {
 
 struct Unit {
-  // Powers of metre, gram, second, cent, degree.
+  // Exponents of metre, gram, second, cent, degree.
   std::array<int8_t, 5> powers = {};
-  // One of the unit is above / below of the base units.
+  // One of the unit is above / below base units.
   int64_t above = 1;
   int64_t below = 1;
   std::string other = {};  // units that nothing converts: "yuan", "C"
@@ -28,13 +28,13 @@ struct Unit {
   }
 };
 
-// The unit of which `word` is a name, plural or not.
+// The unit with the name `word`, singular or plural.
 std::optional<Unit> unit_named(std::string_view word);
 
-// A currency that is written before the number, as a word or by its sign: "Rs 50", "USD 5".
+// True for a currency that precedes the number, as a word or a sign: "Rs 50", "USD 5".
 bool is_currency(std::string_view word);
 
-// Reads the unit or noun at `at`, which moves behind it. Nothing where there is none.
+// Reads the unit or noun at `at`, which moves behind it. Empty when there is none.
 std::optional<Unit> read_unit(std::span<const Token> tokens, size_t& at);
 
 }  // namespace convoy::answers

@@ -16,7 +16,7 @@ struct Slot {
   std::vector<size_t> units = {};
 };
 
-// A queue of those with the fewest tokens; of equal ones those with the fewest units first.
+// A priority queue of slots by fewest tokens, then by fewest units.
 bool comes_later(const Slot* left, const Slot* right) {
   return std::tuple(left->tokens, left->units.size(), left->number) >
          std::tuple(right->tokens, right->units.size(), right->number);
@@ -53,7 +53,7 @@ std::vector<std::vector<size_t>> deal_by_tokens(const std::vector<int64_t>& unit
   }
   std::stable_sort(filled.begin(), filled.end(),
                    [](const Slot& left, const Slot& right) { return left.tokens > right.tokens; });
-  // The heaviest half, and across from each of them the one that makes up for it.
+  // The heavier half; each slot is paired with the one that compensates for it.
   const size_t half = slots / 2;
   std::reverse(filled.begin() + static_cast<std::ptrdiff_t>(half), filled.end());
   std::vector<std::vector<size_t>> dealt;

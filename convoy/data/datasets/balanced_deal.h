@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How the units of one step are dealt to its micro-batches. Pure functions, equal on every rank.
+// Deals the units of one step to its micro-batches. Pure functions, equal on every rank.
 #pragma once
 
 #include <cstddef>
@@ -12,10 +12,10 @@ namespace convoy::data {
 // The units of each slot, in their order. Unit u goes to slot u mod slots.
 std::vector<std::vector<size_t>> deal_in_turn(size_t num_units, size_t slots);
 
-// The same by the sizes of the units: the largest that is left goes to the slot with the fewest
-// tokens, which takes no more units than dealing in turn would give one. No slot is empty where
-// there is a unit for each. Slots then stand so that those of one rank, which are every R-th for R
-// ranks, add up to nearly the same for each, whatever R is.
+// Deals by the sizes of the units: the largest remaining one goes to the slot with the fewest
+// tokens. No slot takes more units than dealing in turn would give one, and none is empty when
+// there are enough units. Slots are then ordered so that the slots of each rank, every R-th for R
+// ranks, have nearly equal totals for any R.
 std::vector<std::vector<size_t>> deal_by_tokens(const std::vector<int64_t>& unit_tokens,
                                                 size_t slots);
 

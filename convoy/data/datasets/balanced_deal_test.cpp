@@ -15,7 +15,7 @@ namespace {
 
 using Dealt = std::vector<std::vector<size_t>>;
 
-// Of texts: most are short, some are many times as long.
+// Lengths of texts: most are short, some are many times as long.
 std::vector<int64_t> text_lengths(size_t count, unsigned seed) {
   std::mt19937 random(seed);
   std::lognormal_distribution<double> length(4.5, 0.7);

@@ -17,7 +17,7 @@ DealConfig deal_config(const BatchPlanConfig& config) {
           .seed = config.seed};
 }
 
-// Rows of each unit.
+// The rows of each unit.
 std::vector<std::vector<int64_t>> blocks_of(const TokenDataset& dataset,
                                             const BatchPlanConfig& config) {
   if (!config.mix.parts.empty()) return {};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which rows each rank reads at each step: a pure function of (data, seed, epoch, position), so any
-// step can be computed alone and a resumed run reads exactly what the unbroken one would.
+// The rows that each rank reads at each step: a pure function of (data, seed, epoch, position). Any
+// step can be computed alone, and a resumed run reads exactly the rows of the uninterrupted one.
 #pragma once
 
 #include <cstdint>
@@ -18,17 +18,17 @@ struct BatchPlanConfig {
   int64_t batch_size = 1;  // rows, or blocks when packing, per micro-batch and rank
   int64_t grad_accum = 1;
   int64_t world_size = 1;
-  // Rows, or blocks, of one step over all ranks. 0 = batch_size x grad_accum x world_size; another
-  // number decides grad_accum: as few micro-batches of at most batch_size as hold it.
+  // Rows, or blocks, of one step over all ranks. 0 = batch_size x grad_accum x world_size. Another
+  // number determines grad_accum: the fewest micro-batches of at most batch_size that hold it.
   int64_t global_batch = 0;
   bool packing = false;      // best-fit decreasing into blocks of block_tokens
   int64_t block_tokens = 0;  // capacity of a block when packing
   bool shuffle = true;
-  // Deal the units of a step by their tokens, so that micro-batches, and with them ranks, have
-  // nearly as many each; else in turn. Which units a step has is the same.
+  // Deals the units of a step by their tokens, so that micro-batches, and with them ranks, have
+  // nearly equal numbers; else in turn. The set of units of a step is the same.
   bool balance_tokens = false;
   uint64_t seed = 0;
-  // Parts of the data set that are drawn by weight; without parts every row is drawn once an epoch.
+  // Parts of the data set, drawn by weight. Without parts every row is drawn once an epoch.
   MixConfig mix = {};
 };
 
@@ -38,23 +38,24 @@ class BatchPlan {
   // Throws ConfigError when a count is below 1, or a row does not fit into a block.
   BatchPlan(TokenDataset dataset, BatchPlanConfig config);
 
-  // Equal for every epoch: packing packs once, then whole blocks are shuffled anew each epoch. The
+  // Equal for every epoch: packing packs once, and whole blocks are shuffled again each epoch. The
   // last global batch of an epoch may be partial; it is used.
   int64_t steps_per_epoch() const { return deal_.steps_per_epoch(); }
-  // Units dealt to ranks: blocks when packing, else rows.
+  // Number of units dealt to ranks: blocks when packing, else rows.
   int64_t num_units() const { return deal_.num_units(); }
-  // Rows of one micro-batch, in the order they are laid out. May be empty on the last, partial step
-  // of an epoch: the rank then contributes nothing but still takes part in collectives.
+  // Rows of one micro-batch, in layout order. May be empty on the last, partial step of an epoch:
+  // the rank then contributes nothing but still takes part in collectives.
   std::vector<int64_t> rows(StepPosition position, int64_t micro_batch, int64_t rank) const;
-  // Supervised tokens of the whole global batch: every rank, every micro-batch. The divisor of the
-  // loss.
+  // Number of supervised tokens of the whole global batch: every rank, every micro-batch. The
+  // divisor of the loss.
   int64_t supervised_tokens(StepPosition position) const;
   int64_t total_tokens(StepPosition position) const;
   int64_t num_rows(StepPosition position) const;
-  std::vector<int64_t> row_tokens(StepPosition position) const;  // of each row of the global batch
+  // Tokens of each row of the global batch.
+  std::vector<int64_t> row_tokens(StepPosition position) const;
 
-  // The micro-batch that has most tokens of those that any rank runs in steps [first, end), counted
-  // from the start of the run.
+  // The micro-batch with the most tokens of any rank in steps [first, end), counted from the start
+  // of the run.
   struct Largest {
     int64_t tokens = 0;
     std::vector<int64_t> rows = {};
@@ -62,17 +63,17 @@ class BatchPlan {
   Largest largest_micro_batch(int64_t first_step, int64_t end_step) const;
 
   const TokenDataset& dataset() const { return dataset_; }
-  const EpochDeal& deal() const { return deal_; }  // of blocks when packing, else rows
-  // With global_batch and grad_accum as they are used.
+  const EpochDeal& deal() const { return deal_; }  // deals blocks when packing, else rows
+  // With the resolved global_batch and grad_accum.
   const BatchPlanConfig& config() const { return config_; }
-  // Which part each row of an epoch comes from; null: no mix.
+  // The part that each row of an epoch comes from; null: no mix.
   const MixSchedule* mix_schedule() const { return mixed_ ? &mixed_->schedule() : nullptr; }
 
  private:
   std::vector<int64_t> rows_of(int64_t epoch, int64_t unit) const;
   std::vector<int64_t> rows_of_units(int64_t epoch, const std::vector<int64_t>& units) const;
   int64_t tokens_of(int64_t epoch, int64_t unit) const;
-  // By slot: that of a micro-batch and rank is micro_batch x world_size + rank.
+  // By slot: the slot of a micro-batch and rank is micro_batch x world_size + rank.
   std::vector<std::vector<int64_t>> units_of_step(StepPosition position) const;
   std::vector<int64_t> units_of(StepPosition position, int64_t micro_batch, int64_t rank) const;
 
@@ -81,7 +82,7 @@ class BatchPlan {
   // Rows of each unit dealt to ranks; one row without packing.
   std::vector<std::vector<int64_t>> blocks_;
   std::shared_ptr<const MixedUnits> mixed_;  // in place of blocks_
-  EpochDeal deal_;                           // of the units
+  EpochDeal deal_;                           // deals the units
 };
 
 }  // namespace convoy::data

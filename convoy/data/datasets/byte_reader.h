@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A file, compressed or not, as a stream of bytes that knows its offset and line. Reads ahead in
-// pieces, so a file never lies whole in memory and one that shrinks meanwhile only ends early.
+// A file, compressed or not, as a stream of bytes with its offset and line. Reads ahead in pieces:
+// a file is never in memory whole, and a file that shrinks meanwhile only ends early.
 #pragma once
 
 #include <array>
@@ -36,21 +36,21 @@ class ByteReader {
     return position_ < filled_ || refill() ? static_cast<uint8_t>(buffer_[position_]) : kEnd;
   }
   int get();  // counts lines and bytes
-  // The next bytes without taking them: at least `bytes`, fewer only at the end of the file. Holds
-  // them all in memory; valid until the next call. Throws DataError.
+  // Returns the next bytes without consuming them: at least `bytes`, fewer only at the end of the
+  // file. Holds them all in memory; valid until the next call. Throws DataError.
   std::string_view ahead(size_t bytes);
   // Appends the bytes up to the next '\n' (consumed, not appended) to `line`, at most `max_bytes`;
   // the rest of a longer line is skipped. Returns false when it was longer.
   bool read_line(std::string& line, size_t max_bytes);
-  // Appends the bytes before the next one of `stops`, or before the end of the file, to `into`,
-  // until that holds `max_bytes`.
+  // Appends to `into` the bytes before the next one of `stops` or the end of the file, until it
+  // holds `max_bytes`.
   void read_until(const ByteSet& stops, std::string& into, size_t max_bytes);
   int64_t line() const { return line_; }  // 1-based line of the next byte
   // 1-based column of the next byte, in bytes.
   int64_t column() const { return offset_ - line_start_ + 1; }
-  int64_t offset_bytes() const { return offset_; }  // of the next byte, uncompressed
+  int64_t offset_bytes() const { return offset_; }  // offset of the next byte, uncompressed
   const std::filesystem::path& path() const { return path_; }
-  Compression compression() const { return compression_; }  // of the file
+  Compression compression() const { return compression_; }  // compression of the file
 
  private:
   bool refill();

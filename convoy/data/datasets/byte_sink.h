@@ -5,7 +5,7 @@
 
 namespace convoy::data {
 
-// Where bytes go, in order. Throws IoError.
+// Receives bytes in order. Throws IoError.
 class ByteSink {
  public:
   virtual ~ByteSink() = default;

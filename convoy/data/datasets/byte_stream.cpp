@@ -65,8 +65,8 @@ std::string first_bytes(std::ifstream& file) {
   return bytes;
 }
 
-// Text may begin with "BZh"; a file of bzip2 goes on with its block size and the digits of pi, or
-// of its root when empty.
+// Text may begin with "BZh"; in a bzip2 file the block size and the digits of pi follow, or those
+// of its root when it is empty.
 bool has_magic(const std::string& bytes, const CompressionFormat& format) {
   if (!bytes.starts_with(format.magic)) return false;
   if (format.compression != Compression::Bzip2) return true;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The bytes of a file as they were before somebody compressed it: plain files, gzip, Zstandard and
-// bzip2.
+// The uncompressed bytes of a file: plain files, gzip, Zstandard and bzip2.
 #pragma once
 
 #include <cstddef>
@@ -16,8 +15,8 @@ namespace convoy::data {
 class ByteStream {
  public:
   virtual ~ByteStream() = default;
-  // Fills `into` from its start and returns how much was filled: nothing only at the end. Throws
-  // DataError with the file, also where compressed bytes end early or do not fit their checksum.
+  // Fills `into` from its start and returns the number of bytes; 0 only at the end. Throws
+  // DataError with the file, also when compressed bytes end early or fail their checksum.
   virtual size_t read(std::span<char> into) = 0;
 };
 
@@ -31,17 +30,17 @@ Compression compression_named_by(const std::filesystem::path& path);
 // The path without a suffix of compression: "rows.jsonl.gz" becomes "rows.jsonl".
 std::filesystem::path without_compression(const std::filesystem::path& path);
 
-// By the first bytes of the file; what its name promises must be true. Throws DataError for that,
-// for xz and for archives, which are not read.
+// Determined by the first bytes of the file, which must agree with its suffix. Throws DataError
+// when they disagree, and for xz and archives, which are not supported.
 Compression compression_of(const std::filesystem::path& path);
 
 struct OpenBytes {
   std::unique_ptr<ByteStream> stream;
-  Compression compression = Compression::None;  // of the file
+  Compression compression = Compression::None;  // compression of the file
 };
 
-// Throws DataError when it cannot be read, is not a regular file, or is only the pointer that
-// git-lfs puts in its place; IoError when what decompresses is not there.
+// Throws DataError when the file cannot be read, is not a regular file, or is only a git-lfs
+// pointer; IoError when the decompression plugin is missing.
 OpenBytes open_bytes(const std::filesystem::path& path);
 
 }  // namespace convoy::data

@@ -85,7 +85,7 @@ std::string RowFields::cut(std::string text) {
   return text;
 }
 
-// A value that a CSV file, say, has as a string of JSON.
+// Parses a value that is a JSON string, as in a CSV file.
 Json RowFields::parsed(std::string_view key) const {
   const Json& value = member(key);
   if (!value.is_string()) return value;
@@ -138,8 +138,7 @@ Json RowFields::checked_message(const Json& message, std::string_view where) {
   return checked;
 }
 
-// A string, or a list of {"type": "text", "text": ...} parts. A turn that calls tools may have
-// none.
+// A string, or a list of {"type": "text", "text": ...} parts. A turn with tool calls may have none.
 void RowFields::check_content(Json& message, std::string_view where) {
   const auto content = message.find("content");
   if (content == message.end() || content->is_null()) {

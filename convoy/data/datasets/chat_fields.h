@@ -15,7 +15,7 @@
 namespace convoy::data {
 
 // Refers to `row` and `value`, which must outlive it. Every text is cut to `max_field_chars` (0 =
-// off) and the cuts counted. All members throw DataError.
+// off), and the cuts are counted. All members throw DataError.
 class RowFields {
  public:
   RowFields(const Row& row, const nlohmann::ordered_json& value, int64_t max_field_chars)
@@ -27,15 +27,15 @@ class RowFields {
   std::string text_or_empty(std::string_view key);                   // absent, null, or a string
   std::string cut(std::string text);
 
-  // {role, content, ...} turns, all kept, other members of a turn too. The list may be a JSON
+  // {role, content, ...} turns, including all other members of each turn. The list may be a JSON
   // string, as in CSV.
   nlohmann::ordered_json messages(std::string_view key);
-  nlohmann::ordered_json list(std::string_view key) const;  // of anything; may be a JSON string
+  nlohmann::ordered_json list(std::string_view key) const;  // any list; may be a JSON string
   // ShareGPT's {from, value} turns as messages; a row-level `system` becomes the first turn.
   nlohmann::ordered_json conversations();
-  // What the row gives the chat template beside its messages, over what the whole run gives (null
-  // or an object): `chat_template_kwargs`, and with `columns` also `tools` and `documents`. Each
-  // may be a JSON string.
+  // The row's template variables, which override those of the run (null or an object):
+  // `chat_template_kwargs`, and with `columns` also `tools` and `documents`. Each may be a JSON
+  // string.
   enum class Columns { Kwargs, KwargsToolsDocuments };
   nlohmann::ordered_json template_variables(const nlohmann::ordered_json& of_run,
                                             Columns columns) const;
@@ -45,12 +45,12 @@ class RowFields {
   }
   void absorb(const RowFields& other) { fields_cut_ += other.fields_cut_; }
   int64_t fields_cut() const { return fields_cut_; }
-  // Names of the members that nobody asked for, in their order; null counts as absent.
+  // Names of the members that were never read, in order; null counts as absent.
   std::vector<std::string> unread() const;
   [[noreturn]] void fail(const std::string& reason, std::string hint = {}) const;
 
  private:
-  // The member, or null where there is none; it counts as read.
+  // Returns the member, or null when it is missing; marks it as read.
   const nlohmann::ordered_json* found(std::string_view key) const;
   nlohmann::ordered_json parsed(std::string_view key) const;
   nlohmann::ordered_json parsed_or_null(std::string_view key) const;

@@ -8,7 +8,7 @@ namespace {
 
 constexpr size_t kMostFields = 256;
 constexpr int kDeepest = 32;
-constexpr int64_t kLargestExactInt = int64_t{1} << 53;  // of a double
+constexpr int64_t kLargestExactInt = int64_t{1} << 53;  // exact in a double
 
 }  // namespace
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The type of a column of JSON values, widened until all of them fit.
+// The type of a column of JSON values, widened until all values fit.
 #pragma once
 
 #include <cstdint>
@@ -12,19 +12,21 @@
 namespace convoy::data {
 
 struct ColumnType {
-  // Text: values of several kinds; strings stand there as they are, all others as JSON.
+  // Text: values of several kinds; strings are written as they are, all others as JSON.
   enum class Kind { Null, Bool, Int, Double, String, List, Struct, Text };
 
   Kind kind = Kind::Null;
-  bool has_large_int = false;                                   // one that a double does not hold
-  std::vector<std::pair<std::string, ColumnType>> fields = {};  // of Struct, as first seen
-  std::vector<ColumnType> items = {};  // of List: the one type of its items
+  bool has_large_int = false;  // one that a double does not hold
+  // fields of a Struct, in order of appearance
+  std::vector<std::pair<std::string, ColumnType>> fields = {};
+  std::vector<ColumnType> items = {};  // item type of a List
 
-  // Widens the type to hold `value`; null fits every type. Whole numbers and others together are
-  // Double, a number beyond 64 bits, kinds that do not go together, more than 256 fields and deep
-  // nesting are Text.
+  // Widens the type to hold `value`; null fits every type. Whole and other numbers together become
+  // Double; a number beyond 64 bits, incompatible kinds, more than 256 fields and deep nesting
+  // become Text.
   void add(const nlohmann::ordered_json& value, int depth = 0);
-  // The end: what never had a value is String, a Struct without fields is Text.
+  // Call it after the last value: a type without any value becomes String, a Struct without fields
+  // Text.
   void settle();
 
  private:
@@ -33,7 +35,7 @@ struct ColumnType {
   void add_fields(const nlohmann::ordered_json& object, int depth);
 };
 
-// What stands in a cell of kind Text.
+// The content of a cell of kind Text.
 std::string cell_text(const nlohmann::ordered_json& value);
 
 }  // namespace convoy::data

@@ -9,13 +9,13 @@
 
 namespace convoy::data {
 
-// Packs a stream piece by piece; the same bytes in, the same bytes out. One thread. Throws IoError.
+// Compresses a stream piece by piece; equal input gives equal output. One thread. Throws IoError.
 class Compressor {
  public:
   virtual ~Compressor() = default;
-  // Appends to `packed` what is ready.
+  // Appends the output that is ready to `packed`.
   virtual void add(std::string_view bytes, std::string& packed) = 0;
-  // Appends the rest; the last call.
+  // Appends the rest; must be the last call.
   virtual void finish(std::string& packed) = 0;
 };
 

@@ -14,7 +14,7 @@ namespace {
 
 using nlohmann::ordered_json;
 
-// A letter of no language: a template does nothing of its own with it.
+// A private-use letter: a template treats it as ordinary text.
 constexpr const char* kProbe = "\xEE\x80\x9A";
 
 bool has_parts(const ordered_json& message) {
@@ -43,7 +43,7 @@ std::optional<std::string> render(const text::ChatTemplate& chat_template,
   }
 }
 
-// Tried on message `index` of a conversation whose other contents are strings.
+// Tested on message `index` of a conversation whose other contents are strings.
 bool reads_parts(const text::ChatTemplate& chat_template, ordered_json messages,
                  const ordered_json& variables, size_t index) {
   messages[index]["content"] = ordered_json::array({{{"type", "text"}, {"text", kProbe}}});

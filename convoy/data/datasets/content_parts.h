@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Contents that are lists of text parts, for chat templates that read strings alone: such a
-// template would write the list as Python prints it.
+// Handles contents that are lists of text parts, for chat templates that read only strings: such a
+// template would write the list in Python's notation.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -10,12 +10,12 @@
 
 namespace convoy::data {
 
-// Whether a content is a list.
+// True when a content is a list.
 bool has_content_parts(const nlohmann::ordered_json& messages);
 
-// The conversation with the parts of a content joined by line breaks, for every role of which the
-// template does not read parts. It reads those of a role when it writes the same for one part as
-// for its text.
+// Returns the conversation with text parts joined by line breaks, for every role whose parts the
+// template does not read. A template reads the parts of a role when one part and its plain text
+// give equal output.
 nlohmann::ordered_json with_readable_contents(const text::ChatTemplate& chat_template,
                                               const nlohmann::ordered_json& messages,
                                               const nlohmann::ordered_json& variables);

@@ -6,10 +6,10 @@
 
 namespace convoy::data {
 
-// Appends the cell to a line of CSV or TSV, quoted where it must be (RFC 4180).
+// Appends the cell to a line of CSV or TSV, quoted when needed (RFC 4180).
 void add_csv_cell(std::string_view cell, char separator, std::string& line);
 
-// The same, quoted in any case.
+// The same, always quoted.
 void add_quoted_csv_cell(std::string_view cell, std::string& line);
 
 }  // namespace convoy::data

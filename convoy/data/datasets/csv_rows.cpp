@@ -15,7 +15,7 @@
 namespace convoy::data {
 namespace {
 
-// RFC 4180 with a header: quoted fields may hold separators, newlines and doubled quotes; LF and
+// RFC 4180 with a header: quoted fields may contain separators, newlines and doubled quotes; LF and
 // CRLF both end a row. A quote inside an unquoted field is an ordinary character. Every value is a
 // string.
 class CsvRows : public RowSource {
@@ -74,7 +74,7 @@ class CsvRows : public RowSource {
     }
   }
 
-  // One record into `fields`; empty lines are skipped. Returns false at the end of the file.
+  // Reads one record into `fields`; skips empty lines. Returns false at the end of the file.
   bool read_record(std::vector<std::string>& fields) {
     while (reader_.peek() == '\n' || reader_.peek() == '\r') reader_.get();
     if (reader_.peek() == ByteReader::kEnd) return false;
@@ -127,7 +127,7 @@ class CsvRows : public RowSource {
     }
   }
 
-  // What stands behind the last field of a record must be a line end.
+  // A line end must follow the last field of a record.
   void end_line() {
     if (reader_.peek() == '\r') reader_.get();
     if (reader_.peek() == ByteReader::kEnd) return;
@@ -144,10 +144,11 @@ class CsvRows : public RowSource {
 
   ByteReader reader_;
   int separator_;
-  ByteSet ends_;  // of a field that is not quoted
+  ByteSet ends_;  // ends of an unquoted field
   std::vector<std::string> header_;
-  std::vector<std::string> fields_;  // of the last record
-  std::string rest_;                 // what wrongly stands behind them
+  std::vector<std::string> fields_;  // fields of the last record
+  // The text that wrongly follows the last field.
+  std::string rest_;
   int64_t line_ = 0;
   int64_t index_ = 0;
   size_t record_bytes_ = 0;
@@ -182,7 +183,7 @@ class CsvWriter : public TableWriter {
     std::string line;
     for (const std::string& cell : cells) {
       if (&cell != cells.data()) line += separator_;
-      // The only cell of a line is quoted when it is empty: an empty line is no row.
+      // The only cell of a line is quoted when it is empty, because an empty line is no row.
       if (cells.size() == 1 && cell.empty()) {
         add_quoted_csv_cell(cell, line);
       } else {

@@ -7,7 +7,7 @@ namespace convoy::data {
 
 // RFC 4180 with a header.
 RowFormat csv_format();
-// The same between tabs.
+// The same with tabs as separators.
 RowFormat tsv_format();
 
 }  // namespace convoy::data

@@ -93,8 +93,8 @@ void require_one_format(const std::vector<fs::path>& files, const fs::path& fold
                                            folder.string(), suffix_of(files[0]).string())});
 }
 
-// Files of the cache are links to blobs beside the snapshot; one that leads elsewhere was not put
-// there by a download.
+// Files of the cache are links to blobs beside the snapshot; a link that leads elsewhere does not
+// come from a download.
 void require_whole_snapshot(const std::vector<fs::path>& files, const DatasetFolder& folder,
                             const std::string& revision) {
   const std::string root = fs::weakly_canonical(folder.repository).string() + "/";
@@ -134,7 +134,7 @@ std::optional<DatasetFolder> find_by_id(const std::string& hub_id, const std::st
       io::find_in_hub_cache(hub_id, revision, io::hub_cache_folder(), io::HubRepository::Dataset);
   if (snapshot)
     return DatasetFolder{snapshot->folder, hub_id, snapshot->commit, snapshot->repo_folder};
-  // A clone beside the work.
+  // A clone in the working folder.
   if (hub_id.find('/') != std::string::npos && is_folder(hub_id))
     return DatasetFolder{hub_id, hub_id, {}, {}};
   return std::nullopt;
@@ -215,7 +215,7 @@ void require_regular(const std::vector<fs::path>& files) {
   for (const fs::path& file : files) compression_of(file);
 }
 
-// Rows of several files as rows of one.
+// Rows of several files as one sequence.
 class ShardedRows : public RowSource {
  public:
   ShardedRows(const Dataset& dataset, RowRange range)
@@ -262,7 +262,7 @@ class ShardedRows : public RowSource {
   std::string lost_row() const override { return shard_ ? shard_->lost_row() : std::string(); }
 
  private:
-  // Whether there is a shard to read from.
+  // Opens the next shard. Returns false when there is none.
   bool open_next() {
     if (shard_) return true;
     if (at_ == files_.size()) return false;
@@ -292,9 +292,9 @@ class ShardedRows : public RowSource {
   TextRows text_rows_;
   int64_t first_;
   int64_t end_;    // behind the last row
-  size_t at_ = 0;  // of the next file to open
+  size_t at_ = 0;  // index of the next file to open
   std::unique_ptr<RowSource> shard_;
-  int64_t index_ = 0;  // of the next row
+  int64_t index_ = 0;  // index of the next row
   bool row_is_lost_ = false;
 };
 

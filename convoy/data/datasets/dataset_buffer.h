@@ -23,7 +23,7 @@ struct TokenDataset::Buffer {
   int64_t total_supervised_tokens = 0;
   std::string content_hash;
 
-  // Whichever the spans point into.
+  // The storage that the spans point into, if it is owned.
   std::vector<int64_t> owned_offsets, owned_source_indices, owned_supervised_counts;
   std::vector<int32_t> owned_ids;
   std::vector<uint8_t> owned_supervised;

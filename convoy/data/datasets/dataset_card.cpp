@@ -19,8 +19,8 @@ using config::NodeKind;
 
 constexpr int64_t kMostCardBytes = int64_t{16} << 20;
 
-// The lines of `configs:` and what is indented under it; the rest of the head may be any YAML.
-// Lines before it are kept empty, so that messages name the right one.
+// The lines of `configs:` with their indented content; the rest of the head may be any YAML.
+// Earlier lines are replaced by empty ones, so that messages name the right line.
 std::string configs_of_head(std::string_view card) {
   std::string lines;
   bool in_head = false;
@@ -113,7 +113,7 @@ bool fits_pattern(const std::string& file, const std::string& pattern) {
   const size_t any = plain.find("**");
   if (any == std::string::npos) return ::fnmatch(plain.c_str(), file.c_str(), FNM_PATHNAME) == 0;
   if (::fnmatch(plain.c_str(), file.c_str(), 0) == 0) return true;
-  // "**/" stands for no folder, too.
+  // "**/" also matches no folder.
   return plain.compare(any, 3, "**/") == 0 && fits_pattern(file, plain.erase(any, 3));
 }
 

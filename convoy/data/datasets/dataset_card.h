@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the head of a data set's README.md says of its files: `configs` of the Hugging Face hub.
+// Reads the file list in the head of a data set's README.md: `configs` of the Hugging Face hub.
 #pragma once
 
 #include <filesystem>
@@ -18,12 +18,12 @@ struct CardConfig {
   std::vector<std::pair<std::string, std::string>> patterns;
 };
 
-// Empty where there is no card, or it names no files. Throws DataError with file and line where its
-// list of files cannot be understood.
+// Empty when there is no card, or it names no files. Throws DataError with file and line when its
+// list of files is invalid.
 std::vector<CardConfig> read_dataset_card(const std::filesystem::path& folder);
 
-// Whether `file`, relative, fits a pattern of a card: '*' stands for letters other than '/', '**'
-// for any.
+// True when `file`, relative, matches a pattern of a card: '*' matches any letters but '/', '**'
+// matches anything.
 bool fits_pattern(const std::string& file, const std::string& pattern);
 
 }  // namespace convoy::data

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Data sets that have a short name here, and where in their rows problem, solution and answer
-// stand.
+// Data sets with a short name, and the fields of their rows with problem, solution and answer.
 #pragma once
 
 #include <span>
@@ -13,12 +12,12 @@ namespace convoy::data {
 
 struct KnownDataset {
   const char* key;
-  // Ids on the Hugging Face hub; the first is the one to download, the others hold the same rows.
+  // Ids on the Hugging Face hub. The first one is downloaded; the others hold the same rows.
   std::vector<const char*> hub_ids;
   const char* config;  // taken when none is named; "" where there is but one
   // The problem is the text of these fields, joined by spaces.
   std::vector<const char*> problem_fields;
-  const char* choices_field;   // what a multiple choice offers; "" = none
+  const char* choices_field;   // choices of a multiple-choice question; "" = none
   const char* solution_field;  // "" = none
   const char* answer_field;    // "" = it stands in the solution
   const char* about;

@@ -84,7 +84,7 @@ std::string fields_text(const Json& fields) {
   return text;
 }
 
-// The ids that count beside the first; empty when there are none.
+// The accepted ids beside the first; empty when there are none.
 std::string other_ids_text(const Json& info) {
   std::string text;
   if (info.contains("hub_ids"))

@@ -39,7 +39,7 @@ const char* known_split(std::string_view word) {
   return found == kSplitWords.end() ? nullptr : found->second;
 }
 
-// The split that one of the words in `name` names; empty when none does.
+// The split named by one of the words in `name`; empty when there is none.
 std::string split_in(std::string_view name) {
   std::string word;
   for (size_t at = 0; at <= name.size(); ++at) {
@@ -62,7 +62,8 @@ bool is_data_file(const fs::path& path) {
          std::find(kDescriptions.begin(), kDescriptions.end(), name) == kDescriptions.end();
 }
 
-// Relative, in natural order. Links of the hub cache may lead nowhere: who opens them says so.
+// Relative, in natural order. Links of the hub cache may be dangling: opening the file reports
+// that.
 void collect_files(const fs::path& folder, const fs::path& below, int depth,
                    std::vector<fs::path>& files) {
   for (const auto& entry : fs::directory_iterator(folder / below)) {
@@ -90,7 +91,7 @@ std::vector<fs::path> files_of(const fs::path& folder) {
   return files;
 }
 
-// By the file's name, else by the folders it lies in, the nearest first.
+// By the file's name, else by its parent folders, nearest first.
 std::string split_of(const fs::path& file) {
   for (fs::path part = file; !part.empty(); part = part.parent_path())
     if (std::string split = split_in(part.filename().string()); !split.empty()) return split;
@@ -113,7 +114,7 @@ auto& named(List& list, const std::string& name) {
   return list.back();
 }
 
-// A text beside files of rows describes them.
+// A text file beside files of rows is their description.
 std::vector<fs::path> rows_or_texts(std::vector<fs::path> files) {
   if (!std::all_of(files.begin(), files.end(), names_text)) std::erase_if(files, names_text);
   return files;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The configs, splits and files of a folder of shards, in the order of their rows: as its README.md
-// says (dataset_card.h), or by the names, as the Hugging Face hub lays data sets out:
+// The configs, splits and files of a folder of shards, in the order of their rows. Read from its
+// README.md (dataset_card.h), or from the names, as the Hugging Face hub lays data sets out:
 // "data/train-00000-of-00005.parquet", "test.jsonl", "main/train-*", "main/train/0000.parquet".
-// Files without the name of a split are all `train`, unless others name theirs.
+// Files without a split in their name are all `train`, unless other files name a split.
 #pragma once
 
 #include <filesystem>
@@ -27,8 +27,8 @@ struct DatasetConfig {
 // Empty when the folder holds no file of rows. Throws DataError.
 std::vector<DatasetConfig> dataset_layout(const std::filesystem::path& folder);
 
-// "train", "validation" or "test" for every word used for them ("dev", "val", "eval", ...), else
-// the word as it is.
+// "train", "validation" or "test" for every usual word ("dev", "val", "eval", ...), else the word
+// unchanged.
 std::string split_named(const std::string& word);
 
 }  // namespace convoy::data

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How many rows one step takes over all ranks: for the run itself, and for who asks before there
-// are any ranks.
+// Number of rows per step over all ranks: for the run itself, and for checks before there are any
+// ranks.
 #pragma once
 
 #include <cstdint>
@@ -12,16 +12,16 @@
 
 namespace convoy::data {
 
-// Rows, or blocks, of one step on `ranks` ranks: global_batch_size where it is given, else
-// batch_size x ranks x grad_accum. Throws ConfigError when all of these are given and disagree.
+// Rows, or blocks, of one step on `ranks` ranks: global_batch_size when given, else batch_size x
+// ranks x grad_accum. Throws ConfigError when all of these are given and disagree.
 int64_t wanted_global_batch(const settings::TrainingSettings& train, int64_t ranks);
 
-// "effective batch: 8 rows per rank x 2 ranks x 4 accumulation = 64 a step"; where the ranks do not
-// divide the step, how it is spread over them: "..., spread as 12 or 13 rows per rank". `unit`:
+// "effective batch: 8 rows per rank x 2 ranks x 4 accumulation = 64 a step". When the ranks do not
+// divide the step, it adds the distribution: "..., spread as 12 or 13 rows per rank". `unit`:
 // "row".
 std::string batch_sentence(const DealConfig& deal, const std::string& unit);
 
-// A warning where a step has fewer rows than there are ranks; else empty.
+// A warning when a step has fewer rows than there are ranks; else empty.
 std::string idle_ranks_warning(const DealConfig& deal, const std::string& unit);
 
 }  // namespace convoy::data

@@ -16,12 +16,13 @@ constexpr size_t kExplainedIds = 12;
 
 struct Finished {
   PreparedRow prepared;
-  std::optional<DataError> refusal;  // of the encoder: the row is a bad one
-  std::exception_ptr failure;        // anything else: the end
+  // The encoder's error for this row, which is then a bad one.
+  std::optional<DataError> refusal;
+  std::exception_ptr failure;  // anything else: the end
   RowRecord record;
   EncodedRow row;  // only of kept rows
   std::optional<UnsupervisedRow> unsupervised;
-  RowLosses losses;  // of this row alone
+  RowLosses losses;  // losses of this row only
 };
 
 using Turn = std::vector<PulledRow>;
@@ -43,7 +44,7 @@ class FileEncoder {
   }
 
  private:
-  // An error behind rows that were read waits until those are put.
+  // An error behind rows that were already read is thrown after those are put.
   std::optional<Turn> pull() {
     if (failure_) std::rethrow_exception(std::exchange(failure_, nullptr));
     Turn turn;

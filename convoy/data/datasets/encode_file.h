@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// All samples of one reader, encoded on several threads: truncation, dropping, and what became of
-// every row.
+// Encodes all samples of one reader on several threads: truncation, dropping, and a record of every
+// row.
 #pragma once
 
 #include <cstdint>
@@ -22,11 +22,11 @@ struct TruncationPolicy {
   std::optional<int32_t> bos_id = {};  // kept in front by KeepEnd
 };
 
-// "keep_start", ...; "auto" is Split for task "pretrain", KeepStart for others. Throws ConfigError
+// "keep_start", ...; "auto" is Split for task "pretrain", KeepStart for others. Throws ConfigError.
 Truncation truncation_named(const std::string& name, const std::string& task);
 
 // Cuts `row` to max_tokens by KeepStart or KeepEnd; its first token is unsupervised afterwards.
-// Returns whether it was cut.
+// Returns true when it was cut.
 bool truncate_row(EncodedRow& row, const TruncationPolicy& policy);
 
 enum class RowOutcome : uint8_t { Kept, Unreadable, Unsupervised, DroppedLong };
@@ -38,7 +38,7 @@ struct RowRecord {
   int64_t fields_cut = 0;
 };
 
-// A row that was dropped because nothing in it was supervised, to explain.
+// A row that was dropped because it has no supervised token, for the explanation.
 struct UnsupervisedRow {
   int64_t line = 0;
   int64_t index = 0;
@@ -47,19 +47,19 @@ struct UnsupervisedRow {
   std::vector<int32_t> ids;       // the first ones
 };
 
-// What is told of the rows of a file as a whole.
+// Statistics of a whole file.
 struct EncodedFile {
-  std::optional<Sample> first_sample;  // of those that could be encoded
+  std::optional<Sample> first_sample;  // first one that could be encoded
   std::optional<UnsupervisedRow> first_unsupervised;
   RowLosses losses;
 };
 
-// Takes every row in file order, one at a time: what became of it and, of a kept one, its tokens.
+// Called with every row in file order, one at a time: its record and, for a kept row, its tokens.
 using TakeRow = std::function<void(const RowRecord& record, EncodedRow row)>;
 
-// Rows to be split are taken whole. Rows are parsed, converted and given to `encode` on
+// Rows to be split are passed whole. Rows are parsed, converted and given to `encode` on
 // `num_threads` threads at once; at most a few hundred are in memory. The first error in file order
-// is thrown, whatever the timing.
+// is thrown, independent of timing.
 EncodedFile encode_file(SampleReader& reader,
                         const std::function<EncodedRow(const Sample&)>& encode,
                         const TruncationPolicy& policy, int num_threads, const TakeRow& take);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Lines on a long encoding.
+// Progress lines for a long encoding.
 #pragma once
 
 #include <chrono>
@@ -11,7 +11,7 @@
 
 namespace convoy::data {
 
-// Says every ten seconds how many rows of a file are encoded, and how quickly.
+// Logs every ten seconds the number of encoded rows of a file, and the speed.
 class EncodeProgress {
  public:
   EncodeProgress(const Log& log, std::string file);

@@ -20,7 +20,7 @@ bool is_chat(const Sample& sample) {
   return sample.kind == Kind::Chat || sample.kind == Kind::ChatPromptCompletion;
 }
 
-// Prompt and completion in one list, which `joined` holds where the sample has two.
+// Prompt and completion in one list, which is stored in `joined` when the sample has two.
 const ordered_json& whole_conversation(const Sample& sample, ordered_json& joined) {
   if (sample.kind != Kind::ChatPromptCompletion) return sample.messages;
   joined = sample.messages;
@@ -36,7 +36,7 @@ const text::ChatTemplate& required(const text::ChatTemplate* chat_template) {
   return *chat_template;
 }
 
-// Says in which row `work` failed; what failed inside (a line of the template) stays in the
+// Adds the row to errors that `work` throws; the inner reason (a line of the template) stays in the
 // message.
 template <class Work>
 auto in_row(const Sample& sample, Work work) {
@@ -67,7 +67,7 @@ SampleEncoder::SampleEncoder(const text::Tokenizer& tokenizer,
                              const text::ChatTemplate* chat_template, Supervision supervision)
     : tokenizer_(tokenizer), chat_template_(chat_template), supervision_(std::move(supervision)) {}
 
-// With what the tokenizer puts in front, never behind: the caller decides on EOS.
+// Includes the tokenizer's prefix tokens, never its suffix: the caller decides on EOS.
 EncodedRow SampleEncoder::plain_row(const std::string& text) const {
   EncodedRow row{.ids = tokenizer_.encode(text, text::SpecialTokens::Add).ids, .supervised = {}};
   std::vector<int32_t>& ids = row.ids;
@@ -78,7 +78,7 @@ EncodedRow SampleEncoder::plain_row(const std::string& text) const {
   return row;
 }
 
-// The template writes BOS itself where the model wants one.
+// The template itself writes BOS when the model needs one.
 text::Encoding SampleEncoder::chat_encoding(const std::string& text) const {
   return tokenizer_.encode(text, text::SpecialTokens::Omit);
 }
@@ -100,7 +100,7 @@ EncodedRow SampleEncoder::encode_text(const Sample& sample) const {
   return row;
 }
 
-// Nothing but a token that ends it would be learnt.
+// Only an end token would be supervised.
 void SampleEncoder::skip_empty_answer(EncodedRow& row, const char* answer) const {
   if (supervision_.empty_answers == EmptyAnswers::Learn) return;
   if (supervision_.empty_answers == EmptyAnswers::Error)
@@ -109,8 +109,8 @@ void SampleEncoder::skip_empty_answer(EncodedRow& row, const char* answer) const
   std::fill(row.supervised.begin(), row.supervised.end(), uint8_t{0});
 }
 
-// The two texts are tokenised as one, so a token may join the end of the prompt to the completion:
-// the completion then begins with that token.
+// The two texts are tokenised as one, so a token may cross the boundary: the completion then begins
+// with that token.
 EncodedRow SampleEncoder::encode_prompt_completion(const Sample& sample) const {
   EncodedRow row = plain_row(sample.prompt + sample.completion);
   append_eos(row.ids);
@@ -124,7 +124,8 @@ EncodedRow SampleEncoder::encode_prompt_completion(const Sample& sample) const {
   return row;
 }
 
-// The conversation with contents that the template reads; `held` has it where it is not `messages`.
+// The conversation in a form that the template reads; stored in `held` when it differs from
+// `messages`.
 const ordered_json& SampleEncoder::readable(const ordered_json& messages,
                                             const ordered_json& variables,
                                             ordered_json& held) const {
@@ -154,7 +155,7 @@ EncodedRow SampleEncoder::encode_chat(const Sample& sample) const {
   }
   size_t first = sample.kind == Kind::ChatPromptCompletion ? sample.messages.size() : 0;
   const bool only_last = supervision_.supervise == Supervise::Last;
-  // Turns that are not learnt need not be located.
+  // Turns that are not supervised need not be located.
   if (only_last)
     for (size_t index = messages.size(); index-- > first;)
       if (messages[index].is_object() && supervision_.learns(messages[index].value("role", ""))) {
@@ -266,7 +267,7 @@ std::string SampleEncoder::policy(const Sample& sample) const {
   return line;
 }
 
-// A setting about tokens that are not there would be kept in silence.
+// A setting about missing end tokens would be ignored silently.
 void SampleEncoder::require_ends(const Sample& sample) const {
   if (supervision_.ends == LearntEnds::Turn) return;
   const auto mask_with = [&](LearntEnds ends) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One row of data, in the few shapes every schema reduces to, and its encoding: ids and the
+// One row of data, in the few shapes that all schemas reduce to, and its encoding: ids and the
 // supervision mask.
 #pragma once
 
@@ -27,35 +27,36 @@ struct Sample {
   Kind kind = Kind::Text;
   nlohmann::ordered_json messages{};             // Chat; the prompt of ChatPromptCompletion
   nlohmann::ordered_json completion_messages{};  // ChatPromptCompletion
-  nlohmann::ordered_json variables{};  // of both chat kinds, as ChatTemplate::render takes them
+  // Variables of both chat kinds, in the form of ChatTemplate::render.
+  nlohmann::ordered_json variables{};
   std::string prompt{};
   std::string completion{};
   std::string text{};
-  std::string file{};  // where it came from, for errors
+  std::string file{};  // source file, for errors
   int64_t line = 0;    // 1-based; 0 when the format has no lines
   int64_t index = 0;   // 0-based row number
 };
 
-// Encodes samples of one tokenizer and template. Thread-safe.
+// Encodes samples with one tokenizer and template. Thread-safe.
 class SampleEncoder {
  public:
-  // `chat_template` may be null: chat samples are then a DataError that says how to supply one.
+  // `chat_template` may be null: chat samples then throw a DataError that says how to supply one.
   SampleEncoder(const text::Tokenizer& tokenizer, const text::ChatTemplate* chat_template,
                 Supervision supervision);
 
-  // BOS is never doubled. Text and string completions get EOS appended, chat does not (its template
-  // ends turns). Learnt turns are supervised with their end-of-turn token, by {% generation %}
-  // spans or by prefix difference; answers, completions and texts without a letter as Supervision
-  // says. Contents in parts are joined where the template reads only strings. Not truncated. Throws
+  // Never doubles BOS. Text and string completions get EOS appended, chat does not (its template
+  // ends turns). Supervised turns include their end-of-turn token, by {% generation %} spans or by
+  // prefix difference; Supervision decides on answers, completions and texts without a letter.
+  // Contents in parts are joined when the template reads only strings. Does not truncate. Throws
   // DataError naming file and line.
   EncodedRow encode(const Sample& sample) const;
-  // Ids of a prompt to be continued: chat up to its last assistant turn with the generation prompt,
-  // or the plain prompt/text without EOS. Throws DataError.
+  // Ids of a prompt to continue: chat up to its last assistant turn with the generation prompt, or
+  // the plain prompt or text without EOS. Throws DataError.
   EncodedRow encode_prompt(const Sample& sample) const;
   // The text that encode() tokenises.
   std::string render(const Sample& sample, bool add_generation_prompt) const;
-  // One line on BOS, EOS and the mask, from an example. Throws DataError, also where the
-  // supervision asks for ends of turns and the template closes turns without a special token.
+  // One line on BOS, EOS and the mask, from an example. Throws DataError, also when the supervision
+  // requires ends of turns and the template closes turns without a special token.
   std::string policy(const Sample& sample) const;
 
  private:
@@ -79,11 +80,11 @@ class SampleEncoder {
   Supervision supervision_;
 };
 
-// What becomes of rows longer than allowed. KeepEnd keeps a leading BOS; Split cuts them into rows
+// Policy for rows that are too long. KeepEnd keeps a leading BOS; Split cuts them into rows
 // (row_windows.h).
 enum class Truncation { Split, KeepStart, KeepEnd, Drop, Error };
 
-// Tokens of the row that are targets of the loss.
+// Number of tokens of the row that are targets of the loss.
 int64_t count_supervised(const EncodedRow& row);
 
 // "3 rows begin with a BOS of their own; the one that the tokenizer adds was left out".

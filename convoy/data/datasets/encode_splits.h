@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// From files to encoded splits: read, detect the schema, render, tokenise, mask, truncate, drop,
+// Encodes files into splits: read, detect the schema, render, tokenise, mask, truncate, drop,
 // cache.
 #pragma once
 
@@ -34,9 +34,10 @@ struct SplitReport {
   int64_t rows_own_bos = 0;       // EncodedRow::own_bos, of all rows read
   int64_t tokens = 0;
   int64_t supervised_tokens = 0;
-  std::vector<std::string> warnings;  // of the whole file: unreadable rows, and row_warnings.h
+  // For the whole file: unreadable rows, and row_warnings.h.
+  std::vector<std::string> warnings;
   bool from_cache = false;
-  std::string content_hash;  // of the source files
+  std::string content_hash;  // hash of the source files
 };
 
 // "train: 7473 rows of train.jsonl (loose), 812345 tokens, 61.3 % supervised; 2 rows truncated".
@@ -56,7 +57,7 @@ struct EncodeInputs {
   const settings::DataSettings& data;
   std::string task;  // "sft", "pretrain", or "mixed": those of `datasets`
   int64_t max_seq_len = 0;
-  uint64_t seed = 0;  // of the split shuffle
+  uint64_t seed = 0;  // seed of the split shuffle
   const text::Tokenizer& tokenizer;
   const text::ChatTemplate* chat_template;  // may be null: chat rows are then refused
   const Log& log;
@@ -66,9 +67,9 @@ struct EncodeInputs {
 
 enum class Splits { TrainAndVal, Test, All };
 
-// Logs one report line per split. Throws DataError with file and line; a split whose rows are all
-// unsupervised is refused. One process of a node may encode while others wait and then read the
-// cache: calls are safe to run concurrently.
+// Logs one report line per split. Throws DataError with file and line; refuses a split whose rows
+// are all unsupervised. Several processes may call it at once: one of a node encodes while the
+// others wait and then read the cache.
 EncodedSplits encode_splits(const EncodeInputs& inputs, Splits wanted);
 
 }  // namespace convoy::data

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The rows of one file, encoded one after another, for commands that answer, score or show them. A
-// row that cannot be encoded is a bad row as one that cannot be read.
+// row that cannot be encoded is treated as one that cannot be read.
 #pragma once
 
 #include <cstdint>
@@ -28,11 +28,11 @@ class EncodedRows {
   EncodedRows(std::filesystem::path path, SchemaConfig config, BadRows bad_rows, RowUse use,
               Encode encode);
 
-  // The next row that is not bad, with its source_index; nothing at the end. Throws DataError.
+  // Returns the next good row with its source_index; empty at the end. Throws DataError.
   std::optional<EncodedSample> next();
 
-  // After the last row: throws DataError when there was none, and says which were skipped and whose
-  // BOS was left out.
+  // Call it after the last row: throws DataError when there was none, and logs the skipped rows and
+  // the number of rows whose extra BOS was dropped.
   void finish(const Log& log) const;
 
  private:

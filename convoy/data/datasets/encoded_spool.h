@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Encoded rows put aside until it is known which split each belongs to.
+// Stores encoded rows until the split of each is known.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ namespace convoy::data {
 struct SpooledRow {
   int64_t index = 0;
   RowRecord record;
-  std::span<const int32_t> ids;         // of a kept row; valid until the next one
+  std::span<const int32_t> ids;         // ids of a kept row; valid until the next one
   std::span<const uint8_t> supervised;  // 0 or 1
 };
 

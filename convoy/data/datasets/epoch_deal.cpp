@@ -10,7 +10,7 @@
 namespace convoy::data {
 namespace {
 
-// Keeps the order of epochs apart from other uses of the same seed.
+// Separates the order of epochs from other uses of the same seed.
 constexpr uint64_t kEpochOrderStream = 0x65706f63682d6f72ull;
 
 }  // namespace

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which units (rows, blocks, windows) are whose at each step: a pure function of their number,
-// seed, epoch and position, so any step can be computed alone and a resumed run reads exactly what
-// the unbroken one would.
+// Assigns units (rows, blocks, windows) to ranks at each step: a pure function of their number,
+// seed, epoch and position. Any step can be computed alone, and a resumed run reads exactly the
+// units of the uninterrupted one.
 #pragma once
 
 #include <cstdint>
@@ -15,8 +15,8 @@ struct DealConfig {
   int64_t batch_size = 1;  // units per micro-batch and rank
   int64_t grad_accum = 1;
   int64_t world_size = 1;
-  // Units of one step over all ranks. 0 = batch_size x grad_accum x world_size; another number
-  // decides grad_accum: as few micro-batches of at most batch_size as hold it.
+  // Units of one step over all ranks. 0 = batch_size x grad_accum x world_size. Another number
+  // determines grad_accum: the fewest micro-batches of at most batch_size that hold it.
   int64_t global_batch = 0;
   bool shuffle = true;
   uint64_t seed = 0;
@@ -39,10 +39,10 @@ class EpochDeal {
   int64_t num_units() const { return num_units_; }
   // Units of the global batch, in shuffled order: a slice of the epoch's permutation.
   std::vector<int64_t> global_batch(StepPosition position) const;
-  // Those of one micro-batch of a rank. May be empty on the last, partial step of an epoch.
+  // The units of one micro-batch of a rank. May be empty on the last, partial step of an epoch.
   std::vector<int64_t> units(StepPosition position, int64_t micro_batch, int64_t rank) const;
 
-  // With global_batch and grad_accum as they are used.
+  // With the resolved global_batch and grad_accum.
   const DealConfig& config() const { return config_; }
 
  private:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Members of JSON objects with thousands of them: an ordered object looks through all of its
-// members for each name.
+// Access to JSON objects with thousands of members: an ordered object searches linearly for each
+// name.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -10,7 +10,7 @@
 
 namespace convoy::data {
 
-// Adds a member to an object that has none of that name.
+// Adds a member to an object that has none with that name.
 inline void add_member(nlohmann::ordered_json& object, std::string name,
                        nlohmann::ordered_json value) {
   object.get_ref<nlohmann::ordered_json::object_t&>().emplace_back(std::move(name),
@@ -23,15 +23,14 @@ inline nlohmann::ordered_json object_with_room(size_t num_members) {
   return members;
 }
 
-// Finds the members of an object one after another; those that are asked for in their order without
-// a search.
+// Finds the members of an object; requests in the object's order need no search.
 class MemberCursor {
  public:
   // Refers to `object`.
   explicit MemberCursor(const nlohmann::ordered_json& object)
       : object_(object), next_(object.begin()) {}
 
-  // Null where there is none.
+  // Null when there is none.
   const nlohmann::ordered_json* find(const std::string& name) {
     if (next_ == object_.end() || next_.key() != name) {
       const auto found = object_.find(name);

@@ -262,7 +262,7 @@ class JsonListWriter : public RowWriter {
   int64_t rows_ = 0;
 };
 
-// The first byte ahead that is not space, or 0; `begin` is where it is.
+// The first byte ahead that is not space, or 0; `begin` becomes its offset.
 char first_byte_ahead(ByteReader& file, size_t& begin) {
   constexpr size_t kFirstLook = size_t{1} << 12;
   for (size_t wanted = kFirstLook;; wanted *= 2) {
@@ -273,7 +273,7 @@ char first_byte_ahead(ByteReader& file, size_t& begin) {
   }
 }
 
-// The line that begins there; nothing when it is longer than a row may be.
+// The line that begins at `begin`; empty when it is longer than the row limit.
 std::optional<std::string> line_ahead(ByteReader& file, size_t begin) {
   for (size_t wanted = begin + 1;; wanted *= 2) {
     const std::string_view text = file.ahead(wanted).substr(begin);
@@ -284,7 +284,7 @@ std::optional<std::string> line_ahead(ByteReader& file, size_t begin) {
   }
 }
 
-// A file that begins with '{' is JSON lines when its first line is one whole value and is not the
+// A file that begins with '{' is JSON lines when its first line is one complete value and not the
 // {"data": [...]} form.
 bool is_json_lines(ByteReader& file) {
   size_t begin = 0;

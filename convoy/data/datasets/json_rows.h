@@ -8,7 +8,7 @@
 namespace convoy::data {
 
 RowFormat json_lines_format();
-// A list, {"data": [...]}, or lines of JSON under the suffix of a list.
+// A list, {"data": [...]}, or JSON lines in a file with the suffix of a list.
 RowFormat json_format();
 
 std::unique_ptr<RowSource> open_json_lines(ByteReader file);

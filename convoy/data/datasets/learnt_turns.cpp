@@ -25,7 +25,7 @@ bool is_white_space(std::string_view text) {
   return text.find_first_not_of(" \t\r\n") == std::string_view::npos;
 }
 
-// The turn's last special token, when nothing but white space follows it within the turn.
+// The turn's last special token, when only white space follows it within the turn.
 std::optional<size_t> end_of_turn(const LearntTurns& turns, const TurnSpan& turn,
                                   const text::Encoding& encoding,
                                   const text::Tokenizer& tokenizer) {
@@ -41,7 +41,7 @@ std::optional<size_t> end_of_turn(const LearntTurns& turns, const TurnSpan& turn
   return std::nullopt;
 }
 
-// `ends` are the tokens that close learnt turns, all of them in the mask.
+// `ends`: the tokens that close supervised turns, all of them in the mask.
 void choose_ends(std::vector<uint8_t>& mask, const std::vector<size_t>& ends,
                  const text::Encoding& encoding, LearntEnds wanted) {
   if (wanted == LearntEnds::Turn || ends.empty()) return;
@@ -56,7 +56,7 @@ void choose_ends(std::vector<uint8_t>& mask, const std::vector<size_t>& ends,
   if (wanted == LearntEnds::Last) mask[*last] = 1;
 }
 
-// The message of each span; empty where the template does not write one span for every answer.
+// The message of each span; empty when the template does not write one span per answer.
 std::vector<size_t> messages_of_spans(const ordered_json& messages, size_t num_spans) {
   std::vector<size_t> answers;
   for (size_t index = 0; index < messages.size(); ++index)
@@ -146,7 +146,7 @@ std::vector<uint8_t> mask_of(const LearntTurns& turns, const text::Encoding& enc
       if (overlaps(encoding, token, turn)) mask[token] = 1;
   }
   choose_ends(mask, closing, encoding, ends);
-  // Nothing precedes the first token, so nothing predicts it.
+  // The first token has no predecessor, so it is never predicted.
   if (!mask.empty()) mask[0] = 0;
   return mask;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Locates the learnt turns in a rendered conversation. Templates may have {% generation %} tags or
-// not.
+// Locates the supervised turns in a rendered conversation, with or without {% generation %} tags in
+// the template.
 #pragma once
 
 #include <cstdint>
@@ -20,30 +20,30 @@ namespace convoy::data {
 struct LearntTurns {
   std::string text;
   std::vector<TurnSpan> spans;  // in the order of the text
-  Unwritten unwritten = {};     // of the conversation
+  Unwritten unwritten = {};     // parts that the template left out
   bool by_tags = false;         // the spans of the assistant are the template's own
-  int64_t renders = 0;          // of the template
+  int64_t renders = 0;          // number of template renders
 };
 
-// Spans of the turns of `roles` among messages[first_message..]. Turns of others than the assistant
-// begin with their content; a message that the template does not write has none. Of the assistant:
-// with tags the spans are as the template says. Without, a turn begins where rendering the messages
-// before it with the generation prompt ends, and ends where rendering up to it ends; a template
-// that writes a turn differently once others follow it (that drops earlier reasoning, say) is
-// probed instead. Throws DataError when the turn cannot be located for certain. Of many turns a few
-// are located so; the others by what those have in common (turn_marks.h). An answer of which the
-// template writes nothing has a span only with EmptyAnswers::Learn, and with EmptyAnswers::Error
-// throws DataError.
+// Spans of the turns of `roles` among messages[first_message..]. Turns of roles other than
+// assistant begin with their content; a message that the template does not write has no span.
+// Assistant turns: with tags, the template's spans. Without tags, a turn begins where the rendering
+// of the messages before it with the generation prompt ends, and ends where the rendering up to it
+// ends. A template that writes a turn differently when others follow (for example, one that drops
+// earlier reasoning) is probed instead. Throws DataError when a turn cannot be located with
+// certainty. Of many turns only a few are located this way; the others by the text they have in
+// common (turn_marks.h). An answer for which the template writes nothing has a span only with
+// EmptyAnswers::Learn; with EmptyAnswers::Error it throws DataError.
 LearntTurns find_learnt_turns(const text::ChatTemplate& chat_template,
                               const nlohmann::ordered_json& messages,
                               const nlohmann::ordered_json& variables, size_t first_message,
                               const std::vector<std::string>& roles,
                               EmptyAnswers empty_answers = EmptyAnswers::Skip);
 
-// Marks the tokens that overlap the turns: with tags exactly, otherwise up to and with the
-// end-of-turn token, so that the line break after it is not learnt. `ends` says which of those
-// end-of-turn tokens are; All takes every token of the text that is one of those which end the
-// learnt turns.
+// Marks the tokens that overlap the turns: with tags exactly, otherwise up to and including the
+// end-of-turn token, so that the line break after it is not supervised. `ends` selects the
+// supervised end-of-turn tokens; All includes every token of the text that equals an end token of a
+// supervised turn.
 std::vector<uint8_t> mask_of(const LearntTurns& turns, const text::Encoding& encoding,
                              const text::Tokenizer& tokenizer, LearntEnds ends);
 

@@ -21,7 +21,7 @@ fs::path manifest_folder(const fs::path& path) {
   return path.has_parent_path() ? path.parent_path() : fs::path(".");
 }
 
-// Links stay as they are: those of the hub cache have better names than what they lead to.
+// Links are kept: those of the hub cache have better names than their targets.
 std::string name_in(const fs::path& folder, const fs::path& path) {
   const fs::path whole = fs::absolute(path).lexically_normal();
   const bool is_inside =
@@ -54,7 +54,7 @@ std::vector<FileRecord> records_of(const io::JsonReader& manifest, const std::st
   return records;
 }
 
-// What is wrong with the file; empty when nothing is.
+// The fault of the file; empty when there is none.
 std::string fault_of(const FileRecord& record, const fs::path& path) {
   std::error_code code;
   const auto bytes = fs::file_size(path, code);

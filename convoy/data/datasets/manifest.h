@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a run read, wrote and paid, beside its output as OUTPUT.manifest.json: whoever has the files
-// can tell whether they are those of the run.
+// A record of a run's inputs, outputs and cost, beside its output as OUTPUT.manifest.json. It
+// allows a check that the files are those of the run.
 #pragma once
 
 #include <cstdint>
@@ -37,17 +37,17 @@ FileRecord record_of_file(const std::filesystem::path& path, int64_t rows = -1);
 
 std::filesystem::path manifest_path(const std::filesystem::path& output);
 
-// Atomically, as the last file of a run: a manifest says that its outputs are whole. Outputs in its
-// folder are named relative to it, so that the folder may move; all others by absolute paths.
-// Returns its path. Throws IoError.
+// Writes it atomically, as the last file of a run: a manifest means that its outputs are complete.
+// Outputs in its folder are named relative to it, so that the folder may be moved; all others by
+// absolute paths. Returns its path. Throws IoError.
 std::filesystem::path publish_manifest(const std::filesystem::path& output,
                                        const Manifest& manifest);
 
 // Throws DataError when it is missing or not a manifest.
 Manifest read_manifest(const std::filesystem::path& path);
 
-// Every file that is missing or is not as the manifest says, one sentence each; empty = all are.
-// Throws DataError.
+// One sentence per file that is missing or differs from the manifest; empty = all match. Throws
+// DataError.
 std::vector<std::string> verify_manifest(const std::filesystem::path& path);
 
 }  // namespace convoy::data

@@ -18,11 +18,11 @@ constexpr uint64_t kRowStream = 0x6d69782d726f7773ull;
 constexpr uint64_t kBlockStream = 0x6d69782d626c6f63ull;
 constexpr int64_t kStride = 4096;
 constexpr int64_t kBlocksPerWindow = 64;
-// Most rows that a part is asked to lead by, so that a weight of one in a million is a mistake and
-// not a day of work.
+// Maximum number of rows that a part may lead by, so that a weight of one in a million is reported
+// as a mistake instead of a day of work.
 constexpr int64_t kMostEpochRows = int64_t{1} << 33;
 
-// The part furthest behind its share of the rows so far and this one; of equals the first.
+// The part furthest behind its share of the rows so far, including this one; on ties the first.
 class SharesKept {
  public:
   explicit SharesKept(const MixConfig& config) : counts_(config.parts.size(), 0) {
@@ -110,15 +110,16 @@ MixSchedule::Draw MixSchedule::at(int64_t draw) const {
 
 struct MixedUnits::Window {
   int64_t number = -1;
-  int64_t first_unit = 0;  // of the run
+  int64_t first_unit = 0;  // first unit in the run
   std::vector<std::vector<int64_t>> blocks;
 };
 
 struct MixedUnits::Cache {
   std::mutex mutex;
-  std::vector<int64_t> first_units;  // of each window so far, and of the one behind them
+  // First unit of each window so far, and of the next one.
+  std::vector<int64_t> first_units;
   Window window;
-  // A shuffle of each part: of the pass over it that was asked for last, and the one before.
+  // For each part, the shuffles of the pass requested last and of the one before.
   std::map<std::pair<size_t, int64_t>, std::vector<int64_t>> orders;
 };
 
@@ -136,7 +137,7 @@ MixedUnits::MixedUnits(TokenDataset dataset, MixConfig mix, const MixedUnitsConf
       std::min(schedule_.epoch_rows(),
                std::max<int64_t>(1, kBlocksPerWindow * config_.block_tokens / mean_tokens));
   cache_->first_units = {0};
-  // A window of which only a part is of the first epoch counts by that part.
+  // A window that is only partly in the first epoch counts by that part.
   units_per_epoch_ = 0;
   for (int64_t begin = 0; begin < schedule_.epoch_rows(); begin += window_rows_) {
     const int64_t units = std::ssize(pack_next_window().blocks);
@@ -148,7 +149,7 @@ MixedUnits::MixedUnits(TokenDataset dataset, MixConfig mix, const MixedUnitsConf
 MixedUnits::~MixedUnits() = default;
 MixedUnits::MixedUnits(MixedUnits&&) noexcept = default;
 
-// Needs the lock.
+// The caller must hold the lock.
 int64_t MixedUnits::row_at(int64_t draw) const {
   const auto [part, number] = schedule_.at(draw);
   const MixPart& rows = mix_.parts[part];
@@ -186,7 +187,7 @@ MixedUnits::Window MixedUnits::packed(int64_t number, int64_t first_unit) const 
   return window;
 }
 
-// Needs the lock. The one behind all that were packed so far.
+// The caller must hold the lock. Packs the window after the last packed one.
 const MixedUnits::Window& MixedUnits::pack_next_window() const {
   const auto number = std::ssize(cache_->first_units) - 1;
   cache_->window = packed(number, cache_->first_units.back());
@@ -194,7 +195,7 @@ const MixedUnits::Window& MixedUnits::pack_next_window() const {
   return cache_->window;
 }
 
-// Needs the lock.
+// The caller must hold the lock.
 const MixedUnits::Window& MixedUnits::window_of(int64_t unit) const {
   Cache& cache = *cache_;
   while (cache.first_units.back() <= unit) pack_next_window();

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Rows of several data sets, drawn by weight into one endless stream: a pure function of (weights,
-// rows, seed, position), so that a resumed run reads exactly what the unbroken one would.
+// rows, seed, position), so that a resumed run reads exactly the rows of the uninterrupted one.
 //
-// Which data set the next row comes from is no chance: it is the one that is furthest behind its
-// share, so that within any stretch of the stream each has its share to within two rows. Within a
-// data set rows come in a seeded shuffle, and in another one once all were read; no row comes again
-// before the others of its data set have.
+// The data set of the next row is not random: it is the one furthest behind its share. Within any
+// stretch of the stream each set has its share to within two rows. Rows within a data set are
+// shuffled by the seed, and shuffled again after each pass; no row repeats before all other rows of
+// its data set were drawn.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +25,7 @@ enum class MixStop {
 
 MixStop mix_stop_named(const std::string& name);  // Throws ConfigError
 
-// A stretch of the rows of one TokenDataset.
+// A range of the rows of one TokenDataset.
 struct MixPart {
   std::string name;
   int64_t first_row = 0;
@@ -38,7 +38,7 @@ struct MixConfig {
   MixStop stop = MixStop::AllExhausted;
 };
 
-// From which part each row of an epoch comes. The epochs of a run are alike.
+// The part that each row of an epoch comes from. All epochs of a run are alike.
 class MixSchedule {
  public:
   // Throws ConfigError when a part has no rows or no weight.
@@ -46,7 +46,7 @@ class MixSchedule {
 
   int64_t epoch_rows() const { return static_cast<int64_t>(parts_.size()); }
   int64_t epoch_rows_of(size_t part) const { return totals_[part]; }
-  // The part of row `draw` of the run, and how many rows were drawn from that part before it.
+  // The part of row `draw` of the run, and the number of rows drawn from that part before it.
   struct Draw {
     size_t part = 0;
     int64_t number = 0;
@@ -54,7 +54,7 @@ class MixSchedule {
   Draw at(int64_t draw) const;
 
  private:
-  std::vector<uint8_t> parts_;              // of each row of the epoch
+  std::vector<uint8_t> parts_;              // part of each row of the epoch
   std::vector<int64_t> totals_;             // rows of each part in it
   std::vector<std::vector<int64_t>> seen_;  // rows of each part before every kStride-th
 };
@@ -67,18 +67,18 @@ struct MixedUnitsConfig {
 };
 
 // The stream as units that are dealt to ranks: rows, or blocks when packing. Blocks are filled
-// best-fit from a window of some tens of blocks' rows, whatever part they come from, so that each
-// window has the shares of its rows. Thread-safe.
+// best-fit from a window of some tens of blocks' rows, from any part, so that each window has the
+// shares of its rows. Thread-safe.
 class MixedUnits {
  public:
   MixedUnits(TokenDataset dataset, MixConfig mix, const MixedUnitsConfig& config);
   ~MixedUnits();
   MixedUnits(MixedUnits&&) noexcept;
 
-  // Of the first epoch: blocks of later ones differ in what they hold, and an epoch is as many of
-  // them.
+  // Units of the first epoch. Blocks of later epochs have other contents, but an epoch is the same
+  // number of blocks.
   int64_t units_per_epoch() const { return units_per_epoch_; }
-  // Of the run's stream, from 0 on. Rows in the order in which they are laid out.
+  // `unit` counts over the run's stream from 0. Returns rows in layout order.
   std::vector<int64_t> rows(int64_t unit) const;
   const MixSchedule& schedule() const { return schedule_; }
 

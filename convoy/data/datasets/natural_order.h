@@ -5,8 +5,8 @@
 
 namespace convoy::data {
 
-// Whether `left` comes before `right` when runs of digits count as numbers: "part-2" before
-// "part-10". A strict weak order; names that differ only in leading zeros go by their bytes.
+// True when `left` comes before `right` in natural order: "part-2" before "part-10". A strict weak
+// order; names that differ only in leading zeros are ordered by their bytes.
 bool comes_before(std::string_view left, std::string_view right);
 
 }  // namespace convoy::data

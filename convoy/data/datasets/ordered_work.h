@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Work on a stream by several threads, with results in the order of the stream and in bounded
+// Processes a stream on several threads, with results in the order of the stream and in bounded
 // memory.
 #pragma once
 
@@ -18,9 +18,9 @@
 
 namespace convoy::data {
 
-// `pull` is called by one thread at a time until it gives nothing; `work` by all threads at once;
-// `put` by one thread at a time, in the order of pull. What any of them throws ends the stream
-// there: everything before it was put, nothing after it, whatever the timing.
+// `pull` is called by one thread at a time until it returns nothing; `work` by all threads at once;
+// `put` by one thread at a time, in the order of pull. An exception from any of them ends the
+// stream there: all earlier items are put and no later one, independent of timing.
 template <class Item, class Result>
 struct OrderedWork {
   std::function<std::optional<Item>()> pull;
@@ -33,7 +33,7 @@ class OrderedWorkers {
  public:
   explicit OrderedWorkers(const OrderedWork<Item, Result>& steps) : steps_(steps) {}
 
-  // At most eight items for each thread are under way.
+  // At most eight items per thread are in progress.
   void run(int num_threads) {
     most_under_way_ = 8 * std::max(num_threads, 1);
     {
@@ -88,9 +88,9 @@ class OrderedWorkers {
     }
   }
 
-  // Needs the lock, which it lets go of while it puts.
+  // The caller must hold the lock, which is released during put.
   void put_what_is_next(std::unique_lock<std::mutex>& lock) {
-    if (putting_) return;  // who puts will come to it
+    if (putting_) return;  // the putting thread will put it
     putting_ = true;
     for (auto next = done_.find(put_); next != done_.end() && !error_; next = done_.find(put_)) {
       Outcome outcome = std::move(next->second);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Whether files that are to be written would destroy, or become, what is read.
+// Detects outputs that would overwrite inputs, or would be read as inputs later.
 #pragma once
 
 #include <filesystem>
@@ -9,10 +9,9 @@
 
 namespace convoy::data {
 
-// `named`: the files, patterns and folders that the data set was named by, as in
-// DatasetRequest::name; `inputs`: what they came to. Throws ConfigError where an output is an
-// input, by whatever path, or would be read as one the next time: it lies in a folder that is read,
-// or fits a pattern.
+// `named`: the files, patterns and folders in the user's data set name, as in DatasetRequest::name;
+// `inputs`: the files they resolved to. Throws ConfigError when an output is an input, by any path,
+// or would be read as one the next time: it is in an input folder, or matches a pattern.
 void refuse_outputs_among_inputs(const std::vector<std::filesystem::path>& outputs,
                                  const std::string& named,
                                  const std::vector<std::filesystem::path>& inputs);

@@ -15,8 +15,8 @@
 
 namespace convoy::data {
 
-// A file that appears whole under its name, packed as the name says, hashed on the way. One thread.
-// Throws IoError.
+// A file that appears under its name when it is complete, compressed by its suffix, hashed while it
+// is written. One thread. Throws IoError.
 class OutputFile : public ByteSink {
  public:
   explicit OutputFile(const std::filesystem::path& path);

@@ -10,7 +10,7 @@
 namespace convoy::data {
 
 // Best-fit decreasing: rows by descending length (equal lengths in row order), each into the
-// fullest block that still holds it (of equals the oldest), else into a new block. O(n log n),
+// fullest block that can hold it (on ties the oldest), else into a new block. O(n log n),
 // deterministic. Throws ConfigError when a row is longer than a block.
 std::vector<std::vector<int64_t>> pack_best_fit_decreasing(std::span<const int64_t> lengths_tokens,
                                                            int64_t block_tokens);

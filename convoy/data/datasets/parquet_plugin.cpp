@@ -9,8 +9,8 @@
 namespace convoy::data {
 namespace {
 
-// Beside the program, as build and installation lay it out; else where the loader looks
-// (LD_LIBRARY_PATH), for programs of others that link this library.
+// Beside the program, as built and installed; otherwise in the loader's search path
+// (LD_LIBRARY_PATH), for other programs that link this library.
 void* load_plugin() {
   const std::string name = std::string("libconvoy_parquet-") + CONVOY_VERSION + ".so";
   std::error_code ignored;
@@ -30,7 +30,7 @@ void* load_plugin() {
 
 template <class Function>
 Function* function_of(const char* name) {
-  // Loaded once and kept: sources live as long as their owners wish.
+  // Loaded once and kept, because sources may live until the process ends.
   static void* const plugin = load_plugin();
   void* const symbol = ::dlsym(plugin, name);
   if (symbol == nullptr)

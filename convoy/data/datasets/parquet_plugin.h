@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The symbols of libconvoy_parquet-<version>.so: Parquet and compression, through Arrow's
-// libraries. It is a plugin because they cost every start of a program that links them 10 ms. Built
-// by the same compiler from the same sources, so objects and errors cross as they are.
+// libraries. It is a plugin because linking them would add 10 ms to every start. Built by the same
+// compiler from the same sources, so objects and exceptions may cross the boundary.
 #pragma once
 
 #include <filesystem>
@@ -24,7 +24,7 @@ using ParquetBytesFunction =
     std::string*(const std::vector<TableColumn>& columns);  // the caller owns the text
 constexpr const char* kParquetBytesSymbol = "convoy_parquet_bytes";
 
-// The caller owns what each of these gives. `columns` and `sink` as in parquet_writer.h.
+// The caller owns the returned objects. `columns` and `sink` as in parquet_writer.h.
 using CreateParquetFunction = ParquetWriter*(const ColumnType& columns, ByteSink& sink);
 constexpr const char* kCreateParquetSymbol = "convoy_create_parquet";
 
@@ -35,7 +35,7 @@ constexpr const char* kOpenCompressedSymbol = "convoy_open_compressed";
 using MakeCompressorFunction = Compressor*(Compression compression);
 constexpr const char* kMakeCompressorSymbol = "convoy_make_compressor";
 
-// `path` is a file that can be read.
+// `path` is a readable file.
 std::unique_ptr<RowSource> open_parquet(const std::filesystem::path& path);
 
 std::unique_ptr<ByteStream> open_compressed(const std::filesystem::path& path,

@@ -5,7 +5,7 @@
 
 namespace convoy::data {
 
-// Through the plugin (parquet_plugin.h).
+// Read and written through the plugin (parquet_plugin.h).
 RowFormat parquet_format();
 
 }  // namespace convoy::data

@@ -9,18 +9,18 @@
 
 namespace convoy::data {
 
-// A Parquet file written row by row, in row groups of bounded size. One thread.
+// Writes a Parquet file row by row, in row groups of bounded size. One thread.
 class ParquetWriter {
  public:
   virtual ~ParquetWriter() = default;
-  // An object whose values fit the columns; a column that it lacks is null. Throws DataError,
+  // `row`: an object whose values fit the columns; a missing column is null. Throws DataError,
   // IoError.
   virtual void write(const nlohmann::ordered_json& row) = 0;
   virtual void finish() = 0;  // the last call
 };
 
-// `columns` is a settled Struct. Zstandard pages with checksums. `sink` outlives the writer. Throws
-// IoError when the plugin is missing.
+// `columns` is a settled Struct. Zstandard pages with checksums. `sink` must outlive the writer.
+// Throws IoError when the plugin is missing.
 std::unique_ptr<ParquetWriter> create_parquet(const ColumnType& columns, ByteSink& sink);
 
 }  // namespace convoy::data

@@ -15,7 +15,7 @@ using Json = nlohmann::ordered_json;
                   {.file = sample.file, .line = sample.line, .hint = std::move(hint)});
 }
 
-// The text parts of a content, one after another.
+// The text parts of a content, concatenated.
 std::string text_of(const Json& content) {
   if (content.is_string()) return content.get<std::string>();
   std::string text;
@@ -44,7 +44,8 @@ Question split_answer(const Sample& sample) {
       question.reference = answer_of(sample, sample.messages.back());
       if (sample.messages.size() == 1) fail(sample, "the assistant's turn answers no question");
       prompt.messages.erase(prompt.messages.size() - 1);
-      // Of a prompt with a completion every message is asked, a last one of the assistant too.
+      // In a prompt with a completion every message belongs to the question, even a last one of the
+      // assistant.
       prompt.kind = Sample::Kind::ChatPromptCompletion;
       prompt.completion_messages = Json::array();
       return question;

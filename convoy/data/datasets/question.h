@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A row taken apart into what a model is asked and what it should answer.
+// A row split into the question for a model and the expected answer.
 #pragma once
 
 #include <string>
@@ -15,7 +15,7 @@ struct Question {
 };
 
 // The answer is the completion, or the text of the last turn. Throws DataError with file and line
-// when that is not the assistant's or has no text, and for plain texts.
+// when that turn is not the assistant's or has no text, and for plain texts.
 Question split_answer(const Sample& sample);
 
 }  // namespace convoy::data

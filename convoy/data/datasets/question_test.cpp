@@ -41,7 +41,7 @@ TEST(SplitAnswer, TheReferenceIsTheTextOfTheLastTurn) {
             "a");
 }
 
-// What the model is asked holds nothing of the answer.
+// The question contains no part of the answer.
 TEST(SplitAnswer, ThePromptHoldsNoAnswer) {
   const Question plain = question_of(R"({"prompt":"2 + 2 =","completion":" 4"})");
   EXPECT_EQ(plain.reference, " 4");

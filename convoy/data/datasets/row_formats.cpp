@@ -35,7 +35,7 @@ std::string suffixes_of(const std::vector<RowFormat>& formats, Fits fits) {
 }  // namespace
 
 const RowFormats& RowFormats::built_in() {
-  // The one registry of formats, in the order in which content is looked at.
+  // The one registry of formats, in the order in which content is tested.
   static const RowFormats formats({
       json_lines_format(),
       json_format(),

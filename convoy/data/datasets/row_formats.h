@@ -17,18 +17,17 @@
 
 namespace convoy::data {
 
-// Limits on one row, whatever the format: a larger one is a damaged or hostile file, not a training
-// row.
+// Limits for one row of any format: a larger one indicates a damaged or hostile file.
 constexpr size_t kMaxRowBytes = size_t{64} << 20;
 constexpr int kMaxJsonDepth = 256;
 
-// Bad bytes of a row. `byte` is 1-based within the row's text.
+// Invalid bytes in a row. `byte` is 1-based within the row's text.
 class JsonRowError : public DataError {
  public:
   JsonRowError(std::string_view what, size_t byte, std::string_view reason,
                const ErrorPlace& place);
   size_t byte() const { return byte_; }
-  // The same, told by a place of its own.
+  // The same error, at a line and column of the file.
   JsonRowError at(int64_t line, int64_t column) const;
 
  private:
@@ -39,27 +38,26 @@ class JsonRowError : public DataError {
 
 // Parses one JSON value. Throws JsonRowError with `place` and the byte within `text`: bad syntax,
 // bad UTF-8, lone surrogates, NUL bytes, nesting deeper than kMaxJsonDepth. Throws DataError with
-// the key for a number that no value here holds: a whole one of more than 64 bits, one beyond
-// doubles.
+// the key for a number that cannot be represented: a whole one of more than 64 bits, or one beyond
+// double.
 nlohmann::ordered_json parse_json_row(std::string_view text, const ErrorPlace& place);
 
-// The text of a row that is written; `number` counts from 1. Throws DataError for a text that is
-// not UTF-8.
+// The text of a row to write; `number` counts from 1. Throws DataError for text that is not UTF-8.
 std::string json_row_text(const nlohmann::ordered_json& row, int indent, int64_t number,
                           const std::filesystem::path& path);
 
-// A format of files of rows: reader, writer, help and error texts all go by its entry in the table.
+// A file format for rows: reader, writer, help and error texts all use its entry in the table.
 //
 // To add one: x_rows.h with `RowFormat x_format();`, x_rows.cpp with the reader, the writer and
 // this entry, one line in row_formats.cpp.
 struct RowFormat {
   std::string_view name;                   // "CSV"
   std::vector<std::string_view> suffixes;  // in lower case; messages name the first
-  // Whether a file whose name says nothing is one, by what lies ahead; takes nothing. Null: the
-  // name alone says it.
+  // True when a file without a known suffix has this format, by the bytes ahead; consumes nothing.
+  // Null: only the name decides.
   bool (*sniff)(ByteReader& file) = nullptr;
   std::unique_ptr<RowSource> (*open)(ByteReader file, TextRows text_rows) = nullptr;
-  // Null: is read, never written.
+  // Null: the format can only be read.
   std::unique_ptr<RowWriter> (*create)(const std::filesystem::path& path) = nullptr;
   bool is_text = false;           // rows are plain text
   bool may_be_compressed = true;  // as a whole, by .gz, .zst or .bz2
@@ -69,17 +67,17 @@ class RowFormats {
  public:
   explicit RowFormats(std::vector<RowFormat> list) : list_(std::move(list)) {}
 
-  // Every format there is.
+  // All formats.
   static const RowFormats& built_in();
 
   const std::vector<RowFormat>& list() const { return list_; }
-  // By the suffix, without one of compression. Null: it names none.
+  // By the suffix, without one of compression. Null: unknown.
   const RowFormat* named_by(const std::filesystem::path& path) const;
   // By the name, else by the content. Opens the file once. Throws DataError.
   std::unique_ptr<RowSource> open(const std::filesystem::path& path, TextRows text_rows) const;
-  // Throws ConfigError where the name says none that is written.
+  // Throws ConfigError when the name has no writable format.
   const RowFormat& to_write(const std::filesystem::path& path) const;
-  // Their suffixes and those of compression, for messages.
+  // The suffixes of the formats and of compression, for messages.
   std::string readable() const;
   std::string writable() const;
 

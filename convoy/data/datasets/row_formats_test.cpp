@@ -124,7 +124,7 @@ TEST(RowFormats, AnUnknownFormatIsRefusedWithAllThatAreKnown) {
     EXPECT_THROW(RowFormats::built_in().to_write(name), ConfigError) << name;
 }
 
-// How often the file was opened meanwhile; events of one file that follow each other are told apart
+// Number of times the file was opened meanwhile. Successive open events of one file are separated
 // by the reads and closes between them.
 class OpenCounter {
  public:

@@ -15,13 +15,13 @@ namespace convoy::data {
 namespace {
 
 using Json = nlohmann::ordered_json;
-using Members = Json::object_t::Container;  // of an object, by their place
+using Members = Json::object_t::Container;  // members of an object, by position
 
 // Objects with more members get an index of their names.
 constexpr size_t kMembersWithoutIndex = 32;
 
-// Checked before parsing, so that neither the parser nor any later walk over the value meets a deep
-// one.
+// Checked before parsing, so that neither the parser nor a later traversal meets a deeply nested
+// value.
 void check_depth(std::string_view text, const ErrorPlace& place) {
   int depth = 0;
   bool in_string = false;
@@ -42,8 +42,8 @@ void check_depth(std::string_view text, const ErrorPlace& place) {
   }
 }
 
-// Builds the value of a row as the library's own parser does (of two members of one name the last
-// counts), in linear time, and refuses whole numbers that it would round.
+// Builds the value of a row as the library's parser does (of two members with one name the last
+// counts), in linear time, and refuses whole numbers that the parser would round.
 class RowBuilder {
  public:
   using number_integer_t = Json::number_integer_t;
@@ -93,9 +93,11 @@ class RowBuilder {
  private:
   struct Level {
     Json* value;
-    std::string key = {};  // of the member that is read; of an object
+    // Key of the current member, in an object.
+    std::string key = {};
     size_t member = 0;
-    std::unordered_map<std::string, size_t> index = {};  // of a large object
+    // Index of a large object.
+    std::unordered_map<std::string, size_t> index = {};
   };
 
   static std::optional<size_t> find(Level& level, const Members& members, const std::string& name) {
@@ -137,7 +139,7 @@ class RowBuilder {
   [[noreturn]] void refuse(const std::string& number) const {
     std::string path;
     for (const Level& level : levels_) {
-      // A list within which something is open holds that already.
+      // A list already contains the element that is open.
       const size_t item = level.value->size() - (&level == &levels_.back() ? 0 : 1);
       path += level.value->is_array() ? fmt::format("[{}]", item)
                                       : (path.empty() ? "" : ".") + level.key;
@@ -172,7 +174,7 @@ JsonRowError JsonRowError::at(int64_t line, int64_t column) const {
 }
 
 Json parse_json_row(std::string_view text, const ErrorPlace& place) {
-  // The parser would take a NUL for the end of its input.
+  // The parser would treat a NUL as the end of its input.
   if (const size_t nul = text.find('\0'); nul != std::string_view::npos)
     throw JsonRowError("NUL byte", nul + 1, "", place);
   if (const auto bad = find_invalid_utf8(text))

@@ -12,15 +12,15 @@
 
 namespace convoy::data {
 
-// Rows put aside in a file without a name, packed, to be read once all were seen. It is gone with
-// the process. One thread.
+// Stores rows in a file without a name, compressed, to be read after all were seen. The file
+// disappears with the process. One thread.
 class RowSpool {
  public:
-  // Throws IoError when nothing can be written into `folder`.
+  // Throws IoError when `folder` is not writable.
   explicit RowSpool(const std::filesystem::path& folder);
 
   void add(const std::string& json);  // one row, on one line. Throws IoError
-  // Ends adding. The spool outlives the source.
+  // Ends adding. The spool must outlive the source.
   std::unique_ptr<RowSource> rows();
 
  private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What is lost of the rows of a file without being an error: how many rows, and which is the first.
+// Losses in the rows of a file that are no errors: number of rows, and the first of them.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace convoy::data {
 
-// Rows of which one thing is true.
+// Rows to which one condition applies.
 struct RowTally {
   int64_t rows = 0;
   int64_t first_index = 0;  // 0-based
@@ -33,7 +33,7 @@ struct RowLosses {
   void add(const RowLosses& later);
 };
 
-// One sentence for each of those, with what to do.
+// One sentence per condition, with what to do.
 std::vector<std::string> row_warnings(const RowLosses& losses, int64_t max_tokens,
                                       Truncation truncation);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Long rows cut into windows, so that every token of a long text is learnt.
+// Cuts long rows into windows, so that every token of a long text is supervised.
 #pragma once
 
 #include <cstdint>
@@ -9,13 +9,12 @@
 
 namespace convoy::data {
 
-// `mask` begins with 0. Both are valid during the call alone.
+// `mask` begins with 0. Both are valid only during the call.
 using TakeWindow = std::function<void(std::span<const int32_t> ids, std::span<const uint8_t> mask)>;
 
 // Windows of at most `max_tokens`, which is at least 2, in order. A window begins with the last
-// token of the one before: what follows that token is learnt there, so each supervised token is a
-// target exactly once. Windows without a supervised token are left out. A row that fits is one
-// window.
+// token of the window before, so each supervised token is a target exactly once. Skips windows
+// without a supervised token. A row that fits is one window.
 void cut_windows(std::span<const int32_t> ids, std::span<const uint8_t> supervised,
                  int64_t max_tokens, const TakeWindow& take);
 

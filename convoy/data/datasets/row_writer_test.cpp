@@ -148,7 +148,7 @@ TEST(RowWriter, AFullDiskIsAnError) {
   }
 }
 
-// Of this process, in bytes: "VmRSS" now, "VmHWM" at most since it was reset.
+// Memory of this process, in bytes: "VmRSS" now, "VmHWM" the peak since it was reset.
 int64_t memory_bytes(const std::string& field) {
   std::ifstream status("/proc/self/status");
   for (std::string line; std::getline(status, line);)
@@ -156,7 +156,7 @@ int64_t memory_bytes(const std::string& field) {
   return 0;
 }
 
-// How much more memory than before `work` takes at its peak.
+// Growth of memory at the peak of `work`, in bytes.
 template <class Work>
 int64_t peak_growth_bytes(const Work& work) {
   std::ofstream("/proc/self/clear_refs") << "5";  // the peak is what is there now
@@ -190,7 +190,7 @@ TEST(RowWriter, MemoryDoesNotGrowWithTheFile) {
     for (int number = 0; number < kRows; ++number) ASSERT_EQ(rows->next()->value["number"], number);
     EXPECT_FALSE(rows->next());
   });
-  // Of 192 MiB of rows, in a file of more than 80 MiB.
+  // For 192 MiB of rows, in a file of more than 80 MiB.
   EXPECT_LT(writing, int64_t{160} << 20);
   EXPECT_LT(reading, int64_t{48} << 20);
 }

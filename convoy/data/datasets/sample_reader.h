@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A data file as samples: rows, their one schema, conversion, and the policy for rows that cannot
-// be read.
+// A data file as samples: rows, their one schema, conversion, and the policy for unreadable rows.
 #pragma once
 
 #include <cstdint>
@@ -19,14 +18,14 @@ enum class RowUse {
   Continue,  // prompts: convert_prompt()
 };
 
-// A row as it came out of the file, or why it did not.
+// A row read from the file, or the reason why it could not be read.
 struct PulledRow {
   int64_t index = 0;
   RawRow raw = {};
   std::optional<DataError> error = {};
 };
 
-// What it came to, alone: whether it fits the rows before it accept() says.
+// The result for one row on its own; accept() checks that it fits the rows before it.
 struct PreparedRow {
   int64_t index = 0;
   Sample sample = {};
@@ -35,32 +34,32 @@ struct PreparedRow {
   std::optional<DataError> error = {};
 };
 
-// One thread, but for prepare().
+// One thread, except for prepare().
 class SampleReader {
  public:
   // `path`: any name of a data set (dataset.h).
   SampleReader(std::filesystem::path path, SchemaConfig config, BadRows bad_rows,
                RowUse use = RowUse::Learn);
 
-  // The next sample; nothing at the end. The schema of the first row is the schema of the file:
-  // another one later is an error. Throws DataError with file and line.
+  // Returns the next sample; empty at the end. The schema of the first row is the schema of the
+  // file: another one later is an error. Throws DataError with file and line.
   std::optional<Sample> next();
 
-  // The steps of next(), for readers that prepare rows side by side: pull() and accept() see every
+  // The steps of next(), for readers that prepare rows in parallel: pull() and accept() get every
   // row in order.
   std::optional<PulledRow> pull();              // Throws DataError that ends the file
   PreparedRow prepare(PulledRow pulled) const;  // Thread-safe
-  // Whether the sample is one to use. Counts, or throws by the policy.
+  // Returns true when the sample is usable. Otherwise counts it, or throws by the policy.
   bool accept(const PreparedRow& prepared);
 
   std::optional<Schema> schema() const { return schema_; }  // empty before the first row
   int64_t rows_seen() const { return rows_seen_; }          // unreadable ones included
   int64_t fields_cut() const { return fields_cut_; }
   const BadRowList& bad_rows() const { return bad_; }
-  // At the end of the file. Throws DataError when it held no row, or only bad ones.
+  // Call it at the end of the file. Throws DataError when it held no row, or only bad ones.
   void require_samples() const;
-  // For rows that only show to be unusable later (a template that refuses them): counts, or throws
-  // by the policy.
+  // For rows that prove unusable later (refused by a template): counts them, or throws by the
+  // policy.
   void report_bad_row(const DataError& error, int64_t index);
 
  private:
@@ -75,7 +74,7 @@ class SampleReader {
   std::optional<Schema> schema_;
   BadRowList bad_;
   int64_t rows_pulled_ = 0;
-  int64_t rows_seen_ = 0;  // of those, accepted or not
+  int64_t rows_seen_ = 0;  // all rows so far, accepted or not
   int64_t fields_cut_ = 0;
 };
 

@@ -222,7 +222,7 @@ void add_system_turn(Sample& sample, const std::string& system_prompt) {
   sample.messages.insert(sample.messages.begin(), turn("system", system_prompt));
 }
 
-// A column named `tools` or `documents` is the template's where a row holds a conversation as such;
+// A column named `tools` or `documents` belongs to the template when a row holds a conversation;
 // elsewhere it may be anything.
 RowFields::Columns template_columns(Schema schema) {
   const bool conversation = schema == Schema::Messages || schema == Schema::ShareGpt ||

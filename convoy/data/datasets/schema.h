@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The row schemas of training data: recognised by the keys of a row, never guessed, or forced; each
-// reduces to a Sample.
+// The row schemas of training data: recognised by the keys of a row, never guessed, or set by the
+// user. Each reduces to a Sample.
 #pragma once
 
 #include <cstdint>
@@ -24,19 +24,20 @@ struct SchemaConfig {
   std::string schema = "auto";
   std::string task = "sft";  // "pretrain" reads instruction, input, output rows as text
   std::string text_field = "text";
-  std::string text_rows = "document";           // of .txt files: or "line"
-  std::string system_prompt = {};               // added to chat rows without a system turn
-  nlohmann::ordered_json template_kwargs = {};  // of the whole run: null or an object
-  int64_t max_field_chars = 0;                  // 0 = off
+  std::string text_rows = "document";  // for .txt files: or "line"
+  std::string system_prompt = {};      // added to chat rows without a system turn
+  // Variables of the whole run: null or an object.
+  nlohmann::ordered_json template_kwargs = {};
+  int64_t max_field_chars = 0;  // 0 = off
 
   static SchemaConfig from(const settings::DataSettings& data, std::string task);
 };
 
-// Every schema whose keys the row has; `loose` only when no other fits. Null values count as
+// Every schema whose keys the row has; `loose` only when no other matches. Null values count as
 // absent.
 std::vector<Schema> matching_schemas(const Row& row, const SchemaConfig& config);
 
-// The one schema of the row: the forced one, or the only match. Throws DataError that names the
+// The one schema of the row: the user's, or the only match. Throws DataError that names the
 // candidates, or the keys.
 Schema detect_schema(const Row& row, const SchemaConfig& config);
 
@@ -50,7 +51,8 @@ struct ConvertedRow {
 // Throws DataError with file and line when a field is missing or has the wrong type.
 ConvertedRow convert_row(const Row& row, Schema schema, const SchemaConfig& config);
 
-// A row to be continued: prompt (string or messages) alone, messages, text, or any schema above.
+// Converts a row to continue: prompt (string or messages) alone, messages, text, or any schema
+// above.
 Sample convert_prompt(const Row& row, const SchemaConfig& config);
 
 }  // namespace convoy::data

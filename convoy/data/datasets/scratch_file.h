@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Bytes put aside: a file without a name, gone with the process, or memory that is read like one.
+// Temporary bytes: a file without a name that disappears with the process, or memory with the same
+// interface.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +15,7 @@
 
 namespace convoy::data {
 
-// One thread, but for read_at(). All members throw IoError.
+// One thread, except for read_at(). All members throw IoError.
 class ScratchFile {
  public:
   explicit ScratchFile(const std::filesystem::path& folder);
@@ -28,7 +29,7 @@ class ScratchFile {
   }
   void flush();  // before reading what was appended
   int64_t size_bytes() const { return size_bytes_; }
-  // Thread-safe. `into` must lie within the file.
+  // Thread-safe. The range must be within the file.
   void read_at(int64_t offset_bytes, std::span<char> into) const;
   int descriptor() const { return file_.get(); }
 
@@ -42,7 +43,7 @@ class ScratchFile {
   int64_t size_bytes_ = 0;
 };
 
-// Reads a stretch of a scratch file from its begin to its end. One thread; refers to the file.
+// Reads a range of a scratch file from its begin to its end. One thread; refers to the file.
 class ScratchReader {
  public:
   ScratchReader(const ScratchFile& file, int64_t begin_bytes, int64_t end_bytes,
@@ -50,7 +51,7 @@ class ScratchReader {
   explicit ScratchReader(const ScratchFile& file) : ScratchReader(file, 0, file.size_bytes()) {}
 
   bool at_end() const { return next_ == end_ && at_ == filled_; }
-  // Throws StateError behind the end.
+  // Throws StateError beyond the end.
   void read(std::span<char> into);
   template <class Plain>
   Plain read_plain() {
@@ -61,7 +62,8 @@ class ScratchReader {
 
  private:
   const ScratchFile& file_;
-  int64_t next_;  // of the file, to be read into the buffer
+  // Offset in the file of the next bytes for the buffer.
+  int64_t next_;
   int64_t end_;
   std::string buffer_;
   size_t at_ = 0;

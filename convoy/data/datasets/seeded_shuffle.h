@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A permutation that is a pure function of its words (seed, epoch, ...): no generator state to save
-// or lose.
+// A permutation that is a pure function of its words (seed, epoch, ...): no generator state to
+// save.
 #pragma once
 
 #include <cstdint>

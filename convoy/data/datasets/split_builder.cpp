@@ -26,12 +26,13 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int kFormatVersion = 5;  // of the tokens: raised when the same row encodes otherwise
+// Version of the tokens: raised when equal rows encode differently.
+constexpr int kFormatVersion = 5;
 
 enum Part { Train = 0, Val = 1, Test = 2 };
 constexpr std::array<const char*, 3> kPartNames = {"train", "val", "test"};
 
-// One file and the splits taken from it: itself whole, or all three by ratio.
+// One file and the splits taken from it: one whole split, or all three by ratio.
 struct Source {
   fs::path path;
   std::vector<Part> parts;
@@ -48,7 +49,7 @@ std::string suffix_of(const Dataset& dataset) {
   return without_compression(dataset.files[0]).extension().string();
 }
 
-// Rows of the split: a row that was split counts as its windows.
+// Number of rows in the split: a row that was cut counts as its windows.
 int64_t rows_kept(const SplitReport& report) {
   return report.rows_read - report.rows_unreadable - report.rows_unsupervised -
          report.rows_dropped_long - report.rows_split + report.windows;
@@ -89,7 +90,7 @@ class SplitBuilder {
     return sources;
   }
 
-  // Everything the tokens of a split depend on.
+  // A key over everything that the tokens of a split depend on.
   std::string key(const Source& source, Part part) const {
     const settings::DataSettings& data = inputs_.data;
     nlohmann::json words = {{"format", kFormatVersion},
@@ -133,7 +134,7 @@ class SplitBuilder {
     return true;
   }
 
-  // A cache that cannot be written costs a warning and memory, not the run.
+  // A cache that cannot be written costs a warning and memory, but does not stop the run.
   void encode(const Source& source) {
     try {
       encode_into(source, cache_);
@@ -190,8 +191,8 @@ class SplitBuilder {
     });
   }
 
-  // The split of each row: by the whole file, or by the position of the row in a seeded shuffle of
-  // all rows. Rows that are later dropped take part, so that membership does not depend on the
+  // The split of each row: by the whole file, or by the row's position in a seeded shuffle of all
+  // rows. Rows that are dropped later take part, so that membership does not depend on the
   // tokenizer.
   std::vector<uint8_t> deal(const Source& source, int64_t num_rows) const {
     if (!source.by_ratio)
@@ -271,7 +272,7 @@ class SplitBuilder {
     throw DataError(text, place);
   }
 
-  // The user named one file and is to learn which of its rows training leaves alone.
+  // The user named one file, so the log states which of its rows training does not use.
   void say_held_out() const {
     const int64_t val_rows = parts_[Val] ? parts_[Val]->report.rows_read : 0;
     std::string text;
@@ -299,7 +300,7 @@ class SplitBuilder {
     return splits;
   }
 
-  // Each warning of a file once.
+  // Logs each warning of a file once.
   void tell(const std::vector<SplitReport>& reports) const {
     std::set<std::string> told;
     for (const SplitReport& report : reports) {

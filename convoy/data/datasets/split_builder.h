@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What encode_splits() does, over any encoder: which rows belong to which split, the cache, the
-// reports and the refusals.
+// Implements encode_splits() for any encoder: assigns rows to splits, uses the cache, and makes the
+// reports and refusals.
 #pragma once
 
 #include <cstdint>

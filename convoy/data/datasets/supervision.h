@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which tokens of a row carry loss. The words are axolotl's (roles_to_train, train_on_eos).
+// Selects the tokens of a row that count in the loss. The words are axolotl's (roles_to_train,
+// train_on_eos).
 #pragma once
 
 #include <string>
@@ -17,7 +18,7 @@ enum class Supervise {
   All,   // every token but the first
 };
 
-// Of chat rows: which of the special tokens that close turns are learnt.
+// For chat rows: which of the special tokens that close turns are supervised.
 enum class LearntEnds {
   Turn,  // those of learnt turns
   All,   // those of other turns, too
@@ -25,7 +26,7 @@ enum class LearntEnds {
   None,
 };
 
-// What becomes of an answer or a completion without text.
+// Policy for an answer or a completion without text.
 enum class EmptyAnswers {
   Skip,   // it is not learnt
   Learn,  // the token that ends it is learnt
@@ -38,8 +39,8 @@ struct Supervision {
   LearntEnds ends = LearntEnds::Turn;
   EmptyAnswers empty_answers = EmptyAnswers::Skip;
 
-  // By the words of data.supervise, data.roles_to_train, data.train_on_eos and data.empty_answers.
-  // Throws ConfigError, also for words that contradict each other.
+  // From the words of data.supervise, data.roles_to_train, data.train_on_eos and
+  // data.empty_answers. Throws ConfigError, also for words that contradict each other.
   static Supervision named(const std::string& supervise,
                            const std::vector<std::string>& roles = {"assistant"},
                            const std::string& ends = "turn",

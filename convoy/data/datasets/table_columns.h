@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A table as columns of one type each, for files of other programs. Plain data.
+// A table with one type per column, for files of other programs. Plain data.
 #pragma once
 
 #include <cstdint>
@@ -19,9 +19,9 @@ struct TableColumn {
   std::variant<Cells<int64_t>, Cells<double>, Cells<bool>, Cells<std::string>> cells;  // UTF-8
 };
 
-// The bytes of a Parquet file: columns of int64, double, bool and string that may be null,
-// Zstandard pages with checksums. All columns have the same length. Blocks. Throws IoError when the
-// plugin is missing, DataError.
+// The bytes of a Parquet file: nullable columns of int64, double, bool and string, Zstandard pages
+// with checksums. All columns have the same length. Blocks. Throws IoError when the plugin is
+// missing, DataError.
 std::string parquet_bytes(const std::vector<TableColumn>& columns);
 
 }  // namespace convoy::data

@@ -19,7 +19,7 @@ void TableWriter::write(const nlohmann::ordered_json& row) {
 }
 
 WrittenFile TableWriter::finish() {
-  columns_.kind = ColumnType::Kind::Struct;  // of no rows, too
+  columns_.kind = ColumnType::Kind::Struct;  // also for no rows
   for (auto& [name, type] : columns_.fields) type.settle();
   begin_table(columns_, file_);
   const auto rows = spool_.rows();

@@ -12,8 +12,8 @@
 
 namespace convoy::data {
 
-// Formats whose head names all columns: rows wait in a file without a name beside the output until
-// all were seen.
+// Formats whose header names all columns: rows are stored in a file without a name beside the
+// output until all were seen.
 class TableWriter : public RowWriter {
  public:
   explicit TableWriter(const std::filesystem::path& path);

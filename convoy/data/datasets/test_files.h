@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Files for the tests of this layer: a folder that vanishes, and the golden folder.
+// Files for the tests of this layer: a temporary folder, and the golden folder.
 #pragma once
 
 #include <unistd.h>

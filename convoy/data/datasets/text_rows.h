@@ -5,7 +5,7 @@
 
 namespace convoy::data {
 
-// A plain text as rows {"text": ...}; it is never written.
+// A plain text as rows {"text": ...}; read-only.
 RowFormat text_format();
 
 }  // namespace convoy::data

@@ -74,7 +74,7 @@ SplitReport report_from_json(const nlohmann::json& json) {
   return report;
 }
 
-// Takes pieces off the front of a mapped file; a piece that does not fit is a damaged file.
+// Takes pieces from the front of a mapped file; a piece beyond its end means a damaged file.
 class PieceReader {
  public:
   explicit PieceReader(std::span<const std::byte> bytes) : rest_(bytes) {}
@@ -94,7 +94,7 @@ class PieceReader {
   std::span<const std::byte> rest_;
 };
 
-// A file that gets its name when it is whole.
+// A file that gets its name when it is complete.
 class UnfinishedFile {
  public:
   explicit UnfinishedFile(const std::filesystem::path& path) : path_(path) {

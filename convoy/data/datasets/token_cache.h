@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Encoded splits on disk, one file per key. A key names everything the tokens depend on, so a hit
-// is always right; a damaged file is a miss.
+// Encoded splits on disk, one file per key. A key covers everything the tokens depend on, so a hit
+// is always valid; a damaged file is a miss.
 #pragma once
 
 #include <cstdint>
@@ -24,14 +24,14 @@ struct CachedSplit {
   std::string policy;
 };
 
-// The rows of one split: how many there are, and all of them in order, as often as asked for.
+// The rows of one split: their number, and all of them in order, for any number of passes.
 struct TokenFileRows {
   int64_t num_rows = 0;
   int64_t num_tokens = 0;
   std::function<void(const std::function<void(const SpooledRow&)>& take)> for_each;
 };
 
-// Safe to use from several processes at once: files appear whole, and the last writer of a key
+// Safe to use from several processes at once: files appear complete, and the last writer of a key
 // wins.
 class TokenCache {
  public:
@@ -39,17 +39,17 @@ class TokenCache {
   // "none" = off.
   TokenCache(const std::string& setting, const Log& log);
 
-  // Maps the file of `key` (a SHA-256) and checks it whole. Nothing when absent; a warning and
-  // nothing when damaged.
+  // Maps the file of `key` (a SHA-256) and checks it completely. Empty when absent; a warning and
+  // empty when damaged.
   std::optional<CachedSplit> load(const std::string& key) const;
   // Writes the file of `key` row by row and loads it: memory does not grow with the rows. Without a
-  // folder the file is memory. Throws IoError; then nothing is at the path, or what was there
-  // before.
+  // folder the file is in memory. Throws IoError; the path then holds nothing, or its earlier
+  // content.
   CachedSplit store(const std::string& key, const TokenFileRows& rows, const SplitReport& report,
                     const std::string& policy) const;
 
   std::filesystem::path path_of(const std::string& key) const;
-  // Where rows may wait until they are stored. Throws IoError.
+  // A file for rows that wait to be stored. Throws IoError.
   ScratchFile scratch() const;
 
  private:

@@ -12,8 +12,8 @@
 
 namespace convoy::data {
 
-// Token t of a row is a target of the loss iff supervised[t] != 0. Token 0 never is: nothing
-// precedes it.
+// Token t of a row is a target of the loss iff supervised[t] != 0. Token 0 never is: it has no
+// predecessor.
 struct EncodedRow {
   std::vector<int32_t> ids;
   std::vector<uint8_t> supervised;
@@ -21,8 +21,8 @@ struct EncodedRow {
   bool own_bos =
       false;  // its text begins with BOS, so the one that the tokenizer would add was left out
   bool empty_answer = false;  // an answer or completion without text, which is not learnt
-  // The conversation has `tools`, or turns with `tool_calls`, of which the chat template writes
-  // nothing.
+  // True when the conversation has `tools`, or turns with `tool_calls`, that the chat template does
+  // not write.
   bool tools_unread = false;
   bool calls_unread = false;
 };
@@ -34,7 +34,7 @@ class TokenDataset {
  public:
   TokenDataset() = default;
   static TokenDataset from_rows(const std::vector<EncodedRow>& rows);
-  // The rows of all, one data set after the other. Copies no rows.
+  // The rows of all data sets, one after the other. Copies no rows.
   static TokenDataset joined(std::vector<NamedRows> parts);
 
   int64_t num_rows() const;
@@ -46,14 +46,14 @@ class TokenDataset {
   int64_t total_tokens() const;
   int64_t total_supervised_tokens() const;
   const std::string& content_hash() const;      // SHA-256 over ids, masks and order
-  const std::vector<NamedRows>& parts() const;  // of a joined one; else empty
+  const std::vector<NamedRows>& parts() const;  // of a joined data set; else empty
 
  private:
   friend class TokenCache;
   struct Buffer;
   struct Joined;
 
-  // Where a row of a joined data set lies.
+  // The location of a row of a joined data set.
   struct Place {
     const Buffer& buffer;
     size_t row;

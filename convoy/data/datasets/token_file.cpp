@@ -80,7 +80,7 @@ TokenFileWriter::TokenFileWriter(int descriptor, int64_t json_bytes, int64_t num
     at += static_cast<int64_t>(padded(static_cast<size_t>(sizes_bytes[piece])));
   }
   size_bytes_ = at;
-  // The padding is what the file has where nothing is written.
+  // Bytes that are never written read as zeros: that is the padding.
   if (::ftruncate(descriptor_, size_bytes_) != 0)
     throw IoError(
         fmt::format("could not make room for {} bytes: {}", size_bytes_, std::strerror(errno)));

@@ -28,20 +28,19 @@ struct TokenFileHeader {
 
 constexpr size_t padded(size_t bytes) { return (bytes + 7) / 8 * 8; }
 
-// Of the bytes [begin, end) of an open file, read in pieces so that they need no place in memory.
-// Throws IoError.
+// CRC32C of the bytes [begin, end) of an open file, read in pieces to bound memory. Throws IoError.
 uint32_t crc32c_of_file(int descriptor, int64_t begin_bytes, int64_t end_bytes);
 
-// Fills an empty file row by row, its pieces side by side. One thread. Throws IoError.
+// Fills an empty file row by row, writing its pieces in parallel. One thread. Throws IoError.
 class TokenFileWriter {
  public:
-  // `json_bytes`: of the text that finish() is given. Does not own the descriptor.
+  // `json_bytes`: size of the text for finish(). Does not own the descriptor.
   TokenFileWriter(int descriptor, int64_t json_bytes, int64_t num_rows, int64_t num_tokens);
 
   void add(int64_t source_index, std::span<const int32_t> ids, std::span<const uint8_t> supervised);
-  // After the last row: SHA-256 over offsets, ids and mask.
+  // Call it after the last row. SHA-256 over offsets, ids and mask.
   std::string content_hash();
-  // Writes JSON and header: the file is whole.
+  // Writes JSON and header, which completes the file.
   void finish(std::string_view json);
 
  private:

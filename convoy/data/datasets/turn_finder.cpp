@@ -11,7 +11,7 @@ namespace {
 
 using nlohmann::ordered_json;
 
-// A letter of no language, so that no text holds it by chance.
+// A private-use letter, which no text contains by chance.
 constexpr std::string_view kProbe = "\xEE\x80\x9A";
 constexpr std::string_view kTurnBlanks = " \t\r\n";
 
@@ -38,8 +38,8 @@ void TurnFinder::refuse(size_t index) const {
                "supervise only the last turn"});
 }
 
-// A letter before and one behind the content show where it lies; the conversation up to the turn
-// shows what closes it.
+// A letter before and one after the content reveal its location; the conversation up to the turn
+// shows how the turn is closed.
 std::optional<TurnSpan> TurnFinder::find_content(size_t index) const {
   const ordered_json& message = messages_[index];
   if (!message.contains("content") || !message["content"].is_string())
@@ -64,9 +64,9 @@ std::optional<TurnSpan> TurnFinder::find_content(size_t index) const {
                   static_cast<int64_t>(index)};
 }
 
-// Bytes from `end` on that the template writes behind the content of message `index` wherever that
-// stands. A template may refuse a conversation that ends there, or write the content elsewhere:
-// then nothing is known to close it.
+// Number of bytes from `end` on that the template writes after the content of message `index` in
+// every position. A template may refuse a conversation that ends there, or write the content
+// elsewhere: then no closing is known.
 size_t TurnFinder::closing_length(size_t index, size_t content_end, size_t end) const {
   try {
     const std::string alone = render_with_letter(index + 1, index, content_end);
@@ -79,7 +79,7 @@ size_t TurnFinder::closing_length(size_t index, size_t content_end, size_t end) 
   }
 }
 
-// The first `count` messages with a letter put into the content of message `index`.
+// Renders the first `count` messages with a letter inserted into the content of message `index`.
 std::string TurnFinder::render_with_letter(size_t count, size_t index, size_t at) const {
   ordered_json probed(messages_.begin(), messages_.begin() + static_cast<std::ptrdiff_t>(count));
   probed[index]["content"].get_ref<std::string&>().insert(at, kProbe);
@@ -91,8 +91,8 @@ std::optional<TurnSpan> TurnFinder::by_prefix(size_t index) const {
   const std::string before = renders_.first(index, true);
   size_t begin = before.size();
   if (!full_.starts_with(before)) {
-    // A generation prompt may go on further than the turn does ("<think>"): the turn begins where
-    // they part, if that is within the prompt.
+    // A generation prompt may extend further than the turn's header ("<think>"): the turn begins
+    // where they differ, if that is within the prompt.
     const std::string without_prompt = renders_.first(index, false);
     begin = common_prefix(before, full_);
     if (!before.starts_with(without_prompt) || begin <= without_prompt.size()) return std::nullopt;
@@ -112,7 +112,7 @@ std::optional<std::string> TurnFinder::turn_header(size_t index) const {
   return with.substr(without.size());
 }
 
-// The first `count` messages with a letter put before or after the content of message `index`.
+// Renders the first `count` messages with a letter before or after the content of message `index`.
 std::optional<std::string> TurnFinder::render_probed(size_t count, size_t index,
                                                      bool at_end) const {
   const ordered_json& message = messages_[index];
@@ -121,8 +121,8 @@ std::optional<std::string> TurnFinder::render_probed(size_t count, size_t index,
   return render_with_letter(count, index, at_end ? end : 0);
 }
 
-// The generation prompt ends where the turn begins; else the turn's header is the last one before
-// its content.
+// The turn begins where the generation prompt ends; otherwise its header is the last one before its
+// content.
 std::optional<size_t> TurnFinder::probed_begin(size_t index) const {
   if (index > 0) {
     const std::string before = renders_.first(index, true);
@@ -140,8 +140,8 @@ std::optional<size_t> TurnFinder::probed_begin(size_t index) const {
   return found + header->size();
 }
 
-// A letter after the content shows where the content ends; there the turn closes as it does when it
-// is the last one.
+// A letter after the content reveals the end of the content; the turn closes there as it does when
+// it is the last one.
 std::optional<TurnSpan> TurnFinder::by_probe(size_t index) const {
   const auto begin = probed_begin(index);
   const auto probed = render_probed(messages_.size(), index, true);
@@ -159,7 +159,7 @@ std::optional<TurnSpan> TurnFinder::by_probe(size_t index) const {
 }
 
 // A turn without content (tool calls only) ends at the first text that closes every turn, provided
-// that the message itself does not hold that text.
+// that the message itself does not contain that text.
 std::optional<TurnSpan> TurnFinder::by_closing(size_t index) const {
   if (index == 0) return std::nullopt;
   const auto begin = probed_begin(index);

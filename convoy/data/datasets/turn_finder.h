@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Locates one turn of a conversation by rendering parts of the conversation: what precedes the
-// turn, and the turn with a letter put to its content. Every call costs a few renders of a prefix.
+// Locates one turn of a conversation by rendering parts of the conversation: the part before the
+// turn, and the turn with a letter added to its content. Every call costs a few renders of a
+// prefix.
 #pragma once
 
 #include <cstdint>
@@ -38,15 +39,15 @@ class TurnFinder {
              const std::string& full)
       : renders_(renders), messages_(messages), full_(full) {}
 
-  // An assistant's turn, from behind its header. Throws DataError when it cannot be located for
-  // certain.
+  // Finds an assistant's turn, from the end of its header. Throws DataError when it cannot be
+  // located with certainty.
   TurnSpan find(size_t index) const;
 
-  // The turn of another role: its content and what closes it. None when the template does not write
-  // the content. Throws DataError as find() does, and for a content that is not a text.
+  // Finds the turn of another role: its content and its closing. Empty when the template does not
+  // write the content. Throws DataError as find() does, and for a content that is not a text.
   std::optional<TurnSpan> find_content(size_t index) const;
 
-  // What the template writes to open an assistant turn: the generation prompt.
+  // The text with which the template opens an assistant turn: the generation prompt.
   std::optional<std::string> turn_header(size_t index) const;
 
  private:

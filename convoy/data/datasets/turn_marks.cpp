@@ -13,11 +13,11 @@ namespace {
 
 using nlohmann::ordered_json;
 
-// Letters of no language. A mark is the number of its message between two of them.
+// Private-use letters. A mark is the number of its message between two of them.
 constexpr std::string_view kOpening = "\xEE\x80\x9A";
 constexpr std::string_view kClosing = "\xEE\x80\x9B";
 constexpr std::string_view kBlanks = " \t\r\n";
-// Fewer turns are located as quickly one by one.
+// Fewer turns are located as fast one by one.
 constexpr size_t kFewTurns = 2;
 
 bool is_of(const ordered_json& message, std::string_view role) {
@@ -28,8 +28,8 @@ std::string mark(std::string_view letter, size_t message) {
   return fmt::format("{}{}{}", letter, message, letter);
 }
 
-// Marks inside the white space around the text, which templates strip. False for a text without
-// letters.
+// Inserts marks inside the surrounding white space, which templates strip. Returns false for a text
+// without letters.
 bool put_mark(ordered_json& text, std::string_view letter, size_t message) {
   const auto& plain = text.get_ref<const std::string&>();
   const size_t first = plain.find_first_not_of(kBlanks);
@@ -53,7 +53,7 @@ void mark_content(ordered_json& content, size_t message) {
   }
 }
 
-// White space at the end of a content, behind its mark: a template writes it or strips it.
+// White space at the end of a content, after its mark: a template writes it or strips it.
 std::string blanks_behind(const ordered_json& message) {
   const ordered_json& content = message["content"];
   const auto& text =
@@ -61,13 +61,13 @@ std::string blanks_behind(const ordered_json& message) {
   return text.substr(text.find_last_not_of(kBlanks) + 1);
 }
 
-// Where a message's content lies in the text; a template may drop a side of it, or all.
+// The location of a message's content in the text; a template may drop one of its sides, or both.
 struct Content {
   std::optional<size_t> begin;
   std::optional<size_t> end;
 };
 
-// Takes the marks out of `text`. None if one is written twice or broken.
+// Removes the marks from `text`. Empty if one is written twice or broken.
 std::optional<std::vector<Content>> take_marks(std::string& text, size_t num_messages) {
   std::vector<Content> contents(num_messages);
   std::string clean;
@@ -95,7 +95,7 @@ std::optional<std::vector<Content>> take_marks(std::string& text, size_t num_mes
   return contents;
 }
 
-// Where the contents lie in `full`. None when the marks change what the template writes.
+// The locations of the contents in `full`. Empty when the marks change the template's output.
 std::optional<std::vector<Content>> locate_contents(const RenderMessages& render,
                                                     const ordered_json& messages,
                                                     const std::string& full) {
@@ -130,8 +130,8 @@ std::string_view without_blanks(std::string_view text) {
   return text.substr(first, text.find_last_not_of(kBlanks) + 1 - first);
 }
 
-// Turns told by what stands around one of them: the header in front and the closing behind its
-// content.
+// Recognises turns by the text around one of them: the header before its content and the closing
+// after it.
 class TurnPattern {
  public:
   TurnPattern(const ordered_json& messages, const std::string& full, std::vector<Content> contents)
@@ -139,12 +139,12 @@ class TurnPattern {
 
   bool has_content(size_t index) const { return contents_[index].end.has_value(); }
 
-  // Whether its mark ends what the template writes of the content.
+  // True when the template's output of the content ends at its mark.
   bool ends_at_mark(size_t index) const {
     return has_content(index) && blanks_behind(messages_[index]).empty();
   }
 
-  // Learns from a turn that ends at its mark. False when there is nothing to learn.
+  // Learns from a turn that ends at its mark. Returns false when there is nothing to learn.
   bool learn(const TurnSpan& turn, const std::string& header) {
     const size_t content_end = *contents_[static_cast<size_t>(turn.message)].end;
     const auto end = static_cast<size_t>(turn.end);
@@ -155,7 +155,7 @@ class TurnPattern {
   }
 
   std::optional<TurnSpan> find(size_t index) const {
-    // A text that looks like a header or a closing is left to the finder.
+    // A text that resembles a header or a closing is left to the finder.
     if (index == 0 || !contents_[index - 1].end ||
         holds_text(messages_[index], without_blanks(header_)))
       return std::nullopt;
@@ -174,8 +174,8 @@ class TurnPattern {
     return span(index, header + header_.size(), *end + closing_.size());
   }
 
-  // Where the closing follows the content, with its white space or without; none if it does either
-  // way.
+  // The end of the content where the closing follows, with its white space or without; empty when
+  // both match.
   std::optional<size_t> end_of_content(size_t index) const {
     const size_t mark = *contents_[index].end;
     const std::string blanks = blanks_behind(messages_[index]);
@@ -186,8 +186,8 @@ class TurnPattern {
     return kept ? mark + blanks.size() : mark;
   }
 
-  // A turn without content, of tool calls, say, ends at the first closing, provided that it does
-  // not hold one.
+  // A turn without content, such as tool calls, ends at the first closing, provided that it does
+  // not contain one.
   std::optional<TurnSpan> between_contents(size_t index) const {
     const std::string_view closing = without_blanks(closing_);
     if (index + 1 >= messages_.size() || !contents_[index + 1].begin || closing.empty() ||
@@ -215,8 +215,7 @@ class TurnPattern {
 
 using Located = std::vector<std::optional<TurnSpan>>;
 
-// The turns that the pattern tells, in the order of `turns`; none when it tells one of those that
-// are checked wrongly.
+// The turns that the pattern finds, in the order of `turns`; empty when a checked one is wrong.
 Located locate_by_pattern(const TurnFinder& finder, TurnPattern& pattern,
                           const std::vector<size_t>& turns) {
   Located located(turns.size());
@@ -227,7 +226,7 @@ Located locate_by_pattern(const TurnFinder& finder, TurnPattern& pattern,
   const auto header = finder.turn_header(*model);
   if (!header || !pattern.learn(finder.find(*model), *header)) return located;
   for (size_t turn = 0; turn < turns.size(); ++turn) located[turn] = pattern.find(turns[turn]);
-  // The model itself, the first without content, and the last.
+  // Checks the model turn itself, the first one without content, and the last one.
   const auto is_right = [&](size_t turn) {
     return !located[turn] || finder.find(turns[turn]) == *located[turn];
   };

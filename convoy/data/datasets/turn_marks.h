@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Locates turns of a conversation; all of the assistant with a number of renders that does not grow
-// with the turns: one render with marks around the contents of the messages tells where those lie,
-// and a few turns located by TurnFinder tell what stands around a content. A turn that does not
-// look like them is located by TurnFinder too.
+// Locates turns of a conversation. Assistant turns need a constant number of renders: one render
+// with marks around all contents gives their locations, and a few turns located by TurnFinder give
+// the text around a content. TurnFinder also locates a turn that does not match them.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -14,14 +13,14 @@
 
 namespace convoy::data {
 
-// The assistant turns among messages[first_message..] of `full`, the rendered conversation, but
+// The assistant turns among messages[first_message..] of `full`, the rendered conversation, except
 // those of the messages `left_out`. Throws DataError.
 std::vector<TurnSpan> find_assistant_turns(const ChatRenders& renders,
                                            const nlohmann::ordered_json& messages,
                                            const std::string& full, size_t first_message,
                                            const std::vector<size_t>& left_out);
 
-// Those of another role, one by one (TurnFinder::find_content). Throws DataError.
+// The turns of another role, one by one (TurnFinder::find_content). Throws DataError.
 std::vector<TurnSpan> find_turns_of(const std::string& role, const ChatRenders& renders,
                                     const nlohmann::ordered_json& messages, const std::string& full,
                                     size_t first_message);

@@ -130,7 +130,7 @@ TEST(TurnMarks, RendersDoNotGrowWithTheTurns) {
   EXPECT_EQ(renders(chat_template, tool_chat(32)), renders(chat_template, tool_chat(6)));
 }
 
-// What the marks would change, or cannot tell, is located turn by turn.
+// Turns that the marks would change, or cannot locate, are located one by one.
 TEST(TurnMarks, OddTurnsAreThoseFoundOneByOne) {
   const auto plain = load_template(kPlain);
   ordered_json messages = long_chat(6);

@@ -23,7 +23,7 @@ bool has_calls(const ordered_json& message) {
   return message.is_object() && message.contains(kCalls) && !message[kCalls].empty();
 }
 
-// A template that refuses the conversation without something reads it.
+// A template that refuses the conversation without a part reads that part.
 bool is_same(const RenderWhole& render, const ordered_json& messages, const ordered_json& variables,
              const std::string& full) {
   try {

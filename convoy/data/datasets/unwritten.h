@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a chat template leaves out of a conversation that somebody would miss: tools, calls of
-// tools, answers without text. Told by rendering the conversation without them.
+// Finds important parts of a conversation that a chat template leaves out: tools, tool calls,
+// answers without text. Detected by rendering the conversation without them.
 #pragma once
 
 #include <cstddef>
@@ -21,13 +21,13 @@ struct Unwritten {
   std::vector<size_t> answers = {};  // the assistant's messages of which nothing is written
 };
 
-// Of messages[first_message..] of `full`, the rendered conversation. A conversation without tools,
-// calls and answers without text costs no render.
+// Examines messages[first_message..] of `full`, the rendered conversation. A conversation without
+// tools, calls and answers without text costs no render.
 Unwritten find_unwritten(const RenderWhole& render, const nlohmann::ordered_json& messages,
                          const nlohmann::ordered_json& variables, const std::string& full,
                          size_t first_message);
 
-// The content of a message has no text but white space, or there is none.
+// True when the content of a message is missing or only white space.
 bool has_blank_content(const nlohmann::ordered_json& message);
 
 }  // namespace convoy::data

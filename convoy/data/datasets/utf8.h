@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Checks and cuts on UTF-8 text.
+// Checks and cuts UTF-8 text.
 #pragma once
 
 #include <cstddef>
@@ -11,10 +11,10 @@
 namespace convoy::data {
 
 // Byte offset of the first ill-formed sequence (Unicode 15, table 3-7: no overlong forms, no
-// surrogates), or nothing.
+// surrogates); empty when there is none.
 std::optional<size_t> find_invalid_utf8(std::string_view text);
 
-// Keeps the first `max_characters` code points of valid UTF-8. Returns whether anything was cut.
+// Keeps the first `max_characters` code points of valid UTF-8. Returns true when anything was cut.
 bool cut_to_characters(std::string& text, size_t max_characters);
 
 }  // namespace convoy::data

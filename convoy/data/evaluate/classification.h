@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How well classes were told apart. The figures are those of scikit-learn's
-// precision_recall_fscore_support with zero_division=0.
+// Metrics of a classification, as in scikit-learn's precision_recall_fscore_support with
+// zero_division=0.
 #pragma once
 
 #include <cstdint>
@@ -42,8 +42,8 @@ struct ClassificationFigures {
 
 ClassificationFigures classification_figures(const ConfusionMatrix& matrix);
 
-// For people: a row for each class with its figures, and the matrix, true classes down. `names`: of
-// the classes. Lines end in '\n'.
+// A table for people: a row per class with its metrics, and the matrix, true classes down. `names`:
+// of the classes. Lines end in '\n'.
 std::string classification_table(const ConfusionMatrix& matrix,
                                  const std::vector<std::string>& names);
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A row of the table of lengths grows by 0 or 1 from column to column, so a row is kept as bits:
-// bit j says that column j + 1 is one more than column j. A row follows from the one before it by a
-// few operations on words (Hyyrö, 2004).
+// A row of the table of lengths grows by 0 or 1 from column to column, so a row is stored as bits:
+// bit j is set when column j + 1 is one more than column j. A few word operations compute a row
+// from the row before it (Hyyrö, 2004).
 #include "convoy/data/evaluate/common_subsequence.h"
 
 #include <algorithm>
@@ -35,7 +35,7 @@ class RowMaker {
 
   Bits first_row() const { return Bits(matches_.size()); }
 
-  // `row` becomes the one after it, of a further token.
+  // `row` becomes the next row, for one more token.
   void advance(Bits& row, int32_t token) {
     const auto found = places_.find(token);
     if (found == places_.end()) return;
@@ -59,8 +59,8 @@ class RowMaker {
   Bits matches_;  // all zero between calls
 };
 
-// Rows of the table, the way back through it: every `stride`-th is kept, those between are made
-// again when the way comes to them.
+// Rows of the table for the way back: every `stride`-th is kept, and those between are recomputed
+// when needed.
 class RowsBackwards {
  public:
   RowsBackwards(std::span<const int32_t> rows, std::span<const int32_t> columns)
@@ -75,7 +75,7 @@ class RowsBackwards {
     if (rows.size() % stride_ == 0) kept_.push_back(row);
   }
 
-  // Row `index`: of the first `index` tokens. Never a later one than the call before.
+  // Row `index`: for the first `index` tokens. Indices must not increase from call to call.
   const Bits& row(size_t index) {
     const size_t block = index / stride_;
     if (block != block_) {
@@ -96,7 +96,7 @@ class RowsBackwards {
   size_t stride_;
   std::vector<Bits> kept_;
   size_t block_ = SIZE_MAX;
-  std::vector<Bits> made_;  // of `block_`
+  std::vector<Bits> made_;  // rows of `block_`
 };
 
 }  // namespace

@@ -41,8 +41,8 @@ pre { margin: 0 0 .4rem; white-space: pre-wrap; overflow-wrap: anywhere; max-hei
 @media (max-width: 50rem) { .texts { grid-template-columns: 1fr; } .texts > div { border-left: 0; border-top: 1px solid var(--line); } }
 )";
 
-// As text of a page, whatever it holds: control characters that pages may not hold are shown by
-// their pictures.
+// Escapes any text for the page: control characters that pages may not contain are shown by their
+// pictures.
 std::string escaped(std::string_view text) {
   std::string result;
   for (size_t at = 0; at < text.size();) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// An evaluation as one HTML page that asks for nothing else: the figures, how one metric spreads
-// over the rows, and the rows that are worst by it, side by side. For light and dark screens.
+// An evaluation as one self-contained HTML page: the metrics, the distribution of one metric over
+// the rows, and the worst rows by it, side by side. For light and dark screens.
 #pragma once
 
 #include <string>
@@ -11,17 +11,17 @@
 
 namespace convoy::evaluate {
 
-// The metric that a report of `measured` is ordered by. `wanted` empty: rougeL, else the first.
-// Throws ConfigError.
+// The metric that orders a report of `measured`. Empty `wanted`: rougeL, else the first. Throws
+// ConfigError.
 std::string metric_of_report(const std::string& wanted, const std::vector<std::string>& measured);
 
 struct ReportOptions {
   std::string title = {};
-  std::string metric = {};  // of `scored`: orders the rows
+  std::string metric = {};  // one of `scored`: orders the rows
   size_t rows = 50;
 };
 
-// Every text of the samples is shown as text. Rows that are equally bad keep their order.
+// Every text of the samples is escaped. Rows with equal scores keep their order.
 std::string html_report(const ReportOptions& options, const std::vector<Sample>& samples,
                         const ScoredSamples& scored);
 

@@ -21,7 +21,7 @@ using nlohmann::json;
 
 struct Place {
   const std::filesystem::path& file;
-  std::string path;  // of the keyword, as "properties/age/type"
+  std::string path;  // path of the keyword, as "properties/age/type"
 };
 
 [[noreturn]] void refuse(const Place& place, const std::string& message, std::string hint = {}) {
@@ -168,8 +168,7 @@ bool none_fits(const json& schema, const json& value, const json&) {
 
 bool passes(const json&, const json&, const json&) { return true; }
 
-// Every keyword: what may stand behind it, and what it asks of a value of the schema `whole` that
-// it is in.
+// Every keyword: its allowed values, and its test of a value under the whole schema `whole`.
 struct Keyword {
   const char* name;
   void (*check)(const json& argument, const Place& place);

@@ -13,7 +13,7 @@ bool is_vowel_letter(char letter) {
   return letter == 'a' || letter == 'e' || letter == 'i' || letter == 'o' || letter == 'u';
 }
 
-// A y is a consonant unless one stands before it.
+// A y is a consonant unless a consonant precedes it.
 std::vector<bool> consonants(std::string_view word) {
   std::vector<bool> flags;
   flags.reserve(word.size());
@@ -22,7 +22,7 @@ std::vector<bool> consonants(std::string_view word) {
   return flags;
 }
 
-// Of [C](VC){m}[V], C and V being runs of consonants and vowels, it is m.
+// The m in [C](VC){m}[V], where C and V are runs of consonants and vowels.
 int measure(std::string_view stem) {
   const std::vector<bool> flags = consonants(stem);
   int count = 0;
@@ -60,7 +60,7 @@ std::string_view without(std::string_view word, std::string_view suffix) {
   return word.substr(0, word.size() - suffix.size());
 }
 
-// The first suffix that fits decides, whatever comes of its condition.
+// The first matching suffix decides, even when its condition fails.
 template <class Condition>
 std::string apply_rules(const std::string& word, std::span<const Rule> rules, Condition condition) {
   for (const Rule& rule : rules) {
@@ -81,7 +81,7 @@ std::string plural_removed(const std::string& word) {  // step 1a
   return apply_rules(word, kRules, [](std::string_view, std::string_view) { return true; });
 }
 
-std::string mended(std::string stem) {  // of step 1b, where an ending went
+std::string mended(std::string stem) {  // for step 1b, after an ending was removed
   for (const std::string_view ending : {"at", "bl", "iz"})
     if (stem.ends_with(ending)) return stem + "e";
   if (ends_in_double_consonant(stem)) {

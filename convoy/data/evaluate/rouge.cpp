@@ -16,7 +16,7 @@ namespace {
 constexpr std::string_view kKelvin = "\u212a";   // lower case: k
 constexpr std::string_view kDottedI = "\u0130";  // lower case: i and a dot above
 
-// Two characters beyond ASCII have lower cases within it.
+// Two characters beyond ASCII have lower-case forms within ASCII.
 std::vector<std::string> ascii_words(std::string_view text) {
   std::vector<std::string> words;
   std::string word;

@@ -7,7 +7,7 @@
 
 namespace convoy::evaluate {
 
-// What a model was asked, its answer, and answers that are right: at least one.
+// The input of a model, its answer, and the correct answers: at least one.
 struct Sample {
   std::optional<std::string> input = {};  // only some metrics read it
   std::string pred = {};

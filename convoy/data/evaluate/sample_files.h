@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // samples.jsonl: rows {"input", "pred", "ref"}; "input" may be missing, "ref" is a text or a list
-// of those that are right.
+// of correct texts.
 #pragma once
 
 #include <filesystem>

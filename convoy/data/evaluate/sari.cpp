@@ -14,7 +14,7 @@ namespace {
 bool is_decimal_digit(char letter) { return letter >= '0' && letter <= '9'; }
 bool is_point(char letter) { return letter == '.' || letter == ','; }
 
-// ASCII punctuation but for ' - . ,
+// ASCII punctuation except ' - . ,
 bool is_mark_of_13a(char letter) {
   return (letter >= ' ' && letter <= '&') || (letter >= '(' && letter <= '+') || letter == '/' ||
          (letter >= ':' && letter <= '@') || (letter >= '[' && letter <= '`') ||
@@ -30,8 +30,8 @@ std::string replaced(std::string_view text, std::string_view from, std::string_v
   return result.append(text);
 }
 
-// Each pair of neighbours that `fits`, from the left and without overlap, becomes what `spaced`
-// makes of it.
+// Replaces each non-overlapping pair of neighbours that `fits`, from the left, by the result of
+// `spaced`.
 template <class Fits, class Spaced>
 std::string pairs_spaced(std::string_view text, Fits fits, Spaced spaced) {
   std::string result;
@@ -62,7 +62,7 @@ std::string marks_spaced(std::string_view text) {
 
 using GramCounts = std::unordered_map<std::string, double>;
 
-// Those of `counts` that are above zero once `others` are taken off.
+// The entries of `counts` that stay above zero after subtracting `others`.
 GramCounts less(const GramCounts& counts, const GramCounts& others) {
   GramCounts left;
   for (const auto& [gram, count] : counts) {
@@ -87,14 +87,14 @@ double sum(const GramCounts& counts) {
   return total;
 }
 
-// 0/0 = 1: nothing was asked, and nothing done.
+// 0/0 = 1: nothing was required, and nothing was done.
 double share(double part, double whole) { return whole > 0 ? part / whole : 1; }
 
 double f_measure(double precision, double recall) {
   return precision > 0 || recall > 0 ? 2 * precision * recall / (precision + recall) : 0;
 }
 
-// The mean share of `counts` that `good` holds.
+// The mean share of `counts` that `good` contains.
 double mean_share(const GramCounts& good, const GramCounts& counts) {
   double total = 0;
   for (const auto& [gram, count] : good) total += count / counts.at(gram);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// SARI of a rewritten text, as Hugging Face's evaluate computes it: what it keeps, deletes and adds
-// of its source, beside what the references do.
+// SARI of a rewritten text, as Hugging Face's evaluate computes it: compares the words it keeps,
+// deletes and adds with those of the references.
 #pragma once
 
 #include <string>
@@ -10,12 +10,12 @@
 
 namespace convoy::evaluate {
 
-// 0 to 1. Texts are lower-cased and tokenised by the rules of mteval-v13a. Wants at least one
+// 0 to 1. Texts are lower-cased and tokenised by the rules of mteval-v13a. Needs at least one
 // reference.
 double sari(std::string_view source, std::string_view prediction,
             const std::vector<std::string>& references);
 
-// The words that mteval-v13a makes of a text; case as it is.
+// The words of a text by mteval-v13a; case unchanged.
 std::vector<std::string> words_of_13a(std::string_view text);
 
 }  // namespace convoy::evaluate

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Samples and all that was measured of them.
+// Samples and all their metrics.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -18,7 +18,7 @@ struct ScoredSamples {
   nlohmann::json figures;            // MetricMeans::json()
 };
 
-// On all CPUs that may be used. Blocks.
+// Uses all available CPUs. Blocks.
 ScoredSamples score_samples(const TextMetrics& metrics, const std::vector<Sample>& samples);
 
 }  // namespace convoy::evaluate

@@ -20,7 +20,7 @@ bool is_article(std::string_view word) { return word == "a" || word == "an" || w
 // Runs of letters and numbers that are an article become a space.
 std::string without_articles(std::string_view text) {
   std::string result;
-  size_t begin = 0;  // of the run
+  size_t begin = 0;  // start of the run
   const auto end_run = [&](size_t end) {
     const std::string_view run = text.substr(begin, end - begin);
     result.append(is_article(run) ? " " : run);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Answers compared as the evaluation of SQuAD 1.1 does: without case, ASCII punctuation, the
-// articles a, an and the, and further white space.
+// Compares answers as the evaluation of SQuAD 1.1 does: ignores case, ASCII punctuation, the
+// articles a, an and the, and extra white space.
 #pragma once
 
 #include <string>

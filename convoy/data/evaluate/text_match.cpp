@@ -25,7 +25,7 @@ std::string plain_decimal(bool negative, std::string_view whole, std::string_vie
 // digits.
 std::string take_number(std::string_view text, size_t& at) {
   const size_t begin = at;
-  // A minus belongs to the number unless it stands between two operands, as in "5-3".
+  // A minus belongs to the number unless it is between two operands, as in "5-3".
   const size_t sign = begin > 0 && text[begin - 1] == '$' ? begin - 1 : begin;
   const bool negative = sign > 0 && text[sign - 1] == '-' &&
                         (sign < 2 || !(is_digit(text[sign - 2]) || text[sign - 2] == ')'));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Whether a generated answer equals its reference.
+// Compares a generated answer with its reference.
 #pragma once
 
 #include <optional>
@@ -9,15 +9,15 @@
 
 namespace convoy::evaluate {
 
-// Equal after trimming white space on both sides.
+// True when they are equal after trimming white space on both sides.
 bool exact_match(std::string_view pred, std::string_view ref);
 
 // The final number of an answer: the last one after the last "####", else the last in the text.
-// Thousands separators, a leading '$' and a trailing '.' do not count; the result is a plain
-// decimal without superfluous zeros.
+// Ignores thousands separators, a leading '$' and a trailing '.'; the result is a plain decimal
+// without superfluous zeros.
 std::optional<std::string> final_number(std::string_view text);
 
-// Both have a final number and it is the same.
+// True when both have a final number and the numbers are equal.
 bool numeric_match(std::string_view pred, std::string_view ref);
 
 }  // namespace convoy::evaluate

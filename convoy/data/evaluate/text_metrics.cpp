@@ -18,7 +18,7 @@
 namespace convoy::evaluate {
 namespace {
 
-// The texts of a row as the words of a ROUGE, made when first asked for.
+// The texts of a row as words for a ROUGE metric, computed at first use.
 class RowWords {
  public:
   RowWords(const Sample& sample, RougeWords kind) : sample_(sample), kind_(kind) {}
@@ -109,8 +109,8 @@ bool is_blank(const std::string& text) {
   return text.find_first_not_of(" \t\r\n") == std::string::npos;
 }
 
-// evaluate's SARI gives a prediction without words most of its points, for all that it deleted and
-// did not add.
+// evaluate's SARI gives a prediction without words a high score, for its deletions and absent
+// additions.
 double sari_of(Row& row) {
   if (!row.sample.input) return kNothing;
   const std::vector<std::string>& refs = row.sample.refs;
@@ -123,7 +123,7 @@ double schema_compliance_of(Row& row) {
   return row.schema->accepts_text(row.sample.pred) ? 1 : 0;
 }
 
-// Prose is not read as a formula.
+// Prose is not parsed as a formula.
 bool is_same_answer(std::string_view pred, const std::string& ref) {
   return marks_answer(ref) ? answers::check_answer(ref, pred) == answers::Verdict::Yes
                            : exact_match(pred, ref);
@@ -161,7 +161,7 @@ constexpr const auto& kFacts = settings::kTextMetrics;
 static_assert(kMetrics.size() == kFacts.size(),
               "core/settings/text_metric_list.h and this table hold the same metrics");
 
-// By the place of a metric in kFacts; a name without a function is an error of the compiler.
+// By the index of a metric in kFacts; a name without a function is a compile error.
 constexpr std::array<ScoreFunction, kFacts.size()> kScores = [] {
   std::array<ScoreFunction, kFacts.size()> scores{};
   for (size_t at = 0; at < scores.size(); ++at)

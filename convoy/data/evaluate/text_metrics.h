@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The metrics of generated text, by name, and their means over a data set. Each scores a row alone;
-// larger is better. An empty prediction is a row like any other, and
-// gets 0 in all of them unless a reference is empty too. Of several references the one that
-// gives most counts, but for sari, which takes them together.
+// larger is better. An empty prediction scores 0 in all of them unless a reference is empty too. Of
+// several references the best one counts, except for sari, which uses them together.
 #pragma once
 
 #include <cstdint>
@@ -22,15 +21,15 @@ namespace convoy::evaluate {
 
 using MetricFacts = settings::TextMetricFacts;
 
-// All there are.
+// All metrics.
 std::span<const MetricFacts> text_metrics();
-// The largest value of a metric; of what is none, 1.
+// The maximum of a metric; 1 for an unknown name.
 double most_of_metric(std::string_view name);
 
-// "####" or \boxed stands in a reference.
+// True when a reference contains "####" or \boxed.
 bool marks_answer(const std::string& reference);
 
-// Of one row.
+// The scores of one row.
 struct RowScores {
   std::vector<double> values = {};  // by metric; NaN: there was nothing to measure
   bool names_answer = false;        // a reference marks its answer
@@ -38,8 +37,8 @@ struct RowScores {
 
 class TextMetrics {
  public:
-  // `names`: of text_metrics(); empty = all. `schema_file`: what schema_compliance checks against;
-  // empty = nothing to. Throws ConfigError.
+  // `names`: from text_metrics(); empty = all. `schema_file`: the schema for schema_compliance;
+  // empty = none. Throws ConfigError.
   explicit TextMetrics(std::vector<std::string> names = {}, const std::string& schema_file = {});
 
   const std::vector<std::string>& names() const { return names_; }
@@ -49,21 +48,21 @@ class TextMetrics {
  private:
   friend class MetricMeans;
   std::vector<std::string> names_;
-  std::vector<size_t> numbers_;  // of text_metrics()
+  std::vector<size_t> numbers_;  // indices in text_metrics()
   std::optional<JsonSchema> schema_;
 };
 
-// Rows are added in their order, so that the sums are the same however they were computed.
+// Rows must be added in their order, so that the sums are equal on any number of ranks.
 class MetricMeans {
  public:
   explicit MetricMeans(const TextMetrics& metrics);  // which outlives it
 
   void add(const RowScores& scores);
   int64_t count() const { return count_; }
-  // Nothing for a metric that had nothing to measure: schema_compliance without a schema, sari of
-  // rows without an input, numeric_match and answer_match where no reference marks its answer.
+  // Empty for a metric without data: schema_compliance without a schema, sari of rows without an
+  // input, numeric_match and answer_match when no reference marks its answer.
   std::optional<double> mean(size_t metric) const;
-  // {"count": .., "rougeL": .., ..}; null where there is no mean.
+  // {"count": .., "rougeL": .., ..}; null when there is no mean.
   nlohmann::json json() const;
 
  private:

@@ -15,7 +15,8 @@ constexpr char32_t kNoCharacter = 0xFFFFFFFF;
 constexpr char32_t kCapitalSigma = 0x3A3;
 constexpr char32_t kFinalSigma = 0x3C2;
 
-// The last range that does not begin behind `code`, where it holds it.
+// The range that contains `code`: the last one that does not begin after it; null when there is
+// none.
 template <class Range>
 const Range* range_of(std::span<const Range> ranges, char32_t code) {
   const auto behind =
@@ -56,7 +57,7 @@ char32_t lower_of(char32_t code) {
   return static_cast<char32_t>(static_cast<int32_t>(code) + run->shift);
 }
 
-// Whether the capital sigma at `at` ends a word: a cased character before it, none after it.
+// True when the capital sigma at `at` ends a word: a cased character before it, none after it.
 bool ends_word(std::string_view text, size_t at, std::span<const char32_t> before) {
   const auto cased = std::find_if_not(before.rbegin(), before.rend(),
                                       [](char32_t code) { return is_in(kCaseIgnorable, code); });
@@ -69,7 +70,7 @@ bool ends_word(std::string_view text, size_t at, std::span<const char32_t> befor
   return true;
 }
 
-// Of the first space in `text`; 0 = it does not begin with one.
+// Length of the first space in `text`; 0 = it does not begin with one.
 size_t leading_space(std::string_view text) {
   const CharacterAt first = character_at(text, 0);
   return is_space(first.code) ? first.length : 0;

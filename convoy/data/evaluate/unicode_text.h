@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Characters of UTF-8 text as Python's str sees them, of Unicode 14. No locale. Bytes that are no
-// UTF-8 count as one character each, which is in no class.
+// Characters of UTF-8 text as in Python's str, by Unicode 14. No locale. A byte that is not UTF-8
+// counts as one character without a class.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@
 
 namespace convoy::evaluate {
 
-// The character that starts at `at`, and its bytes.
+// The character that starts at `at`, and its size in bytes.
 struct CharacterAt {
   char32_t code = 0;
   size_t length = 1;
@@ -21,7 +21,7 @@ CharacterAt character_at(std::string_view text, size_t at);
 bool is_letter_or_number(char32_t code);  // str.isalnum()
 bool is_mark(char32_t code);              // accents and vowel signs that follow a letter
 bool is_space(char32_t code);             // str.isspace()
-// Of scripts that put no spaces between words: Han, Hiragana, Katakana, Bopomofo.
+// True for scripts without spaces between words: Han, Hiragana, Katakana, Bopomofo.
 bool is_unspaced(char32_t code);
 
 std::string lowered(std::string_view text);      // str.lower()

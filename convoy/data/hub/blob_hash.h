@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the hub names a file by: the sha256 of a large one (64 hex digits), git's id of a small one
+// The hub's names for files: the sha256 of a large one (64 hex digits), git's id of a small one
 // (40), which is the SHA-1 of "blob SIZE\0" and the bytes (FIPS 180-4; git-hash-object).
 #pragma once
 
@@ -28,13 +28,13 @@ class Sha1 {
   uint64_t total_bytes_ = 0;
 };
 
-// Whether bytes are those of the file that an etag names.
+// Checks that bytes are those of the file that an etag names.
 class BlobHash {
  public:
   BlobHash(std::string etag, int64_t size_bytes);
 
   void update(std::string_view bytes);
-  // Ends the hash. True, too, for an etag of no known kind: then only the size speaks.
+  // Ends the hash. Also returns true for an etag of unknown kind: then only the size is checked.
   bool matches();
   bool is_checkable() const { return kind_ != Kind::Unknown; }
 

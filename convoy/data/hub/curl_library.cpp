@@ -31,7 +31,7 @@ CurlLibrary::CurlLibrary() {
     throw ConfigError("libcurl could not be set up", {.hint = "reinstall libcurl and OpenSSL"});
 }
 
-// Not unloaded: its TLS library leaves handlers that run at the end of the process.
+// Never unloaded: its TLS library leaves handlers that run when the process ends.
 template <class Function>
 void CurlLibrary::find(const char* symbol, Function& function) {
   function = reinterpret_cast<Function>(::dlsym(library_, symbol));

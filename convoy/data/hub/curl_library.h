@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// libcurl, opened when something is downloaded and not before: linked, it and what it brings would
-// cost every start of `convoy` milliseconds.
+// libcurl, loaded only for a download: linking it and its dependencies would add milliseconds to
+// every start of `convoy`.
 #pragma once
 
 #include <curl/curl.h>
 
 namespace convoy::hub {
 
-// The functions that are used. libcurl stays loaded until the process ends.
+// The functions in use. libcurl stays loaded until the process ends.
 class CurlLibrary {
  public:
   CurlLibrary();  // once in a process, before its threads. Throws ConfigError

@@ -81,8 +81,8 @@ class Fetch {
     progress_.total_files = static_cast<int64_t>(chosen.size());
   }
 
-  // `work` for every file, in several threads with a client each. The first error stops all and is
-  // thrown.
+  // Runs `work` for every file, on several threads with a client each. The first error stops all
+  // and is thrown.
   void in_parallel(const std::function<void(HubClient&, FetchedFile&)>& work) {
     std::atomic<size_t> next = 0;
     std::exception_ptr failure;
@@ -185,8 +185,7 @@ class Fetch {
     const bool is_resumed = part.size_bytes() > 0;
     fill(client, file, part);
     if (!part.finish()) {
-      // The part of an earlier fetch may have been spoilt; fresh bytes that are wrong are the
-      // hub's.
+      // An earlier partial file may have been damaged; wrong fresh bytes are the hub's fault.
       if (is_resumed) {
         log_.detail(fmt::format("{}: what was there of it is spoilt; from its start", file.path));
         restart(part);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A revision of a repository of the hub into the local hub cache, where every command finds it by
-// its id. Several files at once; what a stopped or killed fetch has got, the next one goes on with.
+// Downloads a revision of a hub repository into the local hub cache, where every command finds it
+// by its id. Fetches several files at once; a stopped or killed fetch is resumed by the next one.
 #pragma once
 
 #include <atomic>
@@ -22,7 +22,7 @@ struct FetchPlan {
   RepositoryName repository;
   std::string revision = "main";
   FileChoice choice = {};
-  std::function<bool(const std::string&)> is_read = {};  // what is taken where nothing is included
+  std::function<bool(const std::string&)> is_read = {};  // default when nothing is included
   std::filesystem::path cache;
   int64_t num_parallel = 4;
   bool verify = false;   // hash what is there already, too
@@ -41,7 +41,7 @@ struct FetchResult {
   int64_t fetched_bytes = 0;
 };
 
-// How far a fetch is. Written by its threads, read by whoever shows it.
+// Progress of a fetch. Written by its threads, read by the display.
 struct FetchProgress {
   std::atomic<int64_t> total_bytes = 0;  // 0 until it is known
   std::atomic<int64_t> start_bytes = 0;  // there from an earlier fetch
@@ -50,9 +50,9 @@ struct FetchProgress {
   std::atomic<int64_t> done_files = 0;
 };
 
-// Blocks, until `stop` at the latest: then StopRequest. Throws ConfigError where the hub may not be
-// asked, DataError for what it does not have or give, and for files that are not what it says,
-// NetworkError, IoError (also before anything is fetched: too little space).
+// Blocks, at most until `stop`, which throws StopRequest. Throws ConfigError when the hub may not
+// be contacted, DataError for files that it does not have or refuses, and for content that does not
+// match, NetworkError, IoError (also before fetching: too little space).
 FetchResult fetch(const FetchPlan& plan, const HubSettings& settings, const StopTest& stop,
                   FetchProgress& progress, const Log& log);
 

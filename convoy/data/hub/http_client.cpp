@@ -16,7 +16,7 @@
 namespace convoy::hub {
 namespace {
 
-// One request on its way: what the callbacks of libcurl see.
+// One running request, for libcurl's callbacks.
 struct Exchange {
   const HttpRequest& request;
   const StopTest& stop;
@@ -28,7 +28,8 @@ struct Exchange {
   }
 
   void take_header(std::string_view line) {
-    if (line.starts_with("HTTP/")) {  // of an interim answer, of a proxy, or of the answer itself
+    // Status line of an interim answer, of a proxy, or of the answer itself.
+    if (line.starts_with("HTTP/")) {
       answer = {};
       if (const size_t space = line.find(' '); space != std::string_view::npos)
         answer.status = std::atoi(std::string(line.substr(space + 1, 3)).c_str());

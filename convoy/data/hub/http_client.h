@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// HTTP requests one after another over connections that stay open. Redirects are answers here: who
-// follows one decides what the next host may see. Proxies as libcurl has them (http_proxy,
+// HTTP requests in sequence over connections that stay open. Redirects are returned as answers: the
+// caller decides what the next host may receive. Uses proxies as libcurl does (http_proxy,
 // https_proxy, no_proxy).
 #pragma once
 
@@ -16,13 +16,14 @@
 
 namespace convoy::hub {
 
-// True once all is to end. Called by several threads.
+// Returns true when the request must end. Called by several threads.
 using StopTest = std::function<bool()>;
 
 struct HttpAnswer {
   int status = 0;
   std::map<std::string, std::string> headers = {};  // names in lower case
-  std::string body = {};  // of answers whose bytes no one took: at most kMostKeptBytes
+  // The bytes of an answer without on_bytes, at most kMostKeptBytes.
+  std::string body = {};
 
   std::string header(const std::string& name) const;  // "" when absent
 };
@@ -31,8 +32,8 @@ struct HttpRequest {
   std::string url;
   bool head = false;
   std::vector<std::string> headers = {};  // "Name: value"
-  // Takes the bytes of an answer of status 200 or 206 as they come, instead of HttpAnswer::body.
-  // What it throws ends the request and is thrown on.
+  // Receives the bytes of an answer of status 200 or 206 as they arrive, instead of
+  // HttpAnswer::body. An exception from it ends the request and is rethrown.
   std::function<void(const HttpAnswer& answer, std::string_view bytes)> on_bytes = {};
 };
 
@@ -47,14 +48,14 @@ class HttpClient {
  public:
   static constexpr size_t kMostKeptBytes = size_t{64} << 20;
 
-  // `stop` is asked about once a second, and when bytes come.
+  // `stop` is called about once a second, and when bytes arrive.
   HttpClient(const CurlLibrary& curl, HttpLimits limits, StopTest stop);
   ~HttpClient();
   HttpClient(const HttpClient&) = delete;
   HttpClient& operator=(const HttpClient&) = delete;
 
-  // Throws NetworkError when no whole answer came, StopRequest after `stop`, ConfigError for a URL
-  // that is none.
+  // Throws NetworkError when no complete answer came, StopRequest after `stop`, ConfigError for an
+  // invalid URL.
   HttpAnswer send(const HttpRequest& request);
 
  private:

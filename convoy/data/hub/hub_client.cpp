@@ -22,7 +22,7 @@ constexpr double kFirstWaitSeconds = 0.5;
 constexpr double kLongestWaitSeconds = 60;
 constexpr int64_t kMostFileBytes = int64_t{1} << 50;
 
-// The hub can not answer now, and says perhaps when it can.
+// The hub cannot answer now, and may say when it can.
 class Busy : public NetworkError {
  public:
   Busy(const std::string& message, double wait_seconds)
@@ -52,7 +52,7 @@ std::string plain_etag(std::string etag) {
   return etag;
 }
 
-// A file of the cache is named by it.
+// True for a valid file name in the cache.
 bool is_blob_name(const std::string& etag) {
   return !etag.empty() && etag.size() <= 128 &&
          std::all_of(etag.begin(), etag.end(), [](unsigned char letter) {
@@ -72,7 +72,7 @@ bool is_path_inside(const std::string& path) {
   return true;
 }
 
-// Where in the file an answer of status 206 begins: "bytes 5-9/10".
+// Offset in the file at which an answer of status 206 begins: "bytes 5-9/10".
 int64_t range_begin(const HttpAnswer& answer) {
   const std::string range = answer.header("content-range");
   if (!range.starts_with("bytes ")) return -1;
@@ -134,7 +134,7 @@ void HubClient::refuse_access(const HttpAnswer& answer) const {
 void HubClient::refuse(const HttpAnswer& answer, const std::string& url) const {
   const std::string said = answer.header("x-error-message");
   const std::string reason = said.empty() ? "" : fmt::format(" ({:.300})", said);
-  // An address at another host is signed for a while only: the next try gets a new one.
+  // An address at another host is signed only for a while: the next attempt gets a new one.
   const bool is_hub = same_origin(url, settings_.endpoint);
   if (may_pass(answer.status) || (answer.status == 403 && !is_hub)) {
     const int64_t seconds = whole_number(answer.header("retry-after"));
@@ -167,7 +167,7 @@ HttpAnswer HubClient::ask(HttpRequest request) {
     HttpAnswer answer = send_hop(request, url);
     if (answer.status == 200 || answer.status == 206) return answer;
     if (!is_redirect(answer.status)) refuse(answer, url);
-    // What tells of the file stands in the hub's own answer; the host of its bytes knows less.
+    // The hub's own answer has the facts about the file; the host of its bytes may lack them.
     const bool tells_all = request.head && !answer.header("x-linked-etag").empty();
     if (tells_all) return answer;
     url = redirected_url(url, answer.header("location"));
@@ -257,7 +257,7 @@ RemoteFile HubClient::find_file(const std::string& commit, const std::string& pa
 void HubClient::read_file(const std::string& commit, const RemoteFile& file, int64_t begin,
                           const PieceSink& sink) {
   const std::string url = file_url(commit, file.path);
-  int64_t at = -1;  // where the next piece stands
+  int64_t at = -1;  // offset of the next piece
   HttpRequest request{.url = url, .headers = {"Accept-Encoding: identity"}};
   if (begin > 0) request.headers.push_back(fmt::format("Range: bytes={}-", begin));
   request.on_bytes = [&](const HttpAnswer& answer, std::string_view bytes) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The hub's protocol: what a revision holds, what a file is, its bytes. The token goes to the hub's
-// own host and to no other that it sends us to.
+// The hub's protocol: files of a revision, facts about a file, its bytes. The token is sent only to
+// the hub's own host, never to a host that it redirects to.
 #pragma once
 
 #include <cstdint>
@@ -33,7 +33,7 @@ struct RemoteFile {
   int64_t size_bytes = 0;
 };
 
-// Takes a piece of a file; `begin` is where in the file it stands.
+// Receives a piece of a file; `begin` is its offset in the file.
 using PieceSink = std::function<void(int64_t begin, std::string_view bytes)>;
 
 // One thread.
@@ -42,19 +42,19 @@ class HubClient {
   HubClient(const CurlLibrary& curl, const HubSettings& settings, RepositoryName repository,
             StopTest stop, Log log);
 
-  // Each tries again where the hub or the way to it fails for a while. Throws DataError for what
-  // the hub does not have or does not give, NetworkError when it can not be reached, StopRequest.
+  // Each retries temporary failures of the hub or the network. Throws DataError for a file that the
+  // hub does not have or refuses, NetworkError when the hub cannot be reached, StopRequest.
   RepositoryState find_revision(const std::string& revision);
   RemoteFile find_file(const std::string& commit, const std::string& path);
 
-  // One try: bytes from `begin` on, or all of them from 0 where the server does not know ranges.
-  // Throws what find_file() throws, and NetworkError where the bytes end early: what came was
-  // taken.
+  // One attempt: bytes from `begin` on, or all of them from 0 when the server does not support
+  // ranges. Throws the errors of find_file(), and NetworkError when the bytes end early; the
+  // received bytes were already passed on.
   void read_file(const std::string& commit, const RemoteFile& file, int64_t begin,
                  const PieceSink& sink);
 
-  // Calls `attempt` until it returns, with longer and longer waits after each NetworkError, and at
-  // once where `progress` (bytes so far) has grown. Throws the last error.
+  // Calls `attempt` until it returns, waiting longer after each NetworkError, and not at all when
+  // `progress` (bytes so far) has grown. Throws the last error.
   void with_retries(const std::function<void()>& attempt,
                     const std::function<int64_t()>& progress = {});
 

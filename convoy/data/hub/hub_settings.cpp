@@ -29,7 +29,7 @@ bool is_on(const char* name) {
   return value == "1" || value == "ON" || value == "YES" || value == "TRUE";
 }
 
-// A header is made of it, so a line break in it would be another header.
+// It becomes part of a header, and a line break in it would start another header.
 std::string checked_token(const std::string& text, const std::string& source) {
   std::string token(trimmed(text, " \t\r\n"));
   for (const unsigned char letter : token)

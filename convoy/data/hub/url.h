@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Addresses: written into, followed, compared.
+// Builds, resolves and compares addresses.
 #pragma once
 
 #include <string>
@@ -11,11 +11,11 @@ namespace convoy::hub {
 // "a b/c" -> "a%20b/c"; with `keep` = "" the slash is escaped too.
 std::string escaped_for_url(std::string_view text, std::string_view keep = "/");
 
-// `location` as the server gave it, seen from `url`. Throws DataError for one that leads to no http
-// host, or away from https.
+// Resolves the server's `location` against `url`. Throws DataError for one that is no http address,
+// or leads away from https.
 std::string redirected_url(const std::string& url, const std::string& location);
 
-// Scheme, host and port are equal.
+// True when scheme, host and port are equal.
 bool same_origin(std::string_view left, std::string_view right);
 
 }  // namespace convoy::hub

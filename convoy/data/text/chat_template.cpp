@@ -22,11 +22,11 @@ constexpr int64_t kMaxTemplateBytes = int64_t{4} << 20;
 struct Source {
   std::string text;
   std::string file;
-  // Within a JSON file the template's lines are not the file's.
+  // Inside a JSON file the template's lines are not the file's.
   bool in_json = false;
 };
 
-// By name; "default" is the one for conversations without tools.
+// Sources by name; "default" is for conversations without tools.
 std::map<std::string, Source> find_sources(const fs::path& folder, const fs::path& override_path,
                                            const TokenizerSettings& settings) {
   std::map<std::string, Source> sources;
@@ -64,7 +64,7 @@ struct Compiled {
   Source source;
 };
 
-// The `line`th line of a template, cut to what fits into a message.
+// Line number `line` of a template, cut to fit into a message.
 std::string line_of(const std::string& text, int64_t line) {
   size_t begin = 0;
   for (int64_t at = 1; at < line && begin != std::string::npos; ++at) {
@@ -116,8 +116,7 @@ bool is_normal(const ordered_json& message) {
                       [](const ordered_json& value) { return value.is_null(); });
 }
 
-// As transformers does: keys without a value are dropped, and reasoning is offered under each of
-// its names.
+// As in transformers: drops keys without a value, and passes reasoning under each of its names.
 ordered_json normalised(const ordered_json& message) {
   ordered_json kept = ordered_json::object();
   ordered_json reasoning;
@@ -209,7 +208,7 @@ Conversation ChatTemplate::read(const ordered_json& messages, const ordered_json
   const Compiled& used = has_tools && state_->with_tools ? *state_->with_tools : state_->standard;
   std::string text;
   try {
-    // A name that stands twice has its last value.
+    // The last of several equal names counts.
     text = fmt::format("{{{}{}\"messages\":{}}}", state_->defaults, members_of(variables),
                        json_of(messages));
   } catch (const nlohmann::json::exception& error) {

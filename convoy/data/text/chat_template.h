@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Chat templates (Jinja) as Hugging Face's apply_chat_template renders them, with the engine of
-// rust/text/src/jinja, on the calling thread. A render that passes a limit (steps, memory, depth,
-// output) is an error of that conversation alone.
+// Chat templates (Jinja) with the output of Hugging Face's apply_chat_template, rendered by the
+// engine in rust/text/src/jinja on the calling thread. A render that exceeds a limit (steps,
+// memory, depth, output) fails for that conversation only.
 #pragma once
 
 #include <cstdint>
@@ -23,14 +23,14 @@ struct RenderedChat {
   std::vector<std::pair<int64_t, int64_t>> generation_spans;
 };
 
-// A conversation that is rendered several times. Of the thread that made it, and of a template that
-// outlives it.
+// A conversation for several renders. Belongs to the thread that made it; the template must outlive
+// it.
 class Conversation {
  public:
   ~Conversation();
   Conversation(Conversation&&) noexcept;
 
-  // Its first messages. Throws DataError.
+  // Renders its first messages. Throws DataError.
   RenderedChat render(size_t num_messages, bool add_generation_prompt) const;
 
  private:
@@ -51,12 +51,12 @@ class ChatTemplate {
   ChatTemplate(ChatTemplate&&) noexcept;
   ChatTemplate& operator=(ChatTemplate&&) noexcept;
 
-  // `messages`: a JSON list of {role, content, ...}; `variables`: null or an object of what else
-  // the template reads: lists of `tools` and `documents`, and names of any kind, which win over the
-  // model's named tokens. Throws DataError.
+  // `messages`: a JSON list of {role, content, ...}; `variables`: null or an object with the other
+  // variables of the template: lists of `tools` and `documents`, and any other names, which
+  // override the model's named tokens. Throws DataError.
   Conversation read(const nlohmann::ordered_json& messages,
                     const nlohmann::ordered_json& variables) const;
-  // read() and the render of all.
+  // Calls read() and renders all messages.
   RenderedChat render(const nlohmann::ordered_json& messages,
                       const nlohmann::ordered_json& variables, bool add_generation_prompt) const;
 

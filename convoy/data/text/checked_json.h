@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// JSON of tokenizer folders, which anybody may have written.
+// JSON of tokenizer folders, which is untrusted.
 #pragma once
 
 #include <filesystem>

@@ -85,7 +85,7 @@ struct Shape {
   const char* text;
 };
 
-// What each of these wrote was different from Jinja2, or was refused.
+// For each of these the output differed from Jinja2's, or it was refused.
 TEST(Expressions, ShapesOfChatTemplates) {
   const std::string context =
       R"({"messages": [{"role": "user", "content": "a"},

@@ -44,7 +44,7 @@ class Folder {
   fs::path path_;
 };
 
-// Of this thread alone: the machine may be busy.
+// CPU time of this thread only, because the machine may be busy.
 double processor_seconds_of(const std::function<void()>& work) {
   const auto now = [] {
     timespec time{};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Ownership of what the Rust library hands out.
+// Ownership of the Rust library's results.
 #pragma once
 
 #include <convoy_text.h>
@@ -30,7 +30,7 @@ inline const uint8_t* bytes_of(std::string_view text) {
   return reinterpret_cast<const uint8_t*>(text.data());
 }
 
-// Copies and frees.
+// Copies the text and frees the original.
 inline std::string take_text(ConvoyText text) {
   std::string copy(reinterpret_cast<const char*>(text.data), text.size);
   convoy_text_free(text);

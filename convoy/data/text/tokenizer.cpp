@@ -16,7 +16,7 @@ namespace fs = std::filesystem;
 
 constexpr int64_t kMaxTokenizerBytes = int64_t{128} << 20;
 
-// Its own refusals name the place in the JSON.
+// The library's errors name the place in the JSON.
 RustTokenizer create(const std::string& json, const std::string& setup, const std::string& file) {
   ConvoyTokenizer* handle = nullptr;
   ConvoyText path{};

@@ -16,7 +16,7 @@ namespace convoy::text {
 
 struct Encoding {
   std::vector<int32_t> ids;
-  // Byte range [begin, end) of each token in the UTF-8 input; equal bounds for tokens a
+  // Byte range [begin, end) of each token in the UTF-8 input; equal bounds for tokens that a
   // post-processor added.
   std::vector<int64_t> begins;
   std::vector<int64_t> ends;
@@ -25,7 +25,7 @@ struct Encoding {
 enum class SpecialTokens {
   Add,
   Omit
-};  // what the post-processor adds around a text (BOS and the like)
+};  // tokens that the post-processor adds around a text (BOS and similar)
 
 class Tokenizer {
  public:
@@ -36,8 +36,8 @@ class Tokenizer {
   Tokenizer(Tokenizer&&) noexcept;
   Tokenizer& operator=(Tokenizer&&) noexcept;
 
-  // Throws DataError on invalid UTF-8. Special tokens written in `text` become their ids, as
-  // Hugging Face does.
+  // Throws DataError on invalid UTF-8. Special tokens written in `text` become their ids, as in
+  // Hugging Face.
   Encoding encode(std::string_view text, SpecialTokens special) const;
   std::string decode(const std::vector<int32_t>& ids, bool skip_special_tokens) const;
   std::string piece(int32_t id) const;  // the vocabulary entry, undecoded ("Ġthe")

@@ -76,7 +76,7 @@ void read_named_tokens(const ordered_json& root, TokenizerSettings& settings) {
     if (auto text = token_text(value)) settings.named_tokens[key] = *text;
 }
 
-// Named and extra tokens that nothing declared yet become special tokens.
+// Named and extra tokens that are not declared yet become special tokens.
 void read_further_tokens(const ordered_json& root, TokenizerSettings& settings) {
   std::set<std::string> seen;
   for (const auto& token : settings.added_tokens) seen.insert(token["content"].get<std::string>());

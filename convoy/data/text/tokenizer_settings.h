@@ -14,15 +14,14 @@
 namespace convoy::text {
 
 struct TokenizerSettings {
-  // bos_token, eos_token and every other named token, as chat templates see them.
+  // bos_token, eos_token and every other named token, by the names in chat templates.
   std::map<std::string, std::string> named_tokens;
-  // AddedToken objects, in the order in which they are added; those with a declared place have an
-  // "id".
+  // AddedToken objects, in the order of adding; those with a declared id have an "id".
   nlohmann::json added_tokens = nlohmann::json::array();
   nlohmann::ordered_json chat_template;  // null, a string, or a list of {name, template}
   std::string bytes;                     // the file as read; empty when there is none
 
-  // Throws DataError. A missing file is an empty one.
+  // Throws DataError. A missing file counts as empty.
   static TokenizerSettings load(const std::filesystem::path& folder);
   std::optional<std::string> named(const std::string& name) const;
 };

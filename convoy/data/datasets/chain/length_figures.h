@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Exact figures of how long many things are, and their histogram.
+// Exact statistics of lengths, and their histogram.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,8 @@
 
 namespace convoy::data {
 
-// One thread. Memory grows with the number of different lengths, not of things.
+// One thread. Memory grows with the number of different lengths, not with the number of values
+// added.
 class LengthFigures {
  public:
   void add(int64_t length) { add(length, 1); }
@@ -21,7 +22,7 @@ class LengthFigures {
   double mean() const;
   int64_t smallest() const;  // 0 of nothing
   int64_t largest() const;
-  // The smallest length that at least this share of all does not exceed (nearest rank).
+  // The smallest length that at least this share of all values does not exceed (nearest rank).
   int64_t percentile(double percent) const;
   int64_t count_above(int64_t length) const;
 
@@ -39,9 +40,9 @@ class LengthFigures {
   int64_t total_ = 0;
 };
 
-// Bars of text, one line for each bin; lines end in '\n'.
+// Text bars, one line per bin; lines end in '\n'.
 std::string histogram_text(const LengthFigures& figures, int64_t columns);
-// `mark`: a line at this length, such as the longest row that training takes; 0 = none.
+// `mark`: draws a line at this length, such as the longest row that training accepts; 0 = none.
 std::string histogram_svg(const LengthFigures& figures, const std::string& title,
                           const std::string& x_label, int64_t mark);
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The rows of several data sets as those of one: one set after another, or drawn by weights as task
-// mixed draws them.
+// The rows of several data sets as one: one set after another, or drawn by weight as in task mixed.
 #pragma once
 
 #include <cstdint>
@@ -20,12 +19,12 @@ struct WeighedSet {
   std::optional<double> weight = {};
 };
 
-// Either every set has a weight, above 0, or none has. Rows of a set come in their order; with
-// weights a set that ends begins again until `stop`, and a row that cannot be read takes its turn.
-// One thread.
+// Either every set has a weight above 0, or none has. Rows of a set come in their order. With
+// weights, a set that ends begins again until `stop`, and an unreadable row takes its turn. One
+// thread.
 class MixedRows : public RowSource {
  public:
-  // With weights counts the rows of every set first. Throws ConfigError, DataError.
+  // With weights, counts the rows of every set first. Throws ConfigError, DataError.
   MixedRows(std::vector<WeighedSet> sets, MixStop stop);
 
   std::optional<Row> next() override;
@@ -43,7 +42,7 @@ class MixedRows : public RowSource {
   std::vector<int64_t> drawn_;
   std::optional<MixSchedule> schedule_;  // none without weights
   size_t current_ = 0;                   // without weights
-  int64_t index_ = 0;                    // of the next row
+  int64_t index_ = 0;                    // index of the next row
   bool row_is_lost_ = false;
 };
 

@@ -12,7 +12,7 @@ namespace convoy::data {
 namespace {
 
 constexpr int64_t kMinima = 128;
-constexpr size_t kMaxLeaders = 256;  // of one bucket; see Linker
+constexpr size_t kMaxLeaders = 256;  // per bucket; see Linker
 
 using Signature = std::array<uint32_t, kMinima>;
 
@@ -76,7 +76,7 @@ class ShingleStore {
  public:
   explicit ShingleStore(const std::filesystem::path& folder) : file_(folder) {}
 
-  // In the order of the rows; those left out have none.
+  // In the order of the rows; rows that are skipped have none.
   void add(int64_t row, const std::vector<uint64_t>& hashes) {
     ends_.resize(static_cast<size_t>(row) + 1, file_.size_bytes());
     file_.append({reinterpret_cast<const char*>(hashes.data()), hashes.size() * sizeof(uint64_t)});
@@ -98,9 +98,9 @@ class ShingleStore {
   std::vector<int64_t> ends_;  // by row, in bytes
 };
 
-// Joins rows of one bucket that are as like as the threshold wants. A row is compared with the
-// leaders of its bucket, the rows that were like none before them; beyond kMaxLeaders of them,
-// which only a text of boilerplate has, no more are added.
+// Joins rows of one bucket whose similarity reaches the threshold. A row is compared with the
+// leaders of its bucket, the rows that matched none before them. Beyond kMaxLeaders leaders, which
+// only boilerplate text causes, no more are added.
 class Linker {
  public:
   Linker(const ShingleStore& shingles, double threshold)

@@ -26,7 +26,7 @@ Json conversation_with_answer(const Sample& sample) {
 
 std::string trimmed_text(const std::string& text) { return std::string(trimmed(text, " \t\r\n")); }
 
-// Says in which row `work` failed.
+// Adds the row to errors that `work` throws.
 template <class Work>
 auto in_row(const Sample& sample, const Work& work) {
   try {

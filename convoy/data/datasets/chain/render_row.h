@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Conversations as texts: what a chat template makes of them, cut where the last answer begins.
+// Conversations as texts: the output of a chat template, cut at the start of the last answer.
 #pragma once
 
 #include <filesystem>
@@ -16,14 +16,14 @@ namespace convoy::data {
 // Thread-safe.
 class RowRenderer {
  public:
-  // The template of a model folder, or `template_path`, or both: then the latter. A template that
-  // never names `messages` is one of SFT-Play: it is given `system` and `user` and renders the
-  // input alone. Throws DataError.
+  // The template of a model folder, or `template_path`, which overrides it. A template that never
+  // uses `messages` is one of SFT-Play's: it gets `system` and `user` and renders only the input.
+  // Throws DataError.
   RowRenderer(const std::filesystem::path& model_folder,
               const std::filesystem::path& template_path);
 
   // {"input": everything before the last answer, "target": the answer as the template writes it,
-  // without its last end mark, which training puts there}. Throws DataError for a sample that is no
+  // without its last end mark, which training adds}. Throws DataError for a sample that is no
   // conversation ending with an answer.
   nlohmann::ordered_json input_and_target(const Sample& sample) const;
   // {"text": the whole conversation}.
@@ -33,7 +33,7 @@ class RowRenderer {
   std::string render_pair(const nlohmann::ordered_json& messages) const;
 
   std::optional<text::ChatTemplate> template_;
-  std::string end_mark_;  // of the tokenizer; empty without a model
+  std::string end_mark_;  // end mark of the tokenizer; empty without a model
   bool reads_pairs_ = false;
 };
 

@@ -59,7 +59,7 @@ bool is_empty_answer(const Json& message) {
          !message.contains("tool_calls");
 }
 
-// Without a template nobody can say more.
+// Without a template no other check is possible.
 void refuse_empty_answers(const Sample& sample) {
   const auto has_empty = [](const Json& messages) {
     return std::any_of(messages.begin(), messages.end(), is_empty_answer);

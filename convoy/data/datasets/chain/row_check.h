@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Every row of a data set against what training wants of it.
+// Checks every row of a data set against the requirements of training.
 #pragma once
 
 #include <cstdint>
@@ -28,24 +28,24 @@ struct RowFault {
 struct RowCheck {
   SchemaConfig schema;
   const SampleEncoder* encoder = nullptr;  // none: tokens are not looked at
-  TruncationPolicy truncation = {};        // of rows above max_tokens; 0 = none
+  TruncationPolicy truncation = {};        // policy for rows above max_tokens; 0 = none
 };
 
 struct RowCheckReport {
   int64_t rows = 0;
   int64_t faults = 0;
   int64_t rows_cut = 0;  // longer than max_tokens
-  std::string schema;    // of the first good row
-  RowLosses losses;      // of the good rows
+  std::string schema;    // schema of the first good row
+  RowLosses losses;      // losses of the good rows
 };
 
-// `take` sees the faults in the order of the rows. A row is bad when it cannot be read, has another
-// schema than the first good one, the template refuses it, nothing in it is supervised, or an
-// answer is empty; with an encoder that decides on the latter.
+// `take` gets the faults in the order of the rows. A row is bad when it cannot be read, has another
+// schema than the first good one, is refused by the template, has no supervised token, or has an
+// empty answer (an encoder, if given, decides on empty answers).
 RowCheckReport check_rows(const Dataset& dataset, const RowCheck& check,
                           const std::function<void(const RowFault&)>& take);
 
-// What is told of the rows of a data set.
+// Statistics of the rows of a data set.
 struct RowFigures {
   PassReport pass;
   std::map<std::string, int64_t> rows_by_schema;
@@ -56,7 +56,7 @@ struct RowFigures {
   int64_t own_bos = 0;
 };
 
-// Rows may be of several schemas.
+// Rows may have different schemas.
 RowFigures measure_rows(const RowPass& pass, const SchemaConfig& schema,
                         const SampleEncoder* encoder);
 

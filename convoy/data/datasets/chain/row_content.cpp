@@ -30,8 +30,8 @@ bool is_space(std::string_view character) {
   return std::find(kSpaces.begin(), kSpaces.end(), character) != kSpaces.end();
 }
 
-// Separates parts, so that moving a word from one turn to the next makes another text. No text
-// holds a NUL.
+// Separates parts, so that moving a word from one turn to the next changes the text. No text
+// contains a NUL.
 constexpr char kPartEnd = '\0';
 
 class ContentText {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One pass over the rows of a data set: parsed and worked on by all cores, handed on in their
-// order, in bounded memory.
+// One pass over the rows of a data set: parsed and processed on all cores, delivered in order, in
+// bounded memory.
 #pragma once
 
 #include <cstdint>
@@ -28,21 +28,19 @@ struct PassReport {
   BadRowList bad;
 };
 
-// A row, or why there is none.
+// A row, or the reason why it could not be read.
 struct ReadRow {
   int64_t index = 0;
   RawRow raw = {};
   std::optional<DataError> error = {};
 };
 
-// The next rows of `rows`, at most `count`; an error behind them waits in `later`. Empty at the
-// end.
+// Reads at most `count` next rows; an error behind them is stored in `later`. Empty at the end.
 std::vector<ReadRow> read_rows(RowSource& rows, size_t count, int64_t& num_read,
                                std::exception_ptr& later);
 
-// `work` sees every row that was cut out of `rows`, on all cores, and must not throw for what is
-// wrong with one row; `put` sees the results in order. Throws DataError where the rest of a file is
-// lost.
+// `work` gets every row cut out of `rows`, on all cores, and must not throw for a fault of one row;
+// `put` gets the results in order. Throws DataError when the rest of a file is unreadable.
 template <class Result>
 void for_each_read_row(RowSource& rows, const std::function<Result(ReadRow)>& work,
                        const std::function<void(Result)>& put) {
@@ -69,8 +67,8 @@ void for_each_read_row(RowSource& rows, const std::function<Result(ReadRow)>& wo
   work_in_order(steps, usable_cpus());
 }
 
-// `work` runs on all cores; a DataError of it makes the row a bad one. `put` sees, in order, the
-// results of the rows that are not bad. Throws DataError by the policy.
+// `work` runs on all cores; a DataError from it marks the row as bad. `put` gets, in order, the
+// results of the good rows. Throws DataError by the policy.
 template <class Result>
 PassReport for_each_row(RowSource& rows, BadRows bad_rows,
                         const std::function<Result(const Row&)>& work,

@@ -21,7 +21,7 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 4> kSpeakers
                   {.file = sample.file, .line = sample.line, .hint = std::move(hint)});
 }
 
-// All turns of the sample. `schema` is what it is to become.
+// All turns of the sample. `schema`: the target, for messages.
 Json conversation(const Sample& sample, std::string_view schema) {
   if (sample.kind == Kind::Text)
     fail(sample, fmt::format("plain text has no turns, which {} needs", schema));
@@ -33,7 +33,7 @@ Json conversation(const Sample& sample, std::string_view schema) {
   return messages;
 }
 
-// The text of a message that is nothing but a text.
+// The text of a message that has only a text.
 std::string plain_text(const Sample& sample, const Json& message, std::string_view schema) {
   for (const auto& [key, value] : message.items())
     if (key != "role" && key != "content")

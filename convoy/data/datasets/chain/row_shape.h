@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Samples as rows of a schema again: the inverse of convert_row().
+// Converts samples to rows of a schema: the inverse of convert_row().
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -10,13 +10,13 @@
 
 namespace convoy::data {
 
-// What a row of `schema` is called when it holds the sample. Texts of prompt and completion become
-// a turn of the user and one of the assistant in the chat schemas. Nothing is left out in silence:
-// throws DataError with the row's place for what the schema has no room for (turns, roles, tool
-// calls, a system turn, text that has no turns).
+// Returns the row of `schema` that holds the sample. In chat schemas, the texts of prompt and
+// completion become a turn of the user and one of the assistant. Nothing is dropped silently:
+// throws DataError with the row's place for parts that the schema cannot hold (turns, roles, tool
+// calls, a system turn, text without turns).
 nlohmann::ordered_json row_of(const Sample& sample, Schema schema);
 
-// The text of a message: a string, or its text parts one after another.
+// The text of a message: a string, or its text parts concatenated.
 std::string content_text(const nlohmann::ordered_json& message);
 
 }  // namespace convoy::data

@@ -36,13 +36,13 @@ uint64_t column_hash(const Row& row, const std::string& column) {
   return hash_of(row_content(row, content));
 }
 
-// Rows of the whole set that are wanted in each part, as targets that need not be whole.
+// Target numbers of rows for each part, not necessarily whole.
 std::vector<double> targets_of(const std::vector<PartSize>& parts, int64_t num_rows) {
   const std::vector<int64_t> sizes = part_sizes(parts, num_rows);
   return {sizes.begin(), sizes.end()};
 }
 
-// The part that lacks most of what it should have.
+// The part with the largest deficit.
 size_t neediest(const std::vector<double>& targets, const std::vector<int64_t>& have) {
   size_t best = 0;
   double most = -INFINITY;
@@ -122,8 +122,8 @@ class Splitter {
     for (const int64_t row : rows) put(row, part);
   }
 
-  // Whole rows by their shares; the rows that are left go where, over all strata so far, most is
-  // lacking.
+  // Deals whole rows by shares; the remaining rows go to the parts with the largest deficit over
+  // all strata so far.
   void deal_stratum(const std::vector<int64_t>& rows) {
     std::vector<double> wanted;
     std::vector<int64_t> counts;
@@ -196,7 +196,7 @@ std::vector<int64_t> part_sizes(const std::vector<PartSize>& parts, int64_t num_
 }
 
 std::vector<PartSize> parts_of_split(const settings::SplitSettings& split) {
-  // A loss over so many rows is known well enough to choose by.
+  // The loss over this many rows is precise enough to choose by.
   constexpr double kValShare = 0.1;
   constexpr int64_t kMostValRows = 500;
   const double free = 1 - split.test_ratio;

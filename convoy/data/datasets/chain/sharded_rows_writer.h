@@ -13,15 +13,15 @@ namespace convoy::data {
 // The first file that ShardedRowsWriter writes.
 std::filesystem::path first_output(const std::filesystem::path& path, int64_t shard_rows);
 
-// Rows into one file, or into numbered files of a fixed number of rows: "rows-00000.jsonl.gz",
-// "rows-00001.jsonl.gz". One thread.
+// Writes rows into one file, or into numbered files with a fixed number of rows:
+// "rows-00000.jsonl.gz", "rows-00001.jsonl.gz". One thread.
 class ShardedRowsWriter {
  public:
   // `shard_rows` 0: one file. Throws as create_rows() does.
   explicit ShardedRowsWriter(std::filesystem::path path, int64_t shard_rows = 0);
 
   void write(const nlohmann::ordered_json& row);  // as RowWriter::write()
-  // Publishes the last file. There is one even of no rows. Throws IoError, DataError.
+  // Publishes the last file, even when there are no rows. Throws IoError, DataError.
   std::vector<WrittenFile> finish();
 
  private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Sorts more records than fit into memory: sorted runs on disk, merged as they are read.
+// Sorts more records than fit into memory: sorted runs on disk, merged while they are read.
 #pragma once
 
 #include <algorithm>
@@ -17,13 +17,13 @@
 
 namespace convoy::data {
 
-// Of plain records with operator<=>. One thread. Throws IoError.
+// For plain records with operator<=>. One thread. Throws IoError.
 template <class Record>
 class SortedRuns {
  public:
   static_assert(std::is_trivially_copyable_v<Record>);
 
-  // `folder` takes what does not fit into `memory_bytes`.
+  // `folder` holds the records beyond `memory_bytes`.
   explicit SortedRuns(std::filesystem::path folder, int64_t memory_bytes = int64_t{64} << 20)
       : folder_(std::move(folder)),
         most_(std::max<size_t>(2, static_cast<size_t>(memory_bytes) / sizeof(Record))) {}

@@ -20,7 +20,7 @@ constexpr std::array<std::pair<std::string_view, SystemMode>, 5> kModes = {
      {"append", SystemMode::Append},
      {"remove", SystemMode::Remove}}};
 
-// Empty: there is to be none.
+// Empty: no system prompt.
 std::string edited(const std::string& old, std::string_view prompt, SystemMode mode) {
   switch (mode) {
     case SystemMode::Missing:
@@ -42,7 +42,7 @@ struct TurnNames {
   const char* content;
 };
 
-// The first turn, where it is a system's, or a new one before it.
+// Edits the first turn if it is a system turn, or inserts one before it.
 void edit_turns(Json& turns, const TurnNames& names, std::string_view prompt, SystemMode mode) {
   const bool has_one = !turns.empty() && (turns[0].value(names.role, "") == "system" ||
                                           turns[0].value(names.role, "") == "developer");
@@ -73,7 +73,7 @@ void edit_column(Json& row, std::string_view prompt, SystemMode mode) {
   }
 }
 
-// Lists may be strings of JSON, as in CSV.
+// Lists may be JSON strings, as in CSV.
 Json turns_of(const Row& row, const char* key) {
   RowFields fields(row, row.value, 0);
   return fields.list(key);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// System prompts of rows, set in place: every other column and turn stays as it is.
+// Sets system prompts of rows in place: all other columns and turns stay unchanged.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -21,7 +21,7 @@ enum class SystemMode {
 
 SystemMode system_mode_named(std::string_view name);  // "missing", ... Throws ConfigError
 
-// Of messages, sharegpt, prompt_completion (of messages), triple and loose rows. Throws DataError
+// For messages, sharegpt, prompt_completion (of messages), triple and loose rows. Throws DataError
 // for others.
 nlohmann::ordered_json with_system_prompt(const Row& row, Schema schema, std::string_view prompt,
                                           SystemMode mode);

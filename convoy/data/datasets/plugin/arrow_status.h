@@ -9,8 +9,7 @@
 
 namespace convoy::data {
 
-// Arrow's way to say what went wrong, as an exception that each file here turns into an Error of
-// ours.
+// Turns an Arrow status into an exception, which each file here turns into one of our errors.
 inline void check(const arrow::Status& status) {
   if (!status.ok()) throw std::runtime_error(status.message());
 }

@@ -24,7 +24,7 @@ std::unique_ptr<arrow::util::Codec> codec_of(Compression compression) {
   return std::move(*codec);
 }
 
-// Members, frames and streams that follow each other in one file are read as one.
+// Several members, frames or streams in one file are read as one.
 class CompressedBytes : public ByteStream {
  public:
   CompressedBytes(std::filesystem::path path, Compression compression)

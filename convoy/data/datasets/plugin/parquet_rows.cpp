@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Parquet through Arrow C++. Batches are checked in full before a value is read, and no exception
-// of the library leaves this file but as a DataError.
+// Parquet through Arrow C++. Batches are checked in full before a value is read, and the library's
+// exceptions leave this file only as DataError.
 #include <arrow/api.h>
 #include <arrow/io/file.h>
 #include <parquet/arrow/reader.h>
@@ -22,7 +22,7 @@
 namespace convoy::data {
 namespace {
 
-// Rows that are decoded at once: as many as fit the bytes on average.
+// Rows decoded at once: as many as fit kBatchBytes on average.
 constexpr int64_t kMostBatchRows = 1024;
 constexpr int64_t kBatchBytes = int64_t{16} << 20;
 
@@ -204,7 +204,7 @@ class ParquetRows : public RowSource {
     return std::clamp<int64_t>(kBatchBytes / most_row_bytes, 1, kMostBatchRows);
   }
 
-  // Whole groups are passed over without a look at their pages.
+  // Skips whole groups without reading their pages.
   int64_t skip_groups(int64_t count) {
     const auto metadata = reader_->parquet_reader()->metadata();
     int64_t skipped = 0;

@@ -56,7 +56,7 @@ Builder& as(arrow::ArrayBuilder& builder) {
   return static_cast<Builder&>(builder);
 }
 
-// Returns about how many bytes the value takes.
+// Appends the value. Returns its approximate size in bytes.
 int64_t append(arrow::ArrayBuilder& builder, const ColumnType& type, const Json& value);
 
 int64_t append_text(arrow::ArrayBuilder& builder, const std::string& text) {
@@ -112,7 +112,8 @@ int64_t append(arrow::ArrayBuilder& builder, const ColumnType& type, const Json&
   return append_text(builder, cell_text(value));
 }
 
-// Our sink as Arrow's. What it throws must not pass through Arrow: it is kept for who called Arrow.
+// Our sink as Arrow's. Its exceptions must not pass through Arrow, so they are stored for Arrow's
+// caller.
 class SinkStream : public arrow::io::OutputStream {
  public:
   explicit SinkStream(ByteSink& sink) : sink_(sink) {}

@@ -24,9 +24,9 @@ namespace fs = std::filesystem;
 bool is_blank(char letter) { return letter == ' ' || letter == '\t' || letter == '\r'; }
 bool is_digit(char letter) { return letter >= '0' && letter <= '9'; }
 
-// Decimal numbers as a double has them exactly: at most 19 digits of which 15 count, and a power of
-// ten that a double holds. Quotient and product of two exact doubles are rounded once, so the
-// answer is that of any correct reader. Null: another way is needed.
+// Decimal numbers that a double represents exactly: at most 19 digits of which 15 count, and a
+// power of ten that a double holds. Quotient and product of two exact doubles are rounded once, so
+// the result equals any correct reader's. Null: another method is needed.
 const char* parse_exact(const char* at, const char* end, double& value) {
   static constexpr std::array<double, 23> kPowers = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
                                                      1e8,  1e9,  1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
@@ -78,11 +78,11 @@ std::string_view word_at(const char* at, const char* end) {
   return {at, static_cast<size_t>(stop - at)};
 }
 
-// The numbers of a text, line by line.
+// Reads the numbers of a text, line by line.
 class NumberLines {
  public:
   explicit NumberLines(const fs::path& path) : path_(path), text_(read_file(path)) {
-    // Blank lines at the end are no lines.
+    // Blank lines at the end are ignored.
     while (!text_.empty() && (is_blank(text_.back()) || text_.back() == '\n')) text_.pop_back();
     at_ = text_.data();
     end_ = at_ + text_.size();
@@ -92,7 +92,7 @@ class NumberLines {
   int64_t line() const { return line_; }
   size_t bytes() const { return text_.size(); }
 
-  // Appends those of the next line to `values`; how many there were.
+  // Appends the numbers of the next line to `values`. Returns their number.
   int64_t take_line(std::vector<float>& values) {
     ++line_;
     int64_t count = 0;
@@ -168,7 +168,7 @@ fs::path signals_folder(const fs::path& folder, const std::string& split) {
   return folder / split / "Inertial Signals";
 }
 
-// By channel name.
+// Files by channel name.
 std::map<std::string, fs::path> channel_files(const fs::path& folder, const std::string& split) {
   const fs::path signals = signals_folder(folder, split);
   std::error_code failure;
@@ -188,7 +188,7 @@ std::map<std::string, fs::path> channel_files(const fs::path& folder, const std:
   return files;
 }
 
-// `threads` at a time; the error of the first file that has one.
+// Reads `threads` files at a time; throws the error of the first file that has one.
 std::vector<Channel> read_channels(const std::vector<fs::path>& paths, int64_t threads) {
   std::vector<Channel> channels(paths.size());
   std::vector<std::exception_ptr> failures(paths.size());
