@@ -26,7 +26,7 @@ void Descriptor::reset() {
 
 Pipe make_pipe() {
   int ends[2];
-  CONVOY_CHECK(::pipe2(ends, O_CLOEXEC) == 0, IoError, "a pipe could not be made: {}",
+  CONVOY_CHECK(::pipe2(ends, O_CLOEXEC) == 0, IoError, "could not create a pipe: {}",
                std::strerror(errno));
   return {Descriptor(ends[0]), Descriptor(ends[1])};
 }

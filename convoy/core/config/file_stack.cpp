@@ -41,7 +41,7 @@ void FileStack::read(const std::filesystem::path& path, const Node* included_by)
   if (above != open_.end()) {
     std::string chain;
     for (auto file = above; file != open_.end(); ++file) chain += file->string() + " -> ";
-    throw included_by->error("the include goes in a circle: " + chain + real.string(), "include");
+    throw included_by->error("circular include: " + chain + real.string(), "include");
   }
   Node tree = load_with_place(path, included_by);
   open_.push_back(real);

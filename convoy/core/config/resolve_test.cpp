@@ -229,8 +229,8 @@ TEST_F(Resolve, IncludesMergeDeeplyAndRelativeToTheirFile) {
 TEST_F(Resolve, IncludeErrorsNameTheLine) {
   folder_.write("a.yaml", "seed: 1\ninclude: run.yaml\n");
   const std::string circle = error_of("include: a.yaml\n");
-  EXPECT_EQ(circle.find("a.yaml:2: the include goes in a circle: "), 0u) << circle;
-  EXPECT_NE(error_of("include: run.yaml\n").find("circle"), std::string::npos);
+  EXPECT_EQ(circle.find("a.yaml:2: circular include: "), 0u) << circle;
+  EXPECT_NE(error_of("include: run.yaml\n").find("circular"), std::string::npos);
   EXPECT_EQ(error_of("seed: 1\ninclude: none.yaml\n"),
             "run.yaml:2: include: there is no file none.yaml (the path is relative to this file, "
             "or to the working directory)");

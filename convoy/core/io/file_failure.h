@@ -15,10 +15,11 @@ namespace convoy::io {
 [[noreturn]] inline void throw_file_failure(const char* what, const std::filesystem::path& path,
                                             int code) {
   const bool unknown_call = code == ENOSYS || code == EOPNOTSUPP || code == EXDEV || code == EINVAL;
-  throw IoError(fmt::format("could not {} {}: {}", what, path.string(), std::strerror(code)),
-                {.file = path.string(),
-                 .hint = unknown_call ? "this file system can not do that: choose another folder"
-                                      : "check free space and permissions"});
+  throw IoError(
+      fmt::format("could not {} {}: {}", what, path.string(), std::strerror(code)),
+      {.file = path.string(),
+       .hint = unknown_call ? "this file system does not support that: choose another folder"
+                            : "check free space and permissions"});
 }
 
 }  // namespace convoy::io

@@ -67,8 +67,8 @@ std::optional<std::string> trainer_checkpoint_notice(const fs::path& folder) {
   });
   if (!has_state || !is_file(folder / "trainer_state.json")) return std::nullopt;
   return fmt::format(
-      "{} is a checkpoint of transformers' Trainer: its weights are the start of a new run; its "
-      "optimizer, its schedule and its place in the data are not taken",
+      "{} is a checkpoint of transformers' Trainer: a new run starts from its weights; its "
+      "optimizer, schedule and data position are not used",
       folder.string());
 }
 
@@ -80,9 +80,10 @@ void refuse_deepspeed_checkpoint(const fs::path& folder) {
                   "read",
                   states->string()),
       {.file = folder.string(),
-       .hint = "with the zero_to_fp32.py that DeepSpeed leaves there: `python zero_to_fp32.py "
-               "--safe_serialization FOLDER OUT`; put config.json and the tokenizer's files into "
-               "OUT, and start from model.name=OUT; the optimizer's state stays behind"});
+       .hint =
+           "convert it with DeepSpeed's zero_to_fp32.py in that folder: `python zero_to_fp32.py "
+           "--safe_serialization FOLDER OUT`; put config.json and the tokenizer's files into "
+           "OUT, and start from model.name=OUT; the optimizer's state is not converted"});
 }
 
 void refuse_trainer_output(const fs::path& folder) {

@@ -36,7 +36,7 @@ class DocumentBuilder {
 
   bool key(std::string& name) {
     if (!open_.back().keys.insert(name).second)
-      throw DataError(fmt::format("the key `{:.100}` stands twice in one object", name),
+      throw DataError(fmt::format("the key `{:.100}` appears twice in one object", name),
                       {.file = place_, .key = name});
     key_ = std::move(name);
     return true;

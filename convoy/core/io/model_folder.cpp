@@ -63,7 +63,7 @@ ModelFolder ModelFolder::locate(const std::string& name, const std::string& revi
     folder.root_ = real_path(name);
     if (revision != "main")
       folder.notices_.push_back(
-          fmt::format("{} is a folder: the revision `{}` is not looked at", name, revision));
+          fmt::format("{} is a folder: the revision `{}` is ignored", name, revision));
     // A snapshot of the hub cache given by its path: its files are links into blobs/ beside
     // snapshots/.
     const fs::path repo_folder = folder.root_.parent_path().parent_path();
@@ -144,7 +144,7 @@ std::optional<fs::path> ModelFolder::find(const std::string& file_name) const {
   if (fs::is_symlink(status)) {
     real = real_path(path);
     if (!lies_inside(real, root_))
-      throw DataError(fmt::format("the link leads out of {}", root_.string()),
+      throw DataError(fmt::format("the link points outside {}", root_.string()),
                       {.file = path.string(), .hint = "put the file itself into the folder"});
   }
   if (!fs::is_regular_file(real, ignored))

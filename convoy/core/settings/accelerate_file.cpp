@@ -32,7 +32,8 @@ std::vector<PeerKey> make_keys() {
        "main_process_ip", "main_process_port", "use_cpu", "gradient_accumulation_steps",
        "gradient_clipping"},
       Read);
-  add({"compute_environment"}, Refuse, "it runs where it is started", {"local_machine"});
+  add({"compute_environment"}, Refuse, "the command runs on the host where it is started",
+      {"local_machine"});
   add({"gpu_ids"}, Refuse, "set CUDA_VISIBLE_DEVICES to them", {"all"});
   add({"rdzv_backend", "same_network", "main_training_function", "debug", "enable_cpu_affinity"},
       NoEffect, "the launcher has its own rendezvous, checks and CPU binding",
@@ -52,11 +53,12 @@ std::vector<PeerKey> make_keys() {
     add({kDeepSpeed + name}, NoEffect,
         "each rank reads only its share of the weights; the model is exported whole", {"false"});
   for (const char* name : {"offload_optimizer_nvme_path", "offload_param_nvme_path"})
-    add({kDeepSpeed + name}, NoEffect, "nothing is kept on disks", {"none"});
+    add({kDeepSpeed + name}, NoEffect, "offload to disk is not supported", {"none"});
   for (const char* name : {"deepspeed_multinode_launcher", "deepspeed_hostfile",
                            "deepspeed_exclusion_filter", "deepspeed_inclusion_filter"})
     add({kDeepSpeed + name}, NoEffect, "start the same command on each node", {"standard"});
-  add({kDeepSpeed + "deepspeed_moe_layer_cls_names"}, Refuse, "there are no experts here");
+  add({kDeepSpeed + "deepspeed_moe_layer_cls_names"}, Refuse,
+      "mixtures of experts are not supported");
   return keys;
 }
 
@@ -202,7 +204,7 @@ class AccelerateReader {
         by = key;
       } else if (device != "none") {
         file_.refuse(key, fmt::format("{}: {} is not supported", key, device),
-                     "cpu keeps it in the host's memory; nothing is kept on disks");
+                     "use cpu for host memory; offload to disk is not supported");
       }
     }
     if (!offload.empty()) file_.give(by, "parallel.offload", offload);

@@ -80,7 +80,7 @@ struct RankFlags {
 
 inline constexpr const char* kTemplateKwargsHelp =
     "variables for the chat template, such as '{\"enable_thinking\": false}'; a row's "
-    "chat_template_kwargs win";
+    "chat_template_kwargs override them";
 inline constexpr const char* kBadRowsHelp = "unreadable rows: stop, or count and list them";
 
 struct ScoreFlags {
@@ -143,11 +143,12 @@ struct SamplingFlags {
         .at_least(0);
     visit("top_p", top_p, "nucleus share").above(0).at_most(1);
     visit("top_k", top_k, "most likely tokens kept; 0 = all").at_least(0);
-    visit("min_p", min_p, "tokens below this share of the likeliest one's are left out; 0 = none")
+    visit("min_p", min_p,
+          "drop tokens below this share of the likeliest token's probability; 0 = none")
         .at_least(0)
         .at_most(1);
     visit("repetition_penalty", repetition_penalty,
-          "divides the logits of tokens that prompt or answer holds; 1 = none")
+          "divisor of the logits of tokens already in prompt or answer; 1 = none")
         .above(0);
     visit("n", n, "answers per prompt").at_least(1);
     visit("seed", seed, "fixes every draw").at_least(0);
@@ -170,19 +171,20 @@ struct EngineFlags {
   void fields(Visitor& visit) {
     visit("batch_size", batch_size, "answers generated together").at_least(1);
     visit("kv_blocks", kv_blocks,
-          "blocks of 32 tokens that keys and values are kept in; auto = as many as the answers "
-          "may want, in at most half of the free memory")
+          "KV-cache blocks of 32 tokens; auto = as many as the answers may need, in at most half "
+          "of the free memory")
         .at_least(1);
     visit("prefill_chunk", prefill_chunk,
-          "most tokens of a step: longer prompts are read in pieces, beside the answers of others")
+          "maximum tokens of a step: longer prompts are processed in chunks, together with other "
+          "answers")
         .at_least(1);
     visit("deterministic", deterministic,
-          "on CPUs, an answer has the same bytes whatever it is generated with; on GPUs, "
-          "LibTorch's algorithms that repeat to the bit, for answers without a temperature");
+          "on CPUs, an answer does not depend on the others in its batch; on GPUs, use LibTorch's "
+          "deterministic algorithms, for answers without a temperature");
     visit("weights", weights,
-          "linear maps as the model computes, or in 8 or 4 bits: less memory, other numerics")
+          "linear layers in the model's type, or in 8 or 4 bits: less memory, different rounding")
         .one_of({"model", "int8", "int4"});
-    visit("kv_dtype", kv_dtype, "keys and values as the model computes, or in 8 bits")
+    visit("kv_dtype", kv_dtype, "KV cache in the model's type, or in 8 bits")
         .one_of({"model", "int8"});
   }
 };
@@ -201,8 +203,8 @@ struct GenerateFlags {
   template <class Visitor>
   void fields(Visitor& visit) {
     visit("prompts", prompts,
-          "file of rows, or a .txt file with a prompt a line; `messages` rows go through the chat "
-          "template, others as --chat says")
+          "file of rows, or a .txt file with one prompt per line; `messages` rows use the chat "
+          "template, --chat decides for others")
         .alias("data")
         .alias("dataset");
     visit("prompt", prompt, "a prompt; may be given more than once");
@@ -232,15 +234,14 @@ struct EvalFlags {
   template <class Visitor>
   void fields(Visitor& visit) {
     visit("data", data, "rows to evaluate; without it the split of the config").alias("dataset");
-    visit("split", split, "which split of the config").one_of({"test", "val"});
+    visit("split", split, "split of the config").one_of({"test", "val"});
     visit("limit", limit, "evaluate only the first rows, 200 for a quick look; 0 = all")
         .at_least(0)
         .alias("num_examples");
     visit("generate", generate, "answer every row and measure the answers");
     visit("samples", samples,
-          "measure saved predictions, without a model: rows of \"input\", \"pred\" and \"ref\", "
-          "which "
-          "is a text or a list of those that are right");
+          "measure saved predictions, without a model: rows of \"input\", \"pred\" and \"ref\"; "
+          "\"ref\" is a text or a list of correct texts");
     visit("output_dir", output_dir, "folder for metrics.json and samples.jsonl; empty = print only")
         .flag("output")
         .alias("o");
@@ -262,16 +263,16 @@ struct MergeFlags {
   template <class Visitor>
   void fields(Visitor& visit) {
     visit("output", output, "folder to write").alias("output_dir").alias("o");
-    visit("dtype", dtype, "stored type; auto = of each weight that in which the base stores it")
+    visit("dtype", dtype, "stored type; auto = each weight's type in the base")
         .one_of({"auto", "fp32", "bf16", "fp16"})
         .alias("save_dtype");
     visit("base", base,
-          "of a quantised model, where it must be said: add the adapter to what its codes stand "
-          "for, or to the weights in full")
+          "required for a quantised model: add the adapter to the dequantised weights, or to the "
+          "original ones")
         .one_of({"auto", "dequantized", "full"});
     visit("base_model", base_model,
-          "with --base full: the model that the quantised folder of --model was made of");
-    visit("data", data, "rows whose loss is told before and after; empty = a built-in text")
+          "with --base full: the original model, from which --model was quantised");
+    visit("data", data, "rows to report the loss on, before and after; empty = a built-in text")
         .alias("dataset");
     held.fields(visit);
   }
@@ -293,7 +294,7 @@ struct BenchFlags {
         .one_of({"tiny", "small", "smollm2-135m", "qwen05b", "llama-3.2-1b", "qwen15b", "qwen7b",
                  "qwen2.5-7b", "llama-3.1-8b"});
     visit("threads", threads, "compute threads; 0 = usable CPUs").at_least(0);
-    visit("rounds", rounds, "times both are run in turn").at_least(1);
+    visit("rounds", rounds, "number of rounds in which both run in turn").at_least(1);
     visit("peer", peer, "time transformers (and PEFT) beside it; with one rank");
     visit("peer_python", peer_python,
           "python with torch, transformers and peft; empty = CONVOY_PEER_PYTHON or python3");
@@ -319,8 +320,8 @@ struct BenchTrainFlags {
           "rows per step, over accumulation and ranks; 0 = batch x ranks")
         .at_least(0);
     visit("strategy", strategy, "how ranks share the work").one_of(rank_strategy_words());
-    visit("steps", steps, "timed steps, after one that is not").at_least(1);
-    visit("recompute", recompute, "compute each block again in backward, keep its input alone");
+    visit("steps", steps, "timed steps, after one warm-up step").at_least(1);
+    visit("recompute", recompute, "recompute each block in backward, keep only its input");
     visit("output_dir", output_dir, "folder for train_convoy_GEOMETRY.json; empty = none")
         .flag("output")
         .alias("o");
@@ -342,20 +343,22 @@ struct BenchGenerateFlags {
 
   template <class Visitor>
   void fields(Visitor& visit) {
-    visit("batches", batches, "rows together; each is timed greedy and sampled").at_least(1);
-    visit("prompts", prompts, "prompts, and at most four times the rows together").at_least(1);
+    visit("batches", batches, "batch sizes; each is timed with greedy decoding and with sampling")
+        .at_least(1);
+    visit("prompts", prompts, "prompts, at most four times the batch size").at_least(1);
     visit("prompt_tokens", prompt_tokens, "tokens of a prompt").at_least(1);
-    visit("new_tokens", new_tokens, "most new tokens of a row; rows want from a quarter of them up")
+    visit("new_tokens", new_tokens,
+          "maximum new tokens of a row; rows generate from a quarter of it up")
         .at_least(4);
-    visit("temperature", temperature, "where tokens are sampled").above(0.0);
-    visit("top_p", top_p, "share of the nucleus where tokens are sampled").above(0.0).at_most(1.0);
-    visit("repeats", repeats, "timed runs of each kind, after one that is not").at_least(1);
-    visit("weights", weights, "linear maps of Convoy's side, as for convoy generate")
+    visit("temperature", temperature, "temperature of the sampled runs").above(0.0);
+    visit("top_p", top_p, "nucleus share of the sampled runs").above(0.0).at_most(1.0);
+    visit("repeats", repeats, "timed runs of each kind, after one warm-up run").at_least(1);
+    visit("weights", weights, "format of Convoy's linear layers, as for convoy generate")
         .one_of({"model", "int8", "int4"});
-    visit("quantization", quantization, "linear maps of Convoy's side in bitsandbytes' format")
+    visit("quantization", quantization, "Convoy's linear layers in bitsandbytes' format")
         .one_of({"none", "nf4", "fp4", "int8"});
-    visit("double_quant", double_quant, "scales of blocks of nf4 and fp4 in 8 bits, too");
-    visit("kv_dtype", kv_dtype, "keys and values of Convoy's side").one_of({"model", "int8"});
+    visit("double_quant", double_quant, "nf4 and fp4: also store the block scales in 8 bits");
+    visit("kv_dtype", kv_dtype, "format of Convoy's KV cache").one_of({"model", "int8"});
   }
 };
 

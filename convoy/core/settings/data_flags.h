@@ -44,7 +44,7 @@ struct DataInputFlags {
 };
 
 inline constexpr const char* kForceOutputHelp =
-    "write over files that are there already; without it they are refused";
+    "overwrite existing files; without it they are refused";
 
 // The output file of rows, or its shards.
 struct DataOutputFlags {
@@ -74,10 +74,10 @@ struct DataConvertFlags : DataInputFlags, DataOutputFlags {
   void fields(Visitor& visit) {
     DataInputFlags::fields(visit);
     DataOutputFlags::fields(visit);
-    visit("to", to, "schema of the rows that are written; same = rows as they are, another format")
+    visit("to", to, "schema of the output rows; same = unchanged rows in another format")
         .one_of({"same", "messages", "sharegpt", "alpaca", "prompt_completion", "triple",
                  "rendered", "text"});
-    visit("keep", keep, "column of the rows that is written too; may be given more than once");
+    visit("keep", keep, "column to copy to the output; may be given more than once");
   }
 };
 
@@ -94,17 +94,17 @@ struct DataMixFlags : DataOutputFlags {
   template <class Visitor>
   void fields(Visitor& visit) {
     visit("data", data,
-          "rows as every sub-command reads them, and =WEIGHT behind them; may be given more than "
-          "once; or the words")
+          "input rows, with an optional =WEIGHT behind them; may be given more than once; or the "
+          "words")
         .alias("dataset")
         .alias("in");
     DataOutputFlags::fields(visit);
-    visit("to", to, "schema of the rows that are written; same = rows as they are")
+    visit("to", to, "schema of the output rows; same = unchanged rows")
         .one_of({"same", "messages", "sharegpt", "alpaca", "prompt_completion", "triple",
                  "rendered", "text"});
     visit("stop", stop,
-          "with weights: the output ends when every data set was read once and smaller ones are "
-          "read again, or with the first that ends")
+          "with weights: end when every data set was read once (smaller ones repeat), or when the "
+          "first one ends")
         .one_of({"all_exhausted", "first_exhausted"});
     visit("schema", schema, "with --to: row schema; auto = by the row's keys")
         .one_of({"auto", "messages", "sharegpt", "alpaca", "prompt_completion", "triple",
@@ -127,7 +127,7 @@ struct DataSystemFlags : DataInputFlags, DataOutputFlags {
     DataOutputFlags::fields(visit);
     visit("prompt", prompt, "the system prompt").alias("system_prompt");
     visit("prompt_file", prompt_file, "file that holds it");
-    visit("mode", mode, "where rows have one already: missing leaves it")
+    visit("mode", mode, "for rows that already have one: missing keeps it")
         .one_of({"missing", "replace", "prepend", "append", "remove"});
   }
 };
@@ -185,22 +185,21 @@ struct DataDedupFlags : DataInputFlags, DataOutputFlags {
     DataInputFlags::fields(visit);
     DataOutputFlags::fields(visit);
     visit("near", near,
-          "rows that are nearly equal too: those whose runs of 5 words (--shingle) have a Jaccard "
+          "also find nearly equal rows: those whose runs of 5 words (--shingle) have a Jaccard "
           "index of at least 0.8 (--threshold) with an earlier row; MinHash finds them");
-    visit(
-        "threshold", threshold,
-        "near: smallest Jaccard index that counts as equal: the share of the runs of words of two "
-        "rows that are in both, above 0 to 1; 1 = the same runs")
+    visit("threshold", threshold,
+          "near: smallest Jaccard index that counts as equal: the share of the two rows' runs of "
+          "words that both have, above 0 to 1; 1 = equal runs")
         .above(0)
         .at_most(1);
-    visit("shingle", shingle, "near: what shingles are runs of").one_of({"words", "characters"});
-    visit("shingle_length", shingle_length, "near: how many of them").at_least(1).at_most(1000);
-    visit("column", column, "compare this column alone; empty = the texts of the row");
+    visit("shingle", shingle, "near: unit of a shingle").one_of({"words", "characters"});
+    visit("shingle_length", shingle_length, "near: units per shingle").at_least(1).at_most(1000);
+    visit("column", column, "compare only this column; empty = the texts of the row");
     visit("normalise", normalise,
           "text = white space and the case of ASCII letters do not count; none = bytes")
         .one_of({"text", "none"});
     visit("report", report, "file for one row per duplicate: which row it repeats");
-    visit("seed", seed, "near: fixes the permutations").at_least(0);
+    visit("seed", seed, "near: seed of the permutations").at_least(0);
   }
 };
 
@@ -231,9 +230,10 @@ struct DataSplitFlags : DataInputFlags {
     visit("counts", counts,
           "rows of each part in place of shares; -1 = all that are left, 0 = no file")
         .at_least(-1);
-    visit("stratify", stratify, "column whose values are equally shared among the parts");
+    visit("stratify", stratify, "column to stratify by: all parts get equal shares of its values");
     visit("group", group, "column whose rows stay together, so that no value is in two parts");
-    visit("seed", seed, "fixes which row goes where; as training splits by data.split").at_least(0);
+    visit("seed", seed, "seed of the split, which equals training's split by data.split")
+        .at_least(0);
   }
 };
 
@@ -252,22 +252,24 @@ struct DataPrepareFlags : DataInputFlags {
   void fields(Visitor& visit) {
     DataInputFlags::fields(visit);
     visit("config", config,
-          "configuration of `convoy train` that says seed, data.split and where the parts go: "
+          "configuration of `convoy train` that gives seed, data.split and the paths of the parts: "
           "data.train_path, val_path, test_path");
-    visit("output", output, "folder for train, val and test; beats the paths of the configuration")
+    visit("output", output,
+          "folder for train, val and test; overrides the paths of the configuration")
         .alias("output_dir")
         .alias("out")
         .alias("o");
     visit("force", force, kForceOutputHelp);
     visit("format", format, "format of the files in --output");
-    visit("to", to, "schema of the rows that are written").one_of({"messages", "triple"});
+    visit("to", to, "schema of the output rows").one_of({"messages", "triple"});
     visit("system_prompt", system_prompt, "system turn of rows without one; empty = none");
-    visit("max_field_chars", max_field_chars, "cut fields longer than this and say so; 0 = off")
+    visit("max_field_chars", max_field_chars,
+          "cut fields longer than this, with a warning; 0 = off")
         .at_least(0);
     visit("ratios", ratios, "shares of train, val, test; they sum to 1; 0 = no file")
         .at_least(0)
         .at_most(1);
-    visit("seed", seed, "fixes which row goes where").at_least(0);
+    visit("seed", seed, "seed of the split").at_least(0);
   }
 };
 
@@ -295,9 +297,10 @@ struct DataTokenFlags {
     visit("template_path", template_path, "chat template file that replaces the model's own");
     visit("template_kwargs", template_kwargs, kTemplateKwargsHelp);
     visit("system_prompt", system_prompt, "system turn of rows without one");
-    visit("supervise", supervise, "what is learnt of each row")
+    visit("supervise", supervise, "tokens of each row that carry loss")
         .one_of({"auto", "assistant", "last", "all"});
-    visit("max_seq_len", max_seq_len, "say how many rows are longer, in tokens; 0 = do not")
+    visit("max_seq_len", max_seq_len,
+          "report the number of rows longer than this, in tokens; 0 = off")
         .at_least(0);
   }
 };
@@ -325,10 +328,9 @@ struct DataValidateFlags : DataInputFlags, DataTokenFlags {
   void fields(Visitor& visit) {
     DataInputFlags::fields(visit);
     DataTokenFlags::fields(visit);
-    visit(
-        "config", config,
-        "configuration of `convoy train` in place of INPUT and --model: all of its rows as the run "
-        "reads them, and what its start would say of them");
+    visit("config", config,
+          "configuration of `convoy train` in place of INPUT and --model: check all of its rows as "
+          "the run reads them, with the checks of its start");
     visit("report", report, "file for one row per bad row: line, column, reason");
     visit("force", force, kForceOutputHelp);
     visit("show", show, "bad rows that are printed").at_least(0);

@@ -105,7 +105,7 @@ class DeepSpeedReader {
       if (*device == "cpu") return section + ".device";
       if (*device == "nvme")
         file_.refuse(section + ".device", section + ".device: nvme is not supported",
-                     "cpu keeps it in the host's memory; nothing is kept on disks");
+                     "use cpu for host memory; offload to disk is not supported");
       else if (*device != "none")
         file_.refuse(section + ".device",
                      fmt::format("{}.device: wanted none or cpu, found {}", section, *device));
@@ -278,7 +278,7 @@ class DeepSpeedReader {
     for (const std::string foreign : {"warmup_min_ratio", "cos_min_ratio"})
       if (file_.written(kSchedule + foreign) != nullptr)
         file_.refuse(kSchedule + foreign, fmt::format("{} is of WarmupCosineLR", foreign),
-                     "warmup_min_lr and warmup_max_lr are its like here");
+                     "use warmup_min_lr and warmup_max_lr");
   }
 
   void read_cosine() {

@@ -16,7 +16,7 @@ constexpr auto kOwnCheckpoints =
     "whole";
 constexpr auto kExactSums = "gradients are summed in fp32";
 constexpr auto kPinned = "buffers for transfers are Convoy's own";
-constexpr auto kEngine = "it steers DeepSpeed's engine alone";
+constexpr auto kEngine = "it only controls DeepSpeed's engine";
 constexpr auto kCompressed = "values are never sent or kept in fewer bits than training needs";
 constexpr auto kAbsent = "there is no such feature; remove it";
 
@@ -75,7 +75,7 @@ void add_zero(std::vector<PeerKey>& keys) {
       kAbsent, {"-1", "false"});
   for (const std::string offload : {"offload_optimizer.", "offload_param."}) {
     add(keys, zero + offload, {"device"}, Read);
-    add(keys, zero + offload, {"nvme_path"}, NoEffect, "nothing is kept on disks");
+    add(keys, zero + offload, {"nvme_path"}, NoEffect, "offload to disk is not supported");
     add(keys, zero + offload,
         {"buffer_count", "buffer_size", "pin_memory", "pipeline_read", "pipeline_write", "pipeline",
          "fast_init", "max_in_cpu", "cpuadam_cores_perc"},
@@ -86,7 +86,7 @@ void add_zero(std::vector<PeerKey>& keys) {
       "optimizer states are offloaded as a whole", {"1", "1.0"});
   add(keys, zero + "aio.",
       {"block_size", "queue_depth", "thread_count", "single_submit", "overlap_events"}, NoEffect,
-      "nothing is kept on disks");
+      "offload to disk is not supported");
 }
 
 void add_numerics(std::vector<PeerKey>& keys) {
@@ -132,7 +132,7 @@ void add_optimisation(std::vector<PeerKey>& keys) {
   add(keys, "optimizer.params.", {"torch_adam", "fused", "foreach", "fp32_optimizer_states"},
       NoEffect, "there is one AdamW, fused, with fp32 states");
   add(keys, "optimizer.params.", {"max_grad_norm"}, NoEffect,
-      "nor has it in DeepSpeed: gradient_clipping clips", {"0", "0.0"});
+      "it has no effect in DeepSpeed either: gradient_clipping clips", {"0", "0.0"});
   add(keys, "optimizer.params.", {"bias_correction"}, Refuse, "AdamW corrects the bias", {"true"});
   add(keys, "optimizer.params.", {"amsgrad", "maximize"}, Refuse, kAbsent, {"false"});
   // Parameters of optimizers that are refused by name.
@@ -148,7 +148,7 @@ void add_optimisation(std::vector<PeerKey>& keys) {
        "warmup_min_ratio", "cos_min_ratio"},
       Read);
   add(keys, "scheduler.params.", {"last_batch_iteration"}, Refuse,
-      "a run goes on by --resume, with its own count of steps", {"-1"});
+      "use --resume to continue a run; it keeps its own step count", {"-1"});
   // Parameters of schedules that are refused by name.
   add(keys, "scheduler.params.",
       {"lr_range_test_min_lr", "lr_range_test_step_size", "lr_range_test_step_rate",
@@ -194,7 +194,7 @@ void add_rest(std::vector<PeerKey>& keys) {
   add(keys, "aio.",
       {"block_size", "queue_depth", "thread_count", "intra_op_parallelism", "single_submit",
        "overlap_events", "use_gds"},
-      NoEffect, "nothing is kept on disks");
+      NoEffect, "offload to disk is not supported");
   for (const std::string section :
        {"elasticity", "autotuning", "hybrid_engine", "curriculum_learning", "data_efficiency",
         "progressive_layer_drop", "quantize_training", "eigenvalue", "weight_quantization"}) {

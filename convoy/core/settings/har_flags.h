@@ -37,16 +37,15 @@ struct HarFlags {
   template <class Visitor>
   void fields(Visitor& visit) {
     visit("multi_gpu", multi_gpu,
-          "ddp: a rank on each GPU, or as many as --ranks says; dp: one process with a replica on "
-          "each, or parallel.replicas; none: one")
+          "ddp: one rank per GPU, or --ranks; dp: one process with a replica per GPU, or "
+          "parallel.replicas; none: one rank")
         .one_of({"", "none", "ddp", "dp"});
-    visit("local_rank", local_rank, "taken and passed over: the launcher says which rank is which")
-        .hidden();
+    visit("local_rank", local_rank, "accepted and ignored: the launcher sets the ranks").hidden();
     visit("mode", mode, "classify.pooling: flatten, average, first or joint");
     visit("data_dir", data_dir, "classify.data_dir");
     visit("encoder_path", encoder_path, "classify.encoder_path");
     visit("epochs", epochs, "train.epochs");
-    visit("batch_size", batch_size, "train.batch_size: of each device");
+    visit("batch_size", batch_size, "train.batch_size, per device");
     visit("lr", lr, "train.learning_rate");
     visit("weight_decay", weight_decay, "train.weight_decay");
     visit("warmup_epochs", warmup_epochs, "train.warmup_epochs");
@@ -57,7 +56,7 @@ struct HarFlags {
     visit("grad_accum_steps", grad_accum_steps, "train.grad_accum");
     visit("max_grad_norm", max_grad_norm, "train.max_grad_norm");
     visit("amp", amp, "--no-amp: train.bf16=false");
-    visit("num_workers", num_workers, "classify.num_workers: of each device");
+    visit("num_workers", num_workers, "classify.num_workers, per device");
     visit("early_stopping_patience", early_stopping_patience, "train.early_stopping_patience");
     visit("save_dir", save_dir, "train.output_dir; TensorBoard files go to its folder logs");
     visit("log_interval", log_interval, "train.logging_steps");

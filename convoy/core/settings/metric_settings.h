@@ -53,7 +53,7 @@ struct MetricFlags {
     visit("metrics", metrics, "text metrics, such as rougeL,sari; empty = all")
         .one_of(text_metric_names());
     visit("json_schema", json_schema, kJsonSchemaHelp);
-    visit("report", report, "HTML file for the figures and the worst rows; one file, no network");
+    visit("report", report, "HTML file with the metrics and the worst rows; self-contained");
     visit("report_metric", report_metric,
           "metric that orders the rows of the report; empty = rougeL, or the first of --metrics");
     visit("report_rows", report_rows, "rows that the report shows").at_least(1);
@@ -88,7 +88,7 @@ struct GeneratingEvaluationSettings {
           "longest answer of an evaluation, in tokens")
         .at_least(1);
     visit("generation_temperature", generation_temperature,
-          "of answers of an evaluation; 0 = greedy, else drawn as the seed has it")
+          "temperature of an evaluation's answers; 0 = greedy, else sampled with the seed")
         .at_least(0);
     visit("eval_metrics", eval_metrics, "text metrics of an evaluation")
         .one_of(text_metric_names());
@@ -96,7 +96,7 @@ struct GeneratingEvaluationSettings {
           "validation rows that an evaluation answers, the first of them; 0 = all")
         .at_least(0);
     visit("eval_generate_seconds", eval_generate_seconds,
-          "no further row is answered after this many seconds of an evaluation; 0 = no limit")
+          "stop answering rows after this many seconds of an evaluation; 0 = no limit")
         .at_least(0);
     visit("eval_json_schema", eval_json_schema, kJsonSchemaHelp);
   }

@@ -32,8 +32,8 @@ struct MixSettings {
   template <class Visitor>
   void fields(Visitor& visit) {
     visit("stop", stop,
-          "an epoch ends when every data set was read once and smaller ones are read again, or "
-          "with the first that ends")
+          "end an epoch when every data set was read once (smaller ones repeat), or when the first "
+          "one ends")
         .one_of({"all_exhausted", "first_exhausted"})
         .alias("stopping_strategy");
   }

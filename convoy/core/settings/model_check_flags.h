@@ -21,9 +21,9 @@ struct ModelCheckFlags {
   void fields(Visitor& visit) {
     visit("revision", revision, "hub revision looked up in the cache");
     visit("template_path", template_path, "chat template file that replaces the model's own");
-    visit("seq", seq, "tokens per row that the memory of training is told for").at_least(1);
-    visit("batch", batch, "rows per micro-batch that it is told for").at_least(1);
-    visit("hardware", hardware, "where the memory is told for").one_of({"cpu", "gpu"});
+    visit("seq", seq, "tokens per row for the memory estimate").at_least(1);
+    visit("batch", batch, "rows per micro-batch for the memory estimate").at_least(1);
+    visit("hardware", hardware, "device for the memory estimate").one_of({"cpu", "gpu"});
   }
 };
 

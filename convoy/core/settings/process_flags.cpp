@@ -111,8 +111,8 @@ std::string process_flag(const std::string& path) {
 std::vector<std::string> ProcessCommandFlags::notices(bool is_local_dataset) const {
   std::vector<std::string> lines;
   if (force_download)
-    lines.emplace_back(is_local_dataset ? "--force-download: the files are read anew"
-                                        : "--force-download: the data set's files are read anew; "
+    lines.emplace_back(is_local_dataset ? "--force-download: the files are read again"
+                                        : "--force-download: the data set's files are read again; "
                                           "`convoy data fetch ID --verify` downloads them");
   if (optimize_gpu) lines.emplace_back("--optimize-gpu has no effect: the fast path is always on");
   if (!cleanup_delay.is_auto())

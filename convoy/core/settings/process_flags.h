@@ -40,21 +40,20 @@ struct ProcessCommandFlags {
   template <class Visitor>
   void fields(Visitor& visit) {
     visit("preset", preset, "start from this preset (`convoy config presets`)");
-    visit(
-        "resume", resume,
-        "auto: go on where the run folder's last start stopped; never: a new run folder; last: the "
-        "newest of runs/; or a run folder");
+    visit("resume", resume,
+          "auto: resume the run folder's last start; never: a new run folder; last: the "
+          "newest of runs/; or a run folder");
     visit("dry_run", dry_run, "check everything, print plan and first prompt, and stop");
     visit("keep_apart", keep_apart,
           "a run folder that holds rows of another configuration or data set keeps both");
     visit("plain", plain, "prompts.chat=off");
     visit("list_datasets", list_datasets, "print the data sets that have a key, and stop");
-    visit("dataset_info", dataset_info, "print what is known of this data set, and stop");
+    visit("dataset_info", dataset_info, "print the facts about this data set, and stop");
     visit("force_download", force_download,
-          "read the data set's files anew; nothing is ever downloaded");
-    visit("optimize_gpu", optimize_gpu, "taken and passed over: the fast path is always on")
+          "read the data set's files again; nothing is downloaded");
+    visit("optimize_gpu", optimize_gpu, "accepted and ignored: the fast path is always on")
         .hidden();
-    visit("cleanup_delay", cleanup_delay, "taken and passed over: nothing sleeps between rows")
+    visit("cleanup_delay", cleanup_delay, "accepted and ignored: nothing sleeps between rows")
         .at_least(0)
         .hidden();
     visit("no_warnings", no_warnings, "no warnings on the terminal");

@@ -36,10 +36,10 @@ struct ProcessModelSettings {
     visit("dtype", dtype, "compute type; auto = bf16 on a GPU that has it, else fp32")
         .one_of({"auto", "fp32", "bf16"});
     visit("quantization", quantization,
-          "holds linear maps in bitsandbytes' format from loading on; auto = as the folder stores "
-          "them")
+          "quantise linear layers while loading, in bitsandbytes' format; auto = as stored in the "
+          "folder")
         .one_of({"auto", "none", "nf4", "fp4", "int8"});
-    visit("double_quant", double_quant, "nf4 and fp4: the scales of blocks in 8 bits, too");
+    visit("double_quant", double_quant, "nf4 and fp4: also store the block scales in 8 bits");
     visit("template_path", template_path, "chat template file that replaces the model's own");
     visit("template_kwargs", template_kwargs, "variables for the chat template");
   }
@@ -60,7 +60,7 @@ struct ProcessDataSettings {
   template <class Visitor>
   void fields(Visitor& visit) {
     visit("dataset", dataset,
-          "what to read: a key (`--list-datasets`), a hub name in the local cache, a file or a "
+          "input: a key (`--list-datasets`), a hub name in the local cache, a file or a "
           "folder");
     visit("dataset_name", dataset_name, "hub name that replaces the one of the key");
     visit("config", config, "configuration of the data set; empty = the key's own, or the default");
@@ -92,7 +92,7 @@ struct PromptSettings {
         .one_of({"auto", "on", "off"});
     visit("system", system, "system turn of chat prompts; empty = none");
     visit("opens_think", opens_think,
-          "whether chat prompts end inside <think>; auto = as the model's template does")
+          "end chat prompts inside <think>; auto = as in the model's template")
         .one_of({"auto", "yes", "no"});
     visit("generate", generate,
           "file of the first prompt; empty = the shipped one (`convoy config prompts`)");
@@ -114,10 +114,11 @@ struct DrawSettings {
   template <class Visitor>
   void fields(Visitor& visit) {
     visit("n", n, "solutions of each problem").at_least(1).at_most(4096);
-    visit("temperature", temperature, "of solutions; 0 = always the most likely token").at_least(0);
+    visit("temperature", temperature, "temperature of solutions; 0 = always the most likely token")
+        .at_least(0);
     visit("top_k", top_k, "most likely tokens kept; 0 = all").at_least(0);
     visit("top_p", top_p, "nucleus share").above(0).at_most(1);
-    visit("min_p", min_p, "leaves out tokens below this share of the likeliest one's")
+    visit("min_p", min_p, "drop tokens below this share of the likeliest token's probability")
         .at_least(0)
         .at_most(1);
     visit("repetition_penalty", repetition_penalty, "1 = none").above(0);
@@ -138,7 +139,8 @@ struct EvaluateSettings {
 
   template <class Visitor>
   void fields(Visitor& visit) {
-    visit("temperature", temperature, "of the judge; 0 = always the most likely token").at_least(0);
+    visit("temperature", temperature, "temperature of the judge; 0 = always the most likely token")
+        .at_least(0);
     visit("top_p", top_p, "nucleus share of the judge").above(0).at_most(1);
     visit("max_tokens", max_tokens, "longest judgement in tokens").at_least(1);
     visit("threshold", threshold, "solutions below this score are improved").at_least(0).at_most(1);
@@ -157,7 +159,7 @@ struct ImproveSettings {
 
   template <class Visitor>
   void fields(Visitor& visit) {
-    visit("max_iterations", max_iterations, "times a solution is improved at most; 0 = never")
+    visit("max_iterations", max_iterations, "maximum improvements per solution; 0 = none")
         .at_least(0)
         .at_most(1000);
     visit("feedback_below", feedback_below, "criteria below this score are named in the feedback")
@@ -211,20 +213,21 @@ struct WorkerSettings {
           "workers of this node; -1 = one for each GPU, one where there is none")
         .at_least(-1);
     visit("num_nodes", num_nodes, "nodes that share the run").at_least(1);
-    visit("node_rank", node_rank, "which of them this is: 0 plans and publishes, the others join")
+    visit("node_rank", node_rank, "number of this node: 0 plans and publishes, the others join")
         .at_least(0);
     visit("master_addr", master_addr, "host of the shared store, where num_nodes is above 1");
     visit("master_port", master_port, "port of the shared store").at_least(1).at_most(65535);
     visit("store", store,
           "ledger of rows: a SQLite file or postgresql://...; empty = in the run folder");
-    visit("devices", devices, "what workers compute on").one_of({"auto", "cpu", "cuda"});
-    visit("batch_size", batch_size, "rows in flight in each worker; auto = as many as pay")
+    visit("devices", devices, "devices of the workers").one_of({"auto", "cpu", "cuda"});
+    visit("batch_size", batch_size,
+          "rows in flight in each worker; auto = as many as increase the speed")
         .at_least(1)
         .at_most(65536);
     visit("lease_s", lease_s, "seconds after which a silent worker's rows go to another")
         .at_least(1);
     visit("max_tries", max_tries,
-          "tries of a text that the engine failed on, and of a row that takes its worker down")
+          "attempts for a text on which the engine fails, and for a row that crashes its worker")
         .at_least(1);
     visit("telemetry_interval_s", telemetry_interval_s, "seconds between lines of devices.csv")
         .above(0);
@@ -244,25 +247,26 @@ struct ProcessEngineSettings {
   template <class Visitor>
   void fields(Visitor& visit) {
     visit("deterministic", deterministic,
-          "the same bytes whatever runs beside a row; the output has no times");
+          "a row's output does not depend on other rows; the output has no times");
     visit("low_memory", low_memory,
-          "keep each worker within memory_gib: fewer rows at a time, rows that are computed again, "
-          "int8 KV, int8 and int4 weights, the first of these that fits");
-    visit("memory_gib", memory_gib, "what a worker of low_memory may take, in GiB").above(0);
+          "keep each worker within memory_gib: the first that fits of fewer rows at a time, "
+          "recomputed rows, int8 KV, int8 and int4 weights");
+    visit("memory_gib", memory_gib, "memory limit of a low_memory worker, in GiB").above(0);
     visit("kv_blocks", kv_blocks,
-          "blocks of 32 tokens that keys and values are kept in; auto = as many as the texts may "
-          "want, in at most half of the free memory")
+          "KV-cache blocks of 32 tokens; auto = as many as the texts may need, in at most half of "
+          "the free memory")
         .at_least(1);
     visit("prefill_chunk", prefill_chunk,
-          "most tokens of a step: longer prompts are read in pieces, beside the texts of others")
+          "maximum tokens of a step: longer prompts are processed in chunks, together with other "
+          "texts")
         .at_least(1);
     visit("max_requests", max_requests,
           "texts generated together; auto = batch_size times generate.n")
         .at_least(1);
-    visit("kv_dtype", kv_dtype, "keys and values as the model computes, or in 8 bits")
+    visit("kv_dtype", kv_dtype, "KV cache in the model's type, or in 8 bits")
         .one_of({"model", "int8"});
     visit("weights", weights,
-          "linear maps as the model computes, or in 8 or 4 bits: less memory, other numerics")
+          "linear layers in the model's type, or in 8 or 4 bits: less memory, different rounding")
         .one_of({"model", "int8", "int4"});
   }
 };
@@ -290,12 +294,12 @@ struct ProcessSettings {
     visit("seed", seed, "fixes every draw").at_least(0);
     visit("run_name", run_name, "name of the run; empty = that of the output file");
     visit("run_dir", run_dir,
-          "run folder; empty = runs/NAME of the output. One that holds this run goes on");
-    visit("stages", stages, "what is done to each row, in this order");
-    visit("model", model, "what writes, judges and improves");
+          "run folder; empty = runs/NAME of the output; an existing run in it is resumed");
+    visit("stages", stages, "stages for each row, in this order");
+    visit("model", model, "the model that writes, judges and improves");
     visit("data", data, "which rows");
-    visit("prompts", prompts, "what the model is told");
-    visit("generate", generate, "how solutions are drawn");
+    visit("prompts", prompts, "prompts of the model");
+    visit("generate", generate, "sampling of solutions");
     visit("evaluate", evaluate, "how solutions are judged");
     visit("improve", improve, "when and how solutions are improved");
     visit("filter", filter, "which rows are kept");

@@ -25,7 +25,7 @@ struct QuantizationSettings {
   template <class Visitor>
   void fields(Visitor& visit) {
     visit("type", type,
-          "format of the linear maps in blocks; auto = nf4 under tuning.mode qlora, else none")
+          "format of the linear layers of blocks; auto = nf4 under tuning.mode qlora, else none")
         .one_of({"auto", "none", "nf4", "fp4", "int8"})
         .alias("bnb_4bit_quant_type")
         .alias_at_root("tuning.bnb_4bit_quant_type")
@@ -37,7 +37,7 @@ struct QuantizationSettings {
     visit("load_in_8bit", load_in_8bit, "as in Hugging Face's files: type int8")
         .alias_at_root("tuning.load_in_8bit")
         .alias_at_root("model.load_in_8bit");
-    visit("double_quant", double_quant, "nf4 and fp4: the scales of blocks in 8 bits, too")
+    visit("double_quant", double_quant, "nf4 and fp4: also store the block scales in 8 bits")
         .alias("bnb_4bit_use_double_quant")
         .alias_at_root("tuning.bnb_4bit_use_double_quant")
         .alias_at_root("model.bnb_4bit_use_double_quant");
@@ -46,7 +46,7 @@ struct QuantizationSettings {
         .at_least(32)
         .at_most(4096);
     visit("skip_modules", skip_modules,
-          "linear maps that stay whole, by name or its beginning or end")
+          "linear layers that are not quantised, by name, prefix or suffix")
         .alias("llm_int8_skip_modules")
         .alias_at_root("tuning.llm_int8_skip_modules")
         .alias_at_root("model.llm_int8_skip_modules");
@@ -73,10 +73,10 @@ struct QuantizationFlags {
   template <class Visitor>
   void fields(Visitor& visit) {
     visit("quantization", quantization,
-          "holds linear maps in bitsandbytes' format from loading on; auto = as the config of eval "
-          "says, else as the folder stores them")
+          "quantise linear layers while loading, in bitsandbytes' format; auto = as in the config "
+          "of eval, else as stored in the folder")
         .one_of({"auto", "none", "nf4", "fp4", "int8"});
-    visit("double_quant", double_quant, "nf4 and fp4: the scales of blocks in 8 bits, too");
+    visit("double_quant", double_quant, "nf4 and fp4: also store the block scales in 8 bits");
   }
 };
 
@@ -102,14 +102,14 @@ struct QuantizeFlags {
         .alias("output_dir")
         .alias("o");
     visit("quantization", quantization, "format").one_of({"nf4", "fp4", "int8"});
-    visit("double_quant", double_quant, "nf4 and fp4: the scales of blocks in 8 bits, too");
+    visit("double_quant", double_quant, "nf4 and fp4: also store the block scales in 8 bits");
     visit("block_size", block_size, "nf4 and fp4: weights that share a scale; a power of two")
         .at_least(32)
         .at_most(4096);
     visit("skip_modules", skip_modules,
-          "linear maps that stay whole, by name or its beginning or end");
-    visit("dequantize", dequantize, "the way back: from codes to numbers");
-    visit("dtype", dtype, "with --dequantize: stored type; auto = of the weight that it was")
+          "linear layers that are not quantised, by name, prefix or suffix");
+    visit("dequantize", dequantize, "dequantise instead");
+    visit("dtype", dtype, "with --dequantize: stored type; auto = the weight's original type")
         .one_of({"auto", "fp32", "bf16", "fp16"});
   }
 };

@@ -31,18 +31,19 @@ void check(const ProcessSettings& settings) {
   const ProcessModelSettings& model = settings.model;
   if (model.double_quant && model.quantization != "nf4" && model.quantization != "fp4")
     throw ConfigError(
-        fmt::format("model.double_quant is of nf4 and fp4, found model.quantization {}",
+        fmt::format("model.double_quant applies only to nf4 and fp4, found model.quantization {}",
                     model.quantization),
         {.key = "model.double_quant", .hint = "add --quantization nf4, or leave it out"});
   if (model.encodes() && settings.engine.weights != "model")
     throw ConfigError(
-        fmt::format("engine.weights {} and model.quantization {} both say how linear maps are held",
-                    settings.engine.weights, model.quantization),
+        fmt::format(
+            "engine.weights {} and model.quantization {} both set the format of linear layers",
+            settings.engine.weights, model.quantization),
         {.key = "engine.weights", .hint = "give one of --weights and --quantization"});
   if (settings.workers.node_rank >= settings.workers.num_nodes)
     throw ConfigError(fmt::format("workers.node_rank: wanted below workers.num_nodes {}, found {}",
                                   settings.workers.num_nodes, settings.workers.node_rank),
-                      {.key = "workers.node_rank", .hint = "ranks of nodes count from 0"});
+                      {.key = "workers.node_rank", .hint = "node ranks count from 0"});
   if (settings.workers.world_size == 0)
     throw ConfigError("workers.world_size: wanted -1 or at least 1, found 0",
                       {.key = "workers.world_size"});

@@ -64,9 +64,9 @@ void check_classify(const TrainSettings& settings, const config::Resolved& resol
   const auto defaults = section_values({}, "classify.");
   for (const auto& [path, value] : section_values(settings, "classify."))
     if (value != defaults.at(path))
-      errors.add(
-          ConfigError(fmt::format("{} is of task classify, found task {}", path, settings.task),
-                      resolved.place(path, "add task: classify, or remove it")));
+      errors.add(ConfigError(
+          fmt::format("{} applies only to task classify, found task {}", path, settings.task),
+          resolved.place(path, "add task: classify, or remove it")));
 }
 
 void check_schedule(const ScheduleSettings& schedule, const config::Resolved& resolved,
@@ -145,21 +145,23 @@ void check_of_adapters_and_text(const TrainSettings& settings, const config::Res
                                 config::ErrorList& errors) {
   if (all_readable(resolved, {"tuning.mode", "tuning.lora.loraplus_lr_ratio"}) &&
       settings.tuning.mode == "full" && settings.tuning.lora.loraplus_lr_ratio > 0)
-    errors.add(ConfigError("tuning.lora.loraplus_lr_ratio is of adapters, found tuning.mode full",
-                           resolved.place("tuning.lora.loraplus_lr_ratio", "remove it")));
+    errors.add(ConfigError(
+        "tuning.lora.loraplus_lr_ratio applies only to adapters, found tuning.mode full",
+        resolved.place("tuning.lora.loraplus_lr_ratio", "remove it")));
   if (all_readable(resolved, {"task", "train.neftune_noise_alpha"}) &&
       settings.task == "classify" && settings.train.neftune_noise_alpha > 0)
-    errors.add(
-        ConfigError("train.neftune_noise_alpha is of embeddings, which task classify has not",
-                    resolved.place("train.neftune_noise_alpha", "remove it")));
+    errors.add(ConfigError(
+        "train.neftune_noise_alpha applies to embeddings, which task classify does not have",
+        resolved.place("train.neftune_noise_alpha", "remove it")));
 }
 
 void check_mix(const TrainSettings& settings, const config::Resolved& resolved,
                config::ErrorList& errors) {
   if (!all_readable(resolved, {"task", "datasets"})) return;
   if (settings.task != "mixed" && !settings.datasets.empty())
-    errors.add(ConfigError(fmt::format("datasets are of task mixed, found task {}", settings.task),
-                           resolved.place("datasets", "add task: mixed")));
+    errors.add(
+        ConfigError(fmt::format("datasets apply only to task mixed, found task {}", settings.task),
+                    resolved.place("datasets", "add task: mixed")));
   try {
     mixed_datasets(settings.datasets);
   } catch (const ConfigError& error) {
@@ -231,10 +233,10 @@ void check_combinations(const TrainSettings& settings, const config::Resolved& r
         resolved.place("train.lr_scaling", "train.lr_reference_batch=ROWS")));
   if (all_readable(resolved, {"task", "train.metric_for_best_model"}) &&
       settings.train.metric_for_best_model == "eval_accuracy" && settings.task != "classify")
-    errors.add(ConfigError(
-        fmt::format("train.metric_for_best_model eval_accuracy is of task classify, found task {}",
-                    settings.task),
-        resolved.place("train.metric_for_best_model", "eval_loss")));
+    errors.add(ConfigError(fmt::format("train.metric_for_best_model eval_accuracy applies only to "
+                                       "task classify, found task {}",
+                                       settings.task),
+                           resolved.place("train.metric_for_best_model", "eval_loss")));
   if (all_readable(resolved, {"logging.profile_steps"}))
     if (const auto problem = step_range_problem(settings.logging.profile_steps))
       errors.add(ConfigError("logging.profile_steps: " + *problem,
@@ -274,8 +276,8 @@ ErrorPlace where_rows_may_be() {
   ErrorPlace place{.key = "data.train_path"};
   place.hint =
       found.find("train_path") != std::string::npos
-          ? "the default place of SFT-Play holds rows: " + found
-          : "data.train_path=rows.jsonl; the default places of SFT-Play hold none: " + missing;
+          ? "rows were found at SFT-Play's default path: " + found
+          : "data.train_path=rows.jsonl; SFT-Play's default paths have no rows: " + missing;
   return place;
 }
 
@@ -284,19 +286,19 @@ void check_inputs(const TrainSettings& settings, const config::Resolved& resolve
   if (settings.task == "classify") {
     if (settings.classify.data_dir.empty())
       errors.add(ConfigError(
-          "classify.data_dir is not set: a folder of windows is wanted",
+          "classify.data_dir is not set: a folder of windows is needed",
           {.key = "classify.data_dir", .hint = "classify.data_dir=PATH, or --data-dir PATH"}));
     return;
   }
   if (settings.model.name.empty() && all_readable(resolved, {"model.name"}))
-    errors.add(ConfigError("model.name is not set: a model folder or a hub id is wanted",
+    errors.add(ConfigError("model.name is not set: a model folder or a hub id is needed",
                            {.key = "model.name", .hint = "model.name=PATH"}));
   if (settings.task == "mixed" && settings.datasets.empty() && all_readable(resolved, {"datasets"}))
     errors.add(ConfigError("task mixed needs data sets to mix",
                            resolved.place("task", "datasets: [{path: .., type: cpt, weight: 1}]")));
   if (settings.task != "mixed" && settings.data.train_path.empty() &&
       all_readable(resolved, {"data.train_path"}))
-    errors.add(ConfigError("data.train_path is not set: a file of training rows is wanted",
+    errors.add(ConfigError("data.train_path is not set: a file of training rows is needed",
                            where_rows_may_be()));
 }
 

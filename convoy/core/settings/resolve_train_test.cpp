@@ -546,9 +546,9 @@ TEST_F(TrainInputs, WhatIsMissingIsSaidWithEverythingElse) {
   EXPECT_EQ(error_of("train: {batch_sise: 2, epochs: none}\n"),
             "run.yaml:1: unknown key `train.batch_sise`, did you mean `train.batch_size`?\n"
             "run.yaml:1: train.epochs: wanted a number, found \"none\"\n"
-            "model.name is not set: a model folder or a hub id is wanted (model.name=PATH)\n"
-            "data.train_path is not set: a file of training rows is wanted "
-            "(data.train_path=rows.jsonl; the default places of SFT-Play hold none: "
+            "model.name is not set: a model folder or a hub id is needed (model.name=PATH)\n"
+            "data.train_path is not set: a file of training rows is needed "
+            "(data.train_path=rows.jsonl; SFT-Play's default paths have no rows: "
             "data/processed/train.jsonl, data/processed/val.jsonl, data/processed/test.jsonl)\n"
             "4 errors");
   // An unknown section: its keys are reported, not the section.
@@ -565,8 +565,8 @@ TEST_F(TrainInputs, RowsInADefaultPlaceAreNamedAndNotTaken) {
   write_file_atomic("data/processed/train.jsonl", "{}\n");
   write_file_atomic("data/processed/test.jsonl", "{}\n");
   EXPECT_EQ(error_of("model: {name: m}\n"),
-            "data.train_path is not set: a file of training rows is wanted (the default place of "
-            "SFT-Play holds rows: data.train_path=data/processed/train.jsonl "
+            "data.train_path is not set: a file of training rows is needed (rows were found at "
+            "SFT-Play's default path: data.train_path=data/processed/train.jsonl "
             "data.test_path=data/processed/test.jsonl)");
 }
 
@@ -643,11 +643,11 @@ TEST(TrainSettings, ClassifyWantsItsOwnSettingsAndOnlyThere) {
   EXPECT_EQ(with({"task=classify", "classify.mode=average"}).classify.pooling, "average");
   EXPECT_EQ(with({"task=causal-lm"}).task, "sft");
   EXPECT_EQ(fate("task=classify"), "");
-  EXPECT_NE(
-      fate("classify.val_ratio=0.2").find("classify.val_ratio is of task classify, found task sft"),
-      std::string::npos);
+  EXPECT_NE(fate("classify.val_ratio=0.2")
+                .find("classify.val_ratio applies only to task classify, found task sft"),
+            std::string::npos);
   EXPECT_EQ(fate("classify.val_ratio=0.1"), "") << "a run's own configuration spells out defaults";
-  EXPECT_NE(fate("train.metric_for_best_model=accuracy").find("is of task classify"),
+  EXPECT_NE(fate("train.metric_for_best_model=accuracy").find("applies only to task classify"),
             std::string::npos);
   EXPECT_TRUE(
       with({"task=classify", "train.metric_for_best_model=accuracy"}).train.larger_is_better());

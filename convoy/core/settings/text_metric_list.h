@@ -28,11 +28,11 @@ inline constexpr std::array<TextMetricFacts, 16> kTextMetrics = {{
     {"rougeLsum_stem", "ROUGE-Lsum over lines, stemmed"},
     {"rougeL_unicode", "ROUGE-L over the words of all scripts"},
     {"sari", "SARI of evaluate, 0 to 100: the input is the source", 100},
-    {"exact_match", "equal but for white space around"},
-    {"exact_match_squad", "equal but for case, punctuation and articles"},
+    {"exact_match", "equal apart from surrounding white space"},
+    {"exact_match_squad", "equal apart from case, punctuation and articles"},
     {"token_f1", "F1 over the words of SQuAD"},
     {"numeric_match", "the final number is the same", 1, true},
-    {"answer_match", "the answer means the same, in whatever form", 1, true},
+    {"answer_match", "the answer is equivalent, in any form", 1, true},
     {"schema_compliance", "the prediction is JSON that the schema accepts"},
 }};
 

@@ -135,7 +135,7 @@ std::vector<KeyRule> optimizer_rules() {
   rules.push_back({"train.lr_scheduler_kwargs.min_lr",
                    {},
                    KeyAction::Refuse,
-                   "write train.min_lr_ratio: it as a share of train.learning_rate",
+                   "write it as train.min_lr_ratio, a share of train.learning_rate",
                    ""});
   for (const char* key : {"loraplus_lr_embedding", "tuning.lora.loraplus_lr_embedding"})
     rules.push_back({key, {}, KeyAction::Notice, kEmbeddings, ""});

@@ -75,7 +75,7 @@ struct LoraSettings {
     visit("rank_pattern", rank_pattern, "rank by module-name pattern, as in PEFT");
     visit("alpha_pattern", alpha_pattern, "alpha by module-name pattern, as in PEFT");
     visit("layers_to_transform", layers_to_transform,
-          "adapt these layers alone, counted from 0, as in PEFT; empty = all");
+          "adapt only these layers, counted from 0, as in PEFT; empty = all");
     visit("modules_to_save", modules_to_save, "modules trained whole and stored with the adapter");
     visit("use_rslora", use_rslora, "rank-stabilised scaling (arXiv 2312.03732)");
     visit("use_dora", use_dora, "weight-decomposed adapters (arXiv 2402.09353)");
@@ -101,7 +101,7 @@ struct TuningSettings {
     visit("backend", backend, "recorded in checkpoints; one native engine computes for all of them")
         .one_of({"native", "bnb", "unsloth"});
     visit("lora", lora, "low-rank adapters");
-    visit("quantization", quantization, "how frozen weights are held");
+    visit("quantization", quantization, "quantisation of frozen weights");
   }
 };
 
@@ -117,13 +117,12 @@ struct OptimizerSettings {
     visit("adam_beta1", adam_beta1, "first moment decay").at_least(0).at_most(0.999999);
     visit("adam_beta2", adam_beta2, "second moment decay").at_least(0).at_most(0.9999999);
     visit("adam_epsilon", adam_epsilon, "added to the root of the second moment").above(0);
-    visit("optimizer_state_dtype", optimizer_state_dtype,
-          "moments: fp32; bf16, rounded by chance; int8, as bitsandbytes keeps them; auto = what "
-          "optim says")
+    visit(
+        "optimizer_state_dtype", optimizer_state_dtype,
+        "moments: fp32; bf16 with stochastic rounding; int8 as in bitsandbytes; auto = as in optim")
         .one_of({"auto", "fp32", "bf16", "int8"});
     visit("master_weights", master_weights,
-          "of trained bf16 weights: fp32 ones beside them; or none, the weights are rounded by "
-          "chance")
+          "master copies of trained bf16 weights: fp32, or none with stochastic rounding")
         .one_of({"fp32", "none"});
   }
 };
@@ -153,7 +152,7 @@ struct ScheduleSettings {
         .at_least(0)
         .at_most(1);
     visit("warmup_steps", warmup_steps,
-          "warm-up in steps; beats warmup_ratio; below 1 it is a ratio")
+          "warm-up in steps; overrides warmup_ratio; below 1 it is a ratio")
         .at_least(0)
         .alias("num_warmup_steps");
     visit("num_cycles", num_cycles,
@@ -253,7 +252,7 @@ struct TrainingSettings {
   template <class Visitor>
   void fields(Visitor& visit) {
     visit("epochs", epochs, "passes over the training rows").above(0).alias("num_train_epochs");
-    visit("steps", steps, "optimizer steps; above 0 it beats epochs")
+    visit("steps", steps, "optimizer steps; above 0 it overrides epochs")
         .at_least(0)
         .alias("max_steps");
     visit("learning_rate", learning_rate, "peak learning rate").at_least(0).alias("lr");
@@ -261,8 +260,8 @@ struct TrainingSettings {
         .at_least(0);
     visit("max_grad_norm", max_grad_norm, "clip the global gradient norm; 0 = off").at_least(0);
     visit("optim", optim,
-          "AdamW: _8bit keeps moments in 8 bits; paged_: those of large parameters on the host, "
-          "where a GPU trains")
+          "AdamW: _8bit keeps moments in 8 bits; paged_ keeps those of large parameters on the "
+          "host, when a GPU trains")
         .one_of({"adamw_torch", "adamw_torch_fused", "adamw", "adamw_8bit", "adamw_bnb_8bit",
                  "paged_adamw_8bit", "paged_adamw_32bit"});
     visit("optimizer", optimizer, "optimizer constants").flat();
@@ -273,14 +272,14 @@ struct TrainingSettings {
         .at_least(1)
         .alias("per_device_train_batch_size");
     visit("grad_accum", grad_accum,
-          "micro-batches per optimizer step; 0 = 1, or what global_batch_size asks for; auto = "
-          "that, or what target_tokens_per_device_step asks for")
+          "micro-batches per optimizer step; 0 = 1, or as global_batch_size requires; auto = that, "
+          "or as target_tokens_per_device_step requires")
         .at_least(0)
         .alias("gradient_accumulation_steps");
     visit("auto_find_batch_size", auto_find_batch_size,
-          "batch_size is the most: fewer rows where memory holds no more");
+          "treat batch_size as the maximum: use fewer rows when memory is short");
     visit("target_tokens_per_device_step", target_tokens_per_device_step,
-          "tokens of a step on each device that grad_accum: auto aims at")
+          "target of grad_accum: auto, in tokens per step and device")
         .at_least(1);
     visit("global_batch_size", global_batch_size,
           "rows (packed: blocks) of a step over all ranks; 0 = batch_size x ranks x grad_accum")
@@ -297,15 +296,14 @@ struct TrainingSettings {
         .alias_at_root("neat_packing")
         .alias_at_root("packing");
     visit("bf16", bf16, "compute in bf16; trained weights keep an fp32 master");
-    visit("fp16", fp16,
-          "of other trainers' files: computes in bf16, whose range needs no loss scaling");
+    visit("fp16", fp16, "for other trainers' files: computes in bf16, which needs no loss scaling");
     visit("deterministic", deterministic,
-          "on GPUs, LibTorch's algorithms that repeat to the bit, at a cost in speed; CPUs repeat "
-          "without it")
+          "on GPUs, use LibTorch's deterministic algorithms, at a cost in speed; CPUs are always "
+          "deterministic")
         .alias("full_determinism");
     visit("gradient_checkpointing", gradient_checkpointing, "recompute each block in backward");
     visit("activation_offload", activation_offload,
-          "where block inputs wait for backward, with gradient_checkpointing: on the device, or in "
+          "where gradient_checkpointing keeps block inputs until backward: on the device, or in "
           "the host's memory")
         .one_of({"none", "cpu"});
     visit("neftune_noise_alpha", neftune_noise_alpha,
@@ -335,14 +333,14 @@ struct TrainingSettings {
     visit("load_best_model_at_end", load_best_model_at_end,
           "export the best checkpoint instead of the last");
     visit("metric_for_best_model", metric_for_best_model,
-          "evaluation figure that decides best; eval_accuracy: of task classify; text metrics: of "
-          "predict_with_generate")
+          "evaluation metric that decides the best checkpoint; eval_accuracy needs task classify, "
+          "text metrics need predict_with_generate")
         .one_of(best_metric_names());
     visit("greater_is_better", greater_is_better,
-          "direction of metric_for_best_model, which each figure has; another one is refused")
+          "direction of metric_for_best_model; must match the metric")
         .one_of({"auto", "true", "false"});
     visit("early_stopping_patience", early_stopping_patience,
-          "evaluations without a better figure before the run ends; 0 = off")
+          "evaluations without improvement before the run ends; 0 = off")
         .at_least(0);
     visit("early_stopping_threshold", early_stopping_threshold,
           "smallest change that counts as better")
@@ -351,7 +349,7 @@ struct TrainingSettings {
     visit("resume_from_checkpoint", resume_from_checkpoint, "auto, never, or a checkpoint folder");
     visit("final_eval", final_eval, "evaluate once more at the end").alias_at_root("final_eval");
     visit("export_model", export_model,
-          "write the adapter or the model at the end; without, a classifier is not tested either");
+          "write the adapter or the model at the end; false also skips a classifier's test");
     visit("generating_evaluation", generating_evaluation, "answers of evaluations").flat();
   }
 };
@@ -421,7 +419,7 @@ struct DataSettings {
         .alias_at_root("train_on_inputs")
         .alias_at_root("train_on_prompt")
         .alias_at_root("mask_history");
-    visit("roles_to_train", roles_to_train, "chat rows: whose turns carry loss")
+    visit("roles_to_train", roles_to_train, "chat rows: roles whose turns carry loss")
         .alias_at_root("roles_to_train");
     visit("train_on_eos", train_on_eos,
           "chat rows: which tokens that close turns carry loss: those of learnt turns, of all "
@@ -429,8 +427,8 @@ struct DataSettings {
         .one_of({"turn", "all", "last", "none"})
         .alias_at_root("train_on_eos");
     visit("empty_answers", empty_answers,
-          "answers and completions without text: skip = not learnt, and said; learn = the token "
-          "that ends them; error = a bad row")
+          "answers and completions without text: skip = no loss, with a warning; learn = loss on "
+          "the token that ends them; error = a bad row")
         .one_of({"skip", "learn", "error"});
     visit(
         "truncation", truncation,
@@ -442,11 +440,12 @@ struct DataSettings {
     visit("template_path", template_path,
           "chat template file (Jinja) that replaces the model's own");
     visit("template_kwargs", template_kwargs,
-          "variables for the chat template; a row's chat_template_kwargs win")
+          "variables for the chat template; a row's chat_template_kwargs override them")
         .alias("chat_template_kwargs");
     visit("system_prompt", system_prompt,
           "system turn added to chat rows that have none; empty = none");
-    visit("max_field_chars", max_field_chars, "cut fields longer than this and say so; 0 = off")
+    visit("max_field_chars", max_field_chars,
+          "cut fields longer than this, with a warning; 0 = off")
         .at_least(0);
     visit("bad_rows", bad_rows, "unreadable rows: stop, or count and list them")
         .one_of({"error", "skip"});
@@ -454,7 +453,7 @@ struct DataSettings {
     visit("text_field", text_field, "column of plain-text rows");
     visit("text_rows", text_rows, "rows of a .txt file: the whole of it, or each line")
         .one_of({"document", "line"});
-    visit("shuffle", shuffle, "seeded shuffle of rows, anew each epoch");
+    visit("shuffle", shuffle, "seeded shuffle of rows, new in each epoch");
     visit("balance_tokens", balance_tokens,
           "deal the rows of a step so that micro-batches have equal numbers of tokens");
   }
@@ -471,10 +470,9 @@ struct LoggingSettings {
         .alias("report_to")
         .alias_at_root("train.report_to");
     visit("log_interval", log_interval, "steps between events in events.jsonl").at_least(1);
-    visit(
-        "profile_steps", profile_steps,
-        "steps that each rank traces for `convoy profile report`: 10:15 both counted, or a number "
-        "of steps after the first two; empty = none")
+    visit("profile_steps", profile_steps,
+          "steps that each rank traces for `convoy profile report`: 10:15 (both included), or a "
+          "number of steps after the first two; empty = none")
         .alias("trace_steps");
   }
 };
@@ -525,18 +523,19 @@ struct ParallelSettings {
           "steps between comparisons of the ranks' trained weights; 0 = never")
         .at_least(0);
     visit("keep_whole_below", keep_whole_below,
-          "zero3 leaves parameters of a block whole that are fewer than this")
+          "zero3 does not shard a block with fewer parameters than this")
         .at_least(0);
-    visit(
-        "shard_over", shard_over,
-        "zero1 to zero3: all ranks share one training state, or those of each node (hybrid shard)")
+    visit("shard_over", shard_over,
+          "zero1 to zero3: shard the training state over all ranks, or within each node (hybrid "
+          "shard)")
         .one_of({"all", "node"});
     visit("reshard_after_forward", reshard_after_forward,
-          "zero3 lets go of a block between forward and backward, and gathers it twice");
-    visit("offload", offload,
-          "zero1 to zero3 on GPUs keep on the host: optimizer states, or parameters too")
+          "zero3 frees a block between forward and backward, and gathers it twice");
+    visit(
+        "offload", offload,
+        "state that zero1 to zero3 on GPUs keep on the host: optimizer states, or also parameters")
         .one_of({"none", "optimizer", "parameters"});
-    visit("timeout_s", timeout_s, "seconds a collective may take").at_least(1);
+    visit("timeout_s", timeout_s, "time limit of a collective, in seconds").at_least(1);
   }
 };
 
@@ -562,21 +561,21 @@ struct ClassifySettings {
     visit("data_dir", data_dir, "folder that holds train and test, in the layout of UCI HAR");
     visit("val_ratio", val_ratio,
           "share of the training windows held out for validation, by subject where they are known; "
-          "0 = none; a folder val beats it")
+          "0 = none; a folder val overrides it")
         .at_least(0)
         .at_most(0.9);
     visit("pooling", pooling,
-          "what becomes of the channels: one encoder sees each alone and their features are laid "
-          "side by side (flatten), averaged, or taken of the first; joint: it sees all together")
+          "how channels are combined: one encoder processes each, and their features are "
+          "concatenated (flatten), averaged, or the first's; joint: it processes all together")
         .one_of({"flatten", "average", "first", "joint"})
         .alias("mode");
     visit("widths", widths, "channels out of each stage of the encoder").at_least(1);
-    visit("kernel_sizes", kernel_sizes, "rows under the kernel of each stage, odd").at_least(1);
+    visit("kernel_sizes", kernel_sizes, "kernel size of each stage in rows, odd").at_least(1);
     visit("encoder_path", encoder_path,
           "encoder to start from: a run's model folder, one of its checkpoints, or a .safetensors "
           "file");
     visit("freeze_encoder", freeze_encoder,
-          "leave the encoder as it is; auto = where encoder_path is given")
+          "do not train the encoder; auto = when encoder_path is given")
         .one_of({"auto", "true", "false"});
     visit("hidden_dims", hidden_dims, "widths of the head's layers before the last").at_least(1);
     visit("dropout", dropout, "dropout behind each of them").at_least(0).at_most(0.99);
@@ -604,7 +603,8 @@ struct TrainSettings {
 
   template <class Visitor>
   void fields(Visitor& visit) {
-    visit("seed", seed, "fixes shuffle, dropout, adapter initialisation and sampling").at_least(0);
+    visit("seed", seed, "seed of shuffle, dropout, adapter initialisation and sampling")
+        .at_least(0);
     visit("run_name", run_name, "name of the run; empty = name of the config file")
         .alias_at_root("train.run_name");
     visit("task", task,

@@ -38,7 +38,7 @@ bool AppendFile::append(std::string_view record) {
       const int code = count < 0 ? errno : ENOSPC;
       // A partial record would corrupt the next one.
       if (done > 0 && S_ISREG(before.st_mode) && ::ftruncate(descriptor_, before.st_size) != 0)
-        log_.detail(fmt::format("could not cut a torn record off {}", path_.string()));
+        log_.detail(fmt::format("could not remove an incomplete record from {}", path_.string()));
       ++lost_records_;
       fail("write", code);
       return false;

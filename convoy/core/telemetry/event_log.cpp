@@ -84,10 +84,10 @@ void repair(const fs::path& path, const Log& log, std::optional<int64_t> restart
     const std::string text = read_file(path);
     const size_t length = whole_length(text);
     if (length < text.size()) {
-      log.detail(
-          fmt::format("cut a torn line of {} bytes off {}", text.size() - length, path.string()));
+      log.detail(fmt::format("removed an incomplete line of {} bytes from {}", text.size() - length,
+                             path.string()));
       if (::truncate(path.c_str(), static_cast<off_t>(length)) != 0)
-        throw IoError("could not cut off a torn line", {.file = path.string()});
+        throw IoError("could not remove an incomplete line", {.file = path.string()});
     }
     if (!restart_after_step) return;
     std::string kept;

@@ -105,15 +105,15 @@ std::vector<RemovableRun> named_runs(const std::vector<RunHistory>& runs,
                                      const CleaningWish& wish) {
   std::vector<RemovableRun> chosen;
   for (const RunHistory& run : runs) {
-    CONVOY_CHECK(!goes_on(run), ConfigError, "{} goes on: it can not be removed", run.name);
+    CONVOY_CHECK(!goes_on(run), ConfigError, "{} is in progress: it cannot be removed", run.name);
     chosen.push_back(removable(run, wish, "named"));
   }
   return chosen;
 }
 
 void remove_run(const RemovableRun& run) {
-  CONVOY_CHECK(!run_folder_is_held(run.folder), ConfigError, "{} goes on by now: it is not removed",
-               run.name);
+  CONVOY_CHECK(!run_folder_is_held(run.folder), ConfigError,
+               "{} is in progress again: it is not removed", run.name);
   std::error_code error;
   fs::remove_all(run.path, error);
   if (error)

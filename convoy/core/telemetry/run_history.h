@@ -42,7 +42,7 @@ RunState state_of_end(const std::string& status);
 
 // Reason shown for a run whose events have no end and whose folder is not locked.
 inline constexpr const char* kEndedWithoutAWord =
-    "the run ended without a word: its process was killed";
+    "the run has no end event: its process was killed";
 // The state by the events and the lock: a run whose rows just stop is in progress when its folder
 // is held, else it died.
 RunState state_now(RunState told, bool held);

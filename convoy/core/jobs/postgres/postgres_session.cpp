@@ -308,10 +308,11 @@ void PostgresSession::throw_lost() {
   std::replace(said.begin(), said.end(), '\n', ' ');
   disconnect();
   if (refuses_for_good(said))
-    throw IoError(fmt::format("PostgreSQL lets nobody in: {}", said),
+    throw IoError(fmt::format("PostgreSQL refused the connection: {}", said),
                   {.file = name_, .hint = "check the user, password and database of the URL"});
-  throw RetryTransaction(fmt::format("PostgreSQL can not be reached: {}", said),
-                         {.file = name_, .hint = "check that the server runs and lets you in"});
+  throw RetryTransaction(
+      fmt::format("PostgreSQL can not be reached: {}", said),
+      {.file = name_, .hint = "check that the server runs and accepts your connection"});
 }
 
 void PostgresSession::throw_failure(const std::string& state, const std::string& message) {
@@ -326,7 +327,7 @@ void PostgresSession::throw_failure(const std::string& state, const std::string&
   }
   if (starts("40")) throw RetryTransaction(fmt::format("PostgreSQL: {}", said), place);
   if (starts("53") || starts("58"))
-    throw IoError(fmt::format("PostgreSQL has no more room, or a fault of its disk: {}", said),
+    throw IoError(fmt::format("PostgreSQL is out of disk space or has a disk error: {}", said),
                   place);
   if (starts("55P03") || starts("57014"))
     throw IoError(

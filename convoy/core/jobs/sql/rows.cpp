@@ -168,8 +168,8 @@ int64_t former_crc(const FormerResult& former, int64_t kind, std::string_view pa
 void throw_damaged(const std::string& store, const std::string& what) {
   throw DataError(fmt::format("the job store is damaged: {}", what),
                   {.file = store,
-                   .hint = fmt::format("`convoy sweep recover --store '{}'` keeps what is sound; "
-                                       "the same sweep then computes the rest again",
+                   .hint = fmt::format("`convoy sweep recover --store '{}'` keeps the undamaged "
+                                       "rows; the same sweep then computes the rest again",
                                        store)});
 }
 

@@ -236,7 +236,7 @@ TEST(SqliteFaults, AFileSystemWithoutLocksIsNamed) {
     open_store(folder / "store.db", {});
     ADD_FAILURE() << "a store without locks was opened";
   } catch (const IoError& error) {
-    EXPECT_NE(error.sentence().find("gives no locks"), std::string::npos) << error.sentence();
+    EXPECT_NE(error.sentence().find("has no file locks"), std::string::npos) << error.sentence();
   }
   vfs->xSetSystemCall(vfs, "fcntl", nullptr);
 }

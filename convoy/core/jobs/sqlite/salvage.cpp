@@ -108,7 +108,7 @@ std::unique_ptr<SqliteSession> open_source(const fs::path& work) {
     fs::remove(with_suffix(work, suffix));
   put_new_first_page(work);
   if (auto session = open_damaged(work)) return session;
-  throw DataError("nothing of this file can be read as a job store",
+  throw DataError("this file contains no readable data of a job store",
                   {.hint = "move it away and run the work again"});
 }
 

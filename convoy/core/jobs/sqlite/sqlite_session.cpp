@@ -207,7 +207,7 @@ void SqliteSession::begin(Begin kind) {
   if (::sqlite3_file_control(database_, "main", SQLITE_FCNTL_HAS_MOVED, &moved) == SQLITE_OK &&
       moved != 0)
     throw IoError("the job store was moved or deleted while it was in use",
-                  {.file = name(), .hint = "put it back, or start anew with the same command"});
+                  {.file = name(), .hint = "restore it, or start again with the same command"});
   run(kind == Begin::Read ? "BEGIN" : "BEGIN IMMEDIATE", {});
 }
 
@@ -334,7 +334,7 @@ int64_t SqliteSession::now_ms() {
 void SqliteSession::check_integrity() {
   const std::vector<SqlRow> rows = run("PRAGMA integrity_check(1)", {});
   const std::string* const text = rows.empty() ? nullptr : std::get_if<std::string>(&rows[0].at(0));
-  if (text == nullptr) throw_damaged(name(), "its check gave nothing");
+  if (text == nullptr) throw_damaged(name(), "its check returned nothing");
   if (*text != "ok") throw_damaged(name(), *text);
 }
 
@@ -358,8 +358,8 @@ void SqliteSession::throw_failure(int code) const {
       throw_damaged(name(), said);
     case SQLITE_NOTADB:
       throw DataError("this file is no job store, or its beginning is damaged",
-                      with_hint("name another file; `convoy sweep recover --store FILE` looks for "
-                                "what is left of a store"));
+                      with_hint("name another file; `convoy sweep recover --store FILE` recovers "
+                                "the readable rows of a store"));
     case SQLITE_BUSY:
     case SQLITE_LOCKED:
     case SQLITE_PROTOCOL:
@@ -384,7 +384,7 @@ void SqliteSession::throw_failure(int code) const {
     case SQLITE_IOERR:
       if (code == SQLITE_IOERR_LOCK || code == SQLITE_IOERR_RDLOCK ||
           code == SQLITE_IOERR_CHECKRESERVEDLOCK)
-        throw IoError(fmt::format("the file system of the job store gives no locks ({})", said),
+        throw IoError(fmt::format("the file system of the job store has no file locks ({})", said),
                       with_hint("put the store on another disk, or use a PostgreSQL store; Lustre "
                                 "has locks when it is mounted with -o flock"));
       [[fallthrough]];
