@@ -283,7 +283,7 @@ class ShardedRows : public RowSource {
   void skip_to_first() {
     const int64_t rows = pass_over(first_ - index_);
     if (index_ < first_)
-      throw DataError(fmt::format("the data set has {}, and row {} was to be the first",
+      throw DataError(fmt::format("the data set has {}, but row {} was to be the first",
                                   counted(rows, "row"), first_),
                       {.file = files_[0].string(), .hint = "rows count from 0"});
   }
@@ -327,7 +327,7 @@ std::vector<std::string> listed_names(const std::string& name) {
 
 Dataset find_dataset(const DatasetRequest& request) {
   if (request.name.empty())
-    throw DataError("no data set is named",
+    throw DataError("no data set given",
                     {.hint = "name a file, a folder, or one of --list-datasets"});
   Dataset dataset;
   dataset.name = request.name;

@@ -185,7 +185,7 @@ TEST(Dataset, WhatIsNotReadIsNamed) {
   expect_mention(refusal({.name = "https://example.com/rows.jsonl"}), "this is an address");
   expect_mention(refusal({.name = (folder.path() / "absent.jsonl").string()}), "No such file");
   expect_mention(refusal({.name = (folder.path() / "*.csv").string()}), "no file fits");
-  expect_mention(refusal({.name = ""}), "no data set is named");
+  expect_mention(refusal({.name = ""}), "no data set given");
 }
 
 TEST(Dataset, ADamagedShardIsNamedWithItsRow) {

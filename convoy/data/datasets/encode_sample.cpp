@@ -279,7 +279,7 @@ void SampleEncoder::require_ends(const Sample& sample) const {
   const bool learns = std::find(with_ends.begin(), with_ends.end(), 1) != with_ends.end();
   if (learns && with_ends == mask_with(LearntEnds::None))
     throw DataError(
-        "data.train_on_eos asks about tokens that close turns, but no learnt turn of this row ends "
+        "data.train_on_eos selects tokens that close turns, but no learnt turn of this row ends "
         "with a special token",
         {.file = sample.file,
          .line = sample.line,

@@ -19,7 +19,7 @@ EncodedSplits encode_mix(const EncodeInputs& inputs, Splits wanted) {
   const std::string& unread =
       inputs.data.train_path.empty() ? inputs.data.val_path : inputs.data.train_path;
   if (!unread.empty())
-    inputs.log.info(fmt::format("{} is not read: task mixed reads `datasets` alone", unread));
+    inputs.log.info(fmt::format("{} is ignored: task mixed reads only `datasets`", unread));
   EncodedSplits mixed;
   std::vector<NamedRows> train;
   std::vector<NamedRows> val;

@@ -198,7 +198,7 @@ class JsonList : public RowSource {
     skip_space();
     while (in_object_ && reader_.peek() == ',') {
       reader_.get();
-      if (read_key() == "data") fail("the key \"data\" stands twice");
+      if (read_key() == "data") fail("the key \"data\" appears twice");
       read_value();
       parse_json_row(text_, place());
       skip_space();

@@ -100,10 +100,8 @@ LearntTurns find_learnt_turns(const text::ChatTemplate& chat_template, const ord
   std::vector<size_t>& empty = turns.unwritten.answers;
   if (std::find(roles.begin(), roles.end(), kAssistant) == roles.end()) empty.clear();
   if (empty_answers == EmptyAnswers::Error && !empty.empty())
-    throw DataError(
-        fmt::format("message {} is an answer, and the chat template writes nothing of "
-                    "it",
-                    empty.front()));
+    throw DataError(fmt::format("message {} is an answer that the chat template does not write",
+                                empty.front()));
   const std::vector<size_t> left_out =
       empty_answers == EmptyAnswers::Learn ? std::vector<size_t>() : empty;
   const ChatRenders means = {

@@ -73,12 +73,12 @@ void refuse_outputs_among_inputs(const std::vector<fs::path>& outputs, const std
         refuse(output, "is a file of the data set, which it would replace");
     if (fs::is_directory(named) && lies_in(output, named))
       refuse(output,
-             fmt::format("lies in the data set's folder {}, of which it would be a part", named));
+             fmt::format("is in the data set's folder {} and would become a part of it", named));
     for (const std::string& part : parts)
       for (const std::string& pattern : without_braces(part))
         if (!fs::exists(part) && fits(output, pattern))
           refuse(output,
-                 fmt::format("fits the data set's pattern {}, and would be a part of it", part));
+                 fmt::format("fits the data set's pattern {} and would become a part of it", part));
   }
 }
 

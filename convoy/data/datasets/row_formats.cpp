@@ -65,14 +65,14 @@ std::unique_ptr<RowSource> RowFormats::open(const std::filesystem::path& path,
       return one.sniff != nullptr && one.sniff(file);
     });
     if (found == list_.end())
-      throw DataError("neither the file's name nor its content says what it is",
+      throw DataError("neither the file's name nor its content shows its format",
                       {.file = path.string(), .hint = fmt::format("wanted {}", readable())});
     format = &*found;
   }
   if (!format->may_be_compressed && file.compression() != Compression::None)
     throw DataError(fmt::format("a {} file within {} is not read", format->name,
                                 compression_name(file.compression())),
-                    {.file = path.string(), .hint = "unpack it: what it holds is packed anyhow"});
+                    {.file = path.string(), .hint = "unpack it: its content is compressed anyway"});
   return format->open(std::move(file), text_rows);
 }
 
@@ -83,7 +83,7 @@ const RowFormat& RowFormats::to_write(const std::filesystem::path& path) const {
       (format->may_be_compressed || !is_compressed))
     return *format;
   throw ConfigError(
-      fmt::format("the name of the output does not say its format: `{}`", path.filename().string()),
+      fmt::format("the suffix of the output is no known format: `{}`", path.filename().string()),
       {.file = path.string(), .hint = fmt::format("end it in {}", writable())});
 }
 

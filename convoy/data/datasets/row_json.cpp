@@ -146,7 +146,7 @@ class RowBuilder {
     }
     ErrorPlace place = place_;
     place.key = path;
-    place.hint = "write it as a text, in quotes: it keeps its digits then";
+    place.hint = "write it as a text, in quotes, to keep its digits";
     throw DataError(fmt::format("{}{:.40} is a whole number of more than 64 bits",
                                 path.empty() ? "" : fmt::format("`{}`: ", path), number),
                     place);

@@ -50,15 +50,15 @@ std::vector<std::string> row_warnings(const RowLosses& losses, int64_t max_token
                                       Truncation truncation) {
   std::vector<std::string> warnings;
   if (const RowTally& tally = losses.tools_unread; tally.rows > 0)
-    warnings.push_back(fmt::format(
-        "the chat template writes nothing of the `tools` of {}, {}: the model does not see them; "
-        "data.template_path names a template that writes them",
-        counted(tally.rows, "row"), place_of(tally)));
+    warnings.push_back(
+        fmt::format("the chat template does not write the `tools` of {}, {}: the model does not "
+                    "see them; set data.template_path to a template that writes them",
+                    counted(tally.rows, "row"), place_of(tally)));
   if (const RowTally& tally = losses.calls_unread; tally.rows > 0)
-    warnings.push_back(fmt::format(
-        "the chat template writes nothing of the `tool_calls` of {}, {}: they are not learnt; "
-        "data.template_path names a template that writes them",
-        counted(tally.rows, "row"), place_of(tally)));
+    warnings.push_back(
+        fmt::format("the chat template does not write the `tool_calls` of {}, {}: they are not "
+                    "learnt; set data.template_path to a template that writes them",
+                    counted(tally.rows, "row"), place_of(tally)));
   if (const RowTally& tally = losses.empty_answers; tally.rows > 0)
     warnings.push_back(fmt::format(
         "{} an empty answer, {}: it is not learnt; data.empty_answers: learn learns its end",

@@ -76,7 +76,7 @@ class SplitBuilder {
     const settings::DataSettings& data = inputs_.data;
     const bool by_ratio = data.val_path.empty() && data.test_path.empty();
     if (data.train_path.empty() && (by_ratio || wanted_ != Splits::Test))
-      throw ConfigError("no training data is named",
+      throw ConfigError("no training data given",
                         {.key = "data.train_path", .hint = "set data.train_path"});
     if (by_ratio) {
       split_bounds(data.split, 0);

@@ -40,7 +40,7 @@ Supervision Supervision::named(const std::string& supervise, const std::vector<s
       .empty_answers = value_named(empty_names, empty_answers, "empty_answers")};
   const bool other_roles = roles != Supervision().roles;
   if (roles.empty())
-    throw ConfigError("no role is to be learnt",
+    throw ConfigError("no role is supervised",
                       {.key = "roles_to_train", .hint = "name one, such as assistant"});
   if (named.supervise == Supervise::All && other_roles)
     throw ConfigError("supervise is all, so every role is learnt",

@@ -74,7 +74,7 @@ class Fetch {
     const std::vector<std::string> chosen = chosen_files(state.files, plan_.choice, plan_.is_read);
     if (chosen.empty())
       throw DataError(
-          fmt::format("of {} of {} none is wanted", counted(std::ssize(state.files), "file"),
+          fmt::format("none of {} of {} is selected", counted(std::ssize(state.files), "file"),
                       plan_.repository.id),
           {.hint = "name files with --include; `--include '*' --dry-run` lists all of them"});
     for (const std::string& path : chosen) result_.files.push_back({.file = {.path = path}});
@@ -127,7 +127,7 @@ class Fetch {
     const MappedFile bytes(blob);
     hash.update({reinterpret_cast<const char*>(bytes.bytes().data()), bytes.bytes().size()});
     if (hash.matches() && static_cast<int64_t>(bytes.bytes().size()) == file.size_bytes) return;
-    log_.warning(fmt::format("{} is not what the hub has: it is fetched again",
+    log_.warning(fmt::format("{} differs from the hub's file: it is fetched again",
                              (result_.folder / file.path).string()));
     entry_.forget_file(result_.commit, file.path);
   }
@@ -187,17 +187,16 @@ class Fetch {
     if (!part.finish()) {
       // An earlier partial file may have been damaged; wrong fresh bytes are the hub's fault.
       if (is_resumed) {
-        log_.detail(fmt::format("{}: what was there of it is spoilt; from its start", file.path));
+        log_.detail(fmt::format("{}: the partial download is damaged; starting again", file.path));
         restart(part);
         fill(client, file, part);
       }
       if (!is_resumed || !part.finish()) {
         fs::remove(entry_.part(file.etag), ignored);
-        throw DataError(
-            fmt::format("{}: the bytes that came are not those that the hub names by {}", file.path,
-                        file.etag),
-            {.file = blob.string(),
-             .hint = "fetch again; if it stays, a proxy or mirror changes it"});
+        throw DataError(fmt::format("{}: the downloaded bytes do not match the hub's hash {}",
+                                    file.path, file.etag),
+                        {.file = blob.string(),
+                         .hint = "fetch again; if it stays, a proxy or mirror changes it"});
       }
     }
     fs::rename(entry_.part(file.etag), blob, ignored);
@@ -247,9 +246,8 @@ FetchResult fetch(const FetchPlan& plan, const HubSettings& settings, const Stop
     throw ConfigError(fmt::format("`{}` is no revision", plan.revision),
                       {.key = "--revision", .hint = "wanted a branch, a tag or a commit"});
   if (settings.is_offline)
-    throw ConfigError(
-        "HF_HUB_OFFLINE forbids to ask the hub",
-        {.hint = "unset it to fetch; what is in the hub cache, or a folder, is used without"});
+    throw ConfigError("HF_HUB_OFFLINE forbids access to the hub",
+                      {.hint = "unset it to fetch; the hub cache and folders are used without"});
   return Fetch(plan, settings, stop, progress, log).run();
 }
 

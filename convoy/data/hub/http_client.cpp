@@ -141,8 +141,8 @@ HttpAnswer HttpClient::send(const HttpRequest& request) {
       fmt::format("{}: {}", request.url,
                   reason[0] != '\0' ? reason.data() : curl_.easy_strerror(code)),
       {.hint = "set HF_ENDPOINT to a mirror, or https_proxy to a proxy, that this machine reaches; "
-               "without a network fetch on another machine and copy the folder that it prints: a "
-               "folder may be named wherever an id may, and nothing is asked for it"});
+               "without a network, fetch on another machine and copy the folder that it prints: a "
+               "folder can be given in place of an id and needs no network"});
 }
 
 }  // namespace convoy::hub

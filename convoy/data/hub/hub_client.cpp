@@ -172,7 +172,7 @@ HttpAnswer HubClient::ask(HttpRequest request) {
     if (tells_all) return answer;
     url = redirected_url(url, answer.header("location"));
   }
-  throw DataError(fmt::format("{} is sent on more than {} times", request.url, kMostRedirects));
+  throw DataError(fmt::format("{} is redirected more than {} times", request.url, kMostRedirects));
 }
 
 void HubClient::wait(double seconds) const {
@@ -204,8 +204,8 @@ void HubClient::with_retries(const std::function<void()>& attempt,
     const double own_seconds = kFirstWaitSeconds * std::pow(2, failures - 1);
     if (asked_seconds > 10 * kLongestWaitSeconds)
       throw NetworkError(
-          fmt::format("{}, and needs {} of quiet", reason, telemetry::duration_text(asked_seconds)),
-          {.hint = "run the same command later: what is there is kept"});
+          fmt::format("{}, and asks to wait {}", reason, telemetry::duration_text(asked_seconds)),
+          {.hint = "run the same command later: the downloaded part is kept"});
     const double seconds = std::max(asked_seconds, std::min(own_seconds, kLongestWaitSeconds));
     log_.info(fmt::format("{}; again in {:.1f} s", reason, seconds));
     wait(seconds);
@@ -274,7 +274,7 @@ void HubClient::read_file(const std::string& commit, const RemoteFile& file, int
   const int64_t reached = std::max<int64_t>(at, 0);
   if (reached < file.size_bytes)
     throw NetworkError(fmt::format("{} ended after {} of {} bytes", url, reached, file.size_bytes),
-                       {.hint = "run the same command again: it goes on there"});
+                       {.hint = "run the same command again: it resumes there"});
 }
 
 }  // namespace convoy::hub

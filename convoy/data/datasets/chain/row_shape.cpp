@@ -179,8 +179,9 @@ Json row_of(const Sample& sample, Schema schema) {
     case Schema::Loose:
       break;
   }
-  throw ConfigError("no row is written as `loose`, which is what is read where nothing else fits",
-                    {.key = "--to", .hint = "messages, alpaca, triple, ..."});
+  throw ConfigError(
+      "rows cannot be written as `loose`, which describes rows that match no other schema",
+      {.key = "--to", .hint = "messages, alpaca, triple, ..."});
 }
 
 }  // namespace convoy::data
