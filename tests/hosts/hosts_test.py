@@ -456,8 +456,8 @@ def training_with_other_rows_is_refused():
         with open(os.path.join(of_b.folder, "rows.jsonl"), "a") as file:
             file.write('{"prompt": "1 + 1 =", "completion": " 3"}\n')
         a, b = of_a.start_node(hosts, "a"), of_b.start_node(hosts, "b")
-        a.expect(10, 200, "the train rows of rank 2 on .* are not those of rank 0")
-        b.expect(10, 20, "the train rows of rank 2 on .* are not those of rank 0")
+        a.expect(10, 200, "the train rows of rank 2 on .* differ from those of rank 0")
+        b.expect(10, 20, "the train rows of rank 2 on .* differ from those of rank 0")
 
 
 def training_over_a_cut_ends_on_both_sides():

@@ -95,7 +95,7 @@ def a_wrong_password_and_a_dead_server_are_said(folder):
     for process in server_processes(home):
         os.kill(int(process), signal.SIGQUIT)
     assert server.wait(30) == 12
-    assert "ended by itself" in server.stderr.read()
+    assert "ended unexpectedly" in server.stderr.read()
 
 
 def what_can_not_be_served_is_said(folder):

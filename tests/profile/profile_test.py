@@ -70,7 +70,7 @@ class Profile(unittest.TestCase):
     def test_no_folder_of_others_is_touched(self):
         (self.folder / "mine/ranks/adapter").mkdir(parents=True)
         ended = convoy("profile", CONFIG, "--steps", 1, "--output-dir", "mine", cwd=self.folder, status=2)
-        self.assertIn("mine holds something else than a profile", ended.stderr)
+        self.assertIn("mine is not a profile's folder", ended.stderr)
         self.assertTrue((self.folder / "mine/ranks/adapter").exists())
 
     def test_replicas_are_compared_with_one(self):

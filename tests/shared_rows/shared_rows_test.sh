@@ -98,7 +98,7 @@ kill -INT -- -$job
 code=0
 wait $job || code=$?
 [ $code = 75 ] || fail "wanted exit 75 after Ctrl-C, found $code: $(cat err)"
-grep -q 'of 168 answers are finished and kept in stopped.jsonl.partial (the same command goes on from them)' err || fail "$(cat err)"
+grep -q 'of 168 answers are finished and kept in stopped.jsonl.partial (the same command resumes from them)' err || fail "$(cat err)"
 tail -n 1 err | grep -q '"code":75' || fail "the last line is JSON: $(cat err)"
 [ ! -e stopped.jsonl ] || fail "a file that is not whole was published"
 "$convoy" "${many[@]}" --nproc 2 --output stopped.jsonl 2>err || fail "the next start: $(cat err)"

@@ -34,15 +34,14 @@ struct ConfigFlags {
 
   template <class Visitor>
   void fields(Visitor& visit) {
-    visit("config", config, "the configuration; the same as a word without a flag");
+    visit("config", config, "the configuration; the same as the word without a flag");
     visit("preset", preset, "start from this preset (`convoy config presets`)");
     visit("deepspeed", deepspeed, "DeepSpeed's JSON file, as train.deepspeed")
         .alias("deepspeed_config");
     visit("accelerate_config", accelerate_config, "file of `accelerate config`, as accelerate");
-    visit(
-        "nproc", nproc,
-        "check the configuration for so many ranks, all nodes together, and print their effective "
-        "batch; 0 = leave ranks aside")
+    visit("nproc", nproc,
+          "check the configuration for this many ranks of all nodes, and print the effective "
+          "batch; 0 = skip this")
         .flag("ranks")
         .alias("nproc_per_node")
         .alias("world_size")
@@ -67,8 +66,8 @@ struct ConfigCheckFlags : ConfigFlags {
   void fields(Visitor& visit) {
     ConfigFlags::fields(visit);
     visit("hardware", hardware,
-          "say whether the training fits into this machine of `convoy config presets`, or auto = "
-          "what is here; empty = the preset's own machine, else auto");
+          "report whether the training fits into this machine of `convoy config presets`; auto = "
+          "this host; empty = the preset's own machine, else auto");
   }
 };
 
@@ -193,11 +192,12 @@ int check(const Context& context, const ConfigCheckFlags& flags, const Words& wo
                       {.hint = "convoy config check run.yaml"});
   if (is_of_process(flags, arguments)) {
     if (flags.nproc > 0)
-      throw ConfigError("--ranks is of trainings, found a configuration of task process",
+      throw ConfigError("--ranks applies only to trainings, found a configuration of task process",
                         {.key = "--ranks", .hint = "its workers are workers.world_size"});
     if (!flags.hardware.empty())
-      throw ConfigError("--hardware is of trainings, found a configuration of task process",
-                        {.key = "--hardware"});
+      throw ConfigError(
+          "--hardware applies only to trainings, found a configuration of task process",
+          {.key = "--hardware"});
     settings::ProcessSettings process;
     return say_ok(context, read_process(process, context, flags, arguments));
   }

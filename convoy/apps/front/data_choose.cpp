@@ -88,7 +88,7 @@ class PartWriters {
   void refuse_empty(const data::RowParts& dealt, const ErrorPlace& place) const {
     for (size_t part = 0; part < parts_.size(); ++part)
       if (writers_[part] && dealt.rows_of_part.at(part) == 0)
-        throw ConfigError(fmt::format("part `{}` would have none of the {}", parts_[part].name,
+        throw ConfigError(fmt::format("part `{}` would get none of the {}", parts_[part].name,
                                       counted(dealt.pass.rows_read, "row")),
                           place);
   }
@@ -102,7 +102,7 @@ class PartWriters {
     for (size_t part = 0; part < parts_.size(); ++part)
       if (writers_[part] && rows_[part] == 0)
         throw DataError(
-            fmt::format("part `{}` has no row: all that fell to it are bad", parts_[part].name),
+            fmt::format("part `{}` has no row: all rows dealt to it are bad", parts_[part].name),
             {.hint = "`convoy data validate` lists the bad rows"});
     std::vector<data::WrittenFile> written;
     for (const auto& writer : writers_)
@@ -119,7 +119,7 @@ class PartWriters {
 std::vector<fs::path> part_paths(const fs::path& folder, const std::vector<std::string>& names,
                                  const std::string& format) {
   if (folder.empty())
-    throw ConfigError("no output is named", {.key = "--output", .hint = "--output FOLDER"});
+    throw ConfigError("no output given", {.key = "--output", .hint = "--output FOLDER"});
   std::vector<fs::path> paths;
   for (const std::string& name : names)
     paths.push_back(folder / fmt::format("{}.{}", name, format));
@@ -150,7 +150,7 @@ data::SplitPlan plan_of(const settings::DataSplitFlags& flags,
     plan.parts.push_back(size);
   }
   if (left > 1)
-    throw ConfigError("-1 stands for all that is left, which only one part may have",
+    throw ConfigError("-1 means all remaining rows, and only one part may have it",
                       {.key = "--counts"});
   if (!flags.stratify.empty()) plan.by = data::SplitBy::Strata;
   if (!flags.group.empty()) plan.by = data::SplitBy::Groups;
@@ -202,7 +202,7 @@ ProcessPlan plan_of(Context& context, const settings::DataPrepareFlags& flags) {
   for (size_t part = 0; part < names.size(); ++part)
     if (plan.paths[part].empty() && (part == 0 || plan.parts[part].share > 0))
       throw ConfigError(
-          "the configuration does not say where the parts go",
+          "the configuration has no paths for the parts",
           {.file = flags.config,
            .key = std::vector{"data.train_path", "data.val_path", "data.test_path"}[part],
            .hint = "set data.train_path, val_path and test_path, or give --output"});

@@ -46,7 +46,7 @@ TEST_F(DataCommand, ExistingOutputsAreRefusedWithoutForce) {
     const auto again = data(command);
     EXPECT_EQ(again.code, 2) << command << again.out;
     EXPECT_NE(again.out.find("exists already"), std::string::npos) << again.out;
-    EXPECT_NE(again.out.find("--force writes over it"), std::string::npos) << again.out;
+    EXPECT_NE(again.out.find("--force overwrites it"), std::string::npos) << again.out;
     EXPECT_EQ(data(command + " --force").code, 0) << command;
   }
 }
@@ -77,7 +77,7 @@ TEST_F(DataCommand, ColumnsThatAreNotKeptAreNamedOnce) {
 TEST_F(DataCommand, NoPartIsWrittenEmpty) {
   const auto shares = data("split rows.jsonl parts --names train,val --ratios 0.9 0.1");
   EXPECT_EQ(shares.code, 2) << shares.out;
-  EXPECT_NE(shares.out.find("part `val` would have none of the 2 rows"), std::string::npos)
+  EXPECT_NE(shares.out.find("part `val` would get none of the 2 rows"), std::string::npos)
       << shares.out;
   EXPECT_NE(shares.out.find("--counts"), std::string::npos) << shares.out;
   EXPECT_FALSE(std::filesystem::exists(folder_.path() / "parts/train.jsonl"));

@@ -23,12 +23,12 @@ void take_words(const std::vector<std::string>& words, std::string& data, std::s
   for (const std::string& word : words) {
     while (place < places.size() && !places[place]->empty()) ++place;
     if (place == places.size())
-      throw ConfigError(fmt::format("there is no use for the word `{}`", word),
-                        {.key = word, .hint = "the words are INPUT and OUTPUT"});
+      throw ConfigError(fmt::format("unexpected word `{}`", word),
+                        {.key = word, .hint = "the positional words are INPUT and OUTPUT"});
     *places[place] = word;
   }
   if (data.empty())
-    throw ConfigError("no rows are named", {.key = "--data", .hint = "--data FILE"});
+    throw ConfigError("no input rows given", {.key = "--data", .hint = "--data FILE"});
 }
 
 data::RowPass row_pass_of(const settings::DataInputFlags& flags) {
@@ -48,12 +48,12 @@ void refuse_existing(const fs::path& output, bool force) {
   if (!force && fs::exists(output, absent))
     throw ConfigError(
         "the output exists already",
-        {.file = output.string(), .key = "--output", .hint = "--force writes over it"});
+        {.file = output.string(), .key = "--output", .hint = "--force overwrites it"});
 }
 
 void require_output(const fs::path& output, const data::RowPass& pass, bool force) {
   if (output.empty())
-    throw ConfigError("no output is named", {.key = "--output", .hint = "--output FILE"});
+    throw ConfigError("no output given", {.key = "--output", .hint = "--output FILE"});
   data::refuse_outputs_among_inputs({output}, pass.dataset.name, pass.dataset.files);
   data::require_row_output(output);
   refuse_existing(output, force);

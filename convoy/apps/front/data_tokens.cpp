@@ -50,12 +50,12 @@ struct TokensFlags {
     visit("render", render, "show the text that the chat template makes, not tokens");
     visit("add_generation_prompt", add_generation_prompt,
           "end with the header of the assistant's turn, as for generation");
-    visit("special", special, "put BOS and the like around --text; --no-special leaves them out");
-    visit("supervise", supervise, "what is learnt of each row")
+    visit("special", special, "add BOS and similar tokens to --text; --no-special omits them");
+    visit("supervise", supervise, "tokens of each row that carry loss")
         .one_of({"auto", "assistant", "last", "all"});
     visit("roles_to_train", roles_to_train,
-          "chat rows: whose turns are learnt; may be given more than once");
-    visit("train_on_eos", train_on_eos, "chat rows: which tokens that close turns are learnt")
+          "chat rows: roles whose turns carry loss; may be given more than once");
+    visit("train_on_eos", train_on_eos, "chat rows: end-of-turn tokens that carry loss")
         .one_of({"turn", "all", "last", "none"});
     visit("schema", schema, "schema of the rows; auto recognises it");
     visit("system_prompt", system_prompt, "added to conversations without a system turn");

@@ -163,7 +163,7 @@ int validate_run(Context& context, const settings::DataValidateFlags& flags) {
       flags,
       {"data", "dataset_config", "dataset_split", "schema", "text_field", "text_rows", "model",
        "template_path", "template_kwargs", "system_prompt", "supervise", "max_seq_len"},
-      "with --config, which says it");
+      "with --config, which sets it");
   settings::TrainSettings train;
   read_train_config(train, {flags.config}, "", context.log(), settings::Wanted::TrainInputs);
   if (train.task == "classify")
@@ -204,10 +204,10 @@ int validate_run(Context& context, const settings::DataValidateFlags& flags) {
 int data_validate(Context& context, const std::vector<std::string>& arguments) {
   settings::DataValidateFlags flags;
   const std::vector<std::string> words = context.parse(flags, arguments);
-  config::refuse_without_effect(flags, {"bad_rows"}, "here: every row is looked at");
+  config::refuse_without_effect(flags, {"bad_rows"}, "here: every row is checked");
   if (!flags.config.empty() && words.empty()) return validate_run(context, flags);
   if (!flags.config.empty())
-    throw ConfigError(fmt::format("there is no use for the word `{}` with --config", words[0]),
+    throw ConfigError(fmt::format("unexpected word `{}` with --config", words[0]),
                       {.key = words[0]});
   take_words(words, flags.data, nullptr);
   const RowTokens tokens = row_tokens_of(flags, strict(data::Supervision::named(flags.supervise)));

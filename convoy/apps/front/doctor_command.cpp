@@ -39,15 +39,14 @@ struct DoctorFlags {
 
   template <class Visitor>
   void fields(Visitor& visit) {
-    visit("during", during, "also looks at this running job: folder, name, its beginning, or last");
+    visit("during", during, "also check this running job: folder, name, prefix of a name, or last");
     visit("dir", dir, "folder that holds the runs");
-    visit("disk", disk, "folder whose disk is tried: 64 MiB are written there and leave no file");
+    visit("disk", disk, "folder whose disk is tested: writes 64 MiB there and leaves no file");
     visit("port", port, "port of the rendezvous of several hosts").at_least(1).at_most(65'535);
     visit("all", all, kAllGpusHelp);
     visit("try_ranks", try_ranks,
-          "let ranks sum numbers: two of this host, or one of each of --nnodes hosts, on all of "
-          "which the "
-          "command is run");
+          "test a sum over ranks: two on this host, or one on each of --nnodes hosts, which all "
+          "run this command");
     visit("no_ranks", no_ranks, "as --no-try-ranks").hidden();
     visit("strict", strict, "warnings fail too");
   }

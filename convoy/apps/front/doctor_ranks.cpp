@@ -116,7 +116,7 @@ class RanksTrial {
         monitor::read_network(setup.several_nodes() ? setup.endpoint.host : "", interface_wanted());
     facts_.network.is_master = setup.wanted_node_rank == 0 || setup.hosts_endpoint;
     if (facts_.network.leads_back()) {
-      facts_.failure = "this node would wait for itself";
+      facts_.failure = "this is the only node";
       return facts_;
     }
     TimeLimit limit(facts_.limit_s);
@@ -161,7 +161,7 @@ class RanksTrial {
   void look_at(const launch::LaunchReport& report, TimeLimit& limit) {
     facts_.timed_out = limit.end();
     if (report.stop_signal != 0 && !facts_.timed_out)
-      throw StopRequest("stopped while ranks were tried", {.hint = "run it again"});
+      throw StopRequest("stopped during the test of ranks", {.hint = "run it again"});
     if (facts_.timed_out) return;
     if (report.failed()) {
       facts_.met = !report.ends.empty();
@@ -173,7 +173,7 @@ class RanksTrial {
       if (monitor::read_ranks_figures(folder_.path() / fmt::format("rank-{}.json", end.rank),
                                       facts_))
         return;
-    facts_.failure = "the ranks ended without a word";
+    facts_.failure = "the ranks ended without a message";
   }
 
   const Context& context_;
@@ -187,7 +187,7 @@ std::string why_no_nccl(const RanksToTry& wanted) {
   const bool several = has_several_nodes(wanted.members);
   if (wanted.num_gpus == 0)
     return wanted.has_gpus ? "ranks here can not compute on the GPUs" : "no GPU";
-  if (!several && wanted.num_gpus == 1) return "one GPU has nobody to speak to";
+  if (!several && wanted.num_gpus == 1) return "skipped: communication needs at least two GPUs";
   return "";
 }
 

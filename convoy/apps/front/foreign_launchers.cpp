@@ -13,34 +13,33 @@
 namespace convoy::apps {
 namespace {
 
-constexpr const char* kExample = "convoy launch --nproc-per-node 2 train.py";
+constexpr const char* kExample = "convoy launch --ranks 2 train.py";
 
 // Hints by the flag's name with dashes.
 const std::map<std::string, std::string>& flag_hints() {
   static const std::map<std::string, std::string> kHints = {
-      {"num-processes",
-       "accelerate's --num_processes is --nproc-per-node here, the ranks of one host"},
+      {"num-processes", "accelerate's --num_processes is --ranks here, the ranks of one host"},
       {"num-machines", "accelerate's --num_machines is --nnodes here"},
       {"machine-rank", "accelerate's --machine_rank is --node-rank here"},
       {"main-process-ip", "accelerate's --main_process_ip is --master-addr here"},
       {"main-process-port", "accelerate's --main_process_port is --master-port here"},
-      {"multi-gpu", "a rank on each GPU: --nproc-per-node gpu"},
+      {"multi-gpu", "a rank on each GPU: --ranks gpu"},
       {"config-file",
        "`convoy train` reads accelerate's file: --accelerate-config FILE. `convoy launch` takes "
        "flags: "
-       "num_processes is --nproc-per-node, "
-       "num_machines --nnodes, machine_rank --node-rank, main_process_ip --master-addr, "
-       "main_process_port --master-port, and the rest is the program's own matter"},
-      {"mixed-precision",
-       "the program decides that, not its launcher: give it to the program, behind its name"},
-      {"num-gpus", "DeepSpeed's --num_gpus is --nproc-per-node here"},
+       "num_processes is --ranks, num_machines --nnodes, machine_rank --node-rank, main_process_ip "
+       "--master-addr, "
+       "main_process_port --master-port, and the other settings belong to the program"},
+      {"mixed-precision", "this is a setting of the program: give it after the program's name"},
+      {"num-gpus", "DeepSpeed's --num_gpus is --ranks here"},
       {"num-nodes", "DeepSpeed's --num_nodes is --nnodes here"},
       {"hostfile",
-       "no host is logged in to: start the command on every host, with --nnodes, --node-rank and "
+       "Convoy does not log in to hosts: start the command on every host, with --nnodes, "
+       "--node-rank and "
        "--rdzv-endpoint, or let `convoy submit` write the job"},
       {"include", "GPUs of this host are chosen by --gpu-ids 0,2"},
-      {"n", "mpirun's -n is --nproc-per-node here"},
-      {"np", "mpirun's -np is --nproc-per-node here"},
+      {"n", "mpirun's -n is --ranks here"},
+      {"np", "mpirun's -np is --ranks here"},
   };
   return kHints;
 }
@@ -70,14 +69,14 @@ const std::map<std::string, Counterpart>& counterparts() {
       {"train-unsloth", {"train", "configs/run_unsloth.yaml"}},
       {"dapt-train", {"train", "configs/run_dapt.yaml"}},
       {"train-distributed", {"train", kConfig, "--nproc auto"}},
-      {"train-deepspeed", {"train", kConfig, "--nproc auto --deepspeed FILE.json"}},
+      {"train-deepspeed", {"train", kConfig, "--ranks auto --deepspeed FILE.json"}},
       {"train-with-tb", {"train", kConfig, "--tensorboard"}},
       {"train-and-watch", {"train", kConfig, "--tensorboard-stays"}},
       {"train-bnb-tb", {"train", "configs/run_bnb.yaml", "--tensorboard-stays"}},
       {"train-unsloth-tb", {"train", "configs/run_unsloth.yaml", "--tensorboard-stays"}},
-      {"train-distributed-tb", {"train", kConfig, "--nproc auto --tensorboard-stays"}},
+      {"train-distributed-tb", {"train", kConfig, "--ranks auto --tensorboard-stays"}},
       {"train-deepspeed-tb",
-       {"train", kConfig, "--nproc auto --deepspeed FILE.json --tensorboard-stays"}},
+       {"train", kConfig, "--ranks auto --deepspeed FILE.json --tensorboard-stays"}},
       {"setup-accelerate", {"train", kConfig, "--nproc auto --placement"}},
       {"download-model", {"models fetch", "ORG/NAME"}},
       {"style", {"data style", "ROWS.jsonl STYLED.jsonl --style TEXT"}},
@@ -90,8 +89,8 @@ const std::map<std::string, Counterpart>& counterparts() {
       {"infer-interactive", {"generate", kRun, "--interactive"}},
       {"infer-batch", {"generate", kRun, "--prompts ROWS.jsonl --output ANSWERS.jsonl"}},
       {"merge-bf16", {"models merge", kRun, "--output FOLDER --dtype bf16"}},
-      {"run-nvidia-all.sh", {"launch --nproc-per-node gpu", "train.py"}},
-      {"run-amd-all.sh", {"launch --nproc-per-node gpu", "train.py"}},
+      {"run-nvidia-all.sh", {"launch --ranks gpu", "train.py"}},
+      {"run-amd-all.sh", {"launch --ranks gpu", "train.py"}},
       {"run-distributed.py", {"process", "--preset process-standard"}},
       {"run-distributed-pipeline.py", {"process", "--preset process-standard"}},
       {"run-distributed.sh", {"process", "--preset process-standard"}},
@@ -111,7 +110,7 @@ std::string counterpart_hint(const std::string& name, const std::vector<std::str
   if (!name.ends_with(".py") && !name.ends_with(".sh")) return "";
   std::vector<std::string> words = {name};
   words.insert(words.end(), arguments.begin(), arguments.end());
-  return Counterpart{"launch --nproc-per-node gpu", ""}.line(words);
+  return Counterpart{"launch --ranks gpu", ""}.line(words);
 }
 
 }  // namespace

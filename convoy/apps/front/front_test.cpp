@@ -238,14 +238,14 @@ TEST_F(Front, WordsOfOtherLaunchersGetWhatToTypeHere) {
       << torchrun.err;
   const Outcome accelerate = run("accelerate launch --num_processes 2 train.py");
   EXPECT_EQ(accelerate.code, 2);
-  EXPECT_NE(accelerate.err.find("convoy launch --nproc-per-node 2 train.py"), std::string::npos)
+  EXPECT_NE(accelerate.err.find("convoy launch --ranks 2 train.py"), std::string::npos)
       << accelerate.err;
   for (const auto& [flags, hint] :
-       {std::pair("launch --num_processes 2 true", "--nproc-per-node"),
-        std::pair("launch --num-processes=2 true", "--nproc-per-node"),
-        std::pair("train --num_processes 2 run.yaml", "--nproc-per-node"),
+       {std::pair("launch --num_processes 2 true", "--ranks"),
+        std::pair("launch --num-processes=2 true", "--ranks"),
+        std::pair("train --num_processes 2 run.yaml", "--ranks"),
         std::pair("launch --config_file accelerate.yaml true", "num_machines --nnodes"),
-        std::pair("launch -np 2 true", "--nproc-per-node"),
+        std::pair("launch -np 2 true", "--ranks"),
         std::pair("launch --env-source slurm true", "`srun`")}) {
     const Outcome refused = run(flags);
     EXPECT_EQ(refused.code, 2) << flags;
@@ -256,20 +256,20 @@ TEST_F(Front, WordsOfOtherLaunchersGetWhatToTypeHere) {
 
 TEST_F(Front, ScriptsAndMakeTargetsOfTheGuidesGetWhatToTypeHere) {
   for (const auto& [typed, here] :
-       {std::pair("run_nvidia_all.sh", "convoy launch --nproc-per-node gpu train.py"),
+       {std::pair("run_nvidia_all.sh", "convoy launch --ranks gpu train.py"),
         std::pair("run_amd_all.sh train.py --epochs 3",
-                  "convoy launch --nproc-per-node gpu train.py --epochs 3"),
+                  "convoy launch --ranks gpu train.py --epochs 3"),
         std::pair("run_distributed.py --batch-size 4", "convoy process --batch-size 4"),
         std::pair("run_distributed.py", "convoy process --preset process-standard"),
         std::pair("run_distributed_low_memory.sh", "convoy process --preset process-low-memory"),
         std::pair("monitor_gpu.py --interval 5.0 --output f.csv",
                   "convoy gpus watch --schema seed --interval 5.0 --output f.csv"),
         std::pair("run_hf_standalone.py --x 1",
-                  "convoy launch --nproc-per-node gpu run_hf_standalone.py --x 1"),
+                  "convoy launch --ranks gpu run_hf_standalone.py --x 1"),
         std::pair("train-distributed CONFIG=configs/run_bnb.yaml TRAIN_BATCH_SIZE=1",
-                  "convoy train configs/run_bnb.yaml TRAIN_BATCH_SIZE=1 --nproc auto"),
+                  "convoy train configs/run_bnb.yaml TRAIN_BATCH_SIZE=1 --ranks auto"),
         std::pair("train_distributed_tb",
-                  "convoy train CONFIG.yaml --nproc auto --tensorboard-stays"),
+                  "convoy train CONFIG.yaml --ranks auto --tensorboard-stays"),
         std::pair("eval-test CONFIG=c.yaml", "convoy eval c.yaml --generate --split test")}) {
     const Outcome refused = run(typed);
     EXPECT_EQ(refused.code, 2) << typed;

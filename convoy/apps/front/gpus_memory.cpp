@@ -52,7 +52,7 @@ int check_memory(const Context& context, const MemoryFlags& flags, const Words& 
 Command gpus_memory_action() {
   return {.name = "memory",
           .summary = "Show device memory, and whether a run's ranks fit",
-          .usage = "convoy gpus memory [RUN]   (RUN: folder, name, its beginning, or last)",
+          .usage = "convoy gpus memory [RUN]   (RUN: folder, name, prefix of a name, or last)",
           .examples =
               "convoy gpus memory\n"
               "convoy gpus memory last\n"

@@ -54,11 +54,10 @@ struct MonitorFlags {
     visit("duration", duration, "seconds to watch; 0 = until Ctrl-C").at_least(0);
     visit("count", count, "looks; 0 = no bound").at_least(0);
     visit("output", output,
-          "file to add to; empty = stdout, or with --schema seed gpu_usage.csv. FILE.meta.json "
-          "says what "
-          "is not there and why")
+          "file to append to; empty = stdout, or with --schema seed gpu_usage.csv. FILE.meta.json "
+          "lists missing metrics with reasons")
         .alias("o");
-    visit("format", format, "of the rows; prom is Prometheus text, the last look alone")
+    visit("format", format, "format of the rows; prom is Prometheus text of the last sample")
         .one_of({"csv", "jsonl", "prom"});
     visit("schema", schema, "columns of the CSV; seed = those of the multi-GPU guide's script")
         .one_of({"v1", "seed"});
@@ -366,9 +365,8 @@ int run_monitor(Context& context, const std::vector<std::string>& arguments) {
   // An interval shorter than twice the sampling time would mostly measure the sampling itself.
   if (flags.interval < 2 * look_s) {
     watch.set_interval(2 * look_s);
-    context.log().warning(
-        fmt::format("a look takes {:.0f} ms here, so there is one every {:.0f} ms", 1000 * look_s,
-                    2000 * look_s));
+    context.log().warning(fmt::format("a sample takes {:.0f} ms here, so the interval is {:.0f} ms",
+                                      1000 * look_s, 2000 * look_s));
   }
   if (!reader.problem().empty())
     context.log().info(fmt::format("no GPU is watched: {}", reader.problem()));

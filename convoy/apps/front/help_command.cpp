@@ -154,8 +154,8 @@ std::string overview_text() {
     text += fmt::format("\n{}:\n{}", heading_of(group), list_of(members));
   }
   return text +
-         "\n`convoy COMMAND --help` has the flags and examples of each. `convoy --version` says "
-         "what this is.\n"
+         "\n`convoy COMMAND --help` has the flags and examples of each. `convoy --version` prints "
+         "the version.\n"
          "Exit codes: 0 done, 2 usage or config, 10 bad input, 11 no usable checkpoint, 12 disk or "
          "memory,\n"
          "13 peer lost, 14 device, 15 numeric, 16 no progress, 69 no network, 70 bug, 75 stopped "

@@ -148,7 +148,7 @@ int fetch_from_hub(const Context& context, const FetchFlags& flags, const FetchW
   worker.join();
   if (failure) {
     if (stop) {
-      log.info("stopped; the same command goes on where this one was");
+      log.info("stopped; the same command resumes the download");
       return static_cast<int>(ExitCode::Stopped);
     }
     std::rethrow_exception(failure);

@@ -26,12 +26,12 @@ struct FetchFlags {
     visit("revision", revision, "branch, tag or commit");
     visit("include", include,
           "only files that match, such as '*.json' or 'data/'; may be given more than once; "
-          "without it, what Convoy reads");
-    visit("exclude", exclude, "not files that match; may be given more than once");
+          "default: the files that Convoy reads");
+    visit("exclude", exclude, "exclude files that match; may be given more than once");
     visit("cache_dir", cache_dir, "hub cache; empty = HF_HUB_CACHE, or the usual place");
     visit("jobs", jobs, "files fetched at once").at_least(1).at_most(32);
-    visit("verify", verify, "hash files that are there already, and fetch again what is spoilt");
-    visit("dry_run", dry_run, "say what would be fetched, and how much of it");
+    visit("verify", verify, "hash existing files, and fetch damaged ones again");
+    visit("dry_run", dry_run, "print the files that would be fetched and their size, and stop");
   }
 };
 

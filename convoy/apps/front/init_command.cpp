@@ -32,13 +32,12 @@ struct InitFlags {
     visit("model", model, "model folder in Hugging Face layout, or a hub id");
     visit("data", data, "training rows: a file, a folder or pattern, a data set of the hub cache")
         .alias("dataset");
-    visit(
-        "hardware", hardware,
-        "auto = what is here, or a machine of `convoy config presets`: rtx4090x2, a100x2, h100x2, "
-        "h200x2, h200x4, single-gpu, cpu");
+    visit("hardware", hardware,
+          "auto = this host, or a machine of `convoy config presets`: rtx4090x2, a100x2, h100x2, "
+          "h200x2, h200x4, single-gpu, cpu");
     visit("mode", mode, "what trains: lora, qlora, full");
     visit("output", output, "the file to write").alias("o");
-    visit("force", force, "write over a file that is there");
+    visit("force", force, "overwrite an existing file");
   }
 };
 
@@ -78,7 +77,7 @@ std::string ask(const Question& question) {
               << std::flush;
     std::string answer;
     if (!std::getline(std::cin, answer))
-      throw ConfigError(fmt::format("no answer: {} is wanted", question.flag + 2),
+      throw ConfigError(fmt::format("no answer: {} is needed", question.flag + 2),
                         {.key = question.flag + 2});
     answer = std::string(trimmed(answer, " \t\r"));
     if (answer.empty()) answer = question.usual;
@@ -89,7 +88,7 @@ std::string ask(const Question& question) {
       return answer;
     } catch (const Error& error) {
       std::cerr << error.sentence()
-                << (question.may_be_elsewhere ? "; give it once more to keep it\n" : "\n");
+                << (question.may_be_elsewhere ? "; enter it again to keep it\n" : "\n");
       refused = answer;
     }
   }

@@ -18,7 +18,7 @@ void hand_on_error(const Context& context, const launch::LaunchReport& report) {
   const launch::RankEnd& cause = report.ends[static_cast<size_t>(report.root_cause)];
   if (cause.error_text.empty()) return;
   if (!processes::hand_on_error_file(path, cause.error_text, cause.exit_code))
-    context.log().warning(fmt::format("the error could not be handed on in {}", path));
+    context.log().warning(fmt::format("the error could not be written to {}", path));
 }
 
 // The first rank that saved its work and stopped because a person requested it.

@@ -26,7 +26,7 @@ bool can_be_used(const std::filesystem::path& folder, const Log& log) {
     families::read_decoder_spec(io::ModelFolder::open(folder.string()));
     return true;
   } catch (const DataError& error) {
-    log.warning("it is there, but can not be used: " + error.sentence());
+    log.warning("it was downloaded, but cannot be used: " + error.sentence());
     return false;
   }
 }
@@ -52,7 +52,7 @@ constexpr std::array kRefused = {
     "pickled weights (.bin, .pth): converted once with save_pretrained(safe_serialization=True)",
     "a model's own Python code (auto_map, trust_remote_code): never run",
     "yarn, dynamic and longrope rotations, soft caps, partial rotation: named by their key",
-    "vision and audio parts: of nested checkpoints the language model alone is read"};
+    "vision and audio parts: only the language model of a nested checkpoint is read"};
 
 int list_models(const Context& context, const ListFlags&, const Words& words) {
   if (!words.empty())
@@ -75,7 +75,7 @@ int list_models(const Context& context, const ListFlags&, const Words& words) {
       "\nSafetensors in one file or sharded, config.json of transformers 4 and 5. Refused:\n");
   for (const char* refused : kRefused) fmt::print("  - {}\n", refused);
   fmt::print(
-      "\n`convoy models check FOLDER` looks at one, `convoy models fetch ORG/NAME` gets one.\n");
+      "\n`convoy models check FOLDER` checks one, `convoy models fetch ORG/NAME` downloads one.\n");
   return 0;
 }
 

@@ -17,7 +17,7 @@ namespace convoy::apps {
 struct PrivateStoreOptions {
   std::filesystem::path folder;    // made when missing
   std::string host = "127.0.0.1";  // the address it listens on, and that the URL names
-  int64_t port = 0;                // 0 = that of the last time, else a free one
+  int64_t port = 0;                // 0 = the previous port, else a free one
   // PostgreSQL does not run as root. When this process is root, this user runs the server.
   std::string user = "postgres";
 };

@@ -123,7 +123,7 @@ TEST_F(ProcessCommand, WhatHasNoMeaningAnyMoreSaysSoInOneLine) {
       process("--dataset rows.jsonl --dry-run --optimize-gpu --cleanup-delay 2.0 --force-download")
           .out;
   for (const char* flag : {"--optimize-gpu has no effect", "--cleanup-delay has no effect",
-                           "--force-download: the files are read anew"})
+                           "--force-download: the files are read again"})
     EXPECT_NE(out.find(flag), std::string::npos) << out;
   EXPECT_EQ(out.find("convoy data fetch"), std::string::npos) << out;
   const std::string quiet = process(
@@ -131,7 +131,7 @@ TEST_F(ProcessCommand, WhatHasNoMeaningAnyMoreSaysSoInOneLine) {
                                 "2.0 --force-download --no-warnings")
                                 .out;
   EXPECT_EQ(quiet.find("no effect"), std::string::npos) << quiet;
-  EXPECT_EQ(quiet.find("read anew"), std::string::npos) << quiet;
+  EXPECT_EQ(quiet.find("read again"), std::string::npos) << quiet;
   EXPECT_EQ(process("--dataset rows.jsonl --dry-run").out.find("no effect"), std::string::npos);
 }
 
@@ -145,7 +145,7 @@ TEST_F(ProcessCommand, SaysWhatIsMissing) {
     expect_refusal(end, "--preset process-standard");
     expect_refusal(end, "process-low-memory");
   }
-  expect_refusal(process(""), "no data set is named");
+  expect_refusal(process(""), "no data set given");
   EXPECT_FALSE(fs::exists(folder_ / "runs"));
   const testing::ScriptEnd absent = process("--dataset numina_math --dry-run", "HF_HOME=$PWD/hub");
   EXPECT_EQ(absent.code, 10) << absent.out;
@@ -267,7 +267,7 @@ TEST_F(ProcessCommand, RefusesSettingsThatNoRowCouldFulfil) {
 TEST_F(ProcessCommand, ADryRunAndARefusalLeaveNothing) {
   EXPECT_EQ(process("--dataset rows.jsonl --output new/deep/out.json --dry-run").code, 0);
   EXPECT_FALSE(fs::exists(folder_ / "new"));
-  expect_refusal(process("--output new/out.json"), "no data set is named");
+  expect_refusal(process("--output new/out.json"), "no data set given");
   EXPECT_EQ(process("--dataset absent.jsonl --output new/out.json").code, 10);
   EXPECT_FALSE(fs::exists(folder_ / "new"));
   EXPECT_FALSE(fs::exists(folder_ / "runs"));

@@ -20,7 +20,7 @@ config::Sources process_sources(const std::vector<std::string>& words, const std
       sources.file = word;
     } else {
       throw ConfigError(
-          fmt::format("one config file is wanted, found {} and {}", sources.file.string(), word),
+          fmt::format("wanted one config file, found {} and {}", sources.file.string(), word),
           {.hint = "settings are written key=value; files are merged by include:"});
     }
   }
@@ -70,9 +70,8 @@ std::vector<FlagGroup> process_flag_groups() {
 std::string process_config_markdown() {
   settings::ProcessSettings settings;
   return "\n# Configuration of `convoy process`\n\n"
-         "A file of its own, told by `task: process`. Sources rank as above; each setting is a "
-         "flag, too "
-         "(`convoy help process`).\n" +
+         "A separate file with `task: process`. Sources have the precedence above; each setting is "
+         "also a flag (`convoy help process`).\n" +
          config::reference_markdown(config::list_fields(settings));
 }
 

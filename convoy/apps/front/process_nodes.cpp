@@ -25,10 +25,10 @@ constexpr std::chrono::seconds kSayWaitingEvery{60};
 std::string why_it_waits(const std::string& state, const fs::path& folder) {
   if (state == "absent")
     return fmt::format(
-        "nothing of it is in {}. All nodes share one folder: start node 0, and if it is at work, "
-        "name a folder that every node sees with --run-dir on each of them",
+        "it has written nothing to {}. All nodes share one folder: start node 0. If it runs "
+        "already, give every node --run-dir with a folder that all nodes see",
         folder.string());
-  if (state == "planning") return "it plans the rows";
+  if (state == "planning") return "it is planning the rows";
   if (state == "stopped") return "it was stopped; the same command starts it again";
   return fmt::format("its run in {} has another configuration", folder.string());
 }

@@ -61,9 +61,9 @@ TEST_F(ProcessNodesTest, ANodeWithoutTheSharedFolderIsToldWhatToDo) {
   });
   ASSERT_TRUE(run);
   EXPECT_EQ(run->data_hash, "d");
-  expect_said("nothing of it is in " + folder_.path().string());
-  expect_said("name a folder that every node sees with --run-dir");
-  expect_said("it plans the rows");
+  expect_said("it has written nothing to " + folder_.path().string());
+  expect_said("give every node --run-dir with a folder that all nodes see");
+  expect_said("it is planning the rows");
 }
 
 TEST_F(ProcessNodesTest, ANodeThatComesAfterTheEndIsToldSo) {

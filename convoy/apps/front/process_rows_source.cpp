@@ -65,7 +65,7 @@ class SelectedRows {
 data::Dataset named_dataset(const settings::ProcessDataSettings& data) {
   const std::string& name = data.dataset_name.empty() ? data.dataset : data.dataset_name;
   if (name.empty())
-    throw ConfigError("no data set is named, and none stands in for it",
+    throw ConfigError("no data set given",
                       {.key = "data.dataset",
                        .hint = "--data KEY, HUB/NAME, FILE or FOLDER; `convoy process "
                                "--list-datasets` lists the keys, and --preset process-standard "

@@ -172,8 +172,8 @@ class Processing {
     } catch (const IoError& error) {
       if (nodes.publishes()) throw;
       throw IoError(fmt::format("the store of node 0 can not be reached: {}", error.what()),
-                    {.hint = "its server ends with it: see whether node 0 is at work, and start it "
-                             "again with the same command"});
+                    {.hint = "its server ends with node 0: check that node 0 runs, and restart it "
+                             "with the same command"});
     }
   }
 

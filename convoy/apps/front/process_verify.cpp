@@ -31,8 +31,9 @@ struct ProcessVerifyFlags {
     visit("output", output, "the same rows with their verdicts: .jsonl, .json, .csv, .parquet")
         .alias("o");
     visit("gold_field", fields_of_rows.gold,
-          "field of the reference, or of a solution around it; of a list any element is right");
-    visit("prediction_field", fields_of_rows.prediction, "field of the text that answers");
+          "field with the reference, or with a solution that contains it; any element of a list is "
+          "accepted");
+    visit("prediction_field", fields_of_rows.prediction, "field with the predicted text");
     visit("bad_rows", bad_rows, settings::kBadRowsHelp).one_of({"error", "skip"});
   }
 };
@@ -49,9 +50,9 @@ ordered_json summary(const process::VerifyCounts& counts, const std::string& out
 int verify(const Context& context, const ProcessVerifyFlags& flags, const Words& rest) {
   CONVOY_CHECK(rest.empty(), ConfigError, "`convoy process verify` takes flags only, found `{}`",
                rest.front());
-  CONVOY_CHECK(!flags.data.empty(), ConfigError, "which rows? name their file with --data");
+  CONVOY_CHECK(!flags.data.empty(), ConfigError, "no rows given; name their file with --data");
   CONVOY_CHECK(!flags.output.empty(), ConfigError,
-               "where to? name the file of the verified rows with --output");
+               "no output given; name the file of the verified rows with --output");
   CONVOY_CHECK(flags.output != "-", ConfigError,
                "the verified rows go into a file, not to standard output; name one with --output "
                "rows.jsonl");

@@ -34,8 +34,8 @@ struct ProfileFlags : launch::DeviceFlags {
   void fields(Visitor& visit) {
     DeviceFlags::fields(visit);
     visit("steps", steps,
-          "steps to look at: 5:14 both counted, or a number of steps after the first two");
-    visit("compare", compare, "train the same steps on one rank, too, and put both side by side");
+          "steps to profile: 5:14 (both included), or a number of steps after the first two");
+    visit("compare", compare, "also train the same steps on one rank, and compare both");
     visit("preset", preset, "start from this preset, as `convoy train` does");
     visit("output_dir", output_dir, "folder of both trainings; empty = profiles/<config>-<time>")
         .flag("run_dir");
@@ -109,7 +109,7 @@ int report(Context& context, const std::vector<std::string>& arguments) {
   ReportFlags flags;
   const std::vector<std::string> words = context.parse(flags, arguments);
   CONVOY_CHECK(words.size() == 1 || words.size() == 2, ConfigError,
-               "profile report needs a run, or two to put side by side, found {}", words.size());
+               "profile report needs a run, or two to compare, found {}", words.size());
   if (words.size() == 1 && has_traces(fs::path(words[0]) / kRanks))
     return report_profile(context, words[0],
                           profile::read_profiled_run(fs::path(words[0]) / kRanks));
@@ -144,8 +144,8 @@ ProfileInvocation read_profile_line(Context& context, const std::vector<std::str
                "--steps needs at least one step, found \"{}\"", found.flags.steps);
   const launch::Environment environment = launch::process_environment();
   CONVOY_CHECK(!environment.contains("RANK"), ConfigError,
-               "profile starts its own ranks and is one of a job here (RANK={}): run it without a "
-               "launcher, or give each `convoy train` --profile-steps",
+               "profile starts its own ranks, but runs as a rank of a job here (RANK={}): run it "
+               "without a launcher, or give --profile-steps to each `convoy train`",
                environment.at("RANK"));
   return found;
 }
@@ -206,8 +206,7 @@ fs::path make_output_folder(const ProfileInvocation& found) {
       folder = wanted.string() + fmt::format("-{}", next);
   }
   CONVOY_CHECK(!fs::exists(folder) || fs::is_empty(folder) || fs::exists(folder / kMark),
-               ConfigError, "{} holds something else than a profile: name a new folder",
-               folder.string());
+               ConfigError, "{} is not a profile's folder: name a new folder", folder.string());
   fs::create_directories(folder);
   fs::remove_all(folder / kRanks);
   fs::remove_all(folder / kOneRank);

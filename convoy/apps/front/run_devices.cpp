@@ -68,7 +68,7 @@ nlohmann::ordered_json RunDevices::report(const monitor::TrainingRecord& trainin
 void RunDevices::conclude() {
   const Log log = context_.log();
   if (!recorder_->ends_within(kDriverPatience)) {
-    log.warning("the GPU driver does not answer: what the devices did is not told");
+    log.warning("the GPU driver does not answer: device usage is not reported");
     recorder_.release();  // its thread is in the driver, perhaps for ever
     return;
   }

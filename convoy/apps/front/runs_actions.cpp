@@ -35,7 +35,7 @@ std::vector<RunHistory> runs_named(const RunsFolderFlags& flags,
   for (const std::string& word : words) {
     const fs::path folder = telemetry::resolve_run(word, flags.dir);
     CONVOY_CHECK(named.insert(fs::weakly_canonical(folder)).second, ConfigError,
-                 "`{}` is a run that was named before", word);
+                 "run `{}` is named twice", word);
     runs.push_back(telemetry::read_run(folder));
   }
   return runs;
@@ -140,7 +140,7 @@ int export_runs(const Context& context, const RunsExportFlags& flags,
                "runs export needs --output with .csv, .parquet or .jsonl");
   data::require_row_format(flags.output);
   CONVOY_CHECK(flags.force || !fs::exists(flags.output), ConfigError,
-               "{} exists; --force writes over it", flags.output);
+               "{} exists; --force overwrites it", flags.output);
   const std::vector<RunHistory> runs =
       words.empty() ? readable_runs(flags.dir, context.log()) : runs_named(flags, words);
   const auto writer = data::create_rows(flags.output);

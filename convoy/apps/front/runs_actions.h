@@ -69,11 +69,11 @@ struct RunsCleanFlags : RunsFolderFlags {
   void fields(Visitor& visit) {
     RunsFolderFlags::fields(visit);
     visit("keep_best", keep_best,
-          "remove all ended trainings but so many with the lowest evaluation loss")
+          "keep this many trainings with the lowest evaluation loss, remove the other ended ones")
         .at_least(0);
-    visit("older_than", older_than, "only runs whose last event is so many days old").at_least(0);
-    visit("checkpoints", checkpoints,
-          "remove checkpoints alone; adapters, models and figures stay");
+    visit("older_than", older_than, "only runs whose last event is at least this many days old")
+        .at_least(0);
+    visit("checkpoints", checkpoints, "remove only checkpoints; adapters, models and metrics stay");
     visit("yes", yes, "do not ask").alias("y");
     visit("dry_run", dry_run, "print what would be removed, and stop");
   }
@@ -89,7 +89,7 @@ struct RunsServeFlags : RunsFolderFlags {
     RunsFolderFlags::fields(visit);
     visit("host", host, "address of this machine to listen on");
     visit("port", port, "0 = one that is free").at_least(0).at_most(65535);
-    visit("token", token, "answer only who has the token of the printed address");
+    visit("token", token, "require the token from the printed address");
   }
 };
 

@@ -52,7 +52,7 @@ struct RunsTailFlags : RunsFolderFlags {
   template <class Visitor>
   void fields(Visitor& visit) {
     RunsFolderFlags::fields(visit);
-    visit("follow", follow, "go on until the run ends").alias("f");
+    visit("follow", follow, "follow the run until it ends").alias("f");
     visit("lines", lines, "rows shown first").at_least(0).alias("n").alias("limit");
   }
 };
@@ -278,7 +278,7 @@ Command runs_command() {
                    .run = with_flags_of<RunsFolderFlags, list>},
                   {.name = "show",
                    .summary = "Show settings, hosts and figures of one run",
-                   .usage = "convoy runs show [RUN]   (a folder, a name, its beginning, or last)",
+                   .usage = "convoy runs show [RUN]   (a folder, a name, a prefix, or last)",
                    .examples = "convoy runs show\nconvoy runs show sums --json",
                    .flags = {flags_of<RunsFolderFlags>()},
                    .run = with_flags_of<RunsFolderFlags, show>},

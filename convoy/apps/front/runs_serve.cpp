@@ -29,13 +29,13 @@ int serve_runs(const Context& context, const RunsServeFlags& flags,
   if (!std::filesystem::is_directory(flags.dir))
     context.log().warning(fmt::format("there is no folder {} yet", flags.dir));
   if (!flags.token)
-    context.log().warning(fmt::format(
-        "without a token, anybody who reaches {} port {} reads the runs, other users of this host "
-        "too",
-        flags.host, server.port()));
+    context.log().warning(
+        fmt::format("without a token, anybody who reaches {} port {} can read the runs, including "
+                    "other users of this host",
+                    flags.host, server.port()));
   else if (flags.host != "127.0.0.1" && flags.host != "localhost" && flags.host != "::1")
     context.log().warning(fmt::format(
-        "anybody who reaches {} and has the token reads the runs; from another machine, "
+        "anybody who reaches {} and has the token can read the runs; from another machine, "
         "`ssh -L {}:127.0.0.1:{}` is safer",
         flags.host, server.port(), server.port()));
   fmt::print("{}\n", server.url());

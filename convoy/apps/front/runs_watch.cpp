@@ -24,7 +24,8 @@ struct RunsWatchFlags {
   template <class Visitor>
   void fields(Visitor& visit) {
     visit("interval", interval, "seconds between rows").above(0).at_most(86'400);
-    visit("output", output, "CSV file; one with the same columns is added to").alias("o");
+    visit("output", output, "CSV file; an existing one with the same columns is appended to")
+        .alias("o");
     visit("duration", duration, "seconds to watch; 0 = until Ctrl-C").at_least(0);
   }
 };

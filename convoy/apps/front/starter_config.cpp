@@ -195,8 +195,7 @@ std::string starter_config(const StarterAnswers& answers, const StarterFacts& fa
   text += fmt::format("task: {}\n\nmodel:\n  name: {}\n", facts.plain_text ? "pretrain" : "sft",
                       quoted(answers.model));
   text += fmt::format(
-      "  max_seq_len: {}  # tokens of the longest row{}; data.truncation says what becomes of "
-      "longer "
+      "  max_seq_len: {}  # tokens of the longest row{}; data.truncation decides about longer "
       "ones\n\n",
       tokens,
       facts.longest_row_tokens > 0 ? fmt::format(" ({} in the first {})", facts.longest_row_tokens,
@@ -228,7 +227,7 @@ std::string starter_config(const StarterAnswers& answers, const StarterFacts& fa
       "{}"
       "  split: {{val_ratio: auto}}  # a tenth of the rows, at most 500, for evaluations; 0 = "
       "none\n"
-      "\nparallel:\n  strategy: auto  # auto: ddp, or zero1 to zero3 where memory asks for it\n",
+      "\nparallel:\n  strategy: auto  # auto: ddp, or zero1 to zero3 when memory requires it\n",
       quoted(answers.data),
       facts.schema.empty()
           ? ""

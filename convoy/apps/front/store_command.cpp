@@ -25,8 +25,8 @@ struct ServeFlags {
   template <class Visitor>
   void fields(Visitor& visit) {
     visit("data_dir", data_dir, "folder of the database; kept when the server ends");
-    visit("host", host, "address of this machine that other nodes reach");
-    visit("port", port, "0 = that of the last time, else a free one").at_least(0).at_most(65535);
+    visit("host", host, "address of this machine that other nodes can reach");
+    visit("port", port, "0 = the previous port, else a free one").at_least(0).at_most(65535);
     visit("user", user, "system user who runs the server when this command is run as root");
   }
 };
@@ -49,7 +49,7 @@ int serve(const Context& context, const ServeFlags& flags, const Words& words) {
                                   pollfd{store.exited(), POLLIN, 0}};
     if (::poll(watched.data(), watched.size(), -1) < 0) continue;
     if (watched[1].revents != 0)
-      throw IoError(fmt::format("the server ended by itself:\n{}", store.log_tail()));
+      throw IoError(fmt::format("the server ended unexpectedly:\n{}", store.log_tail()));
     if (signals.asked_to_stop()) return 0;
   }
 }

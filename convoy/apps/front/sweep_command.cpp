@@ -186,7 +186,7 @@ void read_config(Context& context, WorkloadFlags& flags, RunFlags& run,
     } catch (ConfigError& error) {
       // A flag of Python's logging, which the prior program used.
       if (config::dashed(error.place().key) == "--log-level")
-        error.place().hint = "-v shows what each worker does, -q only what goes wrong";
+        error.place().hint = "-v shows the work of each worker, -q only errors";
       throw;
     }
   };

@@ -25,8 +25,8 @@ struct SweepReadFlags {
           "file, PostgreSQL URL or \"host=... dbname=...\"; default sweep.db in --results-dir");
     visit("results_dir", results_dir, "folder of the store and of written tables");
     visit("name", name,
-          "which sweep of the store: its name or the beginning, also NAME@VERSION; empty = the one "
-          "that was run last");
+          "sweep of the store: its name or a prefix, also NAME@VERSION; empty = the one that was "
+          "run last");
   }
 };
 

@@ -33,7 +33,7 @@ struct SweepShowFlags : SweepReadFlags {
   void fields(Visitor& visit) {
     SweepReadFlags::fields(visit);
     visit("list", list, "name the sweeps of the store, the last run at the end");
-    visit("cells", cells, "every cell too, with its 95 % interval");
+    visit("cells", cells, "also every cell, with its 95 % interval");
   }
 };
 
@@ -61,8 +61,8 @@ struct SweepExportFlags : SweepReadFlags {
   void fields(Visitor& visit) {
     SweepReadFlags::fields(visit);
     visit("format", format,
-          "wide as the prior programs wrote it; tidy, a row per cell, with --json or for a "
-          ".json file as JSON; or parquet, the same")
+          "wide: as the prior programs wrote it; tidy: a row per cell, as JSON with --json or for "
+          "a .json file; parquet: the rows of tidy")
         .one_of({"wide", "tidy", "parquet"});
     visit("output", output, "file to write; empty = stdout").alias("o");
   }
@@ -255,7 +255,7 @@ int export_sweep(const Context& context, const SweepExportFlags& given, const Wo
                fmt::join(workloads_with_wide_format(), ", "));
   const std::vector<sweep::NamedFile> files = kind->wide_csv(results, time_for_names());
   CONVOY_CHECK(files.size() == 1 || flags.output.empty(), ConfigError,
-               "the results are {} files; leave --output away", files.size());
+               "the results are {} files; leave --output out", files.size());
   for (const sweep::NamedFile& file : files) write_or_print(context, flags.output, file.text);
   return 0;
 }

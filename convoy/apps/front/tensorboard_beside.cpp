@@ -121,7 +121,7 @@ TensorBoardBeside::~TensorBoardBeside() {
 
 void TensorBoardBeside::end() {
   if (has_ended(0)) {
-    log_.warning(fmt::format("TensorBoard ended before the run; its words are in {}",
+    log_.warning(fmt::format("TensorBoard ended before the run; its output is in {}",
                              plan_.log_file.string()));
   } else {
     processes::signal_group(process_.pid, SIGTERM);

@@ -109,7 +109,7 @@ TEST_F(Terminal, InitKeepsWhatIsGivenTwice) {
                               "Qwen/Qwen2.5-7B-Instruct\nQwen/Qwen2.5-7B-Instruct\n"
                               "far.jsonl\nfar.jsonl\n\n\n");
   EXPECT_EQ(session.code, 0) << session.shown;
-  EXPECT_EQ(session.times("give it once more to keep it"), 2) << session.shown;
+  EXPECT_EQ(session.times("enter it again to keep it"), 2) << session.shown;
   EXPECT_NE(read_file(folder_ / "train.yaml").find("far.jsonl"), std::string::npos);
 }
 

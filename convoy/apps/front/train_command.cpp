@@ -64,13 +64,13 @@ struct TrainFlags : launch::DeviceFlags {
   template <class Visitor>
   void fields(Visitor& visit) {
     DeviceFlags::fields(visit);
-    visit("config", config, "the configuration; the same as a word without a flag");
+    visit("config", config, "the configuration; the same as the word without a flag");
     visit("model", model, "as model.name");
     visit("data", data, "training rows, as data.train_path").alias("dataset");
-    visit(
-        "resume", resume,
-        "auto, never, a run folder or one of its checkpoints; beats train.resume_from_checkpoint");
-    visit("output_dir", output_dir, "run folder; beats train.output_dir").flag("run_dir");
+    visit("resume", resume,
+          "auto, never, a run folder or one of its checkpoints; overrides "
+          "train.resume_from_checkpoint");
+    visit("output_dir", output_dir, "run folder; overrides train.output_dir").flag("run_dir");
     visit("preset", preset, "start from this preset (`convoy config presets`)");
     visit("deepspeed", deepspeed, "DeepSpeed's JSON file, as train.deepspeed")
         .alias("deepspeed_config");
@@ -78,20 +78,20 @@ struct TrainFlags : launch::DeviceFlags {
     visit("tensorboard", tensorboard,
           "start TensorBoard with the run and end it with it; needs Python's tensorboard");
     visit("tensorboard_stays", tensorboard_stays,
-          "as --tensorboard, of all runs in the run folder's parent, and left running");
+          "as --tensorboard, for all runs in the run folder's parent, and left running");
     visit("tensorboard_port", tensorboard_port, "port of --tensorboard").at_least(1).at_most(65535);
     visit("device_interval", device_interval,
-          "seconds between looks at GPUs and host, into devices.csv of the run folder; 0 = off")
+          "seconds between samples of GPUs and host in devices.csv of the run folder; 0 = off")
         .at_least(0)
         .at_most(86'400);
     visit("profile_steps", profile_steps,
-          "trace these steps, as logging.profile_steps: 10:15, both counted; then `convoy profile "
-          "report RUN`");
+          "trace these steps, as logging.profile_steps: 10:15 (both included); then `convoy "
+          "profile report RUN`");
     visit("deterministic", deterministic,
-          "as train.deterministic: a run on GPUs repeats to the bit");
+          "as train.deterministic: a run on GPUs is bit-exact when repeated");
     visit("dry_run", dry_run, "check everything, print the plan and stop");
     visit("placement", placement,
-          "print where each rank would run, without a look at model and rows, and stop");
+          "print where each rank would run, without reading model and rows, and stop");
     visit("force_stamp", force_stamp,
           "let this field of the checkpoint's stamp differ; may be given more than once");
   }
@@ -213,7 +213,7 @@ int conclude(const Context& context, const launch::LaunchReport& report,
   const bool saved = !report.failed() && report.exit_code == static_cast<int>(ExitCode::Stopped);
   const ErrorReaders readers = error_readers(context.common.json);
   if (saved && readers.people)
-    context.log().info("stopped on request, the state is saved; go on with: " + to_go_on);
+    context.log().info("stopped on request, the state is saved; resume with: " + to_go_on);
   const int code = say_how_it_ended(context, report);
   if (saved && readers.programs)
     write_to_stderr(
@@ -416,7 +416,7 @@ void warn_of_unread_nodes(const Context& context, const launch::JobSetup& setup)
   const char* const nodes = std::getenv("NNODES");
   if (nodes == nullptr || std::atoi(nodes) <= 1 || setup.several_nodes() || setup.adopted()) return;
   context.log().warning(fmt::format(
-      "NNODES={} is set and not read: this node trains alone. For {} nodes give --nnodes "
+      "NNODES={} is set but ignored: this node trains alone. For {} nodes give --nnodes "
       "{} --node-rank R --master-addr HOST",
       nodes, nodes, nodes));
 }
@@ -488,7 +488,7 @@ int run_train(Context& context, const std::vector<std::string>& arguments) {
   const telemetry::RunFolder folder = open_run_folder(run.train, own);
   if (own && !folder.is_locked())
     context.log().warning(
-        fmt::format("{} lies on a file system without locks: nothing keeps a second run out of it",
+        fmt::format("{} is on a file system without locks: a second run in it is not prevented",
                     folder.path().string()));
   context.log().info(fmt::format("run folder {}", folder.path().string()));
   // Traces of an earlier start would be mistaken for this one's.

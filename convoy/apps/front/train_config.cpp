@@ -24,9 +24,9 @@ config::Sources train_sources(const std::vector<std::string>& arguments,
     } else if (sources.file.empty()) {
       sources.file = argument;
     } else {
-      throw ConfigError(fmt::format("one config file is wanted, found {} and {}",
-                                    sources.file.string(), argument),
-                        {.hint = "settings are written key=value; files are merged by include:"});
+      throw ConfigError(
+          fmt::format("wanted one config file, found {} and {}", sources.file.string(), argument),
+          {.hint = "settings are written key=value; files are merged by include:"});
     }
   }
   sources.preset = preset;
@@ -86,16 +86,15 @@ std::string train_config_markdown() {
       "(`train.batch_size=1`), the environment (`TRAIN_BATCH_SIZE=1`), the file, its `include:`, "
       "its `preset:`, the\n"
       "default. `convoy config show --origin` prints which. A key without a value, or with `null`, "
-      "says nothing: what\n"
-      "lies below stays. Lists and `name: value` settings replace what lies below as a whole; a "
-      "list "
+      "is ignored: the\nlower source's value stays. Lists and `name: value` settings replace the "
+      "lower source's value as a whole; a list "
       "of numbers or\n"
       "of fixed words may be one text with commas (`TRAIN_EVAL_METRICS=rougeL,sari`).\n";
   text += config::reference_markdown(config::list_fields(train));
   text +=
       "\n## Keys and values of other programs\n\n"
-      "Read from SFT-Play's and Hugging Face's files. *no effect* is said once per run; *refused* "
-      "ends it.\n\n"
+      "Read from SFT-Play's and Hugging Face's files. *no effect*: one notice per run; *refused*: "
+      "an error.\n\n"
       "| key | value | what happens |\n|---|---|---|\n";
   for (const config::KeyRule& rule : settings::train_key_rules()) {
     std::string what = "accepted: it is what Convoy does";

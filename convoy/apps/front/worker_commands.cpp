@@ -23,7 +23,7 @@ struct EvalModeFlags {
 
   template <class Visitor>
   void fields(Visitor& visit) {
-    visit("per_row", per_row, "the negative log-likelihood of each row, and nothing else");
+    visit("per_row", per_row, "write only the negative log-likelihood of each row");
   }
 };
 

@@ -187,7 +187,7 @@ std::optional<Refusal> missing_somewhere(const std::vector<Json>& ranks) {
                       name_of(static_cast<size_t>(has - ranks.begin()), *has)),
           {.file = place.get<std::string>(),
            .key = key,
-           .hint = fmt::format("copy it to that host, name its place there ({}=PATH), or use a "
+           .hint = fmt::format("copy it to that host, give its path there ({}=PATH), or use a "
                                "file system that all nodes see",
                                key),
            .rank = static_cast<int>(rank)}};
@@ -217,7 +217,7 @@ std::optional<Refusal> other_inputs(const std::vector<Json>& ranks) {
       return Refusal{
           ExitCode::BadInput,
           fmt::format(
-              "{0} of {1} are not those of {2}: {2} has {3:.12} in {4}, {1} has {5:.12} in {6}",
+              "{0} of {1} differ from those of {2}: {2} has {3:.12} in {4}, {1} has {5:.12} in {6}",
               text_of(found[index], "what"), name_of(rank, ranks[rank]), name_of(0, ranks[0]),
               text_of(wanted[index], "identity"), text_of(wanted[index], "place"), identity,
               text_of(found[index], "place")),
@@ -241,7 +241,7 @@ std::optional<Refusal> other_stamp(const std::vector<Json>& ranks) {
     const checkpoint::StampDifference& first = differences.front();
     return Refusal{
         ExitCode::Usage,
-        fmt::format("the ranks do not start alike: {} is `{}` for {} and `{}` for {}", first.field,
+        fmt::format("the ranks start differently: {} is `{}` for {} and `{}` for {}", first.field,
                     first.saved, name_of(0, ranks[0]), first.current, name_of(rank, ranks[rank])),
         {.key = first.field,
          .hint = "start every node with the same program, configuration and files",
@@ -265,8 +265,8 @@ std::optional<Refusal> newer_checkpoint(const std::vector<Json>& ranks) {
             name_of(rank, ranks[rank]), newest(rank), name_of(0, ranks[0]), own,
             text_of(ranks[0], "checkpoints_folder")),
         {.file = folder,
-         .hint = "start that host as node 0, copy its run folder there, remove what is no longer "
-                 "wanted, or start anew with --resume never",
+         .hint = "start that host as node 0, copy its run folder there, remove checkpoints that "
+                 "are no longer needed, or start a new run with --resume never",
          .rank = static_cast<int>(rank)}};
   }
   return std::nullopt;

@@ -77,8 +77,8 @@ void AnswerJournal::read(const fs::path& file, const std::string& key) {
     return;  // its process ended before its first line
   if (line != key)
     throw ConfigError(
-        "the finished answers kept here are of other prompts, weights or settings",
-        {.file = folder_.string(), .hint = "give the same again to go on, or remove the folder"});
+        "the finished answers saved here belong to other prompts, weights or settings",
+        {.file = folder_.string(), .hint = "give the same again to resume, or remove the folder"});
   while (std::getline(stream, line) && !stream.eof()) {
     const std::optional<Line> kept = parsed(line);
     if (!kept) return;

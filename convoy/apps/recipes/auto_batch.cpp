@@ -108,8 +108,8 @@ void Search::read_limit() {
   }
   if (least_left <= 0)
     throw ConfigError(
-        "how much memory a rank may take is unknown here, so train.batch_size: auto "
-        "has nothing to go by",
+        "the memory limit of a rank is unknown here, so train.batch_size: auto cannot choose a "
+        "size",
         {.key = "train.batch_size", .hint = "write a number"});
   choice_.limit_bytes = held_bytes_ + least_left;
 }

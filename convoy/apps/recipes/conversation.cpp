@@ -22,7 +22,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr const char* kHelp =
-    "/reset   forget the conversation and begin anew\n"
+    "/reset   forget the conversation and start again\n"
     "/exit    end it, as Ctrl-D does\n"
     "Ctrl-C   drop the line, or stop the answer\n";
 
@@ -169,7 +169,7 @@ class Conversation {
       fmt::print(stderr, "{}", kHelp);
     } else if (command == "/reset") {
       reset();
-      log_.info("the conversation begins anew");
+      log_.info("the conversation starts again");
     } else if (!command.empty()) {
       log_.warning(fmt::format("there is no command {}: /help lists them", command));
     } else if (!is_blank(line)) {

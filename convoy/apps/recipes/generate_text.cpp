@@ -150,7 +150,7 @@ class PromptReader {
       prompts.source_indices.push_back(index);
     }
     if (prompts.ids.empty())
-      throw DataError("the file has no prompt: a line is one", {.file = flags_.prompts});
+      throw DataError("the file has no prompt; write one per line", {.file = flags_.prompts});
     if (rows_own_bos > 0 && !chats_) log_.info(data::own_bos_notice(rows_own_bos));
     return prompts;
   }
@@ -239,7 +239,7 @@ void write_answers(RankShare& share, const LoadedModel& loaded, const Prompts& p
     });
   } catch (const StopRequest& stop) {
     throw StopRequest(fmt::format("{} and kept in {}", stop.what(), journal->folder().string()),
-                      {.hint = "the same command goes on from them"});
+                      {.hint = "the same command resumes from them"});
   }
   std::sort(lines.begin(), lines.end());
   gather_in_order(share.group(), lines, 0,

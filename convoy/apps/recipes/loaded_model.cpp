@@ -55,10 +55,10 @@ void code_linears(nn::CausalLm& model, const kernels::CodedFormat& format) {
 void require_one_format(const std::string& quantization, bool double_quant,
                         const std::string& weights) {
   if (double_quant && quantization != "nf4" && quantization != "fp4")
-    throw ConfigError("--double-quant is of nf4 and fp4",
+    throw ConfigError("--double-quant applies only to nf4 and fp4",
                       {.key = "double_quant", .hint = "add --quantization nf4, or leave it out"});
   if (weights != "model" && quantization != "auto" && quantization != "none")
-    throw ConfigError("--weights and --quantization both say how linear maps are held",
+    throw ConfigError("--weights and --quantization both set the format of linear layers",
                       {.key = "weights", .hint = "give one of them"});
 }
 
@@ -77,13 +77,13 @@ void require_vocabulary(const text::Tokenizer& tokenizer, int64_t vocab_size,
   throw DataError(fmt::format("the tokenizer has ids up to {}, the model's vocabulary ends at {}",
                               tokenizer.vocab_size() - 1, vocab_size - 1),
                   {.file = folder.path().string(),
-                   .hint = "tokenizer and weights are of two different models"});
+                   .hint = "tokenizer and weights belong to two different models"});
 }
 
 std::optional<AdapterStart> adapter_start(const std::string& name, const Log& log) {
   const std::optional<std::string> base = io::base_of_adapter_folder(name);
   if (!base) return std::nullopt;
-  log.info(fmt::format("{} is a PEFT adapter of {}: both are taken", name, *base));
+  log.info(fmt::format("{} is a PEFT adapter of {}: both are used", name, *base));
   if (const auto notice = io::trainer_checkpoint_notice(name)) log.info(*notice);
   return AdapterStart{.base = *base, .adapter = name};
 }
@@ -91,7 +91,7 @@ std::optional<AdapterStart> adapter_start(const std::string& name, const Log& lo
 LoadedModel load_model(const ModelRequest& given, const Log& log) {
   ModelRequest request = given;
   if (request.name.empty())
-    throw ConfigError("no model was named",
+    throw ConfigError("no model given",
                       {.key = "model.name", .hint = "give a model folder or a hub id"});
   if (const auto start = adapter_start(request.name, log)) {
     if (!request.adapter.empty())
@@ -117,7 +117,7 @@ LoadedModel load_model(const ModelRequest& given, const Log& log) {
   if (!request.adapter.empty()) lora = adapters::LoraModel::load(*model, request.adapter);
   if (request.weights != "model") {
     if (lora && lora->config().use_dora)
-      throw ConfigError("a DoRA adapter needs the weights as they are",
+      throw ConfigError("a DoRA adapter needs unquantised weights",
                         {.key = "weights", .hint = "merge the adapter, or leave --weights out"});
     quantize_linears(*model, request.weights);
   }

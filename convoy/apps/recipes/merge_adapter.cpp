@@ -51,18 +51,18 @@ void require_output(const settings::MergeFlags& flags) {
 // "full" or "dequantized".
 std::string chosen_base(const settings::MergeFlags& flags, bool coded) {
   if (!coded && flags.base == "dequantized")
-    throw ConfigError("--base dequantized is of a quantised model, and these weights are not",
-                      {.key = "base", .hint = "add --quantization nf4, or leave it out"});
+    throw ConfigError(
+        "--base dequantized applies only to a quantised model, and these weights are not quantised",
+        {.key = "base", .hint = "add --quantization nf4, or leave it out"});
   if (!coded && !flags.base_model.empty())
     throw ConfigError(
-        "--base-model is the 16-bit model beside a quantised one, and this one is not "
-        "quantised",
+        "--base-model applies only to a quantised model, and this one is not quantised",
         {.key = "base_model", .hint = "leave it out"});
   if (coded && flags.base == "auto")
     throw ConfigError(
-        "the base is quantised: merged into its dequantised weights the model stays what was "
-        "trained, merged into the 16-bit ones it gets rid of their error, which the adapter has "
-        "learned to live with",
+        "the base is quantised. Merging into its dequantised weights keeps the trained model; "
+        "merging into the 16-bit weights removes the quantisation error, to which the adapter has "
+        "adapted",
         {.key = "base", .hint = "choose --base dequantized, or --base full"});
   if (flags.base == "dequantized" && !flags.base_model.empty())
     throw ConfigError("--base-model has no effect with --base dequantized",
@@ -86,11 +86,12 @@ void require_same_weights(nn::CausalLm& coded, nn::CausalLm& full, const std::st
     const double error = same_shape ? relative_error(found[at]->values(), wanted[at]->values()) : 0;
     if (same_shape && error < kMostError) continue;
     throw DataError(
-        same_shape ? fmt::format(
-                         "{} is not what was quantised: {:.0f} % off, where rounding explains 12 %",
-                         found[at]->name(), 100 * error)
-                   : fmt::format("{} has another shape than what was quantised", found[at]->name()),
-        {.file = place, .hint = "give the model that the quantised one was made of"});
+        same_shape
+            ? fmt::format(
+                  "{} differs from the quantised weight by {:.0f} %, where rounding explains 12 %",
+                  found[at]->name(), 100 * error)
+            : fmt::format("{} has another shape than the quantised weight", found[at]->name()),
+        {.file = place, .hint = "give the model from which the quantised one was made"});
   }
 }
 

@@ -156,7 +156,7 @@ TEST_F(QuantizedMerge, TheBaseMustBeChosen) {
 TEST_F(QuantizedMerge, AModelThatWasNotQuantizedFromIsRefused) {
   const std::string said =
       refusal(coded_folder(), flags_of("full", "none", other_model().string()));
-  EXPECT_NE(said.find("is not what was quantised"), std::string::npos) << said;
+  EXPECT_NE(said.find("differs from the quantised weight"), std::string::npos) << said;
   EXPECT_NE(said.find("_proj"), std::string::npos) << said;
   const std::string coded =
       refusal(coded_folder(), flags_of("full", "none", coded_folder().string()));

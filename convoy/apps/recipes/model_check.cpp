@@ -351,7 +351,7 @@ ModelCheck check_model(const std::string& name, const settings::ModelCheckFlags&
   if (!base) return Check(name, flags).run();
   ModelCheck check = Check(*base, flags).run();
   check.notices.push_back(
-      fmt::format("{} is a PEFT adapter of {}: that was looked at", name, *base));
+      fmt::format("{} is a PEFT adapter of {}: the base was checked", name, *base));
   check.facts["notices"] = check.notices;
   return check;
 }

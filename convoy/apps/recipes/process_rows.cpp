@@ -30,7 +30,7 @@ ModelRequest worker_model(const settings::ProcessSettings& settings,
   flags.held.quantization = model.quantization;
   flags.held.double_quant = model.double_quant;
   if (settings.engine.deterministic && !placement.device.is_cpu())
-    throw ConfigError("texts do not depend on what is computed beside them on the CPU alone",
+    throw ConfigError("texts are independent of other rows only on the CPU",
                       {.key = "deterministic", .hint = "use --devices cpu, or leave it out"});
   settings::EngineFlags engine;
   engine.deterministic = settings.engine.deterministic;

@@ -20,15 +20,16 @@ void check_flags(const settings::QuantizeFlags& flags) {
                "wanted one of --model FOLDER and --tensors FILE.safetensors");
   CONVOY_CHECK(!flags.output.empty(), ConfigError, "wanted --output");
   if (flags.dtype != "auto" && !flags.dequantize)
-    throw ConfigError("--dtype is of --dequantize: what is not coded stays as it is",
+    throw ConfigError("--dtype applies only with --dequantize; unquantised weights keep their type",
                       {.key = "dtype", .hint = "leave it out"});
   if (flags.double_quant && (flags.quantization == "int8" || flags.dequantize))
-    throw ConfigError("--double-quant is of nf4 and fp4", {.key = "double_quant"});
+    throw ConfigError("--double-quant applies only to nf4 and fp4", {.key = "double_quant"});
   if (!flags.skip_modules.names.empty() && (flags.model.empty() || flags.dequantize))
-    throw ConfigError("--skip-modules is of models that are quantised", {.key = "skip_modules"});
+    throw ConfigError("--skip-modules applies only when a model is quantised",
+                      {.key = "skip_modules"});
   const fs::path output = flags.output;
   if (flags.model.empty() ? fs::exists(output) : fs::exists(output) && !fs::is_empty(output))
-    throw ConfigError("the output is there already",
+    throw ConfigError("the output exists already",
                       {.file = flags.output, .hint = "name a new one"});
 }
 

@@ -19,7 +19,7 @@ struct RanksCheckFlags {
   void fields(Visitor& visit) {
     visit("output_folder", output_folder, "folder for the figures of each rank, rank-R.json");
     visit("devices", devices, "cpu or cuda: Gloo or NCCL");
-    visit("gpus", gpus, "GPUs that ranks of this host can use, told to the others");
+    visit("gpus", gpus, "GPUs that ranks of this host can use, sent to the others");
     visit("limit", limit, "seconds to reach the others, and for each collective").at_least(1);
   }
 };

@@ -29,9 +29,8 @@ bool is_of_device(const std::string& message) {
 std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
 
 Error failed_device(const std::string& message) {
-  return DeviceError(
-      fmt::format("the GPU refused: {}", first_line(message)),
-      {.hint = "nvidia-smi shows its state; tools/gpu_check.sh finds out what works on it"});
+  return DeviceError(fmt::format("the GPU refused: {}", first_line(message)),
+                     {.hint = "nvidia-smi shows its state; tools/gpu_check.sh tests it"});
 }
 
 Error bug(const std::string& message) {

@@ -80,7 +80,7 @@ int eval_command(const Arguments& arguments) {
     const config::Resolved resolved = read_train_config(
         settings, positionals, "", recipes::log_of_rank(run.ranks.ranks_folder, worker.log()));
     if (settings.task == "classify")
-      throw ConfigError("eval is of language models, found task classify",
+      throw ConfigError("eval applies only to language models, found task classify",
                         {.key = "task",
                          .hint = "`convoy train` tests the best model of such a run itself: its "
                                  "training_results.json"});

@@ -20,8 +20,7 @@ struct TrainFlags {
   template <class Visitor>
   void fields(Visitor& visit) {
     visit("run_folder", run_folder, "run folder");
-    visit("config", config,
-          "the configuration; written here as rank 0 has it when it is not there");
+    visit("config", config, "the configuration; when it is missing, rank 0's is written here");
     visit("devices", devices, "cpu or cuda");
     visit("force_stamp", force_stamp, "checkpoint stamp field that may differ");
     visit("dry_run", dry_run, "print the plan and stop");

@@ -82,10 +82,10 @@ adapters::LoraModel make_adapter(const TrainingRun& run, LoadedModel& base) {
           : adapters::LoraModel::load(model, settings.adapter);
   model.set_residency(nullptr);
   if (!settings.adapter.empty())
-    run.log.info(fmt::format(
-        "going on from the adapter {}: its r {}, alpha {} and {} target modules; tuning.lora's own "
-        "do not count",
-        settings.adapter, lora.config().r, lora.config().alpha, lora.num_adapted()));
+    run.log.info(
+        fmt::format("continuing from the adapter {}: its r {}, alpha {} and {} target modules "
+                    "replace those of tuning.lora",
+                    settings.adapter, lora.config().r, lora.config().alpha, lora.num_adapted()));
   return lora;
 }
 
@@ -284,7 +284,7 @@ SettledBatch settled_batch(const TrainingRun& run, const LanguageInput& input) {
     settle_batch(wished, *saved_rows, {}, settings.train);
     if (wished.grad_accum.is_auto())
       settings.train.grad_accum = input.checkpoint.saved_number("grad_accum").value_or(0);
-    run.log.info(fmt::format("batch_size {}, as the checkpoint has it", *saved_rows));
+    run.log.info(fmt::format("batch_size {}, from the checkpoint", *saved_rows));
   } else if (settle_batch(wished, wished.batch_rows(), units_of(run, input, batch.plan),
                           settings.train)) {
     report_small_steps(settings.train, run.log);

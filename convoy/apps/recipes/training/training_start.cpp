@@ -60,7 +60,8 @@ void check_stamp(const TrainingRun& run, const FoundCheckpoint& found,
     run.log.warning(sentence);
   run.log.info(fmt::format("resuming at step {} from {}", found.progress.step, folder));
   if (found.forgets_best)
-    run.log.info("the figure that decides best is another one: best is sought anew");
+    run.log.info(
+        "the metric that decides the best checkpoint has changed: the earlier best does not count");
 }
 
 }  // namespace

@@ -129,7 +129,7 @@ TEST_F(AgreedStarts, RanksWithUnlikeStampsAreRefusedAlike) {
     stamp.set("seed", run.environment.rank == 0 ? "42" : "43");
     agree(run, find_checkpoint(run), stamp, no_inputs);
   });
-  EXPECT_NE(errors[0].find("the ranks do not start alike: seed is `42` for rank 0"),
+  EXPECT_NE(errors[0].find("the ranks start differently: seed is `42` for rank 0"),
             std::string::npos)
       << errors[0];
   EXPECT_EQ(errors[0], errors[1]);
