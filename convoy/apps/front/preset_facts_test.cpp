@@ -85,7 +85,7 @@ TEST(MemoryFit, IsSaidOfGuidesModelsAndMachines) {
   const ScriptEnd preset = check("--preset rtx4090x2");
   EXPECT_NE(preset.out.find("memory by formula, 2x RTX 4090, 24 GB each: "), std::string::npos)
       << preset.out;
-  EXPECT_EQ(check("model.name=nobody/knows --hardware h100x2").out.find("memory by formula"),
+  EXPECT_EQ(check("model.name=unknown/model --hardware h100x2").out.find("memory by formula"),
             std::string::npos);
 }
 

@@ -224,7 +224,8 @@ int conclude(const Context& context, const launch::LaunchReport& report,
 }
 
 // True when this launcher makes the run folder and holds its lock: rank 0's launcher does, the
-// others take part. Of two launchers on one host, the port where the nodes meet decides.
+// others take part. The port where the nodes meet decides between two launchers on one
+// host.
 bool owns_run_folder(const launch::JobSetup& setup, const launch::JobPlan& job) {
   if (setup.adopted()) return setup.place.rank == 0;
   if (setup.wanted_node_rank >= 0) return setup.wanted_node_rank == 0;

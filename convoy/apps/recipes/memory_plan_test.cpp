@@ -170,7 +170,7 @@ TEST(ChooseStrategy, TakesTheFirstThatFits) {
   const sizing::MemoryQuestion question{
       .shape = training_shape(*model), .ranks = 4, .accumulates = true, .micro_batch_tokens = 64};
   EXPECT_EQ(sizing::choose_strategy(question, candidates(), 0).strategy, "ddp")
-      << "nobody knows the limit";
+      << "the limit is unknown";
   const auto just_enough = [&](const char* strategy) {
     return sizing::plan_memory(question, sharing(strategy)).total_bytes() * 100 / 89;
   };

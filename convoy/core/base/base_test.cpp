@@ -93,7 +93,7 @@ TEST(AtomicFile, LeavesNothingOfAWriterThatWasKilled) {
   const fs::path folder = fs::temp_directory_path() / fmt::format("convoy-killed-{}", ::getpid());
   fs::create_directories(folder);
   const int nameless = ::open(folder.c_str(), O_WRONLY | O_TMPFILE, 0600);
-  if (nameless < 0) GTEST_SKIP() << "this file system knows no files without a name";
+  if (nameless < 0) GTEST_SKIP() << "this file system has no files without a name";
   ::close(nameless);
   const pid_t writer = ::fork();
   if (writer == 0) {

@@ -27,8 +27,8 @@ void collect_symbols(const Node& node, std::set<std::string>& into);
 bool contains_constant(const Node& node, std::string_view name);
 
 constexpr int kSamplePoints = 24;
-// The same points for every check. Of each four, two are positive reals, one has both signs, and
-// one has small whole numbers.
+// The same points for every check. Each group of four has two points of positive reals, one of
+// both signs, and one of small whole numbers.
 Point sample_point(const std::set<std::string>& symbols, int index, bool reals_only);
 
 }  // namespace convoy::answers

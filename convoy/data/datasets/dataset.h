@@ -6,7 +6,7 @@
 //
 //   const Dataset dataset = find_dataset({.name = "AI-MO/NuminaMath-1.5"});
 //   const auto rows = open_dataset(dataset, {.first = 1000, .count = 50});
-//   while (const auto row = rows->next()) ...  // row->index counts over the whole set: 1000, 1001, ...
+//   while (const auto row = rows->next()) ...  // row->index over the whole set: 1000, 1001, ...
 #pragma once
 
 #include <cstdint>

@@ -31,9 +31,9 @@ struct LearntTurns {
 // of the messages before it with the generation prompt ends, and ends where the rendering up to it
 // ends. A template that writes a turn differently when others follow (for example, one that drops
 // earlier reasoning) is probed instead. Throws DataError when a turn cannot be located with
-// certainty. Of many turns only a few are located this way; the others by the text they have in
-// common (turn_marks.h). An answer for which the template writes nothing has a span only with
-// EmptyAnswers::Learn; with EmptyAnswers::Error it throws DataError.
+// certainty. When there are many turns, only a few are located this way; the others by the text
+// they have in common (turn_marks.h). An answer for which the template writes nothing has a span
+// only with EmptyAnswers::Learn; with EmptyAnswers::Error it throws DataError.
 LearntTurns find_learnt_turns(const text::ChatTemplate& chat_template,
                               const nlohmann::ordered_json& messages,
                               const nlohmann::ordered_json& variables, size_t first_message,

@@ -228,8 +228,8 @@ class Settler {
     session_.run("DELETE FROM convoy_parts WHERE task = $1", {task.number});
   }
 
-  // Reopens units below the last part that no part covers. Of overlapping parts the first one
-  // counts.
+  // Reopens units below the last part that no part covers. The first of several
+  // overlapping parts counts.
   void rebuild_ranges(TaskRow& task, const std::vector<Span>& parts) {
     session_.run("DELETE FROM convoy_ranges WHERE task = $1", {task.number});
     task.next_unit = task.units_done = 0;

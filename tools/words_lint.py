@@ -1,0 +1,116 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Checks the words of the sources: comments and texts are plain sentences. Prints FILE:LINE: FAULT and exits with 1 on a fault.
+
+  tools/words_lint.py [SOURCE_FOLDER]      every source below convoy/
+  tools/words_lint.py --self-test          the rules on lines that break them, and on lines that do not
+
+Faults: a comment line wider than 100 columns; a comment that opens with What, Who, Whose or Of; a text with "wants", "knows" or
+"speaks"; a comment behind a declaration that goes on in the next line, or that breaks the declaration in two.
+"""
+import pathlib
+import re
+import sys
+
+COLUMNS = 100
+SUFFIXES = {".h", ".cpp", ".rs", ".cu", ".cuh"}
+GENERATED = {"convoy/data/evaluate/unicode_tables.h"}
+# A text, a character, or a comment; whatever stands first wins.
+TOKEN = re.compile(r'R"(\w*)\(.*?\)\1"|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])\'|//[^\n]*', re.S)
+FRAGMENT = re.compile(r"^(?:What|Who|Whose|Of)\b(?!.*\?$)")
+SENTENCE_END = re.compile(r"(?<=[a-z)`\"'])[.:;] (?=(?:What|Who|Whose|Of) [a-z])")
+MACHINE_WORD = re.compile(r"\b(?:wants|knows|speaks)\b")
+# `std::vector<int64_t>` with the name on the next line, which only a comment behind it forces.
+BROKEN_TYPE = re.compile(r"^\s*(?:(?:static|const|mutable|inline) )*[A-Za-z_](?:[\w:]*\w)?(?:<.*>)?[&*]?$")
+NAME_AND_COMMENT = re.compile(r"^\s+\w+(?:\s*=.*|\{.*\})?[;,]\s+//")
+NOT_A_TYPE = {"return", "else", "do", "try", "public", "private", "protected", "default"}
+
+
+def words_of(comment):
+    return re.sub(r"^//[/!<]*\s*", "", comment).strip()
+
+
+def faults_of(text):
+    """(line number, fault) of one source text; lines count from 1."""
+    lines = text.split("\n")
+    comments, texts = {}, []  # line -> (column, comment); (line, text)
+    for match in TOKEN.finditer(text):
+        token = match.group(0)
+        line = text.count("\n", 0, match.start()) + 1
+        if token.startswith("//"):
+            comments[line] = (match.start() - text.rfind("\n", 0, match.start()) - 1, token)
+        elif token[0] != "'":
+            texts.append((line, token))
+    faults = []
+    for line, (column, comment) in comments.items():
+        whole = lines[line - 1]
+        is_own_line = not whole[:column].strip()
+        if len(whole) > COLUMNS:
+            faults.append((line, f"a comment line of {len(whole)} columns, more than {COLUMNS}"))
+        above = comments.get(line - 1)
+        goes_on = above is not None and (above[0] == column or not lines[line - 2][: above[0]].strip())
+        words = words_of(comment)
+        if not goes_on or not is_own_line or words_of(above[1]) == "":
+            if FRAGMENT.match(words):
+                faults.append((line, f"a comment that opens with {words.split()[0]}: begin with a verb, a number or a condition"))
+        if SENTENCE_END.search(words):
+            faults.append((line, "a sentence of a comment that opens with What, Who, Whose or Of"))
+        if not is_own_line:
+            below = comments.get(line + 1)
+            if below and below[0] == column and not lines[line][: below[0]].strip():
+                faults.append((line, "a comment behind a declaration goes on in the next line: put it above"))
+            if line > 1 and NAME_AND_COMMENT.match(whole):
+                before = lines[line - 2]
+                if BROKEN_TYPE.match(before) and before.split()[0] not in NOT_A_TYPE and "//" not in before:
+                    faults.append((line, "a comment behind a declaration breaks it in two: put it above"))
+    for line, token in texts:
+        found = MACHINE_WORD.search(token)
+        if found:
+            faults.append((line, f"a text says \"{found.group(0)}\": a program needs, has or expects"))
+    return sorted(faults)
+
+
+def self_test():
+    breaks = [
+        ("// " + "x" * 100, "columns"),
+        ("// What a rank holds.\nint64_t held();", "opens with What"),
+        ("int64_t n = 0;  // Of this rank", "opens with Of"),
+        ("// Returns bytes. Of this rank only.\nint64_t n();", "a sentence"),
+        ('throw ConfigError("split wants a file");', '"wants"'),
+        ("int a = 0;  // begins here\n            // and goes on", "goes on"),
+        ("  std::vector<int64_t>\n      rows_;  // by rank", "breaks it in two"),
+    ]
+    holds = [
+        "// Returns the rows of a rank.\nint64_t rows();",
+        "// Returns the bytes\n// Of a split line is fine.\nint n();",
+        "// What is a shard?\nint n();",
+        'const char* url = "https://example.org/what";',
+        'log("wanted a file, found a folder");',
+        "int a = 0;  // one\nint b = 0;  // two",
+        "  return\n      rows_;  // by rank",
+    ]
+    for text, wanted in breaks:
+        found = faults_of(text)
+        assert any(wanted in fault for _, fault in found), (text, wanted, found)
+    for text in holds:
+        assert not faults_of(text), (text, faults_of(text))
+
+
+def main():
+    if sys.argv[1:] == ["--self-test"]:
+        self_test()
+        return 0
+    source = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else pathlib.Path(__file__).resolve().parent.parent)
+    count = 0
+    for path in sorted((source / "convoy").rglob("*")):
+        name = path.relative_to(source).as_posix()
+        if path.suffix not in SUFFIXES or name in GENERATED or not path.is_file():
+            continue
+        for line, fault in faults_of(path.read_text(encoding="utf-8")):
+            print(f"{name}:{line}: {fault}")
+            count += 1
+    return 1 if count else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
