@@ -81,7 +81,7 @@ gpus() { if [ "$devices" = cpu ]; then echo 2; else nvidia-smi -L 2>/dev/null | 
 check_launcher() {
   local wanted=gpu log=$output/launcher.log ranks
   [ "$devices" = cuda ] || wanted=2
-  if ! "$convoy" launch --nproc "$wanted" --no-python sh -c 'echo "started $RANK on ${CUDA_VISIBLE_DEVICES:-all}"' >"$log" 2>&1; then
+  if ! "$convoy" launch --ranks "$wanted" --no-python sh -c 'echo "started $RANK on ${CUDA_VISIBLE_DEVICES:-all}"' >"$log" 2>&1; then
     failure launcher "$(grep -m 1 '^convoy: ' "$log")"
     return
   fi
@@ -122,7 +122,7 @@ first_error() { (cd "$output" && grep -h -m 1 '^convoy: ' "${@/%/.log}") || echo
 
 # A few steps of the demo with the ranks named.
 loss_of_ranks() {
-  trained_loss "ranks-$1" examples/sums/lora.yaml --devices "$devices" --nproc "$1" train.steps=8 train.batch_size=$((8 / $1))
+  trained_loss "ranks-$1" examples/sums/lora.yaml --devices "$devices" --ranks "$1" train.steps=8 train.batch_size=$((8 / $1))
 }
 
 check_ranks() {
@@ -149,7 +149,7 @@ har_loss() {
 
 check_har() {
   local alone cpu ddp dp
-  if ! alone=$(har_loss alone --devices "$devices" --nproc 1) || ! cpu=$(har_loss cpu --devices cpu --nproc 1) || [ -z "$alone" ]; then
+  if ! alone=$(har_loss alone --devices "$devices" --ranks 1) || ! cpu=$(har_loss cpu --devices cpu --ranks 1) || [ -z "$alone" ]; then
     failure har "$(first_error har-alone har-cpu)"
     return
   fi
@@ -157,7 +157,7 @@ check_har() {
     failure har "the loss is $alone, on the CPU $cpu"
   elif [ "$(gpus)" -lt 2 ]; then
     say "har: the loss is $alone, on the CPU $cpu; ddp and dp left out, there is one GPU"
-  elif ! ddp=$(har_loss ddp --devices "$devices" --multi-gpu ddp --nproc 2) ||
+  elif ! ddp=$(har_loss ddp --devices "$devices" --multi-gpu ddp --ranks 2) ||
     ! dp=$(har_loss dp --devices "$devices" --multi-gpu dp parallel.replicas=2) || [ -z "$dp" ]; then
     failure har "$(first_error har-ddp har-dp)"
   elif near "$ddp" "$dp"; then

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Two spirals, told apart by a small network on any number of ranks:
-//   convoy launch --nproc-per-node 2 -- cpp_ddp      or      torchrun --nproc-per-node 2 --no-python cpp_ddp
+//   convoy launch --ranks 2 -- cpp_ddp      or      torchrun --nproc-per-node 2 --no-python cpp_ddp
 #include <convoy/convoy.h>
 #include <torch/torch.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A stack of blocks that no rank holds whole: parameters, gradients and optimizer states are shared by all ranks.
-//   convoy launch --nproc-per-node 2 -- cpp_fsdp
+//   convoy launch --ranks 2 -- cpp_fsdp
 #include <convoy/convoy.h>
 #include <torch/torch.h>
 

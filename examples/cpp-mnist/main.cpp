@@ -2,7 +2,7 @@
 //
 // A convolutional network learns MNIST's digits on any number of ranks, goes on where it was stopped and is tested on all of
 // them: the program that pytorch/examples/cpp/distributed writes with MPI.
-//   convoy launch --nproc-per-node 2 -- cpp_mnist DATA_FOLDER [EPOCHS [STEPS_PER_EPOCH]]
+//   convoy launch --ranks 2 -- cpp_mnist DATA_FOLDER [EPOCHS [STEPS_PER_EPOCH]]
 // DATA_FOLDER holds train-images-idx3-ubyte, train-labels-idx1-ubyte, t10k-images-idx3-ubyte and t10k-labels-idx1-ubyte.
 #include <convoy/convoy.h>
 #include <torch/torch.h>
