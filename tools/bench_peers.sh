@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Makes .deps/peers, a Python environment with the peers that benchmarks are timed beside (several GB).
+# Makes .deps/peers, a Python environment with the peers for comparison benchmarks (several GB).
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 python3 -m venv .deps/peers

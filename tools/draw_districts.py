@@ -32,7 +32,7 @@ def edges_of(layers):
 
 
 def implied(edges, district, other):
-    """Whether `other` is reached from `district` through a third one."""
+    """True when `other` is reached from `district` through a third one."""
     open_ones = [each for each in edges[district] if each != other]
     seen = set()
     while open_ones:

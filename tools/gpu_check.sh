@@ -5,7 +5,7 @@
 # Parts (all of them unless named):
 #   launcher  every GPU is found and gets a rank
 #   ops       each op against its reference, by Convoy's own kernels and by LibTorch's
-#   parity    training and scores against what transformers and PEFT computed
+#   parity    training and scores against results of transformers and PEFT
 #   ranks     two ranks train as one does (two GPUs are needed)
 #   har       activity recognition trains as on the CPU; two replicas in threads (dp) as two ranks (ddp; two GPUs are needed)
 #   sweep     the sweeps' kernels give the bits of the CPU
@@ -75,7 +75,7 @@ judged() {
   fi
 }
 
-# What makes two ranks where there may be one GPU.
+# The number of GPUs for two ranks.
 gpus() { if [ "$devices" = cpu ]; then echo 2; else nvidia-smi -L 2>/dev/null | grep -c '^GPU' || true; fi; }
 
 check_launcher() {

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes docs/reference/library.md from the public headers: what they say, and what a program may use of them.
+"""Writes docs/reference/library.md from the public headers: their comments, and the declarations for programs.
 
   tools/library_reference.py > docs/reference/library.md
 """

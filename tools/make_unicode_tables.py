@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes convoy/data/evaluate/unicode_tables.h: letters, marks and case of every character, as Python's str knows them.
+"""Writes convoy/data/evaluate/unicode_tables.h: letters, marks and case of every character, as in Python's str.
 
 usage: make_unicode_tables.py > convoy/data/evaluate/unicode_tables.h        (Python 3.11: Unicode 14)
 """

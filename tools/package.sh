@@ -18,7 +18,7 @@ stage_programs "$build" "$folder"
 cp LICENSE README.md "$folder"
 cp -r examples "$folder"
 
-# What a machine with a GPU is checked with.
+# The checks for a machine with a GPU.
 mkdir -p "$folder/checks/bin" "$folder/checks/tests/golden" "$folder/share/convoy/bench"
 for test in kernels_tests parity_tests; do
   [ -e "$build/bin/$test" ] || fail "$build/bin/$test is not built: configure with -DCONVOY_BUILD_TESTS=ON"

@@ -26,7 +26,7 @@ stage_programs() {
   done
 }
 
-# What is inside comes with its licence: Debian's copyright files and the licences of the Rust crates.
+# Adds the licences of the contents: Debian's copyright files and the licences of the Rust crates.
 # list_licences FOLDER: FOLDER/*.txt.
 list_licences() {
   local folder=$1 package

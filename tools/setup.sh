@@ -1,5 +1,5 @@
 # Sourced by ./run: installs what a fresh Debian or Ubuntu machine lacks. Every step is skipped when its result is there,
-# so an interrupted set-up goes on where it stopped.
+# so an interrupted set-up resumes.
 
 say() { printf '%s\n' "convoy: $*" >&2; }
 fail() {  # what happened, what to do
@@ -26,7 +26,7 @@ setup_apt() {
   fi
   say "installing ${#missing[@]} packages with apt"
   mkdir -p .deps
-  # Tests that run side by side may each want something; apt refuses a second one at once. A service that a package starts
+  # Tests that run in parallel may each need a package; apt refuses a second one at once. A service that a package starts
   # does not keep the lock.
   local lock
   exec {lock}>.deps/apt.lock
@@ -61,7 +61,7 @@ fetch_wheel() {
   : >"$mark"
 }
 
-# What LibTorch's CUDA half links, as torch 2.11.0's own metadata names it, with the megabytes of each download.
+# The wheels that LibTorch's CUDA half links, as torch 2.11.0's own metadata names it, with the megabytes of each download.
 cuda_wheels="nvidia-cublas==13.1.0.3:423 nvidia-cudnn-cu13==9.19.0.56:366 nvidia-cufft==12.0.0.61:214
   nvidia-cusolver==12.0.4.66:201 nvidia-nccl-cu13==2.28.9:196 nvidia-cusparselt-cu13==0.8.0:170 nvidia-cusparse==12.6.3.3:146
   nvidia-cuda-nvrtc==13.0.88:90 nvidia-curand==10.4.0.35:60 nvidia-nvshmem-cu13==3.4.5:60 nvidia-nvjitlink==13.0.88:41
@@ -84,7 +84,7 @@ print(folder) if fits else sys.exit(1)
 PYTHON
 }
 
-# Whether LibTorch's CUDA half is to be fetched: CONVOY_CUDA=1 or 0, else where a driver is and no installed torch has it.
+# True when LibTorch's CUDA half must be fetched: CONVOY_CUDA=1 or 0, else when there is a driver and no installed torch has it.
 fetches_cuda_half() {
   case ${CONVOY_CUDA:-auto} in
     1) return 0 ;;

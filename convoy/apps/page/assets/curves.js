@@ -51,7 +51,7 @@ function pathOf(points, x, y) {
   return path;
 }
 
-// What charts stand over: where its marks are, how they are written, and how a place is written beside its values.
+// The axes of charts: places of the marks, their texts, and the text of a place beside its values.
 const countAxis = name => ({name, marks: (first, last) => ticks(first, last, 5, 1), textOf: (first, last) => tickText, place: at => `${name} ${at}`});
 function timeUnit(seconds) { return [[86400 * 3, 86400, 'days'], [3600 * 3, 3600, 'h'], [60 * 3, 60, 'min'], [0, 1, 's']].find(([from]) => seconds >= from); }
 const TIME_AXIS = {
@@ -96,7 +96,7 @@ function boundsOf(drawn, log, off, range) {
   return {first, last, low, high};
 }
 
-// What was measured at the place nearest to `at`: {place, values}; nothing is filled in for a curve without a value there.
+// The values at the place nearest to `at`: {place, values}; a curve without a value there has none.
 function measuredNear(drawn, at) {
   let place = null;
   for (const one of drawn)
@@ -113,7 +113,7 @@ function measuredNear(drawn, at) {
 
 let clips = 0;
 
-// `series`: {label, color, points, smooth, dashed, run}. `range`: that the axis shows whatever the values are.
+// `series`: {label, color, points, smooth, dashed, run}. `range`: the axis shows it for any values.
 function chart(title, series, axis = countAxis('step'), range = null) {
   const log = byId('log').checked;
   const weight = Number(byId('smoothing').value);

@@ -1,5 +1,5 @@
 'use strict';
-// What every part of the page uses: elements, questions to the server, texts of numbers and times.
+// Shared by all parts of the page: elements, requests to the server, texts of numbers and times.
 const byId = id => document.getElementById(id);
 
 function element(tag, attributes, ...children) {
@@ -43,7 +43,7 @@ function duration(seconds) {
   return words.slice(0, 2).filter(([count], at) => at === 0 || count).map(([count, unit]) => `${count}\u00a0${unit}`).join('\u00a0');
 }
 
-// A part that is folded away until somebody opens it; it stays open while the page renews what is around it.
+// A folded part; it stays open while the page updates its surroundings.
 const opened = {};
 function folded(summary, name, ...children) {
   const fold = element('details', {class: 'fold'}, element('summary', {}, summary), ...children);
@@ -60,7 +60,7 @@ function flat(value, path, into) {
   return into;
 }
 
-// What a part of the page shows now; it stays as it is where nothing changed, for somebody may read it, or have scrolled in it.
+// The current content of a part of the page; unchanged parts stay, because a person may read or have scrolled them.
 const shownTexts = {};
 function renew(id, children, key = null) {
   const made = element('div', {}, ...children);

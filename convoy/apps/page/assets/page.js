@@ -1,11 +1,11 @@
-// The page of `convoy runs serve`: polls /api/, keeps what it showed, and draws curves as SVG.
+// The page of `convoy runs serve`: polls /api/, keeps unchanged parts, and draws curves as SVG.
 const COLORS = ['#1f77d0', '#e0762f', '#2a9d5c', '#c8449c', '#8a63d2', '#b08900', '#d64545', '#1a9aa0'];
 const POLL_MS = 2000;
 const state = {runs: [], text: '', shown: [], curves: {}, seen: {}, at: 0, touched: false, picked: {}};
 
 const colorOf = name => COLORS[Math.max(0, state.shown.indexOf(name)) % COLORS.length];
 const runOf = name => state.runs.find(run => run.name === name);
-// What tells the shown runs apart: their names behind the folder that all have.
+// Short names of the shown runs: without the folder that all have in common.
 function shortName(name) {
   const parts = state.shown.map(each => each.split('/'));
   let shared = 0;
@@ -23,7 +23,7 @@ const visibleRuns = () => {
 const UNITS = {train: 'step', process: 'row', sweep: 'cell'};
 const doneOf = run => run.total_steps ? `${run.steps}/${run.total_steps}` : String(run.steps);
 
-// How fast a run is that goes on, and how long it takes still.
+// Speed and remaining time of a run in progress.
 function paceOf(run) {
   if (run.state !== 'running') return [];
   return [run.speed ? `${figure(run.speed, 0)}\u00a0${run.speed_unit}` : '', run.seconds_left ? duration(run.seconds_left) + '\u00a0left' : ''].filter(Boolean);
@@ -141,7 +141,7 @@ async function drawDevices() {
   place.replaceChildren(...hosts.flatMap(([host, curves]) => devicePanel(host, curves, hosts.length > 1)));
 }
 
-// --- what stands beside the curves ---
+// --- beside the curves ---
 
 function comparisonOf(several) {
   const runs = state.shown.map(runOf).filter(Boolean), names = runs.map(run => shortName(run.name));
@@ -154,13 +154,13 @@ function comparisonOf(several) {
   return [element('p', {}, none.length ? 'Settings are not compared: ' + none.join(', ') + ' recorded none.' : 'The settings are the same.'), ...came];
 }
 
-// Where a setting came from, or the setting that it is a part of.
+// The origin of a setting, or of the setting that contains it.
 function originOf(key, origins) {
   for (let path = key; path; path = path.slice(0, Math.max(0, path.lastIndexOf('.')))) if (origins[path]) return origins[path];
   return 'default';
 }
 
-// What somebody chose for this run before what a preset or the program did; what nobody did is folded away.
+// First the user's choices for this run, then those of a preset or the program; defaults are folded.
 function settingsOf({config, origins}) {
   const nearness = origin => [/^command line/, /^environment/, /^(?!preset|decided|default)/, /^preset/].findIndex(kind => kind.test(origin)) >>> 0;
   const rows = flat(config || {}, '', []).map(([key, value]) => [key, value, originOf(key, origins || {})]);
@@ -192,7 +192,7 @@ async function drawFacts() {
   await drawLog(one);
 }
 
-// Where the parts are that there are, for a run whose page is long.
+// Links to the parts of a long page.
 function drawPlaces() {
   const parts = [['charts', 'curves'], ['devices', 'devices'], ['samples', 'samples'], ['log-view', 'log'], ['tables', 'tables']].filter(([id]) => byId(id).childElementCount);
   renew('places', parts.map(([id, name]) => {
@@ -202,7 +202,7 @@ function drawPlaces() {
   }));
 }
 
-// A choice stays while the page renews what is around it.
+// A choice stays while the page updates its surroundings.
 const pickedOf = (label, values) => values.find(value => String(value) === state.picked[label]) ?? values[0];
 function picker(label, values, name, show) {
   const choice = element('select', {'aria-label': label}, ...values.map(value => element('option', {value}, (name + ' ' + value).trim())));

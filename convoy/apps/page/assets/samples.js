@@ -45,7 +45,7 @@ async function drawLog(run) {
     const text = await (await ask('/api/log', [['run', run.summary.name], ['file', file]])).text() || '(empty)';
     const body = byId('log-text');
     if (body.textContent === text) return;
-    // Who reads further up stays there.
+    // A reader who has scrolled up stays there.
     const atEnd = body.scrollTop + body.clientHeight >= body.scrollHeight - 4;
     body.textContent = text;
     if (atEnd) body.scrollTop = body.scrollHeight;

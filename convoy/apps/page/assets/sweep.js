@@ -9,7 +9,7 @@ function figureLink(sweep, name) {
 // On a phone a figure keeps a size that can be read, and is moved below the window.
 const paperOf = image => element('div', {class: 'paper', tabindex: '0', role: 'region', 'aria-label': image.alt}, element('img', image));
 
-// The picture of what is there now, and beside it those that the sweep wrote. Of one figure in two formats the SVG is shown.
+// The picture of the current results, and the figures that the sweep wrote. For a figure in two formats the SVG is shown.
 function drawSweepFigures(one) {
   const {name, updated, steps} = one.summary;
   const log = byId('log').checked ? [['log', '1']] : [];

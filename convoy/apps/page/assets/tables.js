@@ -1,6 +1,6 @@
 // --- tables ---
 
-// How a person last sorted the table of a heading: {column, down}. It stays while the page renews the table.
+// The last sort order of the table under a heading: {column, down}. It stays while the page updates the table.
 const sorted = {};
 
 function compared(left, right) {
@@ -8,7 +8,7 @@ function compared(left, right) {
   return String(left).localeCompare(String(right), undefined, {numeric: true});
 }
 
-// What is not known stands last in both directions.
+// Unknown values come last in both directions.
 function inOrder(rows, order) {
   if (!order) return rows;
   const known = value => value !== null && value !== undefined && value !== '';
