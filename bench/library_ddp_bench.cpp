@@ -13,7 +13,7 @@
 #include <cstdlib>
 #include <ctime>
 
-#include "convoy/library/distributed_data_parallel.h"
+#include "convoy/library/ddp.h"
 
 namespace {
 

@@ -1,13 +1,10 @@
-# The libraries of others that each layer links. Read by the build and by find_package(Convoy) where it is installed, so that
-# a program links what Convoy's own programs link. Either side defines convoy_rust_text.
+# The libraries of others that each layer links; Install.cmake lists them for programs that find_package(Convoy).
 
 # What fmt does with a parsed argument list is compiled once (core/base/formatting.cpp), not in every unit: half of the time
 # of a small unit. A shared libfmt would be one more library to ship.
-if(NOT TARGET convoy_fmt_headers)
-  add_library(convoy_fmt_headers INTERFACE)
-  target_include_directories(convoy_fmt_headers SYSTEM INTERFACE
-    $<TARGET_PROPERTY:fmt::fmt-header-only,INTERFACE_INCLUDE_DIRECTORIES>)
-endif()
+add_library(convoy_fmt_headers INTERFACE)
+target_include_directories(convoy_fmt_headers SYSTEM INTERFACE
+  $<TARGET_PROPERTY:fmt::fmt-header-only,INTERFACE_INCLUDE_DIRECTORIES>)
 set(CONVOY_LIBRARIES_base convoy_fmt_headers nlohmann_json::nlohmann_json Threads::Threads)
 set(CONVOY_LIBRARIES_config yaml-cpp)
 set(CONVOY_LIBRARIES_charts z)

@@ -5,7 +5,7 @@
   tools/errors_page.py > docs/reference/errors.md
 
 It reads `throw KindError(MESSAGE, {.hint = ...})` and `CONVOY_CHECK(CONDITION, KindError, MESSAGE, ...)` where MESSAGE is a text or
-a format; what a format puts in is an ellipsis. Kinds and exit codes are those of convoy/core/base/error.h. Bugs of Convoy (70) and requests
+a format; what a format puts in is an ellipsis. Kinds and exit codes are those of convoy/core/base/error_types.h. Bugs of Convoy (70) and requests
 to stop (75) are left out. A message that is put together elsewhere and handed over in a variable is not found.
 """
 import pathlib
@@ -19,7 +19,7 @@ ESCAPES = {"n": " ", "t": " ", '"': '"', "\\": "\\", "'": "'"}
 
 def kinds():
     """Kind of error to (exit code, word), in the order of the header."""
-    text = (SOURCE / "convoy/core/base/error.h").read_text()
+    text = (SOURCE / "convoy/core/base/error_types.h").read_text()
     codes = dict(re.findall(r"^  (\w+) = (\d+),", text, re.M))
     rows = re.findall(r'^CONVOY_ERROR_KIND\((\w+), ExitCode::(\w+), "(\w+)"\)', text, re.M)
     return {name: (int(codes[code]), word) for name, code, word in rows if name not in LEFT_OUT}

@@ -8,8 +8,11 @@ import pathlib
 import re
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-HEADERS = ["process_group", "distributed_data_parallel", "sharing", "fully_sharded_data_parallel", "unit", "zero_optimizer",
-           "data_parallel", "distributed_sampler", "checkpoint_folder", "performance_profiler"]
+# By the name that each is installed by.
+HEADERS = {f"{name}.h": f"convoy/library/{name}.h" for name in [
+    "convoy", "process_group", "ddp", "fsdp", "no_sync", "zero", "dp", "sampler", "checkpoint", "profiler"]}
+HEADERS["error.h"] = "convoy/core/base/error_types.h"
+HEADERS["sweep.h"] = "convoy/farm/sweep/command/function_sweep.h"
 
 
 def without_comment_marks(lines):
@@ -21,7 +24,7 @@ def opening(text):
     lines = text.split("\n")[2:]
     words = without_comment_marks(lines[:next(at for at, line in enumerate(lines) if not line.startswith("//"))])
     blocks = []
-    for block in words.split("\n\n"):
+    for block in re.sub("<convoy/.*?>", r"`\g<0>`", words).split("\n\n"):
         is_code = all(line.startswith("  ") for line in block.split("\n"))
         blocks.append("```cpp\n" + re.sub("(?m)^  ", "", block) + "\n```" if is_code else block)
     return re.sub("\n```\n\n```cpp\n", "\n\n", "\n\n".join(blocks))
@@ -38,7 +41,7 @@ def end_of_braces(text, begin):
 
 def without_bodies(text):
     """Function bodies and initialiser lists become semicolons."""
-    head = re.compile(r"(\)(?: const)?(?: override)?)\s*(\{|\n\s+: )")
+    head = re.compile(r"(\)(?: const)?(?: override)?(?: noexcept)?)\s*(\{|\n\s+: )")
     out, at = "", 0
     for found in iter(lambda: head.search(text, at), None):
         brace = found.start(2)
@@ -49,24 +52,35 @@ def without_bodies(text):
     return out + text[at:]
 
 
+def error_kinds(text):
+    """The macro that defines the kinds becomes a list of them."""
+    kinds = re.findall(r'CONVOY_ERROR_KIND\((\w+), ExitCode::(\w+), ("\w+")\);', text)
+    codes = dict(re.findall(r"^  (\w+) = (\d+),", text, re.M))
+    lines = "".join(f"class {name} : public Error;  // kind() {kind}, code() {codes[code]}\n" for name, code, kind in kinds)
+    return re.sub(r"#define CONVOY_ERROR_KIND.*?#undef CONVOY_ERROR_KIND\n", lambda _: lines, text, flags=re.S)
+
+
 def public_part(text):
     begin = text.index("namespace convoy {\n") + len("namespace convoy {\n")
-    text = text[begin:text.rindex("}  // namespace convoy")]
-    text = re.sub(r"namespace library \{.*?\}  // namespace library\n", "", text, flags=re.S)
-    text = re.sub(r"namespace nn \{.*?\n\}\n", "", text, flags=re.S)
+    text = error_kinds(text)[begin:]
+    text = text[:text.rindex("}  // namespace convoy")]
+    text = re.sub(r"namespace detail \{.*?\n\}\n", "", text, flags=re.S)
+    text = re.sub(r" : public detail::\S+ \{\n public:\n  using [^\n]*\n\};", ";", text)
     text = re.sub(r"\n private:.*?\n\};", "\n};", text, flags=re.S)
-    text = re.sub(r"\n  library::Sharing& sharing\(\).*?\n", "\n", text)
-    text = re.sub(r"\n  struct Internal;.*?internal\(\)[^\n]*\n", "\n", text, flags=re.S)
     return re.sub(r"\n+\};", "\n};", re.sub(r"\n{3,}", "\n\n", without_bodies(text))).strip()
 
 
 def main():
-    print("# The library\n\nWritten by `tools/library_reference.py` from the headers. All of it: `#include <convoy/convoy.h>`, namespace "
-          "`convoy`, CMake target\n`Convoy::library`. Errors are `std::runtime_error`s; `what()` says what was wanted, what was found and "
-          "what to do.\n[How to use it](../how-to/use-as-a-library.md), [tutorial](../tutorial-library.md).")
-    for name in HEADERS:
-        text = (ROOT / f"convoy/library/{name}.h").read_text()
-        print(f"\n## convoy/library/{name}.h\n\n{opening(text)}\n\n```cpp\n{public_part(text)}\n```")
+    print("# The library\n\nWritten by `tools/library_reference.py` from the headers. All for LibTorch programs: `#include <convoy/convoy.h>`, "
+          "CMake target\n`Convoy::convoy`; `<convoy/sweep.h>` with the target `Convoy::sweep` needs no LibTorch. All names stand in namespace "
+          "`convoy`; `convoy::detail`\nand `<convoy/detail/...>` are private. Convoy throws [`convoy::Error`](#convoyerrorh), a `std::runtime_error`: "
+          "its kinds have the [exit codes](exit-codes.md)\nof the programs.\n[How to use it](../how-to/use-as-a-library.md), "
+          "[tutorial](../tutorial-library.md).")
+    for name, source in HEADERS.items():
+        text = (ROOT / source).read_text()
+        print(f"\n## convoy/{name}\n\n{opening(text)}")
+        if "namespace convoy {\n" in text:
+            print(f"\n```cpp\n{public_part(text)}\n```")
 
 
 if __name__ == "__main__":

@@ -1,14 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Convoy for LibTorch programs: all of it. Installed as <convoy/convoy.h>.
+// Convoy for LibTorch programs: all of it. Installed as <convoy/convoy.h>; everything stands in
+// namespace convoy, and `detail` in it is private.
+//
+// Convoy throws convoy::Error (<convoy/error.h>): what() says what was expected, what was found and
+// what to do; code() is the exit code that run_rank() ends with. LibTorch's own functions throw
+// c10::Error as ever.
 #pragma once
 
-#include "convoy/library/checkpoint_folder.h"
-#include "convoy/library/data_parallel.h"
-#include "convoy/library/distributed_data_parallel.h"
-#include "convoy/library/distributed_sampler.h"
-#include "convoy/library/fully_sharded_data_parallel.h"
-#include "convoy/library/performance_profiler.h"
+#include "convoy/core/base/error_types.h"
+#include "convoy/library/checkpoint.h"
+#include "convoy/library/ddp.h"
+#include "convoy/library/dp.h"
+#include "convoy/library/fsdp.h"
+#include "convoy/library/no_sync.h"
 #include "convoy/library/process_group.h"
-#include "convoy/library/unit.h"
-#include "convoy/library/zero_optimizer.h"
+#include "convoy/library/profiler.h"
+#include "convoy/library/sampler.h"
+#include "convoy/library/zero.h"

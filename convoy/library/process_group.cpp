@@ -37,7 +37,7 @@ int report(Error error, const comm::RankEnvironment& environment) {
   return static_cast<int>(error.code());
 }
 
-// Each backward pass takes the memory of its gradients anew. By default glibc gives what was freed at
+// Each backward pass takes the memory of its gradients anew. By default glibc gives freed memory at
 // the top of the heap back to the system, which clears it page by page the next time.
 void keep_freed_memory() {
   for (const char* own_choice :
@@ -105,7 +105,7 @@ std::shared_ptr<ProcessGroup> init(const InitOptions& options) {
   const comm::RankEnvironment environment = comm::read_rank_environment();
   if (environment.local_world > 1) device::share_cpu_threads(environment.local_world);
   keep_freed_memory();
-  auto internal = std::make_unique<ProcessGroup::Internal>();
+  auto internal = std::make_unique<detail::GroupAccess::Internal>();
   internal->local_rank = environment.local_rank;
   if (options.device != at::kCPU)
     internal->device = device::place_rank(c10::DeviceTypeName(options.device, /*lower_case=*/true),
@@ -113,7 +113,7 @@ std::shared_ptr<ProcessGroup> init(const InitOptions& options) {
                            .device;
   internal->group =
       comm::join_group(environment, options.timeout, &internal->flight, internal->device);
-  return std::make_shared<ProcessGroup>(std::move(internal));
+  return detail::GroupAccess::make(std::move(internal));
 }
 
 int run_rank(const std::function<void()>& body) {
@@ -131,7 +131,7 @@ int run_rank(const std::function<void()>& body) {
   }
 }
 
-namespace library {
+namespace detail {
 
 std::shared_ptr<ProcessGroup> required(std::shared_ptr<ProcessGroup> group) {
   CONVOY_CHECK(group != nullptr, ConfigError,
@@ -139,5 +139,5 @@ std::shared_ptr<ProcessGroup> required(std::shared_ptr<ProcessGroup> group) {
   return group;
 }
 
-}  // namespace library
+}  // namespace detail
 }  // namespace convoy

@@ -9,11 +9,11 @@
 #include <sstream>
 
 #include "convoy/core/base/error.h"
-#include "convoy/library/distributed_sampler.h"
+#include "convoy/library/sampler.h"
 #include "convoy/library/test_network.h"
 #include "files/temporary_folder.h"
 
-namespace convoy::library {
+namespace convoy::detail {
 namespace {
 
 RANK_BODY(LibraryGroup) {
@@ -147,4 +147,4 @@ TEST(DistributedSampler, RefusesARankThatIsNotThere) {
 }
 
 }  // namespace
-}  // namespace convoy::library
+}  // namespace convoy::detail

@@ -21,13 +21,12 @@
 #include "convoy/core/base/files.h"
 #include "convoy/core/io/json_reader.h"
 #include "convoy/core/io/safetensors.h"
+#include "convoy/library/fsdp.h"
 #include "convoy/library/process_group.h"
-#include "convoy/library/sharing.h"
-#include "convoy/library/unit.h"
 #include "convoy/machine/device/stored_tensor.h"
 #include "ranks/ranks.h"
 
-namespace convoy::library {
+namespace convoy::detail {
 
 using testing::expect_all_well;
 using testing::start_ranks;
@@ -54,11 +53,11 @@ struct NetworkImpl : torch::nn::Module {
         norm(register_module("norm", torch::nn::BatchNorm1d(kWidth))),
         blocks(register_module("blocks", torch::nn::ModuleList())),
         head(register_module("head", torch::nn::Linear(kWidth, kClasses))) {
-    for (int block = 0; block < 3; ++block) blocks->push_back(Unit(Block()));
+    for (int block = 0; block < 3; ++block) blocks->push_back(FsdpUnit(Block()));
   }
   at::Tensor forward(const at::Tensor& rows) {
     at::Tensor x = torch::relu(norm(input(rows)));
-    for (const auto& block : *blocks) x = block->as<UnitImpl<Block>>()->forward(x);
+    for (const auto& block : *blocks) x = block->as<FsdpUnitImpl<Block>>()->forward(x);
     return head(x);
   }
   torch::nn::Linear input;
@@ -118,7 +117,7 @@ std::vector<double> curve_of(ProcessGroup& group, Model& model, int64_t micro_ba
     at::Tensor sum = at::zeros({});
     for (size_t micro = 0; micro < rows.size(); ++micro) {
       std::optional<NoSync> unsynchronised;
-      if (micro + 1 < rows.size()) unsynchronised.emplace(model.sharing());
+      if (micro + 1 < rows.size()) unsynchronised.emplace(model.no_sync());
       const at::Tensor loss =
           loss_of(model(rows[micro]), labels[micro]) / static_cast<double>(micro_batches);
       loss.backward();
@@ -146,4 +145,4 @@ inline Network golden_network(ProcessGroup& group) {
   return network;
 }
 
-}  // namespace convoy::library
+}  // namespace convoy::detail

@@ -2,13 +2,12 @@
 //
 // The mean distance from the origin of random walks, over their length and number of dimensions: eight seeds of each, on
 // all CPUs. Killed and started again, it goes on.
+#include <convoy/error.h>
+#include <convoy/sweep.h>
+
 #include <cmath>
 #include <cstdio>
 #include <random>
-
-#include "convoy/base/error.h"
-#include "convoy/sweep/command/function_sweep.h"
-#include "convoy/sweep/results/summary.h"
 
 namespace {
 
@@ -33,18 +32,15 @@ double mean_distance(const nlohmann::json& parameters, int64_t seed) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  const convoy::sweep::FunctionSweep walks{
-      .name = "walks",
-      .grid = {{"steps", {100, 200, 400}}, {"dimensions", {1, 2, 3}}},
-      .seeds = {0, 1, 2, 3, 4, 5, 6, 7},
-      .value = mean_distance};
+  const convoy::FunctionSweep walks{.name = "walks",
+                                    .grid = {{"steps", {100, 200, 400}}, {"dimensions", {1, 2, 3}}},
+                                    .seeds = {0, 1, 2, 3, 4, 5, 6, 7},
+                                    .value = mean_distance};
   try {
-    convoy::sweep::RunOptions options;
-    options.store = "walks.db";
-    const auto results = convoy::sweep::run_function_sweep(walks, options, argc, argv);
+    const auto results = convoy::run_function_sweep(walks, {.store = "walks.db"}, argc, argv);
     if (!results) return 0;  // this process was a worker
-    std::fputs(convoy::sweep::table_text(*results, false).c_str(), stdout);
-    return 0;
+    std::fputs(results->table.c_str(), stdout);
+    return results->failed_cells() == 0 ? 0 : 1;
   } catch (const convoy::Error& error) {
     std::fprintf(stderr, "%s\n", error.sentence().c_str());
     return static_cast<int>(error.code());

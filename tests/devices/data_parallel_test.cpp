@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The library's DataParallel on devices that have one thread of autograd each, and streams.
-#include "convoy/library/data_parallel.h"
+#include "convoy/library/dp.h"
 
 #include <ATen/ATen.h>
 #include <c10/core/StreamGuard.h>

@@ -8,11 +8,11 @@
 #include <torch/nn/modules/container/modulelist.h>
 #include <torch/optim/adam.h>
 
-#include "convoy/library/checkpoint_folder.h"
-#include "convoy/library/distributed_data_parallel.h"
-#include "convoy/library/fully_sharded_data_parallel.h"
+#include "convoy/library/checkpoint.h"
+#include "convoy/library/ddp.h"
+#include "convoy/library/fsdp.h"
 #include "convoy/library/process_group.h"
-#include "convoy/library/zero_optimizer.h"
+#include "convoy/library/zero.h"
 #include "ranks/ranks.h"
 #include "simulated_device/fake_nccl_hooks.h"
 #include "simulated_device/simulated_device.h"
@@ -48,7 +48,7 @@ struct StackImpl : torch::nn::Module {
   StackImpl(double factor, at::Device device) {
     layers = register_module("layers", torch::nn::ModuleList());
     for (int number = 0; number < 3; ++number)
-      layers->push_back(Unit(Layer(number, factor, device)));
+      layers->push_back(FsdpUnit(Layer(number, factor, device)));
     head = register_parameter("head", numbers({kWidth, 3}, factor, device));
     scale = register_parameter("scale", at::ones({}, device));
     offset = register_buffer("offset", at::full({3}, factor, device));
@@ -56,7 +56,7 @@ struct StackImpl : torch::nn::Module {
   }
   at::Tensor forward(const at::Tensor& rows) {
     at::Tensor x = rows;
-    for (const auto& layer : *layers) x = layer->as<UnitImpl<Layer>>()->forward(x);
+    for (const auto& layer : *layers) x = layer->as<FsdpUnitImpl<Layer>>()->forward(x);
     return (x.mm(head) + offset) * scale * is_used;
   }
   torch::nn::ModuleList layers;

@@ -21,11 +21,15 @@ export OMP_NUM_THREADS=1
 cmake --install "$build" --prefix "$work/first" >"$work/install.log" || { tail "$work/install.log"; fail "installation"; }
 mv "$work/first" "$work/moved"
 headers=$work/moved/include
-if grep -rlE 'gtest|#include "(files|ports|ranks)/' "$headers"; then fail "these headers are for tests"; fi
-
-if find "$headers" -path '*internal*' -o -path '*/settings/*' | grep .; then fail "these headers are private"; fi
-diff <(cd "$headers" && find convoy/library -name '*.h' | sort) \
-  <(cd "$source" && ls convoy/library/*.h | grep -vE '/(test_.*|convoy)\.h$') || fail "not all of the library is installed"
+if grep -rlE 'gtest|fmt/|CONVOY_CHECK' "$headers"; then fail "these headers show what is private"; fi
+if grep -rh '#include "' "$headers" | grep -vE '"convoy/(detail/)?[a-z_]+\.h"$'; then fail "these includes name folders of the sources"; fi
+if grep -rnE '^namespace convoy::[a-z]+' "$headers/convoy" --exclude-dir=detail; then fail "public names stand in namespace convoy"; fi
+public=(checkpoint convoy ddp dp error fsdp no_sync process_group profiler sampler sweep zero)
+[ "$(cd "$headers/convoy" && ls -d -- *)" = "$(printf '%s\n' detail "${public[@]/%/.h}" | LC_ALL=C sort)" ] ||
+  fail "installed are other headers than those of docs/reference/library.md: $(ls "$headers/convoy")"
+[ "$(cd "$work/moved/lib" && ls -d -- *.a)" = libconvoy.a ] || fail "archives: $(ls "$work/moved/lib")"
+[ "$(grep -rhoE 'Convoy::[a-z_]+|_convoy_target\([a-z_]+' "$work/moved/lib/cmake" | grep -cvE '^(Convoy::|_convoy_target\()(convoy|sweep)$')" -eq 0 ] ||
+  fail "the package names other targets than Convoy::convoy and Convoy::sweep"
 
 headers_and_ddp() {
   # One unit that includes every header.
@@ -34,8 +38,7 @@ headers_and_ddp() {
     find "$headers" -name '*.h' -printf '#include "%P"\n' | sort
     echo 'int main() {}'
   } >"$work/every_header/main.cpp"
-  sed 's/cpp_ddp/every_header/g; s/Convoy::library/Convoy::convoy/' "$source/examples/cpp-ddp/CMakeLists.txt" \
-    >"$work/every_header/CMakeLists.txt"
+  sed 's/cpp_ddp/every_header/g' "$source/examples/cpp-ddp/CMakeLists.txt" >"$work/every_header/CMakeLists.txt"
   build_against_installation "$work/every_header"
   build_against_installation "$source/examples/cpp-ddp"
 
@@ -74,6 +77,7 @@ other_examples() {
   [ "$(grep -cE 'epoch [12]: ' "$work/mnist.txt")" -eq 2 ] || fail "the second run did not go on after the first epoch"
   awk '/^epoch 2: / { right = $3 } END { exit !(right > 90) }' "$work/mnist.txt" || fail "the digits were not learned"
 
+  if ldd "$work/function_sweep/function_sweep" | grep torch; then fail "a sweep needs LibTorch"; fi
   "$work/function_sweep/function_sweep" | tee "$work/walks.txt"
   [ "$(grep -cE '^run .* 8$' "$work/walks.txt")" -eq 9 ] || fail "the table of nine cells is not there"
 }

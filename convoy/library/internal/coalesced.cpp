@@ -5,7 +5,7 @@
 
 #include <map>
 
-namespace convoy::library {
+namespace convoy::detail {
 
 void broadcast_coalesced(comm::Group& group, const std::vector<at::Tensor>& tensors, int root) {
   const at::NoGradGuard no_grad;
@@ -26,4 +26,4 @@ void broadcast_coalesced(comm::Group& group, const std::vector<at::Tensor>& tens
   }
 }
 
-}  // namespace convoy::library
+}  // namespace convoy::detail

@@ -9,10 +9,10 @@
 
 #include "convoy/train/comm/group.h"
 
-namespace convoy::library {
+namespace convoy::detail {
 
 // Collective. Blocks. `tensors`, of the same shapes and types on every rank, become root's. Their
 // versions stay: a graph that has saved one of them does not mind.
 void broadcast_coalesced(comm::Group& group, const std::vector<at::Tensor>& tensors, int root);
 
-}  // namespace convoy::library
+}  // namespace convoy::detail

@@ -6,7 +6,7 @@
 
 #include <algorithm>
 
-namespace convoy::library {
+namespace convoy::detail {
 namespace {
 
 c10::Stream current_stream(c10::Device device) {
@@ -36,4 +36,4 @@ void continue_after(const std::vector<c10::Stream>& streams) {
   }
 }
 
-}  // namespace convoy::library
+}  // namespace convoy::detail

@@ -8,13 +8,13 @@
 
 #include <vector>
 
-namespace convoy::library {
+namespace convoy::detail {
 
 // This thread's current one of each device, each once.
 std::vector<c10::Stream> current_streams(const std::vector<c10::Device>& devices);
 
-// What this thread queues from now on, on its current streams of the same devices, runs after all
-// that is in `streams`.
+// Work that this thread queues from now on, on its current streams of the same devices, runs after
+// all that is in `streams`.
 void continue_after(const std::vector<c10::Stream>& streams);
 
-}  // namespace convoy::library
+}  // namespace convoy::detail

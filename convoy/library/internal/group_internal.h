@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What is behind convoy::ProcessGroup, for the sources of this layer.
+// The inside of convoy::ProcessGroup, for the sources of this layer.
 #pragma once
 
 #include <memory>
+#include <utility>
 
 #include "convoy/core/telemetry/flight_record_writer.h"
 #include "convoy/library/process_group.h"
@@ -19,12 +20,20 @@ struct ProcessGroup::Internal {
   at::Device device = at::kCPU;
 };
 
-namespace library {
+namespace detail {
 
-inline comm::Group& ranks_of(ProcessGroup& group) { return *group.internal().group; }
+struct GroupAccess {
+  using Internal = ProcessGroup::Internal;
+  static Internal& internal(ProcessGroup& group) { return *group.internal_; }
+  static std::shared_ptr<ProcessGroup> make(std::unique_ptr<Internal> internal) {
+    return std::shared_ptr<ProcessGroup>(new ProcessGroup(std::move(internal)));
+  }
+};
+
+inline comm::Group& ranks_of(ProcessGroup& group) { return *GroupAccess::internal(group).group; }
 
 // `group`, unless it is null: throws ConfigError.
 std::shared_ptr<ProcessGroup> required(std::shared_ptr<ProcessGroup> group);
 
-}  // namespace library
+}  // namespace detail
 }  // namespace convoy

@@ -5,7 +5,7 @@
 
 #include "convoy/core/base/error.h"
 
-namespace convoy::library {
+namespace convoy::detail {
 namespace {
 
 std::string joined(const std::string& prefix, const std::string& name) {
@@ -65,4 +65,4 @@ void check_usable(const std::vector<nn::NamedTensor>& tensors, at::Device device
   }
 }
 
-}  // namespace convoy::library
+}  // namespace convoy::detail

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The parameters of a module by the names they have where no convoy::Unit wraps anything.
+// The parameters of a module by the names they have where no convoy::FsdpUnit wraps anything.
 #pragma once
 
 #include <torch/nn/module.h>
@@ -8,20 +8,20 @@
 #include <string>
 #include <vector>
 
-#include "convoy/library/unit.h"
+#include "convoy/library/detail/fsdp_unit.h"
 #include "convoy/model/nn/named_tensor.h"
 
-namespace convoy::library {
+namespace convoy::detail {
 
-// A part of the tree: what is in it and in no unit below it.
+// A part of the tree: the parameters that are in it and in no unit below it.
 struct TreeUnit {
   std::string name;
-  UnitCore* core = nullptr;  // null: what no unit wraps
+  UnitCore* core = nullptr;  // null: the parameters that no unit wraps
   std::vector<nn::NamedTensor> parameters = {};
 };
 
 struct ModuleTree {
-  std::vector<TreeUnit> units;  // the first is what no unit wraps, the others in their order
+  std::vector<TreeUnit> units;  // the first: all that no unit wraps; the others in their order
   std::vector<nn::NamedTensor> buffers;
 };
 
@@ -35,4 +35,4 @@ std::vector<nn::NamedTensor> parameters_of(torch::nn::Module& module);
 // a FullyShardedDataParallel has taken.
 void check_usable(const std::vector<nn::NamedTensor>& tensors, at::Device device);
 
-}  // namespace convoy::library
+}  // namespace convoy::detail

@@ -7,7 +7,7 @@
 
 #include "convoy/core/base/error.h"
 
-namespace convoy::library {
+namespace convoy::detail {
 namespace {
 
 using torch::serialize::InputArchive;
@@ -141,4 +141,4 @@ void remember(torch::optim::Optimizer& optimizer, const OptimizerMemory& memory,
   optimizer.load(read);
 }
 
-}  // namespace convoy::library
+}  // namespace convoy::detail

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What any torch::optim optimizer remembers, by the names of its parameters. LibTorch tells it only
+// The memory of any torch::optim optimizer, by the names of its parameters. LibTorch tells it only
 // as an archive, whose keys are addresses.
 #pragma once
 
@@ -13,9 +13,9 @@
 
 #include "convoy/core/io/json_text.h"
 
-namespace convoy::library {
+namespace convoy::detail {
 
-// Of one parameter: tensors ("exp_avg"), and numbers ("step").
+// The part of one parameter: tensors ("exp_avg"), and numbers ("step").
 struct ParameterMemory {
   std::map<std::string, at::Tensor> tensors;
   io::Json numbers = io::Json::object();
@@ -36,4 +36,4 @@ OptimizerMemory memory_of(const torch::optim::Optimizer& optimizer, const NameOf
 void remember(torch::optim::Optimizer& optimizer, const OptimizerMemory& memory,
               const NameOf& name_of);
 
-}  // namespace convoy::library
+}  // namespace convoy::detail

@@ -13,7 +13,7 @@
 #include "convoy/core/base/quiet_thread.h"
 #include "convoy/library/internal/device_streams.h"
 
-namespace convoy::library {
+namespace convoy::detail {
 
 ReplicaThreads::ReplicaThreads(std::vector<c10::Device> devices)
     : devices_(std::move(devices)), errors_(devices_.size()) {
@@ -75,4 +75,4 @@ void ReplicaThreads::serve(size_t thread, int operator_threads) {
   }
 }
 
-}  // namespace convoy::library
+}  // namespace convoy::detail

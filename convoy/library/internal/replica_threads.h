@@ -13,7 +13,7 @@
 #include <thread>
 #include <vector>
 
-namespace convoy::library {
+namespace convoy::detail {
 
 class ReplicaThreads {
  public:
@@ -44,4 +44,4 @@ class ReplicaThreads {
   std::vector<std::thread> threads_;
 };
 
-}  // namespace convoy::library
+}  // namespace convoy::detail

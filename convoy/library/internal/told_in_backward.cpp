@@ -8,7 +8,7 @@
 
 #include <utility>
 
-namespace convoy::library {
+namespace convoy::detail {
 namespace {
 
 namespace autograd = torch::autograd;
@@ -50,4 +50,4 @@ void at_end_of_backward(std::function<void()> done) {
   autograd::Engine::get_default_engine().queue_callback(std::move(done));
 }
 
-}  // namespace convoy::library
+}  // namespace convoy::detail

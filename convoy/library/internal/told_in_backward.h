@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What C++ modules have no hooks for: to hear when backward comes by, and when it is done.
+// Tells when backward comes by and when it is done: C++ modules have no hooks for that.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -8,17 +8,17 @@
 #include <functional>
 #include <vector>
 
-namespace convoy::library {
+namespace convoy::detail {
 
-// The tensors become others of the same values and memory. When backward has the gradients of all of
-// them, `reached` runs, once, before what lies behind them. Those that do not require grad stay as
-// they are.
+// The tensors become others of the same values and memory. When backward has the gradients of all
+// of them, `reached` runs, once, before the graph behind them. Those that do not require grad stay
+// as they are.
 void tell_in_backward(const std::vector<at::Tensor*>& tensors, std::function<void()> reached);
 
-// Which backward pass this thread is in; -1: none.
+// The number of the backward pass that this thread is in; -1: none.
 int backward_pass();
 // From within a backward pass: `done` runs when it has ended well, before backward() returns, which
 // throws what `done` throws.
 void at_end_of_backward(std::function<void()> done);
 
-}  // namespace convoy::library
+}  // namespace convoy::detail

@@ -3,16 +3,21 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cmath>
 #include <string_view>
 
 #include "convoy/core/base/counted.h"
 #include "convoy/core/base/error.h"
 #include "convoy/core/config/flags.h"
 #include "convoy/farm/sweep/command/grid_values.h"
+#include "convoy/farm/sweep/results/summary.h"
+#include "convoy/farm/sweep/runner/coordinator.h"
 #include "convoy/farm/sweep/runner/worker_process.h"
 #include "convoy/machine/processes/signals.h"
 
-namespace convoy::sweep {
+namespace convoy {
+namespace sweep {
 namespace {
 
 constexpr std::string_view kWorker = "sweep-worker";
@@ -74,30 +79,63 @@ SweepPlan plan_of(const FunctionSweep& sweep, const Workload& workload) {
   return plan;
 }
 
-}  // namespace
+void serve_as_worker(const FunctionSweep& sweep, const std::vector<std::string>& words) {
+  WorkerFlags flags;
+  config::parse_flags({config::list_fields(flags)}, words);
+  run_worker_process(flags, [&] {
+    return WorkerEquipment{.workload = std::make_unique<FunctionWorkload>(sweep), .gpu = ""};
+  });
+}
 
-std::optional<SweepResults> run_function_sweep(const FunctionSweep& sweep, RunOptions options,
-                                               int argc, const char* const* argv) {
-  const FunctionWorkload workload(sweep);
-  if (argc > 1 && argv[1] == kWorker) {
-    WorkerFlags flags;
-    config::parse_flags({config::list_fields(flags)},
-                        std::vector<std::string>(argv + 2, argv + argc));
-    run_worker_process(flags, [&] {
-      return WorkerEquipment{.workload = std::make_unique<FunctionWorkload>(sweep), .gpu = ""};
-    });
+RunOptions run_options(const SweepOptions& options) {
+  RunOptions run;
+  run.store = options.store;
+  // The kernel's name for the program that runs, also after its file was replaced or removed.
+  run.worker_command = {"/proc/self/exe", std::string(kWorker)};
+  run.workers = options.workers;
+  run.cores_per_worker = options.cores_per_worker;
+  run.timeout_seconds = options.timeout_seconds;
+  run.max_attempts = options.max_attempts;
+  run.log_folder = options.log_folder;
+  return run;
+}
+
+convoy::SweepResults public_results(const SweepResults& results) {
+  convoy::SweepResults shown;
+  shown.table = table_text(results, /*every_cell=*/false);
+  for (const CellResult& cell : results.cells)
+    shown.cells.push_back({.parameters = nlohmann::json::parse(cell.cell.parameters.str()),
+                           .seed = cell.cell.seed,
+                           .value = cell.value,
+                           .failure = cell.failure ? cell.failure->message : ""});
+  return shown;
+}
+
+}  // namespace
+}  // namespace sweep
+
+int64_t SweepResults::failed_cells() const {
+  return std::count_if(cells.begin(), cells.end(),
+                       [](const Cell& cell) { return std::isnan(cell.value); });
+}
+
+std::optional<SweepResults> run_function_sweep(const FunctionSweep& sweep,
+                                               const SweepOptions& options, int argc,
+                                               const char* const* argv) {
+  const sweep::FunctionWorkload workload(sweep);
+  if (argc > 1 && argv[1] == sweep::kWorker) {
+    sweep::serve_as_worker(sweep, std::vector<std::string>(argv + 2, argv + argc));
     return std::nullopt;
   }
-  // The kernel's name for the program that runs, wherever its file is, and also after the file was
-  // replaced or removed.
-  options.worker_command = {"/proc/self/exe", std::string(kWorker)};
-  const RunReport report = run_sweep(plan_of(sweep, workload), workload, options);
+  const sweep::RunReport report =
+      sweep::run_sweep(sweep::plan_of(sweep, workload), workload, sweep::run_options(options));
   if (report.stop_signal != 0)
     throw StopRequest(
         fmt::format("stopped by {}: {} of {} are done", processes::signal_name(report.stop_signal),
                     report.done, counted(report.cells, "cell")),
         {.hint = "run the same program again to continue"});
-  return read_results(*jobs::open_store(options.store), report.sweep, workload);
+  return sweep::public_results(
+      sweep::read_results(*jobs::open_store(options.store), report.sweep, workload));
 }
 
-}  // namespace convoy::sweep
+}  // namespace convoy

@@ -40,7 +40,7 @@ std::string refusal_by_function(const std::vector<json>& values) {
   sweep.value = [](const json&, int64_t) { return 0.0; };
   const char* const words[] = {"program"};
   try {
-    run_function_sweep(sweep, RunOptions(), 1, words);
+    run_function_sweep(sweep, {}, 1, words);
   } catch (const ConfigError& error) {
     return error.what();
   }

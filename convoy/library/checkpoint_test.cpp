@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Saved by some ranks in one way, gone on with by others in another: the losses are those of a run
-// that nothing broke.
-#include "convoy/library/checkpoint_folder.h"
+// Some ranks save in one way, others continue in another: the losses are those of a run that
+// nothing broke.
+#include "convoy/library/checkpoint.h"
 
 #include <gtest/gtest.h>
 #include <torch/nn/modules/container/sequential.h>
@@ -11,12 +11,12 @@
 #include <fstream>
 
 #include "convoy/core/base/error.h"
-#include "convoy/library/distributed_data_parallel.h"
-#include "convoy/library/fully_sharded_data_parallel.h"
+#include "convoy/library/ddp.h"
+#include "convoy/library/fsdp.h"
 #include "convoy/library/test_network.h"
 #include "files/temporary_folder.h"
 
-namespace convoy::library {
+namespace convoy::detail {
 namespace {
 
 using torch::optim::AdamWOptions;
@@ -25,8 +25,8 @@ using torch::optim::AdamWOptions;
 struct RunningImpl : torch::nn::Module {
   RunningImpl() {
     torch::manual_seed(3);
-    body = register_module(
-        "body", torch::nn::Sequential(Unit(torch::nn::Linear(6, 11)), torch::nn::Linear(11, 3)));
+    body = register_module("body", torch::nn::Sequential(FsdpUnit(torch::nn::Linear(6, 11)),
+                                                         torch::nn::Linear(11, 3)));
     frozen = register_parameter("frozen", at::randn({6, 6}), /*requires_grad=*/false);
     steps = register_buffer("steps", at::zeros({}, at::kLong));
   }
@@ -205,4 +205,4 @@ TEST(CheckpointFolder, RefusesWhatDoesNotFit) {
 }
 
 }  // namespace
-}  // namespace convoy::library
+}  // namespace convoy::detail

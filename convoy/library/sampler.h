@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which rows of a data set are this rank's, with the same indices as
+// Deals the rows of a data set to the ranks, with the same indices as
 // torch.utils.data.DistributedSampler of PyTorch 2.11 for the same size, seed and epoch. A sampler
 // for torch::data::make_data_loader, which takes a copy: copies share their epoch.
 //
@@ -32,18 +32,19 @@ struct DistributedSamplerOptions {
   bool drop_last = false;
 };
 
+// Not collective; computes without other ranks.
 class DistributedSampler : public torch::data::samplers::Sampler<> {
  public:
   DistributedSampler(size_t num_rows, const ProcessGroup& group,
                      DistributedSamplerOptions options = {});
-  // The share of rank `rank` of `num_ranks`.
+  // The share of rank `rank` of `num_ranks`. Throws ConfigError for a rank that is not there.
   DistributedSampler(size_t num_rows, int num_ranks, int rank,
                      DistributedSamplerOptions options = {});
 
-  // Another order from the next pass over the rows on; of all copies. The same on every rank.
+  // Another order from the next pass over the rows on, for all copies. The same on every rank.
   void set_epoch(int64_t epoch) { *epoch_ = epoch; }
   int64_t epoch() const { return *epoch_; }
-  size_t rows_of_rank() const;          // equal on every rank
+  size_t rows_of_rank() const;          // equal on every rank; drop_last: rounded down, else up
   std::vector<size_t> indices() const;  // of this rank, in the order of the epoch
 
   // As a data loader calls them: a pass over the rows begins, of `new_size` rows if it says so.

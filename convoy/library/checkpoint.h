@@ -13,8 +13,6 @@
 // not at all, and a damaged one is not loaded but the one before it.
 #pragma once
 
-#include <torch/optim/optimizer.h>
-
 #include <cstdint>
 #include <filesystem>
 #include <map>
@@ -22,9 +20,8 @@
 #include <optional>
 #include <string>
 
+#include "convoy/library/detail/held_state.h"
 #include "convoy/library/process_group.h"
-#include "convoy/library/sharing.h"
-#include "convoy/library/zero_optimizer.h"
 
 namespace convoy {
 
@@ -33,24 +30,6 @@ struct Resumed {
   int64_t step = 0;
   std::map<std::string, std::string> notes;  // the program's own: epoch, best accuracy
 };
-
-namespace library {
-
-// An optimizer's state as this rank has it.
-struct HeldState {
-  torch::optim::Optimizer& optimizer;
-  bool on_every_rank;  // alike; else it belongs to what this rank holds of the parameters
-};
-
-template <class Optimizer>
-HeldState held_state(ZeroOptimizer<Optimizer>& optimizer, const Sharing&) {
-  return {optimizer.own(), false};
-}
-inline HeldState held_state(torch::optim::Optimizer& optimizer, const Sharing& sharing) {
-  return {optimizer, sharing.replicated()};
-}
-
-}  // namespace library
 
 class CheckpointFolder {
  public:
@@ -61,24 +40,25 @@ class CheckpointFolder {
 
   // Collective. `model`: a DistributedDataParallel or FullyShardedDataParallel; `optimizer`: a
   // torch::optim optimizer of its parameters, or a ZeroOptimizer. Parameters, buffers (rank 0's),
-  // optimizer states and options are saved. Blocks until the checkpoint is on disk.
+  // optimizer states and options are saved. Blocks until the checkpoint is on disk. Throws IoError
+  // when it cannot be written.
   template <class Model, class Optimizer>
   void save(int64_t step, Model& model, Optimizer& optimizer,
             const std::map<std::string, std::string>& notes = {}) {
-    save_parts(step, model.sharing(), library::held_state(optimizer, model.sharing()), notes);
+    save_parts(step, model.sharing(), detail::held_state(optimizer, model.sharing()), notes);
   }
-  // Collective. The newest checkpoint that is whole; nothing when there is none yet. Throws when all
-  // are damaged, or the checkpoint lacks what the model or the optimizer has, or has it in another
-  // shape.
+  // Collective; blocks. The newest checkpoint that is whole; nothing when there is none yet. Throws
+  // CheckpointError when all are damaged, or the checkpoint lacks a tensor of the model or of the
+  // optimizer, or has it in another shape.
   template <class Model, class Optimizer>
   std::optional<Resumed> load(Model& model, Optimizer& optimizer) {
-    return load_parts(model.sharing(), library::held_state(optimizer, model.sharing()));
+    return load_parts(model.sharing(), detail::held_state(optimizer, model.sharing()));
   }
 
  private:
-  void save_parts(int64_t step, library::Sharing& sharing, library::HeldState held,
+  void save_parts(int64_t step, detail::Sharing& sharing, detail::HeldState held,
                   const std::map<std::string, std::string>& notes);
-  std::optional<Resumed> load_parts(library::Sharing& sharing, library::HeldState held);
+  std::optional<Resumed> load_parts(detail::Sharing& sharing, detail::HeldState held);
 
   struct State;
   std::unique_ptr<State> state_;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Against the module itself.
-#include "convoy/library/data_parallel.h"
+#include "convoy/library/dp.h"
 
 #include <gtest/gtest.h>
 #include <torch/nn/cloneable.h>
@@ -11,7 +11,7 @@
 
 #include "convoy/core/base/error.h"
 
-namespace convoy::library {
+namespace convoy::detail {
 namespace {
 
 struct NetImpl : torch::nn::Cloneable<NetImpl> {
@@ -111,4 +111,4 @@ TEST(DataParallel, SaysWhatIsWrong) {
 }
 
 }  // namespace
-}  // namespace convoy::library
+}  // namespace convoy::detail

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "convoy/library/fully_sharded_data_parallel.h"
+#include "convoy/library/detail/sharding.h"
 
 #include <ATen/ATen.h>
 
@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "convoy/core/base/error.h"
+#include "convoy/library/fsdp.h"
 #include "convoy/library/internal/group_internal.h"
 #include "convoy/library/internal/module_tree.h"
 #include "convoy/library/internal/told_in_backward.h"
@@ -14,12 +15,12 @@
 #include "convoy/train/parallel/sharded/sharded_gradients.h"
 #include "convoy/train/parallel/sharded/sharded_units.h"
 
-namespace convoy::library {
+namespace convoy::detail {
 namespace {
 
 using Flats = std::vector<std::shared_ptr<parallel::FlatUnit>>;
 
-// Of the piece of `flat` that this rank holds.
+// A parameter's part of the piece of `flat` that this rank holds.
 struct OwnShard {
   ShardView view;
   size_t flat;
@@ -91,7 +92,7 @@ struct Sharding::State {
   }
 
   void begin_forward() {
-    units.end_pass();  // what was gathered ahead may have been optimized since
+    units.end_pass();  // values gathered ahead may have been optimized since
     if (at::GradMode::is_enabled()) synchronises = synchronised;
   }
 
@@ -207,4 +208,4 @@ torch::OrderedDict<std::string, at::Tensor> Sharding::buffers() {
   return buffers;
 }
 
-}  // namespace convoy::library
+}  // namespace convoy::detail

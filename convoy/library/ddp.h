@@ -18,9 +18,10 @@
 #include <utility>
 #include <vector>
 
-#include "convoy/library/module_parts.h"
+#include "convoy/library/detail/module_parts.h"
+#include "convoy/library/detail/replication.h"
+#include "convoy/library/no_sync.h"
 #include "convoy/library/process_group.h"
-#include "convoy/library/sharing.h"
 
 namespace convoy {
 
@@ -35,48 +36,23 @@ struct DistributedDataParallelOptions {
   bool gradient_as_bucket_view = false;
 };
 
-namespace library {
-
-// What DistributedDataParallel does, of whatever type its module is.
-class Replication : public Sharing {
- public:
-  Replication(std::shared_ptr<torch::nn::Module> module, std::shared_ptr<ProcessGroup> group,
-              const DistributedDataParallelOptions& options);
-  ~Replication() override;
-
-  void before_forward();
-  void set_synchronised(bool synchronised) override;
-  bool synchronised() const override;
-  void broadcast_buffers();
-  ProcessGroup& group() override;
-  std::vector<ShardView> stored_shards() override;
-  torch::OrderedDict<std::string, torch::Tensor> buffers() override;
-  bool replicated() const override { return true; }
-
- private:
-  struct State;
-  std::unique_ptr<State> state_;
-};
-
-}  // namespace library
-
-// `Holder`: a module holder (what TORCH_MODULE defines) or a shared_ptr to a module with forward().
-// Driven by one thread. Not collective but for what says so.
+// `Holder`: a module holder (as TORCH_MODULE defines them) or a shared_ptr to a module with
+// forward(). Driven by one thread. Functions are collective only where marked; these block.
 template <class Holder>
 class DistributedDataParallel {
  public:
   // Collective. The module lies on group->device(). Its parameters and buffers become rank 0's.
-  // Throws when names, shapes or types differ between ranks, or nothing requires grad. Which
-  // parameters require grad must not change afterwards.
+  // Throws ConfigError when names, shapes or types differ between ranks, or nothing requires grad.
+  // Which parameters require grad must not change afterwards.
   DistributedDataParallel(Holder module, std::shared_ptr<ProcessGroup> group,
                           const DistributedDataParallelOptions& options = {})
       : module_(std::move(module)),
-        replication_(std::make_unique<library::Replication>(library::module_pointer(module_),
-                                                            std::move(group), options)) {}
+        replication_(std::make_unique<detail::Replication>(detail::module_pointer(module_),
+                                                           std::move(group), options)) {}
 
   // forward() of the module. Collective in training mode with gradients when there are buffers to
-  // broadcast. The backward pass that follows is collective, unless a NoSync lived during this call;
-  // it throws when it leaves parameters out and find_unused_parameters is not set.
+  // broadcast. The backward pass that follows is collective, unless a NoSync lived during this
+  // call; it throws ConfigError when it leaves parameters out without find_unused_parameters.
   template <class... Arguments>
   auto forward(Arguments&&... arguments) {
     replication_->before_forward();
@@ -104,11 +80,12 @@ class DistributedDataParallel {
   void eval() { module_->eval(); }
   bool is_training() const { return module_->is_training(); }
 
-  library::Sharing& sharing() { return *replication_; }
-
  private:
+  friend class CheckpointFolder;
+  detail::Sharing& sharing() { return *replication_; }
+
   Holder module_;
-  std::unique_ptr<library::Replication> replication_;
+  std::unique_ptr<detail::Replication> replication_;
 };
 
 }  // namespace convoy

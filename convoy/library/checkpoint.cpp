@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "convoy/library/checkpoint_folder.h"
+#include "convoy/library/checkpoint.h"
 
 #include <ATen/ATen.h>
 #include <fmt/ranges.h>
@@ -8,6 +8,7 @@
 
 #include "convoy/core/base/error.h"
 #include "convoy/core/io/json_reader.h"
+#include "convoy/library/fsdp.h"
 #include "convoy/library/internal/group_internal.h"
 #include "convoy/library/internal/optimizer_parts.h"
 #include "convoy/train/checkpoint/checkpoint.h"
@@ -17,17 +18,17 @@ namespace {
 
 using checkpoint::GroupReader;
 using checkpoint::Piece;
-using library::HeldState;
-using library::OptimizerMemory;
-using library::Sharing;
+using detail::HeldState;
+using detail::OptimizerMemory;
+using detail::Sharing;
 
-// Of what all ranks hold alike each writes a share.
+// Each rank writes a share of the tensors that all hold alike.
 bool writes(const ProcessGroup& group, size_t index, bool on_every_rank) {
   return !on_every_rank ||
          index % static_cast<size_t>(group.size()) == static_cast<size_t>(group.rank());
 }
 
-library::NameOf names_of(const std::vector<ShardView>& shards) {
+detail::NameOf names_of(const std::vector<ShardView>& shards) {
   std::map<const void*, std::string> names;
   for (const ShardView& shard : shards) names[shard.value.unsafeGetTensorImpl()] = shard.name;
   return [names = std::move(names)](const at::Tensor& parameter) {
@@ -77,7 +78,7 @@ struct OptimizerParts {
 
 OptimizerParts optimizer_parts(Sharing& sharing, const HeldState& held) {
   const std::vector<ShardView> shards = sharing.stored_shards();
-  OptimizerMemory memory = library::memory_of(held.optimizer, names_of(shards));
+  OptimizerMemory memory = detail::memory_of(held.optimizer, names_of(shards));
   OptimizerParts parts{.options = std::move(memory.options)};
   for (size_t index = 0; index < shards.size(); ++index) {
     const auto own = memory.by_name.find(shards[index].name);
@@ -141,11 +142,11 @@ void load_optimizer(const GroupReader& reader, const io::Json& saved, Sharing& s
   OptimizerMemory memory{.by_name = {}, .options = saved.at("options")};
   const io::Json& numbers = saved.at("numbers");
   for (const ShardView& shard : shards) {
-    library::ParameterMemory own{.tensors = read_states(reader, names, shard)};
+    detail::ParameterMemory own{.tensors = read_states(reader, names, shard)};
     if (numbers.contains(shard.name)) own.numbers = numbers.at(shard.name);
     if (!own.tensors.empty() || !own.numbers.empty()) memory.by_name[shard.name] = std::move(own);
   }
-  library::remember(held.optimizer, memory, names_of(shards));
+  detail::remember(held.optimizer, memory, names_of(shards));
 }
 
 }  // namespace
@@ -159,7 +160,7 @@ struct CheckpointFolder::State {
 CheckpointFolder::CheckpointFolder(std::filesystem::path folder,
                                    std::shared_ptr<ProcessGroup> group, int64_t keep) {
   CONVOY_CHECK(keep >= 1, ConfigError, "at least one checkpoint must stay, found keep = {}", keep);
-  state_ = std::make_unique<State>(State{library::required(std::move(group)),
+  state_ = std::make_unique<State>(State{detail::required(std::move(group)),
                                          checkpoint::CheckpointStore(std::move(folder), keep)});
 }
 CheckpointFolder::~CheckpointFolder() = default;
@@ -178,7 +179,7 @@ void CheckpointFolder::save_parts(int64_t step, Sharing& sharing, HeldState held
   checkpoint::TrainTensors tensors;
   tensors.pieces["model"] = model_pieces(sharing);
   tensors.pieces["optimizer"] = std::move(optimizer.pieces);
-  comm::Group& ranks = library::ranks_of(group);
+  comm::Group& ranks = detail::ranks_of(group);
   state_->store.start_save_together(ranks, std::move(state), std::move(tensors), /*is_best=*/false)
       ->wait();
   ranks.wait_for_all();  // until rank 0 has published it
@@ -193,7 +194,7 @@ std::optional<Resumed> CheckpointFolder::load_parts(Sharing& sharing, HeldState 
       word = {{"folder", std::filesystem::absolute(found->folder).string()},
               {"step", found->state.progress.step},
               {"extra", found->state.extra}};
-  library::ranks_of(group).wait_for_all();
+  detail::ranks_of(group).wait_for_all();
   word = io::parse_json(group.all_gather_bytes(group.is_leader() ? word.dump() : "").front(),
                         "rank 0");
   if (word.is_null()) return std::nullopt;
@@ -201,7 +202,7 @@ std::optional<Resumed> CheckpointFolder::load_parts(Sharing& sharing, HeldState 
   const io::Json& extra = word.at("extra");
   load_model(GroupReader(folder, "model"), sharing);
   load_optimizer(GroupReader(folder, "optimizer"), extra, sharing, held);
-  library::ranks_of(group).wait_for_all();  // nobody saves while another one reads
+  detail::ranks_of(group).wait_for_all();  // nobody saves while another one reads
   return Resumed{word.at("step").get<int64_t>(),
                  extra.at("notes").get<std::map<std::string, std::string>>()};
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "convoy/library/distributed_data_parallel.h"
+#include "convoy/library/detail/replication.h"
 
 #include <ATen/ATen.h>
 #include <fmt/ranges.h>
@@ -8,6 +8,8 @@
 #include <cmath>
 
 #include "convoy/core/base/error.h"
+#include "convoy/library/ddp.h"
+#include "convoy/library/fsdp.h"
 #include "convoy/library/internal/coalesced.h"
 #include "convoy/library/internal/group_internal.h"
 #include "convoy/library/internal/module_tree.h"
@@ -16,7 +18,7 @@
 #include "convoy/train/parallel/ddp/grad_reducer.h"
 #include "convoy/train/parallel/gradient_hooks.h"
 
-namespace convoy::library {
+namespace convoy::detail {
 namespace {
 
 int64_t bucket_bytes_of(const DistributedDataParallelOptions& options) {
@@ -28,8 +30,8 @@ int64_t bucket_bytes_of(const DistributedDataParallelOptions& options) {
 
 }  // namespace
 
-// Of one backward pass: gradients arrive, are averaged into the buckets and sent; at its end what is
-// left is sent, and the averages go where the optimizer looks for them. The first synchronised pass
+// In one backward pass gradients arrive, are averaged into the buckets and sent; at its end the
+// rest is sent, and the averages go where the optimizer looks for them. The first synchronised pass
 // tells the order of the buckets, so it sends everything at its end (train/parallel/ddp/ddp.h says
 // why the layout stays).
 struct Replication::State {
@@ -143,8 +145,7 @@ struct Replication::State {
         fmt::format("backward has left {} of {} parameters out: {}{}", count, parameters.size(),
                     fmt::join(names, ", "), count > 5 ? ", ..." : ""),
         {.hint = "set DistributedDataParallelOptions::find_unused_parameters, or let every output "
-                 "of the "
-                 "module count in the loss",
+                 "of the module count in the loss",
          .rank = group->rank()});
   }
 
@@ -226,4 +227,4 @@ torch::OrderedDict<std::string, at::Tensor> Replication::buffers() {
   return buffers;
 }
 
-}  // namespace convoy::library
+}  // namespace convoy::detail

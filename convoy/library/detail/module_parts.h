@@ -14,9 +14,9 @@
 #include <type_traits>
 #include <vector>
 
-namespace convoy::library {
+namespace convoy::detail {
 
-// Of a module holder (what TORCH_MODULE defines), or of a shared_ptr to a module.
+// The module in a module holder (as TORCH_MODULE defines them) or in a shared_ptr.
 template <class Holder>
 std::shared_ptr<torch::nn::Module> module_pointer(const Holder& holder) {
   if constexpr (requires { holder.ptr(); })
@@ -56,4 +56,4 @@ std::vector<torch::Tensor*> tensors_in(Value& value) {
   return found;
 }
 
-}  // namespace convoy::library
+}  // namespace convoy::detail

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "convoy/library/performance_profiler.h"
+#include "convoy/library/profiler.h"
 
 #include <ATen/Parallel.h>
 #include <fmt/format.h>
@@ -22,7 +22,7 @@ struct PerformanceProfiler::State {
   telemetry::StepTrace trace;
   int64_t completed_steps = 0;
 
-  telemetry::FlightWriter& flight() { return group->internal().flight; }
+  telemetry::FlightWriter& flight() { return detail::GroupAccess::internal(*group).flight; }
 };
 
 PerformanceProfiler::PerformanceProfiler(std::shared_ptr<ProcessGroup> group,
@@ -30,7 +30,7 @@ PerformanceProfiler::PerformanceProfiler(std::shared_ptr<ProcessGroup> group,
   CONVOY_CHECK(steps.first >= 1 && steps.count >= 1, ConfigError,
                "a profile needs at least one step from step 1 on, found {} from {} on", steps.count,
                steps.first);
-  library::required(group);
+  detail::required(group);
   std::unique_ptr<TraceClock> clock = device::make_device_clock(group->device());
   TraceClock* const of_device = clock.get();
   state_.reset(new State{.group = std::move(group),

@@ -1,35 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A part of a network that FullyShardedDataParallel gathers as one while it is used. C++ modules
-// have no hooks, so the network wraps its parts where it makes them; without sharding a unit is its
-// module and no more:
-//
-//   blocks->push_back(convoy::Unit(Block(width)));         // in a Sequential or a ModuleList
-//   head = register_module("head", convoy::Unit(torch::nn::Linear(width, 10)));
-//
-// Names of parameters are those of the network without units.
+// The work of an FsdpUnit: its parameters are there while a pass is in it.
 #pragma once
 
 #include <torch/nn/module.h>
-#include <torch/nn/pimpl.h>
 
 #include <cstddef>
-#include <memory>
 #include <tuple>
 #include <type_traits>
 #include <utility>
 #include <vector>
 
-#include "convoy/library/module_parts.h"
+#include "convoy/library/detail/module_parts.h"
 
 namespace convoy {
 namespace nn {
 class Residency;
 }
 
-namespace library {
+namespace detail {
 
-// Who keeps the unit's parameters, and as what it knows the unit.
+// The keeper of the unit's parameters, and the keeper's number of the unit.
 class UnitCore {
  public:
   UnitCore() = default;
@@ -89,7 +80,7 @@ class UnitModule : public torch::nn::Module, public UnitCore {
   Holder module_;
 };
 
-// forward() of the module's own signature, by which torch::nn::Sequential and AnyModule know it;
+// forward() of the module's own signature, by which torch::nn::Sequential and AnyModule find it;
 // any arguments where the module has no one signature.
 template <class Holder, class Signature>
 class UnitForward;
@@ -130,23 +121,8 @@ struct ForwardSignature<Module> {
   using type = decltype(&Module::forward);
 };
 
-}  // namespace library
-
 template <class Holder>
-class UnitImpl : public library::UnitForward<
-                     Holder, typename library::ForwardSignature<library::ModuleOf<Holder>>::type> {
- public:
-  using library::UnitForward<
-      Holder, typename library::ForwardSignature<library::ModuleOf<Holder>>::type>::UnitForward;
-};
+using UnitBase = UnitForward<Holder, typename ForwardSignature<ModuleOf<Holder>>::type>;
 
-// A module holder around another one, or around a shared_ptr to a module.
-template <class Holder>
-class Unit : public torch::nn::ModuleHolder<UnitImpl<Holder>> {
- public:
-  using torch::nn::ModuleHolder<UnitImpl<Holder>>::ModuleHolder;
-};
-template <class Holder>
-Unit(Holder) -> Unit<Holder>;
-
+}  // namespace detail
 }  // namespace convoy

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "convoy/library/performance_profiler.h"
+#include "convoy/library/profiler.h"
 
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
@@ -12,12 +12,12 @@
 #include "convoy/machine/profile/profiled_run.h"
 #include "files/temporary_folder.h"
 
-namespace convoy::library {
+namespace convoy::detail {
 namespace {
 
 void wait_ms(int ms) { std::this_thread::sleep_for(std::chrono::milliseconds(ms)); }
 
-// Of six steps; rank 1 computes 30 ms longer than rank 0.
+// Six steps; rank 1 computes 30 ms longer than rank 0.
 void run_steps(ProcessGroup& group, PerformanceProfiler& profiler) {
   for (int step = 0; step < 6; ++step) {
     profiler.phase("data");
@@ -65,4 +65,4 @@ TEST(PerformanceProfiler, StepsThatNeverCameAreAnError) {
 }
 
 }  // namespace
-}  // namespace convoy::library
+}  // namespace convoy::detail

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Against curves that PyTorch's fully_shard gave, and against one process.
-#include "convoy/library/fully_sharded_data_parallel.h"
+#include "convoy/library/fsdp.h"
 
 #include <gtest/gtest.h>
 #include <torch/nn/modules/activation.h>
@@ -11,7 +11,7 @@
 #include "convoy/core/base/error.h"
 #include "convoy/library/test_network.h"
 
-namespace convoy::library {
+namespace convoy::detail {
 namespace {
 
 using torch::optim::AdamWOptions;
@@ -52,7 +52,7 @@ TEST(FullyShardedDataParallel, LossCurvesArePyTorchs) {
 // other types, a weight that two parts share; sizes that no number of ranks divides.
 struct PairImpl : torch::nn::Module {
   explicit PairImpl(at::Tensor shared) {
-    inner = register_module("inner", Unit(torch::nn::Linear(5, 5)));
+    inner = register_module("inner", FsdpUnit(torch::nn::Linear(5, 5)));
     scale = register_parameter("scale", at::randn({5}, at::kDouble) / 4);
     tied = register_parameter("tied", std::move(shared));
     frozen = register_parameter("frozen", at::randn({5, 5}) / 4, /*requires_grad=*/false);
@@ -63,7 +63,7 @@ struct PairImpl : torch::nn::Module {
     a = at::tanh(inner(a) + b.mm(tied) * factor);
     return {a, (b * scale).to(at::kFloat) + a.mm(frozen)};
   }
-  Unit<torch::nn::Linear> inner{nullptr};
+  FsdpUnit<torch::nn::Linear> inner{nullptr};
   at::Tensor scale, tied, frozen;
 };
 TORCH_MODULE(Pair);
@@ -73,20 +73,20 @@ struct OddImpl : torch::nn::Module {
     words = register_module("words", torch::nn::Embedding(7, 5));
     tied = register_parameter("tied", at::randn({5, 5}) / 4);
     for (const char* name : {"first", "second"})
-      pairs.push_back(register_module(name, Unit(Pair(tied))));
-    tail = register_module("tail",
-                           torch::nn::Sequential(Unit(torch::nn::Linear(5, 3)), torch::nn::Tanh(),
-                                                 Unit(torch::nn::Linear(3, 2))));
+      pairs.push_back(register_module(name, FsdpUnit(Pair(tied))));
+    tail = register_module(
+        "tail", torch::nn::Sequential(FsdpUnit(torch::nn::Linear(5, 3)), torch::nn::Tanh(),
+                                      FsdpUnit(torch::nn::Linear(3, 2))));
   }
   std::vector<at::Tensor> forward(const at::Tensor& ids) {
     std::tuple<at::Tensor, at::Tensor> both{words(ids), at::ones({ids.size(0), 5})};
-    for (Unit<Pair>& pair : pairs)
+    for (FsdpUnit<Pair>& pair : pairs)
       both = pair(std::pair(std::get<0>(both), std::get<1>(both)), 0.5);
     return {tail->forward(std::get<0>(both)), std::get<1>(both).mm(tied)};
   }
   torch::nn::Embedding words{nullptr};
   at::Tensor tied;
-  std::vector<Unit<Pair>> pairs;
+  std::vector<FsdpUnit<Pair>> pairs;
   torch::nn::Sequential tail{nullptr};
 };
 TORCH_MODULE(Odd);
@@ -175,11 +175,11 @@ TEST(FullyShardedDataParallel, ModuleIsShardedOnce) {
   }
 }
 
-TEST(Unit, IsItsModuleWithoutSharding) {
-  Unit<torch::nn::Linear> unit(torch::nn::Linear(2, 3));
+TEST(FsdpUnit, IsItsModuleWithoutSharding) {
+  FsdpUnit<torch::nn::Linear> unit(torch::nn::Linear(2, 3));
   EXPECT_EQ(unit(at::ones({1, 2})).sizes(), (at::IntArrayRef{1, 3}));
   EXPECT_EQ(unit->module()->weight.sizes(), (at::IntArrayRef{3, 2}));
 }
 
 }  // namespace
-}  // namespace convoy::library
+}  // namespace convoy::detail

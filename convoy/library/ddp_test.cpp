@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Against curves that PyTorch's DDP and ZeroRedundancyOptimizer gave, and against arithmetic.
-#include "convoy/library/distributed_data_parallel.h"
+#include "convoy/library/ddp.h"
 
 #include <gtest/gtest.h>
 #include <torch/nn/modules/container/sequential.h>
@@ -9,9 +9,9 @@
 
 #include "convoy/core/base/error.h"
 #include "convoy/library/test_network.h"
-#include "convoy/library/zero_optimizer.h"
+#include "convoy/library/zero.h"
 
-namespace convoy::library {
+namespace convoy::detail {
 namespace {
 
 using torch::optim::AdamOptions;
@@ -127,7 +127,7 @@ at::Tensor rank_rows_of(int64_t rank) {
   return at::arange(8, at::kFloat).view({2, 4}) / 8 + static_cast<double>(rank);
 }
 
-// What a rank alone gets for the rows of `rank`.
+// The gradients of a rank alone for the rows of `rank`.
 std::vector<at::Tensor> local_gradients(Mixed& mixed, int64_t rank, bool with_unused) {
   std::vector<at::Tensor> trained;
   for (const at::Tensor& parameter : mixed->parameters())
@@ -313,4 +313,4 @@ TEST(DistributedDataParallel, LeavesThePlainModuleBehind) {
 }
 
 }  // namespace
-}  // namespace convoy::library
+}  // namespace convoy::detail

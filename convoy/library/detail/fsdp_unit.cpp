@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "convoy/library/unit.h"
+#include "convoy/library/detail/fsdp_unit.h"
 
 #include "convoy/library/internal/told_in_backward.h"
 #include "convoy/model/nn/unit.h"
 
-namespace convoy::library {
+namespace convoy::detail {
 
 void UnitCore::attach(nn::Residency* residency, size_t unit) {
   residency_ = residency;
@@ -25,4 +25,4 @@ void UnitPass::leave(const std::vector<at::Tensor*>& outputs) const {
   tell_in_backward(outputs, [residency = &residency_, unit = unit_] { residency->acquire(unit); });
 }
 
-}  // namespace convoy::library
+}  // namespace convoy::detail

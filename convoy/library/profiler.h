@@ -31,28 +31,29 @@ struct ProfiledSteps {
   int64_t count = 10;
 };
 
-// One per group. Driven by the thread that drives the group. Costs nothing outside the traced steps,
-// and within them what finish() says (under 1 us a phase or collective).
+// One per group. Driven by the thread that drives the group. Costs nothing outside the traced
+// steps, and within them under 1 us a phase or collective, as finish() reports.
 class PerformanceProfiler {
  public:
-  // The group's collectives are traced from here on. `folder` is for finish().
+  // The group's collectives are traced from here on. `folder` is for finish(). Throws ConfigError
+  // for steps that cannot be, and for a group that has a profiler already.
   PerformanceProfiler(std::shared_ptr<ProcessGroup> group, std::filesystem::path folder,
                       const ProfiledSteps& steps = {});
   ~PerformanceProfiler();
   PerformanceProfiler(const PerformanceProfiler&) = delete;
   PerformanceProfiler& operator=(const PerformanceProfiler&) = delete;
 
-  // What happens from here on until the next phase or the end of the step. Any word; time in "data"
-  // counts as waiting for data, in "evaluate" and "save" as such, in all others as computing. On a
-  // GPU a phase is when the GPU is at its work, not when the host submits it.
+  // Names the work from here on until the next phase or the end of the step. Any word; time in
+  // "data" counts as waiting for data, in "evaluate" and "save" as such, in all others as
+  // computing. On a GPU a phase is when the GPU is at its work, not when the host submits it.
   void phase(std::string_view name);
   // A step is done.
   void step();
 
   // Collective. Rank 0 writes traces/rank-N.json of all ranks into its folder, and
   // traces/run.perfetto-trace, which ui.perfetto.dev opens. Returns the report on rank 0, an empty
-  // text elsewhere. Throws when no traced step was done on every rank, or the folder cannot be
-  // written. Call it once, after the last step.
+  // text elsewhere. Throws ConfigError when no traced step was done on every rank, IoError when the
+  // folder cannot be written. Call it once, after the last step.
   std::string finish();
 
  private:

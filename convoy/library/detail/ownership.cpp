@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "convoy/library/zero_optimizer.h"
+#include "convoy/library/detail/ownership.h"
 
 #include <fmt/ranges.h>
 
@@ -10,10 +10,13 @@
 #include "convoy/library/internal/coalesced.h"
 #include "convoy/library/internal/group_internal.h"
 
-namespace convoy::library {
+namespace convoy::detail {
 
-Ownership::Ownership(std::vector<at::Tensor> parameters, std::shared_ptr<ProcessGroup> group)
-    : parameters_(std::move(parameters)), group_(required(std::move(group))) {
+Ownership::Ownership(const std::vector<torch::optim::OptimizerParamGroup>& groups,
+                     std::shared_ptr<ProcessGroup> group)
+    : group_(required(std::move(group))) {
+  for (const torch::optim::OptimizerParamGroup& each : groups)
+    parameters_.insert(parameters_.end(), each.params().begin(), each.params().end());
   CONVOY_CHECK(!parameters_.empty(), ConfigError, "ZeroOptimizer was given no parameters");
   require_same_shapes();
   by_rank_.resize(static_cast<size_t>(group_->size()));
@@ -31,7 +34,8 @@ Ownership::Ownership(std::vector<at::Tensor> parameters, std::shared_ptr<Process
   }
 }
 
-// Who steps which follows from their sizes: ranks with other parameters would overwrite each other's.
+// A parameter's rank follows from the sizes of all: ranks with other parameters would overwrite
+// each other's.
 void Ownership::require_same_shapes() {
   std::string own;
   for (const at::Tensor& parameter : parameters_)
@@ -61,21 +65,21 @@ void Ownership::spread() {
   }
 }
 
-std::vector<at::Tensor> parameters_of_groups(
-    const std::vector<torch::optim::OptimizerParamGroup>& groups) {
-  std::vector<at::Tensor> parameters;
-  for (const torch::optim::OptimizerParamGroup& group : groups)
-    parameters.insert(parameters.end(), group.params().begin(), group.params().end());
-  return parameters;
+void Ownership::zero_grad(bool set_to_none) {
+  for (at::Tensor& parameter : parameters_) {
+    if (set_to_none)
+      parameter.mutable_grad() = at::Tensor();
+    else if (parameter.grad().defined())
+      parameter.mutable_grad().zero_();
+  }
 }
 
-std::vector<torch::optim::OptimizerParamGroup> own_part(
-    const std::vector<torch::optim::OptimizerParamGroup>& groups, const Ownership& ownership) {
+std::vector<torch::optim::OptimizerParamGroup> Ownership::own_part(
+    const std::vector<torch::optim::OptimizerParamGroup>& groups) const {
   std::vector<torch::optim::OptimizerParamGroup> own = groups;
   for (torch::optim::OptimizerParamGroup& group : own)
-    std::erase_if(group.params(),
-                  [&](const at::Tensor& parameter) { return !ownership.is_own(parameter); });
+    std::erase_if(group.params(), [&](const at::Tensor& parameter) { return !is_own(parameter); });
   return own;
 }
 
-}  // namespace convoy::library
+}  // namespace convoy::detail

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "convoy/library/data_parallel.h"
+#include "convoy/library/detail/replicas.h"
 
 #include <ATen/ATen.h>
 #include <c10/core/StreamGuard.h>
@@ -15,7 +15,7 @@
 #include "convoy/library/internal/module_tree.h"
 #include "convoy/library/internal/replica_threads.h"
 
-namespace convoy::library {
+namespace convoy::detail {
 namespace {
 
 namespace autograd = torch::autograd;
@@ -42,6 +42,16 @@ std::vector<at::Tensor> cut_as(const at::Tensor& gradient, const std::vector<at:
     begin += rows;
   }
   return pieces;
+}
+
+// The module itself, then a clone on each further device.
+std::vector<std::shared_ptr<torch::nn::Module>> clones_on(
+    const std::shared_ptr<torch::nn::Module>& module, const std::vector<at::Device>& devices) {
+  CONVOY_CHECK(!devices.empty(), ConfigError, "DataParallel was given no device");
+  std::vector<std::shared_ptr<torch::nn::Module>> replicas = {module};
+  for (size_t replica = 1; replica < devices.size(); ++replica)
+    replicas.push_back(module->clone(devices[replica]));
+  return replicas;
 }
 
 }  // namespace
@@ -222,10 +232,12 @@ class JoinedOutputs : public autograd::Node {
 
 }  // namespace
 
-Replicas::Replicas(std::vector<std::shared_ptr<torch::nn::Module>> modules,
-                   std::vector<at::Device> devices)
-    : state_(std::make_shared<State>(std::move(modules), std::move(devices))) {}
+Replicas::Replicas(const std::shared_ptr<torch::nn::Module>& module,
+                   const std::vector<at::Device>& devices)
+    : state_(std::make_shared<State>(clones_on(module, devices), devices)) {}
 Replicas::~Replicas() = default;
+
+torch::nn::Module& Replicas::module(size_t replica) { return *state_->modules[replica]; }
 
 TensorLists Replicas::deal(const std::vector<at::Tensor*>& inputs) {
   state_->refresh();
@@ -296,13 +308,4 @@ void Replicas::train(bool on) {
   for (const auto& module : state_->modules) module->train(on);
 }
 
-std::vector<std::shared_ptr<torch::nn::Module>> replicas_of(
-    const std::shared_ptr<torch::nn::Module>& module, const std::vector<at::Device>& devices) {
-  CONVOY_CHECK(!devices.empty(), ConfigError, "DataParallel was given no device");
-  std::vector<std::shared_ptr<torch::nn::Module>> replicas = {module};
-  for (size_t replica = 1; replica < devices.size(); ++replica)
-    replicas.push_back(module->clone(devices[replica]));
-  return replicas;
-}
-
-}  // namespace convoy::library
+}  // namespace convoy::detail

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The work of FullyShardedDataParallel, whatever the type of its module.
+#pragma once
+
+#include <torch/nn/module.h>
+#include <torch/ordered_dict.h>
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "convoy/library/detail/fsdp_unit.h"
+#include "convoy/library/detail/sharing.h"
+
+namespace convoy::detail {
+
+class Sharding : public Sharing {
+ public:
+  Sharding(std::shared_ptr<torch::nn::Module> module, std::shared_ptr<ProcessGroup> group);
+  ~Sharding() override;
+
+  const UnitCore& rest();  // the parameters that are in no unit
+  void begin_forward();
+  void watch_backward(const std::vector<torch::Tensor*>& outputs);
+  void with_whole_parameters(const std::function<void()>& body);
+  double clip_grad_norm(double max_norm);
+  void set_synchronised(bool synchronised) override;
+  bool synchronised() const override;
+  ProcessGroup& group() override;
+  std::vector<ShardView> shards();  // those that train
+  std::vector<ShardView> stored_shards() override;
+  torch::OrderedDict<std::string, torch::Tensor> buffers() override;
+  bool replicated() const override { return false; }
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace convoy::detail

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Every rank keeps one piece of every parameter, its gradient and its optimizer state; an FsdpUnit
+// is whole only while it is used (ZeRO-3, arXiv 1910.02054; FSDP, arXiv 2304.11277). FsdpUnit(part)
+// is PyTorch's fully_shard(part), FullyShardedDataParallel its fully_shard(model):
+//
+//   net->push_back(convoy::FsdpUnit(Block(width)));            // in a Sequential or a ModuleList
+//   head = register_module("head", convoy::FsdpUnit(torch::nn::Linear(width, 10)));
+//
+//   convoy::FullyShardedDataParallel model(net, group);
+//   torch::optim::AdamW optimizer(model.parameters(), 1e-3);   // after the model
+//   auto loss = torch::nll_loss(model(rows), labels);
+//   loss.backward();
+//   optimizer.step();
+#pragma once
+
+#include <torch/nn/module.h>
+#include <torch/nn/pimpl.h>
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "convoy/library/detail/fsdp_unit.h"
+#include "convoy/library/detail/module_parts.h"
+#include "convoy/library/detail/sharding.h"
+#include "convoy/library/no_sync.h"
+#include "convoy/library/process_group.h"
+
+namespace convoy {
+
+// The part of one parameter that one rank optimizes: all of it, or a piece of its elements in
+// row-major order.
+struct ShardView {
+  std::string name;            // "blocks.0.weight", as the module without Convoy names it
+  std::vector<int64_t> shape;  // of the whole parameter
+  int64_t begin = 0;           // of the piece in the flattened parameter
+  torch::Tensor value;         // [elements of the piece]: a leaf that requires grad
+};
+
+// The module in an FsdpUnit. A ModuleList gives it as list[0]->as<convoy::FsdpUnitImpl<Block>>().
+template <class Holder>
+class FsdpUnitImpl : public detail::UnitBase<Holder> {
+ public:
+  using detail::UnitBase<Holder>::UnitBase;
+};
+
+// A module holder around another one, or around a shared_ptr to a module, for a part of a network
+// that FullyShardedDataParallel gathers as one. C++ modules have no hooks, so the network wraps its
+// parts where it makes them. forward() takes all arguments of the part's forward(), default ones
+// too, and returns tensors, or tuples, lists or maps of them; unit->module() is the part. Names of
+// parameters are those of the network without units; without sharding a unit is its part and no
+// more.
+template <class Holder>
+class FsdpUnit : public torch::nn::ModuleHolder<FsdpUnitImpl<Holder>> {
+ public:
+  using torch::nn::ModuleHolder<FsdpUnitImpl<Holder>>::ModuleHolder;
+};
+template <class Holder>
+FsdpUnit(Holder) -> FsdpUnit<Holder>;
+
+// `Holder`: a module holder (as TORCH_MODULE defines them) or a shared_ptr to a module with
+// forward(), which returns tensors, or tuples, lists or maps of them. Driven by one thread.
+// Collective functions block.
+template <class Holder>
+class FullyShardedDataParallel {
+ public:
+  // Collective. The module lies on group->device(). Its parameters and buffers become rank 0's.
+  // From here on the module's own parameters have values only within forward, backward and
+  // with_whole_parameters(). Throws ConfigError when names, shapes or types differ between ranks,
+  // nothing requires grad, or the module is sharded already.
+  FullyShardedDataParallel(Holder module, std::shared_ptr<ProcessGroup> group)
+      : module_(std::move(module)),
+        sharding_(std::make_unique<detail::Sharding>(detail::module_pointer(module_),
+                                                     std::move(group))) {}
+
+  // forward() of the module. Collective, with and without gradients: all ranks use the same units
+  // in the same order. So is the backward pass that follows; when it returns, .grad of parameters()
+  // holds the mean over ranks, zeros for parameters that no rank has used.
+  template <class... Arguments>
+  auto forward(Arguments&&... arguments) {
+    sharding_->begin_forward();
+    const detail::UnitPass rest(sharding_->rest());
+    auto output = module_->forward(std::forward<Arguments>(arguments)...);
+    sharding_->watch_backward(detail::tensors_in<true>(output));
+    return output;
+  }
+  template <class... Arguments>
+  auto operator()(Arguments&&... arguments) {
+    return forward(std::forward<Arguments>(arguments)...);
+  }
+  FullyShardedDataParallel* operator->() { return this; }
+
+  // The pieces of this rank, for an optimizer that treats each element by itself (SGD, Adam, AdamW,
+  // RMSprop, Adagrad). A parameter of which this rank holds nothing is not among them.
+  std::vector<torch::Tensor> parameters() const {
+    std::vector<torch::Tensor> values;
+    for (const ShardView& shard : shards()) values.push_back(shard.value);
+    return values;
+  }
+  // The same, with names and places.
+  std::vector<ShardView> shards() const { return sharding_->shards(); }
+  void zero_grad() {
+    for (torch::Tensor& value : parameters()) value.mutable_grad() = torch::Tensor();
+  }
+  // Collective. Scales gradients so that their 2-norm over all ranks is `max_norm` at most. Returns
+  // the norm before.
+  double clip_grad_norm(double max_norm) { return sharding_->clip_grad_norm(max_norm); }
+
+  // While it lives, forward passes are followed by backward passes whose gradients are kept whole
+  // on this rank; the next synchronised one averages all of them.
+  [[nodiscard]] NoSync no_sync() { return NoSync(*sharding_); }
+  // Collective. Runs `body` while the module's own parameters have their values on every rank, as
+  // torch::save(module) needs them. Values that `body` writes into them are lost.
+  void with_whole_parameters(const std::function<void()>& body) {
+    sharding_->with_whole_parameters(body);
+  }
+
+  const Holder& module() const { return module_; }
+  void train(bool on = true) { module_->train(on); }
+  void eval() { module_->eval(); }
+  bool is_training() const { return module_->is_training(); }
+
+ private:
+  friend class CheckpointFolder;
+  detail::Sharing& sharing() { return *sharding_; }
+
+  Holder module_;
+  std::unique_ptr<detail::Sharding> sharding_;
+};
+
+}  // namespace convoy

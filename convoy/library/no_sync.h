@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A scope whose backward passes only add to the gradients of this rank, as PyTorch's no_sync():
+//
+//   for (size_t at = 0; at < batches.size(); ++at) {
+//     std::optional<convoy::NoSync> unsynchronised;
+//     if (at + 1 < batches.size()) unsynchronised.emplace(model.no_sync());
+//     loss_of(model(batches[at])).backward();   // the last one averages all of them
+//   }
+#pragma once
+
+#include <utility>
+
+#include "convoy/library/detail/sharing.h"
+
+namespace convoy {
+
+// Lives no longer than its wrapper. Ends where it is destroyed.
+class NoSync {
+ public:
+  NoSync(NoSync&& other) noexcept
+      : sharing_(std::exchange(other.sharing_, nullptr)), before_(other.before_) {}
+  NoSync& operator=(NoSync&&) = delete;
+  ~NoSync() {
+    if (sharing_ != nullptr) sharing_->set_synchronised(before_);
+  }
+
+ private:
+  template <class Holder>
+  friend class DistributedDataParallel;
+  template <class Holder>
+  friend class FullyShardedDataParallel;
+  explicit NoSync(detail::Sharing& sharing) : sharing_(&sharing), before_(sharing.synchronised()) {
+    sharing.set_synchronised(false);
+  }
+
+  detail::Sharing* sharing_;  // null: moved away
+  bool before_;
+};
+
+}  // namespace convoy
