@@ -1,89 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The one error hierarchy. The text of an error says what was expected, what was found and what to
-// do. Programs in apps/ turn an error into one sentence, one JSON line and the exit code of the
-// public contract (docs/reference/exit-codes.md).
+// The one error hierarchy (error_types.h) and the checks that throw it. A thrown error says what
+// was expected, what was found and what to do; programs in apps/ turn it into one human sentence,
+// one JSON line and the exit code of the public contract (docs/reference/exit-codes.md).
 #pragma once
 
 #include <fmt/format.h>
 
-#include <cstdint>
-#include <stdexcept>
-#include <string>
-#include <utility>
+#include "convoy/core/base/error_types.h"
 
 namespace convoy {
-
-// Public contract: never renumber.
-enum class ExitCode : int {
-  Done = 0,
-  Usage = 2,          // usage or config
-  BadInput = 10,      // bad input file
-  NoCheckpoint = 11,  // no usable checkpoint
-  Resources = 12,     // disk or memory
-  PeerLost = 13,      // peer lost or timeout: retry
-  Device = 14,        // device fault
-  Numeric = 15,       // NaN, Inf, diverged replicas
-  NoProgress = 16,    // do not requeue
-  Unreachable = 69,   // no network, or a server that does not answer
-  Bug = 70,           // our own
-  Stopped = 75,       // stopped on request, state saved: requeue
-};
 
 // The same codes as integers, for comparison with exit statuses of processes.
 inline constexpr int kPeerLost = static_cast<int>(ExitCode::PeerLost);
 inline constexpr int kStopped = static_cast<int>(ExitCode::Stopped);
-
-// The place at which an error arose. Empty or negative members are unknown.
-struct ErrorPlace {
-  std::string file = {};  // path of the file at fault
-  int64_t line = 0;       // 1-based
-  std::string key = {};   // config key, tensor name, column
-  std::string hint = {};  // one action for the user
-  int rank = -1;
-  int64_t step = -1;
-};
-
-class Error : public std::runtime_error {
- public:
-  Error(ExitCode code, std::string kind, const std::string& message, ErrorPlace place = {});
-  ExitCode code() const { return code_; }
-  // A stable word for scripts: "config", "data", ...
-  const std::string& kind() const { return kind_; }
-  const ErrorPlace& place() const { return place_; }
-  ErrorPlace& place() { return place_; }
-
-  // "file:line: message (hint)": the text for people.
-  std::string sentence() const;
-  // {"code","kind","rank","step","file","hint","message"}: the last stderr line of a failed
-  // command.
-  std::string json_line() const;
-
- private:
-  ExitCode code_;
-  std::string kind_;
-  ErrorPlace place_;
-};
-
-#define CONVOY_ERROR_KIND(Name, code, word)                          \
-  class Name : public Error {                                        \
-   public:                                                           \
-    explicit Name(const std::string& message, ErrorPlace place = {}) \
-        : Error(code, word, message, std::move(place)) {}            \
-  }
-
-CONVOY_ERROR_KIND(ConfigError, ExitCode::Usage, "config");
-CONVOY_ERROR_KIND(DataError, ExitCode::BadInput, "data");
-CONVOY_ERROR_KIND(CheckpointError, ExitCode::NoCheckpoint, "checkpoint");
-CONVOY_ERROR_KIND(IoError, ExitCode::Resources, "io");
-CONVOY_ERROR_KIND(CommError, ExitCode::PeerLost, "comm");
-CONVOY_ERROR_KIND(DeviceError, ExitCode::Device, "device");
-CONVOY_ERROR_KIND(NumericError, ExitCode::Numeric, "numeric");
-CONVOY_ERROR_KIND(ProgressError, ExitCode::NoProgress, "no_progress");
-CONVOY_ERROR_KIND(NetworkError, ExitCode::Unreachable, "network");
-CONVOY_ERROR_KIND(StateError, ExitCode::Bug, "bug");
-CONVOY_ERROR_KIND(StopRequest, ExitCode::Stopped, "stopped");
-#undef CONVOY_ERROR_KIND
 
 }  // namespace convoy
 
