@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The library's DataParallel on devices that have one thread of autograd each, and streams.
-#include "convoy/library/dp.h"
-
 #include <ATen/ATen.h>
 #include <c10/core/StreamGuard.h>
 #include <c10/util/accumulate.h>
@@ -10,6 +8,7 @@
 #include <torch/nn/cloneable.h>
 
 #include "convoy/core/base/error.h"
+#include "convoy/library/dp.h"
 #include "simulated_device/simulated_device.h"
 
 namespace convoy {

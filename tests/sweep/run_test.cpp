@@ -253,6 +253,15 @@ TEST_F(SweepRun, AFunctionOfAnotherProgramRunsInWorkersOfItsOwn) {
   }
 }
 
+TEST_F(SweepRun, AFunctionThatThrowsFailsItsCellAndSaysWhy) {
+  const std::string program = std::string(std::getenv("CONVOY_BIN_DIR")) + "/failing_function";
+  const SweepEnd end = SweepProcess({program}, folder_.path(), 900, "failing").wait();
+  EXPECT_EQ(end.status, 1) << end.errors;
+  EXPECT_NE(end.output.find("{\"x\":1} seed 7: 0.5 \n"), std::string::npos) << end.output;
+  EXPECT_NE(end.output.find("{\"x\":2} seed 7: nan "), std::string::npos) << end.output;
+  EXPECT_NE(end.output.find("only one has a half here"), std::string::npos) << end.output;
+}
+
 TEST_F(SweepRun, ALineBreakInAValueBreaksNoTable) {
   const std::string value = "a\nb\tc";
   const std::vector<std::string> words = {"run",
