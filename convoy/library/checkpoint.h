@@ -25,7 +25,7 @@
 
 namespace convoy {
 
-// Where a run stood.
+// The place where the saved run stood.
 struct Resumed {
   int64_t step = 0;
   std::map<std::string, std::string> notes;  // the program's own: epoch, best accuracy

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Where the time of a program's steps goes: computing, waiting for collectives, data, the rest.
+// Shows where the time of a program's steps goes: computing, collectives, data, the rest.
 //
 //   convoy::PerformanceProfiler profiler(group, "profile");
 //   for (...) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The memory of any torch::optim optimizer, by the names of its parameters. LibTorch tells it only
+// The memory of any torch::optim optimizer, by the names of its parameters. LibTorch gives it only
 // as an archive, whose keys are addresses.
 #pragma once
 
