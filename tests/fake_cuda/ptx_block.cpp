@@ -50,9 +50,10 @@ void PtxBlock::run(uint32_t block) {
 void PtxBlock::run_warp(uint32_t first, uint32_t end) {
   for (;;) {
     bool shuffles = false;
+    memory_.begin_stretch();
     for (uint32_t number = first; number < end; ++number) {
       run_thread(number);
-      shuffles |= stop_of(number) == Kind::Shuffle;
+      shuffles |= is_shuffle(stop_of(number));
     }
     if (!shuffles) return;
     shuffle(first, end);
@@ -80,10 +81,11 @@ void PtxBlock::run_thread(uint32_t number) {
   }
 }
 
-// shfl.sync.bfly: each lane gets the value of the lane with a number that differs in the bits of
-// `distance`.
+// shfl.sync.bfly: each lane gets the number of the lane whose number differs in the bits of the
+// operand. shfl.sync.idx: that of the lane that the operand names.
 void PtxBlock::shuffle(uint32_t first, uint32_t end) {
-  require_all(first, end, Kind::Shuffle);
+  const Kind kind = stop_of(first);
+  require_all(first, end, is_shuffle(kind) ? kind : Kind::Shuffle);
   const int64_t at = threads_[first].at;
   const PtxInstruction& instruction = entry_.instructions_[static_cast<size_t>(at)];
   std::vector<uint64_t> given;
@@ -96,8 +98,9 @@ void PtxBlock::shuffle(uint32_t first, uint32_t end) {
   }
   for (uint32_t lane = 0; lane < kWarpThreads; ++lane) {
     Thread& thread = threads_[first + lane];
-    const uint64_t distance = thread.numbers[instruction.from[1]];
-    thread.numbers[instruction.to[0]] = given[(lane ^ distance) % kWarpThreads];
+    const uint64_t operand = thread.numbers[instruction.from[1]];
+    const uint64_t from = kind == Kind::Shuffle ? lane ^ operand : operand;
+    thread.numbers[instruction.to[0]] = given[from % kWarpThreads];
     ++thread.at;
   }
 }

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <map>
 #include <stdexcept>
+#include <unordered_set>
 #include <vector>
 
 namespace convoy::testing {
@@ -25,6 +26,12 @@ using PtxAllocations = std::map<uint64_t, uint64_t>;
 // Addresses of shared memory: no allocation has such ones.
 inline constexpr uint64_t kSharedBegin = 1 << 12;
 
+// Bytes of global memory that warps move. A warp moves an address once between two of its shuffles or
+// barriers, however many of its threads name it.
+struct PtxTraffic {
+  uint64_t read_bytes = 0, written_bytes = 0;
+};
+
 class PtxMemory {
  public:
   // `places`: instructions that may access memory, each with a number of its own.
@@ -37,6 +44,13 @@ class PtxMemory {
     return reinterpret_cast<uint8_t*>(address);
   }
   uint8_t* shared(uint64_t address, uint64_t bytes, bool writes);
+  void measure() { measures_ = true; }
+  void begin_stretch() { moved_.clear(); }  // of a warp, up to its next shuffle or barrier
+  void count(uint64_t address, uint64_t bytes, bool writes) {
+    if (measures_ && moved_.insert(2 * address + (writes ? 1 : 0)).second)
+      (writes ? traffic_.written_bytes : traffic_.read_bytes) += bytes;
+  }
+  const PtxTraffic& traffic() const { return traffic_; }
 
   void begin_block();
   void begin_thread(uint32_t thread) { thread_ = thread; }  // of its block: makes what follows
@@ -63,6 +77,9 @@ class PtxMemory {
   std::vector<Word> words_;
   uint32_t thread_ = 0;
   int64_t epoch_ = 0;
+  bool measures_ = false;
+  std::unordered_set<uint64_t> moved_;
+  PtxTraffic traffic_;
 };
 
 }  // namespace convoy::testing

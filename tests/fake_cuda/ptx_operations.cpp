@@ -81,14 +81,23 @@ void extract_bits(const PtxInstruction& i, Numbers n, PtxMemory&) {
   n[i.to[0]] = length >= 32 ? shifted : shifted & ((1u << length) - 1);
 }
 
+void extract_signed_bits(const PtxInstruction& i, Numbers n, PtxMemory&) {
+  const auto first = static_cast<uint32_t>(n[i.from[1]]),
+             length = static_cast<uint32_t>(n[i.from[2]]);
+  const auto moved =
+      static_cast<int32_t>(static_cast<uint32_t>(n[i.from[0]]) << (32 - first - length));
+  n[i.to[0]] = static_cast<uint32_t>(moved >> (32 - length));
+}
+
 enum class Space { Own, Global, Shared };  // Own: of the thread, or the parameters
 
 template <class T, Space kSpace>
 uint8_t* place_of(const PtxInstruction& i, Numbers n, bool writes, PtxMemory& memory) {
   const uint64_t address = n[i.from[0]] + static_cast<uint64_t>(i.offset);
-  if constexpr (kSpace == Space::Global)
+  if constexpr (kSpace == Space::Global) {
+    memory.count(address, i.count * sizeof(T), writes);
     return memory.global(i.place, address, i.count * sizeof(T));
-  else if constexpr (kSpace == Space::Shared)
+  } else if constexpr (kSpace == Space::Shared)
     return memory.shared(address, i.count * sizeof(T), writes);
   else
     return reinterpret_cast<uint8_t*>(address);
@@ -121,6 +130,13 @@ void atomic_add(const PtxInstruction& i, Numbers n, PtxMemory& memory) {
   const T after = before + static_cast<T>(n[i.from[1]]);
   std::memcpy(place, &after, sizeof after);
   n[i.to[0]] = before;
+}
+
+// As the GPU: the nearest number that there is, 0 for NaN.
+int32_t truncated(float value) {
+  if (value != value) return 0;
+  if (value >= 0x1p31f) return INT32_MAX;
+  return value <= -0x1p31f ? INT32_MIN : static_cast<int32_t>(value);
 }
 
 double to_nearest(double value) { return std::nearbyint(value); }
@@ -198,7 +214,14 @@ void add_integers(Table& table) {
   table["shl.b64"] = BINARY(uint64_t, b < 64 ? a << b : 0);
   table["shr.u32"] = BINARY(uint32_t, b < 32 ? a >> b : 0);
   table["shr.u64"] = BINARY(uint64_t, b < 64 ? a >> b : 0);
+  table["shr.s32"] = BINARY(int32_t, a >> (b < 32 ? b : 31));
   table["bfe.u32"] = extract_bits;
+  table["bfe.s32"] = extract_signed_bits;
+  table["add.s16"] = BINARY(uint16_t, static_cast<uint16_t>(a + b));
+  table["sub.s16"] = BINARY(uint16_t, static_cast<uint16_t>(a - b));
+  table["mul.lo.s16"] = BINARY(uint16_t, static_cast<uint16_t>(a * b));
+  table["shl.b16"] = BINARY(uint16_t, static_cast<uint16_t>(b < 16 ? a << b : 0));
+  table["div.u16"] = BINARY(uint16_t, static_cast<uint16_t>(b == 0 ? ~0u : a / b));
 }
 
 // IEEE 754 has one answer to each of these.
@@ -236,6 +259,9 @@ void add_conversions(Table& table) {
   table["cvt.rn.f32.u32"] = UNARY(float, uint32_t, static_cast<float>(a));
   table["cvt.rn.f32.u64"] = UNARY(float, uint64_t, static_cast<float>(a));
   table["cvt.rn.f32.s32"] = UNARY(float, int32_t, static_cast<float>(a));
+  table["cvt.s32.s8"] = UNARY(uint32_t, int8_t, static_cast<uint32_t>(int32_t{a}));
+  table["cvt.rzi.s32.f32"] = UNARY(uint32_t, float, static_cast<uint32_t>(truncated(a)));
+  table["cvt.rni.f32.f32"] = UNARY(float, float, std::nearbyint(a));
   table["cvt.f64.f32"] = UNARY(double, float, double{a});
   table["cvt.rni.f64.f64"] = UNARY(double, double, to_nearest(a));
   table["cvt.rmi.f64.f64"] = UNARY(double, double, std::floor(a));

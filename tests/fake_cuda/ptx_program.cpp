@@ -156,9 +156,9 @@ class PtxReader {
     if (name.starts_with("mov.b") && operands.at(0).starts_with("{")) name += ".split";
     if (name.starts_with("mov.b") && operands.at(1).starts_with("{")) name += ".join";
     if (name == "shfl.sync.bfly.b32") instruction.kind = PtxInstruction::Kind::Shuffle;
+    if (name == "shfl.sync.idx.b32") instruction.kind = PtxInstruction::Kind::ShuffleFromLane;
     instruction.run = ptx_operation(name, results_);
-    const bool known =
-        instruction.run != nullptr || instruction.kind == PtxInstruction::Kind::Shuffle;
+    const bool known = instruction.run != nullptr || is_shuffle(instruction.kind);
     if (!known || operands.empty()) throw PtxError("not known: " + text);
     const bool stores = name.starts_with("st.");
     std::vector<uint32_t> to, from;
@@ -221,6 +221,19 @@ PtxEntry::PtxEntry(const std::string& module_text, const std::string& body, PtxR
 void PtxEntry::run(uint32_t num_blocks, uint32_t block_threads, const void* parameters,
                    const PtxAllocations& allocations) const {
   PtxMemory memory(allocations, instructions_.size(), shared_bytes_);
+  run_all(num_blocks, block_threads, parameters, memory);
+}
+
+PtxTraffic PtxEntry::measure(uint32_t num_blocks, uint32_t block_threads, const void* parameters,
+                             const PtxAllocations& allocations) const {
+  PtxMemory memory(allocations, instructions_.size(), shared_bytes_);
+  memory.measure();
+  run_all(num_blocks, block_threads, parameters, memory);
+  return memory.traffic();
+}
+
+void PtxEntry::run_all(uint32_t num_blocks, uint32_t block_threads, const void* parameters,
+                       PtxMemory& memory) const {
   PtxBlock threads(*this, num_blocks, block_threads, parameters, memory);
   for (uint32_t block = 0; block < num_blocks; ++block) threads.run(block);
 }

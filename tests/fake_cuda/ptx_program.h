@@ -29,7 +29,7 @@ inline constexpr uint32_t kFirstFreeRegister = 6;
 
 struct PtxInstruction {
   using Run = void (*)(const PtxInstruction& instruction, uint64_t* numbers, PtxMemory& memory);
-  enum class Kind { Operation, Jump, Exit, Shuffle, Barrier };
+  enum class Kind { Operation, Jump, Exit, Shuffle, ShuffleFromLane, Barrier };
 
   Kind kind = Kind::Operation;
   Run run = nullptr;   // of an operation
@@ -43,6 +43,10 @@ struct PtxInstruction {
   int64_t target = -1;  // of a jump: an index
 };
 
+constexpr bool is_shuffle(PtxInstruction::Kind kind) {
+  return kind == PtxInstruction::Kind::Shuffle || kind == PtxInstruction::Kind::ShuffleFromLane;
+}
+
 class PtxEntry {
  public:
   // `module_text` stands before the first entry; `body` between the braces. Throws PtxError.
@@ -51,6 +55,9 @@ class PtxEntry {
   // PtxError.
   void run(uint32_t num_blocks, uint32_t block_threads, const void* parameters,
            const PtxAllocations& allocations) const;
+  // The same, and returns the bytes of global memory that warps moved.
+  PtxTraffic measure(uint32_t num_blocks, uint32_t block_threads, const void* parameters,
+                     const PtxAllocations& allocations) const;
   // One of them alone.
   void run_block(uint32_t block, uint32_t num_blocks, uint32_t block_threads,
                  const void* parameters, const PtxAllocations& allocations) const;
@@ -58,6 +65,9 @@ class PtxEntry {
  private:
   friend class PtxReader;
   friend class PtxBlock;
+  void run_all(uint32_t num_blocks, uint32_t block_threads, const void* parameters,
+               PtxMemory& memory) const;
+
   std::vector<PtxInstruction> instructions_;
   std::vector<uint64_t> initial_;  // numbers; immediates are there already
   uint32_t local_bytes_ = 0;

@@ -11,6 +11,7 @@
 #include "convoy/model/kernels/cross_entropy/linear_cross_entropy_launch.h"
 #include "convoy/model/kernels/cuda/block_shape.h"
 #include "convoy/model/kernels/cuda/launch.h"
+#include "convoy/model/kernels/paged_attention/paged_attention_launch.h"
 #include "convoy/model/kernels/rms_norm/rms_norm_launch.h"
 #include "fake_cuda/ptx_program.h"
 
@@ -140,6 +141,100 @@ TEST_F(PlantedFaults, AMissingBarrierOfTheGradientInPlaceIsFound) {
   // Those of the path by single elements, and the one after the row's sum: the next row comes after
   // others.
   EXPECT_EQ(static_cast<size_t>(harmless), barriers_of(text).size() / 2 + 1);
+}
+
+// One row of `keys` keys, 8 query heads over one kv head of 128 features in bf16.
+class DecodeOnHost {
+ public:
+  explicit DecodeOnHost(uint32_t keys)
+      : keys_(keys),
+        table_(keys / 32 + 1),
+        row_{0, 0, static_cast<int32_t>(keys)},
+        pool_(size_t{keys / 32 + 1} * 32 * kFeatures),
+        values_(pool_.size(), 0x3c00),
+        q_(kHeads * kFeatures, 0x3c00),
+        out_(kHeads * kFeatures) {
+    for (size_t place = 0; place < table_.size(); ++place)
+      table_[place] = static_cast<int32_t>(table_.size() - 1 - place);
+    for (size_t at = 0; at < pool_.size(); ++at)
+      pool_[at] = static_cast<uint16_t>(0x3c00 + at % 97);
+    partial_.resize(kHeads * splits() * (kFeatures + 2));
+    for (const auto& [data, bytes] : std::vector<std::pair<const void*, uint64_t>>{
+             {table_.data(), table_.size() * sizeof(int32_t)},
+             {&row_, sizeof row_},
+             {pool_.data(), pool_.size() * sizeof(uint16_t)},
+             {values_.data(), values_.size() * sizeof(uint16_t)},
+             {q_.data(), q_.size() * sizeof(uint16_t)},
+             {out_.data(), out_.size() * sizeof(uint16_t)},
+             {partial_.data(), partial_.size() * sizeof(float)}})
+      memory_[reinterpret_cast<uint64_t>(data)] = bytes;
+  }
+
+  testing::PtxTraffic run(const std::string& text, const std::string& kernel = kDecode) {
+    float* const tops = partial_.data() + kHeads * splits() * kFeatures;
+    const gpu::PagedDecodeLaunch launch{.pool = {.keys = pool_.data(),
+                                                 .values = values_.data(),
+                                                 .block_tokens = 32,
+                                                 .kv_heads = 1,
+                                                 .head_dim = kFeatures},
+                                        .q = q_.data(),
+                                        .out = out_.data(),
+                                        .partial_sums = partial_.data(),
+                                        .partial_tops = tops,
+                                        .partial_divisors = tops + kHeads * splits(),
+                                        .block_table = table_.data(),
+                                        .rows = &row_,
+                                        .q_token_stride = kHeads * kFeatures,
+                                        .q_head_stride = kFeatures,
+                                        .num_rows = 1,
+                                        .table_width = static_cast<uint32_t>(table_.size()),
+                                        .heads = kHeads,
+                                        .splits = splits(),
+                                        .scale_for_base_2 = 0.1f};
+    const auto entries = testing::read_ptx(text, PtxResults::WithinBounds);
+    // One block takes all splits in turn.
+    return entries.at(kernel).measure(1, gpu::kBlockThreads, &launch, memory_);
+  }
+  // Keys and values that the row sees.
+  uint64_t visible_bytes() const { return 2 * uint64_t{keys_} * kFeatures * sizeof(uint16_t); }
+
+  uint64_t query_bytes() const {
+    return uint64_t{splits()} * gpu::kBlockWarps * q_.size() * sizeof(uint16_t);
+  }
+
+  static constexpr const char* kDecode = "paged_decode_8_bf16";
+
+ private:
+  static constexpr uint32_t kHeads = 8, kFeatures = 128;
+  uint32_t splits() const { return gpu::num_splits(keys_, 0); }
+
+  uint32_t keys_;
+  std::vector<int32_t> table_;
+  gpu::DecodeRow row_;
+  std::vector<uint16_t> pool_, values_, q_, out_;
+  std::vector<float> partial_;
+  PtxAllocations memory_;
+};
+
+TEST_F(PlantedFaults, DecodingReadsEachKeyAndValueOnce) {
+  DecodeOnHost decode(1500);
+  const testing::PtxTraffic split = decode.run(text_of(DecodeOnHost::kDecode));
+  const testing::PtxTraffic join = decode.run(text_of("paged_join_bf16"), "paged_join_bf16");
+  EXPECT_GE(split.read_bytes, decode.visible_bytes());
+  // Queries are few bytes, which each warp of a split reads from a cache.
+  const uint64_t others = split.read_bytes - decode.query_bytes() + join.read_bytes;
+  EXPECT_LE(100 * others, 105 * decode.visible_bytes());
+  EXPECT_LE(100 * (split.written_bytes + join.written_bytes), 5 * decode.visible_bytes());
+}
+
+TEST_F(PlantedFaults, EveryMissingBarrierOfDecodingIsFound) {
+  const std::string text = text_of(DecodeOnHost::kDecode);
+  constexpr uint32_t kKeysOfTwoSplits = gpu::kSplitKeys + 9;
+  EXPECT_NO_THROW(DecodeOnHost(kKeysOfTwoSplits).run(text));
+  ASSERT_GE(barriers_of(text).size(), 3U);
+  for (const size_t place : barriers_of(text))
+    EXPECT_THROW(DecodeOnHost(kKeysOfTwoSplits).run(without_barrier(text, place)), PtxError)
+        << place;
 }
 
 TEST_F(PlantedFaults, AnAccessBeyondMemoryIsFound) {

@@ -3,6 +3,8 @@
 // LibTorch's own kernels over packed rows: FlashAttention-2 for bf16, the memory-efficient kernel
 // of xFormers for fp32, each with cumulative lengths. Inputs that they refuse (heads wider than
 // 256, widths that 8 does not divide, fp32 with a window) are computed blockwise.
+#include "convoy/model/kernels/attention/attention_cuda.h"
+
 #include "convoy/model/kernels/attention/attention_aten.h"
 
 namespace convoy::kernels {
@@ -10,20 +12,9 @@ namespace {
 
 constexpr int64_t kCausalFromTopLeft = 1;  // sdp::CustomMaskType::CausalFromTopLeft
 
-bool takes_flash(const at::Tensor& q_THE) {
-  return q_THE.scalar_type() == at::kBFloat16 && q_THE.size(2) % 8 == 0 && q_THE.size(2) <= 256 &&
-         q_THE.size(0) > 0;
-}
-
 bool takes_efficient(const at::Tensor& q_THE, const AttentionConfig& config) {
   return q_THE.scalar_type() == at::kFloat && q_THE.size(2) % 8 == 0 &&
          config.sliding_window == 0 && q_THE.size(0) > 0;
-}
-
-// A window of w keys: the query's own and w - 1 before it.
-std::optional<int64_t> keys_before(const AttentionConfig& config) {
-  if (config.sliding_window == 0) return std::nullopt;
-  return config.sliding_window - 1;
 }
 
 // [T, K, E] -> [1, T, H, E]: the efficient kernel does not support groups.
@@ -43,7 +34,7 @@ AttentionOutput forward(const at::Tensor& q_THE, const at::Tensor& k_TKE, const 
   if (takes_flash(q_THE)) {
     auto [out, log_sum_exp, random_state, unused, mask] = at::_flash_attention_forward(
         q_THE, k_TKE, v_TKE, starts, starts, rows.longest(), rows.longest(), 0.0, true, false,
-        config.scale, keys_before(config));
+        config.scale, flash_window(config));
     return {out, {log_sum_exp, random_state, unused}};
   }
   if (takes_efficient(q_THE, config)) {
@@ -66,7 +57,7 @@ AttentionGradients backward(const at::Tensor& grad_THE, const at::Tensor& q_THE,
   if (takes_flash(q_THE)) {
     auto [q, k, v] = at::_flash_attention_backward(
         grad_THE, q_THE, k_TKE, v_TKE, output.out_THE, saved[0], starts, starts, rows.longest(),
-        rows.longest(), 0.0, true, saved[1], saved[2], config.scale, keys_before(config));
+        rows.longest(), 0.0, true, saved[1], saved[2], config.scale, flash_window(config));
     return {q, k, v};
   }
   if (takes_efficient(q_THE, config)) {
@@ -82,6 +73,16 @@ AttentionGradients backward(const at::Tensor& grad_THE, const at::Tensor& q_THE,
 }
 
 }  // namespace
+
+bool takes_flash(const at::Tensor& q_THE) {
+  return q_THE.is_cuda() && q_THE.scalar_type() == at::kBFloat16 && q_THE.size(2) % 8 == 0 &&
+         q_THE.size(2) <= 256 && q_THE.size(0) > 0;
+}
+
+std::optional<int64_t> flash_window(const AttentionConfig& config) {
+  if (config.sliding_window == 0) return std::nullopt;
+  return config.sliding_window - 1;
+}
 
 const AttentionOps kAttentionCuda = {forward, backward};
 

@@ -7,11 +7,14 @@
 
 namespace convoy::kernels::gpu {
 
+// 2^x, relative error 2^-22. 0 and infinity at the ends.
+CONVOY_DEVICE float power_of_two(float x) { return __nvvm_ex2_approx_f(x); }
+
 // Relative error 2^-22 and |x| 2^-24 from rounding the exponent: 1e-6 where the result is 1e-4. 0
 // and infinity at the ends.
 CONVOY_DEVICE float exponential(float x) {
   constexpr float kLog2OfE = 1.44269504f;
-  return __nvvm_ex2_approx_f(x * kLog2OfE);
+  return power_of_two(x * kLog2OfE);
 }
 
 // Absolute error 2^-22 for x near 1, elsewhere relative 2^-22.

@@ -4,8 +4,8 @@
 // memory in the order of warps, so they repeat bit for bit.
 #pragma once
 
-#include "convoy/model/kernels/cuda/block_shape.h"
 #include "convoy/machine/nvidia/device_functions.cuh"
+#include "convoy/model/kernels/cuda/block_shape.h"
 
 namespace convoy::kernels::gpu {
 
@@ -17,6 +17,11 @@ CONVOY_DEVICE float from_lane_across(float value, int distance) {
 }
 CONVOY_DEVICE int from_lane_across(int value, int distance) {
   return __nvvm_shfl_sync_bfly_i32(~0u, value, distance, kWarpThreads - 1);
+}
+
+// `value` of the warp's lane `lane`.
+CONVOY_DEVICE float from_lane(float value, uint32_t lane) {
+  return __nvvm_shfl_sync_idx_f32(~0u, value, static_cast<int>(lane), kWarpThreads - 1);
 }
 
 // `value.join(other)` over the lanes of a warp; all get the result. `Value` has across(distance)

@@ -85,6 +85,7 @@ const OpTable& own_kernel_op_table() {
     own.rms_norm = kRmsNormCuda;
     own.rope = kRopeCuda;
     own.gated_activation = kGatedActivationCuda;
+    own.paged_attention = kPagedAttentionCuda;
     own.cross_entropy = kCrossEntropyCuda;
     own.coded_weight = kCodedWeightCuda;
     own.dropout = kDropoutCuda;

@@ -2,6 +2,8 @@
 //
 // Blocks as [B, S, K, E], scales as [B, S, K]. A row's visible blocks are gathered, then attended
 // like any cached row.
+#include "convoy/model/kernels/paged_attention/paged_attention_aten.h"
+
 #include "convoy/model/kernels/attention/attention_aten.h"
 #include "convoy/model/kernels/paged_attention/paged_attention_ops.h"
 
@@ -45,36 +47,52 @@ void store(const at::Tensor& k_TKE, const at::Tensor& v_TKE, const PagedCache& c
   store_part(v_TKE, cache.values, cache.value_scales, rows.slots_T());
 }
 
-// The tokens of `blocks_N` in their order, [N * S, K, E].
-at::Tensor gather(const at::Tensor& part, const at::Tensor& scales, const at::Tensor& blocks_N,
-                  at::ScalarType dtype) {
+CachedRow visible_row(const PagedCache& cache, const PagedRows& rows, int64_t number,
+                      const AttentionConfig& config) {
+  const PagedRow& row = rows.row(number);
+  const int64_t size = cache.shape.block_tokens;
+  const int64_t position = row.num_keys - row.num_queries;
+  const int64_t first = config.sliding_window > 0
+                            ? std::max<int64_t>(0, position - config.sliding_window + 1) / size
+                            : 0;
+  const int64_t keys = row.num_queries == 0 ? 0 : row.num_keys - first * size;
+  const at::Tensor blocks_N =
+      rows.block_table_RN().select(0, number).slice(0, first, first + (keys + size - 1) / size);
+  const auto gathered = [&](const at::Tensor& part, const at::Tensor& scales) {
+    return paged::gather_blocks(part, scales, blocks_N, cache.dtype).narrow(0, 0, keys);
+  };
+  return {gathered(cache.keys, cache.key_scales), gathered(cache.values, cache.value_scales)};
+}
+
+at::Tensor attend(const at::Tensor& q_THE, const PagedCache& cache, const PagedRows& rows,
+                  const AttentionConfig& config) {
+  std::vector<CachedRow> cached;
+  for (int64_t row = 0; row < rows.num_rows(); ++row)
+    cached.push_back(visible_row(cache, rows, row, config));
+  return blockwise::cached(q_THE, cached, rows.queries(), config);
+}
+
+}  // namespace
+
+namespace paged {
+
+at::Tensor gather_blocks(const at::Tensor& part, const at::Tensor& scales,
+                         const at::Tensor& blocks_N, at::ScalarType dtype) {
   at::Tensor found = part.index_select(0, blocks_N);
   if (scales.defined())
     found = found.to(at::kFloat).mul_(scales.index_select(0, blocks_N).unsqueeze(-1)).to(dtype);
   return found.flatten(0, 1);
 }
 
-at::Tensor attend(const at::Tensor& q_THE, const PagedCache& cache, const PagedRows& rows,
-                  const AttentionConfig& config) {
+at::Tensor attend_prefill(const at::Tensor& q_PHE, const PagedCache& cache, const PagedRows& rows,
+                          const AttentionConfig& config) {
   std::vector<CachedRow> cached;
-  for (int64_t index = 0; index < rows.num_rows(); ++index) {
-    const PagedRow& row = rows.row(index);
-    const int64_t size = cache.shape.block_tokens;
-    const int64_t position = row.num_keys - row.num_queries;
-    const int64_t first = config.sliding_window > 0
-                              ? std::max<int64_t>(0, position - config.sliding_window + 1) / size
-                              : 0;
-    const int64_t keys = row.num_queries == 0 ? 0 : row.num_keys - first * size;
-    const at::Tensor blocks_N =
-        rows.block_table_RN().select(0, index).slice(0, first, first + (keys + size - 1) / size);
-    cached.push_back(
-        {gather(cache.keys, cache.key_scales, blocks_N, cache.dtype).narrow(0, 0, keys),
-         gather(cache.values, cache.value_scales, blocks_N, cache.dtype).narrow(0, 0, keys)});
-  }
-  return blockwise::cached(q_THE, cached, rows.queries(), config);
+  for (const int64_t row : rows.prefill().rows)
+    cached.push_back(visible_row(cache, rows, row, config));
+  return blockwise::cached(q_PHE, cached, RowIndex(rows.prefill().starts), config);
 }
 
-}  // namespace
+}  // namespace paged
 
 const PagedAttentionOps kPagedAttentionAten = {make_cache, store, attend};
 

@@ -21,5 +21,6 @@ struct PagedAttentionOps {
 
 extern const PagedAttentionOps kPagedAttentionCpu;
 extern const PagedAttentionOps kPagedAttentionAten;  // any device
+extern const PagedAttentionOps kPagedAttentionCuda;
 
 }  // namespace convoy::kernels

@@ -2,6 +2,7 @@
 #include "convoy/model/kernels/paged_attention/paged_rows.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "convoy/core/base/error.h"
 #include "convoy/machine/device/transfer.h"
@@ -58,12 +59,17 @@ int64_t end_block_of(const std::vector<PagedRow>& rows) {
   return int64_t{highest} + 1;
 }
 
+// From here on up to the first new token all blocks are held.
+int64_t first_held_place(const PagedRow& row, int64_t block_tokens) {
+  int64_t place = (row.num_keys - row.num_queries) / block_tokens;
+  while (place > 0 && row.blocks[place - 1] != kNoBlock) --place;
+  return place;
+}
+
 int64_t widest_window_of(const PagedRow& row, int64_t block_tokens) {
   if (row.num_queries == 0) return INT64_MAX;
-  const int64_t position = row.num_keys - row.num_queries;
-  int64_t place = position / block_tokens;
-  while (place > 0 && row.blocks[place - 1] != kNoBlock) --place;
-  return place == 0 ? INT64_MAX : position - place * block_tokens + 1;
+  const int64_t place = first_held_place(row, block_tokens);
+  return place == 0 ? INT64_MAX : row.num_keys - row.num_queries - place * block_tokens + 1;
 }
 
 int64_t widest_window_of(const std::vector<PagedRow>& rows, int64_t block_tokens) {
@@ -79,19 +85,107 @@ const std::vector<PagedRow>& checked(const std::vector<PagedRow>& rows, int64_t 
   return rows;
 }
 
+std::vector<int32_t> decode_rows_of(const std::vector<PagedRow>& rows, const RowIndex& queries) {
+  std::vector<int32_t> decode;
+  for (size_t row = 0; row < rows.size(); ++row) {
+    if (rows[row].num_queries != 1) continue;
+    for (const int64_t value :
+         {queries.begin(static_cast<int64_t>(row)), static_cast<int64_t>(row), rows[row].num_keys})
+      decode.push_back(static_cast<int32_t>(value));
+  }
+  return decode;
+}
+
+// Numbers of several tables, which go to the device in one copy.
+class Upload {
+ public:
+  struct Range {
+    int64_t begin = 0, count = 0;
+  };
+
+  Range add(const std::vector<int32_t>& values) {
+    const Range range{static_cast<int64_t>(numbers_.size()), static_cast<int64_t>(values.size())};
+    numbers_.insert(numbers_.end(), values.begin(), values.end());
+    return range;
+  }
+  // As two words each. Only before words of 32 bits, which would leave them at odd places.
+  Range add(const std::vector<int64_t>& values) {
+    std::vector<int32_t> words(2 * values.size());
+    if (!values.empty()) std::memcpy(words.data(), values.data(), values.size() * sizeof(int64_t));
+    return add(words);
+  }
+  void send(at::Device device) { sent_ = device::to_device<int32_t>(numbers_, device); }
+  at::Tensor get(Range range) const { return sent_.narrow(0, range.begin, range.count); }
+  at::Tensor get_long(Range range) const { return get(range).view(at::kLong); }
+
+ private:
+  std::vector<int32_t> numbers_;
+  at::Tensor sent_;
+};
+
+struct PrefillTables {
+  std::vector<int64_t> tokens;
+  std::vector<int32_t> blocks, query_starts{0}, key_starts{0}, used_keys;
+};
+
+PrefillTables find_prefill(const std::vector<PagedRow>& rows, const RowIndex& queries,
+                           int64_t block_tokens, PrefillRows& found) {
+  PrefillTables tables;
+  for (size_t number = 0; number < rows.size(); ++number) {
+    const PagedRow& row = rows[number];
+    if (row.num_queries <= 1) continue;
+    const int64_t first = first_held_place(row, block_tokens);
+    const int64_t end = (row.num_keys + block_tokens - 1) / block_tokens;
+    const int64_t keys = row.num_keys - first * block_tokens;
+    const int64_t first_token = queries.begin(static_cast<int64_t>(number));
+    if (found.empty()) found.first_token = first_token;
+    found.is_contiguous &= found.first_token + found.starts.back() == first_token;
+    found.rows.push_back(static_cast<int64_t>(number));
+    found.starts.push_back(found.starts.back() + row.num_queries);
+    found.blocks.push_back(end - first);
+    found.keys.push_back(keys);
+    found.longest_queries = std::max(found.longest_queries, row.num_queries);
+    found.longest_keys = std::max(found.longest_keys, keys);
+    for (int64_t token = 0; token < row.num_queries; ++token)
+      tables.tokens.push_back(first_token + token);
+    tables.blocks.insert(tables.blocks.end(), row.blocks.begin() + first, row.blocks.begin() + end);
+    tables.query_starts.push_back(static_cast<int32_t>(found.starts.back()));
+    tables.key_starts.push_back(static_cast<int32_t>(tables.blocks.size()) *
+                                static_cast<int32_t>(block_tokens));
+    tables.used_keys.push_back(static_cast<int32_t>(keys));
+  }
+  return tables;
+}
+
 }  // namespace
 
 PagedRows::PagedRows(std::vector<PagedRow> rows, int64_t block_tokens, at::Device device)
     : rows_(std::move(rows)),
       block_tokens_(block_tokens),
-      queries_(starts_of(checked(rows_, block_tokens)), device) {
+      queries_(starts_of(checked(rows_, block_tokens))) {
   end_block_ = end_block_of(rows_);
   widest_window_ = widest_window_of(rows_, block_tokens_);
-  const std::vector<int64_t> slots = slots_of(rows_, block_tokens);
-  slots_T_ = device::to_device<int64_t>(slots, device);
-  const std::vector<int32_t> table = table_of(rows_);
-  block_table_RN_ =
-      device::to_device<int32_t>(table, device).view({num_rows(), num_rows() == 0 ? 0 : -1});
+  for (const PagedRow& row : rows_)
+    if (row.num_queries == 1) longest_decode_keys_ = std::max(longest_decode_keys_, row.num_keys);
+  const PrefillTables prefill = find_prefill(rows_, queries_, block_tokens, prefill_);
+  Upload upload;
+  const auto slots = upload.add(slots_of(rows_, block_tokens));
+  const auto tokens = upload.add(prefill.tokens);
+  const auto table = upload.add(table_of(rows_));
+  const auto decode = upload.add(decode_rows_of(rows_, queries_));
+  const auto blocks = upload.add(prefill.blocks);
+  const auto query_starts = upload.add(prefill.query_starts);
+  const auto key_starts = upload.add(prefill.key_starts);
+  const auto used_keys = upload.add(prefill.used_keys);
+  upload.send(device);
+  slots_T_ = upload.get_long(slots);
+  block_table_RN_ = upload.get(table).view({num_rows(), num_rows() == 0 ? 0 : -1});
+  decode_rows_D3_ = upload.get(decode).view({-1, 3});
+  prefill_.tokens_P = upload.get_long(tokens);
+  prefill_.blocks_N = upload.get(blocks);
+  prefill_.query_starts = upload.get(query_starts);
+  prefill_.key_starts = upload.get(key_starts);
+  prefill_.used_keys = upload.get(used_keys);
 }
 
 }  // namespace convoy::kernels

@@ -22,6 +22,25 @@ struct PagedRow {
   std::vector<int32_t> blocks;  // token i lies in blocks[i / block_tokens]; further ones may follow
 };
 
+// Rows of a step with several new tokens: pieces of prompts. Tensors are on the device.
+struct PrefillRows {
+  std::vector<int64_t> rows;       // their numbers in the step
+  std::vector<int64_t> starts{0};  // of their new tokens among themselves, then how many there are
+  std::vector<int64_t> blocks;     // per row: how many of blocks_N
+  std::vector<int64_t> keys;       // per row: how many of the gathered tokens are keys
+  int64_t first_token = 0;         // in the step
+  bool is_contiguous = true;       // their new tokens follow each other in the step
+  int64_t longest_queries = 0;
+  int64_t longest_keys = 0;
+  at::Tensor tokens_P;      // int64: their new tokens in the step
+  at::Tensor blocks_N;      // int32: held blocks up to the last key, row by row
+  at::Tensor query_starts;  // int32 [rows + 1], here and below: cumulative lengths
+  at::Tensor key_starts;    // in the gathered tokens: whole blocks
+  at::Tensor used_keys;     // int32 [rows]
+
+  bool empty() const { return rows.empty(); }
+};
+
 class PagedRows {
  public:
   PagedRows() : PagedRows({}, 1) {}
@@ -42,6 +61,10 @@ class PagedRows {
   const at::Tensor& slots_T() const { return slots_T_; }
   // int32 [R, most blocks] on the device; kNoBlock where a row has none.
   const at::Tensor& block_table_RN() const { return block_table_RN_; }
+  // Rows of one new token, int32 [D, 3] on the device: token in the step, row, keys.
+  const at::Tensor& decode_rows_D3() const { return decode_rows_D3_; }
+  int64_t longest_decode_keys() const { return longest_decode_keys_; }
+  const PrefillRows& prefill() const { return prefill_; }
 
  private:
   std::vector<PagedRow> rows_;
@@ -51,6 +74,9 @@ class PagedRows {
   RowIndex queries_;
   at::Tensor slots_T_;
   at::Tensor block_table_RN_;
+  at::Tensor decode_rows_D3_;
+  int64_t longest_decode_keys_ = 0;
+  PrefillRows prefill_;
 };
 
 }  // namespace convoy::kernels

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Rows of one new token take our decode kernel, pieces of prompts LibTorch's FlashAttention-2 over
+// gathered blocks. The cache is that of paged_attention_aten.cpp, so heads that the kernels do not
+// take (features that 8 does not divide, more than 256) go there.
+#include <numbers>
+
+#include "convoy/model/kernels/attention/attention_cuda.h"
+#include "convoy/model/kernels/cuda/block_shape.h"
+#include "convoy/model/kernels/cuda/launch.h"
+#include "convoy/model/kernels/paged_attention/paged_attention_aten.h"
+#include "convoy/model/kernels/paged_attention/paged_attention_launch.h"
+#include "convoy/model/kernels/paged_attention/paged_attention_ops.h"
+
+namespace convoy::kernels {
+namespace {
+
+static_assert(sizeof(gpu::DecodeRow) == 3 * sizeof(int32_t));
+
+bool fits_kernels(const PagedCache& cache) {
+  return cache.shape.head_dim % gpu::kThreadElements == 0 &&
+         cache.shape.head_dim <= gpu::kLargestHeadDim;
+}
+
+// Every head may be read by vectors.
+at::Tensor with_vectors(const at::Tensor& x_THE) {
+  const bool fits =
+      fits_vectors({x_THE}, x_THE.stride(0)) && fits_vectors({x_THE}, x_THE.stride(1));
+  return fits ? x_THE : x_THE.contiguous();
+}
+
+float* scales_of(const at::Tensor& scales) {
+  return scales.defined() ? scales.mutable_data_ptr<float>() : nullptr;
+}
+
+gpu::PagedPool pool_of(const PagedCache& cache) {
+  return {.keys = cache.keys.mutable_data_ptr(),
+          .values = cache.values.mutable_data_ptr(),
+          .key_scales = scales_of(cache.key_scales),
+          .value_scales = scales_of(cache.value_scales),
+          .block_tokens = static_cast<uint32_t>(cache.shape.block_tokens),
+          .kv_heads = static_cast<uint32_t>(cache.shape.num_kv_heads),
+          .head_dim = static_cast<uint32_t>(cache.shape.head_dim)};
+}
+
+std::string stored_kernel(const std::string& name, const PagedCache& cache) {
+  return kernel_name(cache.element == CacheElement::Int8 ? name + "_int8" : name, cache.dtype);
+}
+
+void store(const at::Tensor& k_TKE, const at::Tensor& v_TKE, const PagedCache& cache,
+           const PagedRows& rows) {
+  if (!fits_kernels(cache)) return kPagedAttentionAten.store(k_TKE, v_TKE, cache, rows);
+  const at::Tensor keys = with_vectors(k_TKE), values = with_vectors(v_TKE);
+  const gpu::PagedStoreLaunch launched = {.pool = pool_of(cache),
+                                          .keys = keys.const_data_ptr(),
+                                          .values = values.const_data_ptr(),
+                                          .slots = rows.slots_T().const_data_ptr<int64_t>(),
+                                          .key_token_stride = keys.stride(0),
+                                          .key_head_stride = keys.stride(1),
+                                          .value_token_stride = values.stride(0),
+                                          .value_head_stride = values.stride(1),
+                                          .tokens = static_cast<uint32_t>(keys.size(0))};
+  const auto heads = static_cast<uint64_t>(2 * keys.size(0) * keys.size(1));
+  launch(keys, stored_kernel("paged_store", cache), gpu::blocks_for_rows(heads, 1), launched);
+}
+
+// Query heads of one kv head that a block takes at once.
+int64_t heads_together(int64_t group) {
+  return group == 1 ? 1 : group == 2 ? 2 : group <= 4 ? 4 : 8;
+}
+
+// Splits of the longest row. A window may begin within a split.
+int64_t most_splits(const PagedRows& rows, const AttentionConfig& config) {
+  const auto splits_of = [](int64_t keys) {
+    return (keys + gpu::kSplitKeys - 1) / gpu::kSplitKeys;
+  };
+  const int64_t all = splits_of(rows.longest_decode_keys());
+  return config.sliding_window == 0 ? all : std::min(all, splits_of(config.sliding_window) + 1);
+}
+
+void decode(const at::Tensor& q_THE, const PagedCache& cache, const PagedRows& rows,
+            const AttentionConfig& config, const at::Tensor& out_THE) {
+  const int64_t num_rows = rows.decode_rows_D3().size(0);
+  if (num_rows == 0) return;
+  const at::Tensor q = with_vectors(q_THE);
+  const int64_t heads = q.size(1), kv_heads = cache.shape.num_kv_heads;
+  const int64_t splits = most_splits(rows, config);
+  const int64_t parts = splits == 1 ? 0 : num_rows * heads * splits;
+  const at::Tensor partial =
+      at::empty({parts * (cache.shape.head_dim + 2)}, q.options().dtype(at::kFloat));
+  auto* const partial_sums = partial.mutable_data_ptr<float>();
+  auto* const partial_tops = partial_sums + parts * cache.shape.head_dim;
+  const gpu::PagedDecodeLaunch launched = {
+      .pool = pool_of(cache),
+      .q = q.const_data_ptr(),
+      .out = out_THE.mutable_data_ptr(),
+      .partial_sums = partial_sums,
+      .partial_tops = partial_tops,
+      .partial_divisors = partial_tops + parts,
+      .block_table = rows.block_table_RN().const_data_ptr<int32_t>(),
+      .rows = static_cast<const gpu::DecodeRow*>(rows.decode_rows_D3().const_data_ptr()),
+      .q_token_stride = q.stride(0),
+      .q_head_stride = q.stride(1),
+      .num_rows = static_cast<uint32_t>(num_rows),
+      .table_width = static_cast<uint32_t>(rows.block_table_RN().size(1)),
+      .heads = static_cast<uint32_t>(heads),
+      .splits = static_cast<uint32_t>(splits),
+      .window = static_cast<uint32_t>(config.sliding_window),
+      .scale_for_base_2 = static_cast<float>(config.scale * std::numbers::log2e)};
+  const int64_t together = heads_together(heads / kv_heads);
+  const int64_t chunks = (heads / kv_heads + together - 1) / together;
+  launch(q, stored_kernel(fmt::format("paged_decode_{}", together), cache),
+         static_cast<uint64_t>(num_rows * kv_heads * chunks * splits), launched);
+  if (splits > 1)
+    launch(q, kernel_name("paged_join", q.scalar_type()), static_cast<uint64_t>(num_rows * heads),
+           launched);
+}
+
+at::Tensor prefill_by_flash(const at::Tensor& q_PHE, const PagedCache& cache,
+                            const PrefillRows& rows, const AttentionConfig& config) {
+  const at::Tensor keys =
+      paged::gather_blocks(cache.keys, cache.key_scales, rows.blocks_N, cache.dtype);
+  const at::Tensor values =
+      paged::gather_blocks(cache.values, cache.value_scales, rows.blocks_N, cache.dtype);
+  return std::get<0>(at::_flash_attention_forward(
+      q_PHE, keys, values, rows.query_starts, rows.key_starts, rows.longest_queries,
+      rows.longest_keys, 0.0, true, false, config.scale, flash_window(config), std::nullopt,
+      rows.used_keys));
+}
+
+void prefill(const at::Tensor& q_THE, const PagedCache& cache, const PagedRows& rows,
+             const AttentionConfig& config, const at::Tensor& out_THE) {
+  const PrefillRows& prefill = rows.prefill();
+  if (prefill.empty()) return;
+  const int64_t tokens = prefill.starts.back();
+  const at::Tensor q_PHE = prefill.is_contiguous ? q_THE.narrow(0, prefill.first_token, tokens)
+                                                 : q_THE.index_select(0, prefill.tokens_P);
+  const at::Tensor found_PHE = takes_flash(q_PHE)
+                                   ? prefill_by_flash(q_PHE, cache, prefill, config)
+                                   : paged::attend_prefill(q_PHE, cache, rows, config);
+  if (prefill.is_contiguous)
+    out_THE.narrow(0, prefill.first_token, tokens).copy_(found_PHE);
+  else
+    out_THE.index_copy_(0, prefill.tokens_P, found_PHE);
+}
+
+at::Tensor attend(const at::Tensor& q_THE, const PagedCache& cache, const PagedRows& rows,
+                  const AttentionConfig& config) {
+  if (!fits_kernels(cache)) return kPagedAttentionAten.attend(q_THE, cache, rows, config);
+  const at::Tensor out_THE = at::empty(q_THE.sizes(), q_THE.options());
+  decode(q_THE, cache, rows, config, out_THE);
+  prefill(q_THE, cache, rows, config, out_THE);
+  return out_THE;
+}
+
+}  // namespace
+
+const PagedAttentionOps kPagedAttentionCuda = {kPagedAttentionAten.make_cache, store, attend};
+
+}  // namespace convoy::kernels

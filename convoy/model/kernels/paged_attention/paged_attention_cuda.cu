@@ -1,0 +1,450 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Attention of one new token per row over a paged cache. A block of threads takes kSplitKeys keys
+// of one row and one kv head, for up to kHeads query heads at once, so that keys and values are
+// read once for a group. A team of 8, 16 or 32 lanes holds one token: each lane kThreadElements of
+// its head. Softmax runs online in base 2; a second kernel joins the splits of long rows.
+// Reference: paged_attention_aten.cpp. Flash-Decoding: Dao et al., 2023.
+#include "convoy/model/kernels/cuda/elements.cuh"
+#include "convoy/model/kernels/cuda/functions.cuh"
+#include "convoy/model/kernels/cuda/teams.cuh"
+#include "convoy/model/kernels/paged_attention/paged_attention_launch.h"
+
+namespace convoy::kernels::gpu {
+namespace {
+
+constexpr int kElements = kThreadElements;
+constexpr float kLowest = -3.402823466e38f;
+constexpr float kInfinity = __builtin_huge_valf();
+
+struct Int8 {
+  int8_t value;
+};
+
+// kElements of a stored token as they lie in memory.
+template <class Stored>
+struct Piece {
+  static constexpr int kWords = kElements * sizeof(Stored) / sizeof(uint32_t);
+  uint32_t words[kWords];
+
+  CONVOY_DEVICE void read(const Stored* from) {
+    load_words<std::conditional_t<kWords == 2, Words2, Words4>>(from, words);
+  }
+  CONVOY_DEVICE void clear() {
+#pragma unroll
+    for (uint32_t& word : words) word = 0;
+  }
+  CONVOY_DEVICE float at(int element) const {
+    if constexpr (std::is_same_v<Stored, float>) {
+      return as_float(words[element]);
+    } else if constexpr (std::is_same_v<Stored, Bf16>) {
+      const uint32_t both = words[element / 2];
+      return as_float(element % 2 == 0 ? both << 16 : both & 0xffff0000u);
+    } else {
+      const auto word = static_cast<int32_t>(words[element / 4] << (24 - element % 4 * 8));
+      return static_cast<float>(word >> 24);
+    }
+  }
+};
+
+// By bits: a choice between elements of an array would put the array into the thread's memory.
+CONVOY_DEVICE void exchange_if(bool condition, float& a, float& b) {
+  const uint32_t different = condition ? as_bits(a) ^ as_bits(b) : 0;
+  a = as_float(as_bits(a) ^ different);
+  b = as_float(as_bits(b) ^ different);
+}
+
+// Sums `values` over a team of 2 * distance lanes. Each lane gets the sum of one of them: lane l of
+// the team that of index l / (team / kCount).
+template <int kCount>
+CONVOY_DEVICE float scattered_sum(const float (&values)[kCount], uint32_t lane, uint32_t distance) {
+  if constexpr (kCount == 1) {
+    float sum = values[0];
+    for (; distance > 0; distance /= 2) sum += from_lane_across(sum, static_cast<int>(distance));
+    return sum;
+  } else {
+    constexpr int kHalf = kCount / 2;
+    const bool is_upper = (lane & distance) != 0;
+    float kept[kHalf];
+#pragma unroll
+    for (int at = 0; at < kHalf; ++at) {
+      float own = values[at], given = values[at + kHalf];
+      exchange_if(is_upper, own, given);
+      kept[at] = own + from_lane_across(given, static_cast<int>(distance));
+    }
+    return scattered_sum<kHalf>(kept, lane, distance / 2);
+  }
+}
+
+CONVOY_DEVICE float larger(float a, float b) { return a > b ? a : b; }
+
+// Lanes that hold one token together.
+struct TokenTeam {
+  uint32_t lanes, lane, number, teams;  // `teams`: of a warp; `lane`: of the warp
+
+  CONVOY_DEVICE explicit TokenTeam(uint32_t head_dim)
+      : lanes(head_dim <= 64    ? 8
+              : head_dim <= 128 ? 16
+                                : 32),
+        lane(thread_of_block() % kWarpThreads),
+        number(lane / lanes),
+        teams(kWarpThreads / lanes) {}
+  CONVOY_DEVICE uint32_t element() const { return lane % lanes * kElements; }
+  // The lane of this team that keeps score `head` of kHeads.
+  template <int kHeads>
+  CONVOY_DEVICE uint32_t owner(uint32_t head) const {
+    return number * lanes + head * (lanes / kHeads);
+  }
+};
+
+// The share of one team in the attention of kHeads heads: sums of values weighed by
+// 2^(score - top). `top` and `divisor` are those of the head that the lane owns.
+template <class Element, class Stored, int kHeads>
+struct TeamAttention {
+  // Tokens that a team has in flight at once. With many heads the registers of more would leave one
+  // block on a multiprocessor.
+  static constexpr int kTogether = kHeads >= 4 ? 2 : 4;
+
+  const PagedDecodeLaunch& launch;
+  const TokenTeam team;
+  const bool has_elements;
+  float q[kHeads][kElements];
+  float sums[kHeads][kElements];
+  float top = kLowest;
+  float divisor = 0;
+
+  CONVOY_DEVICE TeamAttention(const PagedDecodeLaunch& of, const DecodeRow& row,
+                              uint32_t first_head, uint32_t num_heads)
+      : launch(of), team(of.pool.head_dim), has_elements(team.element() < of.pool.head_dim) {
+#pragma unroll
+    for (int head = 0; head < kHeads; ++head) {
+#pragma unroll
+      for (int at = 0; at < kElements; ++at) q[head][at] = sums[head][at] = 0;
+      if (!has_elements || static_cast<uint32_t>(head) >= num_heads) continue;
+      Piece<Element> piece;
+      piece.read(static_cast<const Element*>(launch.q) + row.token * launch.q_token_stride +
+                 (first_head + head) * launch.q_head_stride + team.element());
+#pragma unroll
+      for (int at = 0; at < kElements; ++at) q[head][at] = piece.at(at) * launch.scale_for_base_2;
+    }
+  }
+
+  CONVOY_DEVICE float score(const Piece<Stored>& key) const {
+    float products[kHeads];
+#pragma unroll
+    for (int head = 0; head < kHeads; ++head) {
+      float product = 0;
+#pragma unroll
+      for (int at = 0; at < kElements; ++at)
+        product = __builtin_fmaf(q[head][at], key.at(at), product);
+      products[head] = product;
+    }
+    return scattered_sum<kHeads>(products, team.lane, team.lanes / 2);
+  }
+
+  // Tokens `first` + n * teams + own number for n < kTogether, as far as they lie in [begin, end).
+  // All of them are in one block of the cache.
+  CONVOY_DEVICE void take(const int32_t* blocks, uint32_t kv_head, uint32_t first, uint32_t begin,
+                          uint32_t end) {
+    const PagedPool& pool = launch.pool;
+    const auto block = static_cast<uint64_t>(blocks[first / pool.block_tokens]);
+    const uint64_t slot = block * pool.block_tokens + first % pool.block_tokens + team.number;
+    Piece<Stored> keys[kTogether], values[kTogether];
+    float scores[kTogether], value_scales[kTogether];
+#pragma unroll
+    for (int n = 0; n < kTogether; ++n) {
+      const uint32_t token = first + n * team.teams + team.number;
+      keys[n].clear();
+      values[n].clear();
+      value_scales[n] = 1;
+      if (token < begin || token >= end || !has_elements) continue;
+      const uint64_t place = ((slot + n * team.teams) * pool.kv_heads + kv_head) * pool.head_dim;
+      keys[n].read(static_cast<const Stored*>(pool.keys) + place + team.element());
+      values[n].read(static_cast<const Stored*>(pool.values) + place + team.element());
+    }
+#pragma unroll
+    for (int n = 0; n < kTogether; ++n) {
+      const uint32_t token = first + n * team.teams + team.number;
+      scores[n] = score(keys[n]);
+      if (token < begin || token >= end) {
+        scores[n] = -kInfinity;
+      } else if constexpr (std::is_same_v<Stored, Int8>) {
+        const uint64_t scale = (slot + n * team.teams) * pool.kv_heads + kv_head;
+        scores[n] *= pool.key_scales[scale];
+        value_scales[n] = pool.value_scales[scale];
+      }
+    }
+    weigh(scores, value_scales, values);
+  }
+
+  CONVOY_DEVICE void weigh(const float (&scores)[kTogether], const float (&value_scales)[kTogether],
+                           const Piece<Stored> (&values)[kTogether]) {
+    float new_top = top;
+#pragma unroll
+    for (const float score : scores) new_top = larger(score, new_top);
+    rescale(new_top);
+    float weights[kTogether];
+#pragma unroll
+    for (int n = 0; n < kTogether; ++n) {
+      weights[n] = power_of_two(scores[n] - new_top);
+      divisor += weights[n];
+      if constexpr (std::is_same_v<Stored, Int8>) weights[n] *= value_scales[n];
+    }
+#pragma unroll
+    for (int n = 0; n < kTogether; ++n) {
+#pragma unroll
+      for (int head = 0; head < kHeads; ++head) {
+        const float weight = from_lane(weights[n], team.owner<kHeads>(head));
+#pragma unroll
+        for (int at = 0; at < kElements; ++at)
+          sums[head][at] = __builtin_fmaf(weight, values[n].at(at), sums[head][at]);
+      }
+    }
+  }
+
+  CONVOY_DEVICE void rescale(float new_top) {
+    const float factor = power_of_two(top - new_top);
+    top = new_top;
+    divisor *= factor;
+#pragma unroll
+    for (int head = 0; head < kHeads; ++head) {
+      const float of_head = from_lane(factor, team.owner<kHeads>(head));
+#pragma unroll
+      for (int at = 0; at < kElements; ++at) sums[head][at] *= of_head;
+    }
+  }
+
+  // Every team of the warp ends with the sums of all.
+  CONVOY_DEVICE void join_teams() {
+    for (uint32_t distance = team.lanes; distance < kWarpThreads; distance *= 2) {
+      const auto across = static_cast<int>(distance);
+      rescale(larger(from_lane_across(top, across), top));
+      divisor += from_lane_across(divisor, across);
+#pragma unroll
+      for (int head = 0; head < kHeads; ++head)
+#pragma unroll
+        for (int at = 0; at < kElements; ++at)
+          sums[head][at] += from_lane_across(sums[head][at], across);
+    }
+  }
+};
+
+// One split of a row, for heads `first_head` to first_head + num_heads - 1 of one kv head.
+struct SplitTask {
+  DecodeRow row;
+  uint32_t row_number, kv_head, split, first_head, num_heads;
+};
+
+CONVOY_DEVICE uint64_t partial_place(const PagedDecodeLaunch& launch, uint32_t row, uint32_t head,
+                                     uint32_t split) {
+  return (uint64_t{row} * launch.heads + head) * launch.splits + split;
+}
+
+template <class Element, class Stored, int kHeads>
+CONVOY_DEVICE void attend_split(const PagedDecodeLaunch& launch, const SplitTask& task) {
+  CONVOY_SHARED float sums[kBlockWarps][kLargestHeadDim];
+  CONVOY_SHARED float tops[kBlockWarps][kHeads];
+  CONVOY_SHARED float divisors[kBlockWarps][kHeads];
+  const uint32_t warp = thread_of_block() / kWarpThreads;
+  const auto row_keys = static_cast<uint32_t>(task.row.keys);
+  const uint32_t split_begin = (first_split(row_keys, launch.window) + task.split) * kSplitKeys;
+  const uint32_t begin = first_visible_key(row_keys, launch.window);
+  const uint32_t end = row_keys < split_begin + kSplitKeys ? row_keys : split_begin + kSplitKeys;
+
+  TeamAttention<Element, Stored, kHeads> own(launch, task.row, task.first_head, task.num_heads);
+  const TokenTeam& team = own.team;
+  const uint32_t step = own.kTogether * team.teams;
+  const uint32_t seen = begin > split_begin ? begin / step * step : split_begin;
+  const int32_t* blocks =
+      launch.block_table + uint64_t{launch.table_width} * static_cast<uint32_t>(task.row.table_row);
+  for (uint32_t first = seen + warp * step; first < end; first += kBlockWarps * step)
+    own.take(blocks, task.kv_head, first, begin, end);
+  own.join_teams();
+
+  const uint32_t lanes_of_head = team.lanes / kHeads;
+  if (team.lane < team.lanes && team.lane % lanes_of_head == 0) {
+    tops[warp][team.lane / lanes_of_head] = own.top;
+    divisors[warp][team.lane / lanes_of_head] = own.divisor;
+  }
+  wait_for_block();
+  const bool is_whole = num_splits(row_keys, launch.window) == 1;
+#pragma unroll
+  for (int head = 0; head < kHeads; ++head) {
+    float top = kLowest;
+    for (uint32_t from = 0; from < kBlockWarps; ++from) top = larger(tops[from][head], top);
+    if (team.lane < team.lanes) {
+      const float factor = power_of_two(tops[warp][head] - top);
+#pragma unroll
+      for (int at = 0; at < kElements; ++at)
+        sums[warp][team.element() + at] = own.sums[head][at] * factor;
+    }
+    wait_for_block();
+    const uint32_t element = thread_of_block();
+    if (element < launch.pool.head_dim && static_cast<uint32_t>(head) < task.num_heads) {
+      float sum = 0, divisor = 0;
+      for (uint32_t from = 0; from < kBlockWarps; ++from) {
+        sum += sums[from][element];
+        divisor += divisors[from][head] * power_of_two(tops[from][head] - top);
+      }
+      const uint32_t of_head = task.first_head + head;
+      if (is_whole) {
+        const uint64_t at =
+            (uint64_t{static_cast<uint32_t>(task.row.token)} * launch.heads + of_head) *
+                launch.pool.head_dim +
+            element;
+        const float result[1] = {quotient(sum, divisor)};
+        store(static_cast<Element*>(launch.out) + at, result);
+      } else {
+        const uint64_t place = partial_place(launch, task.row_number, of_head, task.split);
+        launch.partial_sums[place * launch.pool.head_dim + element] = sum;
+        if (element == 0) {
+          launch.partial_tops[place] = top;
+          launch.partial_divisors[place] = divisor;
+        }
+      }
+    }
+    wait_for_block();  // shared memory is free for the next head
+  }
+}
+
+template <class Element, class Stored, int kHeads>
+CONVOY_DEVICE void decode(const PagedDecodeLaunch& launch) {
+  const uint32_t group = launch.heads / launch.pool.kv_heads;
+  const uint32_t chunks = (group + kHeads - 1) / kHeads;
+  const uint64_t tasks = uint64_t{launch.num_rows} * launch.pool.kv_heads * chunks * launch.splits;
+  for (uint64_t number = nvidia::block_number(); number < tasks; number += nvidia::num_blocks()) {
+    SplitTask task;
+    task.split = static_cast<uint32_t>(number % launch.splits);
+    const uint64_t of_row = number / launch.splits;
+    const auto chunk = static_cast<uint32_t>(of_row % chunks);
+    task.kv_head = static_cast<uint32_t>(of_row / chunks % launch.pool.kv_heads);
+    task.row_number = static_cast<uint32_t>(of_row / chunks / launch.pool.kv_heads);
+    task.row = launch.rows[task.row_number];
+    if (task.split >= num_splits(static_cast<uint32_t>(task.row.keys), launch.window)) continue;
+    task.first_head = task.kv_head * group + chunk * kHeads;
+    task.num_heads = chunk + 1 < chunks ? kHeads : group - chunk * kHeads;
+    attend_split<Element, Stored, kHeads>(launch, task);
+  }
+}
+
+// A block takes one head of one row.
+template <class Element>
+CONVOY_DEVICE void join_splits(const PagedDecodeLaunch& launch) {
+  const uint64_t tasks = uint64_t{launch.num_rows} * launch.heads;
+  const uint32_t element = thread_of_block();
+  if (element >= launch.pool.head_dim) return;
+  for (uint64_t number = nvidia::block_number(); number < tasks; number += nvidia::num_blocks()) {
+    const DecodeRow row = launch.rows[number / launch.heads];
+    const uint32_t splits = num_splits(static_cast<uint32_t>(row.keys), launch.window);
+    if (splits == 1) continue;
+    const uint64_t first = number * launch.splits;
+    float top = kLowest, sum = 0, divisor = 0;
+    for (uint32_t split = 0; split < splits; ++split)
+      top = larger(launch.partial_tops[first + split], top);
+    for (uint32_t split = 0; split < splits; ++split) {
+      const float factor = power_of_two(launch.partial_tops[first + split] - top);
+      const uint64_t place = (first + split) * launch.pool.head_dim + element;
+      sum = __builtin_fmaf(launch.partial_sums[place], factor, sum);
+      divisor = __builtin_fmaf(launch.partial_divisors[first + split], factor, divisor);
+    }
+    const uint64_t at =
+        (uint64_t{static_cast<uint32_t>(row.token)} * launch.heads + number % launch.heads) *
+            launch.pool.head_dim +
+        element;
+    const float result[1] = {quotient(sum, divisor)};
+    store(static_cast<Element*>(launch.out) + at, result);
+  }
+}
+
+struct Largest {
+  float value, poison;  // `poison`: NaN where a number is not finite, else 0
+
+  CONVOY_DEVICE void join(const Largest& other) {
+    value = larger(other.value, value);
+    poison += other.poison;
+  }
+  CONVOY_DEVICE Largest across(int distance) const {
+    return {from_lane_across(value, distance), from_lane_across(poison, distance)};
+  }
+};
+
+// To nearest, ties to even; 0 where it is no number.
+CONVOY_DEVICE uint32_t int8_bits(float value) {
+  const float whole = __builtin_rintf(value);
+  return whole != whole ? 0 : static_cast<uint32_t>(static_cast<int32_t>(whole)) & 0xff;
+}
+
+// A warp writes one head of one token.
+template <class Element, class Stored>
+CONVOY_DEVICE void store_head(const Element* from, uint64_t place, uint32_t head_dim, void* to,
+                              float* scales) {
+  const uint32_t element = WarpTeam::thread() * kElements;
+  const bool has_elements = element < head_dim;
+  Piece<Element> piece;
+  piece.clear();
+  if (has_elements) piece.read(from + element);
+  auto* const stored = static_cast<Stored*>(to) + place * head_dim + element;
+  if constexpr (std::is_same_v<Stored, Int8>) {
+    Largest largest{0, 0};
+#pragma unroll
+    for (int at = 0; at < kElements; ++at)
+      largest.join({__builtin_fabsf(piece.at(at)), piece.at(at) * 0});
+    largest = joined_over_warp(largest);
+    const float scale = __nvvm_div_rn_f(largest.value, 127.0f) + largest.poison;
+    uint32_t words[2] = {0, 0};
+#pragma unroll
+    for (int at = 0; at < kElements; ++at)
+      words[at / 4] |= int8_bits(__nvvm_div_rn_f(piece.at(at), scale)) << (at % 4 * 8);
+    if (has_elements) store_words<Words2>(stored, words);
+    if (WarpTeam::thread() == 0) scales[place] = scale;
+  } else {
+    if (has_elements) store_words<Words4>(stored, piece.words);
+  }
+}
+
+template <class Element, class Stored>
+CONVOY_DEVICE void store_tokens(const PagedStoreLaunch& launch) {
+  const PagedPool& pool = launch.pool;
+  const uint64_t heads = uint64_t{launch.tokens} * pool.kv_heads;
+  for (uint64_t row = WarpTeam::first_row(); row < 2 * heads; row += WarpTeam::row_step()) {
+    const bool is_value = row >= heads;
+    const uint64_t number = is_value ? row - heads : row;
+    const uint64_t token = number / pool.kv_heads, head = number % pool.kv_heads;
+    const uint64_t place = static_cast<uint64_t>(launch.slots[token]) * pool.kv_heads + head;
+    const auto* const from =
+        is_value ? static_cast<const Element*>(launch.values) + token * launch.value_token_stride +
+                       head * launch.value_head_stride
+                 : static_cast<const Element*>(launch.keys) + token * launch.key_token_stride +
+                       head * launch.key_head_stride;
+    store_head<Element, Stored>(from, place, pool.head_dim, is_value ? pool.values : pool.keys,
+                                is_value ? pool.value_scales : pool.key_scales);
+  }
+}
+
+}  // namespace
+
+#define CONVOY_PAGED_DECODE(Element, Stored, name, heads, blocks)                                \
+  CONVOY_KERNEL __attribute__((launch_bounds(                                                    \
+      kBlockThreads, blocks))) void paged_decode_##heads##name(const PagedDecodeLaunch launch) { \
+    decode<Element, Stored, heads>(launch);                                                      \
+  }
+// The last number: blocks that a multiprocessor must hold at once, which bounds the registers.
+#define CONVOY_PAGED_STORED(Element, Stored, name)                      \
+  CONVOY_PAGED_DECODE(Element, Stored, name, 1, 2)                      \
+  CONVOY_PAGED_DECODE(Element, Stored, name, 2, 2)                      \
+  CONVOY_PAGED_DECODE(Element, Stored, name, 4, 2)                      \
+  CONVOY_PAGED_DECODE(Element, Stored, name, 8, 1)                      \
+  CONVOY_KERNEL void paged_store##name(const PagedStoreLaunch launch) { \
+    store_tokens<Element, Stored>(launch);                              \
+  }
+#define CONVOY_PAGED(Element, type)                                      \
+  CONVOY_PAGED_STORED(Element, Element, _##type)                         \
+  CONVOY_PAGED_STORED(Element, Int8, _int8_##type)                       \
+  CONVOY_KERNEL void paged_join_##type(const PagedDecodeLaunch launch) { \
+    join_splits<Element>(launch);                                        \
+  }
+
+CONVOY_PAGED(float, fp32)
+CONVOY_PAGED(Bf16, bf16)
+
+}  // namespace convoy::kernels::gpu
