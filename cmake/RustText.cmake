@@ -18,3 +18,10 @@ set_target_properties(convoy_rust_text PROPERTIES IMPORTED_LOCATION ${_rust_lib}
 add_dependencies(convoy_rust_text convoy_rust_text_build)
 target_link_libraries(convoy_rust_text INTERFACE pthread dl m)
 add_library(convoy::rust_text ALIAS convoy_rust_text)
+
+# convoy_rust_text_test(): the tests inside the crate. They are compiled when they run, from the libraries that the build made.
+function(convoy_rust_text_test)
+  add_test(NAME rust_text COMMAND ${CMAKE_COMMAND} -E env --unset=MAKEFLAGS CARGO_TARGET_DIR=${CMAKE_BINARY_DIR}/rust
+    ${CONVOY_CARGO} test --release --locked --quiet --manifest-path ${CMAKE_SOURCE_DIR}/rust/text/Cargo.toml)
+  set_tests_properties(rust_text PROPERTIES LABELS cpu TIMEOUT 900)
+endfunction()

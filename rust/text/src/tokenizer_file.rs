@@ -53,7 +53,8 @@ pub fn add_tokens(tokenizer: &mut Tokenizer, declared: &[DeclaredToken], file: &
         if id.is_some() && *id != got {
             let got = got.map_or("nothing".to_string(), |id| id.to_string());
             let id = id.unwrap_or_default();
-            let text = format!("{file} declares `{}` as id {id}, but the tokenizer makes it {got}", token.content);
+            let text =
+                format!("{file} declares `{}` as id {id}, but the tokenizer makes it {got}", token.content);
             return refuse("", text);
         }
     }

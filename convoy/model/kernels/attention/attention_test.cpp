@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "convoy/model/kernels/attention/attention.h"
+
 #include <gtest/gtest.h>
 
-#include "convoy/model/kernels/attention/attention_reference.h"
 #include "kernel_checks/op_check.h"
+#include "kernel_checks/reference_ops.h"
 
 namespace convoy::kernels {
 namespace {

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "convoy/model/kernels/cross_entropy/linear_cross_entropy.h"
+
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 
 #include "convoy/core/base/error.h"
-#include "convoy/model/kernels/cross_entropy/linear_cross_entropy_reference.h"
 #include "kernel_checks/op_check.h"
+#include "kernel_checks/reference_ops.h"
 #include "kernel_checks/tables.h"
 
 namespace convoy::kernels {

@@ -8,8 +8,8 @@
 #include <random>
 
 #include "convoy/core/base/error.h"
-#include "convoy/model/kernels/attention/attention_reference.h"
 #include "kernel_checks/op_check.h"
+#include "kernel_checks/reference_ops.h"
 #include "kernel_checks/tables.h"
 
 namespace convoy::kernels {

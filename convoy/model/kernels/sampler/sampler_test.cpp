@@ -7,9 +7,9 @@
 #include <nlohmann/json.hpp>
 #include <random>
 
-#include "convoy/model/kernels/sampler/sampler_reference.h"
 #include "convoy/model/kernels/simd/cpu_isa.h"
 #include "kernel_checks/op_check.h"
+#include "kernel_checks/reference_ops.h"
 
 namespace convoy::kernels {
 namespace {

@@ -2,63 +2,50 @@
 //! Jinja2 as transformers runs it, written for one purpose: chat templates. Its values are Python's, so what a template
 //! writes is what Python would write; whatever cannot be matched is refused with an error. The grammar and the meaning of
 //! filters and tests follow Jinja2 3.1. No template, however made, can do more than spend its budget.
+//!
+//! Each part uses only those before it: `error`, `values`, `grammar`, `interpreter`, `library`.
 
-mod arguments;
 mod error;
-mod evaluate;
-mod expressions;
-mod filters;
-mod functions;
-mod json;
-mod lexer;
-mod loops;
-mod methods;
-mod names;
-mod number;
-mod operators;
-mod parser;
-mod percent;
-mod predicates;
-mod render;
-mod scopes;
-mod spec;
-mod string_methods;
-mod syntax;
-mod text;
-mod value;
+mod grammar;
+mod interpreter;
+mod library;
+#[cfg(test)]
+mod tests;
+mod values;
 
 pub use error::{Error, Result};
-pub use value::{Items, Value};
+pub use interpreter::state::{Brackets, Variables};
+pub use values::value::{Items, Value};
 
-use std::collections::HashMap;
-use std::rc::Rc;
+use grammar::cursor::{Cursor, Known};
+use grammar::lexer;
+use grammar::statements::Parser;
+use grammar::syntax::Statement;
+use interpreter::state::{Library, Renderer};
 
-use parser::Parser;
-use render::Renderer;
+static LIBRARY: Library = Library {
+    filters: library::filters::FILTERS,
+    tests: library::tests::TESTS,
+    functions: library::functions::FUNCTIONS,
+};
 
-/// What a template reads, by name.
-pub type Variables = HashMap<Rc<str>, Value, ahash::RandomState>;
+const KNOWN: Known =
+    Known { is_filter: |name| LIBRARY.filter(name).is_some(), is_test: |name| LIBRARY.test(name).is_some() };
 
 pub struct Template {
-    body: Vec<syntax::Statement>,
+    body: Vec<Statement>,
     pub has_generation: bool,
-}
-
-/// What the output holds around the body of each `{% generation %}`.
-pub struct Brackets<'b> {
-    pub begin: &'b str,
-    pub end: &'b str,
 }
 
 impl Template {
     pub fn parse(source: &str) -> Result<Template> {
         let source = lexer::normalise(source);
-        let mut parser = Parser::new(lexer::tokens(&source)?);
+        let mut parser = Parser::new(Cursor::new(lexer::tokens(&source)?, KNOWN));
         let body = parser.template().map_err(|error| error.or_line(parser.line()))?;
         Ok(Template { body, has_generation: parser.has_generation })
     }
 
     pub fn render(&self, variables: Variables, brackets: Brackets) -> Result<String> {
-        Renderer::new(variables, brackets).template(&self.body)
+        Renderer::new(&LIBRARY, variables, brackets).template(&self.body)
     }
 }
