@@ -17,6 +17,7 @@
 #include "convoy/apps/front/runs_actions.h"
 #include "convoy/core/base/error.h"
 #include "convoy/core/base/files.h"
+#include "convoy/core/base/text_table.h"
 #include "convoy/core/base/wall_clock.h"
 #include "convoy/core/charts/plot.h"
 #include "convoy/core/telemetry/event_tail.h"
@@ -86,21 +87,6 @@ std::string age_text(const RunHistory& run) {
   return telemetry::duration_text(wall_clock_seconds() - run.updated_seconds);
 }
 
-void print_table(const std::vector<std::vector<std::string>>& rows) {
-  std::vector<size_t> widths(rows.front().size(), 0);
-  for (const auto& row : rows)
-    for (size_t column = 0; column < row.size(); ++column)
-      widths[column] = std::max(widths[column], row[column].size());
-  for (const auto& row : rows) {
-    std::string line;
-    for (size_t column = 0; column < row.size(); ++column)
-      line += column < 2 ? fmt::format("{:<{}}  ", row[column], widths[column])
-                         : fmt::format("{:>{}}  ", row[column], widths[column]);
-    line.erase(line.find_last_not_of(' ') + 1);
-    fmt::print("{}\n", line);
-  }
-}
-
 int list(const Context& context, const RunsFolderFlags& flags, const Words& words) {
   if (!words.empty())
     throw ConfigError(fmt::format("runs list takes no run; `convoy runs show {}` does", words[0]));
@@ -123,7 +109,7 @@ int list(const Context& context, const RunsFolderFlags& flags, const Words& word
                     loss_text(record["last_loss"]), loss_text(record["best_eval_loss"]),
                     age_text(run)});
   }
-  print_table(rows);
+  fmt::print("{}", text_table(rows, {.first_number = 2}));
   return 0;
 }
 

@@ -9,8 +9,8 @@
 
 namespace convoy {
 
-std::string text_table(const std::vector<std::vector<std::string>>& rows) {
-  std::vector<size_t> widths(rows.at(0).size(), 1);
+std::string text_table(const std::vector<std::vector<std::string>>& rows, const TableLook& look) {
+  std::vector<size_t> widths(rows.at(0).size(), look.empty.size());
   for (const auto& row : rows) {
     CONVOY_INVARIANT(row.size() == widths.size(), "{} cells under {} headings", row.size(),
                      widths.size());
@@ -22,8 +22,11 @@ std::string text_table(const std::vector<std::vector<std::string>>& rows) {
     std::string line;
     for (size_t column = 0; column < row.size(); ++column) {
       const bool last = column + 1 == row.size();
-      line += fmt::format("{:<{}}{}", row[column].empty() && !last ? "-" : row[column],
-                          widths[column], last ? "" : "  ");
+      const std::string& cell = row[column].empty() && !last ? look.empty : row[column];
+      const bool is_number = column >= look.first_number && column < look.end_numbers;
+      line += is_number ? fmt::format("{:>{}}", cell, widths[column])
+                        : fmt::format("{:<{}}", cell, widths[column]);
+      if (!last) line += "  ";
     }
     line.erase(line.find_last_not_of(' ') + 1);
     text += line + '\n';

@@ -4,13 +4,22 @@
 // apart, and no line ends in spaces.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <string>
 #include <vector>
 
 namespace convoy {
 
-// The first row is the heading. Every row has as many cells as the heading. An empty cell is shown
-// as "-", in the last column as nothing. Ends with a line break.
-std::string text_table(const std::vector<std::vector<std::string>>& rows);
+struct TableLook {
+  // These columns, the last one excluded, stand at the right of theirs, as numbers do.
+  size_t first_number = SIZE_MAX;
+  size_t end_numbers = SIZE_MAX;
+  std::string empty = "-";  // in the last column an empty cell shows as nothing
+};
+
+// The first row is the heading. Every row has as many cells as the heading. Ends with a line break.
+std::string text_table(const std::vector<std::vector<std::string>>& rows,
+                       const TableLook& look = {});
 
 }  // namespace convoy

@@ -8,29 +8,14 @@
 #include <thread>
 
 #include "convoy/core/base/files.h"
-#include "convoy/data/datasets/encode_file.h"
+#include "convoy/data/datasets/byte_rows_test.h"
+#include "convoy/data/datasets/files_test.h"
 #include "convoy/data/datasets/sample_reader.h"
 #include "convoy/data/datasets/test_files.h"
 #include "convoy/data/datasets/token_cache.h"
 
 namespace convoy::data {
 namespace {
-
-// One token per byte, behind a BOS (1): the prompt unsupervised, the rest supervised.
-EncodedRow encode_bytes(const Sample& sample) {
-  EncodedRow row{{1}, {0}, 0};
-  const auto append = [&](const std::string& text, uint8_t supervised) {
-    for (const char byte : text) {
-      row.ids.push_back(static_cast<uint8_t>(byte));
-      row.supervised.push_back(supervised);
-    }
-  };
-  append(sample.prompt, 0);
-  append(sample.completion + sample.text, 1);
-  if (sample.completion == "refuse")
-    throw DataError("the template refuses", {.file = sample.file, .line = sample.line});
-  return row;
-}
 
 struct Fixture {
   ScratchFolder folder;
@@ -76,13 +61,6 @@ struct Fixture {
   }
 };
 
-std::string numbered_rows(int count) {
-  std::string bytes;
-  for (int row = 0; row < count; ++row)
-    bytes += fmt::format("{{\"prompt\":\"p{}\",\"completion\":\"completion {}\"}}\n", row, row);
-  return bytes;
-}
-
 std::set<int64_t> sources_of(const TokenDataset& dataset) {
   std::set<int64_t> sources;
   for (int64_t row = 0; row < dataset.num_rows(); ++row) sources.insert(dataset.source_index(row));
@@ -107,134 +85,6 @@ TEST(SplitBuilder, ShardsAreOneFile) {
   EXPECT_TRUE(shards.build(Splits::All).reports[0].from_cache);
   shards.folder.write("set/part-10.jsonl", rows.substr(cut) + numbered_rows(1));
   EXPECT_FALSE(shards.build(Splits::All).reports[0].from_cache);
-}
-
-TEST(TruncateRow, KeepsTheSideAskedFor) {
-  const EncodedRow whole{{1, 10, 11, 12, 13}, {0, 0, 1, 1, 1}, 0};
-  EncodedRow row = whole;
-  EXPECT_FALSE(truncate_row(row, {5, Truncation::KeepStart, 1}));
-  EXPECT_TRUE(truncate_row(row, {3, Truncation::KeepStart, 1}));
-  EXPECT_EQ(row.ids, (std::vector<int32_t>{1, 10, 11}));
-  EXPECT_EQ(row.supervised, (std::vector<uint8_t>{0, 0, 1}));
-  row = whole;
-  EXPECT_TRUE(truncate_row(row, {3, Truncation::KeepEnd, 1}));
-  EXPECT_EQ(row.ids, (std::vector<int32_t>{1, 12, 13}));
-  EXPECT_EQ(row.supervised, (std::vector<uint8_t>{0, 1, 1}));
-  row = whole;
-  EXPECT_TRUE(truncate_row(row, {3, Truncation::KeepEnd, std::nullopt}));
-  EXPECT_EQ(row.ids, (std::vector<int32_t>{11, 12, 13}));
-  EXPECT_EQ(row.supervised, (std::vector<uint8_t>{0, 1, 1}));  // nothing precedes the first token
-}
-
-struct TakenFile : EncodedFile {
-  std::vector<EncodedRow> rows;    // kept, in file order
-  std::vector<RowRecord> records;  // by row index
-};
-
-TakenFile take_all(SampleReader& reader, const std::function<EncodedRow(const Sample&)>& encode,
-                   const TruncationPolicy& policy, int num_threads) {
-  TakenFile taken;
-  static_cast<EncodedFile&>(taken) = encode_file(reader, encode, policy, num_threads,
-                                                 [&](const RowRecord& record, EncodedRow row) {
-                                                   taken.records.push_back(record);
-                                                   if (record.outcome == RowOutcome::Kept)
-                                                     taken.rows.push_back(std::move(row));
-                                                 });
-  return taken;
-}
-
-TEST(EncodeFile, OrderAndResultDoNotDependOnThreads) {
-  const ScratchFolder folder;
-  const auto path = folder.write("rows.jsonl", numbered_rows(500));
-  std::vector<std::string> hashes;
-  for (const int num_threads : {1, 2, 7}) {
-    SampleReader reader(path, {}, BadRows::Error);
-    std::atomic<int> calls{0};
-    const TakenFile file = take_all(
-        reader,
-        [&](const Sample& sample) {
-          ++calls;
-          return encode_bytes(sample);
-        },
-        {64, Truncation::KeepStart, 1}, num_threads);
-    EXPECT_EQ(calls, 500);
-    ASSERT_EQ(file.rows.size(), 500u);
-    for (size_t row = 0; row < 500; ++row)
-      EXPECT_EQ(file.rows[row].source_index, static_cast<int64_t>(row));
-    EXPECT_EQ(file.first_sample->index, 0);
-    hashes.push_back(TokenDataset::from_rows(file.rows).content_hash());
-  }
-  EXPECT_EQ(hashes[0], hashes[1]);
-  EXPECT_EQ(hashes[0], hashes[2]);
-}
-
-TEST(EncodeFile, TheFirstErrorInFileOrderIsThrownWhateverTheTiming) {
-  const ScratchFolder folder;
-  std::string bytes = numbered_rows(300);
-  bytes += "{\"prompt\":\"\",\"completion\":\"refuse\"}\n" + numbered_rows(200) + "{torn\n";
-  const auto path = folder.write("rows.jsonl", bytes);
-  for (int round = 0; round < 20; ++round) {
-    SampleReader reader(path, {}, BadRows::Error);
-    try {
-      take_all(
-          reader,
-          [](const Sample& sample) {
-            if (sample.index == 300) std::this_thread::sleep_for(std::chrono::milliseconds(2));
-            return encode_bytes(sample);
-          },
-          {64, Truncation::KeepStart, 1}, 4);
-      FAIL() << "wanted an error";
-    } catch (const DataError& error) {
-      EXPECT_EQ(error.place().line, 301);
-    }
-  }
-}
-
-TEST(EncodeFile, TruncationPolicies) {
-  const ScratchFolder folder;
-  const auto path = folder.write(
-      "rows.jsonl",
-      "{\"prompt\":\"pp\",\"completion\":\"cc\"}\n{\"prompt\":\"ppp\",\"completion\":\"cccc\"}\n"
-      "{\"prompt\":\"pppppp\",\"completion\":\"c\"}\n");
-  const auto run = [&](Truncation truncation) {
-    SampleReader reader(path, {}, BadRows::Error);
-    return take_all(reader, encode_bytes, {6, truncation, 1}, 2);
-  };
-  const TakenFile start = run(Truncation::KeepStart);
-  ASSERT_EQ(start.rows.size(), 2u);
-  EXPECT_TRUE(start.records[1].truncated);
-  EXPECT_EQ(start.records[2].outcome, RowOutcome::Unsupervised);
-  EXPECT_EQ(start.first_unsupervised->tokens, 8);
-  EXPECT_EQ(start.first_unsupervised->supervised_tokens, 1);
-  EXPECT_EQ(start.first_unsupervised->line, 3);
-  EXPECT_EQ(run(Truncation::KeepEnd).rows.size(), 3u);
-  const TakenFile drop = run(Truncation::Drop);
-  EXPECT_EQ(drop.rows.size(), 1u);
-  EXPECT_EQ(drop.records[1].outcome, RowOutcome::DroppedLong);
-  try {
-    run(Truncation::Error);
-    FAIL() << "wanted an error";
-  } catch (const DataError& error) {
-    EXPECT_EQ(error.place().line, 2);
-    EXPECT_NE(std::string(error.what()).find("8 tokens, more than model.max_seq_len 6"),
-              std::string::npos);
-  }
-  EXPECT_EQ(truncation_named("keep_end", "sft"), Truncation::KeepEnd);
-  EXPECT_THROW(truncation_named("keep", "sft"), ConfigError);
-}
-
-TEST(EncodeFile, SkippedRowsIncludeThoseTheEncoderRefuses) {
-  const ScratchFolder folder;
-  const auto path = folder.write(
-      "rows.jsonl",
-      numbered_rows(2) + "{\"prompt\":\"\",\"completion\":\"refuse\"}\n{torn\n" + numbered_rows(1));
-  SampleReader reader(path, {}, BadRows::Skip);
-  const TakenFile file = take_all(reader, encode_bytes, {64, Truncation::KeepStart, 1}, 2);
-  EXPECT_EQ(file.rows.size(), 3u);
-  EXPECT_EQ(file.records[2].outcome, RowOutcome::Unreadable);
-  EXPECT_EQ(file.records[3].outcome, RowOutcome::Unreadable);
-  EXPECT_NE(reader.bad_rows().summary().find("lines 3, 4; first: the template refuses"),
-            std::string::npos);
 }
 
 // The first row may be one of those that are skipped.
@@ -588,25 +438,6 @@ TEST(BuildSplits, ConcurrentBuildersAgree) {
   EXPECT_EQ(fixture.encoded, encoded);
   for (const auto& entry : std::filesystem::directory_iterator(fixture.data.cache_dir))
     EXPECT_EQ(entry.path().extension(), ".tokens");
-}
-
-TEST(EncodeFile, EveryFormatGivesTheSameTokens) {
-  std::set<std::string> hashes;
-  for (const char* name : {"minimal.csv", "quoted_crlf.csv", "tabs.tsv", "ascii.jsonl",
-                           "pretty.json", "data_key.json", "rows.parquet"}) {
-    SampleReader reader(golden_data() / name, {}, BadRows::Error);
-    const TakenFile file = take_all(
-        reader,
-        [](const Sample& sample) {
-          Sample text;
-          text.text = sample.messages.dump();
-          return encode_bytes(text);
-        },
-        {1000, Truncation::Error, 1}, 2);
-    EXPECT_EQ(file.rows.size(), 5u) << name;
-    hashes.insert(TokenDataset::from_rows(file.rows).content_hash());
-  }
-  EXPECT_EQ(hashes.size(), 1u);
 }
 
 }  // namespace

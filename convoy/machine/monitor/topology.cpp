@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "convoy/core/base/first_line.h"
+#include "convoy/core/base/text_table.h"
 #include "convoy/machine/monitor/amd.h"
 #include "convoy/machine/monitor/nvml.h"
 
@@ -184,17 +185,7 @@ std::string topology_text(const Topology& topology) {
     rows.push_back(std::move(row));
   }
   // An empty cell is an empty cell here, as nvidia-smi has it.
-  std::vector<size_t> widths(rows[0].size(), 0);
-  for (const auto& row : rows)
-    for (size_t column = 0; column < row.size(); ++column)
-      widths[column] = std::max(widths[column], row[column].size());
-  for (const auto& row : rows) {
-    std::string line;
-    for (size_t column = 0; column < row.size(); ++column)
-      line += fmt::format("{:<{}}  ", row[column], widths[column]);
-    line.erase(line.find_last_not_of(' ') + 1);
-    text += line + '\n';
-  }
+  text += text_table(rows, {.empty = ""});
   text += kLegend;
   const auto cards = std::count_if(topology.nodes.begin(), topology.nodes.end(),
                                    [](const TopologyNode& node) { return !node.gpu; });

@@ -8,6 +8,22 @@
 #include "convoy/core/jobs/sql/transaction.h"
 
 namespace convoy::jobs {
+namespace {
+
+Lease lease_of(const TaskRow& task, const RangeRow& range) {
+  return {.number = range.number,
+          .task = task.number,
+          .task_id = hex_of(task.id),
+          .parameters = task.parameters,
+          .task_units = task.units,
+          .first = range.first,
+          .count = range.count,
+          .worker = range.worker,
+          .expires_ms = range.expires_ms,
+          .attempt = static_cast<int>(range.attempt)};
+}
+
+}  // namespace
 
 // The state of one claim(). Range i belongs to lease i; numbers are assigned last, all at once.
 struct SqlStore::Claim {
@@ -109,16 +125,7 @@ void SqlStore::claim_untouched(Claim& claim, bool wait) {
 void SqlStore::hand_out(Claim& claim, const TaskRow& task, RangeRow range) {
   range.worker = claim.request.worker;
   range.expires_ms = claim.now_ms + claim.request.lease.count();
-  claim.leases.push_back({.number = 0,
-                          .task = task.number,
-                          .task_id = hex_of(task.id),
-                          .parameters = task.parameters,
-                          .task_units = task.units,
-                          .first = range.first,
-                          .count = range.count,
-                          .worker = range.worker,
-                          .expires_ms = range.expires_ms,
-                          .attempt = static_cast<int>(range.attempt)});
+  claim.leases.push_back(lease_of(task, range));
   claim.ranges.push_back(std::move(range));
 }
 
@@ -192,16 +199,7 @@ std::vector<Lease> SqlStore::leases(int64_t group) {
     if (range.worker.empty()) continue;
     const TaskRow task =
         decode_task(SqlRow(row.begin() + kRangeColumns, row.end()), session_->name());
-    leases.push_back({.number = range.number,
-                      .task = range.task,
-                      .task_id = hex_of(task.id),
-                      .parameters = task.parameters,
-                      .task_units = task.units,
-                      .first = range.first,
-                      .count = range.count,
-                      .worker = range.worker,
-                      .expires_ms = range.expires_ms,
-                      .attempt = static_cast<int>(range.attempt)});
+    leases.push_back(lease_of(task, range));
   }
   return leases;
 }

@@ -14,6 +14,7 @@
 #include <unordered_set>
 
 #include "convoy/core/base/counted.h"
+#include "convoy/core/base/text_table.h"
 #include "convoy/farm/sweep/results/csv_text.h"
 
 namespace convoy::sweep {
@@ -109,25 +110,9 @@ std::string group_text(const std::map<std::string, nlohmann::json>& axes,
 }
 
 std::string table_of(Rows rows) {
-  std::vector<size_t> widths;
   for (auto& row : rows)
     for (std::string& text : row) text = escaped_line(text);
-  for (const auto& row : rows)
-    for (size_t column = 0; column < row.size(); ++column) {
-      if (column == widths.size()) widths.push_back(0);
-      widths[column] = std::max(widths[column], row[column].size());
-    }
-  std::string text;
-  for (const auto& row : rows) {
-    std::string line;
-    for (size_t column = 0; column < row.size(); ++column)
-      line += column < 2 || column + 1 == row.size()
-                  ? fmt::format("{:<{}}  ", row[column], widths[column])
-                  : fmt::format("{:>{}}  ", row[column], widths[column]);
-    line.erase(line.find_last_not_of(' ') + 1);
-    text += line + "\n";
-  }
-  return text;
+  return text_table(rows, {.first_number = 2, .end_numbers = rows.front().size() - 1, .empty = ""});
 }
 
 std::string short_number(double value) {

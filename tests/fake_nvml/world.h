@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The GPUs that a test describes, and what they tell.
+//
+// FAKE_NVML_SCENARIO names a JSON file; its member "nvml" is
+//   {"driver": "550.90.07", "nvml": "12.550.90.07", "cuda": 12040, "init": 0, "lacks": ["nvmlDevice..."],
+//    "dead_ticks": [3, 5], "gpus": [GPU, ...], "every_gpu": {members that each GPU has unless it gives its own}}
+// and a GPU {"name", "uuid", "pci": "0000:3b:00.0", "capability": [9, 0], "denied": true, "open_error": 15, "memory_mib", "used_mib",
+// "reserved_mib", "util", "mem_busy", "temp", "mem_temp", "power_w", "power_limit_w", "energy_j" (a start: the power is added
+// each tick), "sm_clock", "mem_clock", "pstate", "throttle" (bits), "throttle_ns": {"74": [...]} (grows by that each tick), "gpm": {"2": 91},
+// "nvlink_kib": [tx, rx] (grows by that), "ecc": [0, 0], "remap": [pending, failed], "processes": [{"pid", "mib"}], "lost_at", "xids":
+// {"3": 79}, "node", "switch" (of PCIe), "nvswitch": links to it, "peers": {"1": links}, "mig": [{"uuid", "name", "gi", "ci", ...}, null]}.
+// A member that is not there is a figure that NVML does not support. Any number may be a list: one item a tick, over and over.
+// "xids_at_ms": {"700": 79} and "lost_at_ms" count the time since the first nvmlInit instead; so does the member "count_at_ms":
+// {"900": 3} beside "gpus", as which the driver counts them from then on, and "hangs_at_ms", from when on memory is asked for in vain.
+// A tick of a device is one call of nvmlDeviceGetMemoryInfo_v2. A function that is in "lacks" says that it is not found.
+//
+// FAKE_NVML is the short form:
+//   GPU-1 A100 0000:3b:00.0 80000;GPU-2 H100 0001:17:00.0 80000 MIG-a/1/0/10000 -/0/0/0 MIG-b/2/0/20000
+// One GPU per semicolon: UUID, name, PCI address, MiB, then one word per MIG slot: UUID/gpu instance/compute
+// instance/MiB, "-" an empty slot; any slot means that MIG is on. UUID "denied" is a GPU that may not be opened.
+// FAKE_NVML_INIT is what nvmlInit returns. What a GPU does is a function of its index: 40 + index degrees, busy for
+// 90 - index percent (memory 50), 1000 + index MiB taken, 300.5 + index watts. A GPU named "Quiet" tells no more than its memory.
+#pragma once
+
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <sstream>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace fake_nvml {
+
+using nlohmann::json;
+
+constexpr int kSuccess = 0, kInvalid = 2, kNotSupported = 3, kNoPermission = 4, kNotFound = 6,
+              kInsufficientSize = 7, kTimeout = 10, kMissing = 13, kLost = 15, kUnknown = 999;
+
+struct Thing {
+  json told;
+  int index = 0;
+  Thing* parent = nullptr;  // of an instance
+  long tick = 0;
+  double energy_j = 0;
+  std::map<std::string, double> counters;
+  std::vector<std::unique_ptr<Thing>> instances;  // null = an empty slot
+};
+
+struct Sample {
+  Thing* thing = nullptr;
+  long tick = 0;
+};
+
+// Each set is told of each event.
+struct EventSet {
+  std::set<Thing*> registered;
+  std::set<std::pair<Thing*, std::string>> told;
+};
+
+struct World {
+  int users = 0;
+  std::chrono::steady_clock::time_point begin = std::chrono::steady_clock::now();
+  json told;
+  std::vector<std::unique_ptr<Thing>> gpus;
+  std::set<std::string> lacks;
+};
+inline World world;
+// NVML may be used by several threads.
+inline std::recursive_mutex world_mutex;
+
+inline long milliseconds() {
+  return std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now() -
+                                                               world.begin)
+      .count();
+}
+
+inline const json& at_tick(const json& value, long tick) {
+  if (!value.is_array() || value.empty()) return value;
+  return value[static_cast<size_t>(std::max(0L, tick - 1)) % value.size()];
+}
+
+inline bool is_lost(const Thing& thing) {
+  const Thing& gpu = thing.parent == nullptr ? thing : *thing.parent;
+  if (gpu.told.contains("lost_at_ms") && milliseconds() >= gpu.told["lost_at_ms"].get<long>())
+    return true;
+  return gpu.told.contains("lost_at") && gpu.tick >= gpu.told["lost_at"].get<long>();
+}
+
+inline bool is_dead(const Thing& thing) {
+  const Thing& gpu = thing.parent == nullptr ? thing : *thing.parent;
+  if (!world.told.contains("dead_ticks")) return false;
+  return gpu.tick >= world.told["dead_ticks"][0] && gpu.tick <= world.told["dead_ticks"][1];
+}
+
+inline int state_of(const Thing& thing, const char* function) {
+  if (world.lacks.contains(function)) return kMissing;
+  if (is_lost(thing)) return kLost;
+  return is_dead(thing) ? kUnknown : kSuccess;
+}
+
+// Without the lock: other calls come back.
+inline void hang_if_told() {
+  const auto hangs = [] {
+    const std::lock_guard<std::recursive_mutex> guard(world_mutex);
+    return world.told.contains("hangs_at_ms") &&
+           milliseconds() >= world.told["hangs_at_ms"].get<long>();
+  };
+  while (hangs()) std::this_thread::sleep_for(std::chrono::seconds(1));
+}
+
+inline unsigned counted_gpus() {
+  auto count = static_cast<unsigned>(world.gpus.size());
+  if (world.told.contains("count_at_ms"))
+    for (const auto& [when, less] : world.told["count_at_ms"].items())
+      if (milliseconds() >= std::stol(when)) count = less;
+  return count;
+}
+
+inline Thing& thing_of(void* handle) { return *static_cast<Thing*>(handle); }
+
+// A number of a thing, by its name.
+template <class Number>
+inline int tell(void* handle, const char* function, const char* member, double scale,
+                Number* number) {
+  const Thing& thing = thing_of(handle);
+  if (const int state = state_of(thing, function); state != kSuccess) return state;
+  if (!thing.told.contains(member)) return kNotSupported;
+  *number =
+      static_cast<Number>(at_tick(thing.told[member], thing.tick).get<double>() * scale + 0.5);
+  return kSuccess;
+}
+
+inline unsigned long long mib(const Thing& thing, const char* member) {
+  if (!thing.told.contains(member)) return 0;
+  return at_tick(thing.told[member], thing.tick).get<unsigned long long>() << 20;
+}
+
+// The short form as the long one.
+inline json described_in_words(const std::string& text) {
+  json gpus = json::array();
+  std::stringstream all(text);
+  for (std::string one; std::getline(all, one, ';');) {
+    std::stringstream words(one);
+    std::string uuid, name, pci;
+    long long memory = 0;
+    if (!(words >> uuid >> name >> pci >> memory)) continue;
+    const auto index = static_cast<int>(gpus.size());
+    json gpu = {{"uuid", uuid},
+                {"name", name},
+                {"pci", pci},
+                {"memory_mib", memory},
+                {"used_mib", 1000 + index},
+                {"reserved_mib", 300},
+                {"capability", {8, 0}}};
+    if (uuid == "denied") gpu["denied"] = true;
+    if (name != "Quiet")
+      gpu.update({{"util", 90 - index},
+                  {"mem_busy", 50},
+                  {"temp", 40 + index},
+                  {"power_w", 300.5 + index}});
+    for (std::string slot; words >> slot;) {
+      char instance[96] = "";
+      unsigned gi = 0, ci = 0;
+      unsigned long long instance_mib = 0;
+      std::sscanf(slot.c_str(), "%95[^/]/%u/%u/%llu", instance, &gi, &ci, &instance_mib);
+      if (std::strcmp(instance, "-") == 0) {
+        gpu["mig"].push_back(nullptr);
+        continue;
+      }
+      gpu["mig"].push_back({{"uuid", instance},
+                            {"name", name},
+                            {"gi", gi},
+                            {"ci", ci},
+                            {"memory_mib", instance_mib}});
+    }
+    gpus.push_back(std::move(gpu));
+  }
+  return {{"gpus", gpus}};
+}
+
+inline std::unique_ptr<Thing> made(const json& told, int index, Thing* parent) {
+  auto thing = std::make_unique<Thing>();
+  thing->told = told;
+  thing->index = index;
+  thing->parent = parent;
+  if (told.contains("energy_j")) thing->energy_j = told["energy_j"].get<double>();
+  if (told.contains("mig"))
+    for (const json& instance : told["mig"])
+      thing->instances.push_back(instance.is_null() ? nullptr : made(instance, index, thing.get()));
+  return thing;
+}
+
+inline int text_of(const std::string& value, char* text, unsigned bytes) {
+  std::snprintf(text, bytes, "%s", value.c_str());
+  return kSuccess;
+}
+
+}  // namespace fake_nvml
