@@ -9,6 +9,7 @@
 #include <iterator>
 #include <set>
 
+#include "convoy/core/base/cgroups.h"
 #include "convoy/core/base/usable_cpus.h"
 
 namespace convoy::monitor {
@@ -59,24 +60,14 @@ int complex_of(const fs::path& folder, int otherwise) {
 // The CPUs of the process's cgroup, from the innermost folder that lists them; else those of the
 // host.
 std::vector<int> cpus_of_cgroup(const MachineSources& sources) {
-  std::ifstream groups(sources.proc / "self/cgroup");
-  for (std::string line; std::getline(groups, line);) {
-    const size_t first = line.find(':');
-    const size_t second = line.find(':', first + 1);
-    if (first == std::string::npos || second == std::string::npos) continue;
-    const std::string controllers = line.substr(first + 1, second - first - 1);
-    if (!controllers.empty() && controllers != "cpuset") continue;
-    const fs::path root = sources.sys / "fs/cgroup" / controllers;
-    const char* const file =
-        controllers.empty() ? "cpuset.cpus.effective" : "cpuset.effective_cpus";
-    fs::path folder = fs::path(line.substr(second + 1)).relative_path();
-    while (true) {
-      const std::vector<int> cpus = read_cpu_list(trimmed_text_of(root / folder / file));
-      if (!cpus.empty()) return cpus;
-      if (folder.empty()) break;
-      folder = folder.parent_path();
-    }
-  }
+  std::vector<int> cpus;
+  visit_cgroups("cpuset", {.sys = sources.sys, .proc = sources.proc},
+                [&cpus](const fs::path& folder, bool unified) {
+                  const char* const file =
+                      unified ? "cpuset.cpus.effective" : "cpuset.effective_cpus";
+                  if (cpus.empty()) cpus = read_cpu_list(trimmed_text_of(folder / file));
+                });
+  if (!cpus.empty()) return cpus;
   return read_cpu_list(trimmed_text_of(sources.sys / "devices/system/cpu/online"));
 }
 

@@ -3,8 +3,6 @@
 
 #include <algorithm>
 
-#include "convoy/core/base/error.h"
-
 namespace convoy::experiments {
 
 #define CONVOY_FACTOR_KERNELS(level)         \
@@ -19,16 +17,7 @@ CONVOY_FACTOR_KERNELS(avx512)
 namespace {
 
 const FactorKernels& kernels(CpuLevel level) {
-  CONVOY_INVARIANT(level <= best_cpu_level(), "this machine cannot run {}", cpu_level_name(level));
-  switch (level) {
-    case CpuLevel::Scalar:
-      break;
-    case CpuLevel::Avx2:
-      return avx2::kFactorKernels;
-    case CpuLevel::Avx512:
-      return avx512::kFactorKernels;
-  }
-  return scalar::kFactorKernels;
+  return of_cpu_level(level, scalar::kFactorKernels, avx2::kFactorKernels, avx512::kFactorKernels);
 }
 
 }  // namespace

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "convoy/farm/experiments/random/cpu_level.h"
 
+#include "convoy/core/base/error.h"
+
 namespace convoy::experiments {
 namespace {
 
@@ -41,6 +43,10 @@ std::string_view cpu_level_name(CpuLevel level) {
       return "avx512";
   }
   return "";
+}
+
+void check_cpu_level(CpuLevel level) {
+  CONVOY_INVARIANT(level <= best_cpu_level(), "this machine cannot run {}", cpu_level_name(level));
 }
 
 }  // namespace convoy::experiments

@@ -19,4 +19,13 @@ CpuLevel best_cpu_level();
 std::vector<CpuLevel> usable_cpu_levels();  // lowest first
 std::string_view cpu_level_name(CpuLevel level);
 
+// The kernels of a level, which this machine has to have.
+void check_cpu_level(CpuLevel level);
+template <class Kernels>
+const Kernels& of_cpu_level(CpuLevel level, const Kernels& scalar, const Kernels& avx2,
+                            const Kernels& avx512) {
+  check_cpu_level(level);
+  return level == CpuLevel::Scalar ? scalar : level == CpuLevel::Avx2 ? avx2 : avx512;
+}
+
 }  // namespace convoy::experiments

@@ -21,16 +21,7 @@ CONVOY_TILES(avx512)
 namespace {
 
 const TileFillers& fillers(CpuLevel level) {
-  CONVOY_INVARIANT(level <= best_cpu_level(), "this machine cannot run {}", cpu_level_name(level));
-  switch (level) {
-    case CpuLevel::Scalar:
-      break;
-    case CpuLevel::Avx2:
-      return avx2::kTileFillers;
-    case CpuLevel::Avx512:
-      return avx512::kTileFillers;
-  }
-  return scalar::kTileFillers;
+  return of_cpu_level(level, scalar::kTileFillers, avx2::kTileFillers, avx512::kTileFillers);
 }
 
 void fill_tile(const Address& address, uint32_t num_slots, float* out, CpuLevel level,

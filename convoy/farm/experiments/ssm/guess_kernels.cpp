@@ -17,16 +17,7 @@ CONVOY_GUESS_KERNELS(avx512)
 namespace {
 
 const GuessKernels& kernels(CpuLevel level) {
-  CONVOY_INVARIANT(level <= best_cpu_level(), "this machine cannot run {}", cpu_level_name(level));
-  switch (level) {
-    case CpuLevel::Scalar:
-      break;
-    case CpuLevel::Avx2:
-      return avx2::kGuessKernels;
-    case CpuLevel::Avx512:
-      return avx512::kGuessKernels;
-  }
-  return scalar::kGuessKernels;
+  return of_cpu_level(level, scalar::kGuessKernels, avx2::kGuessKernels, avx512::kGuessKernels);
 }
 
 }  // namespace
