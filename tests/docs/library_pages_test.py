@@ -13,9 +13,9 @@ source = pathlib.Path(sys.argv[1])
 written = subprocess.run([sys.executable, source / "tools/library_reference.py"], check=True, capture_output=True, text=True).stdout
 if written != (source / "docs/reference/library.md").read_text():
     sys.exit("docs/reference/library.md is not what the headers say: tools/library_reference.py > docs/reference/library.md")
-public = sorted(path.name for path in (source / "convoy/library").glob("*.h") if not path.name.endswith("_test.h"))
-described = set(re.findall(r"^## convoy/library/(\S+)$", written, re.M))
-missing = set(public) - described - {"convoy.h", "module_parts.h"}
+public = {path.name for path in (source / "convoy/library").glob("*.h") if not path.name.endswith("_test.h")}
+described = set(re.findall(r"^## convoy/(\S+)$", written, re.M))
+missing = (public | {"error.h", "sweep.h"}) - described
 if missing:
     sys.exit(f"public headers that the reference leaves out: {missing}")
 
