@@ -1,15 +1,15 @@
-# convoy::rust_text: the static library of rust/text (Hugging Face tokenizers and chat templates behind a C ABI).
+# convoy::rust_text: the static library of rust/text (Hugging Face tokenizers, chat templates and pictures behind a C ABI).
 set(_rust_dir ${CMAKE_SOURCE_DIR}/rust/text)
 set(_rust_target ${CMAKE_BINARY_DIR}/rust)
 set(_rust_lib ${_rust_target}/release/libconvoy_text.a)
 find_program(CONVOY_CARGO cargo HINTS $ENV{HOME}/.cargo/bin ${CMAKE_SOURCE_DIR}/.deps/cargo/bin REQUIRED)
-file(GLOB_RECURSE _rust_sources CONFIGURE_DEPENDS ${_rust_dir}/src/*.rs)
+file(GLOB_RECURSE _rust_sources CONFIGURE_DEPENDS ${_rust_dir}/src/*.rs ${_rust_dir}/fonts/*.ttf)
 add_custom_command(
   OUTPUT ${_rust_lib}
   COMMAND ${CMAKE_COMMAND} -E env --unset=MAKEFLAGS CARGO_TARGET_DIR=${_rust_target}
           ${CONVOY_CARGO} build --release --locked --quiet --manifest-path ${_rust_dir}/Cargo.toml
   DEPENDS ${_rust_sources} ${_rust_dir}/Cargo.toml ${_rust_dir}/Cargo.lock
-  COMMENT "Rust: tokenizers and templates"
+  COMMENT "Rust: tokenizers, templates and pictures"
   VERBATIM)
 add_custom_target(convoy_rust_text_build DEPENDS ${_rust_lib})
 add_library(convoy_rust_text STATIC IMPORTED GLOBAL)

@@ -16,6 +16,7 @@ folder=$stage/$name
 stage_programs "$build" "$folder"
 
 cp LICENSE README.md "$folder"
+list_licences "$folder/licenses"
 cp -r examples "$folder"
 
 # The checks for a machine with a GPU.

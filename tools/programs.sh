@@ -26,13 +26,14 @@ stage_programs() {
   done
 }
 
-# Adds the licences of the contents: Debian's copyright files and the licences of the Rust crates.
+# What is inside comes with its licence: Debian's copyright files, the licences of the Rust crates and of the letters of pictures.
 # list_licences FOLDER: FOLDER/*.txt.
 list_licences() {
   local folder=$1 package
   mkdir -p "$folder"
   cp LICENSE "$folder/convoy.txt"
-  for package in libcli11-dev libfmt-dev libre2-dev libsimdjson-dev libsqlite3-dev libyaml-cpp-dev nlohmann-json3-dev zlib1g-dev \
+  cp rust/text/fonts/LICENSE.txt "$folder/font-convoy-sans.txt"
+  for package in libcli11-dev libfmt-dev libre2-dev libsimdjson-dev libsqlite3-dev libyaml-cpp-dev nlohmann-json3-dev \
     libgloo-dev libstdc++6; do
     [ ! -e "/usr/share/doc/$package/copyright" ] || cp -L "/usr/share/doc/$package/copyright" "$folder/$package.txt"
   done

@@ -25,7 +25,7 @@ run train examples/sums/lora.yaml --output-dir run train.max_steps=2 -q 2>err.tx
 answer=$(run generate --model examples/tally-3m --adapter run/adapter --prompt "Question: 2 + 3 = ?" --greedy --max-new-tokens 4 -q)
 [ -n "$answer" ] || fail "generate printed nothing"
 
-ls "$env"/lib/python3*/site-packages/convoy-*.dist-info/licenses/{convoy,arrow,rust-crates}.txt >/dev/null || fail "no licences"
+ls "$env"/lib/python3*/site-packages/convoy-*.dist-info/licenses/{convoy,arrow,font-convoy-sans,rust-crates}.txt >/dev/null || fail "no licences"
 grep -q '^tokenizers ' "$env"/lib/python3*/site-packages/convoy-*.dist-info/licenses/rust-crates.txt || fail "no licences of crates"
 pip uninstall --yes convoy
 [ ! -e "$env/bin/convoy" ] && [ ! -e "$env/bin/convoy-worker" ] && [ ! -e "$env/lib/convoy" ] || fail "uninstalling leaves files"

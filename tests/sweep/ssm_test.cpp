@@ -268,8 +268,11 @@ TEST_F(SweepSsm, ShowPlotAndExportReadTheStore) {
   ASSERT_EQ(run({"export", "--format", "parquet", "--output", "a.parquet"}).status, 0);
   ASSERT_EQ(run({"plot", "--output", "a.svg"}).status, 0);
   ASSERT_EQ(run({"plot", "--output", "a.png"}).status, 0);
+  ASSERT_EQ(run({"plot", "--output", "a.pdf"}).status, 0);
+  EXPECT_EQ(run({"plot", "--output", "a.gif"}).status, 2);
   EXPECT_TRUE(std::filesystem::exists(path("a.svg")));
   EXPECT_GT(std::filesystem::file_size(path("a.png")), 5000u);
+  EXPECT_GT(std::filesystem::file_size(path("a.pdf")), 5000u);
 }
 
 // Types and nulls are those that another reader sees.

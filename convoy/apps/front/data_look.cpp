@@ -8,6 +8,7 @@
 #include "convoy/core/base/counted.h"
 #include "convoy/core/base/error.h"
 #include "convoy/core/base/files.h"
+#include "convoy/core/pictures/picture.h"
 #include "convoy/data/datasets/chain/row_check.h"
 
 namespace convoy::apps {
@@ -81,7 +82,10 @@ std::string stats_text(const data::RowFigures& rows, const settings::DataStatsFl
 int data_stats(Context& context, const std::vector<std::string>& arguments) {
   settings::DataStatsFlags flags;
   take_words(context.parse(flags, arguments), flags.data, nullptr);
-  if (!flags.histogram.empty()) refuse_existing(flags.histogram, flags.force);
+  if (!flags.histogram.empty()) {
+    pictures::require_picture_name("--histogram", flags.histogram);
+    refuse_existing(flags.histogram, flags.force);
+  }
   const RowTokens tokens = row_tokens_of(flags, data::Supervision::named(flags.supervise));
   const data::RowPass pass = row_pass_of(flags);
   const data::RowFigures rows =
@@ -94,10 +98,10 @@ int data_stats(Context& context, const std::vector<std::string>& arguments) {
     fmt::print("{}", stats_text(rows, flags));
   if (flags.histogram.empty()) return 0;
   const bool by_tokens = tokens.encoder() != nullptr;
-  write_file_atomic(flags.histogram,
-                    data::histogram_svg(by_tokens ? rows.tokens : rows.characters, flags.data,
-                                        by_tokens ? "tokens of a row" : "characters of a row",
-                                        flags.max_seq_len));
+  const std::string svg = data::histogram_svg(by_tokens ? rows.tokens : rows.characters, flags.data,
+                                              by_tokens ? "tokens of a row" : "characters of a row",
+                                              flags.max_seq_len);
+  write_file_atomic(flags.histogram, pictures::picture_for(flags.histogram, svg));
   context.log().info(fmt::format("wrote {}", flags.histogram));
   return 0;
 }

@@ -35,7 +35,7 @@ struct RunsDrawingFlags : RunsFolderFlags {
   template <class Visitor>
   void fields(Visitor& visit) {
     RunsFolderFlags::fields(visit);
-    visit("output", output, "figure to write, as .svg or .png").alias("o");
+    visit("output", output, "figure to write, as .svg, .png or .pdf").alias("o");
     visit("ascii", ascii, "draw in the terminal");
     visit("log_y", log_y, "logarithmic y axis");
     visit("smoothing", smoothing, "weight of the past in the smoothed line; 0 = off")

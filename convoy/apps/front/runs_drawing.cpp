@@ -9,6 +9,7 @@
 #include "convoy/apps/front/runs_actions.h"
 #include "convoy/core/base/error.h"
 #include "convoy/core/base/files.h"
+#include "convoy/core/pictures/picture.h"
 
 namespace convoy::apps {
 namespace {
@@ -43,6 +44,7 @@ std::vector<telemetry::RunHistory> readable_runs(const std::string& folder, cons
 
 int draw_series(const Context& context, const RunsDrawingFlags& flags, const std::string& metric,
                 const std::vector<charts::PlotSeries>& series, const std::string& title) {
+  if (!flags.output.empty()) pictures::require_picture_name("--output", flags.output);
   const bool any = std::any_of(series.begin(), series.end(),
                                [](const auto& one) { return !one.points.empty(); });
   CONVOY_CHECK(any, DataError, "the run has no {} figures yet", metric);
@@ -61,11 +63,8 @@ int draw_series(const Context& context, const RunsDrawingFlags& flags, const std
     fmt::print("{}", charts::plot_svg(series, options));
     return 0;
   }
-  const std::string ending = fs::path(flags.output).extension().string();
-  CONVOY_CHECK(ending == ".svg" || ending == ".png", ConfigError,
-               "wanted --output with .svg or .png, found `{}`", flags.output);
-  write_file_atomic(flags.output, ending == ".svg" ? charts::plot_svg(series, options)
-                                                   : charts::plot_png(series, options));
+  write_file_atomic(flags.output,
+                    pictures::picture_for(flags.output, charts::plot_svg(series, options)));
   context.log().info(fmt::format("wrote {}", flags.output));
   return 0;
 }

@@ -17,6 +17,7 @@
 #include "convoy/core/base/error.h"
 #include "convoy/core/base/files.h"
 #include "convoy/core/config/resolve.h"
+#include "convoy/core/pictures/picture.h"
 #include "convoy/farm/experiments/registry.h"
 #include "convoy/farm/sweep/command/command_grid.h"
 #include "convoy/farm/sweep/command/persistent_program.h"
@@ -259,8 +260,9 @@ int run_plan(Context& context, const SweepPlan& plan, const RunFlags& run,
       write_file(context, run.results_dir, file);
   if (report.finished() && !output.figures_dir.empty()) {
     const std::string name = fmt::format("sweep_{}_time={}", plan.name(), time);
-    write_file(context, output.figures_dir, {name + ".svg", sweep::figure_svg(results, {})});
-    write_file(context, output.figures_dir, {name + ".png", sweep::figure_png(results, {})});
+    const std::string svg = sweep::figure_svg(results, {});
+    for (const std::string& file : {name + ".svg", name + ".png"})
+      write_file(context, output.figures_dir, {file, pictures::picture_for(file, svg)});
   }
   write_for_tensorboard(context, run, results);
   print_results(context, results);

@@ -12,6 +12,7 @@
 #include "convoy/apps/front/sweep_parquet.h"
 #include "convoy/core/base/error.h"
 #include "convoy/core/base/files.h"
+#include "convoy/core/pictures/picture.h"
 #include "convoy/farm/experiments/registry.h"
 #include "convoy/farm/sweep/results/figure.h"
 #include "convoy/farm/sweep/results/summary.h"
@@ -46,7 +47,7 @@ struct SweepPlotFlags : SweepReadFlags {
   template <class Visitor>
   void fields(Visitor& visit) {
     SweepReadFlags::fields(visit);
-    visit("output", output, "figure to write, as .svg or .png; empty = stdout").alias("o");
+    visit("output", output, "figure to write, as .svg, .png or .pdf; empty = SVG on stdout").alias("o");
     visit("log_y", log_y, "logarithmic y axis");
     visit("width", width, "of the figure in pixels").at_least(600).at_most(10000);
     visit("height", height, "of the figure in pixels").at_least(200).at_most(10000);
@@ -221,15 +222,13 @@ int show_sweep(const Context& context, const SweepShowFlags& given, const Words&
 
 int plot_sweep(const Context& context, const SweepPlotFlags& given, const Words& words) {
   const SweepPlotFlags flags = with_store(given, words);
-  const std::string ending = fs::path(flags.output).extension().string();
-  CONVOY_CHECK(flags.output.empty() || ending == ".svg" || ending == ".png", ConfigError,
-               "wanted --output with .svg or .png, found `{}`", flags.output);
+  if (!flags.output.empty()) pictures::require_picture_name("--output", flags.output);
   const SweepResults results = read(context, *open_for_reading(flags), flags);
   const sweep::FigureOptions options{
       .width = flags.width, .height = flags.height, .log_y = flags.log_y};
-  write_or_print(
-      context, flags.output,
-      ending == ".png" ? sweep::figure_png(results, options) : sweep::figure_svg(results, options));
+  const std::string svg = sweep::figure_svg(results, options);
+  write_or_print(context, flags.output,
+                 flags.output.empty() ? svg : pictures::picture_for(flags.output, svg));
   return 0;
 }
 
@@ -273,7 +272,7 @@ Command sweep_show_action() {
 
 Command sweep_plot_action() {
   return {.name = "plot",
-          .summary = "Draw the results as SVG or PNG",
+          .summary = "Draw the results as SVG, PNG or PDF",
           .usage = "convoy sweep plot [STORE] [flags]",
           .examples = "convoy sweep plot --output sweep.svg",
           .flags = {flags_of<SweepPlotFlags>()},

@@ -7,6 +7,7 @@
 #include "convoy/core/base/counted.h"
 #include "convoy/core/base/files.h"
 #include "convoy/core/charts/matrix_plot.h"
+#include "convoy/core/pictures/picture.h"
 #include "convoy/core/config/describe.h"
 #include "convoy/core/telemetry/progress.h"
 #include "convoy/train/loop/train_loop.h"
@@ -109,8 +110,9 @@ void write_pictures(const std::filesystem::path& folder, const train::WindowFigu
       .column_label = "predicted class",
       .names = data.class_names,
       .counts = rows_of(test.confusion)};
-  write_file_atomic(folder / "confusion_matrix.svg", charts::matrix_svg(plot));
-  write_file_atomic(folder / "confusion_matrix.png", charts::matrix_png(plot));
+  const std::string svg = charts::matrix_svg(plot);
+  for (const char* const name : {"confusion_matrix.svg", "confusion_matrix.png"})
+    write_file_atomic(folder / name, pictures::picture_for(name, svg));
 }
 
 }  // namespace

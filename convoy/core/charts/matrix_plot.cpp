@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "convoy/core/charts/chart_canvas.h"
+#include "convoy/core/charts/svg_canvas.h"
 
 namespace convoy::charts {
 namespace {
@@ -45,7 +45,7 @@ Layout layout_of(const MatrixPlot& plot) {
   return layout;
 }
 
-void draw_cells(ChartCanvas& canvas, const MatrixPlot& plot, const Layout& layout) {
+void draw_cells(SvgCanvas& canvas, const MatrixPlot& plot, const Layout& layout) {
   for (size_t row = 0; row < plot.counts.size(); ++row) {
     const std::vector<int64_t>& counts = plot.counts[row];
     const auto total = static_cast<double>(
@@ -63,7 +63,7 @@ void draw_cells(ChartCanvas& canvas, const MatrixPlot& plot, const Layout& layou
   }
 }
 
-void draw_names(ChartCanvas& canvas, const MatrixPlot& plot, const Layout& layout) {
+void draw_names(SvgCanvas& canvas, const MatrixPlot& plot, const Layout& layout) {
   const bool upward = layout.name_width > kCell;
   for (size_t place = 0; place < plot.names.size(); ++place) {
     const double middle = kCell * (static_cast<double>(place) + 0.5);
@@ -82,28 +82,15 @@ void draw_names(ChartCanvas& canvas, const MatrixPlot& plot, const Layout& layou
               {.color = kMatrixInk, .anchor = TextAnchor::Middle, .bold = true, .upward = true});
 }
 
-void draw(ChartCanvas& canvas, const MatrixPlot& plot, const Layout& layout) {
-  canvas.text({kMargin, 28}, plot.title, {.color = kMatrixInk, .size = 16, .bold = true});
-  draw_cells(canvas, plot, layout);
-  draw_names(canvas, plot, layout);
-}
-
 }  // namespace
 
 std::string matrix_svg(const MatrixPlot& plot) {
   const Layout layout = layout_of(plot);
   SvgCanvas canvas(layout.width, layout.height);
-  canvas.rectangle({0, 0}, {static_cast<double>(layout.width), static_cast<double>(layout.height)},
-                   kMatrixWhite, 1);
-  draw(canvas, plot, layout);
+  canvas.text({kMargin, 28}, plot.title, {.color = kMatrixInk, .size = 16, .bold = true});
+  draw_cells(canvas, plot, layout);
+  draw_names(canvas, plot, layout);
   return canvas.finish();
-}
-
-std::string matrix_png(const MatrixPlot& plot) {
-  const Layout layout = layout_of(plot);
-  PixelCanvas canvas(layout.width, layout.height);
-  draw(canvas, plot, layout);
-  return canvas.png();
 }
 
 }  // namespace convoy::charts

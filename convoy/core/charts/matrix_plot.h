@@ -18,6 +18,5 @@ struct MatrixPlot {
 };
 
 std::string matrix_svg(const MatrixPlot& plot);
-std::string matrix_png(const MatrixPlot& plot);
 
 }  // namespace convoy::charts

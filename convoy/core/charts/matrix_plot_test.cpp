@@ -23,7 +23,6 @@ TEST(MatrixPlot, ShowsEveryCountAndName) {
 }
 
 TEST(MatrixPlot, IsAPictureAlsoOfNoRows) {
-  EXPECT_EQ(matrix_png(sample()).substr(0, 8), "\x89PNG\r\n\x1a\n");
   MatrixPlot empty = sample();
   empty.counts = {{0, 0}, {0, 0}};
   EXPECT_NE(matrix_svg(empty).find(">0<"), std::string::npos);

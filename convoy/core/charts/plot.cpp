@@ -8,7 +8,7 @@
 #include <cmath>
 #include <limits>
 
-#include "convoy/core/charts/chart_canvas.h"
+#include "convoy/core/charts/svg_canvas.h"
 
 namespace convoy::charts {
 namespace {
@@ -117,6 +117,13 @@ Axes axes_of(const std::vector<PlotSeries>& series, const PlotOptions& options) 
       for (const double value : {point.low, point.high})
         if (drawable(value, options.log_y)) axes.y.include(value);
     }
+  for (const PlotSeries& one : series)
+    for (const PlotBar& bar : one.bars) {
+      axes.x.include(static_cast<double>(bar.low));
+      axes.x.include(static_cast<double>(bar.high));
+      axes.y.include(0);
+      axes.y.include(bar.height);
+    }
   if (axes.x.empty()) axes.x = {0, 1};
   if (axes.y.empty()) axes.y = {options.log_y ? 0.1 : 0.0, 1};
   axes.log_x = options.log_x && axes.x.low > 0 && axes.x.low < axes.x.high;
@@ -158,7 +165,7 @@ std::string tick_text(double value) {
 
 class ChartPainter {
  public:
-  ChartPainter(ChartCanvas& canvas, const std::vector<PlotSeries>& series,
+  ChartPainter(SvgCanvas& canvas, const std::vector<PlotSeries>& series,
                const PlotOptions& options)
       : canvas_(canvas),
         series_(series),
@@ -168,10 +175,8 @@ class ChartPainter {
         bottom_(static_cast<double>(options.height) - kBottom) {}
 
   void paint() {
-    canvas_.rectangle({0, 0},
-                      {static_cast<double>(options_.width), static_cast<double>(options_.height)},
-                      kWhite, 1);
     paint_axes();
+    for (const PlotSeries& one : series_) paint_bars(one);
     for (const PlotSeries& one : series_) paint_band(one);
     for (const PlotSeries& one : series_) paint_series(one);
     paint_legend();
@@ -228,6 +233,16 @@ class ChartPainter {
       }
     }
     return pieces;
+  }
+
+  void paint_bars(const PlotSeries& series) {
+    for (const PlotBar& bar : series.bars) {
+      const double left = x_of(static_cast<double>(bar.low));
+      const double right = x_of(static_cast<double>(bar.high));
+      const double top = y_of(bar.height);
+      canvas_.rectangle({left + 0.5, top}, {std::max(0.5, right - left - 1), bottom_ - top},
+                        color_of(series), 1);
+    }
   }
 
   void paint_band(const PlotSeries& series) {
@@ -289,62 +304,13 @@ class ChartPainter {
     }
   }
 
-  ChartCanvas& canvas_;
+  SvgCanvas& canvas_;
   const std::vector<PlotSeries>& series_;
   const PlotOptions& options_;
   Axes axes_;
   double right_;
   double bottom_;
 };
-
-// Draws on another canvas, shifted to the right.
-class ShiftedCanvas : public ChartCanvas {
- public:
-  ShiftedCanvas(ChartCanvas& paper, double shift) : paper_(paper), shift_(shift) {}
-  void rectangle(ChartPoint corner, ChartPoint size, ChartColor color, double opacity) override {
-    paper_.rectangle(shifted(corner), size, color, opacity);
-  }
-  void polyline(const std::vector<ChartPoint>& points, const LineStyle& style) override {
-    paper_.polyline(shifted(points), style);
-  }
-  void area(const std::vector<ChartPoint>& corners, ChartColor color, double opacity) override {
-    paper_.area(shifted(corners), color, opacity);
-  }
-  void disc(ChartPoint center, double radius, ChartColor color) override {
-    paper_.disc(shifted(center), radius, color);
-  }
-  void text(ChartPoint at, std::string_view text, const TextStyle& style) override {
-    paper_.text(shifted(at), text, style);
-  }
-
- private:
-  ChartPoint shifted(ChartPoint point) const { return {point.x + shift_, point.y}; }
-  std::vector<ChartPoint> shifted(std::vector<ChartPoint> points) const {
-    for (ChartPoint& point : points) point = shifted(point);
-    return points;
-  }
-
-  ChartCanvas& paper_;
-  double shift_;
-};
-
-std::pair<int64_t, int64_t> size_of(const std::vector<PlotPanel>& panels) {
-  int64_t width = 0, height = 0;
-  for (const PlotPanel& panel : panels) {
-    width += panel.options.width;
-    height = std::max(height, panel.options.height);
-  }
-  return {width, height};
-}
-
-void paint_panels(ChartCanvas& canvas, const std::vector<PlotPanel>& panels) {
-  double shift = 0;
-  for (const PlotPanel& panel : panels) {
-    ShiftedCanvas shifted(canvas, shift);
-    ChartPainter(shifted, panel.series, panel.options).paint();
-    shift += static_cast<double>(panel.options.width);
-  }
-}
 
 }  // namespace
 
@@ -369,29 +335,24 @@ std::vector<PlotSeries> loss_series(const std::vector<telemetry::RunHistory>& ru
 }
 
 std::string plot_svg(const std::vector<PlotSeries>& series, const PlotOptions& options) {
-  SvgCanvas canvas(options.width, options.height);
-  ChartPainter(canvas, series, options).paint();
-  return canvas.finish();
-}
-
-std::string plot_png(const std::vector<PlotSeries>& series, const PlotOptions& options) {
-  PixelCanvas canvas(options.width, options.height);
-  ChartPainter(canvas, series, options).paint();
-  return canvas.png();
+  return panels_svg({{.options = options, .series = series}});
 }
 
 std::string panels_svg(const std::vector<PlotPanel>& panels) {
-  const auto [width, height] = size_of(panels);
+  int64_t width = 0, height = 0;
+  for (const PlotPanel& panel : panels) {
+    width += panel.options.width;
+    height = std::max(height, panel.options.height);
+  }
   SvgCanvas canvas(width, height);
-  paint_panels(canvas, panels);
+  double shift = 0;
+  for (const PlotPanel& panel : panels) {
+    canvas.begin_panel(shift);
+    ChartPainter(canvas, panel.series, panel.options).paint();
+    canvas.end_panel();
+    shift += static_cast<double>(panel.options.width);
+  }
   return canvas.finish();
-}
-
-std::string panels_png(const std::vector<PlotPanel>& panels) {
-  const auto [width, height] = size_of(panels);
-  PixelCanvas canvas(width, height);
-  paint_panels(canvas, panels);
-  return canvas.png();
 }
 
 std::vector<telemetry::CurvePoint> smoothed(const std::vector<telemetry::CurvePoint>& points,

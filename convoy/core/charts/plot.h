@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Line charts of run curves as SVG, PNG and text. One layout (axes, ticks, legend) is drawn on
-// three kinds of canvas.
+// Charts of curves and bars, with axes, ticks and legend, as SVG; curves as text for terminals too.
 #pragma once
 
 #include <cstdint>
@@ -19,6 +18,13 @@ struct BandPoint {
   double high = 0;
 };
 
+// From `low` to `high` on the x axis. Not with log_y: it stands on 0.
+struct PlotBar {
+  int64_t low = 0;
+  int64_t high = 0;
+  double height = 0;
+};
+
 struct PlotSeries {
   std::string label{};  // empty: not in the legend
   std::vector<telemetry::CurvePoint> points{};
@@ -27,6 +33,7 @@ struct PlotSeries {
   bool markers = false;  // dots at the points
   bool dashed = false;
   std::vector<BandPoint> band{};
+  std::vector<PlotBar> bars{};
 };
 
 struct PlotOptions {
@@ -49,7 +56,6 @@ struct PlotOptions {
 std::vector<PlotSeries> loss_series(const std::vector<telemetry::RunHistory>& runs);
 
 std::string plot_svg(const std::vector<PlotSeries>& series, const PlotOptions& options);
-std::string plot_png(const std::vector<PlotSeries>& series, const PlotOptions& options);
 
 // Charts side by side, each with its own width. The height is the tallest chart's.
 struct PlotPanel {
@@ -57,7 +63,6 @@ struct PlotPanel {
   std::vector<PlotSeries> series{};
 };
 std::string panels_svg(const std::vector<PlotPanel>& panels);
-std::string panels_png(const std::vector<PlotPanel>& panels);
 
 struct TextPlotOptions {
   int64_t columns = 100;

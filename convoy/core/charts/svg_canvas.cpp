@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <fmt/format.h>
+#include "convoy/core/charts/svg_canvas.h"
 
-#include "convoy/core/charts/chart_canvas.h"
+#include <fmt/format.h>
 
 namespace convoy::charts {
 namespace {
@@ -45,7 +45,15 @@ SvgCanvas::SvgCanvas(int64_t width, int64_t height)
     : out_(fmt::format("<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0}\" height=\"{1}\" "
                        "viewBox=\"0 0 {0} {1}\" font-family=\"Helvetica, Arial, 'DejaVu Sans', "
                        "sans-serif\">\n",
-                       width, height)) {}
+                       width, height)) {
+  rectangle({0, 0}, {static_cast<double>(width), static_cast<double>(height)}, {255, 255, 255}, 1);
+}
+
+void SvgCanvas::begin_panel(double shift) {
+  out_ += fmt::format("<g transform=\"translate({:.2f} 0)\">\n", shift);
+}
+
+void SvgCanvas::end_panel() { out_ += "</g>\n"; }
 
 void SvgCanvas::rectangle(ChartPoint corner, ChartPoint size, ChartColor color, double opacity) {
   out_ += fmt::format(

@@ -313,7 +313,7 @@ struct DataStatsFlags : DataInputFlags, DataTokenFlags {
   void fields(Visitor& visit) {
     DataInputFlags::fields(visit);
     DataTokenFlags::fields(visit);
-    visit("histogram", histogram, "SVG file for the histogram of tokens, or of characters");
+    visit("histogram", histogram, "histogram of tokens, or of characters, to write as .svg, .png or .pdf");
     visit("force", force, kForceOutputHelp);
   }
 };

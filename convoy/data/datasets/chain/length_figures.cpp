@@ -6,20 +6,10 @@
 #include <algorithm>
 #include <cmath>
 
-#include "convoy/core/charts/chart_canvas.h"
+#include "convoy/core/charts/plot.h"
 
 namespace convoy::data {
 namespace {
-
-using charts::ChartColor;
-
-constexpr ChartColor kInk{40, 40, 40};
-constexpr ChartColor kFaint{210, 210, 210};
-constexpr ChartColor kBar{66, 133, 190};
-constexpr ChartColor kMark{200, 60, 40};
-constexpr int64_t kWidth = 900;
-constexpr int64_t kHeight = 480;
-constexpr double kLeft = 80, kRight = 20, kTop = 50, kBottom = 60;
 
 // 1, 2 or 5 times a power of ten, at least `width`.
 int64_t round_width(int64_t width) {
@@ -90,47 +80,26 @@ std::string histogram_text(const LengthFigures& figures, int64_t columns) {
 
 std::string histogram_svg(const LengthFigures& figures, const std::string& title,
                           const std::string& x_label, int64_t mark) {
-  const auto bins = figures.histogram(40);
-  charts::SvgCanvas canvas(kWidth, kHeight);
-  canvas.rectangle({0, 0}, {kWidth, kHeight}, {255, 255, 255}, 1);
-  canvas.text({kLeft, 28}, title, {.color = kInk, .size = 16, .bold = true});
-  if (bins.empty()) return canvas.finish();
-  const double width = kWidth - kLeft - kRight;
-  const double height = kHeight - kTop - kBottom;
-  const double low = static_cast<double>(bins.front().low);
-  const double span = static_cast<double>(bins.back().high + 1) - low;
-  int64_t most = 1;
-  for (const auto& bin : bins) most = std::max(most, bin.count);
-  const auto x_of = [&](double length) { return kLeft + (length - low) / span * width; };
-  const auto y_of = [&](double count) {
-    return kTop + height - count / static_cast<double>(most) * height;
-  };
-  for (int tick = 0; tick <= 4; ++tick) {
-    const double count = static_cast<double>(most) * tick / 4;
-    canvas.polyline({{kLeft, y_of(count)}, {kLeft + width, y_of(count)}}, {.color = kFaint});
-    canvas.text({kLeft - 8, y_of(count) + 4}, fmt::format("{:.0f}", count),
-                {.color = kInk, .size = 12, .anchor = charts::TextAnchor::End});
+  std::vector<charts::PlotSeries> series(1);
+  double most = 0;
+  for (const auto& bin : figures.histogram(40)) {
+    const auto rows = static_cast<double>(bin.count);
+    series[0].bars.push_back({.low = bin.low, .high = bin.high + 1, .height = rows});
+    most = std::max(most, rows);
   }
-  const size_t every = std::max<size_t>(1, bins.size() / 8);
-  for (size_t at = 0; at < bins.size(); ++at) {
-    const auto& bin = bins[at];
-    const double left = x_of(static_cast<double>(bin.low));
-    const double right = x_of(static_cast<double>(bin.high + 1));
-    const double top = y_of(static_cast<double>(bin.count));
-    canvas.rectangle({left + 0.5, top}, {std::max(0.5, right - left - 1), kTop + height - top},
-                     kBar, 1);
-    if (at % every == 0)
-      canvas.text({left, kTop + height + 18}, fmt::format("{}", bin.low),
-                  {.color = kInk, .size = 12, .anchor = charts::TextAnchor::Middle});
-  }
-  if (mark > bins.front().low && mark <= bins.back().high) {
-    const double x = x_of(static_cast<double>(mark));
-    canvas.polyline({{x, kTop}, {x, kTop + height}}, {.color = kMark, .width = 2, .dashed = true});
-    canvas.text({x + 4, kTop + 12}, fmt::format("{}", mark), {.color = kMark, .size = 12});
-  }
-  canvas.text({kLeft + width / 2, kHeight - 16}, x_label,
-              {.color = kInk, .size = 13, .anchor = charts::TextAnchor::Middle});
-  return canvas.finish();
+  const auto& bars = series[0].bars;
+  if (!bars.empty() && mark > bars.front().low && mark < bars.back().high)
+    series.push_back({.label = fmt::format("length {}", mark),
+                      .points = {{mark, 0.0}, {mark, most}},
+                      .color = 1,
+                      .dashed = true});
+  return charts::plot_svg(series, {.title = title,
+                                   .x_label = x_label,
+                                   .y_label = "rows",
+                                   .width = 900,
+                                   .height = 480,
+                                   .clear_legend = true,
+                                   .smoothing = 0});
 }
 
 }  // namespace convoy::data

@@ -161,7 +161,9 @@ TEST(LengthFigures, AreExact) {
   for (const auto& bin : figures.histogram(8)) counted += bin.count;
   EXPECT_EQ(counted, 100);
   EXPECT_LE(figures.histogram(8).size(), 9u);
-  EXPECT_NE(histogram_svg(figures, "t", "x", 50).find("<svg"), std::string::npos);
+  EXPECT_NE(histogram_svg(figures, "t", "x", 50).find(">length 50<"), std::string::npos);
+  EXPECT_EQ(histogram_svg(figures, "t", "x", 500).find(">length"), std::string::npos);
+  EXPECT_NE(histogram_svg(LengthFigures(), "t", "x", 50).find("<svg"), std::string::npos);
   EXPECT_EQ(LengthFigures().percentile(50), 0);
 }
 

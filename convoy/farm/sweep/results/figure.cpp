@@ -201,8 +201,4 @@ std::string figure_svg(const SweepResults& results, const FigureOptions& options
   return charts::panels_svg(panels_of(results, options));
 }
 
-std::string figure_png(const SweepResults& results, const FigureOptions& options) {
-  return charts::panels_png(panels_of(results, options));
-}
-
 }  // namespace convoy::sweep

@@ -19,6 +19,5 @@ struct FigureOptions {
 };
 
 std::string figure_svg(const SweepResults& results, const FigureOptions& options);
-std::string figure_png(const SweepResults& results, const FigureOptions& options);
 
 }  // namespace convoy::sweep

@@ -94,7 +94,6 @@ TEST(Figures, HaveBandCurvesAndCounts) {
   EXPECT_NE(svg.find("1 censored, 1 failed"), std::string::npos);
   EXPECT_NE(svg.find("theory"), std::string::npos);
   EXPECT_NE(svg.find("guess and check, a line per seed"), std::string::npos);
-  EXPECT_TRUE(figure_png(results, {}).starts_with("\x89PNG"));
 }
 
 TEST(Figures, EachTeacherRankHasItsOwnTheory) {

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/core/pictures/picture.h"
+
+#include <convoy_pictures.h>
+
+#include "convoy/core/base/error.h"
+
+namespace convoy::pictures {
+namespace {
+
+std::string take(ConvoyText text) {
+  std::string copy(reinterpret_cast<const char*>(text.data), text.size);
+  convoy_text_free(text);
+  return copy;
+}
+
+}  // namespace
+
+void require_picture_name(const std::string& flag, const std::filesystem::path& file) {
+  const std::string ending = file.extension().string();
+  CONVOY_CHECK(ending == ".svg" || ending == ".png" || ending == ".pdf", ConfigError,
+               "{} needs a file that ends in .svg, .png or .pdf, found `{}`", flag, file.string());
+}
+
+std::string picture_for(const std::filesystem::path& file, const std::string& svg) {
+  const std::string ending = file.extension().string();
+  if (ending == ".svg") return svg;
+  CONVOY_INVARIANT(ending == ".png" || ending == ".pdf", "no pictures end in {}", ending);
+  ConvoyText picture{}, error{};
+  const auto draw = ending == ".png" ? convoy_picture_png : convoy_picture_pdf;
+  const int status =
+      draw(reinterpret_cast<const uint8_t*>(svg.data()), svg.size(), &picture, &error);
+  CONVOY_INVARIANT(status == 0, "{} was not drawn: {}", file.string(), take(error));
+  return take(picture);
+}
+
+}  // namespace convoy::pictures
