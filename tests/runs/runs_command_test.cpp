@@ -96,7 +96,8 @@ TEST(RunsPlot, DrawsSvgToAPipeAndToFiles) {
           .status,
       0);
   EXPECT_TRUE(read_file(folder / "a.png").starts_with("\x89PNG"));
-  EXPECT_EQ(runs("compare sums-lora sums-killed --output " + (folder / "a.pdf").string()).status, 0);
+  EXPECT_EQ(runs("compare sums-lora sums-killed --output " + (folder / "a.pdf").string()).status,
+            0);
   EXPECT_TRUE(read_file(folder / "a.pdf").starts_with("%PDF-"));
   const Outcome other = runs("plot sums-lora --output " + (folder / "a.gif").string(), "2>&1");
   EXPECT_EQ(other.status, 2);

@@ -98,9 +98,9 @@ int data_stats(Context& context, const std::vector<std::string>& arguments) {
     fmt::print("{}", stats_text(rows, flags));
   if (flags.histogram.empty()) return 0;
   const bool by_tokens = tokens.encoder() != nullptr;
-  const std::string svg = data::histogram_svg(by_tokens ? rows.tokens : rows.characters, flags.data,
-                                              by_tokens ? "tokens of a row" : "characters of a row",
-                                              flags.max_seq_len);
+  const std::string svg =
+      data::histogram_svg(by_tokens ? rows.tokens : rows.characters, flags.data,
+                          by_tokens ? "tokens of a row" : "characters of a row", flags.max_seq_len);
   write_file_atomic(flags.histogram, pictures::picture_for(flags.histogram, svg));
   context.log().info(fmt::format("wrote {}", flags.histogram));
   return 0;

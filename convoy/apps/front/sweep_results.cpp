@@ -47,7 +47,8 @@ struct SweepPlotFlags : SweepReadFlags {
   template <class Visitor>
   void fields(Visitor& visit) {
     SweepReadFlags::fields(visit);
-    visit("output", output, "figure to write, as .svg, .png or .pdf; empty = SVG on stdout").alias("o");
+    visit("output", output, "figure to write, as .svg, .png or .pdf; empty = SVG on stdout")
+        .alias("o");
     visit("log_y", log_y, "logarithmic y axis");
     visit("width", width, "of the figure in pixels").at_least(600).at_most(10000);
     visit("height", height, "of the figure in pixels").at_least(200).at_most(10000);

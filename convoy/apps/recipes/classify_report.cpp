@@ -7,8 +7,8 @@
 #include "convoy/core/base/counted.h"
 #include "convoy/core/base/files.h"
 #include "convoy/core/charts/matrix_plot.h"
-#include "convoy/core/pictures/picture.h"
 #include "convoy/core/config/describe.h"
+#include "convoy/core/pictures/picture.h"
 #include "convoy/core/telemetry/progress.h"
 #include "convoy/train/loop/train_loop.h"
 

@@ -165,8 +165,7 @@ std::string tick_text(double value) {
 
 class ChartPainter {
  public:
-  ChartPainter(SvgCanvas& canvas, const std::vector<PlotSeries>& series,
-               const PlotOptions& options)
+  ChartPainter(SvgCanvas& canvas, const std::vector<PlotSeries>& series, const PlotOptions& options)
       : canvas_(canvas),
         series_(series),
         options_(options),

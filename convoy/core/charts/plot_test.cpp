@@ -132,8 +132,9 @@ TEST(Plot, BarsStandOnTheAxis) {
 
 TEST(Plot, PanelsStandSideBySide) {
   const auto series = loss_series({run_named("a")});
-  const std::string svg = panels_svg({{.options = {.width = 300, .height = 200}, .series = series},
-                                      {.options = {.width = 500, .height = 400}, .series = series}});
+  const std::string svg =
+      panels_svg({{.options = {.width = 300, .height = 200}, .series = series},
+                  {.options = {.width = 500, .height = 400}, .series = series}});
   expect_well_formed(svg);
   EXPECT_NE(svg.find("width=\"800\" height=\"400\""), std::string::npos);
   EXPECT_NE(svg.find("translate(300.00 0)"), std::string::npos);

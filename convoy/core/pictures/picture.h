@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Figures as files. A figure is written once, as SVG text; PNG and PDF are drawn from that text by the Rust library, with
-// letters of its own, so that they are the same on every machine.
+// Figures as files. A figure is written once, as SVG text; PNG and PDF are drawn from that text by
+// the Rust library, with letters of its own, so that they are the same on every machine.
 #pragma once
 
 #include <filesystem>
@@ -12,7 +12,8 @@ namespace convoy::pictures {
 // Throws ConfigError where `file`, which `flag` named, does not end in .svg, .png or .pdf.
 void require_picture_name(const std::string& flag, const std::filesystem::path& file);
 
-// `svg` in the format that the ending of `file` names; nothing is written. A pixel of SVG is one of PNG, 1/96 inch of PDF.
+// `svg` in the format that the ending of `file` names; nothing is written. A pixel of SVG is one of
+// PNG, 1/96 inch of PDF.
 std::string picture_for(const std::filesystem::path& file, const std::string& svg);
 
 }  // namespace convoy::pictures

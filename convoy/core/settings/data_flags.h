@@ -313,7 +313,8 @@ struct DataStatsFlags : DataInputFlags, DataTokenFlags {
   void fields(Visitor& visit) {
     DataInputFlags::fields(visit);
     DataTokenFlags::fields(visit);
-    visit("histogram", histogram, "histogram of tokens, or of characters, to write as .svg, .png or .pdf");
+    visit("histogram", histogram,
+          "histogram of tokens, or of characters, to write as .svg, .png or .pdf");
     visit("force", force, kForceOutputHelp);
   }
 };
