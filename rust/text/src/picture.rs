@@ -34,7 +34,8 @@ fn png_of(svg: &[u8]) -> Result<Vec<u8>, String> {
 fn pdf_of(svg: &[u8]) -> Result<Vec<u8>, String> {
     // A pixel of SVG is 1/96 inch.
     let page = svg2pdf::PageOptions { dpi: 96.0 };
-    svg2pdf::to_pdf(&tree_of(svg)?, svg2pdf::ConversionOptions::default(), page).map_err(|error| error.to_string())
+    svg2pdf::to_pdf(&tree_of(svg)?, svg2pdf::ConversionOptions::default(), page)
+        .map_err(|error| error.to_string())
 }
 
 /// # Safety
