@@ -7,6 +7,7 @@
 
 #include <numeric>
 #include <random>
+#include <thread>
 
 #include "convoy/core/base/error.h"
 #include "convoy/model/kernels/cuda/launch.h"
@@ -49,6 +50,31 @@ void expect_close(const at::Tensor& found, const at::Tensor& wanted, int64_t len
   EXPECT_EQ(found.sizes(), wanted.sizes()) << what;
   EXPECT_EQ(found.scalar_type(), wanted.scalar_type()) << what;
   EXPECT_LT(relative_error(found, wanted), tolerance(wanted.scalar_type(), length)) << what;
+}
+
+// Ahead of the others, so that first launches meet.
+TEST(OwnKernels, ManyThreadsLaunchThemAtOnce) {
+  constexpr int kThreads = 4;
+  std::array<bool, kThreads> equal{};
+  std::vector<std::thread> threads;
+  for (int number = 0; number < kThreads; ++number)
+    threads.emplace_back([&, number] {
+      bool all = true;
+      for (const at::ScalarType type : kTypes) {
+        const at::Tensor x = sample({9, 64}, type, number), weight = sample({64}, type, 20);
+        const auto norm = [&](const OpTable& table) {
+          return table.rms_norm.forward(x, weight, at::Tensor(), 1e-6, NormOrder::CastThenScale);
+        };
+        all = all && relative_error(norm(own()), norm(aten())) < tolerance(type, 64);
+        const auto gated = [&](const OpTable& table) {
+          return table.gated_activation.forward(x, x, Activation::Silu);
+        };
+        all = all && relative_error(gated(own()), gated(aten())) < tolerance(type, 1);
+      }
+      equal[static_cast<size_t>(number)] = all;
+    });
+  for (std::thread& thread : threads) thread.join();
+  for (const bool all : equal) EXPECT_TRUE(all);
 }
 
 TEST(OwnRmsNorm, IsThatOfLibTorch) {

@@ -128,6 +128,13 @@ int bench_peak(Context& context, const Words& arguments) {
   return run_bench(context, "peak", arguments);
 }
 
+// `--device` names the GPU that is predicted; the one that is there, for what is measured, is chosen as by default.
+int bench_predict(Context& context, const Words& arguments) {
+  settings::BenchPredictFlags flags;
+  return run_worker_on_ranks(context, HostRanks{}, "predict",
+                             take_flags(context, {}, arguments, flags), "bench predict");
+}
+
 }  // namespace
 
 Command eval_command() {
@@ -206,7 +213,7 @@ Command bench_command() {
   return {
       .name = "bench",
       .summary = "Time Convoy beside its peers, and the machine",
-      .usage = "convoy bench train|generate|peak [flags]",
+      .usage = "convoy bench train|generate|peak|predict [flags]",
       .examples =
           "convoy bench train --mode lora --dtype bf16\n"
           "convoy bench generate --batches 1,8 --rounds 3\n"
@@ -243,7 +250,20 @@ Command bench_command() {
            .examples = "convoy bench peak\nconvoy bench peak --devices cpu --threads 1 --json",
            .flags = {flags_of<settings::BenchFlags>({}, {"threads"}),
                      flags_of<launch::DeviceFlags>("Devices")},
-           .run = bench_peak}}};
+           .run = bench_peak},
+          {.name = "predict",
+           .summary = "Count a step of generation, and what it would take of a GPU",
+           .usage = "convoy bench predict --device NAME (--model D | --config CONFIG.json) "
+                    "(--decode | --prefill) [flags]",
+           .examples =
+               "convoy bench predict --device h200 --model models/tally-3m --decode --rows 16 "
+               "--context 200\n"
+               "convoy bench predict --device a100 --config config.json --prefill --tokens 4096 "
+               "--json",
+           .flags = {flags_of<settings::BenchPredictFlags>("The step")},
+           .first_flags = {"device", "model", "config", "decode", "prefill", "rows", "context",
+                           "tokens", "dtype", "weights", "kv-dtype", "temperature"},
+           .run = bench_predict}}};
 }
 
 }  // namespace convoy::apps

@@ -28,6 +28,7 @@ int dispatch(const Arguments& arguments) {
       {"generate", generate_command},
       {"merge", merge_command},
       {"bench", bench_command},
+      {"predict", predict_command},
       {"process", process_command},
       {"quantize", quantize_command},
       {"check-model", check_model_command},

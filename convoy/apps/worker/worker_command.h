@@ -21,6 +21,7 @@ int generate_command(const Arguments& arguments);
 int merge_command(const Arguments& arguments);
 int quantize_command(const Arguments& arguments);
 int bench_command(const Arguments& arguments);
+int predict_command(const Arguments& arguments);
 int process_command(const Arguments& arguments);
 int check_model_command(const Arguments& arguments);
 int check_ranks_command(const Arguments& arguments);

@@ -362,4 +362,48 @@ struct BenchGenerateFlags {
   }
 };
 
+struct BenchPredictFlags {
+  std::string device = "h200";
+  std::string model;
+  std::string config;
+  bool decode = false;
+  bool prefill = false;
+  int64_t rows = 0;
+  int64_t context = 1024;
+  int64_t tokens = 2048;
+  std::string dtype = "bf16";
+  std::string weights = "model";
+  std::string quantization = "none";
+  bool double_quant = false;
+  std::string kv_dtype = "model";
+  double temperature = 0;
+  double top_p = 1;
+  bool measure = true;
+
+  template <class Visitor>
+  void fields(Visitor& visit) {
+    visit("device", device, "GPU whose speed is assumed")
+        .one_of({"h100", "h200", "h100-pcie", "a100", "l40s", "rtx4090"});
+    visit("model", model,
+          "folder or hub id whose config.json says the sizes; weights are not read");
+    visit("config", config, "config.json itself, in place of --model");
+    visit("decode", decode, "a step that draws one token more for each row");
+    visit("prefill", prefill, "a step that reads whole prompts");
+    visit("rows", rows, "rows of the step; 0 = 16, in a prefill 1").at_least(0);
+    visit("context", context, "of --decode: tokens of each row, with the one that is read")
+        .at_least(2);
+    visit("tokens", tokens, "of --prefill: tokens of each prompt").at_least(1);
+    visit("dtype", dtype, "compute type").one_of({"fp32", "bf16"});
+    visit("weights", weights, "linear maps, as for convoy generate")
+        .one_of({"model", "int8", "int4"});
+    visit("quantization", quantization, "linear maps in bitsandbytes' format")
+        .one_of({"none", "nf4", "fp4", "int8"});
+    visit("double_quant", double_quant, "scales of blocks of nf4 and fp4 in 8 bits, too");
+    visit("kv_dtype", kv_dtype, "keys and values").one_of({"model", "int8"});
+    visit("temperature", temperature, "of the draw; 0 = the likeliest token").at_least(0.0);
+    visit("top_p", top_p, "share of the nucleus of the draw").above(0.0).at_most(1.0);
+    visit("measure", measure, "where there is a GPU, time the same step on it");
+  }
+};
+
 }  // namespace convoy::settings

@@ -26,7 +26,7 @@ struct Kernel {
   uint64_t resident_blocks = 1;  // that the GPU holds at once
 };
 
-// Kernels in one context. For one thread at a time, which has made the context current.
+// Kernels in one context, which the caller has made current. Only launch() is thread-safe.
 class Kernels {
  public:
   // All are started with blocks of as many threads. `context` outlives this.

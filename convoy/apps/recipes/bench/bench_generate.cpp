@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "convoy/apps/recipes/bench/bench_generate.h"
 
-#include <stdlib.h>
-
 #include <algorithm>
 #include <chrono>
-#include <filesystem>
-#include <fstream>
 
 #include "convoy/apps/recipes/bench/bench_model.h"
 #include "convoy/apps/recipes/loaded_model.h"
@@ -18,28 +14,7 @@
 namespace convoy::recipes {
 namespace {
 
-namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
-
-// One word per id and no end token, so every row takes all its new tokens.
-text::Tokenizer word_tokenizer(int64_t vocab_size) {
-  std::string pattern = (fs::temp_directory_path() / "convoy-bench-XXXXXX").string();
-  CONVOY_CHECK(::mkdtemp(pattern.data()) != nullptr, IoError, "no folder can be made in {}",
-               fs::temp_directory_path().string());
-  const fs::path folder = pattern;
-  nlohmann::json vocabulary =
-      nlohmann::json::object();  // an ordered one looks a key up in linear time
-  for (int64_t id = 0; id < vocab_size; ++id) vocabulary["w" + std::to_string(id)] = id;
-  std::ofstream(folder / "tokenizer.json")
-      << Json{{"version", "1.0"},
-              {"added_tokens", Json::array()},
-              {"pre_tokenizer", {{"type", "WhitespaceSplit"}}},
-              {"model", {{"type", "WordLevel"}, {"vocab", vocabulary}, {"unk_token", "w0"}}}};
-  std::ofstream(folder / "tokenizer_config.json") << "{}";
-  text::Tokenizer tokenizer = text::Tokenizer::load(folder);
-  fs::remove_all(folder);
-  return tokenizer;
-}
 
 // The prompts of bench/peers/hf_generate.py.
 std::vector<std::vector<int32_t>> make_prompts(int64_t rows, int64_t tokens, int64_t vocab_size) {

@@ -3,10 +3,13 @@
 
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/Parallel.h>
+#include <stdlib.h>
 
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <filesystem>
+#include <fstream>
 
 #include "convoy/core/base/error.h"
 #include "convoy/core/base/hash.h"
@@ -104,6 +107,25 @@ std::unique_ptr<nn::CausalLm> bench_model(const settings::BenchFlags& flags, at:
         values->set(parameter, read);
         return parameter;
       });
+}
+
+text::Tokenizer word_tokenizer(int64_t vocab_size) {
+  std::string pattern = (std::filesystem::temp_directory_path() / "convoy-bench-XXXXXX").string();
+  CONVOY_CHECK(::mkdtemp(pattern.data()) != nullptr, IoError, "no folder can be made in {}",
+               std::filesystem::temp_directory_path().string());
+  const std::filesystem::path folder = pattern;
+  nlohmann::json vocabulary =
+      nlohmann::json::object();  // an ordered one looks a key up in linear time
+  for (int64_t id = 0; id < vocab_size; ++id) vocabulary["w" + std::to_string(id)] = id;
+  std::ofstream(folder / "tokenizer.json") << nlohmann::ordered_json{
+      {"version", "1.0"},
+      {"added_tokens", nlohmann::ordered_json::array()},
+      {"pre_tokenizer", {{"type", "WhitespaceSplit"}}},
+      {"model", {{"type", "WordLevel"}, {"vocab", vocabulary}, {"unk_token", "w0"}}}};
+  std::ofstream(folder / "tokenizer_config.json") << "{}";
+  text::Tokenizer tokenizer = text::Tokenizer::load(folder);
+  std::filesystem::remove_all(folder);
+  return tokenizer;
 }
 
 void require_positions(const nn::CausalLm& model, int64_t tokens, const std::string& flag) {

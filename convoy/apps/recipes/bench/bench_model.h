@@ -8,6 +8,7 @@
 #include <string>
 
 #include "convoy/core/settings/command_flags.h"
+#include "convoy/data/text/tokenizer.h"
 #include "convoy/model/nn/causal_lm.h"
 #include "convoy/model/nn/deferred_values.h"
 
@@ -19,7 +20,10 @@ namespace convoy::recipes {
 std::unique_ptr<nn::CausalLm> bench_model(const settings::BenchFlags& flags, at::Device device,
                                           nn::DeferredValues* values = nullptr);
 
-// Throws ConfigError, naming `flag`, when a row of this many tokens exceeds the model's positions.
+// One word per id and no end token, so every row takes all its new tokens.
+text::Tokenizer word_tokenizer(int64_t vocab_size);
+
+// Throws ConfigError, naming `flag`, where the model has no positions for a row of so many tokens.
 void require_positions(const nn::CausalLm& model, int64_t tokens, const std::string& flag);
 
 // {"peak_rss_mb"} of this process; on a device also {"peak_device_mb"} of its tensors.

@@ -44,8 +44,9 @@ std::vector<std::string> supported_model_types() {
   return types;
 }
 
-const Family& family_of(const io::ModelFolder& folder) {
-  const io::JsonReader& config = folder.config();
+namespace {
+
+const Family& family_of(const io::JsonReader& config) {
   const std::string type = config.require_string("model_type");
   for (const Family& family : kFamilies) {
     if (type == family.model_type) return family;
@@ -55,8 +56,16 @@ const Family& family_of(const io::ModelFolder& folder) {
                                         fmt::join(supported_model_types(), ", ")));
 }
 
+}  // namespace
+
+const Family& family_of(const io::ModelFolder& folder) { return family_of(folder.config()); }
+
 architecture::DecoderSpec read_decoder_spec(const io::ModelFolder& folder) {
-  return family_of(folder).read_spec(folder.config());
+  return read_decoder_spec(folder.config());
+}
+
+architecture::DecoderSpec read_decoder_spec(const io::JsonReader& config) {
+  return family_of(config).read_spec(config);
 }
 
 std::vector<int32_t> end_token_ids(const io::ModelFolder& folder) {

@@ -35,6 +35,7 @@ const Family& family_of(const io::ModelFolder& folder);
 
 // The specification in config.json, without the weights. Throws DataError.
 architecture::DecoderSpec read_decoder_spec(const io::ModelFolder& folder);
+architecture::DecoderSpec read_decoder_spec(const io::JsonReader& config);
 
 // Ids that end a text: eos_token_id of generation_config.json and of config.json, sorted, without
 // repeats.

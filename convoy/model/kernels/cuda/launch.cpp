@@ -4,6 +4,9 @@
 #include <c10/core/DeviceGuard.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
 
+#include <array>
+#include <atomic>
+#include <functional>
 #include <mutex>
 
 #include "convoy/core/base/error.h"
@@ -11,6 +14,49 @@
 
 namespace convoy::kernels {
 namespace {
+
+// Kernels by name: none is ever taken out, so finding one takes no lock.
+class KnownKernels {
+ public:
+  KnownKernels() = default;
+  KnownKernels(const KnownKernels&) = delete;
+  KnownKernels& operator=(const KnownKernels&) = delete;
+  ~KnownKernels() {
+    for (std::atomic<const Entry*>& place : places_) delete place.load();
+  }
+
+  // Null: it was not added.
+  const nvidia::Kernel* find(std::string_view name) const {
+    for (size_t place = first_place(name);; place = (place + 1) % kPlaces) {
+      const Entry* const entry = places_[place].load(std::memory_order_acquire);
+      if (entry == nullptr) return nullptr;
+      if (entry->name == name) return &entry->kernel;
+    }
+  }
+
+  // One thread at a time; of a name that is not there.
+  const nvidia::Kernel& add(std::string_view name, const nvidia::Kernel& kernel) {
+    CONVOY_INVARIANT(++count_ < kPlaces, "more than {} kernels", kPlaces - 1);
+    size_t place = first_place(name);
+    while (places_[place].load(std::memory_order_relaxed) != nullptr) place = (place + 1) % kPlaces;
+    const auto* const entry = new Entry{std::string(name), kernel};
+    places_[place].store(entry, std::memory_order_release);
+    return entry->kernel;
+  }
+
+ private:
+  static constexpr size_t kPlaces = 1024;  // many more than there are kernels
+  struct Entry {
+    std::string name;
+    nvidia::Kernel kernel;
+  };
+  static size_t first_place(std::string_view name) {
+    return std::hash<std::string_view>{}(name) % kPlaces;
+  }
+
+  std::array<std::atomic<const Entry*>, kPlaces> places_ = {};
+  size_t count_ = 0;
+};
 
 // The kernels of one GPU. Thread-safe.
 class Gpu {
@@ -20,15 +66,22 @@ class Gpu {
         kernels_(context_, kernel_texts(), gpu::kBlockThreads) {}
 
   void launch(std::string_view kernel, uint64_t blocks, void* stream, const void* parameters) {
-    const std::lock_guard lock(mutex_);
     context_.make_current();
-    kernels_.launch(kernels_.find(kernel), blocks, stream, parameters);
+    const nvidia::Kernel* known = known_.find(kernel);
+    kernels_.launch(known == nullptr ? compiled(kernel) : *known, blocks, stream, parameters);
   }
 
  private:
+  const nvidia::Kernel& compiled(std::string_view name) {
+    const std::lock_guard lock(compiling_);
+    if (const nvidia::Kernel* known = known_.find(name)) return *known;  // by another thread
+    return known_.add(name, kernels_.find(name));
+  }
+
   nvidia::Context context_;
   nvidia::Kernels kernels_;
-  std::mutex mutex_;
+  KnownKernels known_;
+  std::mutex compiling_;
 };
 
 // For as long as the process: at its end the driver may be gone before us.
@@ -37,6 +90,11 @@ class Gpus {
   // The driver is the one that LibTorch has open.
   explicit Gpus(const std::filesystem::path& driver_library = "libcuda.so.1")
       : driver_(std::make_shared<const nvidia::Driver>(driver_library)) {}
+  Gpus(const Gpus&) = delete;
+  Gpus& operator=(const Gpus&) = delete;
+  ~Gpus() {
+    for (std::atomic<Gpu*>& gpu : gpus_) delete gpu.load();
+  }
 
   void launch(int number, std::string_view kernel, uint64_t blocks, void* stream,
               const void* parameters) {
@@ -51,19 +109,24 @@ class Gpus {
   }
 
  private:
+  static constexpr size_t kMostGpus = 128;  // as many as a device index of LibTorch numbers
+
   Gpu& of(int number) {
-    const std::lock_guard lock(mutex_);
-    std::unique_ptr<Gpu>& gpu = gpus_[number];
-    if (!gpu) gpu = std::make_unique<Gpu>(driver_, number);
-    return *gpu;
+    std::atomic<Gpu*>& gpu = gpus_.at(static_cast<size_t>(number));
+    if (Gpu* made = gpu.load(std::memory_order_acquire)) return *made;
+    const std::lock_guard lock(making_);
+    if (gpu.load(std::memory_order_relaxed) == nullptr)
+      gpu.store(new Gpu(driver_, number), std::memory_order_release);
+    return *gpu.load(std::memory_order_relaxed);
   }
 
   std::shared_ptr<const nvidia::Driver> driver_;
-  std::mutex mutex_;
-  std::map<int, std::unique_ptr<Gpu>> gpus_;
+  std::mutex making_;
+  std::array<std::atomic<Gpu*>, kMostGpus> gpus_ = {};
 };
 
 std::unique_ptr<Gpus> host_gpus;
+std::atomic<LaunchTaker> launch_taker{nullptr};
 
 void launch_on_gpu(const at::Tensor& on, std::string_view kernel, uint64_t blocks,
                    const void* parameters) {
@@ -107,8 +170,16 @@ uint64_t blocks_for_elements(int64_t count, int64_t together) {
   return static_cast<uint64_t>((count + per_block - 1) / per_block);
 }
 
+void take_launches(LaunchTaker taker) { launch_taker = taker; }
+
 void launch_bytes(const at::Tensor& on, std::string_view kernel, uint64_t blocks,
-                  const void* parameters) {
+                  std::span<const std::byte> bytes) {
+  const void* const parameters = bytes.data();
+  if (on.is_privateuseone()) {
+    const LaunchTaker taker = launch_taker.load(std::memory_order_relaxed);
+    CONVOY_INVARIANT(taker != nullptr, "kernel {} can not run on {}", kernel, on.device().str());
+    return taker(kernel, bytes);
+  }
   if (!on.is_cpu()) return launch_on_gpu(on, kernel, blocks, parameters);
   CONVOY_INVARIANT(host_gpus != nullptr, "kernel {} can not run on a CPU", kernel);
   host_gpus->launch(0, kernel, blocks, nullptr, parameters);

@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <initializer_list>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -39,13 +40,17 @@ uint64_t blocks_for_elements(int64_t count, int64_t together);
 // kernel compiles it. Throws DeviceError, and nvidia::DeviceMemory where there is no room for its
 // code.
 void launch_bytes(const at::Tensor& on, std::string_view kernel, uint64_t blocks,
-                  const void* parameters);
+                  std::span<const std::byte> parameters);
 
 template <class Parameters>
 void launch(const at::Tensor& on, std::string_view kernel, uint64_t blocks,
             const Parameters& parameters) {
-  launch_bytes(on, kernel, blocks, &parameters);
+  launch_bytes(on, kernel, blocks, std::as_bytes(std::span(&parameters, 1)));
 }
+
+// From here on kernels over tensors of LibTorch's PrivateUse1 go to `taker` (null: nowhere, they throw), which runs none.
+using LaunchTaker = void (*)(std::string_view kernel, std::span<const std::byte> parameters);
+void take_launches(LaunchTaker taker);
 
 // For tests: while it lives, kernels over CPU tensors go to this driver, which runs them on the
 // CPU.

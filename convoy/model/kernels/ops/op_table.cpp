@@ -56,6 +56,7 @@ const OpTable& cuda_op_table() {
 }
 
 std::atomic<const OpTable*> cpu_override{nullptr};
+std::atomic<bool> private_device_is_as_cuda{false};
 
 }  // namespace
 
@@ -95,6 +96,8 @@ const OpTable& own_kernel_op_table() {
   return table;
 }
 
+void use_cuda_ops_on_private_device() { private_device_is_as_cuda = true; }
+
 OpTable cuda_ops(const std::string& kernels) {
   CONVOY_CHECK(kernels.empty() || kernels == "own" || kernels == "aten", ConfigError,
                "CONVOY_CUDA_KERNELS needs own or aten, found {}", kernels);
@@ -111,7 +114,8 @@ const OpTable& op_table(const at::Tensor& tensor) {
     case at::kCUDA:
       return cuda_op_table();
     case at::kPrivateUse1:
-      return aten_op_table();
+      return private_device_is_as_cuda.load(std::memory_order_relaxed) ? cuda_op_table()
+                                                                       : aten_op_table();
     default:
       throw DeviceError(fmt::format("no op of Convoy runs on {}", tensor.device().str()),
                         {.hint = "use --devices cpu or cuda"});

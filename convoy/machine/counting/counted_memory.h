@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The addresses of the counting device. There is no memory behind them: no host address is one of them, and what
+// follows one faults.
+#pragma once
+
+#include <c10/core/Allocator.h>
+
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <optional>
+
+#include "convoy/machine/counting/work.h"
+
+namespace convoy::counting {
+
+// Thread-safe.
+class CountedMemory {
+ public:
+  void* take(size_t bytes);  // null of zero bytes
+  void give_back(void* address);
+
+  struct Block {
+    uintptr_t begin = 0;
+    size_t bytes = 0;
+    Content content = Content::Other;
+  };
+  std::optional<Block> find(const void* address) const;
+  // All blocks that hold nothing else by now.
+  void label_others(Content content);
+  size_t bytes_of(Content content) const;
+
+ private:
+  struct Taken {
+    size_t bytes = 0;
+    Content content = Content::Other;
+  };
+  mutable std::mutex mutex_;
+  std::map<uintptr_t, Taken> taken_;
+  uintptr_t next_ = uintptr_t{1} << 60;  // on no machine an address of a process
+};
+
+// Of the process; tensors may outlive any static.
+CountedMemory& counted_memory();
+
+c10::Allocator& counted_allocator();
+
+}  // namespace convoy::counting

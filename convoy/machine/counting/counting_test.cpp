@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <ATen/ATen.h>
+#include <c10/core/DeviceGuard.h>
+#include <gtest/gtest.h>
+
+#include "convoy/core/base/error.h"
+#include "convoy/machine/counting/counting_device.h"
+#include "convoy/machine/counting/predicted_time.h"
+
+namespace convoy::counting {
+namespace {
+
+at::TensorOptions counted(at::ScalarType dtype) {
+  install();
+  return at::TensorOptions().dtype(dtype).device(device());
+}
+
+// What the device does, without views and memory.
+template <class Run>
+std::vector<Work> work_of_device(const Run& run) {
+  Recording recording;
+  run();
+  std::vector<Work> work = recording.take();
+  std::erase_if(work,
+                [](const Work& each) { return each.kind == WorkKind::Host && !each.host_waits; });
+  return work;
+}
+
+TEST(Counting, ProductReadsAndWritesEachMatrixOnce) {
+  const at::Tensor x = at::empty({16, 3584}, counted(at::kBFloat16));
+  const at::Tensor w = at::empty({4096, 3584}, counted(at::kBFloat16));
+  at::Tensor y;
+  const auto work = work_of_device([&] { y = at::linear(x, w); });
+  ASSERT_EQ(work.size(), 1U);
+  EXPECT_EQ(y.sizes(), (std::vector<int64_t>{16, 4096}));
+  EXPECT_EQ(work[0].launches, 1);
+  EXPECT_EQ(work[0].total_bytes(), 2.0 * (16 * 3584 + 4096 * 3584 + 16 * 4096));
+  EXPECT_EQ(work[0].flops, 2.0 * 16 * 3584 * 4096);
+  EXPECT_TRUE(work[0].product.on_tensor_cores);
+  EXPECT_EQ(work[0].product.columns, 4096);
+}
+
+TEST(Counting, ViewsAndMemoryCostTheDeviceNothing) {
+  const at::Tensor x = at::empty({4, 8}, counted(at::kFloat));
+  Recording recording;
+  x.view({8, 4}).transpose(0, 1).narrow(0, 1, 2).unsqueeze(0);
+  const std::vector<Work> work = recording.take();
+  EXPECT_GE(work.size(), 3U);
+  for (const Work& each : work) EXPECT_EQ(each.launches, 0) << each.name;
+}
+
+TEST(Counting, BroadcastElementsCountOnce) {
+  const at::Tensor x = at::empty({64, 32}, counted(at::kFloat));
+  const at::Tensor row = at::empty({1, 32}, counted(at::kFloat)).expand({64, 32});
+  const auto work = work_of_device([&] { x.add_(row); });
+  ASSERT_EQ(work.size(), 1U);
+  EXPECT_EQ(work[0].total_bytes(), 4.0 * (2 * 64 * 32 + 32));
+}
+
+TEST(Counting, GatheringReadsWhatItTakesAndStoringWritesWhatItPuts) {
+  const at::Tensor table = at::empty({1000, 32}, counted(at::kFloat));
+  const at::Tensor places = at::empty({3}, counted(at::kLong));
+  const auto gathered = work_of_device([&] { table.index_select(0, places); });
+  ASSERT_EQ(gathered.size(), 1U);
+  EXPECT_EQ(gathered[0].total_bytes(), 2 * 3 * 32 * 4.0 + 3 * 8);
+  const at::Tensor rows = at::empty({3, 32}, counted(at::kFloat));
+  const auto stored = work_of_device([&] { table.index_copy_(0, places, rows); });
+  ASSERT_EQ(stored.size(), 1U);
+  EXPECT_EQ(stored[0].total_bytes(), 2 * 3 * 32 * 4.0 + 3 * 8);
+}
+
+TEST(Counting, CopiesFromPinnedMemoryDoNotHoldTheHost) {
+  const auto pinned = at::TensorOptions().dtype(at::kLong).pinned_memory(true);
+  counted(at::kLong);
+  const at::Tensor host = at::empty({4}, pinned);
+  const auto early = work_of_device([&] { host.to(device(), /*non_blocking=*/true); });
+  ASSERT_EQ(early.size(), 1U);
+  EXPECT_EQ(early[0].kind, WorkKind::Upload);
+  EXPECT_FALSE(early[0].host_waits);
+  const auto late = work_of_device([&] { at::zeros({4}, at::kLong).to(device(), true); });
+  ASSERT_EQ(late.size(), 1U);
+  EXPECT_TRUE(late[0].host_waits);
+}
+
+TEST(Counting, WhatTheHostReadsIsZeroAndAWait) {
+  const at::Tensor x = at::empty({4}, counted(at::kLong));
+  at::Tensor host;
+  const auto whole = work_of_device([&] { host = x.cpu(); });
+  ASSERT_EQ(whole.size(), 1U);
+  EXPECT_EQ(whole[0].kind, WorkKind::Download);
+  EXPECT_TRUE(whole[0].host_waits);
+  EXPECT_TRUE(host.equal(at::zeros({4}, at::kLong)));
+  const auto one = work_of_device([&] { x[0].item<int64_t>(); });
+  ASSERT_EQ(one.size(), 1U);
+  EXPECT_TRUE(one[0].host_waits);
+  const auto places = work_of_device([&] { x.nonzero(); });
+  ASSERT_EQ(places.size(), 1U);
+  EXPECT_TRUE(places[0].host_waits) << "its size depends on the values";
+}
+
+TEST(Counting, SizesOfOpsThatLibTorchHasNoKernelWithoutValuesFor) {
+  const at::Tensor x = at::empty({2, 10}, counted(at::kDouble));
+  const auto [sorted, order] = x.sort(/*stable=*/true, /*dim=*/1, /*descending=*/true);
+  EXPECT_EQ(sorted.sizes(), x.sizes());
+  EXPECT_EQ(order.scalar_type(), at::kLong);
+  EXPECT_EQ(x.cumsum(1).sizes(), x.sizes());
+  EXPECT_EQ(x.index_select(1, at::empty({3}, counted(at::kLong))).size(1), 3);
+}
+
+TEST(Counting, BytesAreOfWhatTheMemoryHolds) {
+  const at::Tensor weight = at::empty({8, 8}, counted(at::kFloat));
+  label_memory(Content::Weights);
+  EXPECT_GE(labelled_bytes(Content::Weights), 256U);
+  const at::Tensor x = at::empty({8, 8}, counted(at::kFloat));
+  const auto work = work_of_device([&] { at::mm(x, weight); });
+  EXPECT_EQ(work[0].bytes_of(Content::Weights), 256);
+  EXPECT_EQ(work[0].bytes_of(Content::Other), 512);
+}
+
+TEST(Counting, OwnKernelMovesWhatItsParametersPointInto) {
+  const at::Tensor x = at::empty({16}, counted(at::kFloat));
+  struct Parameters {
+    const void* first;
+    const void* second;
+    int64_t count;
+    const void* out;
+  };
+  const at::Tensor out = at::empty({16}, counted(at::kFloat));
+  const Parameters parameters{x.const_data_ptr(), x.narrow(0, 4, 2).const_data_ptr(), 16,
+                              out.const_data_ptr()};
+  const auto work =
+      work_of_device([&] { count_launch("one", std::as_bytes(std::span(&parameters, 1))); });
+  ASSERT_EQ(work.size(), 1U);
+  EXPECT_EQ(work[0].launches, 1);
+  EXPECT_EQ(work[0].total_bytes(), 128) << "each block once";
+}
+
+TEST(PredictedTime, HostAndDeviceOverlapUntilTheHostWaits) {
+  const GpuSpeed& gpu = gpu_speed("h200");
+  const Assumptions& assumed = assumptions();
+  Work large{.name = "large", .kind = WorkKind::Op, .launches = 1};
+  large.bytes_of(Content::Weights) = 1e-3 * gpu.bytes * assumed.bytes_share;  // a millisecond
+  const Work read{.name = "download", .kind = WorkKind::Download, .host_waits = true};
+  const Work small{.name = "small", .kind = WorkKind::Op, .launches = 1};
+  const Prediction one = predict(std::vector<Work>{large, small}, gpu);
+  EXPECT_NEAR(one.seconds, 1e-3 + assumed.op_seconds + assumed.kernel_seconds, 1e-9);
+  const Prediction waits = predict(std::vector<Work>{large, read, small}, gpu);
+  EXPECT_NEAR(waits.seconds,
+              1e-3 + 2 * assumed.op_seconds + 2 * assumed.kernel_seconds + assumed.wait_seconds,
+              1e-9)
+      << "the last op is asked for when the device is idle";
+  EXPECT_EQ(waits.host_waits, 1);
+  EXPECT_EQ(waits.downloads, 1);
+  EXPECT_EQ(waits.launches, 2);
+  ASSERT_EQ(waits.totals.size(), 3U);
+  EXPECT_EQ(waits.totals[0].name, "large");
+  const Prediction many = predict(std::vector<Work>(100, small), gpu);
+  EXPECT_NEAR(many.seconds, 100 * assumed.op_seconds + assumed.kernel_seconds, 1e-9)
+      << "the host is slower than the device";
+}
+
+TEST(PredictedTime, ProductTakesTheLongerOfItsBytesAndItsSums) {
+  const GpuSpeed& gpu = gpu_speed("a100");
+  Work product{.name = "mm", .kind = WorkKind::Op, .launches = 1};
+  product.bytes_of(Content::Other) = 2.0 * 3 * 8192 * 8192;
+  product.flops = 2.0 * 8192 * 8192 * 8192;
+  product.product = {.batch = 1, .rows = 8192, .columns = 8192, .on_tensor_cores = true};
+  const double sums = product.flops / (gpu.tensor_flops * assumptions().product_share);
+  EXPECT_GE(device_seconds(product, gpu), sums);
+  EXPECT_LE(device_seconds(product, gpu), 1.1 * sums) << "4,096 tiles in 38 waves of 108";
+  product.product.on_tensor_cores = false;
+  EXPECT_GT(device_seconds(product, gpu), 10 * sums);
+}
+
+TEST(PredictedTime, UnknownGpuNamesThoseThereAre) {
+  try {
+    gpu_speed("h20");
+    ADD_FAILURE();
+  } catch (const ConfigError& error) {
+    EXPECT_NE(error.sentence().find("h200"), std::string::npos) << error.sentence();
+  }
+}
+
+}  // namespace
+}  // namespace convoy::counting

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// How fast GPUs are, by their makers' figures, and what is assumed of programs on them. This is the one table of
+// every prediction.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+
+namespace convoy::counting {
+
+struct GpuSpeed {
+  const char* name;
+  const char* words;
+  double tensor_flops;  // a second: bf16, dense, fp32 sums
+  double fp32_flops;    // without tensor cores: LibTorch's fp32 products
+  double bytes;         // a second, of its memory
+  int64_t processors;   // SMs
+  double host_bytes;    // a second, over the bus, one way
+};
+
+std::span<const GpuSpeed> gpu_speeds();
+// Throws ConfigError.
+const GpuSpeed& gpu_speed(const std::string& name);
+
+struct Assumptions {
+  // Of the device.
+  double bytes_share = 0.90;       // of `bytes` that a kernel reaches
+  double product_share = 0.71;     // of the peak that a large product reaches
+  double kernel_seconds = 2.0e-6;  // the least, from one kernel's start to the next one's
+  int64_t tile_rows = 128;         // of a product's result, that one SM computes
+  int64_t tile_columns = 128;
+  // Of the host.
+  double op_seconds = 5.0e-6;           // an op of LibTorch with its first launch
+  double more_launch_seconds = 2.5e-6;  // each further launch of an op, and of Convoy's own kernels
+  double view_seconds = 0.7e-6;         // a view, or memory from the caching allocator
+  double copy_seconds = 6.0e-6;         // to ask for a copy between host and device
+  double wait_seconds = 10.0e-6;        // from the end of the device's work to the host's going on
+};
+
+const Assumptions& assumptions();
+
+}  // namespace convoy::counting

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/machine/counting/predicted_time.h"
+
+#include <algorithm>
+#include <map>
+
+namespace convoy::counting {
+namespace {
+
+int64_t up_to(int64_t count, int64_t step) { return (count + step - 1) / step; }
+
+// Of the peak. Tiles fill the SMs in waves, and the last wave takes as long as a full one; where there are fewer tiles
+// than SMs, several share a tile's sum.
+double product_share(const ProductShape& product, const GpuSpeed& gpu) {
+  const Assumptions& assumed = assumptions();
+  const int64_t tiles = product.batch * up_to(product.rows, assumed.tile_rows) *
+                        up_to(product.columns, assumed.tile_columns);
+  if (tiles <= gpu.processors) return assumed.product_share;
+  const int64_t waves = up_to(tiles, gpu.processors);
+  return assumed.product_share * static_cast<double>(tiles) /
+         static_cast<double>(waves * gpu.processors);
+}
+
+double host_seconds(const Work& work) {
+  const Assumptions& assumed = assumptions();
+  switch (work.kind) {
+    case WorkKind::Host:
+      return work.host_waits ? 0 : assumed.view_seconds;
+    case WorkKind::Op:
+      return assumed.op_seconds + assumed.more_launch_seconds *
+                                      static_cast<double>(std::max<int64_t>(work.launches - 1, 0));
+    case WorkKind::OwnKernel:
+      return assumed.more_launch_seconds * static_cast<double>(work.launches);
+    case WorkKind::Upload:
+    case WorkKind::Download:
+      return assumed.copy_seconds;
+  }
+  return 0;
+}
+
+void add(const Work& work, double seconds, WorkTotal& total) {
+  total.name = work.name;
+  ++total.calls;
+  total.launches += work.launches;
+  total.bytes += work.total_bytes();
+  total.flops += work.flops;
+  total.device_seconds += seconds;
+}
+
+}  // namespace
+
+double device_seconds(const Work& work, const GpuSpeed& gpu) {
+  const Assumptions& assumed = assumptions();
+  if (work.kind == WorkKind::Host) return 0;
+  if (work.kind == WorkKind::Upload || work.kind == WorkKind::Download)
+    return assumed.kernel_seconds + work.total_bytes() / gpu.host_bytes;
+  double seconds = std::max(assumed.kernel_seconds * static_cast<double>(work.launches),
+                            work.total_bytes() / (gpu.bytes * assumed.bytes_share));
+  if (work.product.batch > 0) {
+    const double peak = work.product.on_tensor_cores ? gpu.tensor_flops : gpu.fp32_flops;
+    seconds = std::max(seconds, work.flops / (peak * product_share(work.product, gpu)));
+  }
+  return seconds;
+}
+
+Prediction predict(std::span<const Work> all, const GpuSpeed& gpu) {
+  Prediction result;
+  std::map<std::string, WorkTotal> totals;
+  double host = 0;
+  double device = 0;
+  for (const Work& work : all) {
+    const double asking = host_seconds(work);
+    const double doing = device_seconds(work, gpu);
+    host += asking;
+    if (doing > 0) device = std::max(device, host) + doing;
+    if (work.host_waits) host = std::max(host, device) + assumptions().wait_seconds;
+    result.host_seconds += asking;
+    result.device_seconds += doing;
+    result.launches += work.launches;
+    result.uploads += work.kind == WorkKind::Upload ? 1 : 0;
+    result.downloads += work.kind == WorkKind::Download ? 1 : 0;
+    result.host_waits += work.host_waits ? 1 : 0;
+    result.host_ops += work.kind == WorkKind::Host && !work.host_waits ? 1 : 0;
+    result.flops += work.flops;
+    for (size_t content = 0; content < kContents; ++content)
+      result.bytes[content] += work.bytes[content];
+    if (work.kind != WorkKind::Host) add(work, doing, totals[work.name]);
+  }
+  result.seconds = std::max(host, device);
+  for (auto& [name, total] : totals) result.totals.push_back(std::move(total));
+  std::stable_sort(result.totals.begin(), result.totals.end(), [](const auto& a, const auto& b) {
+    return a.device_seconds > b.device_seconds;
+  });
+  return result;
+}
+
+}  // namespace convoy::counting

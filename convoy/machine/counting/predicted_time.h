@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The time that recorded work would take: the host asks for one thing after another, the device does them in order when
+// it comes to them, and where the host waits it goes on when the device is done.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "convoy/machine/counting/gpu_speed.h"
+#include "convoy/machine/counting/work.h"
+
+namespace convoy::counting {
+
+// All work of one name.
+struct WorkTotal {
+  std::string name;
+  int64_t calls = 0;
+  int64_t launches = 0;
+  double bytes = 0;
+  double flops = 0;
+  double device_seconds = 0;
+};
+
+struct Prediction {
+  int64_t launches = 0;
+  int64_t uploads = 0;
+  int64_t downloads = 0;
+  int64_t host_waits = 0;
+  int64_t host_ops = 0;  // views and memory
+  std::array<double, kContents> bytes = {};
+  double flops = 0;
+  double host_seconds = 0;        // of asking, without waits
+  double device_seconds = 0;      // of doing, without gaps
+  double seconds = 0;             // from the first request to the end of both
+  std::vector<WorkTotal> totals;  // of what the device does; the longest first
+};
+
+double device_seconds(const Work& work, const GpuSpeed& gpu);
+Prediction predict(std::span<const Work> work, const GpuSpeed& gpu);
+
+}  // namespace convoy::counting

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Where counted work goes.
+#pragma once
+
+#include "convoy/machine/counting/work.h"
+
+namespace convoy::counting {
+
+// Keeps it where a Recording lives. Thread-safe.
+void record(Work work);
+
+}  // namespace convoy::counting

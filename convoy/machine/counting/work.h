@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// One thing that the host asked of a device.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+
+namespace convoy::counting {
+
+// What memory holds, for the bytes that work moves.
+enum class Content { Other, Weights, KeysAndValues };
+inline constexpr size_t kContents = 3;
+
+enum class WorkKind {
+  Host,       // views, memory: the device does nothing
+  Op,         // an op of LibTorch that the device computes
+  OwnKernel,  // a kernel of Convoy
+  Upload,
+  Download,
+};
+
+// Of one matrix; `batch` matrices are multiplied at a time.
+struct ProductShape {
+  int64_t batch = 0;  // 0: the work is no product
+  int64_t rows = 0;
+  int64_t columns = 0;
+  bool on_tensor_cores = false;  // 16-bit elements
+};
+
+struct Work {
+  std::string name;  // "mm", "rms_norm_bf16"
+  WorkKind kind = WorkKind::Host;
+  int64_t launches = 0;                      // kernels, fills and copies within the device
+  bool host_waits = false;                   // until the device has done all that came before
+  std::array<double, kContents> bytes = {};  // read and written, by Content
+  double flops = 0;
+  ProductShape product = {};
+
+  double& bytes_of(Content content) { return bytes[static_cast<size_t>(content)]; }
+  double bytes_of(Content content) const { return bytes[static_cast<size_t>(content)]; }
+  double total_bytes() const { return bytes[0] + bytes[1] + bytes[2]; }
+};
+
+}  // namespace convoy::counting

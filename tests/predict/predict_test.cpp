@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <fstream>
+
+#include "convoy/apps/recipes/bench/bench_predict.h"
+#include "convoy/core/base/error.h"
+#include "convoy/core/config/field_list.h"
+#include "convoy/machine/counting/gpu_speed.h"
+#include "files/temporary_folder.h"
+
+namespace convoy::recipes {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+struct Sizes {
+  int64_t hidden, ffn, layers, heads, kv_heads, vocab;
+  bool tied;
+};
+constexpr Sizes kQwen7B{3584, 18944, 28, 28, 4, 152064, false};
+constexpr Sizes kSmall{64, 160, 2, 4, 2, 512, false};
+
+std::string write_config(const std::filesystem::path& folder, const Sizes& sizes) {
+  const std::filesystem::path file = folder / "config.json";
+  std::ofstream(file) << Json{{"model_type", "qwen2"},
+                              {"hidden_size", sizes.hidden},
+                              {"intermediate_size", sizes.ffn},
+                              {"num_hidden_layers", sizes.layers},
+                              {"num_attention_heads", sizes.heads},
+                              {"num_key_value_heads", sizes.kv_heads},
+                              {"vocab_size", sizes.vocab},
+                              {"tie_word_embeddings", sizes.tied},
+                              {"max_position_embeddings", 32768},
+                              {"rms_norm_eps", 1e-6},
+                              {"hidden_act", "silu"}};
+  return file.string();
+}
+
+settings::BenchPredictFlags decode_of(const std::string& config, int64_t rows, int64_t context) {
+  settings::BenchPredictFlags flags;
+  flags.config = config;
+  flags.decode = true;
+  flags.rows = rows;
+  flags.context = context;
+  return flags;
+}
+
+// By op: launches, or calls of what is no launch.
+std::map<std::string, int64_t> launches_by_op(const Json& result) {
+  std::map<std::string, int64_t> launches;
+  for (const Json& op : result.at("ops"))
+    launches[op.at("op")] =
+        std::max(op.at("launches").get<int64_t>(), op.at("calls").get<int64_t>());
+  return launches;
+}
+
+TEST(BenchPredict, CountsOfASmallModelAreThoseCountedByHand) {
+  const testing::TemporaryFolder folder;
+  const Json result = bench_predict(decode_of(write_config(folder.path(), kSmall), 3, 40), "cpu");
+  const auto launches = launches_by_op(result);
+  // Seven products a layer, with their biases in them for q, k and v; the head.
+  EXPECT_EQ(launches.at("addmm"), 2 * 3);
+  EXPECT_EQ(launches.at("mm"), 2 * 4 + 1);
+  EXPECT_EQ(launches.at("rms_norm_bf16"), 2 * 2 + 1);
+  EXPECT_EQ(launches.at("rope_bf16"), 2 * 2);
+  EXPECT_EQ(launches.at("index_select"), 1 + 2 * 2 * 3) << "embedding, keys and values of each row";
+  EXPECT_EQ(result["downloads"], 1) << "the picked ids";
+  EXPECT_EQ(result["host_waits"], 1);
+  // Blocks' matrices, biases and norms, final norm, head, and three rows of the embedding.
+  const int64_t layer = 64 * 64 + 64 + 2 * (64 * 32 + 32) + 64 * 64 + 3 * 64 * 160 + 2 * 64;
+  const int64_t weights = 2 * (2 * layer + 64 + 512 * 64 + 3 * 64);
+  EXPECT_EQ(result["least_weight_bytes"], weights);
+  EXPECT_EQ(result["weight_bytes"], weights) << "each weight is read once";
+  EXPECT_EQ(result["least_kv_bytes"], 2 * 2 * 3 * 40 * 2 * 16 * 2);
+  EXPECT_GE(result["kv_bytes"].get<int64_t>(), result["least_kv_bytes"].get<int64_t>());
+  EXPECT_GT(result["predicted_ms"].get<double>(), result["roofline_ms"].get<double>());
+}
+
+TEST(BenchPredict, ModelFolderAndItsConfigGiveTheSameCounts) {
+  const char* source = std::getenv("CONVOY_SOURCE_DIR");
+  const std::string folder = std::string(source == nullptr ? "." : source) + "/examples/tally-3m";
+  settings::BenchPredictFlags flags = decode_of(folder + "/config.json", 2, 33);
+  const Json of_config = bench_predict(flags, "cpu");
+  flags.config.clear();
+  flags.model = folder;
+  EXPECT_EQ(bench_predict(flags, "cpu"), of_config);
+}
+
+// Golden counts of Qwen2.5-7B: they may only fall.
+TEST(BenchPredict, DecodeOf7BTakesNoMoreThanItDid) {
+  const testing::TemporaryFolder folder;
+  const Json result =
+      bench_predict(decode_of(write_config(folder.path(), kQwen7B), 16, 1024), "cpu");
+  EXPECT_LE(result["launches"].get<int64_t>(), 1);
+  EXPECT_LE(result["uploads"].get<int64_t>(), 1);
+  EXPECT_LE(result["downloads"].get<int64_t>(), 1);
+  EXPECT_LE(result["host_waits"].get<int64_t>(), 1);
+  EXPECT_LE(result["host_ops"].get<int64_t>(), 1);
+  EXPECT_LE(result["weight_bytes"].get<double>(),
+            1.001 * result["least_weight_bytes"].get<double>());
+  EXPECT_LE(result["kv_bytes"].get<double>(), 1.1 * result["least_kv_bytes"].get<double>());
+  EXPECT_LE(result["other_bytes"].get<double>(), 1);
+  EXPECT_GE(result["roofline_share"].get<double>(), 0.5);
+  EXPECT_NEAR(result["least_weight_bytes"].get<double>(), 14.14e9, 0.02e9);
+}
+
+TEST(BenchPredict, PrefillIsBoundByItsSums) {
+  const testing::TemporaryFolder folder;
+  settings::BenchPredictFlags flags;
+  flags.config = write_config(folder.path(), kQwen7B);
+  flags.prefill = true;
+  flags.tokens = 2048;
+  const Json result = bench_predict(flags, "cpu");
+  EXPECT_EQ(result["rows"], 1);
+  // Two operations for each of 6.53e9 elements of matrices and token, and attention.
+  EXPECT_NEAR(result["least_flops"].get<double>(),
+              2 * 6.525e9 * 2048 + 28 * 2e0 * 3584 * 2048 * 2049, 0.01e13);
+  EXPECT_NEAR(result["roofline_ms"].get<double>(),
+              result["least_flops"].get<double>() / 989.4e12 * 1e3, 1e-6);
+  EXPECT_LE(result["launches"].get<int64_t>(), 1);
+}
+
+TEST(BenchPredict, FewBitsAreFewerBytes) {
+  const testing::TemporaryFolder folder;
+  settings::BenchPredictFlags flags = decode_of(write_config(folder.path(), kSmall), 1, 20);
+  const auto least = [&] {
+    return bench_predict(flags, "cpu")["least_weight_bytes"].get<int64_t>();
+  };
+  const int64_t whole = least();
+  flags.weights = "int8";
+  const int64_t eight = least();
+  EXPECT_LT(eight, whole);
+  flags.weights = "int4";
+  EXPECT_LT(least(), eight);
+  flags.weights = "model";
+  flags.quantization = "nf4";
+  EXPECT_LT(least(), whole);
+  flags.kv_dtype = "int8";
+  const Json result = bench_predict(flags, "cpu");
+  EXPECT_EQ(result["least_kv_bytes"], 2 * 2 * 20 * 2 * (16 + 4)) << "and a scale of four bytes";
+}
+
+TEST(BenchPredict, DrawingWithATemperatureIsCountedToo) {
+  const testing::TemporaryFolder folder;
+  settings::BenchPredictFlags flags = decode_of(write_config(folder.path(), kSmall), 2, 20);
+  const int64_t greedy = bench_predict(flags, "cpu")["launches"];
+  flags.temperature = 0.7;
+  EXPECT_GT(bench_predict(flags, "cpu")["launches"].get<int64_t>(), greedy);
+}
+
+TEST(BenchPredict, RefusesWhatIsNoStep) {
+  const testing::TemporaryFolder folder;
+  const settings::BenchPredictFlags good = decode_of(write_config(folder.path(), kSmall), 1, 20);
+  const auto key_of_error = [](const settings::BenchPredictFlags& flags) -> std::string {
+    try {
+      bench_predict(flags, "cpu");
+    } catch (const ConfigError& error) {
+      return error.place().key;
+    }
+    return "no error";
+  };
+  settings::BenchPredictFlags flags = good;
+  flags.config.clear();
+  EXPECT_EQ(key_of_error(flags), "model");
+  flags = good;
+  flags.prefill = true;
+  EXPECT_EQ(key_of_error(flags), "decode");
+  flags = good;
+  flags.context = 40'000;
+  EXPECT_EQ(key_of_error(flags), "context");
+  flags = good;
+  flags.config = (folder.path() / "broken.json").string();
+  std::ofstream(flags.config) << R"({"model_type": "qwen2", "hidden_size": -1})";
+  EXPECT_THROW(bench_predict(flags, "cpu"), DataError);
+}
+
+TEST(BenchPredict, FlagsNameTheGpusWhoseSpeedIsKnown) {
+  settings::BenchPredictFlags flags;
+  std::vector<std::string> names;
+  for (const counting::GpuSpeed& speed : counting::gpu_speeds()) names.emplace_back(speed.name);
+  const config::Section section = config::list_fields(flags);
+  const auto found = std::find_if(section.fields.begin(), section.fields.end(),
+                                  [](const auto& field) { return field.name == "device"; });
+  ASSERT_NE(found, section.fields.end());
+  EXPECT_EQ(found->choices, names);
+}
+
+// What stands beside the prediction on a GPU, here on the CPU.
+TEST(BenchPredict, TheSameStepIsTimedOnADeviceThatComputes) {
+  const testing::TemporaryFolder folder;
+  settings::BenchPredictFlags flags = decode_of(write_config(folder.path(), kSmall), 2, 20);
+  EXPECT_GT(measure_step(flags, at::kCPU), 0);
+  flags.decode = false;
+  flags.prefill = true;
+  flags.tokens = 20;
+  EXPECT_GT(measure_step(flags, at::kCPU), 0);
+}
+
+}  // namespace
+}  // namespace convoy::recipes
