@@ -56,6 +56,10 @@ std::map<std::string, int64_t> launches_by_op(const Json& result) {
   return launches;
 }
 
+double ratio(const Json& result, const char* of, const char* to) {
+  return result.at(of).get<double>() / result.at(to).get<double>();
+}
+
 TEST(BenchPredict, CountsOfASmallModelAreThoseCountedByHand) {
   const testing::TemporaryFolder folder;
   const Json result = bench_predict(decode_of(write_config(folder.path(), kSmall), 3, 40), "cpu");
@@ -93,20 +97,19 @@ TEST(BenchPredict, DecodeOf7BTakesNoMoreThanItDid) {
   const testing::TemporaryFolder folder;
   const Json result =
       bench_predict(decode_of(write_config(folder.path(), kQwen7B), 16, 1024), "cpu");
-  EXPECT_LE(result["launches"].get<int64_t>(), 1);
-  EXPECT_LE(result["uploads"].get<int64_t>(), 1);
+  EXPECT_LE(result["launches"].get<int64_t>(), 11'659);
+  EXPECT_LE(result["uploads"].get<int64_t>(), 6);
   EXPECT_LE(result["downloads"].get<int64_t>(), 1);
   EXPECT_LE(result["host_waits"].get<int64_t>(), 1);
-  EXPECT_LE(result["host_ops"].get<int64_t>(), 1);
-  EXPECT_LE(result["weight_bytes"].get<double>(),
-            1.001 * result["least_weight_bytes"].get<double>());
-  EXPECT_LE(result["kv_bytes"].get<double>(), 1.1 * result["least_kv_bytes"].get<double>());
-  EXPECT_LE(result["other_bytes"].get<double>(), 1);
-  EXPECT_GE(result["roofline_share"].get<double>(), 0.5);
+  EXPECT_LE(result["host_ops"].get<int64_t>(), 17'516);
+  EXPECT_EQ(result["weight_bytes"], result["least_weight_bytes"]);
+  EXPECT_LE(ratio(result, "kv_bytes", "least_kv_bytes"), 1.001);
+  EXPECT_LE(result["other_bytes"].get<double>(), 6.804e9);
+  EXPECT_GE(result["roofline_share"].get<double>(), 0.0445);
   EXPECT_NEAR(result["least_weight_bytes"].get<double>(), 14.14e9, 0.02e9);
 }
 
-TEST(BenchPredict, PrefillIsBoundByItsSums) {
+TEST(BenchPredict, PrefillOf7BTakesNoMoreThanItDid) {
   const testing::TemporaryFolder folder;
   settings::BenchPredictFlags flags;
   flags.config = write_config(folder.path(), kQwen7B);
@@ -119,21 +122,22 @@ TEST(BenchPredict, PrefillIsBoundByItsSums) {
               2 * 6.525e9 * 2048 + 28 * 2e0 * 3584 * 2048 * 2049, 0.01e13);
   EXPECT_NEAR(result["roofline_ms"].get<double>(),
               result["least_flops"].get<double>() / 989.4e12 * 1e3, 1e-6);
-  EXPECT_LE(result["launches"].get<int64_t>(), 1);
+  EXPECT_LE(result["launches"].get<int64_t>(), 3'204);
+  EXPECT_LE(result["host_waits"].get<int64_t>(), 1);
+  EXPECT_GE(result["roofline_share"].get<double>(), 0.28);
 }
 
 TEST(BenchPredict, FewBitsAreFewerBytes) {
   const testing::TemporaryFolder folder;
   settings::BenchPredictFlags flags = decode_of(write_config(folder.path(), kSmall), 1, 20);
   const auto least = [&] {
-    return bench_predict(flags, "cpu")["least_weight_bytes"].get<int64_t>();
+    return bench_predict(flags, "cpu")["least_weight_bytes"].get<double>();
   };
-  const int64_t whole = least();
-  flags.weights = "int8";
-  const int64_t eight = least();
-  EXPECT_LT(eight, whole);
-  flags.weights = "int4";
-  EXPECT_LT(least(), eight);
+  const double whole = least();
+  for (const char* weights : {"int8", "int4"}) {
+    flags.weights = weights;
+    EXPECT_LT(least(), 0.7 * whole) << weights;
+  }
   flags.weights = "model";
   flags.quantization = "nf4";
   EXPECT_LT(least(), whole);
@@ -148,6 +152,22 @@ TEST(BenchPredict, DrawingWithATemperatureIsCountedToo) {
   const int64_t greedy = bench_predict(flags, "cpu")["launches"];
   flags.temperature = 0.7;
   EXPECT_GT(bench_predict(flags, "cpu")["launches"].get<int64_t>(), greedy);
+}
+
+// Golden, too: of the draw of 16 tokens of 152,064, beside picking the likeliest.
+TEST(BenchPredict, DrawFromAVocabularyOf152kTakesNoMoreThanItDid) {
+  const testing::TemporaryFolder folder;
+  settings::BenchPredictFlags flags = decode_of(write_config(folder.path(), kQwen7B), 16, 64);
+  const Json likeliest = bench_predict(flags, "cpu");
+  flags.temperature = 0.7;
+  const Json drawn = bench_predict(flags, "cpu");
+  const auto more = [&](const char* key) {
+    return drawn.at(key).get<double>() - likeliest.at(key).get<double>();
+  };
+  EXPECT_LE(more("launches"), 197);
+  EXPECT_LE(more("uploads"), 6);
+  EXPECT_LE(more("host_waits"), 0);
+  EXPECT_LE(more("device_ms"), 0.52);
 }
 
 TEST(BenchPredict, RefusesWhatIsNoStep) {

@@ -54,6 +54,11 @@ architecture::DecoderSpec spec_of(const BenchPredictFlags& flags) {
       io::JsonReader(io::read_json_file(flags.config), flags.config));
 }
 
+// With the one that the scheduler keeps free for the next token.
+int64_t blocks_of_row(int64_t tokens) {
+  return (tokens + kernels::kBlockTokensStep - 1) / kernels::kBlockTokensStep + 1;
+}
+
 enum class Values { Random, None };
 
 std::unique_ptr<nn::CausalLm> model_of(const architecture::DecoderSpec& spec,
@@ -93,28 +98,36 @@ class StepOfGeneration {
         engine_(model, tokenizer,
                 {.max_rows = flags.rows,
                  .prefill_chunk = flags.rows * row_tokens(flags),
+                 .kv_blocks = flags.rows * blocks_of_row(row_tokens(flags) + steps + 1),
                  .longest_row_tokens = row_tokens(flags) + steps + 1,
                  .kv_element = flags.kv_dtype == "int8" ? kernels::CacheElement::Int8
                                                         : kernels::CacheElement::Model,
                  .shares_prefixes = false}) {}
 
-  // All that comes before the first step: the prompts, and of a decode step one before it where there is room, since the
-  // first step after a prompt may differ from those that follow it.
+  // All that comes before. A first pass makes tables for its positions, and a first step after a prompt may differ from
+  // those that follow it: so a pass of each kind has been before, of a decode step where its context has room for one.
   void prepare() {
-    if (flags_.prefill) return submit(flags_.tokens, 2);
+    if (flags_.prefill) {
+      submit(flags_.tokens, 2);
+      engine_.step();
+      return repeat();
+    }
     const int64_t before = flags_.context >= 3 ? 1 : 0;
     submit(flags_.context - 1 - before, 2 + before + steps_);
     for (int64_t step = 0; step <= before; ++step) engine_.step();
   }
 
-  void run() { engine_.step(); }
+  void run() {
+    engine_.step();
+    CONVOY_INVARIANT(engine_.figures().running == flags_.rows, "{} of {} rows were in the step",
+                     engine_.figures().running, flags_.rows);
+  }
 
   // The same work again; of a decode step one token further.
   void repeat() {
-    if (flags_.prefill) {
-      for (int64_t row = 0; row < flags_.rows; ++row) engine_.cancel(row);
-      submit(flags_.tokens, 2);
-    }
+    if (!flags_.prefill) return;
+    for (int64_t row = 0; row < flags_.rows; ++row) engine_.cancel(row);
+    submit(flags_.tokens, 2);
   }
 
  private:
