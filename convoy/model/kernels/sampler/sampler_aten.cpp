@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// By sorting each row: a GPU does that fast. All rows together, each by its own rule.
+// All rows together, each by its own rule, which travel in one copy. Rows are sorted where one is cut by count or by
+// share; what the others get is the same to the bit with and without.
 #include <algorithm>
 #include <cmath>
 
@@ -19,17 +20,16 @@ class Batch {
 
   at::Tensor pick() const {
     const at::Tensor values_RV = penalised();
-    const at::Tensor usable_R =
-        raw_RV_.amax({1}).isfinite().logical_and(values_RV.amax({1}).isfinite());
-    at::Tensor ids_R = values_RV.argmax(1);
-    const bool draws = std::any_of(rows_.begin(), rows_.end(), [](const SamplingRow& row) {
-      return row.rule.temperature != 0.0;
-    });
-    if (draws) {
-      const at::Tensor greedy_R = of_rows([](const SamplingRow& row) {
-                                    return row.rule.temperature == 0.0 ? 1.0 : 0.0;
-                                  }).gt(0);
-      ids_R = at::where(greedy_R, ids_R, draw(values_RV));
+    at::Tensor usable_R = raw_RV_.amax({1}).isfinite();
+    if (!values_RV.is_same(raw_RV_)) usable_R.logical_and_(values_RV.amax({1}).isfinite());
+    const bool all_draw = every_row([](const SamplingRule& rule) { return rule.temperature != 0; });
+    const bool none_draws =
+        every_row([](const SamplingRule& rule) { return rule.temperature == 0; });
+    at::Tensor ids_R = all_draw ? at::Tensor() : values_RV.argmax(1);
+    if (!none_draws) {
+      const at::Tensor rules_R6 = rules();
+      const at::Tensor drawn_R = draw(values_RV, rules_R6);
+      ids_R = all_draw ? drawn_R : at::where(rules_R6.select(1, kDraws).gt(0), drawn_R, ids_R);
     }
     return ids_R.masked_fill(usable_R.logical_not(), kNoToken);
   }
@@ -38,11 +38,29 @@ class Batch {
   at::Tensor logprobs() const { return raw_RV_.log_softmax(1); }
 
  private:
-  template <class Get>
-  at::Tensor of_rows(const Get& get) const {
+  // Columns of rules().
+  enum Rule : int64_t { kTemperature, kCount, kShare, kMinP, kUniform, kDraws, kRules };
+
+  template <class Holds>
+  bool every_row(const Holds& holds) const {
+    return std::all_of(rows_.begin(), rows_.end(),
+                       [&](const SamplingRow& row) { return holds(row.rule); });
+  }
+
+  at::Tensor rules() const {
     std::vector<double> values;
-    for (const SamplingRow& row : rows_) values.push_back(get(row));
-    return device::to_device<double>(values, device_);
+    for (const SamplingRow& row : rows_) {
+      const SamplingRule& rule = row.rule;
+      const bool draws = rule.temperature != 0.0;
+      values.push_back(draws ? rule.temperature : 1.0);
+      values.push_back(static_cast<double>(rule.top_k == 0 ? raw_RV_.size(1) : rule.top_k));
+      // A share that is reached but for the rounding of the sums is reached.
+      values.push_back(rule.top_p < 1 ? rule.top_p * (1 - 1e-12) : INFINITY);
+      values.push_back(rule.min_p);
+      values.push_back(row.uniform);
+      values.push_back(draws ? 1.0 : 0.0);
+    }
+    return device::to_device<double>(values, device_).view({-1, kRules});
   }
 
   at::Tensor penalised() const {
@@ -66,43 +84,41 @@ class Batch {
     return raw_RV_.flatten().index_copy(0, places_N, after_N).view(raw_RV_.sizes());
   }
 
-  // Rows without temperature in a batch with one draw too; their result is not used.
-  at::Tensor draw(const at::Tensor& values_RV) const {
-    const int64_t num_ids = values_RV.size(1);
-    const at::Tensor temperature_R1 =
-        of_rows([](const SamplingRow& row) {
-          return row.rule.temperature == 0.0 ? 1.0 : row.rule.temperature;
-        }).unsqueeze(1);
-    const at::Tensor count_R1 =
-        of_rows([&](const SamplingRow& row) {
-          return static_cast<double>(row.rule.top_k == 0 ? num_ids : row.rule.top_k);
-        }).unsqueeze(1);
-    // A share that is reached but for the rounding of the sums is reached.
-    const at::Tensor share_R1 =
-        of_rows([](const SamplingRow& row) {
-          return row.rule.top_p < 1 ? row.rule.top_p * (1 - 1e-12) : INFINITY;
-        }).unsqueeze(1);
-    const at::Tensor min_p_R1 =
-        of_rows([](const SamplingRow& row) { return row.rule.min_p; }).unsqueeze(1);
-    auto [sorted_RV, order_RV] =
-        values_RV.to(at::kDouble).sort(/*stable=*/true, /*dim=*/1, /*descending=*/true);
-    const at::Tensor scaled_RV = sorted_RV.sub(sorted_RV.narrow(1, 0, 1)).div_(temperature_R1);
-    const at::Tensor rank_V = at::arange(num_ids, scaled_RV.options());
-    at::Tensor weights_RV = scaled_RV.exp().masked_fill_(rank_V.ge(count_R1), 0);
+  // Rows without temperature beside those with one draw too; nobody looks.
+  at::Tensor draw(const at::Tensor& values_RV, const at::Tensor& rules_R6) const {
+    const auto column = [&](Rule rule) { return rules_R6.narrow(1, rule, 1); };
+    const at::Tensor wide_RV = values_RV.to(at::kDouble);
+    const bool none_is_cut = every_row([&](const SamplingRule& rule) {
+      return rule.temperature == 0 ||
+             (rule.top_p >= 1 && (rule.top_k == 0 || rule.top_k >= wide_RV.size(1)));
+    });
+    if (!none_is_cut) return place_of(cut_weights(wide_RV, column), column(kUniform));
+    at::Tensor weights_RV = wide_RV.sub(wide_RV.amax({1}, true)).div_(column(kTemperature)).exp_();
+    if (!every_row([](const SamplingRule& rule) { return rule.min_p == 0; }))
+      weights_RV.masked_fill_(weights_RV.lt(column(kMinP)), 0);
+    return place_of(weights_RV, column(kUniform));
+  }
+
+  template <class Column>
+  static at::Tensor cut_weights(const at::Tensor& wide_RV, const Column& column) {
+    auto [sorted_RV, order_RV] = wide_RV.sort(/*stable=*/true, /*dim=*/1, /*descending=*/true);
+    const at::Tensor scaled_RV =
+        sorted_RV.sub(sorted_RV.narrow(1, 0, 1)).div_(column(kTemperature));
+    const at::Tensor rank_V = at::arange(wide_RV.size(1), scaled_RV.options());
+    at::Tensor weights_RV = scaled_RV.exp().masked_fill_(rank_V.ge(column(kCount)), 0);
     const at::Tensor before_RV = weights_RV.cumsum(1).sub_(weights_RV);
-    const at::Tensor left_out =
-        before_RV.ge(share_R1.mul(weights_RV.sum({1}, true))).logical_or(weights_RV.lt(min_p_R1));
+    const at::Tensor left_out = before_RV.ge(column(kShare).mul(weights_RV.sum({1}, true)))
+                                    .logical_or(weights_RV.lt(column(kMinP)));
     weights_RV = weights_RV.masked_fill(left_out, 0);
-    return place_of(at::zeros_like(weights_RV).scatter_(1, order_RV, weights_RV));
+    return at::zeros_like(weights_RV).scatter_(1, order_RV, weights_RV);
   }
 
   // The first id of each row whose cumulative weight lies above its share of the whole.
-  at::Tensor place_of(const at::Tensor& weights_RV) const {
+  static at::Tensor place_of(const at::Tensor& weights_RV, const at::Tensor& uniform_R1) {
     const int64_t num_ids = weights_RV.size(1);
     const at::Tensor sums_RV = weights_RV.cumsum(1);
-    const at::Tensor uniform_R = of_rows([](const SamplingRow& row) { return row.uniform; });
-    const at::Tensor wanted_R1 = uniform_R.unsqueeze(1) * sums_RV.narrow(1, num_ids - 1, 1);
-    const at::Tensor ids_V = at::arange(num_ids, weights_RV.options().dtype(at::kLong));
+    const at::Tensor wanted_R1 = uniform_R1 * sums_RV.narrow(1, num_ids - 1, 1);
+    const at::Tensor ids_V = at::arange(num_ids, weights_RV.options().dtype(at::kInt));
     const at::Tensor last_R = ids_V.mul(weights_RV.gt(0)).amax({1});
     return at::minimum(sums_RV.le(wanted_R1).sum(1), last_R);
   }

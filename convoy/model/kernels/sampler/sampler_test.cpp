@@ -310,6 +310,21 @@ TEST(Sampler, ARowDoesNotDependOnItsNeighbours) {
   }
 }
 
+TEST(Sampler, OneThatIsCutBesideItChangesNoRow) {
+  at::Generator generator = at::detail::createCPUGenerator(4);
+  const at::Tensor logits = at::randn({9, 3001}, generator);
+  std::vector<SamplingRow> rows;
+  for (int row = 0; row < 9; ++row)
+    rows.push_back(
+        {.rule = {.temperature = row % 3 == 0 ? 0.0 : 0.8, .min_p = row % 3 == 1 ? 0.01 : 0.0},
+         .uniform = row / 9.0});
+  const auto alone = sampled_tokens(logits.narrow(0, 0, 8), {rows.begin(), rows.end() - 1});
+  rows.back().rule = {.top_p = 0.5};
+  std::vector<int64_t> beside = sampled_tokens(logits, rows);
+  beside.pop_back();
+  EXPECT_EQ(beside, alone);
+}
+
 TEST(Sampler, RowsThatAreNotFiniteGetNoToken) {
   const at::Tensor logits =
       at::tensor({1.0f, NAN, 2.0f, 1.0f, kInfinity, 2.0f, -kInfinity, -kInfinity, -kInfinity, NAN,
