@@ -8,13 +8,18 @@ skip() {
 require_root() { [ "$(id -u)" = 0 ] || skip "this test needs root"; }
 
 install_packages() {  # "PACKAGES" "PROGRAMS THAT ARE MISSING"
-  local packages=$1 missing=$2
+  local packages=$1 missing=$2 log
   [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null || skip "not installed: $missing"
-  # apt refuses a second one at once, and tests run side by side.
+  log=$(mktemp)
+  # apt refuses a second one at once, and tests run side by side. A service that a package starts does not keep the lock.
   # shellcheck disable=SC2086
-  { flock -w 300 9 && timeout 60 apt-get -qq update &&
+  { flock -w 300 9 && timeout 150 apt-get -qq update 9>&- &&
     DEBIAN_FRONTEND=noninteractive timeout 300 apt-get -qq -o DPkg::Lock::Timeout=120 install -y --no-install-recommends $packages 9>&-; } \
-    9>/tmp/convoy-tests-apt.lock >/dev/null 2>&1 || skip "not installed: $missing, and apt-get can not install $packages here"
+    9>/tmp/convoy-tests-apt.lock >"$log" 2>&1 </dev/null || {
+    echo "(code $?; 124 is a timeout)" >>"$log"
+    skip "not installed: $missing, and apt-get can not install $packages here: $(tail -n 2 "$log" | tr '\n' ' ')$(rm -f "$log")"
+  }
+  rm -f "$log"
 }
 
 # require_programs "PACKAGES" PROGRAM...: installs the packages when a program is missing and it can.

@@ -50,8 +50,9 @@ expect_no_gpu "there is no NVIDIA driver"
   expect_no_gpu "is CPU only; run: "
 )
 
-# What a machine with a GPU is checked with runs on CPUs too.
-"$root/checks/gpu_check.sh" --devices cpu --part launcher --part ops --part parity --part ranks --part har --part sweep --output checked >checked.txt ||
+# What a machine with a GPU is checked with runs on CPUs too. A twelfth of its tests: the entries `kernels` and `parity` run all.
+GTEST_TOTAL_SHARDS=12 GTEST_SHARD_INDEX=0 \
+  "$root/checks/gpu_check.sh" --devices cpu --part launcher --part ops --part parity --part ranks --part har --part sweep --output checked >checked.txt ||
   fail "gpu_check: $(cat checked.txt)"
 for line in 'launcher: a rank on each of 2 devices' 'ranks: two reach the loss' 'har: the loss is .* by ddp' 'sweep: the results of the CPU, to the bit'; do
   grep -q "^$line" checked.txt || fail "gpu_check printed: $(cat checked.txt)"
