@@ -64,13 +64,18 @@ std::vector<Finding> judge_libtorch(const LibtorchFolder& found, const fs::path&
                          fmt::join(found.looked_at, ", ")),
              "pip install torch==2.11.0, or name its folder in CONVOY_TORCH", ExitCode::Usage}};
   std::vector<Finding> findings = {{Mark::Fine, "libtorch", "LibTorch " + found.text()}};
-  const NcclLibraryFacts nccl = find_nccl(found.folder);
-  if (nccl.version.empty() && has_nvidia_gpus)
-    findings.push_back({Mark::Warning, "libnccl", "NCCL: " + nccl.text(),
-                        "a torch 2.11 with CUDA and nvidia-nccl-cu13 in CONVOY_TORCH",
-                        ExitCode::Device});
-  else
-    findings.push_back({Mark::Fine, "libnccl", "NCCL: " + nccl.text()});
+  const auto judge = [&](const char* check, const char* name, const CudaLibraryFacts& library,
+                         const char* package) {
+    std::string text = fmt::format("{}: {}", name, library.text());
+    if (library.version.empty() && has_nvidia_gpus)
+      findings.push_back({Mark::Warning, check, std::move(text),
+                          fmt::format("a torch 2.11 with CUDA and {} in CONVOY_TORCH", package),
+                          ExitCode::Device});
+    else
+      findings.push_back({Mark::Fine, check, std::move(text)});
+  };
+  judge("libcudnn", "cuDNN", find_cudnn(found.folder), "nvidia-cudnn-cu13");
+  judge("libnccl", "NCCL", find_nccl(found.folder), "nvidia-nccl-cu13");
   if (!has_nvidia_gpus) return findings;
   const std::string why = why_no_cuda(program);
   if (why.empty())

@@ -99,7 +99,7 @@ TEST_F(Front, StartsWithoutLibTorchInMilliseconds) {
     }
 }
 
-TEST_F(Front, VersionNamesGitLibTorchAndNccl) {
+TEST_F(Front, VersionNamesGitLibTorchCudnnAndNccl) {
   const std::string first_line =
       "convoy " + std::string(kVersion) + " (" + std::string(kGitId) + ")\n";
   const std::filesystem::path packages = folder_ / "packages";
@@ -112,18 +112,33 @@ TEST_F(Front, VersionNamesGitLibTorchAndNccl) {
   write("packages/torch/version.py", "__version__ = '2.11.9+cu130'\n");
   const Outcome version = run("--version", torch);
   EXPECT_EQ(version.code, 0);
-  EXPECT_EQ(version.out, first_line + found("CPU only") + "NCCL none (LibTorch is without CUDA)\n");
+  EXPECT_EQ(version.out, first_line + found("CPU only") +
+                             "cuDNN none (LibTorch is without CUDA)\n"
+                             "NCCL none (LibTorch is without CUDA)\n");
   write("packages/torch/lib/libtorch_cuda.so", "");
-  // The folders of the torch and NCCL wheels.
+  // Where the wheels of torch, cuDNN and NCCL lie.
+  const std::filesystem::path cudnn = packages / "nvidia/cudnn/lib/libcudnn.so.9";
+  EXPECT_NE(run("--version", torch)
+                .out.find("cuDNN none (no libcudnn.so.9 with LibTorch, and its "
+                          "CUDA half does not load without one)\n"),
+            std::string::npos);
+  std::filesystem::create_directories(cudnn.parent_path());
+  std::filesystem::copy_file(
+      std::filesystem::path(std::getenv("CONVOY_BIN_DIR")) / "libfake_cudnn.so", cudnn);
   const std::filesystem::path nccl = packages / "nvidia/nccl/lib/libnccl.so.2";
   std::filesystem::create_directories(nccl.parent_path());
   std::filesystem::copy_file(
       std::filesystem::path(std::getenv("CONVOY_BIN_DIR")) / "libfake_nccl.so", nccl);
-  EXPECT_EQ(run("--version", torch).out,
-            first_line + found("CUDA 13.0") + fmt::format("NCCL 2.28.9 ({})\n", nccl.string()));
+  EXPECT_EQ(run("--version", torch).out, first_line + found("CUDA 13.0") +
+                                             fmt::format("cuDNN 9.19.0 ({})\nNCCL 2.28.9 ({})\n",
+                                                         cudnn.string(), nccl.string()));
+  EXPECT_NE(run("doctor --no-ranks", torch).out.find("cuDNN: 9.19.0 (" + cudnn.string() + ")"),
+            std::string::npos);
   write("packages/torch/version.py", "__version__ = '2.4.1'\n");
   EXPECT_EQ(run("--version", torch).out,
-            first_line + "LibTorch not found\nNCCL none (there is no LibTorch)\n");
+            first_line +
+                "LibTorch not found\ncuDNN none (there is no LibTorch)\nNCCL none (there is no "
+                "LibTorch)\n");
 }
 
 TEST_F(Front, WhereADriverIsALibTorchWithCudaGoesFirst) {

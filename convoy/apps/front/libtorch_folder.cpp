@@ -192,41 +192,69 @@ std::string nccl_version_text(int code) {
   return fmt::format("{}.{}.{}", code / major, code % major / 100, code % 100);
 }
 
-// The version that the library in `file` reports; empty when it cannot be opened or is another
-// library.
-std::string nccl_version_of(const fs::path& file) {
-  void* const opened = ::dlopen(file.c_str(), RTLD_LAZY | RTLD_LOCAL);
-  if (opened == nullptr) return {};
+// "9.19.0" of 91900, "8.9.7" of 8907: the places moved at 9.
+std::string cudnn_version_text(size_t code) {
+  const size_t major = code < 10'000 ? 1000 : 10'000;
+  return fmt::format("{}.{}.{}", code / major, code % major / 100, code % 100);
+}
+
+// What an opened library says of itself; empty = it is something else.
+std::string nccl_version_of(void* library) {
   int code = 0;
-  const auto get_version = reinterpret_cast<int (*)(int*)>(::dlsym(opened, "ncclGetVersion"));
-  const bool is_known = get_version != nullptr && get_version(&code) == 0;
-  ::dlclose(opened);
-  return is_known ? nccl_version_text(code) : "";
+  const auto get_version = reinterpret_cast<int (*)(int*)>(::dlsym(library, "ncclGetVersion"));
+  return get_version != nullptr && get_version(&code) == 0 ? nccl_version_text(code) : "";
 }
 
-}  // namespace
-
-std::string NcclLibraryFacts::text() const {
-  return version.empty() ? fmt::format("none ({})", why_none)
-                         : fmt::format("{} ({})", version, file.string());
+std::string cudnn_version_of(void* library) {
+  const auto get_version = reinterpret_cast<size_t (*)()>(::dlsym(library, "cudnnGetVersion"));
+  return get_version != nullptr ? cudnn_version_text(get_version()) : "";
 }
 
-NcclLibraryFacts find_nccl(const fs::path& libtorch) {
-  constexpr const char* kName = "libnccl.so.2";
+// A library as LibTorch's CUDA half looks for it: beside itself, in the library's own wheel, in the
+// system.
+struct CudaLibrary {
+  const char* file_name;
+  const char* wheel;  // folder of nvidia/
+  std::string (*version_of)(void* library);
+  const char* used_for;
+};
+
+CudaLibraryFacts find_cuda_library(const fs::path& libtorch, const CudaLibrary& wanted) {
   std::error_code ignored;
   if (libtorch.empty()) return {.version = {}, .file = {}, .why_none = "there is no LibTorch"};
   if (!fs::exists(libtorch / "lib/libtorch_cuda.so", ignored))
     return {.version = {}, .file = {}, .why_none = "LibTorch is without CUDA"};
-  // LibTorch's CUDA half looks for NCCL in these places: beside itself, in the NCCL wheel, in the
-  // system.
-  for (const fs::path& file : {libtorch / "lib" / kName,
-                               libtorch.parent_path() / "nvidia/nccl/lib" / kName, fs::path(kName)})
-    if (std::string version = nccl_version_of(file); !version.empty())
-      return {.version = std::move(version), .file = file, .why_none = {}};
-  return {
-      .version = {},
-      .file = {},
-      .why_none = fmt::format("no {} with LibTorch, and ranks on several GPUs need one", kName)};
+  for (const fs::path& file :
+       {libtorch / "lib" / wanted.file_name,
+        libtorch.parent_path() / "nvidia" / wanted.wheel / "lib" / wanted.file_name,
+        fs::path(wanted.file_name)}) {
+    void* const opened = ::dlopen(file.c_str(), RTLD_LAZY | RTLD_LOCAL);
+    if (opened == nullptr) continue;
+    std::string version = wanted.version_of(opened);
+    ::dlclose(opened);
+    if (!version.empty()) return {.version = std::move(version), .file = file, .why_none = {}};
+  }
+  return {.version = {},
+          .file = {},
+          .why_none =
+              fmt::format("no {} with LibTorch, and {} one", wanted.file_name, wanted.used_for)};
+}
+
+}  // namespace
+
+std::string CudaLibraryFacts::text() const {
+  return version.empty() ? fmt::format("none ({})", why_none)
+                         : fmt::format("{} ({})", version, file.string());
+}
+
+CudaLibraryFacts find_nccl(const fs::path& libtorch) {
+  return find_cuda_library(libtorch,
+                           {"libnccl.so.2", "nccl", nccl_version_of, "ranks on several GPUs need"});
+}
+
+CudaLibraryFacts find_cudnn(const fs::path& libtorch) {
+  return find_cuda_library(libtorch, {"libcudnn.so.9", "cudnn", cudnn_version_of,
+                                      "its CUDA half does not load without"});
 }
 
 std::string libtorch_library_path(const fs::path& program) {

@@ -24,8 +24,8 @@ struct LibtorchFolder {
 // CONVOY_TORCH, when set, is the only place searched. Reads only file names and version files.
 LibtorchFolder find_libtorch(const std::filesystem::path& program);
 
-// The NCCL that a LibTorch loads for groups of GPUs, found without using a GPU.
-struct NcclLibraryFacts {
+// A library that a LibTorch with CUDA loads, asked for its version without a GPU.
+struct CudaLibraryFacts {
   std::string version;         // "2.28.9"; empty = none
   std::filesystem::path file;  // file with the version
   std::string why_none;        // "LibTorch is without CUDA"
@@ -33,8 +33,9 @@ struct NcclLibraryFacts {
   std::string text() const;  // "2.28.9 (/opt/.../libnccl.so.2)", "none (LibTorch is without CUDA)"
 };
 
-// `libtorch`: as LibtorchFolder::folder. Opens NCCL briefly when it exists.
-NcclLibraryFacts find_nccl(const std::filesystem::path& libtorch);
+// `libtorch`: as LibtorchFolder::folder. Both open the library for a moment where there is one.
+CudaLibraryFacts find_nccl(const std::filesystem::path& libtorch);   // for groups of GPUs
+CudaLibraryFacts find_cudnn(const std::filesystem::path& libtorch);  // for convolutions
 
 // The reason why that LibTorch cannot compute on GPUs; empty when it includes CUDA. Only looks for
 // files.

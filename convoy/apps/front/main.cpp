@@ -61,7 +61,8 @@ const Command& find_command(const std::string& name, const std::vector<std::stri
 
 std::string version_text(const Context& context) {
   const LibtorchFolder libtorch = find_libtorch(context.program);
-  return fmt::format("convoy {} ({})\nLibTorch {}\nNCCL {}\n", kVersion, kGitId, libtorch.text(),
+  return fmt::format("convoy {} ({})\nLibTorch {}\ncuDNN {}\nNCCL {}\n", kVersion, kGitId,
+                     libtorch.text(), find_cudnn(libtorch.folder).text(),
                      find_nccl(libtorch.folder).text());
 }
 
