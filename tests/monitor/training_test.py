@@ -78,13 +78,12 @@ class Training(unittest.TestCase):
         metrics = self.metrics()
         self.assertEqual(metrics["devices"]["tokens"], metrics["train_tokens"])
         self.assertLess(metrics["train_tokens"], metrics["tokens_seen"])
-        most = 10  # of a machine that was busier when the peak was measured; a share in percent would be more
         self.assertGreater(metrics["train_mfu"], 0.001)
-        self.assertLess(metrics["train_mfu"], most)
+        self.assertLess(metrics["train_mfu"], 1)
         events = [json.loads(line) for line in (self.folder / "run/events.jsonl").read_text().splitlines()]
         shares = [event.get("mfu") for event in events if event["event"] == "step"]
         self.assertIsNone(shares[0])
-        self.assertTrue(0.001 < shares[-1] < most, shares)
+        self.assertTrue(0.001 < shares[-1] < 1, shares)
 
     def test_what_a_rank_could_not_write_of_is_in_the_events(self):
         train = subprocess.Popen([PROGRAMS / "convoy", "train", "examples/sums/lora.yaml", "--output-dir", str(self.folder / "run"),

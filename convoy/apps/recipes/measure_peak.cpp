@@ -4,8 +4,11 @@
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
 
+#include <algorithm>
 #include <chrono>
+#include <ctime>
 #include <functional>
+#include <vector>
 
 #include "convoy/core/base/error.h"
 #include "convoy/machine/device/dtype.h"
@@ -28,17 +31,55 @@ constexpr std::chrono::milliseconds kTime{1500};
 // The device has finished when a number of the result is read.
 void wait_for(const at::Tensor& result) { result.flatten()[0].item<float>(); }
 
-// The fastest of the products within the time: slower ones were delayed by other work.
-double best_flops(const std::function<at::Tensor()>& product, double flops, int64_t products) {
+double seconds_on(clockid_t clock) {
+  timespec time{};
+  ::clock_gettime(clock, &time);
+  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+}
+
+// Of each thread that products are shared by.
+std::vector<double> processor_seconds_by_thread() {
+  std::vector<double> seconds(static_cast<size_t>(at::get_num_threads()));
+  at::parallel_for(0, at::get_num_threads(), 1, [&](int64_t begin, int64_t end) {
+    for (int64_t thread = begin; thread < end; ++thread)
+      seconds[static_cast<size_t>(thread)] = seconds_on(CLOCK_THREAD_CPUTIME_ID);
+  });
+  return seconds;
+}
+
+// The time that `work` needs. On CPUs that is the processor time of the thread with the most of it:
+// a product takes longer than a core's time slice, so on a busy machine other work runs in the
+// middle of every one.
+double needed_seconds(bool on_cpus, const std::function<void()>& work) {
+  if (!on_cpus) {
+    const Clock::time_point begin = Clock::now();
+    work();
+    return std::chrono::duration<double>(Clock::now() - begin).count();
+  }
+  const std::vector<double> before = processor_seconds_by_thread();
+  const double all_before = seconds_on(CLOCK_PROCESS_CPUTIME_ID);
+  work();
+  const double all = seconds_on(CLOCK_PROCESS_CPUTIME_ID) - all_before;
+  const std::vector<double> after = processor_seconds_by_thread();
+  // Threads that a library started itself are in the sum alone.
+  double needed = all / static_cast<double>(after.size());
+  for (size_t thread = 0; thread < after.size(); ++thread)
+    needed = std::max(needed, after[thread] - before[thread]);
+  return needed;
+}
+
+// The fastest of the products within the time: what slows one down is no property of the machine.
+double best_flops(bool on_cpus, const std::function<at::Tensor()>& product, double flops,
+                  int64_t products) {
   wait_for(product());
   double best = 0;
   const Clock::time_point end = Clock::now() + kTime;
   do {
-    const Clock::time_point begin = Clock::now();
-    at::Tensor result;
-    for (int64_t number = 0; number < products; ++number) result = product();
-    wait_for(result);
-    const double seconds = std::chrono::duration<double>(Clock::now() - begin).count();
+    const double seconds = needed_seconds(on_cpus, [&] {
+      at::Tensor result;
+      for (int64_t number = 0; number < products; ++number) result = product();
+      wait_for(result);
+    });
     best = std::max(best, flops * static_cast<double>(products) / seconds);
   } while (Clock::now() < end);
   return best;
@@ -60,8 +101,11 @@ Peak measured(at::Device device, at::ScalarType dtype) {
   const double flops =
       2.0 * static_cast<double>(side) * static_cast<double>(side) * static_cast<double>(side);
   const kernels::FrozenLinear packed(weight, {});
-  const Peak own{best_flops([&] { return packed.product(x); }, flops, products), "convoy"};
-  const Peak library{best_flops([&] { return at::mm(x, weight); }, flops, products), "libtorch"};
+  const auto best = [&](const std::function<at::Tensor()>& product) {
+    return best_flops(device.is_cpu(), product, flops, products);
+  };
+  const Peak own{best([&] { return packed.product(x); }), "convoy"};
+  const Peak library{best([&] { return at::mm(x, weight); }), "libtorch"};
   return own.flops > library.flops ? own : library;
 }
 
