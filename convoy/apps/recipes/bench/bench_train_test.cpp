@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <vector>
+
 #include "convoy/core/base/error.h"
 #include "convoy/core/base/files.h"
 #include "files/temporary_folder.h"
@@ -26,7 +28,8 @@ settings::BenchTrainFlags short_rows(const std::string& mode) {
   return flags;
 }
 
-TEST(BenchTrain, RecomputationChangesNoBitOfTheLoss) {
+TEST(BenchTrain, EachModeTrainsSomethingElseAndRecomputationChangesNoBitOfIt) {
+  std::vector<Json> losses;
   for (const char* mode : {"lora", "dora", "full"}) {
     settings::BenchTrainFlags flags = short_rows(mode);
     const Json plain = bench(flags);
@@ -37,6 +40,8 @@ TEST(BenchTrain, RecomputationChangesNoBitOfTheLoss) {
     EXPECT_EQ(recomputed["flops_per_token"], plain["flops_per_token"])
         << "work done twice is not counted";
     EXPECT_GT(plain["tokens_per_s"].get<double>(), 0);
+    for (const Json& loss : losses) EXPECT_NE(plain["loss"], loss) << mode;
+    losses.push_back(plain["loss"]);
   }
 }
 
@@ -75,21 +80,13 @@ TEST(BenchTrain, WritesTheFileOfTheField) {
   EXPECT_EQ(file["model_info"]["total_params"], file["model_info"]["trainable_params"]);
 }
 
-TEST(BenchTrain, EachModeTrainsSomethingElse) {
-  const double lora = bench(short_rows("lora"))["loss"];
-  const double dora = bench(short_rows("dora"))["loss"];
-  const double full = bench(short_rows("full"))["loss"];
-  EXPECT_NE(lora, dora);
-  EXPECT_NE(lora, full);
-}
-
 TEST(BenchTrain, RowsMayBeAsLongAsTheGeometryHasPositionsAndNoLonger) {
   settings::BenchTrainFlags flags = short_rows("lora");
   flags.batch = 1;
   flags.steps = 1;
   flags.recompute = true;
-  flags.seq = 8192;
-  EXPECT_EQ(bench(flags)["seq"], 8192);
+  flags.seq = 4097;
+  EXPECT_EQ(bench(flags)["seq"], 4097);
   flags.seq = 32769;
   try {
     bench(flags);

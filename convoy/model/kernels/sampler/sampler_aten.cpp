@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// All rows together, each by its own rule, which travel in one copy. Rows are sorted where one is cut by count or by
-// share; what the others get is the same to the bit with and without.
+// All rows together, each by its own rule. The rules travel in one copy. Rows are sorted only where
+// a row is cut by count or share; the result of the other rows is the same to the bit either way.
 #include <algorithm>
 #include <cmath>
 
 #include "convoy/machine/device/transfer.h"
+#include "convoy/model/kernels/sampler/penalised_logits.h"
 #include "convoy/model/kernels/sampler/sampler_ops.h"
 
 namespace convoy::kernels {
@@ -19,7 +20,7 @@ class Batch {
         raw_RV_(logits_RV.narrow(1, 0, num_ids).to(at::kFloat)) {}
 
   at::Tensor pick() const {
-    const at::Tensor values_RV = penalised();
+    const at::Tensor values_RV = penalised_logits(raw_RV_, rows_);
     at::Tensor usable_R = raw_RV_.amax({1}).isfinite();
     if (!values_RV.is_same(raw_RV_)) usable_R.logical_and_(values_RV.amax({1}).isfinite());
     const bool all_draw = every_row([](const SamplingRule& rule) { return rule.temperature != 0; });
@@ -63,28 +64,7 @@ class Batch {
     return device::to_device<double>(values, device_).view({-1, kRules});
   }
 
-  at::Tensor penalised() const {
-    std::vector<int64_t> places;
-    std::vector<float> penalties;
-    const int64_t num_ids = raw_RV_.size(1);
-    for (size_t row = 0; row < rows_.size(); ++row) {
-      if (rows_[row].rule.repetition_penalty == 1.0) continue;
-      for (const int32_t id : rows_[row].seen_ids) {
-        if (id >= num_ids) continue;
-        places.push_back(static_cast<int64_t>(row) * num_ids + id);
-        penalties.push_back(static_cast<float>(rows_[row].rule.repetition_penalty));
-      }
-    }
-    if (places.empty()) return raw_RV_;
-    const at::Tensor places_N = device::to_device<int64_t>(places, device_);
-    const at::Tensor penalties_N = device::to_device<float>(penalties, device_);
-    const at::Tensor before_N = raw_RV_.flatten().index_select(0, places_N);
-    const at::Tensor after_N =
-        at::where(before_N.lt(0), before_N.mul(penalties_N), before_N.div(penalties_N));
-    return raw_RV_.flatten().index_copy(0, places_N, after_N).view(raw_RV_.sizes());
-  }
-
-  // Rows without temperature beside those with one draw too; nobody looks.
+  // Rows without temperature in a batch with one draw too; their result is not used.
   at::Tensor draw(const at::Tensor& values_RV, const at::Tensor& rules_R6) const {
     const auto column = [&](Rule rule) { return rules_R6.narrow(1, rule, 1); };
     const at::Tensor wide_RV = values_RV.to(at::kDouble);
