@@ -13,7 +13,7 @@ answers() {  # share of right answers on the 500 test questions, through the cha
     --batch-size 64 --json | tail -n 1 | sed -n 's/.*"numeric_match":\([0-9.]*\).*/\1/p' | awk '{printf "%.1f %%", 100 * $1}'
 }
 
-step "1. Right answers before: the model knows sums, but not how to chat"
+step "1. Right answers before: the model can add, but cannot chat"
 printf 'right: %s\n' "$(answers)"
 
 step "2. LoRA on two ranks, two epochs of 1,000 sums"
