@@ -23,8 +23,8 @@ TORCH_MODULE(Block);
 
 torch::nn::Sequential network() {
   torch::nn::Sequential net(torch::nn::Linear(8, kWidth));
-  for (int block = 0; block < 6; ++block) net->push_back(convoy::Unit(Block()));
-  net->push_back(convoy::Unit(torch::nn::Linear(kWidth, 1)));
+  for (int block = 0; block < 6; ++block) net->push_back(convoy::FsdpUnit(Block()));
+  net->push_back(convoy::FsdpUnit(torch::nn::Linear(kWidth, 1)));
   return net;
 }
 
