@@ -262,8 +262,10 @@ void add_conversions(Table& table) {
   table["cvt.s32.s8"] = UNARY(uint32_t, int8_t, static_cast<uint32_t>(int32_t{a}));
   table["cvt.rzi.s32.f32"] = UNARY(uint32_t, float, static_cast<uint32_t>(truncated(a)));
   table["cvt.rni.f32.f32"] = UNARY(float, float, std::nearbyint(a));
+  table["cvt.rn.f64.u32"] = UNARY(double, uint32_t, static_cast<double>(a));
   table["cvt.f64.f32"] = UNARY(double, float, double{a});
   table["cvt.rni.f64.f64"] = UNARY(double, double, to_nearest(a));
+  table["cvt.rpi.f64.f64"] = UNARY(double, double, std::ceil(a));
   table["cvt.rmi.f64.f64"] = UNARY(double, double, std::floor(a));
   table["cvt.rzi.u64.f64"] = UNARY(uint64_t, double, static_cast<uint64_t>(a));
 }

@@ -31,6 +31,7 @@ fi
 most_registers() {
   case $1 in
   paged_attention_cuda) echo 255 ;;
+  sampler_cuda) echo 128 ;; # a block takes a row: there are fewer rows than multiprocessors hold blocks
   *) echo 64 ;;
   esac
 }

@@ -90,6 +90,7 @@ const OpTable& own_kernel_op_table() {
     own.cross_entropy = kCrossEntropyCuda;
     own.coded_weight = kCodedWeightCuda;
     own.dropout = kDropoutCuda;
+    own.sampler = kSamplerCuda;
     own.adamw = kAdamWCuda;
     return own;
   }();

@@ -141,6 +141,33 @@ std::vector<SampledToken> sample(const at::Tensor& logits_RV, int64_t num_ids,
 
 }  // namespace
 
+bool penalises(std::span<const SamplingRow> rows) {
+  return std::any_of(rows.begin(), rows.end(), [](const SamplingRow& row) {
+    return row.rule.repetition_penalty != 1.0 && !row.seen_ids.empty();
+  });
+}
+
+at::Tensor penalised_logits(const at::Tensor& logits_RV, std::span<const SamplingRow> rows) {
+  std::vector<int64_t> places;
+  std::vector<float> penalties;
+  const int64_t num_ids = logits_RV.size(1);
+  for (size_t row = 0; row < rows.size(); ++row) {
+    if (rows[row].rule.repetition_penalty == 1.0) continue;
+    for (const int32_t id : rows[row].seen_ids) {
+      if (id >= num_ids) continue;
+      places.push_back(static_cast<int64_t>(row) * num_ids + id);
+      penalties.push_back(static_cast<float>(rows[row].rule.repetition_penalty));
+    }
+  }
+  if (places.empty()) return logits_RV;
+  const at::Tensor places_N = device::to_device<int64_t>(places, logits_RV.device());
+  const at::Tensor penalties_N = device::to_device<float>(penalties, logits_RV.device());
+  const at::Tensor before_N = logits_RV.flatten().index_select(0, places_N);
+  const at::Tensor after_N =
+      at::where(before_N.lt(0), before_N.mul(penalties_N), before_N.div(penalties_N));
+  return logits_RV.flatten().index_copy(0, places_N, after_N).view(logits_RV.sizes());
+}
+
 const SamplerOps kSamplerAten = {sample};
 
 }  // namespace convoy::kernels

@@ -14,5 +14,6 @@ struct SamplerOps {
 
 extern const SamplerOps kSamplerCpu;
 extern const SamplerOps kSamplerAten;  // any device
+extern const SamplerOps kSamplerCuda;
 
 }  // namespace convoy::kernels

@@ -1,0 +1,332 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A block of threads picks the next token of one row, without a sort. Where the order of ids counts,
+// each thread takes a segment of neighbours, so that sums by id are scans over threads. A cut (top-k, top-p) is a search
+// for the lowest kept logit among ordered bit patterns: a pass over the row tries kProbes of them.
+// Equal logits are kept by rising id. The row stays in cache after the first pass. Weights are
+// 2^(scale * (logit - largest)) in fp32, sums of a thread too, sums over threads fp64. Reference:
+// sampler_aten.cpp.
+#include "convoy/model/kernels/cuda/elements.cuh"
+#include "convoy/model/kernels/cuda/functions.cuh"
+#include "convoy/model/kernels/cuda/teams.cuh"
+#include "convoy/model/kernels/sampler/sampler_launch.h"
+
+namespace convoy::kernels::gpu {
+namespace {
+
+constexpr int kProbes = 7;  // a pass leaves an eighth of the patterns
+
+// Rises with the number. Both zeros are one.
+CONVOY_DEVICE uint32_t pattern_of(float value) {
+  const uint32_t bits = as_bits(value + 0.0f);
+  return bits >> 31 != 0 ? ~bits : bits | 0x80000000u;
+}
+
+struct Top {
+  float value;
+  uint32_t id;
+  float poison;  // NaN where a number is NaN, else 0 or NaN for infinite ones that are the largest
+
+  CONVOY_DEVICE void join(const Top& other) {
+    const bool takes = other.value > value || (other.value == value && other.id < id);
+    value = takes ? other.value : value;
+    id = takes ? other.id : id;
+    poison += other.poison;
+  }
+  CONVOY_DEVICE Top across(int distance) const {
+    return {from_lane_across(value, distance),
+            static_cast<uint32_t>(from_lane_across(static_cast<int>(id), distance)),
+            from_lane_across(poison, distance)};
+  }
+};
+
+struct Masses {
+  uint32_t counts[kProbes];
+  float weights[kProbes];
+
+  CONVOY_DEVICE void join(const Masses& other) {
+#pragma unroll
+    for (int probe = 0; probe < kProbes; ++probe) {
+      counts[probe] += other.counts[probe];
+      weights[probe] += other.weights[probe];
+    }
+  }
+  CONVOY_DEVICE Masses across(int distance) const {
+    Masses far;
+#pragma unroll
+    for (int probe = 0; probe < kProbes; ++probe) {
+      far.counts[probe] =
+          static_cast<uint32_t>(from_lane_across(static_cast<int>(counts[probe]), distance));
+      far.weights[probe] = from_lane_across(weights[probe], distance);
+    }
+    return far;
+  }
+};
+
+// The likeliest ids of a row up to one of them.
+struct Cut {
+  uint32_t pattern = 0;            // of the last kept logit; 0: all
+  uint32_t last_id = 0xffffffffu;  // of equal logits
+
+  CONVOY_DEVICE bool keeps(uint32_t of, uint32_t id) const {
+    return of > pattern || (of == pattern && id <= last_id);
+  }
+};
+
+// What each thread found, in the order of threads.
+struct Scan {
+  double before, total;
+};
+
+// All threads of a block. Threads come in the order of ids.
+CONVOY_DEVICE Scan scan_block(double own) {
+  CONVOY_SHARED double of_threads[kBlockThreads];
+  const uint32_t thread = thread_of_block();
+  wait_for_block();
+  of_threads[thread] = own;
+  wait_for_block();
+  Scan scan{0, 0};
+  for (uint32_t from = 0; from < kBlockThreads; ++from) {
+    if (from == thread) scan.before = scan.total;
+    scan.total += of_threads[from];
+  }
+  return scan;
+}
+
+// The logits of one row. Threads read kCount neighbours at once.
+template <class Element, int kCount>
+struct RowOfLogits {
+  const Element* logits;
+  uint32_t ids;
+
+  // body(id, logit) for the ids of this thread, neighbouring threads side by side.
+  template <class Body>
+  CONVOY_DEVICE void for_some(Body body) const {
+    const uint32_t vectors = ids / kCount;
+    for (uint32_t vector = thread_of_block(); vector < vectors; vector += kBlockThreads)
+      visit<kCount>(vector * kCount, body);
+    for (uint32_t id = vectors * kCount + thread_of_block(); id < ids; id += kBlockThreads)
+      visit<1>(id, body);
+  }
+  // The same for one segment of ids, in their order. Segments come in the order of threads.
+  template <class Body>
+  CONVOY_DEVICE void for_segment(Body body) const {
+    const uint32_t vectors = ids / kCount, thread = thread_of_block();
+    const uint32_t together = (vectors + kBlockThreads - 1) / kBlockThreads;
+    for (uint32_t vector = thread * together; vector < (thread + 1) * together; ++vector)
+      if (vector < vectors) visit<kCount>(vector * kCount, body);
+    if (thread + 1 < kBlockThreads) return;
+    for (uint32_t id = vectors * kCount; id < ids; ++id) visit<1>(id, body);
+  }
+
+ private:
+  template <int kTogether, class Body>
+  CONVOY_DEVICE void visit(uint32_t first, Body& body) const {
+    float values[kTogether];
+    load(logits + first, values);
+#pragma unroll
+    for (int at = 0; at < kTogether; ++at) body(first + at, values[at]);
+  }
+};
+
+template <class Element, int kCount>
+class RowSampler {
+ public:
+  CONVOY_DEVICE RowSampler(const SampleLaunch& launch, uint32_t row)
+      : raw_{static_cast<const Element*>(launch.logits) + row * launch.row_stride, launch.ids},
+        used_{static_cast<const Element*>(launch.penalised) + row * launch.row_stride, launch.ids},
+        rule_(launch.rules[row]),
+        is_penalised_(launch.penalised != launch.logits) {}
+
+  CONVOY_DEVICE void pick(SampledId* sampled) {
+    const Top raw = top(raw_), used = is_penalised_ ? top(used_) : raw;
+    const float unusable = raw.poison + used.poison + (raw.value + used.value) * 0;
+    if (unusable != unusable) {
+      if (thread_of_block() == 0) *sampled = {-1, 0};
+      return;
+    }
+    top_ = used.value;
+    const uint32_t id = rule_.scale_for_base_2 == 0 ? used.id : draw();
+    const float sum = rule_.wants_logprob != 0 ? sum_of_raw(raw.value) : 1;
+    if (thread_of_block() != 0) return;
+    float logit[1];
+    load(raw_.logits + id, logit);
+    *sampled = {static_cast<int32_t>(id),
+                rule_.wants_logprob != 0 ? logit[0] - raw.value - logarithm(sum) : 0};
+  }
+
+ private:
+  using Row = RowOfLogits<Element, kCount>;
+
+  CONVOY_DEVICE float weight(float logit) const {
+    return power_of_two((logit - top_) * rule_.scale_for_base_2);
+  }
+
+  CONVOY_DEVICE static Top top(const Row& row) {
+    Top own{-__builtin_huge_valf(), 0xffffffffu, 0};
+    row.for_some([&](uint32_t id, float value) {
+      own.join({value, id, value != value ? value : 0});
+    });
+    return BlockTeam::joined(own);
+  }
+
+  CONVOY_DEVICE float sum_of_raw(float largest) const {
+    float sum = 0;
+    raw_.for_some([&](uint32_t, float value) { sum += exponential(value - largest); });
+    return BlockTeam::joined(Sum{sum}).value;
+  }
+
+  // Counts and weights of what `cut` keeps from each of kProbes patterns on.
+  CONVOY_DEVICE Masses masses(const Cut& cut, uint32_t first, uint32_t step) const {
+    Masses own{};
+    used_.for_some([&](uint32_t id, float value) {
+      const uint32_t pattern = pattern_of(value);
+      const bool is_kept = cut.keeps(pattern, id);
+      const float of_id = weight(value);
+#pragma unroll
+      for (int probe = 0; probe < kProbes; ++probe) {
+        const bool counts = is_kept && pattern >= first + probe * step;
+        own.counts[probe] += counts ? 1 : 0;
+        own.weights[probe] += counts ? of_id : 0;
+      }
+    });
+    return BlockTeam::joined(own);
+  }
+
+  // The highest pattern from which on enough(count, weight) holds of what `cut` keeps, and what lies
+  // above it. 0 where it never holds.
+  struct Lowest {
+    uint32_t pattern = 0, count_above = 0;
+    float weight_above = 0;
+  };
+  template <class Enough>
+  CONVOY_DEVICE Lowest search(const Cut& cut, Enough enough) const {
+    Lowest found;
+    // Invariant: from found.pattern on there is enough, from found.pattern + 8 * step on there is not.
+    for (int shift = 30; shift >= 0; shift -= 3) {
+      const uint32_t step = 1u << shift;
+      const uint32_t first = found.pattern + step;
+      // The first pass has four patterns only: beyond them the number would wrap.
+      const Masses all = masses(cut, first, step);
+      uint32_t chosen = 0;
+#pragma unroll
+      for (int probe = 0; probe < kProbes; ++probe) {
+        const bool exists = shift < 30 || probe < 3;
+        if (exists && enough(all.counts[probe], all.weights[probe])) chosen = probe + 1;
+      }
+#pragma unroll
+      for (int probe = 0; probe < kProbes; ++probe) {
+        if (static_cast<uint32_t>(probe) != chosen || (shift == 30 && probe >= 3)) continue;
+        found.count_above = all.counts[probe];
+        found.weight_above = all.weights[probe];
+      }
+      found.pattern += chosen * step;
+    }
+    return found;
+  }
+
+  // The id of the `wanted`-th logit of this pattern that `cut` keeps; the last of all where there are
+  // fewer.
+  CONVOY_DEVICE uint32_t tie(const Cut& cut, uint32_t pattern, double wanted) {
+    uint32_t own = 0;
+    const auto for_ties = [&](auto body) {
+      used_.for_segment([&](uint32_t id, float value) {
+        if (pattern_of(value) == pattern && cut.keeps(pattern, id)) body(id);
+      });
+    };
+    for_ties([&](uint32_t) { ++own; });
+    const Scan scan = scan_block(own);
+    if (wanted > scan.total) return pattern == cut.pattern ? cut.last_id : 0xffffffffu;
+    double left = wanted - scan.before;
+    const bool has = left > 0 && left <= own;
+    uint32_t found = 0;
+    if (has)
+      for_ties([&](uint32_t id) {
+        found = left > 0 ? id : found;
+        left -= 1;
+      });
+    return shared_id(has, found);
+  }
+
+  // `id` of the one thread that has it.
+  CONVOY_DEVICE uint32_t shared_id(bool has, uint32_t id) {
+    CONVOY_SHARED uint32_t place;
+    wait_for_block();
+    if (has) place = id;
+    wait_for_block();
+    return place;
+  }
+
+  CONVOY_DEVICE Cut likeliest(uint32_t count) {
+    const Lowest lowest = search(Cut(), [&](uint32_t found, float) { return found >= count; });
+    return {lowest.pattern, tie(Cut(), lowest.pattern, count - lowest.count_above)};
+  }
+
+  CONVOY_DEVICE Cut nucleus(const Cut& cut) {
+    const Masses all = masses(cut, 0, 0);
+    const double enough = rule_.top_p * static_cast<double>(all.weights[0]);
+    const Lowest lowest =
+        search(cut, [&](uint32_t count, float weight) { return count > 0 && weight >= enough; });
+    if (lowest.pattern == 0) return cut;
+    const double each = weight(number_of(lowest.pattern));
+    const double wanted = (enough - static_cast<double>(lowest.weight_above)) / each;
+    const double whole = __builtin_ceil(wanted);
+    return {lowest.pattern, tie(cut, lowest.pattern, whole < 1 ? 1 : whole)};
+  }
+
+  CONVOY_DEVICE static float number_of(uint32_t pattern) {
+    return as_float(pattern >> 31 != 0 ? pattern & 0x7fffffffu : ~pattern);
+  }
+
+  // The id at rule_.uniform of the weights of those kept.
+  CONVOY_DEVICE uint32_t draw() {
+    Cut cut;
+    if (rule_.top_k > 0 && rule_.top_k < used_.ids) cut = likeliest(rule_.top_k);
+    if (rule_.top_p < 1) cut = nucleus(cut);
+    const auto kept_weight = [&](uint32_t id, float value) {
+      const float of_id = weight(value);
+      return cut.keeps(pattern_of(value), id) && of_id >= rule_.min_p ? of_id : 0;
+    };
+    float own = 0;
+    used_.for_segment([&](uint32_t id, float value) { own += kept_weight(id, value); });
+    const Scan scan = scan_block(own);
+    const double wanted = rule_.uniform * scan.total;
+    const double end = scan.before + static_cast<double>(own);
+    // Rounding may carry the place to the end of all: then the last id with a weight has it.
+    const bool has = own > 0 && wanted >= scan.before && (wanted < end || end >= scan.total);
+    uint32_t found = 0;
+    float sum = 0;
+    bool is_found = false;
+    if (has)
+      used_.for_segment([&](uint32_t id, float value) {
+        const float of_id = kept_weight(id, value);
+        sum += of_id;
+        found = !is_found && of_id > 0 ? id : found;
+        is_found = is_found || scan.before + static_cast<double>(sum) > wanted;
+      });
+    return shared_id(has, found);
+  }
+
+  Row raw_, used_;
+  SampleRule rule_;
+  bool is_penalised_;
+  float top_ = 0;
+};
+
+template <class Element>
+CONVOY_DEVICE void sample_rows(const SampleLaunch& launch) {
+  for (uint64_t row = nvidia::block_number(); row < launch.rows; row += nvidia::num_blocks()) {
+    const auto number = static_cast<uint32_t>(row);
+    if (launch.vectors != 0)
+      RowSampler<Element, kPerLoad<Element>>(launch, number).pick(launch.sampled + row);
+    else
+      RowSampler<Element, 1>(launch, number).pick(launch.sampled + row);
+  }
+}
+
+}  // namespace
+
+CONVOY_KERNEL void sample_fp32(const SampleLaunch launch) { sample_rows<float>(launch); }
+CONVOY_KERNEL void sample_bf16(const SampleLaunch launch) { sample_rows<Bf16>(launch); }
+
+}  // namespace convoy::kernels::gpu
