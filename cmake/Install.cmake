@@ -64,7 +64,7 @@ set(_sources convoy/core/base/error_types.h convoy/farm/sweep/command/function_s
 set(_names error.h sweep.h)
 if(TARGET convoy_library)
   file(GLOB _library_headers CONFIGURE_DEPENDS RELATIVE ${CMAKE_SOURCE_DIR} convoy/library/*.h convoy/library/detail/*.h)
-  list(FILTER _library_headers EXCLUDE REGEX "/test_[a-z_]*\\.h$")
+  list(FILTER _library_headers EXCLUDE REGEX "_test\\.h$")
   list(APPEND _sources ${_library_headers})
   list(TRANSFORM _library_headers REPLACE "^convoy/library/" "")
   list(APPEND _names ${_library_headers})

@@ -13,7 +13,7 @@
 #include "convoy/core/base/error.h"
 #include "convoy/library/ddp.h"
 #include "convoy/library/fsdp.h"
-#include "convoy/library/test_network.h"
+#include "convoy/library/network_test.h"
 #include "files/temporary_folder.h"
 
 namespace convoy::detail {

@@ -8,7 +8,7 @@
 #include <torch/nn/utils/clip_grad.h>
 
 #include "convoy/core/base/error.h"
-#include "convoy/library/test_network.h"
+#include "convoy/library/network_test.h"
 #include "convoy/library/zero.h"
 
 namespace convoy::detail {

@@ -9,7 +9,7 @@
 #include <torch/nn/modules/embedding.h>
 
 #include "convoy/core/base/error.h"
-#include "convoy/library/test_network.h"
+#include "convoy/library/network_test.h"
 
 namespace convoy::detail {
 namespace {

@@ -10,7 +10,7 @@
 
 #include "convoy/core/base/error.h"
 #include "convoy/library/sampler.h"
-#include "convoy/library/test_network.h"
+#include "convoy/library/network_test.h"
 #include "files/temporary_folder.h"
 
 namespace convoy::detail {

@@ -8,7 +8,7 @@
 #include <thread>
 
 #include "convoy/core/base/error.h"
-#include "convoy/library/test_network.h"
+#include "convoy/library/network_test.h"
 #include "convoy/machine/profile/profiled_run.h"
 #include "files/temporary_folder.h"
 

@@ -8,7 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "convoy/apps/recipes/fine_tune.h"
-#include "convoy/apps/recipes/test_model.h"
+#include "convoy/apps/recipes/model_test.h"
 #include "convoy/core/base/files.h"
 #include "convoy/core/telemetry/run_folder.h"
 #include "convoy/model/kernels/ops/op_table.h"

@@ -12,7 +12,7 @@
 #include "convoy/model/kernels/ops/op_table.h"
 #include "convoy/model/kernels/sum_of_squares/sum_of_squares.h"
 #include "convoy/model/models/registry.h"
-#include "convoy/model/nn/test_cache.h"
+#include "convoy/model/nn/cache_test.h"
 #include "convoy/train/comm/group.h"
 #include "convoy/train/loop/token_batch.h"
 #include "convoy/train/optim/adamw.h"

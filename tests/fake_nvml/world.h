@@ -3,24 +3,30 @@
 // The GPUs that a test describes, and what they tell.
 //
 // FAKE_NVML_SCENARIO names a JSON file; its member "nvml" is
-//   {"driver": "550.90.07", "nvml": "12.550.90.07", "cuda": 12040, "init": 0, "lacks": ["nvmlDevice..."],
-//    "dead_ticks": [3, 5], "gpus": [GPU, ...], "every_gpu": {members that each GPU has unless it gives its own}}
-// and a GPU {"name", "uuid", "pci": "0000:3b:00.0", "capability": [9, 0], "denied": true, "open_error": 15, "memory_mib", "used_mib",
-// "reserved_mib", "util", "mem_busy", "temp", "mem_temp", "power_w", "power_limit_w", "energy_j" (a start: the power is added
-// each tick), "sm_clock", "mem_clock", "pstate", "throttle" (bits), "throttle_ns": {"74": [...]} (grows by that each tick), "gpm": {"2": 91},
-// "nvlink_kib": [tx, rx] (grows by that), "ecc": [0, 0], "remap": [pending, failed], "processes": [{"pid", "mib"}], "lost_at", "xids":
-// {"3": 79}, "node", "switch" (of PCIe), "nvswitch": links to it, "peers": {"1": links}, "mig": [{"uuid", "name", "gi", "ci", ...}, null]}.
-// A member that is not there is a figure that NVML does not support. Any number may be a list: one item a tick, over and over.
-// "xids_at_ms": {"700": 79} and "lost_at_ms" count the time since the first nvmlInit instead; so does the member "count_at_ms":
-// {"900": 3} beside "gpus", as which the driver counts them from then on, and "hangs_at_ms", from when on memory is asked for in vain.
-// A tick of a device is one call of nvmlDeviceGetMemoryInfo_v2. A function that is in "lacks" says that it is not found.
+//   {"driver": "550.90.07", "nvml": "12.550.90.07", "cuda": 12040, "init": 0,
+//    "lacks": ["nvmlDevice..."], "dead_ticks": [3, 5], "gpus": [GPU, ...],
+//    "every_gpu": {members that each GPU has unless it gives its own}}
+// and a GPU {"name", "uuid", "pci": "0000:3b:00.0", "capability": [9, 0], "denied": true,
+// "open_error": 15, "memory_mib", "used_mib", "reserved_mib", "util", "mem_busy", "temp",
+// "mem_temp", "power_w", "power_limit_w", "energy_j" (a start: the power is added each tick),
+// "sm_clock", "mem_clock", "pstate", "throttle" (bits), "throttle_ns": {"74": [...]} (grows by that
+// each tick), "gpm": {"2": 91}, "nvlink_kib": [tx, rx] (grows by that), "ecc": [0, 0], "remap":
+// [pending, failed], "processes": [{"pid", "mib"}], "lost_at", "xids": {"3": 79}, "node", "switch"
+// (of PCIe), "nvswitch": links to it, "peers": {"1": links}, "mig": [{"uuid", "name", "gi", "ci",
+// ...}, null]}. A member that is not there is a figure that NVML does not support. Any number may
+// be a list: one item a tick, over and over. "xids_at_ms": {"700": 79} and "lost_at_ms" count the
+// time since the first nvmlInit instead; so does the member "count_at_ms": {"900": 3} beside
+// "gpus", as which the driver counts them from then on, and "hangs_at_ms", from when on memory is
+// asked for in vain. A tick of a device is one call of nvmlDeviceGetMemoryInfo_v2. A function that
+// is in "lacks" says that it is not found.
 //
 // FAKE_NVML is the short form:
-//   GPU-1 A100 0000:3b:00.0 80000;GPU-2 H100 0001:17:00.0 80000 MIG-a/1/0/10000 -/0/0/0 MIG-b/2/0/20000
-// One GPU per semicolon: UUID, name, PCI address, MiB, then one word per MIG slot: UUID/gpu instance/compute
-// instance/MiB, "-" an empty slot; any slot means that MIG is on. UUID "denied" is a GPU that may not be opened.
-// FAKE_NVML_INIT is what nvmlInit returns. What a GPU does is a function of its index: 40 + index degrees, busy for
-// 90 - index percent (memory 50), 1000 + index MiB taken, 300.5 + index watts. A GPU named "Quiet" tells no more than its memory.
+//   GPU-1 A100 0000:3b:00.0 80000;GPU-2 H100 0001:17:00.0 80000 M-a/1/0/10000 -/0/0/0 M-b/2/0/20000
+// One GPU per semicolon: UUID, name, PCI address, MiB, then one word per MIG slot: UUID/gpu
+// instance/compute instance/MiB, "-" an empty slot; any slot means that MIG is on. UUID "denied" is
+// a GPU that may not be opened. FAKE_NVML_INIT is what nvmlInit returns. The readings of a GPU
+// depend on its index: 40 + index degrees, busy for 90 - index percent (memory 50), 1000 + index
+// MiB taken, 300.5 + index watts. A GPU named "Quiet" tells no more than its memory.
 #pragma once
 
 #include <chrono>
@@ -60,7 +66,7 @@ struct Sample {
   long tick = 0;
 };
 
-// Each set is told of each event.
+// Each set gets each event.
 struct EventSet {
   std::set<Thing*> registered;
   std::set<std::pair<Thing*, std::string>> told;

@@ -18,19 +18,11 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 Json report_json(const data::SplitReport& report) {
-  return {{"split", report.name},
-          {"files", report.files},
-          {"schema", report.schema},
-          {"rows_read", report.rows_read},
-          {"rows_unreadable", report.rows_unreadable},
-          {"rows_unsupervised", report.rows_unsupervised},
-          {"rows_truncated", report.rows_truncated},
-          {"rows_split", report.rows_split},
-          {"windows", report.windows},
-          {"rows_dropped_long", report.rows_dropped_long},
-          {"tokens", report.tokens},
-          {"supervised_tokens", report.supervised_tokens},
-          {"from_cache", report.from_cache}};
+  Json json = {{"split", report.name}, {"files", report.files}, {"schema", report.schema}};
+  data::SplitReport::for_each_count(report,
+                                    [&](const char* name, int64_t count) { json[name] = count; });
+  json["from_cache"] = report.from_cache;
+  return json;
 }
 
 }  // namespace

@@ -113,7 +113,7 @@ void open_log_folder(const Context& context, const LaunchFlags& flags, const std
   if (!wants_files) return;
   logs.file_for_every_stream = !flags.log_dir.empty();
   try {
-    logs.folder = launch::RunLogs(flags.log_dir, run_id).path();
+    logs.folder = launch::make_run_logs(flags.log_dir, run_id);
     logs.layout = launch::LogLayout::Torchrun;
     context.log().info(fmt::format("logs in {}", logs.folder.string()));
   } catch (const IoError& error) {

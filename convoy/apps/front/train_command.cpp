@@ -14,15 +14,14 @@
 
 #include "convoy/apps/front/command.h"
 #include "convoy/apps/front/failed_run.h"
-#include "convoy/apps/front/foreign_launchers.h"
 #include "convoy/apps/front/job_end.h"
 #include "convoy/apps/front/memory_fit.h"
-#include "convoy/apps/front/peer_launch.h"
 #include "convoy/apps/front/run_devices.h"
 #include "convoy/apps/front/standard_streams.h"
 #include "convoy/apps/front/tensorboard_beside.h"
 #include "convoy/apps/front/train_config.h"
 #include "convoy/apps/front/train_inputs.h"
+#include "convoy/apps/front/train_line.h"
 #include "convoy/apps/front/worker_program.h"
 #include "convoy/apps/front/worker_ranks.h"
 #include "convoy/core/base/counted.h"
@@ -33,7 +32,6 @@
 #include "convoy/core/telemetry/environment.h"
 #include "convoy/core/telemetry/run_folder.h"
 #include "convoy/core/telemetry/run_history.h"
-#include "convoy/launch/submit/quoting.h"
 #include "convoy/launch/supervisor/job_setup.h"
 #include "convoy/machine/processes/scratch_folder.h"
 
@@ -41,105 +39,6 @@ namespace convoy::apps {
 namespace {
 
 namespace fs = std::filesystem;
-
-struct TrainFlags : launch::DeviceFlags {
-  std::string config;
-  std::string model;
-  std::string data;
-  std::string resume;
-  std::string output_dir;
-  std::string preset;
-  std::string deepspeed;
-  std::string accelerate_config;
-  bool tensorboard = false;
-  bool tensorboard_stays = false;
-  int64_t tensorboard_port = 6006;
-  double device_interval = 5;
-  std::string profile_steps;
-  bool deterministic = false;
-  bool dry_run = false;
-  bool placement = false;
-  config::NameList force_stamp;
-
-  template <class Visitor>
-  void fields(Visitor& visit) {
-    DeviceFlags::fields(visit);
-    visit("config", config, "the configuration; the same as the word without a flag");
-    visit("model", model, "as model.name");
-    visit("data", data, "training rows, as data.train_path").alias("dataset");
-    visit("resume", resume,
-          "auto, never, a run folder or one of its checkpoints; overrides "
-          "train.resume_from_checkpoint");
-    visit("output_dir", output_dir, "run folder; overrides train.output_dir").flag("run_dir");
-    visit("preset", preset, "start from this preset (`convoy config presets`)");
-    visit("deepspeed", deepspeed, "DeepSpeed's JSON file, as train.deepspeed")
-        .alias("deepspeed_config");
-    visit("accelerate_config", accelerate_config, "file of `accelerate config`, as accelerate");
-    visit("tensorboard", tensorboard,
-          "start TensorBoard with the run and end it with it; needs Python's tensorboard");
-    visit("tensorboard_stays", tensorboard_stays,
-          "as --tensorboard, for all runs in the run folder's parent, and left running");
-    visit("tensorboard_port", tensorboard_port, "port of --tensorboard").at_least(1).at_most(65535);
-    visit("device_interval", device_interval,
-          "seconds between samples of GPUs and host in devices.csv of the run folder; 0 = off")
-        .at_least(0)
-        .at_most(86'400);
-    visit("profile_steps", profile_steps,
-          "trace these steps, as logging.profile_steps: 10:15 (both included); then `convoy "
-          "profile report RUN`");
-    visit("deterministic", deterministic,
-          "as train.deterministic: a run on GPUs is bit-exact when repeated");
-    visit("dry_run", dry_run, "check everything, print the plan and stop");
-    visit("placement", placement,
-          "print where each rank would run, without reading model and rows, and stop");
-    visit("force_stamp", force_stamp,
-          "let this field of the checkpoint's stamp differ; may be given more than once");
-  }
-};
-
-// The run of a checkpoint: RUN/checkpoints/step-00000100. Empty when it is not in a run folder.
-fs::path run_of_checkpoint(const fs::path& checkpoint) {
-  std::error_code failure;
-  const fs::path real = fs::canonical(checkpoint, failure);
-  if (failure || real.parent_path().filename() != "checkpoints") return {};
-  const fs::path run = real.parent_path().parent_path();
-  return fs::exists(run / "config.yaml", failure) ? run : fs::path();
-}
-
-// Flags are settings under another name, so they are recorded and repeated like settings.
-std::vector<std::string> with_flags(std::vector<std::string> arguments, const TrainFlags& flags,
-                                    const settings::HarFlags& har) {
-  for (std::string& word : har.settings()) arguments.push_back(std::move(word));
-  if (!flags.model.empty()) arguments.push_back("model.name=" + flags.model);
-  if (!flags.data.empty()) arguments.push_back("data.train_path=" + flags.data);
-  if (!flags.deepspeed.empty()) arguments.push_back("train.deepspeed=" + flags.deepspeed);
-  if (!flags.profile_steps.empty())
-    arguments.push_back("logging.profile_steps=" + flags.profile_steps);
-  if (flags.deterministic) arguments.push_back("train.deterministic=true");
-  if (!flags.accelerate_config.empty())
-    arguments.push_back("accelerate=" + flags.accelerate_config);
-  fs::path folder = flags.output_dir;
-  std::string resume = flags.resume;
-  // A run folder means its newest checkpoint.
-  if (!resume.empty() && fs::is_directory(fs::path(resume) / "checkpoints")) {
-    if (folder.empty()) folder = resume;
-    resume = folder == resume ? "auto" : (fs::path(resume) / "checkpoints" / "last").string();
-  }
-  if (!resume.empty()) arguments.push_back("train.resume_from_checkpoint=" + resume);
-  // A run continues in the folder of its checkpoints.
-  if (folder.empty() && !flags.resume.empty()) folder = run_of_checkpoint(flags.resume);
-  if (!folder.empty()) arguments.push_back("train.output_dir=" + folder.string());
-  return arguments;
-}
-
-// `make train CONFIG=run.yaml` and `train.py --config run.yaml` give by a variable and a flag the
-// file that is a positional word here.
-void name_config_by_a_word(std::vector<std::string>& words, const TrainFlags& flags) {
-  for (std::string& word : words) word = without_config_name(std::move(word));
-  if (!flags.config.empty()) words.insert(words.begin(), flags.config);
-}
-
-bool is_config_file(const std::string& word) { return word.find('=') == std::string::npos; }
 
 std::string run_name(const settings::TrainSettings& train,
                      const std::vector<std::string>& arguments, const TrainFlags& flags) {
@@ -179,33 +78,6 @@ std::vector<std::string> worker_command(const Context& context, const TrainFlags
   words.push_back(context.use_color(STDERR_FILENO) ? "always" : "never");
   words.insert(words.end(), run.overrides.begin(), run.overrides.end());
   return words;
-}
-
-struct TrainInvocation {
-  TrainFlags flags;
-  launch::SetupRequest request;
-  std::string multi_gpu;          // HarFlags
-  std::vector<std::string> rest;  // configuration and key=value pairs
-};
-
-// The command that resumes the run. Its own configuration holds the settings; ranks and nodes are
-// given as flags again. A node that only takes part may have no such configuration: it repeats its
-// command.
-std::string command_to_go_on(TrainInvocation of, const settings::TrainSettings& train,
-                             const fs::path& folder) {
-  std::vector<std::string> words = {"convoy", "train"};
-  if (const fs::path config = folder / "config.yaml"; fs::exists(config))
-    words.push_back(config.string());
-  else
-    words.insert(words.end(), of.rest.begin(), of.rest.end());
-  words.insert(words.end(), {"--run-dir", folder.string()});
-  launch::MemberFlags defaults;
-  for (std::string& word : config::flags_that_differ(config::list_fields(of.request.members),
-                                                     config::list_fields(defaults)))
-    words.push_back(std::move(word));
-  if (of.flags.devices != "auto") words.insert(words.end(), {"--devices", of.flags.devices});
-  if (train.train.resume_from_checkpoint != "auto") words.insert(words.end(), {"--resume", "auto"});
-  return launch::shell_words(words);
 }
 
 int conclude(const Context& context, const launch::LaunchReport& report,
@@ -260,48 +132,6 @@ fs::path store_config(const telemetry::RunFolder& folder, const config::Resolved
   const fs::path proposed = scratch.path() / "config.yaml";
   write_file_atomic(proposed, resolved.yaml());
   return proposed;
-}
-
-// Returns the words without flags. Reports a setting that was typed as a flag.
-std::vector<std::string> parse_train_flags(const std::vector<config::Section>& lists,
-                                           const std::vector<std::string>& arguments) {
-  try {
-    return parse_launcher_flags(lists, arguments, config::Positionals::Anywhere);
-  } catch (const ConfigError& error) {
-    const std::string& flag = error.place().key;
-    const std::string setting = setting_of_flag(flag);
-    if (setting.empty() || std::string_view(error.what()).find("unknown flag") != 0) throw;
-    throw ConfigError(fmt::format("unknown flag {}: {} is a setting", flag, setting),
-                      {.key = flag, .hint = fmt::format("write it as {}=VALUE", setting)});
-  }
-}
-
-bool is_started_as_rank() {
-  const launch::Environment environment = launch::process_environment();
-  return environment.contains("RANK") || environment.contains("LOCAL_RANK");
-}
-
-TrainInvocation read_train_line(Context& context, const std::vector<std::string>& arguments) {
-  TrainInvocation found;
-  launch::MemberFlags members;
-  settings::HarFlags har;
-  launch::read_pet_variables({config::list_fields(members)}, launch::process_environment());
-  found.rest =
-      with_flags(parse_train_flags({config::list_fields(found.flags), config::list_fields(members),
-                                    config::list_fields(har), config::list_fields(context.common)},
-                                   arguments),
-                 found.flags, har);
-  name_config_by_a_word(found.rest, found.flags);
-  found.multi_gpu = har.multi_gpu;
-  // One rank per usable device, unless another launcher has started them.
-  if (har.multi_gpu == "ddp" && members.nproc_per_node.empty() && !is_started_as_rank())
-    members.nproc_per_node = "auto";
-  export_library_variables(found.rest, context.log());
-  if (!is_started_as_rank())
-    take_wishes(launch_wishes(found.rest, found.flags.preset), members, found.flags, context.log());
-  found.request = worker_request(context, found.flags);
-  found.request.members = members;
-  return found;
 }
 
 // This node's settings as far as they are known here.

@@ -14,7 +14,7 @@
 #include <set>
 #include <stdexcept>
 
-#include "convoy/apps/recipes/test_model.h"
+#include "convoy/apps/recipes/model_test.h"
 #include "convoy/core/telemetry/run_folder.h"
 #include "convoy/core/telemetry/run_history.h"
 #include "files/temporary_folder.h"

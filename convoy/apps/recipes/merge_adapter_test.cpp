@@ -8,7 +8,7 @@
 
 #include <cmath>
 
-#include "convoy/apps/recipes/test_model.h"
+#include "convoy/apps/recipes/model_test.h"
 #include "convoy/core/base/error.h"
 #include "files/temporary_folder.h"
 

@@ -6,7 +6,7 @@
 
 #include "convoy/apps/recipes/compared_loss.h"
 #include "convoy/apps/recipes/merge_adapter.h"
-#include "convoy/apps/recipes/test_model.h"
+#include "convoy/apps/recipes/model_test.h"
 #include "convoy/core/base/error.h"
 #include "convoy/model/models/coded_export.h"
 #include "files/temporary_folder.h"

@@ -244,23 +244,6 @@ std::string reference_markdown(const Section& list) {
   return out;
 }
 
-std::vector<std::string> differences(const Section& from, const Section& to) {
-  std::vector<std::string> old_values;
-  for_each_field(from, "", [&](const std::string&, const Field& field) {
-    old_values.push_back(value_yaml(field));
-  });
-  std::vector<std::string> changes;
-  size_t index = 0;
-  for_each_field(to, "", [&](const std::string& path, const Field& field) {
-    CONVOY_INVARIANT(index < old_values.size(), "lists of different structs");
-    const std::string value = value_yaml(field);
-    if (value != old_values[index])
-      changes.push_back(fmt::format("{}: {} -> {}", path, old_values[index], value));
-    ++index;
-  });
-  return changes;
-}
-
 std::string environment_name(const std::string& path) {
   std::string name = path.find('.') == std::string::npos ? "CONVOY_" + path : path;
   for (char& letter : name)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A field list in words and data: YAML, JSON, JSON schema, documentation, differences.
+// A field list in words and data: YAML, JSON, JSON schema, documentation.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -21,9 +21,6 @@ nlohmann::json dump_json(const Section& list);
 nlohmann::json json_schema(const Section& list, const std::string& title);
 // One Markdown table per section: key, kind, default, environment name, help.
 std::string reference_markdown(const Section& list);
-// "train.batch_size: 4 -> 8": one line per value that differs. Both lists must come from the same
-// struct type.
-std::vector<std::string> differences(const Section& from, const Section& to);
 
 // Calls visit(path, field) for every field, sections in order.
 template <class Visit>

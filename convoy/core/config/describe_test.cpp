@@ -5,7 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "convoy/core/config/test_settings.h"
+#include "convoy/core/config/example_settings_test.h"
 
 namespace convoy::config {
 namespace {
@@ -73,17 +73,6 @@ TEST(Describe, ReferenceNamesEveryKeyAndItsEnvironment) {
           "| `run.inner.r` | integer, at least 1 | `8` | rank | run.inner.rank | `RUN_INNER_R` |"),
       std::string::npos);
   EXPECT_NE(text.find("fill \\| blocks"), std::string::npos);
-}
-
-TEST(Describe, DifferencesNameOldAndNewValue) {
-  RootSettings from;
-  RootSettings to;
-  EXPECT_TRUE(differences(list_fields(from), list_fields(to)).empty());
-  to.run.batch_size = 8;
-  to.run.inner.targets.names = {"q"};
-  EXPECT_EQ(
-      differences(list_fields(from), list_fields(to)),
-      (std::vector<std::string>{"run.batch_size: 4 -> 8", "run.inner.targets: [auto] -> [q]"}));
 }
 
 }  // namespace

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "convoy/core/config/test_settings.h"
+#include "convoy/core/config/example_settings_test.h"
 
 namespace convoy::config {
 namespace {

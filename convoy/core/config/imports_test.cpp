@@ -3,8 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include "convoy/core/config/example_settings_test.h"
 #include "convoy/core/config/resolve.h"
-#include "convoy/core/config/test_settings.h"
 
 namespace convoy::config {
 namespace {

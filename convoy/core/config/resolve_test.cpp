@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "convoy/core/config/test_settings.h"
+#include "convoy/core/config/example_settings_test.h"
 
 namespace convoy::config {
 namespace {

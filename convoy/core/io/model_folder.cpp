@@ -191,17 +191,4 @@ std::vector<std::string> ModelFolder::weight_file_names() const {
                   {.file = path_.string()});
 }
 
-std::map<std::string, std::string> ModelFolder::file_hashes() const {
-  std::vector<std::string> names = {
-      "config.json",           "generation_config.json", "tokenizer.json",
-      "tokenizer_config.json", "chat_template.jinja",    "special_tokens_map.json",
-      "added_tokens.json",     "adapter_config.json",    "adapter_model.safetensors"};
-  if (find(kSingleFile) || find(kIndexFile))
-    for (const std::string& name : weight_file_names()) names.push_back(name);
-  std::map<std::string, std::string> hashes;
-  for (const std::string& name : names)
-    if (const auto path = find(name)) hashes.emplace(name, sha256_hex_of_file(*path));
-  return hashes;
-}
-
 }  // namespace convoy::io

@@ -43,8 +43,6 @@ class ModelFolder {
   // names. Throws DataError when there are none, with a hint when the folder holds only pickle
   // files.
   std::vector<std::string> weight_file_names() const;
-  // SHA-256, by file name, of the config, tokenizer and weight files that exist. Reads every byte.
-  std::map<std::string, std::string> file_hashes() const;
 
  private:
   ModelFolder() = default;

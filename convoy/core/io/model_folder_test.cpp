@@ -51,8 +51,6 @@ TEST(ModelFolder, ReadsConfigAndWeights) {
   const ModelWeights weights(model);
   EXPECT_EQ(weights.names(), (std::vector<std::string>{"a"}));
   EXPECT_EQ(weights.total_bytes(), 16);
-  EXPECT_EQ(model.file_hashes().at("config.json"), sha256_hex(read_file(folder / "config.json")));
-  EXPECT_EQ(model.file_hashes().size(), 3u);
 }
 
 TEST(ModelFolder, AnAddressIsNamedAsOneWithTheIdInIt) {

@@ -11,7 +11,7 @@ namespace convoy::testing {
 
 using settings::TrainSettings;
 
-// What becomes of one key=value: "" accepted in silence, "notice ...", or the error.
+// The result of one key=value: "" when accepted silently, "notice ...", or the error.
 inline std::string fate(const std::string& assignment) {
   TrainSettings train;
   try {

@@ -21,7 +21,8 @@ namespace {
 using testing::fate;
 using testing::with;
 
-// Every key of SFT-Play's surface with its default: accepted, accepted with a notice, or refused by name.
+// Every key of SFT-Play's surface with its default: accepted, accepted with a notice, or refused by
+// name.
 TEST(TrainNames, EverySftPlayKeyIsAcceptedOrRefusedByName) {
   const std::vector<std::string> accepted = {"seed=42",
                                              "run_name=a",
@@ -153,7 +154,7 @@ TEST(TrainNames, UnknownKeysAreFoundElsewhere) {
     EXPECT_EQ(fate(typed),
               fmt::format("command line: unknown key `{}`, did you mean `{}`?", key, meant));
   }
-  // What says too little is not guessed at.
+  // Common words alone are not matched.
   for (const char* typed : {"size=5", "parallel.type=x", "qqq.zzz=1"})
     EXPECT_EQ(fate(typed).find("did you mean"), std::string::npos) << fate(typed);
 }

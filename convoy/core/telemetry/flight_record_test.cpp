@@ -16,7 +16,7 @@
 #include "convoy/core/telemetry/flight_record_layout.h"
 #include "convoy/core/telemetry/flight_record_page.h"
 #include "convoy/core/telemetry/flight_record_writer.h"
-#include "convoy/core/telemetry/test_folder.h"
+#include "convoy/core/telemetry/folder_test.h"
 #include "load/slowdown.h"
 
 namespace convoy::telemetry {

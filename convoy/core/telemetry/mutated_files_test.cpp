@@ -12,9 +12,9 @@
 #include "convoy/core/telemetry/event_log.h"
 #include "convoy/core/telemetry/event_tail.h"
 #include "convoy/core/telemetry/flight_record.h"
+#include "convoy/core/telemetry/folder_test.h"
 #include "convoy/core/telemetry/run_folder.h"
 #include "convoy/core/telemetry/run_history.h"
-#include "convoy/core/telemetry/test_folder.h"
 #include "convoy/core/telemetry/trainer_state.h"
 #include "files/mutated_texts.h"
 

@@ -9,7 +9,7 @@
 #include <cmath>
 
 #include "convoy/core/base/files.h"
-#include "convoy/core/telemetry/test_folder.h"
+#include "convoy/core/telemetry/folder_test.h"
 
 namespace convoy::telemetry {
 namespace {

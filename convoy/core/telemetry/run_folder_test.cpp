@@ -10,7 +10,7 @@
 
 #include "convoy/core/base/error.h"
 #include "convoy/core/base/files.h"
-#include "convoy/core/telemetry/test_folder.h"
+#include "convoy/core/telemetry/folder_test.h"
 
 namespace convoy::telemetry {
 namespace {

@@ -9,8 +9,8 @@
 #include "convoy/core/base/files.h"
 #include "convoy/core/telemetry/event_log.h"
 #include "convoy/core/telemetry/event_tail.h"
+#include "convoy/core/telemetry/folder_test.h"
 #include "convoy/core/telemetry/run_folder.h"
-#include "convoy/core/telemetry/test_folder.h"
 
 namespace convoy::telemetry {
 namespace {

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "convoy/core/base/error.h"
-#include "convoy/core/telemetry/test_folder.h"
+#include "convoy/core/telemetry/folder_test.h"
 
 namespace convoy::telemetry {
 namespace {

@@ -16,8 +16,8 @@
 #include <stdexcept>
 
 #include "convoy/core/base/files.h"
+#include "convoy/core/telemetry/folder_test.h"
 #include "convoy/core/telemetry/hparams.h"
-#include "convoy/core/telemetry/test_folder.h"
 
 namespace convoy::telemetry {
 namespace {

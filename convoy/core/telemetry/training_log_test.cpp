@@ -9,8 +9,8 @@
 #include <nlohmann/json.hpp>
 
 #include "convoy/core/base/files.h"
+#include "convoy/core/telemetry/folder_test.h"
 #include "convoy/core/telemetry/run_history.h"
-#include "convoy/core/telemetry/test_folder.h"
 
 namespace convoy::telemetry {
 namespace {

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "convoy/data/datasets/csv_cell.h"
+#include "convoy/core/base/csv_cell.h"
 #include "convoy/data/datasets/json_members.h"
 #include "convoy/data/datasets/table_writer.h"
 #include "convoy/data/datasets/utf8.h"

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "convoy/data/datasets/test_files.h"
+#include "convoy/data/datasets/files_test.h"
 
 namespace convoy::data {
 namespace {

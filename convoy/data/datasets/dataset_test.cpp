@@ -5,8 +5,8 @@
 
 #include "convoy/core/base/files.h"
 #include "convoy/data/datasets/dataset_layout.h"
+#include "convoy/data/datasets/files_test.h"
 #include "convoy/data/datasets/natural_order.h"
-#include "convoy/data/datasets/test_files.h"
 
 namespace convoy::data {
 namespace {

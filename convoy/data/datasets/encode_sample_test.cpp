@@ -12,7 +12,7 @@
 
 #include "convoy/core/base/error.h"
 #include "convoy/core/base/files.h"
-#include "convoy/data/datasets/test_files.h"
+#include "convoy/data/datasets/files_test.h"
 #include "files/source_folder.h"
 
 namespace convoy::data {

@@ -37,7 +37,23 @@ struct SplitReport {
   // For the whole file: unreadable rows, and row_warnings.h.
   std::vector<std::string> warnings;
   bool from_cache = false;
-  std::string content_hash;  // hash of the source files
+  std::string content_hash;  // of the source files
+
+  // By the names that the token cache and `data encode --json` have for them.
+  template <class Report, class Visit>
+  static void for_each_count(Report& report, const Visit& visit) {
+    visit("rows_read", report.rows_read);
+    visit("rows_unreadable", report.rows_unreadable);
+    visit("rows_unsupervised", report.rows_unsupervised);
+    visit("rows_truncated", report.rows_truncated);
+    visit("rows_split", report.rows_split);
+    visit("windows", report.windows);
+    visit("rows_dropped_long", report.rows_dropped_long);
+    visit("fields_cut", report.fields_cut);
+    visit("rows_own_bos", report.rows_own_bos);
+    visit("tokens", report.tokens);
+    visit("supervised_tokens", report.supervised_tokens);
+  }
 };
 
 // "train: 7473 rows of train.jsonl (loose), 812345 tokens, 61.3 % supervised; 2 rows truncated".

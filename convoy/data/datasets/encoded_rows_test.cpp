@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "convoy/core/base/error.h"
-#include "convoy/data/datasets/test_files.h"
+#include "convoy/data/datasets/files_test.h"
 
 namespace convoy::data {
 namespace {

@@ -43,11 +43,4 @@ std::filesystem::path manifest_path(const std::filesystem::path& output);
 std::filesystem::path publish_manifest(const std::filesystem::path& output,
                                        const Manifest& manifest);
 
-// Throws DataError when it is missing or not a manifest.
-Manifest read_manifest(const std::filesystem::path& path);
-
-// One sentence per file that is missing or differs from the manifest; empty = all match. Throws
-// DataError.
-std::vector<std::string> verify_manifest(const std::filesystem::path& path);
-
 }  // namespace convoy::data

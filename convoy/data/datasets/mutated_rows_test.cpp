@@ -12,8 +12,8 @@
 
 #include "convoy/core/base/error.h"
 #include "convoy/data/datasets/encoded_rows.h"
+#include "convoy/data/datasets/files_test.h"
 #include "convoy/data/datasets/question.h"
-#include "convoy/data/datasets/test_files.h"
 #include "files/mutated_texts.h"
 
 namespace convoy::data {

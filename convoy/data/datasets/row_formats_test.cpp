@@ -14,8 +14,8 @@
 #include "convoy/core/base/descriptor.h"
 #include "convoy/core/base/error.h"
 #include "convoy/core/base/files.h"
+#include "convoy/data/datasets/files_test.h"
 #include "convoy/data/datasets/output_file.h"
-#include "convoy/data/datasets/test_files.h"
 
 namespace convoy::data {
 namespace {

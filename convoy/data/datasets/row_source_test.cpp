@@ -6,8 +6,8 @@
 #include <random>
 
 #include "convoy/core/base/files.h"
+#include "convoy/data/datasets/files_test.h"
 #include "convoy/data/datasets/row_formats.h"
-#include "convoy/data/datasets/test_files.h"
 #include "convoy/data/datasets/utf8.h"
 
 namespace convoy::data {

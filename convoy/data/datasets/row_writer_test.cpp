@@ -8,8 +8,8 @@
 
 #include "convoy/core/base/files.h"
 #include "convoy/core/base/hash.h"
+#include "convoy/data/datasets/files_test.h"
 #include "convoy/data/datasets/row_source.h"
-#include "convoy/data/datasets/test_files.h"
 
 namespace convoy::data {
 namespace {

@@ -3,8 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include "convoy/data/datasets/files_test.h"
 #include "convoy/data/datasets/sample_reader.h"
-#include "convoy/data/datasets/test_files.h"
 
 namespace convoy::data {
 namespace {

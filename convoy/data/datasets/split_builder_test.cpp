@@ -11,7 +11,6 @@
 #include "convoy/data/datasets/byte_rows_test.h"
 #include "convoy/data/datasets/files_test.h"
 #include "convoy/data/datasets/sample_reader.h"
-#include "convoy/data/datasets/test_files.h"
 #include "convoy/data/datasets/token_cache.h"
 
 namespace convoy::data {

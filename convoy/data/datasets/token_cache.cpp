@@ -37,40 +37,22 @@ std::optional<std::filesystem::path> folder_of(const std::string& setting) {
 }
 
 nlohmann::json report_to_json(const SplitReport& report) {
-  return {{"name", report.name},
-          {"schema", report.schema},
-          {"rows_read", report.rows_read},
-          {"rows_unreadable", report.rows_unreadable},
-          {"rows_unsupervised", report.rows_unsupervised},
-          {"rows_truncated", report.rows_truncated},
-          {"rows_split", report.rows_split},
-          {"windows", report.windows},
-          {"rows_dropped_long", report.rows_dropped_long},
-          {"fields_cut", report.fields_cut},
-          {"rows_own_bos", report.rows_own_bos},
-          {"tokens", report.tokens},
-          {"supervised_tokens", report.supervised_tokens},
-          {"warnings", report.warnings},
-          {"content_hash", report.content_hash}};
+  nlohmann::json json = {{"name", report.name},
+                         {"schema", report.schema},
+                         {"warnings", report.warnings},
+                         {"content_hash", report.content_hash}};
+  SplitReport::for_each_count(report, [&](const char* name, int64_t count) { json[name] = count; });
+  return json;
 }
 
 SplitReport report_from_json(const nlohmann::json& json) {
-  SplitReport report;
-  json.at("name").get_to(report.name);
-  json.at("schema").get_to(report.schema);
-  json.at("rows_read").get_to(report.rows_read);
-  json.at("rows_unreadable").get_to(report.rows_unreadable);
-  json.at("rows_unsupervised").get_to(report.rows_unsupervised);
-  json.at("rows_truncated").get_to(report.rows_truncated);
-  json.at("rows_split").get_to(report.rows_split);
-  json.at("windows").get_to(report.windows);
-  json.at("rows_dropped_long").get_to(report.rows_dropped_long);
-  json.at("fields_cut").get_to(report.fields_cut);
-  json.at("rows_own_bos").get_to(report.rows_own_bos);
-  json.at("tokens").get_to(report.tokens);
-  json.at("supervised_tokens").get_to(report.supervised_tokens);
-  json.at("warnings").get_to(report.warnings);
-  json.at("content_hash").get_to(report.content_hash);
+  SplitReport report{.name = json.at("name"),
+                     .files = {},
+                     .schema = json.at("schema"),
+                     .warnings = json.at("warnings"),
+                     .content_hash = json.at("content_hash")};
+  SplitReport::for_each_count(
+      report, [&](const char* name, int64_t& count) { json.at(name).get_to(count); });
   return report;
 }
 

@@ -8,8 +8,8 @@
 #include <string>
 
 #include "convoy/core/base/files.h"
+#include "convoy/data/datasets/files_test.h"
 #include "convoy/data/datasets/learnt_turns.h"
-#include "convoy/data/datasets/test_files.h"
 #include "convoy/data/text/chat_template.h"
 #include "files/source_folder.h"
 

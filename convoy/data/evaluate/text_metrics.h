@@ -21,8 +21,6 @@ namespace convoy::evaluate {
 
 using MetricFacts = settings::TextMetricFacts;
 
-// All metrics.
-std::span<const MetricFacts> text_metrics();
 // The maximum of a metric; 1 for an unknown name.
 double most_of_metric(std::string_view name);
 

@@ -122,10 +122,6 @@ std::string Tokenizer::piece(int32_t id) const {
   return take_text(text);
 }
 
-std::optional<int32_t> Tokenizer::id_of(std::string_view token) const {
-  return id_in(state_->handle.get(), token);
-}
-
 int64_t Tokenizer::vocab_size() const { return convoy_tokenizer_vocab_size(state_->handle.get()); }
 std::optional<int32_t> Tokenizer::bos_id() const { return state_->bos; }
 std::optional<int32_t> Tokenizer::eos_id() const { return state_->eos; }

@@ -41,7 +41,6 @@ class Tokenizer {
   Encoding encode(std::string_view text, SpecialTokens special) const;
   std::string decode(const std::vector<int32_t>& ids, bool skip_special_tokens) const;
   std::string piece(int32_t id) const;  // the vocabulary entry, undecoded ("Ġthe")
-  std::optional<int32_t> id_of(std::string_view token) const;
 
   int64_t vocab_size() const;             // largest id + 1, added tokens included
   std::optional<int32_t> bos_id() const;  // from tokenizer_config.json

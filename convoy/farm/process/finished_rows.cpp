@@ -145,23 +145,6 @@ int64_t reopen_engine_errors(jobs::JobStore& store, const RowRun& run) {
   return failed.empty() ? 0 : store.redo(failed);
 }
 
-RunCounts count_finished(jobs::JobStore& store, const RowRun& run) {
-  RunCounts counts;
-  store.for_each_task(run.group, [&](const jobs::TaskRecord& task) {
-    if (!task.result) return;
-    if (task.result->kind == jobs::ResultKind::Failed) {
-      ++counts.rows_by_state["engine_error"];
-      return;
-    }
-    const RowResult result = decode_result(task.result->payload);
-    ++counts.rows_by_state[result.state];
-    counts.cost.texts += result.cost.texts;
-    counts.cost.prompt_tokens += result.cost.prompt_tokens;
-    counts.cost.new_tokens += result.cost.new_tokens;
-  });
-  return counts;
-}
-
 InputRow read_input(SegmentReader& reader, const std::string& parameters) {
   const PlannedRow planned = PlannedRow::parse(parameters);
   try {

@@ -39,14 +39,6 @@ FinishedPass for_each_finished(jobs::JobStore& store, const RowRun& run,
 // wrong may be right by now. Returns how many.
 int64_t reopen_engine_errors(jobs::JobStore& store, const RowRun& run);
 
-// Rows and tokens so far, by state; of the store alone, so that it may be asked while the run goes
-// on.
-struct RunCounts {
-  std::map<std::string, int64_t> rows_by_state;
-  RowCost cost;
-};
-RunCounts count_finished(jobs::JobStore& store, const RowRun& run);
-
 // The row of a task. Throws DataError.
 InputRow read_input(SegmentReader& reader, const std::string& parameters);
 

@@ -11,7 +11,7 @@
 #include <thread>
 
 #include "convoy/launch/logs/log_file.h"
-#include "convoy/launch/logs/router_fixture.h"
+#include "convoy/launch/logs/router_fixture_test.h"
 #include "load/slowdown.h"
 
 namespace convoy::launch {

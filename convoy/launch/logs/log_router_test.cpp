@@ -6,7 +6,7 @@
 #include <random>
 #include <thread>
 
-#include "convoy/launch/logs/router_fixture.h"
+#include "convoy/launch/logs/router_fixture_test.h"
 
 namespace convoy::launch {
 namespace {

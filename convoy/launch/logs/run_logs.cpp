@@ -46,29 +46,8 @@ std::string as_name(std::string_view run_id) {
 
 }  // namespace
 
-RunLogs::RunLogs(const fs::path& log_dir, std::string_view run_id)
-    : path_(new_folder(folder_for_logs(log_dir), as_name(run_id) + "_")) {}
-
-bool RunLogs::make_attempt(int attempt, int num_local_ranks) const {
-  std::error_code error;
-  fs::remove_all(attempt_folder(attempt), error);
-  for (int rank = 0; rank < num_local_ranks; ++rank) {
-    fs::create_directories(rank_folder(attempt, rank), error);
-    if (error) return false;
-  }
-  return true;
-}
-
-fs::path RunLogs::attempt_folder(int attempt) const {
-  return path_ / fmt::format("attempt_{}", attempt);
-}
-
-fs::path RunLogs::rank_folder(int attempt, int local_rank) const {
-  return attempt_folder(attempt) / std::to_string(local_rank);
-}
-
-fs::path RunLogs::error_file(int attempt, int local_rank) const {
-  return rank_folder(attempt, local_rank) / "error.json";
+fs::path make_run_logs(const fs::path& log_dir, std::string_view run_id) {
+  return new_folder(folder_for_logs(log_dir), as_name(run_id) + "_");
 }
 
 }  // namespace convoy::launch

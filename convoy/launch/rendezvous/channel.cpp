@@ -23,11 +23,6 @@ void Channel::send(const Json& head, std::shared_ptr<const std::string> payload)
   flush();
 }
 
-void Channel::send_bytes(std::string bytes) {
-  unsent_.push_back(std::make_shared<const std::string>(std::move(bytes)));
-  flush();
-}
-
 void Channel::flush() {
   while (!unsent_.empty() && !closed_) {
     const std::string& first = *unsent_.front();

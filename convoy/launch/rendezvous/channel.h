@@ -21,7 +21,6 @@ class Channel {
 
   // Queues a message and sends what the socket takes. `payload` may be shared by many channels.
   void send(const Json& head, std::shared_ptr<const std::string> payload = nullptr);
-  void send_bytes(std::string bytes);  // without framing
   bool has_unsent() const { return !unsent_.empty(); }
   void flush();
 

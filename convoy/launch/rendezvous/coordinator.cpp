@@ -39,7 +39,6 @@ class Coordinator::Service {
   ~Service();
 
   const Endpoint& endpoint() const { return endpoint_; }
-  void shut_down(int exit_code, const std::string& words);
 
  private:
   enum class Role { Unknown, Node, Heartbeat, Store };
@@ -86,7 +85,6 @@ class Coordinator::Service {
 
   std::mutex mutex_;
   bool stop_asked_ = false;
-  std::optional<std::pair<int, std::string>> shut_down_asked_;
   std::thread thread_;
 };
 
@@ -114,14 +112,6 @@ Coordinator::Service::~Service() {
   thread_.join();
 }
 
-void Coordinator::Service::shut_down(int exit_code, const std::string& words) {
-  {
-    const std::lock_guard lock(mutex_);
-    if (!shut_down_asked_) shut_down_asked_.emplace(exit_code, words);
-  }
-  wake_.set();
-}
-
 void Coordinator::Service::watch(int descriptor, uint64_t number, uint32_t events,
                                  int operation) const {
   epoll_event event{};
@@ -138,7 +128,6 @@ void Coordinator::Service::run() {
       const Clock::time_point now = Clock::now();
       {
         const std::lock_guard lock(mutex_);
-        if (shut_down_asked_) state_.shut_down(shut_down_asked_->first, shut_down_asked_->second);
         if (stop_asked_ && !stop_by) {
           stop_by = now + kFarewell;
           state_.shut_down(kLauncherGone, "the launcher that hosts the rendezvous has ended");
@@ -380,9 +369,5 @@ Coordinator::Coordinator(CoordinatorOptions options, JobToken token, BoundListen
 Coordinator::~Coordinator() = default;
 
 const Endpoint& Coordinator::endpoint() const { return service_->endpoint(); }
-
-void Coordinator::shut_down(int exit_code, const std::string& words) {
-  service_->shut_down(exit_code, words);
-}
 
 }  // namespace convoy::rendezvous

@@ -61,9 +61,6 @@ class Coordinator {
 
   const Endpoint& endpoint() const;  // its listening address, with the real port
 
-  // Ends the job for all nodes: each gets ShutDown with these. Thread-safe. Async.
-  void shut_down(int exit_code, const std::string& words);
-
  private:
   class Service;
   std::unique_ptr<Service> service_;

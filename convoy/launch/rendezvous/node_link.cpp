@@ -38,7 +38,6 @@ class NodeLink::Worker {
   std::optional<Notice> next();
   void report(Json message);  // "attempt" is added
   void leave();
-  std::string own_address() const;
 
  private:
   void run();
@@ -85,7 +84,6 @@ class NodeLink::Worker {
   bool was_member_ = false;
   bool leave_asked_ = false;
   bool is_done_ = false;
-  std::string own_address_;
   std::thread thread_;
 };
 
@@ -161,11 +159,6 @@ void NodeLink::Worker::leave() {
   leave_asked_ = true;
   wake_.set();
   done_.wait_for(lock, kNodeFarewell + std::chrono::milliseconds(500), [&] { return is_done_; });
-}
-
-std::string NodeLink::Worker::own_address() const {
-  const std::lock_guard lock(mutex_);
-  return own_address_;
 }
 
 // ---- the thread
@@ -249,10 +242,6 @@ void NodeLink::Worker::joined(Channel channel, Clock::time_point now) {
                      .words = fmt::format("--local-addr {} is a loopback address: no other node "
                                           "can reach it (the master is reached from {})",
                                           offer.address, here)});
-  }
-  {
-    const std::lock_guard lock(mutex_);
-    own_address_ = offer.address;
   }
   channel_ = std::move(channel);
   last_heard_ = first_channel_heard_ = last_turn_ = now;
@@ -418,7 +407,5 @@ void NodeLink::report_attempt_end(AttemptEnd end) {
 }
 
 void NodeLink::leave() { worker_->leave(); }
-
-std::string NodeLink::own_address() const { return worker_->own_address(); }
 
 }  // namespace convoy::rendezvous

@@ -98,9 +98,6 @@ class NodeLink {
   // Leaves in good order: no failure for the others. Blocks up to 1 s while the message is sent.
   void leave();
 
-  // This node's address on the interface that routes to the master; empty until connected.
-  std::string own_address() const;
-
  private:
   class Worker;
   std::unique_ptr<Worker> worker_;

@@ -10,7 +10,7 @@
 
 #include "convoy/core/base/descriptor.h"
 #include "convoy/core/base/error.h"
-#include "convoy/launch/supervisor/launcher_fixture.h"
+#include "convoy/launch/supervisor/launcher_fixture_test.h"
 #include "convoy/machine/processes/signals.h"
 #include "load/slowdown.h"
 

@@ -16,7 +16,7 @@
 
 #include "convoy/core/base/error.h"
 #include "convoy/core/base/files.h"
-#include "convoy/launch/supervisor/launcher_fixture.h"
+#include "convoy/launch/supervisor/launcher_fixture_test.h"
 #include "convoy/machine/processes/error_file.h"
 #include "convoy/machine/processes/memory_kills.h"
 #include "convoy/machine/processes/reserved_port.h"

@@ -8,6 +8,8 @@
 #include <ctime>
 #include <nlohmann/json.hpp>
 
+#include "convoy/core/base/csv_cell.h"
+
 namespace convoy::monitor {
 namespace {
 
@@ -74,16 +76,6 @@ std::string gpu_labels(const DeviceReading& device, const SampleIdentity& identi
 
 }  // namespace
 
-std::string csv_quoted(const std::string& text) {
-  if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
-  std::string result = "\"";
-  for (const char letter : text) {
-    if (letter == '"') result += '"';
-    result += letter;
-  }
-  return result + '"';
-}
-
 std::string csv_header() {
   std::string line = "timestamp,elapsed_s,run_id,host,rank,device,uuid,name,state";
   for (const MetricFacts& facts : metric_table()) line += fmt::format(",{}", facts.name);
@@ -93,15 +85,14 @@ std::string csv_header() {
 }
 
 std::string csv_rows(const Sample& sample, const SampleIdentity& identity) {
-  const std::string begin = fmt::format("{},{:.3f},{},{},{}", utc_text(sample.wall_ns),
-                                        sample.elapsed_s, csv_quoted(identity.run_id),
-                                        csv_quoted(identity.host), csv_quoted(identity.rank));
+  const std::string begin =
+      fmt::format("{},{:.3f},{},{},{}", utc_text(sample.wall_ns), sample.elapsed_s,
+                  csv_cell(identity.run_id), csv_cell(identity.host), csv_cell(identity.rank));
   std::string text;
   auto out = std::back_inserter(text);
   for (const DeviceReading& device : sample.devices) {
-    fmt::format_to(out, "{},{},{},{},{}", begin, device.label(), device.uuid,
-                   csv_quoted(device.name),
-                   csv_quoted(device.problem.empty() ? "ok" : device.problem));
+    fmt::format_to(out, "{},{},{},{},{}", begin, device.label(), device.uuid, csv_cell(device.name),
+                   csv_cell(device.problem.empty() ? "ok" : device.problem));
     for (const MetricFacts& facts : metric_table()) {
       text += ',';
       if (const auto& value = device.values[facts.metric])
@@ -132,7 +123,7 @@ std::string seed_csv_time(const Sample& sample) {
 
 std::string seed_csv_device(const DeviceReading& device) {
   const MetricValues& values = device.values;
-  return fmt::format("{},{},{},{},{},{},{},{}", device.index, csv_quoted(device.name),
+  return fmt::format("{},{},{},{},{},{},{},{}", device.index, csv_cell(device.name),
                      seed_cell(values[Metric::Temperature]), seed_cell(values[Metric::GpuUtil]),
                      seed_cell(values[Metric::MemBusy]), seed_cell(values[Metric::MemUsed]),
                      seed_cell(values[Metric::MemTotal]), seed_cell(values[Metric::Power], 2));

@@ -50,7 +50,4 @@ std::string prometheus_text(const Sample& sample, const SampleIdentity& identity
 // "2026-01-31T12:00:00.000Z".
 std::string utc_text(int64_t wall_ns);
 
-// RFC 4180.
-std::string csv_quoted(const std::string& text);
-
 }  // namespace convoy::monitor

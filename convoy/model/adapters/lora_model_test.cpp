@@ -12,7 +12,7 @@
 #include "convoy/core/io/json_text.h"
 #include "convoy/core/io/safetensors.h"
 #include "convoy/machine/device/stored_tensor.h"
-#include "convoy/model/adapters/test_decoder.h"
+#include "convoy/model/adapters/decoder_test.h"
 #include "files/temporary_folder.h"
 
 namespace convoy::adapters {

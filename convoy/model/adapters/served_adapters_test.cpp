@@ -4,8 +4,8 @@
 #include <gtest/gtest.h>
 
 #include "convoy/core/base/error.h"
+#include "convoy/model/adapters/decoder_test.h"
 #include "convoy/model/adapters/lora_model.h"
-#include "convoy/model/adapters/test_decoder.h"
 #include "files/temporary_folder.h"
 
 namespace convoy::adapters {

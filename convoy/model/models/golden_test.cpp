@@ -15,7 +15,7 @@
 #include "convoy/machine/device/stored_tensor.h"
 #include "convoy/model/models/export.h"
 #include "convoy/model/models/registry.h"
-#include "convoy/model/nn/test_cache.h"
+#include "convoy/model/nn/cache_test.h"
 #include "files/source_folder.h"
 #include "files/temporary_folder.h"
 

@@ -231,14 +231,4 @@ MemoryPlan estimate_memory(const DecoderSpec& model, const EstimateRequest& requ
   return plan_memory(question, request.sharing);
 }
 
-std::vector<ModeMemory> memory_of_modes(const DecoderSpec& model, EstimateRequest request) {
-  std::vector<ModeMemory> modes;
-  request.quantization = "none";
-  for (const char* mode : {"full", "lora", "qlora"}) {
-    request.mode = mode;
-    modes.push_back({mode, estimate_memory(model, request)});
-  }
-  return modes;
-}
-
 }  // namespace convoy::sizing

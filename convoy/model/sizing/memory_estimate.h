@@ -50,12 +50,4 @@ int64_t count_parameters(const architecture::DecoderSpec& model);
 // The memory of one rank. Throws ConfigError for an unknown mode, quantization or dtype.
 MemoryPlan estimate_memory(const architecture::DecoderSpec& model, const EstimateRequest& request);
 
-struct ModeMemory {
-  std::string mode;
-  MemoryPlan memory;
-};
-// The same for each mode there is, all else as in `request`: full, lora, qlora.
-std::vector<ModeMemory> memory_of_modes(const architecture::DecoderSpec& model,
-                                        EstimateRequest request);
-
 }  // namespace convoy::sizing

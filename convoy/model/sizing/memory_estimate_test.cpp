@@ -86,14 +86,6 @@ TEST(MemoryEstimate, IsNearTheFiguresOfOthers) {
   EXPECT_NEAR(gib(qwen, request), 120, 12);
 }
 
-TEST(MemoryEstimate, ListsTheModes) {
-  const auto modes = memory_of_modes(*known_model("Qwen/Qwen2.5-7B"), {.recompute_blocks = true});
-  ASSERT_EQ(modes.size(), 3U);
-  EXPECT_GT(modes[0].memory.total_bytes(), modes[1].memory.total_bytes());
-  EXPECT_GT(modes[1].memory.total_bytes(), modes[2].memory.total_bytes());
-  EXPECT_EQ(modes[2].mode, "qlora");
-}
-
 TEST(MemoryEstimate, RefusesWhatItDoesNotKnow) {
   const auto model = *known_model("Qwen/Qwen2.5-7B");
   EXPECT_THROW(estimate_memory(model, {.mode = "prefix"}), ConfigError);

@@ -4,7 +4,7 @@
 #include <limits>
 
 #include "convoy/core/base/error.h"
-#include "convoy/train/loop/toy_run.h"
+#include "convoy/train/loop/toy_run_test.h"
 #include "files/temporary_folder.h"
 
 namespace convoy::train {

@@ -3,7 +3,7 @@
 // The loop over a model made by hand, against the same steps written out plainly.
 #include <cmath>
 
-#include "convoy/train/loop/toy_run.h"
+#include "convoy/train/loop/toy_run_test.h"
 #include "files/temporary_folder.h"
 
 namespace convoy::train {

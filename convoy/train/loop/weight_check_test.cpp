@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "convoy/core/base/error.h"
-#include "convoy/train/loop/toy_run.h"
+#include "convoy/train/loop/toy_run_test.h"
 #include "ranks/ranks.h"
 
 namespace convoy::train {

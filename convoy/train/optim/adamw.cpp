@@ -162,13 +162,4 @@ void AdamW::load_state(int64_t steps, const std::vector<NamedState>& state) {
   steps_ = steps;
 }
 
-std::vector<at::Tensor> AdamW::full_precision_values() const {
-  std::vector<at::Tensor> values;
-  for (size_t index = 0; index < parameters_.size(); ++index) {
-    values.push_back(slots_[index].master.defined() ? slots_[index].master
-                                                    : parameters_[index].value.detach());
-  }
-  return values;
-}
-
 }  // namespace convoy::optim

@@ -67,8 +67,6 @@ class AdamW {
   // Copies `state` in; names may come in any order. Throws CheckpointError naming what is missing,
   // unknown, of another shape or type. A bf16 parameter is set from its master.
   void load_state(int64_t steps, const std::vector<NamedState>& state);
-  // The master of a parameter where there is one, else the parameter itself; in parameter order.
-  std::vector<at::Tensor> full_precision_values() const;
 
   const std::vector<OptimizedParameter>& parameters() const { return parameters_; }
 

@@ -3,7 +3,7 @@
 
     python make_golden.py        (torch 2.11, safetensors; writes beside itself)
 
-The network is the one of convoy/library/test_network.h. network.safetensors holds its first weights and the rows;
+The network is the one of convoy/library/network_test.h. network.safetensors holds its first weights and the rows;
 curves.json the losses, mean over two ranks, of every step.
 """
 import json

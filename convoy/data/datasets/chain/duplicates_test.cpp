@@ -9,7 +9,7 @@
 
 #include "convoy/core/base/error.h"
 #include "convoy/data/datasets/chain/sorted_runs.h"
-#include "convoy/data/datasets/test_files.h"
+#include "convoy/data/datasets/files_test.h"
 
 namespace convoy::data {
 namespace {

@@ -3,45 +3,13 @@
 
 #include <gtest/gtest.h>
 
-#include <cmath>
-#include <nlohmann/json.hpp>
+#include "convoy/farm/sweep/results/example_cell_test.h"
 
 namespace convoy::experiments {
 namespace {
 
-sweep::CellResult cell_of(const std::string& method, int64_t dim, int64_t seed,
-                          sweep::CellState state, double value = std::nan("")) {
-  sweep::CellResult cell;
-  cell.cell = {.method = method,
-               .seed = seed,
-               .parameters = nlohmann::json{
-                   {"student_dim", dim},
-                   {"teacher_rank", 1},
-                   {"sequence_length", 5},
-                   {"num_sequences",
-                    1}}.dump()};
-  cell.state = state;
-  cell.value = value;
-  cell.planned_guesses = method == "gnc" ? 1000 : 0;
-  cell.theory.curve = 0.5;
-  return cell;
-}
-
-// Seeds 3 and 1; one cell of each state.
-sweep::SweepResults example() {
-  sweep::SweepResults results{
-      .workload = "ssm", .version = "1", .axes = {"student_dim"}, .cells = {}};
-  results.cells = {cell_of("gnc", 150, 3, sweep::CellState::Value, 0.25),
-                   cell_of("gnc", 150, 1, sweep::CellState::Censored),
-                   cell_of("gnc", 300, 3, sweep::CellState::Failed),
-                   cell_of("gnc", 300, 1, sweep::CellState::Partial),
-                   cell_of("gd", 150, 3, sweep::CellState::Value, 1e-5),
-                   cell_of("gd", 300, 1, sweep::CellState::Value, 2)};
-  return results;
-}
-
 TEST(SsmTable, ColumnsOfTheReferenceAndNoFalseZero) {
-  const auto files = ssm_wide_csv(example(), "20250902_080855");
+  const auto files = ssm_wide_csv(testing::example_results(), "20250902_080855");
   ASSERT_EQ(files.size(), 1u);
   EXPECT_EQ(files[0].name, "results__seq_len=5_seeds=3-1_time=20250902_080855.csv");
   EXPECT_EQ(files[0].text,

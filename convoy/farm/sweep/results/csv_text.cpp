@@ -11,14 +11,4 @@ std::string number_text(double value) {
   return std::isnan(value) ? "nan" : fmt::format("{}", value);
 }
 
-std::string csv_field(const std::string& text) {
-  if (text.find_first_of("\",\n\r") == std::string::npos) return text;
-  std::string quoted = "\"";
-  for (const char letter : text) {
-    if (letter == '"') quoted += '"';
-    quoted += letter;
-  }
-  return quoted + '"';
-}
-
 }  // namespace convoy::sweep

@@ -15,7 +15,4 @@ struct NamedFile {
 // The shortest text that reads back as the same number; "nan".
 std::string number_text(double value);
 
-// Quoted where it must be (RFC 4180).
-std::string csv_field(const std::string& text);
-
 }  // namespace convoy::sweep

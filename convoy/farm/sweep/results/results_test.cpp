@@ -4,6 +4,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "convoy/farm/sweep/results/example_cell_test.h"
 #include "convoy/farm/sweep/results/figure.h"
 #include "convoy/farm/sweep/results/summary.h"
 #include "convoy/farm/sweep/results/tidy_table.h"
@@ -11,32 +12,8 @@
 namespace convoy::sweep {
 namespace {
 
-CellResult cell_of(const std::string& method, int64_t dim, int64_t seed, CellState state,
-                   double value = std::nan("")) {
-  CellResult cell;
-  cell.cell = {.method = method,
-               .seed = seed,
-               .parameters = nlohmann::json{
-                   {"student_dim", dim},
-                   {"teacher_rank", 1},
-                   {"sequence_length", 5},
-                   {"num_sequences",
-                    1}}.dump()};
-  cell.state = state;
-  cell.value = value;
-  cell.planned_guesses = method == "gnc" ? 1000 : 0;
-  if (method == "gnc") cell.tally.guesses = 1000;
-  cell.theory.curve = 0.5;
-  return cell;
-}
-
-// Seeds 3 and 1; one cell of each state.
 SweepResults example() {
-  SweepResults results{.workload = "ssm", .version = "1", .axes = {"student_dim"}, .cells = {}};
-  results.cells = {
-      cell_of("gnc", 150, 3, CellState::Value, 0.25), cell_of("gnc", 150, 1, CellState::Censored),
-      cell_of("gnc", 300, 3, CellState::Failed),      cell_of("gnc", 300, 1, CellState::Partial),
-      cell_of("gd", 150, 3, CellState::Value, 1e-5),  cell_of("gd", 300, 1, CellState::Value, 2)};
+  SweepResults results = testing::example_results();
   results.cells[2].failure = std::make_shared<jobs::Failure>(
       jobs::Failure{.kind = "crash", .message = "it \"fell\", twice", .attempt = 2});
   return results;
@@ -88,7 +65,7 @@ TEST(Axes, OfACommandAreTheValuesOfItsGrid) {
 
 TEST(Figures, HaveBandCurvesAndCounts) {
   SweepResults results = example();
-  results.cells.push_back(cell_of("gnc", 150, 7, CellState::Value, 0.75));
+  results.cells.push_back(testing::example_cell("gnc", 150, 7, CellState::Value, 0.75));
   const std::string svg = figure_svg(results, {});
   EXPECT_NE(svg.find("<polygon"), std::string::npos);
   EXPECT_NE(svg.find("1 censored, 1 failed"), std::string::npos);
@@ -100,7 +77,7 @@ TEST(Figures, EachTeacherRankHasItsOwnTheory) {
   SweepResults results{.workload = "ssm", .version = "1", .axes = {"student_dim"}, .cells = {}};
   for (const int64_t rank : {1, 2})
     for (const int64_t dim : {150, 300}) {
-      CellResult cell = cell_of("gnc", dim, 0, CellState::Value, 0.5);
+      CellResult cell = testing::example_cell("gnc", dim, 0, CellState::Value, 0.5);
       auto parameters = nlohmann::json::parse(cell.cell.parameters.str());
       parameters["teacher_rank"] = rank;
       cell.cell.parameters = parameters.dump();

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "convoy/core/base/csv_cell.h"
 #include "convoy/farm/sweep/results/csv_text.h"
 
 namespace convoy::sweep {
@@ -72,9 +73,9 @@ void add_effort(ordered_json& row, const CellResult& cell) {
 
 std::string field_text(const ordered_json& value) {
   if (value.is_null()) return "";
-  if (value.is_string()) return csv_field(value.get<std::string>());
+  if (value.is_string()) return csv_cell(value.get<std::string>());
   if (value.is_number_float()) return number_text(value.get<double>());
-  return csv_field(value.dump());
+  return csv_cell(value.dump());
 }
 
 }  // namespace
@@ -123,7 +124,7 @@ std::vector<std::string> tidy_columns(const SweepResults& results) {
 std::string tidy_csv(const SweepResults& results) {
   std::string text;
   for (const std::string& column : tidy_columns(results))
-    text += (text.empty() ? "" : ",") + csv_field(column);
+    text += (text.empty() ? "" : ",") + csv_cell(column);
   text += "\n";
   for (const ordered_json& row : tidy_json(results)) {
     bool first = true;

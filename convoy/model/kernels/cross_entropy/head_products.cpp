@@ -5,7 +5,7 @@ namespace convoy::kernels {
 namespace {
 
 constexpr int64_t kLogitsPerChunk = 1 << 26;
-constexpr int64_t kMostRows = 4096;
+constexpr int64_t kMostRowsOfChunk = 4096;
 
 constexpr WideProducts kWidened = {[](const at::Tensor& a, const at::Tensor& b) {
                                      return at::mm(a.to(at::kFloat), b.to(at::kFloat));
@@ -27,7 +27,7 @@ constexpr WideProducts kMixed = {[](const at::Tensor& a, const at::Tensor& b) {
                                  }};
 
 int64_t rows_per_chunk(int64_t vocab) {
-  return std::clamp<int64_t>(kLogitsPerChunk / std::max<int64_t>(vocab, 1), 1, kMostRows);
+  return std::clamp<int64_t>(kLogitsPerChunk / std::max<int64_t>(vocab, 1), 1, kMostRowsOfChunk);
 }
 
 }  // namespace

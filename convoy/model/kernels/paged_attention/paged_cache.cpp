@@ -32,14 +32,4 @@ int64_t paged_block_bytes(const PagedShape& shape, const at::TensorOptions& mode
   return bytes;
 }
 
-void copy_paged_block(const PagedCache& cache, int64_t from, int64_t to) {
-  CONVOY_INVARIANT(
-      from >= 0 && from < cache.shape.num_blocks && to >= 0 && to < cache.shape.num_blocks,
-      "copy_paged_block needs blocks below {}, found {} and {}", cache.shape.num_blocks, from, to);
-  const at::NoGradGuard no_grad;
-  for (const at::Tensor& part : {cache.keys, cache.values, cache.key_scales, cache.value_scales}) {
-    if (part.defined()) part.select(0, to).copy_(part.select(0, from));
-  }
-}
-
 }  // namespace convoy::kernels

@@ -46,7 +46,4 @@ PagedCache make_paged_cache(const PagedShape& shape, const at::TensorOptions& mo
 int64_t paged_block_bytes(const PagedShape& shape, const at::TensorOptions& model,
                           CacheElement element = CacheElement::Model);
 
-// Keys and values of block `from` into block `to`.
-void copy_paged_block(const PagedCache& cache, int64_t from, int64_t to);
-
 }  // namespace convoy::kernels

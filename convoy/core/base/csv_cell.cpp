@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "convoy/data/datasets/csv_cell.h"
+#include "convoy/core/base/csv_cell.h"
 
-namespace convoy::data {
+namespace convoy {
 
 void add_csv_cell(std::string_view cell, char separator, std::string& line) {
   const bool is_plain = cell.find_first_of("\"\r\n") == std::string_view::npos &&
@@ -22,4 +22,10 @@ void add_quoted_csv_cell(std::string_view cell, std::string& line) {
   line += '"';
 }
 
-}  // namespace convoy::data
+std::string csv_cell(std::string_view cell) {
+  std::string text;
+  add_csv_cell(cell, ',', text);
+  return text;
+}
+
+}  // namespace convoy

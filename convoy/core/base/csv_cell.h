@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// Cells of CSV and TSV (RFC 4180).
 #pragma once
 
 #include <string>
 #include <string_view>
 
-namespace convoy::data {
+namespace convoy {
 
-// Appends the cell to a line of CSV or TSV, quoted when needed (RFC 4180).
+// Appends the cell to a line, quoted where it must be.
 void add_csv_cell(std::string_view cell, char separator, std::string& line);
-
-// The same, always quoted.
+// The same, quoted in any case.
 void add_quoted_csv_cell(std::string_view cell, std::string& line);
+// A cell between commas.
+std::string csv_cell(std::string_view cell);
 
-}  // namespace convoy::data
+}  // namespace convoy

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a person types behind `convoy train`, and what to type to go on.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "convoy/apps/front/command.h"
+#include "convoy/core/config/field.h"
+#include "convoy/core/settings/train_settings.h"
+#include "convoy/launch/supervisor/job_setup.h"
+#include "convoy/launch/supervisor/launch_flags.h"
+
+namespace convoy::apps {
+
+struct TrainFlags : launch::DeviceFlags {
+  std::string config;
+  std::string model;
+  std::string data;
+  std::string resume;
+  std::string output_dir;
+  std::string preset;
+  std::string deepspeed;
+  std::string accelerate_config;
+  bool tensorboard = false;
+  bool tensorboard_stays = false;
+  int64_t tensorboard_port = 6006;
+  double device_interval = 5;
+  std::string profile_steps;
+  bool deterministic = false;
+  bool dry_run = false;
+  bool placement = false;
+  config::NameList force_stamp;
+
+  template <class Visitor>
+  void fields(Visitor& visit) {
+    DeviceFlags::fields(visit);
+    visit("config", config, "the configuration; the same as the word without a flag");
+    visit("model", model, "as model.name");
+    visit("data", data, "training rows, as data.train_path").alias("dataset");
+    visit("resume", resume,
+          "auto, never, a run folder or one of its checkpoints; overrides "
+          "train.resume_from_checkpoint");
+    visit("output_dir", output_dir, "run folder; overrides train.output_dir").flag("run_dir");
+    visit("preset", preset, "start from this preset (`convoy config presets`)");
+    visit("deepspeed", deepspeed, "DeepSpeed's JSON file, as train.deepspeed")
+        .alias("deepspeed_config");
+    visit("accelerate_config", accelerate_config, "file of `accelerate config`, as accelerate");
+    visit("tensorboard", tensorboard,
+          "start TensorBoard with the run and end it with it; needs Python's tensorboard");
+    visit("tensorboard_stays", tensorboard_stays,
+          "as --tensorboard, for all runs in the run folder's parent, and left running");
+    visit("tensorboard_port", tensorboard_port, "port of --tensorboard").at_least(1).at_most(65535);
+    visit("device_interval", device_interval,
+          "seconds between samples of GPUs and host in devices.csv of the run folder; 0 = off")
+        .at_least(0)
+        .at_most(86'400);
+    visit("profile_steps", profile_steps,
+          "trace these steps, as logging.profile_steps: 10:15 (both included); then `convoy "
+          "profile report RUN`");
+    visit("deterministic", deterministic,
+          "as train.deterministic: a run on GPUs is bit-exact when repeated");
+    visit("dry_run", dry_run, "check everything, print the plan and stop");
+    visit("placement", placement,
+          "print where each rank would run, without reading model and rows, and stop");
+    visit("force_stamp", force_stamp,
+          "let this field of the checkpoint's stamp differ; may be given more than once");
+  }
+};
+
+struct TrainInvocation {
+  TrainFlags flags;
+  launch::SetupRequest request;
+  std::string multi_gpu;          // HarFlags
+  std::vector<std::string> rest;  // configuration and key=value pairs
+};
+
+TrainInvocation read_train_line(Context& context, const std::vector<std::string>& arguments);
+
+// A word of `rest` that is no key=value pair.
+bool is_config_file(const std::string& word);
+
+// The command that resumes the run. Its own configuration holds the settings; ranks and nodes are
+// given as flags again. A node that only takes part may have no such configuration: it repeats its
+// command.
+std::string command_to_go_on(TrainInvocation of, const settings::TrainSettings& train,
+                             const std::filesystem::path& folder);
+
+}  // namespace convoy::apps
