@@ -16,6 +16,7 @@
 #include "convoy/apps/front/failed_run.h"
 #include "convoy/apps/front/job_end.h"
 #include "convoy/apps/front/memory_fit.h"
+#include "convoy/apps/front/peer_launch.h"
 #include "convoy/apps/front/run_devices.h"
 #include "convoy/apps/front/standard_streams.h"
 #include "convoy/apps/front/tensorboard_beside.h"
