@@ -41,7 +41,7 @@ void work(const std::string& url, int64_t group, int number, int64_t batch) {
   const std::unique_ptr<JobStore> store = open_store(url);
   for (;;) {
     const std::vector<Lease> leases = store->claim(
-        {.group = group, .worker = fmt::format("worker {}", number), .max_ranges = batch});
+        {.group = group, .owner = fmt::format("worker {}", number), .max_ranges = batch});
     if (leases.empty()) return;
     std::vector<Completion> done;
     for (const Lease& lease : leases)
@@ -100,7 +100,7 @@ int main(int argc, char** argv) {
   const int64_t group = store->register_group("bench", "no-op", "batch 100").group.number;
   fmt::print("open: {:.3f} s\n", total.seconds());
   const Counts counts = store->counts(group);
-  const size_t nothing = store->claim({.group = group, .worker = "bench"}).size();
+  const size_t nothing = store->claim({.group = group, .owner = "bench"}).size();
   fmt::print("open, count {} done, claim {}: {:.3f} s\n", counts.done, nothing, total.seconds());
   const int64_t added = store->add(group, tasks);
   fmt::print("... and add all again ({} new): {:.3f} s\n", added, total.seconds());

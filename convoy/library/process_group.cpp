@@ -10,7 +10,7 @@
 
 #include "convoy/core/base/error.h"
 #include "convoy/library/internal/group_internal.h"
-#include "convoy/machine/device/placement.h"
+#include "convoy/machine/device/rank_device.h"
 #include "convoy/machine/device/threads.h"
 #include "convoy/machine/processes/error_file.h"
 #include "convoy/train/comm/environment.h"
@@ -31,7 +31,7 @@ void in_place(at::Tensor& tensor, Collective collective) {
 }
 
 int report(Error error, const comm::RankEnvironment& environment) {
-  if (error.place().rank < 0 && environment.world > 1) error.place().rank = environment.rank;
+  if (error.location().rank < 0 && environment.world > 1) error.location().rank = environment.rank;
   if (environment.error_file.empty() || !processes::write_error_file(environment.error_file, error))
     std::fprintf(stderr, "%s\n", error.sentence().c_str());
   return static_cast<int>(error.code());
@@ -108,9 +108,10 @@ std::shared_ptr<ProcessGroup> init(const InitOptions& options) {
   auto internal = std::make_unique<detail::GroupAccess::Internal>();
   internal->local_rank = environment.local_rank;
   if (options.device != at::kCPU)
-    internal->device = device::place_rank(c10::DeviceTypeName(options.device, /*lower_case=*/true),
-                                          environment.local_rank)
-                           .device;
+    internal->device =
+        device::take_rank_device(c10::DeviceTypeName(options.device, /*lower_case=*/true),
+                                 environment.local_rank)
+            .device;
   internal->group =
       comm::join_group(environment, options.timeout, &internal->flight, internal->device);
   return detail::GroupAccess::make(std::move(internal));

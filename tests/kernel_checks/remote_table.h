@@ -63,12 +63,12 @@ class Journey {
       *part = there(*part);
     return cache;
   }
-  kernels::QuantizedWeight there(kernels::QuantizedWeight weight) {
+  kernels::IntegerWeight there(kernels::IntegerWeight weight) {
     for (at::Tensor* const part : {&weight.codes_OI, &weight.scales_OG, &weight.offsets_OG})
       *part = there(*part);
     return weight;
   }
-  kernels::CodedWeight there(kernels::CodedWeight weight) {
+  kernels::BitsandbytesWeight there(kernels::BitsandbytesWeight weight) {
     for (at::Tensor* const part : {&weight.codes, &weight.absmax, &weight.nested_absmax,
                                    &weight.nested_offset, &weight.nested_table})
       *part = there(*part);
@@ -183,9 +183,9 @@ inline const kernels::OpTable& remote_op_table(at::Device device) {
   CONVOY_REMOTE(cross_entropy.label_losses);
   CONVOY_REMOTE(matrix_product.product);
   CONVOY_REMOTE(frozen_linear.pack);
-  CONVOY_REMOTE(frozen_linear.pack_quantized);
-  CONVOY_REMOTE(frozen_linear.pack_coded);
-  CONVOY_REMOTE(coded_weight.decode);
+  CONVOY_REMOTE(frozen_linear.pack_integer);
+  CONVOY_REMOTE(frozen_linear.pack_bitsandbytes);
+  CONVOY_REMOTE(bitsandbytes_weight.decode);
   CONVOY_REMOTE(dropout.drop);
   CONVOY_REMOTE(sampler.sample);
   CONVOY_REMOTE(sum_of_squares.sum);

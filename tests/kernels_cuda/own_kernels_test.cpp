@@ -303,16 +303,17 @@ TEST(OwnGatedActivation, IsThatOfLibTorch) {
 
 TEST(OwnDecoding, HasTheBitsOfLibTorch) {
   for (const at::ScalarType type : kTypes)
-    for (const CodedFormat& format : std::vector<CodedFormat>{{CodeType::Nf4, 64, false},
-                                                              {CodeType::Nf4, 32, true},
-                                                              {CodeType::Fp4, 128, false},
-                                                              {CodeType::Fp4, 64, true},
-                                                              {CodeType::Int8, 64, false}})
+    for (const BitsandbytesFormat& format :
+         std::vector<BitsandbytesFormat>{{CodeType::Nf4, 64, false},
+                                         {CodeType::Nf4, 32, true},
+                                         {CodeType::Fp4, 128, false},
+                                         {CodeType::Fp4, 64, true},
+                                         {CodeType::Int8, 64, false}})
       for (const std::vector<int64_t>& shape :
            std::vector<std::vector<int64_t>>{{1, 1}, {7, 9}, {33, 64}, {300, 72}, {5, 1000}}) {
-        const CodedWeight weight = encode_weight(sample(shape, at::kFloat, 2), format);
-        EXPECT_TRUE(at::equal(own().coded_weight.decode(weight, type),
-                              aten().coded_weight.decode(weight, type)))
+        const BitsandbytesWeight weight = encode_weight(sample(shape, at::kFloat, 2), format);
+        EXPECT_TRUE(at::equal(own().bitsandbytes_weight.decode(weight, type),
+                              aten().bitsandbytes_weight.decode(weight, type)))
             << code_type_name(format.type) << " " << format.block << " " << at::IntArrayRef(shape);
       }
 }

@@ -402,14 +402,14 @@ TEST(RanksOnDevices, AGroupThatFailedEndsWithoutWaiting) {
 // The launcher's report names the waiting rank and its collective.
 TEST(RanksOnDevices, TheLauncherNamesTheCollectiveThatHangs) {
   const testing::TemporaryFolder folder;
-  launch::LaunchPlan plan;
-  plan.program = {"/proc/self/exe", "--gtest_filter=RankBody.DISABLED_FourSumsOfALauncher",
+  launch::LaunchSpec spec;
+  spec.program = {"/proc/self/exe", "--gtest_filter=RankBody.DISABLED_FourSumsOfALauncher",
                   "--gtest_also_run_disabled_tests"};
-  plan.job.num_local_ranks = plan.job.world_size = 2;
-  plan.environment = {{"OMP_NUM_THREADS", "1"}, {"FAKE_NCCL_FAULT", "hang:3"}};
-  plan.logs.console = launch::Console::Silent;
-  plan.flight_folder = folder.path();
-  const launch::LaunchReport report = launch::run_ranks(plan);
+  spec.job.num_local_ranks = spec.job.world_size = 2;
+  spec.environment = {{"OMP_NUM_THREADS", "1"}, {"FAKE_NCCL_FAULT", "hang:3"}};
+  spec.logs.console = launch::Console::Silent;
+  spec.flight_folder = folder.path();
+  const launch::LaunchReport report = launch::run_ranks(spec);
   const std::string text = launch::failure_text(report);
   EXPECT_EQ(report.exit_code, 13) << text;
   EXPECT_NE(text.find(std::string(kThird) + "timed out after 2000 ms"), std::string::npos) << text;

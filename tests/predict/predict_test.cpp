@@ -178,7 +178,7 @@ TEST(BenchPredict, RefusesWhatIsNoStep) {
     try {
       bench_predict(flags, "cpu");
     } catch (const ConfigError& error) {
-      return error.place().key;
+      return error.location().key;
     }
     return "no error";
   };

@@ -18,7 +18,7 @@
 #include "convoy/core/base/files.h"
 #include "convoy/farm/process/finished_rows.h"
 #include "convoy/farm/process/noop_engine.h"
-#include "convoy/farm/process/row_coordinator.h"
+#include "convoy/farm/process/row_supervisor.h"
 
 namespace convoy::process {
 namespace {
@@ -58,7 +58,7 @@ SourceRow row_at(const Words& words, int64_t index) {
 }
 
 NoopProgram program_of(const Words& words) {
-  return NoopProgram({.samples = static_cast<int>(words.number("samples", 2)),
+  return NoopProgram({.candidates = static_cast<int>(words.number("samples", 2)),
                       .judges = words.number("judges", 1) != 0});
 }
 
@@ -107,7 +107,7 @@ int64_t peak_kib(int who) {
 int work(const Words& words) {
   const char* const number = std::getenv("PROBE_WORKER");
   CONVOY_CHECK(words.number("broken", 0) == 0, DataError, "this worker is broken");
-  run_row_worker_process(WorkerTask::take_from_environment(), [&] {
+  run_row_worker_process(WorkerAssignment::take_from_environment(), [&] {
     return WorkerEquipment{std::make_unique<NoopProgram>(program_of(words)),
                            std::make_unique<ProbeEngine>(words, std::atoll(number))};
   });
@@ -154,7 +154,7 @@ int coordinate(const Words& words, const std::string& self) {
   const RowRun run = planned(*store, words);
   const double plan_seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-  RowCoordinatorOptions options;
+  RowSupervisorOptions options;
   options.worker_command = {self, "work"};
   options.worker_command.insert(options.worker_command.end(), words.words.begin(),
                                 words.words.end());
@@ -162,15 +162,15 @@ int coordinate(const Words& words, const std::string& self) {
   for (int64_t worker = 0; worker < options.workers; ++worker)
     options.environment.push_back({{"PROBE_WORKER", std::to_string(worker)}});
   options.log = Log(words.number("quiet", 1) != 0 ? LogLevel::Quiet : LogLevel::Normal);
-  const WorkerTask task{.store = words.store(),
-                        .run = run,
-                        .rows_in_flight = words.number("rows_in_flight", 16),
-                        .num_workers = words.number("all_workers", options.workers),
-                        .lease_ms = words.number("lease_ms", 60'000)};
+  const WorkerAssignment task{.store = words.store(),
+                              .run = run,
+                              .rows_in_flight = words.number("rows_in_flight", 16),
+                              .num_workers = words.number("all_workers", options.workers),
+                              .lease_ms = words.number("lease_ms", 60'000)};
   double publish_seconds = 0;
   json report;
   for (;;) {
-    const RowCoordinatorReport end = run_rows(options, task);
+    const RowSupervisorReport end = run_rows(options, task);
     if (end.stop_signal != 0) return static_cast<int>(ExitCode::Stopped);
     report["seconds"] = end.seconds;
     report["rows"] = end.work.rows;

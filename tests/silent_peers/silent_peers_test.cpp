@@ -57,8 +57,8 @@ void run_as_rank(void (*body)(Rank&), int timeout_s) {
 
 class SilentPeers : public ::testing::Test {
  protected:
-  launch::LaunchPlan plan(int num_ranks, const std::string& body) const {
-    launch::LaunchPlan made;
+  launch::LaunchSpec spec(int num_ranks, const std::string& body) const {
+    launch::LaunchSpec made;
     made.program = {"/proc/self/exe", "--gtest_filter=RankBody.DISABLED_" + body,
                     "--gtest_also_run_disabled_tests"};
     made.job.num_local_ranks = made.job.world_size = num_ranks;
@@ -67,10 +67,10 @@ class SilentPeers : public ::testing::Test {
     made.flight_folder = folder_.path();
     return made;
   }
-  void run(const launch::LaunchPlan& plan) {
+  void run(const launch::LaunchSpec& spec) {
     ::testing::internal::CaptureStderr();
     const auto start = std::chrono::steady_clock::now();
-    report_ = launch::run_ranks(plan);
+    report_ = launch::run_ranks(spec);
     seconds_ = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     warnings_ = ::testing::internal::GetCapturedStderr();
     text_ = launch::failure_text(report_);
@@ -95,7 +95,7 @@ RANK(Stops, 60) {
   rank.reduce(1 << 20);
 }
 TEST_F(SilentPeers, Row4StoppedRankIsNamedWithinTenSeconds) {
-  run(plan(3, "Stops"));
+  run(spec(3, "Stops"));
   EXPECT_EQ(report_.exit_code, 13);
   EXPECT_LT(seconds_, 12 * testing::slowdown());  // ten, and what start and end take
   expect_in(text_, "is stopped (SIGSTOP): no heartbeat for ");
@@ -120,7 +120,7 @@ RANK(Skips, 4) {
   rank.reduce(77);
 }
 TEST_F(SilentPeers, L13SkippedCollectiveIsNamed) {
-  launch::LaunchPlan three = plan(3, "Skips");
+  launch::LaunchSpec three = spec(3, "Skips");
   three.health.slow_after = milliseconds(1'000);
   run(three);
   EXPECT_EQ(report_.exit_code, 13);  // by Gloo's timeout; the warning came before
@@ -136,7 +136,7 @@ RANK(Throws, 60) {
   rank.reduce(1000);
 }
 TEST_F(SilentPeers, Row7FirstFailingRankIsLastNotItsPeersNoise) {
-  run(plan(3, "Throws"));
+  run(spec(3, "Throws"));
   EXPECT_EQ(report_.exit_code, 15);
   EXPECT_TRUE(text_.ends_with("rank 1: loss is NaN at step 3\n")) << text_;
   EXPECT_EQ(json_["kind"], "numeric");
@@ -149,7 +149,7 @@ RANK(Crashes, 60) {
   rank.reduce(1000);
 }
 TEST_F(SilentPeers, Row7SegmentationFaultIsNamedAndTheVerdictSaysWhere) {
-  run(plan(3, "Crashes"));
+  run(spec(3, "Crashes"));
   EXPECT_EQ(report_.exit_code, 128 + SIGSEGV);
   expect_in(text_, "rank 1 was killed by signal 11");
   expect_in(text_, "never entered all_reduce #2 on group world");
@@ -162,7 +162,7 @@ RANK(LeavesEarly, 60) {
   rank.reduce(1000);
 }
 TEST_F(SilentPeers, Row8RankThatExitsWithZeroEarlyIsAFailure) {
-  run(plan(2, "LeavesEarly"));
+  run(spec(2, "LeavesEarly"));
   EXPECT_EQ(report_.exit_code, 13);
   expect_in(text_, "rank 0 ended and never entered all_reduce #2 on group world");
 }
@@ -175,7 +175,7 @@ RANK(Dawdles, 60) {
   std::this_thread::sleep_for(milliseconds(1'200));  // the launcher looks twice a second
 }
 TEST_F(SilentPeers, L14SlowRankIsToldFromADeadOneAndTheJobGoesOn) {
-  launch::LaunchPlan two = plan(2, "Dawdles");
+  launch::LaunchSpec two = spec(2, "Dawdles");
   two.health.slow_after = milliseconds(1'000);
   run(two);
   EXPECT_EQ(report_.exit_code, 0) << text_;
@@ -186,7 +186,7 @@ TEST_F(SilentPeers, L14SlowRankIsToldFromADeadOneAndTheJobGoesOn) {
 
 RANK(ComesLate, 60) { rank.reduce(1); }
 TEST_F(SilentPeers, StartThatTakesLongIsNoSilence) {
-  launch::LaunchPlan two = plan(2, "ComesLate");
+  launch::LaunchSpec two = spec(2, "ComesLate");
   two.program = {"/bin/sh",      "-c",           "[ $RANK = 1 ] && sleep 2; exec \"$0\" \"$@\"",
                  two.program[0], two.program[1], two.program[2]};
   two.program[3] = std::filesystem::read_symlink("/proc/self/exe");

@@ -59,7 +59,7 @@ int run_action(Context& context, const Command& command, const Command& action,
   try {
     return action.run(context, arguments);
   } catch (const ConfigError& error) {
-    const std::string& flag = error.place().key;
+    const std::string& flag = error.location().key;
     if (!flag.starts_with("--") || !std::string_view(error.what()).starts_with("unknown flag"))
       throw;
     for (const Command& other : command.actions)

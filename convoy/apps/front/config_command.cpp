@@ -153,13 +153,13 @@ RankBatch batch_on_ranks(const Context& context, const settings::TrainSettings& 
                           counted(ranks, "rank"));
     return batch;
   }
-  const data::EpochDeal deal(1, {.batch_size = train.train.batch_rows(),
-                                 .grad_accum = std::max<int64_t>(1, train.train.accumulation()),
-                                 .world_size = ranks,
-                                 .global_batch = data::wanted_global_batch(train.train, ranks)});
-  batch.rows = deal.config().global_batch;
-  batch.sentence = data::batch_sentence(deal.config(), unit);
-  const std::string idle = data::idle_ranks_warning(deal.config(), unit);
+  const data::EpochOrder order(1, {.batch_size = train.train.batch_rows(),
+                                   .grad_accum = std::max<int64_t>(1, train.train.accumulation()),
+                                   .world_size = ranks,
+                                   .global_batch = data::wanted_global_batch(train.train, ranks)});
+  batch.rows = order.config().global_batch;
+  batch.sentence = data::batch_sentence(order.config(), unit);
+  const std::string idle = data::idle_ranks_warning(order.config(), unit);
   if (!idle.empty()) context.log().warning(idle);
   return batch;
 }
@@ -207,7 +207,7 @@ int check(const Context& context, const ConfigCheckFlags& flags, const Words& wo
                                                       settings::Wanted::TrainInputs, &facts);
   // A configuration may be for another machine: missing files only cause warnings.
   for (const DataError& error : missing_train_inputs(train))
-    context.log().warning(fmt::format("{}: {}", error.place().key, error.sentence()));
+    context.log().warning(fmt::format("{}: {}", error.location().key, error.sentence()));
   std::optional<MemoryFit> fit;
   if (const auto model = sizes_of(train.model))
     fit = memory_fit(*model, train, machine_of_config(flags.hardware, resolved), flags.nproc);

@@ -85,12 +85,12 @@ class PartWriters {
     }
   }
   // Throws ConfigError when the split leaves a part without rows.
-  void refuse_empty(const data::RowParts& dealt, const ErrorPlace& place) const {
+  void refuse_empty(const data::RowParts& dealt, const ErrorLocation& location) const {
     for (size_t part = 0; part < parts_.size(); ++part)
       if (writers_[part] && dealt.rows_of_part.at(part) == 0)
         throw ConfigError(fmt::format("part `{}` would get none of the {}", parts_[part].name,
                                       counted(dealt.pass.rows_read, "row")),
-                          place);
+                          location);
   }
   void write(size_t part, const Json& row) {
     CONVOY_INVARIANT(writers_.at(part), "a row for part {}, which is to have none", part);
@@ -158,8 +158,8 @@ data::SplitPlan plan_of(const settings::DataSplitFlags& flags,
   return plan;
 }
 
-ErrorPlace empty_part_place(const settings::DataSplitFlags& flags, const data::SplitPlan& plan,
-                            const data::RowParts& parts) {
+ErrorLocation empty_part_location(const settings::DataSplitFlags& flags,
+                                  const data::SplitPlan& plan, const data::RowParts& parts) {
   const char* const key = flags.counts.empty() ? "--ratios" : "--counts";
   if (plan.by == data::SplitBy::Groups)
     return {.key = key,
@@ -268,7 +268,7 @@ int data_split(Context& context, const std::vector<std::string>& arguments) {
   const std::vector<fs::path> paths = part_paths(flags.output, names, flags.format);
   PartWriters writers(plan.parts, paths, pass, flags.force);
   const data::RowParts parts = data::split_rows(pass, plan, flags.output);
-  writers.refuse_empty(parts, empty_part_place(flags, plan, parts));
+  writers.refuse_empty(parts, empty_part_location(flags, plan, parts));
   DataWork work{.action = "split", .flags = flags_json(flags)};
   const data::PassReport report = data::for_each_row<Row>(
       pass, [](const Row& row) { return row; },

@@ -25,7 +25,7 @@ namespace {
 namespace fs = std::filesystem;
 using Environment = std::map<std::string, std::string>;
 using monitor::Finding;
-using monitor::Mark;
+using monitor::FindingLevel;
 
 struct DoctorFlags {
   std::string during;
@@ -59,29 +59,29 @@ void add(std::vector<Finding>& all, std::vector<Finding> more) {
 std::vector<Finding> judge_libtorch(const LibtorchFolder& found, const fs::path& program,
                                     bool has_nvidia_gpus) {
   if (found.folder.empty())
-    return {{Mark::Blocking, "libtorch",
+    return {{FindingLevel::Blocking, "libtorch",
              fmt::format("no LibTorch 2.11; looked at {} and the installed Pythons",
                          fmt::join(found.looked_at, ", ")),
              "pip install torch==2.11.0, or name its folder in CONVOY_TORCH", ExitCode::Usage}};
-  std::vector<Finding> findings = {{Mark::Fine, "libtorch", "LibTorch " + found.text()}};
+  std::vector<Finding> findings = {{FindingLevel::Fine, "libtorch", "LibTorch " + found.text()}};
   const auto judge = [&](const char* check, const char* name, const CudaLibraryFacts& library,
                          const char* package) {
     std::string text = fmt::format("{}: {}", name, library.text());
     if (library.version.empty() && has_nvidia_gpus)
-      findings.push_back({Mark::Warning, check, std::move(text),
+      findings.push_back({FindingLevel::Warning, check, std::move(text),
                           fmt::format("a torch 2.11 with CUDA and {} in CONVOY_TORCH", package),
                           ExitCode::Device});
     else
-      findings.push_back({Mark::Fine, check, std::move(text)});
+      findings.push_back({FindingLevel::Fine, check, std::move(text)});
   };
   judge("libcudnn", "cuDNN", find_cudnn(found.folder), "nvidia-cudnn-cu13");
   judge("libnccl", "NCCL", find_nccl(found.folder), "nvidia-nccl-cu13");
   if (!has_nvidia_gpus) return findings;
   const std::string why = why_no_cuda(program);
   if (why.empty())
-    findings.push_back({Mark::Fine, "cuda", "LibTorch's CUDA half and the driver fit"});
+    findings.push_back({FindingLevel::Fine, "cuda", "LibTorch's CUDA half and the driver fit"});
   else
-    findings.push_back({Mark::Warning, "cuda", "ranks compute on CPUs: " + why,
+    findings.push_back({FindingLevel::Warning, "cuda", "ranks compute on CPUs: " + why,
                         "a driver of 580 or newer, and a torch 2.11 with CUDA in CONVOY_TORCH",
                         ExitCode::Device});
   return findings;
@@ -93,8 +93,8 @@ std::vector<Finding> judge_tensorboard(const Environment& environment) {
   std::istringstream folders(path == environment.end() ? "" : path->second);
   for (std::string folder; std::getline(folders, folder, ':');)
     if (::access((fs::path(folder) / "tensorboard").c_str(), X_OK) == 0)
-      return {{Mark::Fine, "tensorboard", (fs::path(folder) / "tensorboard").string()}};
-  return {{Mark::Note, "tensorboard",
+      return {{FindingLevel::Fine, "tensorboard", (fs::path(folder) / "tensorboard").string()}};
+  return {{FindingLevel::Note, "tensorboard",
            "there is no tensorboard; `convoy runs plot` draws curves without",
            "pip install tensorboard"}};
 }

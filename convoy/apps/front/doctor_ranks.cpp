@@ -121,12 +121,12 @@ class RanksTrial {
     }
     TimeLimit limit(facts_.limit_s);
     try {
-      look_at(launch::run_job(plan_of(request, setup)), limit);
+      look_at(launch::run_job(spec_of(request, setup)), limit);
     } catch (const Error& error) {
       facts_.timed_out = limit.end();
       facts_.met = false;
       facts_.failure = error.what();
-      facts_.advice = error.place().hint;
+      facts_.advice = error.location().hint;
     }
     return facts_;
   }
@@ -138,12 +138,12 @@ class RanksTrial {
     return found == environment.end() ? "" : found->second;
   }
 
-  launch::JobPlan plan_of(const launch::SetupRequest& request, const launch::JobSetup& setup) {
+  launch::JobSpec spec_of(const launch::SetupRequest& request, const launch::JobSetup& setup) {
     folder_.make();
-    launch::LaunchPlan attempt = worker_plan(context_);
+    launch::LaunchSpec attempt = worker_spec(context_);
     attempt.logs.console = launch::Console::Silent;
     attempt.stop_grace = std::chrono::seconds(2);
-    launch::JobPlan job = launch::plan_job(request, setup, attempt, Log(LogLevel::Quiet));
+    launch::JobSpec job = launch::make_job_spec(request, setup, attempt, Log(LogLevel::Quiet));
     job.attempt.program = {worker_program(context_).string(),
                            "check-ranks",
                            "--output-folder",
@@ -154,7 +154,7 @@ class RanksTrial {
                            std::to_string(wanted_.num_gpus),
                            "--limit",
                            std::to_string(devices_ == "cpu" ? kGlooSeconds : kNcclSeconds)};
-    job.tells_failures = false;
+    job.reports_failures = false;
     return job;
   }
 
@@ -214,7 +214,7 @@ std::vector<Finding> try_ranks(const Context& context, const RanksToTry& wanted)
     // All nodes have the same information, so that none waits for one that will not come.
     const auto without =
         std::find_if(gloo.ranks.begin(), gloo.ranks.end(),
-                     [](const monitor::RankPlace& rank) { return rank.gpus == 0; });
+                     [](const monitor::RankLocation& rank) { return rank.gpus == 0; });
     if (nccl.not_checked.empty() && without != gloo.ranks.end())
       nccl.not_checked = fmt::format("ranks on {} can not use a GPU", without->host);
     if (nccl.not_checked.empty()) nccl = RanksTrial(context, wanted, "cuda").run();

@@ -143,7 +143,7 @@ std::vector<std::string> parse_launcher_flags(const std::vector<config::Section>
   try {
     return config::parse_flags(lists, arguments, positionals);
   } catch (const ConfigError& error) {
-    const std::string& flag = error.place().key;
+    const std::string& flag = error.location().key;
     const std::string hint = hint_for_flag(flag);
     // A known flag had a wrong value: keep that error.
     if (hint.empty() || !error.sentence().starts_with("unknown flag")) throw;

@@ -27,7 +27,7 @@
 #include "convoy/core/base/trimmed.h"
 #include "convoy/core/config/resolve.h"
 #include "convoy/core/telemetry/run_folder.h"
-#include "convoy/machine/monitor/looks.h"
+#include "convoy/machine/monitor/device_sampler.h"
 #include "convoy/machine/monitor/recorder.h"
 #include "convoy/machine/monitor/screen.h"
 #include "convoy/machine/monitor/summary.h"
@@ -86,7 +86,7 @@ class Watch {
         monitor::Recorder* recorder, const MonitorFlags& flags)
       : reader_(reader),
         recorder_(recorder),
-        looks_(reader, sources, recorder),
+        sampler_(reader, sources, recorder),
         interval_s_(flags.interval),
         most_looks_(flags.count) {
     news_ = Descriptor(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
@@ -98,7 +98,7 @@ class Watch {
   double first_look() {
     cpu_begin_ = cpu_seconds();
     look();
-    return looks_.cost().longest_tick_ms / 1000;
+    return sampler_.cost().longest_tick_ms / 1000;
   }
 
   void set_interval(double seconds) { interval_s_ = seconds; }
@@ -115,43 +115,43 @@ class Watch {
     if (thread_.joinable()) thread_.join();
   }
 
-  // Readable when there is a sample that take() has not returned yet, or an error.
+  // Readable when there is a reading that take() has not returned yet, or an error.
   int descriptor() const { return news_.get(); }
 
   // Returns the samples since the last call. Throws the error that ended the thread.
-  std::vector<monitor::Sample> take() {
+  std::vector<monitor::MachineReading> take() {
     uint64_t ignored = 0;
     [[maybe_unused]] const auto read = ::read(news_.get(), &ignored, sizeof(ignored));
     const std::lock_guard lock(mutex_);
     if (error_) std::rethrow_exception(std::exchange(error_, nullptr));
-    return std::exchange(news_samples_, {});
+    return std::exchange(news_readings_, {});
   }
 
   // True when all requested samples are taken and returned by take().
   bool is_complete() {
     const std::lock_guard lock(mutex_);
-    return complete_ && news_samples_.empty();
+    return complete_ && news_readings_.empty();
   }
 
   // Valid after stop().
-  const monitor::Summary& summary() const { return looks_.summary(); }
-  std::vector<monitor::HostGap> host_gaps() const { return looks_.host_gaps(); }
+  const monitor::Summary& summary() const { return sampler_.summary(); }
+  std::vector<monitor::HostGap> host_gaps() const { return sampler_.host_gaps(); }
   monitor::SamplerCost cost() const {
-    monitor::SamplerCost cost = looks_.cost();
+    monitor::SamplerCost cost = sampler_.cost();
     cost.cpu_seconds = cpu_seconds() - cpu_begin_;
     return cost;
   }
 
  private:
   void look() {
-    monitor::Sample sample = looks_.take();
-    const int64_t ticks = looks_.cost().ticks;
+    monitor::MachineReading reading = sampler_.take();
+    const int64_t ticks = sampler_.cost().ticks;
     // Rates need two samples: from then on it is certain which metrics stay blank.
     if (recorder_ != nullptr && ticks == 2)
-      recorder_->write_meta(reader_, looks_.host_gaps(), nullptr);
+      recorder_->write_meta(reader_, sampler_.host_gaps(), nullptr);
     {
       const std::lock_guard lock(mutex_);
-      news_samples_.push_back(std::move(sample));
+      news_readings_.push_back(std::move(reading));
       complete_ = ticks == most_looks_;
     }
     tell();
@@ -166,7 +166,7 @@ class Watch {
     try {
       const auto interval =
           std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(interval_s_));
-      Clock::time_point next = looks_.begin();
+      Clock::time_point next = sampler_.begin();
       std::unique_lock lock(mutex_);
       while (!complete_) {
         // Samples that a slow driver delayed are skipped, not made up for.
@@ -187,7 +187,7 @@ class Watch {
 
   monitor::DeviceReader& reader_;
   monitor::Recorder* recorder_;
-  monitor::Looks looks_;
+  monitor::DeviceSampler sampler_;
   double interval_s_;
   int64_t most_looks_;  // 0 = no bound
   Descriptor news_;
@@ -197,7 +197,7 @@ class Watch {
   bool stopping_ = false;
   bool complete_ = false;
   std::exception_ptr error_;
-  std::vector<monitor::Sample> news_samples_;
+  std::vector<monitor::MachineReading> news_readings_;
   double cpu_begin_ = 0;
 };
 
@@ -271,9 +271,9 @@ class MonitorRun {
     bool paused = false;
     monitor::ScreenSize size = TerminalMode::size();
     do {
-      const std::vector<monitor::Sample> samples = watch_.take();
+      const std::vector<monitor::MachineReading> readings = watch_.take();
       if (!paused)
-        for (const monitor::Sample& sample : samples) screen.add(sample);
+        for (const monitor::MachineReading& reading : readings) screen.add(reading);
       size = TerminalMode::size();
       TerminalMode::draw(screen.lines(size, color, paused));
       char key = 0;
@@ -303,12 +303,12 @@ class MonitorRun {
     }
   }
 
-  void show_lines(const std::vector<monitor::Sample>& samples) {
+  void show_lines(const std::vector<monitor::MachineReading>& readings) {
     constexpr int kHeadingEvery = 20;
-    for (const monitor::Sample& sample : samples) {
+    for (const monitor::MachineReading& reading : readings) {
       if (!flags_.dmon) continue;
       if (shown_++ % kHeadingEvery == 0) fmt::print("{}", monitor::dmon_heading());
-      fmt::print("{}", monitor::dmon_rows(sample));
+      fmt::print("{}", monitor::dmon_rows(reading));
       if (std::fflush(stdout) != 0)
         throw IoError("stdout could not be written", {.hint = "is the pipe closed?"});
     }

@@ -70,13 +70,13 @@ class FetchDisplay {
   std::chrono::steady_clock::time_point begin_;
 };
 
-nlohmann::ordered_json result_json(const FetchWish& wish, const FetchFlags& flags,
+nlohmann::ordered_json result_json(const FetchRequest& request, const FetchFlags& flags,
                                    const hub::FetchResult& result) {
   nlohmann::ordered_json files = nlohmann::ordered_json::array();
   for (const hub::FetchedFile& one : result.files)
     files.push_back(
         {{"path", one.file.path}, {"bytes", one.file.size_bytes}, {"was_there", one.was_there}});
-  return {{"repository", wish.repository.id},
+  return {{"repository", request.repository.id},
           {"revision", flags.revision},
           {"commit", result.commit},
           {"folder", result.folder.string()},
@@ -85,10 +85,10 @@ nlohmann::ordered_json result_json(const FetchWish& wish, const FetchFlags& flag
           {"files", std::move(files)}};
 }
 
-void print_result(const Context& context, const FetchFlags& flags, const FetchWish& wish,
+void print_result(const Context& context, const FetchFlags& flags, const FetchRequest& request,
                   const hub::FetchResult& result) {
   if (context.common.json) {
-    std::cout << result_json(wish, flags, result).dump(1) << "\n";
+    std::cout << result_json(request, flags, result).dump(1) << "\n";
     return;
   }
   if (flags.dry_run) {
@@ -100,25 +100,25 @@ void print_result(const Context& context, const FetchFlags& flags, const FetchWi
   }
   const Log log = context.log();
   if (result.fetched_bytes == 0)
-    log.info(fmt::format("{}: {} there", wish.repository.id,
+    log.info(fmt::format("{}: {} there", request.repository.id,
                          result.files.size() == 1
                              ? std::string("the file is")
                              : fmt::format("all {} files are", result.files.size())));
-  if (!wish.look || wish.look(result.folder, log))
-    log.info(fmt::format("use it by its id: {}", wish.use));
+  if (!request.look || request.look(result.folder, log))
+    log.info(fmt::format("use it by its id: {}", request.use));
   fmt::print("{}\n", result.folder.string());
 }
 
 }  // namespace
 
-int fetch_from_hub(const Context& context, const FetchFlags& flags, const FetchWish& wish) {
+int fetch_from_hub(const Context& context, const FetchFlags& flags, const FetchRequest& request) {
   processes::SignalStream signals(processes::default_stop_signals());
   const hub::HubSettings settings = hub::read_hub_settings();
   const hub::FetchPlan plan{
-      .repository = wish.repository,
+      .repository = request.repository,
       .revision = flags.revision,
       .choice = {.include = flags.include.names, .exclude = flags.exclude.names},
-      .is_read = wish.is_read,
+      .is_read = request.is_read,
       .cache =
           flags.cache_dir.empty() ? io::hub_cache_folder() : std::filesystem::path(flags.cache_dir),
       .num_parallel = flags.jobs,
@@ -155,7 +155,7 @@ int fetch_from_hub(const Context& context, const FetchFlags& flags, const FetchW
   }
   if (!flags.dry_run) display.update(progress);
   display.finish();
-  print_result(context, flags, wish, result);
+  print_result(context, flags, request, result);
   return 0;
 }
 

@@ -35,7 +35,7 @@ struct FetchFlags {
   }
 };
 
-struct FetchWish {
+struct FetchRequest {
   hub::RepositoryName repository;
   std::function<bool(const std::string& path)> is_read = {};  // default when nothing is included
   std::string use;  // a command that uses it, shown at the end
@@ -45,6 +45,6 @@ struct FetchWish {
 
 // Returns the exit code: 0, or 75 when a signal ended the download; finished parts are kept. Throws
 // as hub::fetch().
-int fetch_from_hub(const Context& context, const FetchFlags& flags, const FetchWish& wish);
+int fetch_from_hub(const Context& context, const FetchFlags& flags, const FetchRequest& request);
 
 }  // namespace convoy::apps

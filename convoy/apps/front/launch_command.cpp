@@ -147,18 +147,18 @@ launch::SetupRequest setup_request(const LaunchCommandFlags& flags,
   return request;
 }
 
-launch::LaunchPlan launch_plan(const LaunchCommandFlags& flags, const Environment& environment) {
-  launch::LaunchPlan plan;
-  plan.job.role = flags.launch.role;
+launch::LaunchSpec launch_spec(const LaunchCommandFlags& flags, const Environment& environment) {
+  launch::LaunchSpec spec;
+  spec.job.role = flags.launch.role;
   const std::string names = flags.launch.signals_to_handle.empty()
                                 ? variable(environment, "TORCHELASTIC_SIGNALS_TO_HANDLE")
                                 : flags.launch.signals_to_handle;
-  if (!names.empty()) plan.stop_signals = processes::parse_signals(names);
-  plan.pass_stop_signal = true;
-  plan.first_rank_reads = true;
-  plan.early_exit_is_failure = flags.launch.early_exit_timeout > 0;
-  plan.early_exit_wait = milliseconds_of(flags.launch.early_exit_timeout);
-  return plan;
+  if (!names.empty()) spec.stop_signals = processes::parse_signals(names);
+  spec.pass_stop_signal = true;
+  spec.first_rank_reads = true;
+  spec.early_exit_is_failure = flags.launch.early_exit_timeout > 0;
+  spec.early_exit_wait = milliseconds_of(flags.launch.early_exit_timeout);
+  return spec;
 }
 
 // `program` may be empty when none was given.
@@ -172,11 +172,11 @@ int print_dry_run(const Context& context, const launch::JobSetup& setup, const L
   }
   const std::vector<launch::Finding> findings = launch::check_job(setup, files);
   if (context.common.json) {
-    nlohmann::ordered_json plan;
-    plan["place"] = nlohmann::ordered_json::parse(launch::explain_json(setup.place));
-    plan["ranks"] = nlohmann::ordered_json::parse(launch::placement_json(setup.placement.ranks));
-    plan["preflight"] = nlohmann::ordered_json::parse(launch::preflight_json(findings));
-    fmt::print("{}\n", plan.dump());
+    nlohmann::ordered_json spec;
+    spec["place"] = nlohmann::ordered_json::parse(launch::explain_json(setup.place));
+    spec["ranks"] = nlohmann::ordered_json::parse(launch::placement_json(setup.placement.ranks));
+    spec["preflight"] = nlohmann::ordered_json::parse(launch::preflight_json(findings));
+    fmt::print("{}\n", spec.dump());
   } else {
     fmt::print("{}", launch::placement_table(setup.placement.ranks));
     if (!setup.placement.ranks[0].bind)
@@ -251,12 +251,12 @@ int run_launch(Context& context, const std::vector<std::string>& arguments) {
   if (flags.dry_run) return print_dry_run(context, setup, flags, found.program, environment);
   if (found.program.empty())
     throw ConfigError("launch needs a program", {.hint = "convoy launch --ranks 2 train.py"});
-  launch::LaunchPlan plan = launch_plan(found.flags, environment);
-  plan.program = command_of(flags, found.program, environment);
+  launch::LaunchSpec spec = launch_spec(found.flags, environment);
+  spec.program = command_of(flags, found.program, environment);
   open_log_folder(context, flags, setup.run_id, logs);
-  plan.logs = std::move(logs);
-  if (plan.logs.layout == launch::LogLayout::Torchrun) plan.flight_folder = plan.logs.folder;
-  const launch::JobPlan job = launch::plan_job(request, setup, std::move(plan), context.log());
+  spec.logs = std::move(logs);
+  if (spec.logs.layout == launch::LogLayout::Torchrun) spec.flight_folder = spec.logs.folder;
+  const launch::JobSpec job = launch::make_job_spec(request, setup, std::move(spec), context.log());
   return say_how_it_ended(context, launch::run_job(job));
 }
 

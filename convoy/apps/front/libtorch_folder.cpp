@@ -198,7 +198,7 @@ std::string cudnn_version_text(size_t code) {
   return fmt::format("{}.{}.{}", code / major, code % major / 100, code % 100);
 }
 
-// What an opened library says of itself; empty = it is something else.
+// The version that an opened library reports; empty when it is another library.
 std::string nccl_version_of(void* library) {
   int code = 0;
   const auto get_version = reinterpret_cast<int (*)(int*)>(::dlsym(library, "ncclGetVersion"));

@@ -95,10 +95,10 @@ int dispatch(Context& context, const Words& typed) {
   } catch (const ConfigError& error) {
     // For a command that starts another program, only now is it certain which word is a flag's
     // value and which is the program.
-    if (!forwards || !is_help(error.place().key)) throw;
+    if (!forwards || !is_help(error.location().key)) throw;
     fmt::print("{}",
                help_text(command, action == nullptr ? Words() : Words{rest[0]},
-                         is_help_of_all(error.place().key) ? HelpDepth::All : HelpDepth::Usual));
+                         is_help_of_all(error.location().key) ? HelpDepth::All : HelpDepth::Usual));
     return 0;
   }
 }

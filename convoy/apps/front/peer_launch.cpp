@@ -23,32 +23,32 @@ bool is_library_variable(std::string_view word) {
                      [word](std::string_view name) { return word.starts_with(name); });
 }
 
-int64_t number_of(const settings::LaunchWish& wish, std::string_view flag) {
+int64_t number_of(const settings::RequestedValue& requested, std::string_view flag) {
   int64_t number = 0;
-  const std::string& text = wish.value;
+  const std::string& text = requested.value;
   const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (status != std::errc() || end != text.data() + text.size())
     throw ConfigError(
-        fmt::format("{}: wanted a number for --{}, found \"{}\"", wish.origin, flag, text));
+        fmt::format("{}: wanted a number for --{}, found \"{}\"", requested.origin, flag, text));
   return number;
 }
 
-void say(const Log& log, std::string_view flag, const settings::LaunchWish& wish) {
-  log.info(fmt::format("--{} {}: {}", flag, wish.value, wish.origin));
+void say(const Log& log, std::string_view flag, const settings::RequestedValue& requested) {
+  log.info(fmt::format("--{} {}: {}", flag, requested.value, requested.origin));
 }
 
-void take(const settings::LaunchWish& wish, std::string& flag_value, const std::string& unset,
-          std::string_view flag, const Log& log) {
-  if (wish.value.empty() || flag_value != unset) return;
-  flag_value = wish.value;
-  say(log, flag, wish);
+void take(const settings::RequestedValue& requested, std::string& flag_value,
+          const std::string& unset, std::string_view flag, const Log& log) {
+  if (requested.value.empty() || flag_value != unset) return;
+  flag_value = requested.value;
+  say(log, flag, requested);
 }
 
-void take(const settings::LaunchWish& wish, int64_t& flag_value, int64_t unset,
+void take(const settings::RequestedValue& requested, int64_t& flag_value, int64_t unset,
           std::string_view flag, const Log& log) {
-  if (wish.value.empty() || flag_value != unset) return;
-  flag_value = number_of(wish, flag);
-  say(log, flag, wish);
+  if (requested.value.empty() || flag_value != unset) return;
+  flag_value = number_of(requested, flag);
+  say(log, flag, requested);
 }
 
 }  // namespace
@@ -63,16 +63,18 @@ void export_library_variables(std::vector<std::string>& words, const Log& log) {
   std::erase_if(words, is_library_variable);
 }
 
-void take_wishes(const settings::LaunchWishes& wishes, launch::MemberFlags& members,
-                 launch::DeviceFlags& devices, const Log& log) {
+void take_launch_request(const settings::LaunchRequest& launch_request,
+                         launch::MemberFlags& members, launch::DeviceFlags& devices,
+                         const Log& log) {
   const launch::MemberFlags unset;
-  take(wishes.devices, devices.devices, launch::DeviceFlags().devices, "devices", log);
-  take(wishes.ranks_of_node, members.nproc_per_node, unset.nproc_per_node, "nproc-per-node", log);
-  take(wishes.nodes, members.nnodes, unset.nnodes, "nnodes", log);
-  take(wishes.node_rank, members.node_rank, unset.node_rank, "node-rank", log);
+  take(launch_request.devices, devices.devices, launch::DeviceFlags().devices, "devices", log);
+  take(launch_request.ranks_of_node, members.nproc_per_node, unset.nproc_per_node, "nproc-per-node",
+       log);
+  take(launch_request.nodes, members.nnodes, unset.nnodes, "nnodes", log);
+  take(launch_request.node_rank, members.node_rank, unset.node_rank, "node-rank", log);
   if (!members.rdzv_endpoint.empty()) return;
-  take(wishes.master_addr, members.master_addr, unset.master_addr, "master-addr", log);
-  take(wishes.master_port, members.master_port, unset.master_port, "master-port", log);
+  take(launch_request.master_addr, members.master_addr, unset.master_addr, "master-addr", log);
+  take(launch_request.master_port, members.master_port, unset.master_port, "master-port", log);
 }
 
 int64_t ranks_of_job(const launch::JobSetup& setup) {

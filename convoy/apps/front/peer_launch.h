@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "convoy/core/base/log.h"
-#include "convoy/core/settings/launch_wishes.h"
+#include "convoy/core/settings/launch_request.h"
 #include "convoy/launch/supervisor/job_setup.h"
 #include "convoy/launch/supervisor/launch_flags.h"
 
@@ -19,8 +19,9 @@ namespace convoy::apps {
 void export_library_variables(std::vector<std::string>& words, const Log& log);
 
 // Fills flags that were not given, and logs it.
-void take_wishes(const settings::LaunchWishes& wishes, launch::MemberFlags& members,
-                 launch::DeviceFlags& devices, const Log& log);
+void take_launch_request(const settings::LaunchRequest& launch_request,
+                         launch::MemberFlags& members, launch::DeviceFlags& devices,
+                         const Log& log);
 
 // Number of ranks of the whole job; 0 when other nodes decide it.
 int64_t ranks_of_job(const launch::JobSetup& setup);

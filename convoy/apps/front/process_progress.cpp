@@ -15,12 +15,12 @@ constexpr int kCountEvery = 100;
 
 }  // namespace
 
-void ProcessProgress::add(const std::map<size_t, process::WorkerSign>& signs) {
+void ProcessProgress::add(const std::map<size_t, process::WorkerStatus>& statuses) {
   const Clock::time_point now = Clock::now();
   if (now < next_) return;
   const double seconds = std::chrono::duration<double>(now - last_).count();
-  write(process::usage_between(before_, signs, seconds).tokens_per_second);
-  before_ = signs;
+  write(process::usage_between(before_, statuses, seconds).tokens_per_second);
+  before_ = statuses;
   last_ = now;
   next_ = now + std::max<Clock::duration>(kEvery, kCountEvery * (Clock::now() - now));
 }

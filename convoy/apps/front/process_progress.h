@@ -22,8 +22,8 @@ class ProcessProgress {
   ProcessProgress(telemetry::EventLog& events, jobs::JobStore& store, const process::RowRun& run)
       : events_(events), store_(store), run_(run) {}
 
-  // `signs`: by worker, from the coordinator. Writes a row when the last one is old enough.
-  void add(const std::map<size_t, process::WorkerSign>& signs);
+  // `statuses`: by worker, from the supervisor. Writes a row when the last one is old enough.
+  void add(const std::map<size_t, process::WorkerStatus>& statuses);
   // Writes the last row, with the speed of the whole start.
   void finish(double tokens_per_second);
 
@@ -37,7 +37,7 @@ class ProcessProgress {
   process::RowRun run_;
   Clock::time_point last_ = Clock::now();
   Clock::time_point next_ = last_ + std::chrono::seconds(2);  // the first one soon
-  std::map<size_t, process::WorkerSign> before_;
+  std::map<size_t, process::WorkerStatus> before_;
 };
 
 }  // namespace convoy::apps

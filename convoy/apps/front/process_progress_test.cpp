@@ -18,7 +18,7 @@ TEST(ProcessProgress, ARowOfEventsCountsDoneAndFailed) {
   const std::array<jobs::NewTask, 4> rows = {
       {{R"({"index":0})"}, {R"({"index":1})"}, {R"({"index":2})"}, {R"({"index":3})"}}};
   store->add(group, rows);
-  const auto held = store->claim({.group = group, .worker = "me", .max_ranges = 3});
+  const auto held = store->claim({.group = group, .owner = "me", .max_ranges = 3});
   ASSERT_EQ(held.size(), 3U);
   store->finish(std::array<jobs::Finish, 3>{
       {{.task = held[0].task, .result = {}},

@@ -31,7 +31,7 @@ void require_columns(const data::Dataset& dataset, const process::PipelinePlan& 
   try {
     search.require_all();
   } catch (DataError& error) {
-    error.place().file = dataset.files.front().string();
+    error.location().file = dataset.files.front().string();
     throw;
   }
 }

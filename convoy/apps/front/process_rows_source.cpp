@@ -48,8 +48,8 @@ class SelectedRows {
     try {
       fields_.read(row.value);
     } catch (DataError& error) {
-      error.place().file = row.file;
-      error.place().line = row.line;
+      error.location().file = row.file;
+      error.location().line = row.line;
       throw;
     }
   }

@@ -26,8 +26,8 @@
 #include "convoy/farm/process/memory_fit.h"
 #include "convoy/farm/process/publish_rows.h"
 #include "convoy/farm/process/request_check.h"
-#include "convoy/farm/process/row_coordinator.h"
 #include "convoy/farm/process/row_pipeline.h"
+#include "convoy/farm/process/row_supervisor.h"
 #include "convoy/farm/process/run_files.h"
 #include "convoy/farm/process/run_usage.h"
 #include "convoy/machine/processes/signals.h"
@@ -94,7 +94,7 @@ class Processing {
         pipeline_(plan_) {
     if (!config.flags.no_warnings) say_notices();
     for (const std::string& note : workers_.notes) warn(note);
-    const std::string doubt = process::doubt_about_requests(settings(), facts_);
+    const std::string doubt = process::request_warnings(settings(), facts_);
     if (!doubt.empty()) warn(doubt);
   }
 
@@ -249,8 +249,8 @@ class Processing {
             .first_prompt = first_prompt_};
   }
 
-  process::RowCoordinatorReport work(const telemetry::RunFolder& folder, jobs::JobStore& store,
-                                     const process::RowRun& run) {
+  process::RowSupervisorReport work(const telemetry::RunFolder& folder, jobs::JobStore& store,
+                                    const process::RowRun& run) {
     const settings::WorkerSettings& wanted = settings().workers;
     process::RunUsage usage(folder.path() / usage_file(), wanted.telemetry_interval_s);
     std::optional<telemetry::EventLog> events;
@@ -260,7 +260,7 @@ class Processing {
                      {{"task", "process"}, {"total_steps", run.rows}, {"workers", workers_.count}});
     std::optional<ProcessProgress> progress;
     if (events) progress.emplace(*events, store, run);
-    const process::RowCoordinatorOptions options{
+    const process::RowSupervisorOptions options{
         .worker_command = worker_command(folder),
         .workers = workers_.count,
         .environment = workers_.environment,
@@ -269,11 +269,11 @@ class Processing {
         .label = "process",
         .color = telemetry::color_choice(context_.common.color),
         .log = log_,
-        .tell = [&](const std::map<size_t, process::WorkerSign>& signs) {
-          usage.add(signs);
-          if (progress) progress->add(signs);
+        .tell = [&](const std::map<size_t, process::WorkerStatus>& statuses) {
+          usage.add(statuses);
+          if (progress) progress->add(statuses);
         }};
-    const process::WorkerTask task{
+    const process::WorkerAssignment task{
         .store = store_,
         .run = run,
         .rows_in_flight = wanted.batch_size.value.value_or(kRowsInFlight),
@@ -281,7 +281,7 @@ class Processing {
         .lease_ms = 1000 * wanted.lease_s,
         .max_tries = wanted.max_tries};
     try {
-      process::RowCoordinatorReport report = process::run_rows(options, task);
+      process::RowSupervisorReport report = process::run_rows(options, task);
       if (progress)
         progress->finish(static_cast<double>(report.work.new_tokens) /
                          std::max(1e-3, report.seconds));
@@ -315,7 +315,7 @@ class Processing {
     return words;
   }
 
-  void refuse_stopped(const process::RowCoordinatorReport& report, jobs::JobStore& store,
+  void refuse_stopped(const process::RowSupervisorReport& report, jobs::JobStore& store,
                       const process::RowRun& run) const {
     if (report.stop_signal == 0) return;
     const int64_t open = store.counts(run.group).open;
@@ -327,7 +327,7 @@ class Processing {
 
   int take_part(const telemetry::RunFolder& folder, jobs::JobStore& store,
                 const process::RowRun& run) {
-    const process::RowCoordinatorReport report = work(folder, store, run);
+    const process::RowSupervisorReport report = work(folder, store, run);
     refuse_stopped(report, store, run);
     log_.info(fmt::format("no row is open; this node finished {}; node 0 publishes",
                           counted(report.work.rows, "row")));
@@ -338,7 +338,7 @@ class Processing {
                        const process::RowRun& run) {
     process::StartFigures start{.workers = workers_.count};
     for (;;) {
-      const process::RowCoordinatorReport report = work(folder, store, run);
+      const process::RowSupervisorReport report = work(folder, store, run);
       refuse_stopped(report, store, run);
       start.seconds += report.seconds;
       start.rows += report.work.rows;

@@ -155,15 +155,15 @@ int export_runs(const Context& context, const RunsExportFlags& flags,
 
 int clean_runs(const Context& context, const RunsCleanFlags& flags,
                const std::vector<std::string>& words) {
-  const telemetry::CleaningWish wish = {.keep_best = flags.keep_best,
-                                        .older_than_days = flags.older_than,
-                                        .only_checkpoints = flags.checkpoints};
-  CONVOY_CHECK(words.empty() || (wish.keep_best == 0 && wish.older_than_days == 0), ConfigError,
-               "runs clean takes either runs, or --keep-best and --older-than");
+  const telemetry::CleaningRequest request = {.keep_best = flags.keep_best,
+                                              .older_than_days = flags.older_than,
+                                              .only_checkpoints = flags.checkpoints};
+  CONVOY_CHECK(words.empty() || (request.keep_best == 0 && request.older_than_days == 0),
+               ConfigError, "runs clean takes either runs, or --keep-best and --older-than");
   const std::vector<telemetry::RemovableRun> chosen =
-      words.empty() ? telemetry::removable_runs(readable_runs(flags.dir, context.log()), wish,
+      words.empty() ? telemetry::removable_runs(readable_runs(flags.dir, context.log()), request,
                                                 wall_clock_seconds())
-                    : telemetry::named_runs(runs_named(flags, words), wish);
+                    : telemetry::named_runs(runs_named(flags, words), request);
   if (chosen.empty()) {
     context.log().info(fmt::format("nothing to remove under {}", flags.dir));
     return 0;

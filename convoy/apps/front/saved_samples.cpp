@@ -7,10 +7,10 @@
 #include "convoy/core/base/error.h"
 #include "convoy/core/base/files.h"
 #include "convoy/core/settings/metric_settings.h"
+#include "convoy/data/evaluate/answer_scores.h"
 #include "convoy/data/evaluate/figures_text.h"
 #include "convoy/data/evaluate/html_report.h"
 #include "convoy/data/evaluate/sample_files.h"
-#include "convoy/data/evaluate/scored_samples.h"
 
 namespace convoy::apps {
 namespace {
@@ -53,8 +53,8 @@ int evaluate_saved_samples(Context& context, const std::vector<std::string>& arg
   const evaluate::TextMetrics metrics(flags.metric.metrics, flags.metric.json_schema);
   const std::string report_metric =
       evaluate::metric_of_report(flags.metric.report_metric, metrics.names());
-  const std::vector<evaluate::Sample> samples = evaluate::read_samples(flags.eval.samples);
-  const evaluate::ScoredSamples scored = evaluate::score_samples(metrics, samples);
+  const std::vector<evaluate::ScoredAnswer> samples = evaluate::read_samples(flags.eval.samples);
+  const evaluate::AnswerScores scored = evaluate::score_answers(metrics, samples);
   if (!flags.eval.output_dir.empty())
     write_file_atomic(std::filesystem::path(flags.eval.output_dir) / "metrics.json",
                       scored.figures.dump(2) + "\n");

@@ -171,7 +171,7 @@ void read_file_of_flags(config::Section list, RunFlags& run, const fs::path& fil
       if (!value.file.empty() && value.readable && values[value.path].is_array() &&
           values[value.path].empty())
         errors.add(ConfigError(fmt::format("{}: wanted at least one entry, found none", value.path),
-                               resolved.place(value.path)));
+                               resolved.location(value.path)));
   };
   config::resolve(list, {.file = file}, refuse_empty_lists);
 }
@@ -186,8 +186,8 @@ void read_config(Context& context, WorkloadFlags& flags, RunFlags& run,
           arguments);
     } catch (ConfigError& error) {
       // A flag of Python's logging, which the prior program used.
-      if (config::dashed(error.place().key) == "--log-level")
-        error.place().hint = "-v shows the work of each worker, -q only errors";
+      if (config::dashed(error.location().key) == "--log-level")
+        error.location().hint = "-v shows the work of each worker, -q only errors";
       throw;
     }
   };
@@ -218,10 +218,10 @@ SweepPlan plan_of(const Context& context, const WorkloadFlags& flags,
   try {
     return flags.plan();
   } catch (ConfigError& error) {
-    const std::string& key = error.place().key;
-    if (error.place().file.empty() && !flags.config_file().empty() && !key.empty() &&
+    const std::string& key = error.location().key;
+    if (error.location().file.empty() && !flags.config_file().empty() && !key.empty() &&
         !is_given(arguments, key))
-      error.place().file = flags.config_file();
+      error.location().file = flags.config_file();
     throw;
   }
 }

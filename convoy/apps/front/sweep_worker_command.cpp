@@ -27,7 +27,7 @@ std::shared_ptr<experiments::cuda::Device> worker_gpu() {
         .kind = sweep::WorkerMessage::Kind::Note,
         .text =
             fmt::format("computes with the CPU: its GPU can not be used: {}", error.sentence())};
-    workers::tell_supervisor(note.line());
+    workers::send_to_supervisor(note.line());
     return nullptr;
   }
 }

@@ -99,7 +99,7 @@ int conclude(const Context& context, const launch::LaunchReport& report,
 // True when this launcher makes the run folder and holds its lock: rank 0's launcher does, the
 // others take part. The port where the nodes meet decides between two launchers on one
 // host.
-bool owns_run_folder(const launch::JobSetup& setup, const launch::JobPlan& job) {
+bool owns_run_folder(const launch::JobSetup& setup, const launch::JobSpec& job) {
   if (setup.adopted()) return setup.place.rank == 0;
   if (setup.wanted_node_rank >= 0) return setup.wanted_node_rank == 0;
   return !setup.several_nodes() || job.coordinator != nullptr;
@@ -299,8 +299,8 @@ int run_train(Context& context, const std::vector<std::string>& arguments) {
                     launch::preflight_table(launch::check_job(setup, {})) + "\n");
     scratch.make();
     write_file_atomic(parts.config, run.resolved->yaml());
-    launch::JobPlan trial =
-        launch::plan_job(found.request, alone, worker_plan(context), context.log());
+    launch::JobSpec trial =
+        launch::make_job_spec(found.request, alone, worker_spec(context), context.log());
     trial.attempt.program = worker_command(context, flags, parts);
     if (setup.several_nodes()) {
       const int all = setup.nodes.most * setup.num_local_ranks;
@@ -310,7 +310,8 @@ int run_train(Context& context, const std::vector<std::string>& arguments) {
     }
     return conclude(context, launch::run_job(trial), "");
   }
-  launch::JobPlan job = launch::plan_job(found.request, setup, worker_plan(context), context.log());
+  launch::JobSpec job =
+      launch::make_job_spec(found.request, setup, worker_spec(context), context.log());
   const bool own = owns_run_folder(setup, job);
   if (own && !run.is_here)
     read_config(context, found, false, ranks_of_job(setup), run);  // says what is missing

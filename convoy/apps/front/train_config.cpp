@@ -54,8 +54,8 @@ config::Resolved read_train_config(settings::TrainSettings& train,
   return resolved;
 }
 
-settings::LaunchWishes launch_wishes(const std::vector<std::string>& arguments,
-                                     const std::string& preset) {
+settings::LaunchRequest requested_launch(const std::vector<std::string>& arguments,
+                                         const std::string& preset) {
   settings::RankFacts facts;
   try {
     settings::TrainSettings train;
@@ -65,7 +65,7 @@ settings::LaunchWishes launch_wishes(const std::vector<std::string>& arguments,
     // The configuration is read again when the number of ranks is known; its errors are reported
     // then.
   }
-  return facts.wishes;
+  return facts.launch_request;
 }
 
 std::string setting_of_flag(const std::string& flag) {

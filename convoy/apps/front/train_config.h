@@ -26,8 +26,8 @@ std::string without_config_name(std::string word);
 
 // The ranks and nodes in the same sources; empty when they cannot be read, which
 // read_train_config() reports.
-settings::LaunchWishes launch_wishes(const std::vector<std::string>& arguments,
-                                     const std::string& preset);
+settings::LaunchRequest requested_launch(const std::vector<std::string>& arguments,
+                                         const std::string& preset);
 
 // The setting that a user meant by a flag: "train.batch_size" for "--batch-size=4". Empty = none.
 std::string setting_of_flag(const std::string& flag);

@@ -15,9 +15,9 @@ void look(std::vector<DataError>& missing, const char* key, const Look& look_for
   try {
     look_for();
   } catch (const DataError& error) {
-    ErrorPlace place = error.place();
-    place.key = key;
-    missing.emplace_back(error.what(), place);
+    ErrorLocation location = error.location();
+    location.key = key;
+    missing.emplace_back(error.what(), location);
   }
 }
 
@@ -70,7 +70,7 @@ void require_train_inputs(const settings::TrainSettings& train) {
   if (missing.size() == 1) throw missing.front();
   std::string text;
   for (const DataError& error : missing)
-    text += fmt::format("{}: {}\n", error.place().key, error.sentence());
+    text += fmt::format("{}: {}\n", error.location().key, error.sentence());
   throw DataError(fmt::format("{}{} errors", text, missing.size()));
 }
 

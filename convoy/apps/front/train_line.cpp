@@ -67,7 +67,7 @@ std::vector<std::string> parse_train_flags(const std::vector<config::Section>& l
   try {
     return parse_launcher_flags(lists, arguments, config::Positionals::Anywhere);
   } catch (const ConfigError& error) {
-    const std::string& flag = error.place().key;
+    const std::string& flag = error.location().key;
     const std::string setting = setting_of_flag(flag);
     if (setting.empty() || std::string_view(error.what()).find("unknown flag") != 0) throw;
     throw ConfigError(fmt::format("unknown flag {}: {} is a setting", flag, setting),
@@ -101,7 +101,8 @@ TrainInvocation read_train_line(Context& context, const std::vector<std::string>
     members.nproc_per_node = "auto";
   export_library_variables(found.rest, context.log());
   if (!is_started_as_rank())
-    take_wishes(launch_wishes(found.rest, found.flags.preset), members, found.flags, context.log());
+    take_launch_request(requested_launch(found.rest, found.flags.preset), members, found.flags,
+                        context.log());
   found.request = worker_request(context, found.flags);
   found.request.members = members;
   return found;

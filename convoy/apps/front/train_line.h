@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a person types behind `convoy train`, and what to type to go on.
+// The command line of `convoy train`, and the one that continues the run.
 #pragma once
 
 #include <cstdint>

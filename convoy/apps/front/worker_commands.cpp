@@ -128,7 +128,8 @@ int bench_peak(Context& context, const Words& arguments) {
   return run_bench(context, "peak", arguments);
 }
 
-// `--device` names the GPU that is predicted; the one that is there, for what is measured, is chosen as by default.
+// `--device` names the GPU that is predicted; the one that is there, for what is measured, is
+// chosen as by default.
 int bench_predict(Context& context, const Words& arguments) {
   settings::BenchPredictFlags flags;
   return run_worker_on_ranks(context, HostRanks{}, "predict",

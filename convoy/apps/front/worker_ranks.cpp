@@ -30,11 +30,11 @@ void say_notes(const Context& context, const launch::JobSetup& setup) {
   for (const std::string& note : setup.placement.notes) context.log().warning(note);
 }
 
-launch::LaunchPlan worker_plan(const Context& context) {
-  launch::LaunchPlan plan;
-  plan.environment = worker_environment(context);
-  plan.logs.console = launch::Console::RankZeroPlain;
-  return plan;
+launch::LaunchSpec worker_spec(const Context& context) {
+  launch::LaunchSpec spec;
+  spec.environment = worker_environment(context);
+  spec.logs.console = launch::Console::RankZeroPlain;
+  return spec;
 }
 
 int run_worker_on_ranks(const Context& context, const HostRanks& ranks, const std::string& command,
@@ -58,7 +58,7 @@ int run_worker_on_ranks(const Context& context, const HostRanks& ranks, const st
                       {.key = "nproc_per_node", .hint = "leave out --ranks"});
   processes::ScratchFolder scratch;
   scratch.make();
-  launch::JobPlan job = launch::plan_job(request, setup, worker_plan(context), context.log());
+  launch::JobSpec job = launch::make_job_spec(request, setup, worker_spec(context), context.log());
   words.insert(words.begin(), {worker_program(context).string(), command, "--ranks-folder",
                                scratch.path().string(), "--color",
                                context.use_color(STDERR_FILENO) ? "always" : "never"});

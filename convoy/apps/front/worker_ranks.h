@@ -23,7 +23,7 @@ std::string devices_of(const launch::JobSetup& setup);
 void say_notes(const Context& context, const launch::JobSetup& setup);
 
 // The launch plan of convoy-workers, without command and logs.
-launch::LaunchPlan worker_plan(const Context& context);
+launch::LaunchSpec worker_spec(const Context& context);
 
 // The ranks of one host and their devices.
 struct HostRanks {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Curves of the GPUs of one host and of the host itself during a run, over seconds, from its
-// devices.csv (written by machine/monitor/sample.h and farm/process/usage_csv.h).
+// devices.csv (written by machine/monitor/machine_reading.h and farm/process/usage_csv.h).
 #pragma once
 
 #include <cstdint>

@@ -65,11 +65,11 @@ TEST_F(Sweeps, AreListedWithProgressAndState) {
   EXPECT_EQ(lines[0]["steps"], 0);
   EXPECT_EQ(lines[0]["total_steps"], 4);
 
-  const auto lease = store->claim({.group = stored.groups[0].number, .worker = "me"});
+  const auto lease = store->claim({.group = stored.groups[0].number, .owner = "me"});
   ASSERT_EQ(lease.size(), 1U);
   std::this_thread::sleep_for(std::chrono::milliseconds(1100));
   EXPECT_EQ(index.list()[0]["state"], "running");
-  store->release(lease[0].worker);
+  store->release(lease[0].owner);
 
   work(*store, stored);
   std::this_thread::sleep_for(std::chrono::milliseconds(1100));

@@ -81,7 +81,7 @@ std::vector<WatchedSweep> WatchedStore::read() const {
       one.counts.done += counts.done;
       one.counts.failed += counts.failed;
     }
-    one.at_work = one.counts.open > 0 && sweep::is_at_work(*store, parts);
+    one.at_work = one.counts.open > 0 && sweep::has_live_worker(*store, parts);
     if (one.at_work || names.size() == 1) one.updated_seconds = changed;
     found.push_back(std::move(one));
   }

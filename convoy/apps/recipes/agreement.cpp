@@ -30,9 +30,9 @@ constexpr std::array<const char*, 11> kOwnKeys = {
     "data.template_path", "train.output_dir",     "tuning.lora.adapter",
     "classify.data_dir",  "classify.encoder_path"};
 
-Json placed(const comm::Meeting& meeting, Json json) {
+Json placed(const comm::StoreBarrier& store_barrier, Json json) {
   json["host"] = telemetry::host_name();
-  json["local_rank"] = meeting.environment().local_rank;
+  json["local_rank"] = store_barrier.environment().local_rank;
   return json;
 }
 
@@ -57,7 +57,7 @@ std::string name_of(size_t rank, const Json& brought) {
 struct Refusal {
   ExitCode code = ExitCode::Usage;
   std::string message;
-  ErrorPlace place;
+  ErrorLocation place;
 };
 
 Json to_json(const Refusal& refusal) {
@@ -71,10 +71,10 @@ Json to_json(const Refusal& refusal) {
 
 [[noreturn]] void refuse(const Json& json) {
   const std::string message = text_of(json, "message");
-  const ErrorPlace place{.file = text_of(json, "file"),
-                         .key = text_of(json, "key"),
-                         .hint = text_of(json, "hint"),
-                         .rank = json.at("rank").get<int>()};
+  const ErrorLocation place{.file = text_of(json, "file"),
+                            .key = text_of(json, "key"),
+                            .hint = text_of(json, "hint"),
+                            .rank = json.at("rank").get<int>()};
   switch (static_cast<ExitCode>(json.at("code").get<int>())) {
     case ExitCode::BadInput:
       throw DataError(message, place);
@@ -88,10 +88,10 @@ Json to_json(const Refusal& refusal) {
 using Judge = std::function<std::optional<Refusal>(const std::vector<Json>& ranks)>;
 
 // Returns rank 0's part of an agreement.
-Json decide(comm::Meeting& meeting, Json own, const Judge& judge,
+Json decide(comm::StoreBarrier& store_barrier, Json own, const Judge& judge,
             const std::function<Json(const std::vector<Json>&)>& add = {}) {
-  const std::string answer = meeting.decide(
-      text_of(placed(meeting, std::move(own))), [&](const std::vector<std::string>& brought) {
+  const std::string answer = store_barrier.decide(
+      text_of(placed(store_barrier, std::move(own))), [&](const std::vector<std::string>& brought) {
         const std::vector<Json> ranks = parsed(brought);
         Json result = Json::object();
         if (const std::optional<Refusal> refusal = judge(ranks))
@@ -278,24 +278,26 @@ bool is_own_to_a_node(const std::string& key) {
   return std::find(kOwnKeys.begin(), kOwnKeys.end(), key) != kOwnKeys.end();
 }
 
-void agree_on_settings(comm::Meeting& meeting, const SettingsSource& source,
+void agree_on_settings(comm::StoreBarrier& store_barrier, const SettingsSource& source,
                        settings::TrainSettings& settings) {
   const bool is_here = fs::exists(source.file);
   const std::string of_rank_zero =
-      meeting.word_of_rank_zero(meeting.rank() == 0 ? read_file(source.file) : "");
+      store_barrier.word_of_rank_zero(store_barrier.rank() == 0 ? read_file(source.file) : "");
   if (!is_here) write_file_atomic(source.file, of_rank_zero);
   const config::Resolved resolved = settings::resolve_train(
       settings, config::Sources{.file = source.file, .overrides = source.overrides});
-  decide(meeting, {{"settings", settings_json(resolved)}, {"missing", missing_places(settings)}},
+  decide(store_barrier,
+         {{"settings", settings_json(resolved)}, {"missing", missing_places(settings)}},
          [](const std::vector<Json>& ranks) {
            std::optional<Refusal> refusal = other_settings(ranks);
            return refusal ? refusal : missing_somewhere(ranks);
          });
 }
 
-std::vector<std::string> agree_on_start(comm::Meeting& meeting, const StartingPoint& start) {
+std::vector<std::string> agree_on_start(comm::StoreBarrier& store_barrier,
+                                        const StartingPoint& start) {
   const Json hosts = decide(
-      meeting, to_json(start),
+      store_barrier, to_json(start),
       [](const std::vector<Json>& ranks) {
         for (const auto look : {other_inputs, other_stamp, newer_checkpoint})
           if (std::optional<Refusal> refusal = look(ranks)) return refusal;

@@ -12,7 +12,7 @@
 
 #include "convoy/core/settings/train_settings.h"
 #include "convoy/train/checkpoint/stamp.h"
-#include "convoy/train/comm/meeting.h"
+#include "convoy/train/comm/store_barrier.h"
 
 namespace convoy::recipes {
 
@@ -28,7 +28,7 @@ bool is_own_to_a_node(const std::string& key);
 
 // Collective. Reads `settings`, which must equal rank 0's except for paths. A file or folder that
 // only some nodes have is refused here. Throws ConfigError, DataError.
-void agree_on_settings(comm::Meeting& meeting, const SettingsSource& source,
+void agree_on_settings(comm::StoreBarrier& store_barrier, const SettingsSource& source,
                        settings::TrainSettings& settings);
 
 // A file or folder that every node reads, identified by its content.
@@ -50,6 +50,7 @@ struct StartingPoint {
 // Collective. Returns the hosts of the job, one per node. Throws DataError for different inputs,
 // ConfigError for a different stamp, CheckpointError when a node holds a newer checkpoint than rank
 // 0's, which would be ignored.
-std::vector<std::string> agree_on_start(comm::Meeting& meeting, const StartingPoint& start);
+std::vector<std::string> agree_on_start(comm::StoreBarrier& store_barrier,
+                                        const StartingPoint& start);
 
 }  // namespace convoy::recipes

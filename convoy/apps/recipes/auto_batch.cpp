@@ -296,41 +296,41 @@ BatchChoice Search::chosen() {
 
 }  // namespace
 
-int64_t BatchUnits::most_in_step(const settings::TrainingSettings& wished) const {
+int64_t BatchItems::most_in_step(const settings::TrainingSettings& wished) const {
   if (wished.steps > 0 || wished.global_batch_size > 0) return std::numeric_limits<int64_t>::max();
   return std::max<int64_t>(1, count / (kLeastStepsPerEpoch * ranks));
 }
 
 bool settle_batch(const settings::TrainingSettings& wished, int64_t batch_rows,
-                  const BatchUnits& units, settings::TrainingSettings& train) {
+                  const BatchItems& items, settings::TrainingSettings& train) {
   train.batch_size = batch_rows;
   train.auto_find_batch_size = false;
   if (!wished.grad_accum.is_auto()) return false;
   train.grad_accum = 0;
   if (wished.global_batch_size > 0) return false;
-  const double at_once = static_cast<double>(batch_rows) * units.mean_tokens;
+  const double at_once = static_cast<double>(batch_rows) * items.mean_tokens;
   const double target = static_cast<double>(wished.target_tokens_per_device_step);
   const int64_t wanted = std::max<int64_t>(1, std::llround(target / std::max(at_once, 1.0)));
-  const int64_t most = std::max<int64_t>(1, units.most_in_step(wished) / batch_rows);
+  const int64_t most = std::max<int64_t>(1, items.most_in_step(wished) / batch_rows);
   train.grad_accum = std::min(wanted, most);
   return wanted > most;
 }
 
-RowLimit most_batch_rows(const settings::TrainingSettings& wished, const BatchUnits& units) {
-  RowLimit most{std::max<int64_t>(1, (units.count + units.ranks - 1) / units.ranks), "the rows"};
+RowLimit most_batch_rows(const settings::TrainingSettings& wished, const BatchItems& items) {
+  RowLimit most{std::max<int64_t>(1, (items.count + items.ranks - 1) / items.ranks), "the rows"};
   if (wished.global_batch_size > 0)
-    most.rows = std::min(most.rows, (wished.global_batch_size + units.ranks - 1) / units.ranks);
+    most.rows = std::min(most.rows, (wished.global_batch_size + items.ranks - 1) / items.ranks);
   else if (wished.grad_accum.is_auto())
     most.rows =
         std::min(most.rows, rounded_up(static_cast<double>(wished.target_tokens_per_device_step) /
-                                       std::max(units.mean_tokens, 1.0)));
+                                       std::max(items.mean_tokens, 1.0)));
   if (!wished.batch_size.is_auto()) {
     most.rows = std::min(most.rows, wished.batch_rows());  // auto_find_batch_size goes down from it
     return most;
   }
   const int64_t accumulation = wished.grad_accum.is_auto() ? 1 : wished.accumulation();
   const int64_t of_epoch =
-      std::max<int64_t>(1, units.most_in_step(wished) / std::max<int64_t>(1, accumulation));
+      std::max<int64_t>(1, items.most_in_step(wished) / std::max<int64_t>(1, accumulation));
   return of_epoch < most.rows ? RowLimit{of_epoch, "the epoch"} : most;
 }
 

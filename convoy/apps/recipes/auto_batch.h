@@ -22,7 +22,7 @@ namespace convoy::recipes {
 inline constexpr int64_t kLeastStepsPerEpoch = 32;
 
 // The units for which numbers are chosen.
-struct BatchUnits {
+struct BatchItems {
   int64_t count = 0;       // rows, or blocks when packing, of an epoch
   double mean_tokens = 1;  // mean tokens per unit
   int64_t ranks = 1;
@@ -36,14 +36,14 @@ struct BatchUnits {
 // and no global batch is set, the accumulation nearest to target_tokens_per_device_step. Returns
 // true when that would leave an epoch too few steps, and the accumulation was reduced.
 bool settle_batch(const settings::TrainingSettings& wished, int64_t batch_rows,
-                  const BatchUnits& units, settings::TrainingSettings& train);
+                  const BatchItems& items, settings::TrainingSettings& train);
 
 struct RowLimit {
   int64_t rows = 1;
   std::string bound = {};  // that it comes from: "the rows" or "the epoch"
 };
 // The maximum rows of a micro-batch that is reasonable for the settings and the data.
-RowLimit most_batch_rows(const settings::TrainingSettings& wished, const BatchUnits& units);
+RowLimit most_batch_rows(const settings::TrainingSettings& wished, const BatchItems& items);
 
 // Logs that steps are smaller than target_tokens_per_device_step.
 void report_small_steps(const settings::TrainingSettings& settled, const Log& log);

@@ -17,7 +17,7 @@ settings::TrainingSettings wished(const config::AutoOr<int64_t>& rows,
 }
 
 const config::AutoOr<int64_t> kAuto;
-const BatchUnits kMany{.count = 1'000'000, .mean_tokens = 500};
+const BatchItems kMany{.count = 1'000'000, .mean_tokens = 500};
 
 TEST(AutoBatch, AccumulationComesNearestToItsTarget) {
   settings::TrainingSettings train = wished(kAuto, kAuto);

@@ -6,7 +6,7 @@
 #include "convoy/data/datasets/batch_plan.h"
 #include "convoy/model/kernels/sum_of_squares/sum_of_squares.h"
 #include "convoy/train/comm/exchange.h"
-#include "convoy/train/loop/language_task.h"
+#include "convoy/train/loop/language_objective.h"
 
 namespace convoy::recipes {
 
@@ -22,13 +22,13 @@ void BatchProbe::pass(const Rows& rows) {
                               .world_size = strategy.world(),
                               .shuffle = false});
   const data::TokenDataset no_rows;
-  train::LanguageTask task(parts_.model, plan, no_rows, 1);
-  task.begin({.first = 0, .end = 1}, strategy.rank());
+  train::LanguageObjective objective(parts_.model, plan, no_rows, 1);
+  objective.begin({.first = 0, .end = 1}, strategy.rank());
   for (int64_t number = 0; number < micro_batches; ++number) {
-    const train::MicroBatchPlace place = task.take();
+    const train::MicroBatchPosition place = objective.take();
     strategy.begin_micro_batch(number + 1 == micro_batches ? parallel::MicroBatch::Last
                                                            : parallel::MicroBatch::More);
-    task.loss({.draw_key = 0, .recompute_blocks = parts_.recompute_blocks})
+    objective.loss({.draw_key = 0, .recompute_blocks = parts_.recompute_blocks})
         .sum.div(place.step.weight)
         .backward();
   }

@@ -65,7 +65,7 @@ struct ClassifyInput {
   std::string weights_hash;  // as the run starts from them
   std::vector<nn::NamedTensor> parameters;
   FoundCheckpoint checkpoint;
-  data::EpochDeal deal;
+  data::EpochOrder order;
 };
 
 // Collective.
@@ -77,7 +77,7 @@ ClassifyInput find_classify_input(TrainingRun& run) {
   SignalData data = load_signal_data(settings);
   std::string data_hash = data.train.content_hash();
   std::string validation_hash = data.validation.content_hash();
-  nn::SignalClassifier model(network_of(classify, data), seed, run.placement.device);
+  nn::SignalClassifier model(network_of(classify, data), seed, run.rank_device.device);
   std::string config_text =
       models::signal_config_text(model.spec(), data.train.channel_names, data.class_names);
   if (!classify.encoder_path.empty()) models::load_signal_encoder(model, classify.encoder_path);
@@ -86,15 +86,15 @@ ClassifyInput find_classify_input(TrainingRun& run) {
   std::vector<nn::NamedTensor> parameters = model.trained_parameters();
   run.flight().set_phase("prepare");
   FoundCheckpoint checkpoint = find_checkpoint(run);
-  const data::EpochDeal deal(data.train.num_windows,
-                             {.batch_size = settings.train.batch_rows(),
-                              .world_size = run.planned.world,
-                              .global_batch = global_batch(run, checkpoint, settings),
-                              .shuffle = settings.data.shuffle,
-                              .seed = seed});
+  const data::EpochOrder order(data.train.num_windows,
+                               {.batch_size = settings.train.batch_rows(),
+                                .world_size = run.planned.world,
+                                .global_batch = global_batch(run, checkpoint, settings),
+                                .shuffle = settings.data.shuffle,
+                                .seed = seed});
   return {std::move(data),       std::move(data_hash),   std::move(validation_hash),
           std::move(model),      std::move(config_text), std::move(weights_hash),
-          std::move(parameters), std::move(checkpoint),  deal};
+          std::move(parameters), std::move(checkpoint),  order};
 }
 
 checkpoint::Stamp stamp_of(const TrainingRun& run, const ClassifyInput& input) {
@@ -110,10 +110,10 @@ checkpoint::Stamp stamp_of(const TrainingRun& run, const ClassifyInput& input) {
   stamp.set("model", sha256_hex(input.config_text).substr(0, 16));
   stamp.set("encoder", input.model.encoder_is_frozen() ? "frozen" : "trained");
   stamp.set("start_weights", input.weights_hash.substr(0, 16));
-  stamp.set("global_batch", input.deal.config().global_batch);
+  stamp.set("global_batch", input.order.config().global_batch);
   if (input.data.validation.num_windows > 0)
     stamp.set_informational("validation_data", input.validation_hash);
-  stamp.set_informational("world_size", fmt::format("{}", input.deal.config().world_size));
+  stamp.set_informational("world_size", fmt::format("{}", input.order.config().world_size));
   return stamp;
 }
 
@@ -145,20 +145,21 @@ struct Classify : JoinedTraining {
 
   void report_plan() const;
   std::map<std::string, std::string> record(telemetry::TrainingLogOptions& options) const;
-  std::unique_ptr<train::ClassifyTask> make_task(telemetry::TrainingLog* log) const;
+  std::unique_ptr<train::ClassifyObjective> make_objective(telemetry::TrainingLog* log) const;
   checkpoint::NamedFiles files_alongside() const { return {{"config.json", input.config_text}}; }
-  nlohmann::json conclude(const train::LoopResult& result, const train::ClassifyTask& task,
+  nlohmann::json conclude(const train::LoopResult& result,
+                          const train::ClassifyObjective& objective,
                           telemetry::TrainingLog* log) const;
 
  private:
-  train::ClassifyOptions task_options() const;
+  train::ClassifyOptions objective_options() const;
   void use_best(const checkpoint::Progress& progress) const;
   void export_model() const;
   void write_results(const train::LoopResult& result, const train::EpochHistory& history) const;
 };
 
 void Classify::report_plan() const {
-  report_classify_plan(run.log, settings, input.data, input.model, deal, run.dtype);
+  report_classify_plan(run.log, settings, input.data, input.model, order, run.dtype);
   run.log.info(fmt::format("memory of a rank: {}", memory.text()));
 }
 
@@ -170,19 +171,20 @@ std::map<std::string, std::string> Classify::record(telemetry::TrainingLogOption
   return {{"train", input.data_hash}, {"val", input.validation_hash}};
 }
 
-std::unique_ptr<train::ClassifyTask> Classify::make_task(telemetry::TrainingLog* log) const {
-  auto task = std::make_unique<train::ClassifyTask>(
-      input.model, input.data.train, deal, input.data.validation, task_options(),
+std::unique_ptr<train::ClassifyObjective> Classify::make_objective(
+    telemetry::TrainingLog* log) const {
+  auto objective = std::make_unique<train::ClassifyObjective>(
+      input.model, input.data.train, order, input.data.validation, objective_options(),
       [log](const train::EpochRecord& record) {
         if (log != nullptr) log->scalars(record.epoch, epoch_tags(record));
       });
   if (!checkpoint.folder.empty())
-    task->remember(
-        train::EpochHistory::from_json(checkpoint.task_memory, checkpoint.folder.string()));
-  return task;
+    objective->remember(
+        train::EpochHistory::from_json(checkpoint.objective_memory, checkpoint.folder.string()));
+  return objective;
 }
 
-train::ClassifyOptions Classify::task_options() const {
+train::ClassifyOptions Classify::objective_options() const {
   return {.label_smoothing = settings.classify.label_smoothing,
           .bf16 = run.dtype == "bf16",
           .eval_batch_size = settings.train.rows_of_evaluation_batch()};
@@ -224,9 +226,9 @@ void Classify::write_results(const train::LoopResult& result,
   run.flight().set_phase("export");
   use_best(result.progress);
   ClassifyResults results{
-      .history = history, .progress = result.progress, .steps_per_epoch = deal.steps_per_epoch()};
+      .history = history, .progress = result.progress, .steps_per_epoch = order.steps_per_epoch()};
   if (input.data.test.num_windows > 0)
-    results.test = evaluate_windows(input.model, input.data.test, task_options(), group);
+    results.test = evaluate_windows(input.model, input.data.test, objective_options(), group);
   export_model();
   results.seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - run.begin).count();
@@ -235,14 +237,15 @@ void Classify::write_results(const train::LoopResult& result,
   write_classify_results(run.folder.path(), results, settings, input.data, run.log);
 }
 
-nlohmann::json Classify::conclude(const train::LoopResult& result, const train::ClassifyTask& task,
+nlohmann::json Classify::conclude(const train::LoopResult& result,
+                                  const train::ClassifyObjective& objective,
                                   telemetry::TrainingLog* log) const {
   run.trace.finish();
   if (log != nullptr) log->close_progress();
   report_early_stop(result);
   if (result.end != train::LoopEnd::Stopped && settings.train.export_model)
-    write_results(result, task.history());
-  const int64_t global_batch = deal.config().global_batch;
+    write_results(result, objective.history());
+  const int64_t global_batch = order.config().global_batch;
   return {{"run_name", settings.run_name},
           {"step", result.progress.step},
           {"global_batch_size", global_batch},
@@ -284,7 +287,7 @@ ExitCode start_classify(TrainingRun& run) {
                                   .checkpoint = input.checkpoint,
                                   .agreed = agreed,
                                   .stamp = stamp,
-                                  .deal = input.deal,
+                                  .order = input.order,
                                   .parameters = input.parameters,
                                   .parameter_group = kModelGroup,
                                   .buffers = input.model.buffers(),
@@ -298,9 +301,9 @@ ExitCode start_classify(TrainingRun& run) {
 }  // namespace
 
 ExitCode classify_rank(const FineTuneRequest& request, const settings::TrainSettings& settings,
-                       const std::shared_ptr<comm::Meeting>& meeting,
+                       const std::shared_ptr<comm::StoreBarrier>& store_barrier,
                        const std::atomic<bool>& stop_requested, const Log& log) {
-  TrainingRun run(request, settings, meeting, stop_requested, log);
+  TrainingRun run(request, settings, store_barrier, stop_requested, log);
   return or_give_up(run, {.settings = run.settings}, [&] { return start_classify(run); });
 }
 

@@ -119,7 +119,7 @@ void write_pictures(const std::filesystem::path& folder, const train::WindowFigu
 
 void report_classify_plan(const Log& log, const settings::TrainSettings& settings,
                           const SignalData& data, const nn::SignalClassifier& model,
-                          const data::EpochDeal& deal, const std::string& dtype) {
+                          const data::EpochOrder& order, const std::string& dtype) {
   log.info(fmt::format("windows: {} to train, {} to validate, {} to test; {} of {}, {}",
                        data.train.num_windows, data.validation.num_windows, data.test.num_windows,
                        counted(data.train.window_rows, "row"),
@@ -132,7 +132,7 @@ void report_classify_plan(const Log& log, const settings::TrainSettings& setting
       "in {}",
       settings.classify.pooling, model.encoder_is_frozen() ? ", frozen" : "",
       count(elements(model.parameters())), count(elements(model.trained_parameters())), dtype));
-  report_batch(log, settings.train, deal, "window");
+  report_batch(log, settings.train, order, "window");
 }
 
 void write_classify_results(const std::filesystem::path& folder, const ClassifyResults& results,

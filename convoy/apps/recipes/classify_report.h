@@ -10,17 +10,17 @@
 #include "convoy/apps/recipes/signal_data.h"
 #include "convoy/core/base/log.h"
 #include "convoy/core/settings/train_settings.h"
-#include "convoy/data/datasets/epoch_deal.h"
+#include "convoy/data/datasets/epoch_order.h"
 #include "convoy/model/nn/signal_classifier.h"
 #include "convoy/train/checkpoint/checkpoint.h"
-#include "convoy/train/loop/classify_task.h"
+#include "convoy/train/loop/classify_objective.h"
 
 namespace convoy::recipes {
 
 // Logs data, network, precision, batch and steps, one line each.
 void report_classify_plan(const Log& log, const settings::TrainSettings& settings,
                           const SignalData& data, const nn::SignalClassifier& model,
-                          const data::EpochDeal& deal, const std::string& dtype);
+                          const data::EpochOrder& order, const std::string& dtype);
 
 struct ClassifyResults {
   const train::EpochHistory& history;

@@ -189,15 +189,16 @@ void on_ranks(const Case& one,
   std::vector<std::unique_ptr<Trained>> models;
   for (int rank = 0; rank < one.ranks; ++rank) models.push_back(std::make_unique<Trained>(one));
   telemetry::FlightWriter flight;
-  parallel::run_replicas({}, one.ranks, flight, [&](const std::shared_ptr<comm::Meeting>& meeting) {
-    const auto group = comm::join_group_at(meeting, std::chrono::seconds(300));
-    try {
-      body(*models[static_cast<size_t>(meeting->rank())], *group);
-    } catch (...) {
-      group->abort();
-      throw;
-    }
-  });
+  parallel::run_replicas(
+      {}, one.ranks, flight, [&](const std::shared_ptr<comm::StoreBarrier>& store_barrier) {
+        const auto group = comm::join_group_at(store_barrier, std::chrono::seconds(300));
+        try {
+          body(*models[static_cast<size_t>(store_barrier->rank())], *group);
+        } catch (...) {
+          group->abort();
+          throw;
+        }
+      });
 }
 
 Outcome train(const Case& one, const Rank::Spoil& spoil = {}) {

@@ -46,16 +46,16 @@ std::string scaling_warning(const settings::TrainingSettings& train, int64_t glo
 }
 
 void report_batch(const Log& log, const settings::TrainingSettings& train,
-                  const data::EpochDeal& deal, const std::string& unit) {
-  const data::DealConfig& batch = deal.config();
-  const int64_t total_steps = train::total_steps(train, deal.steps_per_epoch());
+                  const data::EpochOrder& order, const std::string& unit) {
+  const data::EpochOrderConfig& batch = order.config();
+  const int64_t total_steps = train::total_steps(train, order.steps_per_epoch());
   log.info(fmt::format("{}; {} ({} an epoch)", data::batch_sentence(batch, unit),
-                       counted(total_steps, "step"), deal.steps_per_epoch()));
+                       counted(total_steps, "step"), order.steps_per_epoch()));
   const std::string scaling = scaling_sentence(train, batch.global_batch);
   if (!scaling.empty()) log.info(scaling);
   const optim::LearningRateSchedule schedule(train.schedule,
                                              scaled_learning_rate(train, batch.global_batch),
-                                             total_steps, deal.steps_per_epoch());
+                                             total_steps, order.steps_per_epoch());
   const std::string risk = scaling_warning(train, batch.global_batch, schedule);
   if (!risk.empty()) log.warning(risk);
   const std::string idle = data::idle_ranks_warning(batch, unit);

@@ -8,7 +8,7 @@
 
 #include "convoy/core/base/log.h"
 #include "convoy/core/settings/train_settings.h"
-#include "convoy/data/datasets/epoch_deal.h"
+#include "convoy/data/datasets/epoch_order.h"
 #include "convoy/train/optim/schedule.h"
 
 namespace convoy::recipes {
@@ -19,7 +19,7 @@ double scaled_learning_rate(const settings::TrainingSettings& train, int64_t glo
 // Logs, before the run starts, the rows per step over ranks and accumulation, the number of steps,
 // the scaling of the learning rate, and warnings. `unit`: "row".
 void report_batch(const Log& log, const settings::TrainingSettings& train,
-                  const data::EpochDeal& deal, const std::string& unit);
+                  const data::EpochOrder& order, const std::string& unit);
 
 // The parts of that report. "learning rate: 0.0002 x 64 / 16 (lr_scaling linear) = 0.0008"; empty
 // when nothing is scaled.

@@ -13,9 +13,9 @@
 #include "convoy/core/base/files.h"
 #include "convoy/core/telemetry/progress.h"
 #include "convoy/data/datasets/encode_splits.h"
+#include "convoy/data/evaluate/answer_scores.h"
 #include "convoy/data/evaluate/html_report.h"
 #include "convoy/data/evaluate/sample_files.h"
-#include "convoy/data/evaluate/scored_samples.h"
 #include "convoy/train/loop/evaluation.h"
 
 namespace convoy::recipes {
@@ -32,11 +32,11 @@ nlohmann::json loss_json(const train::EvaluationFigures& figures) {
 }
 
 // Returns the answers to all questions on the leading rank, and nothing elsewhere.
-std::vector<evaluate::Sample> answer_questions(RankShare& share, const LoadedModel& loaded,
-                                               const Questions& questions,
-                                               const settings::SamplingFlags& sampling,
-                                               const settings::EngineFlags& engine,
-                                               const Log& log) {
+std::vector<evaluate::ScoredAnswer> answer_questions(RankShare& share, const LoadedModel& loaded,
+                                                     const Questions& questions,
+                                                     const settings::SamplingFlags& sampling,
+                                                     const settings::EngineFlags& engine,
+                                                     const Log& log) {
   using Place = std::pair<int64_t, int64_t>;  // prompt, sample
   std::map<Place, std::string> own;
   const AnswerOptions options{
@@ -50,7 +50,7 @@ std::vector<evaluate::Sample> answer_questions(RankShare& share, const LoadedMod
   });
   std::vector<PlacedLine> lines;
   for (auto& [place, line] : own) lines.emplace_back(place.first, std::move(line));
-  std::vector<evaluate::Sample> samples;
+  std::vector<evaluate::ScoredAnswer> samples;
   gather_in_order(share.group(), lines, 0, static_cast<int64_t>(questions.prompts.size()),
                   [&samples](const std::string& line) {
                     const auto sample = nlohmann::json::parse(line);
@@ -111,10 +111,10 @@ data::TokenDataset first_rows(const data::TokenDataset& dataset, int64_t limit) 
 
 // Measures `samples`, adds the results to `figures`, and writes the requested files.
 void write_results(const EvaluateRun& run, const evaluate::TextMetrics& metrics,
-                   const std::vector<evaluate::Sample>& samples, nlohmann::json& figures) {
+                   const std::vector<evaluate::ScoredAnswer>& samples, nlohmann::json& figures) {
   const fs::path folder = run.flags.output_dir;
   if (run.flags.generate) {
-    const evaluate::ScoredSamples scored = evaluate::score_samples(metrics, samples);
+    const evaluate::AnswerScores scored = evaluate::score_answers(metrics, samples);
     figures.update(scored.figures);
     if (!folder.empty()) evaluate::write_samples(folder / "samples.jsonl", samples);
     if (!run.metrics.report.empty())
@@ -143,7 +143,7 @@ nlohmann::json evaluate_model(const EvaluateRun& run, const Log& given_log) {
   const Log log = log_of_rank(run.ranks.ranks_folder, given_log);
   RankShare share(run.ranks);
   const LoadedModel loaded = load_model(
-      model_request(run.model, engine, settings.data.template_path, share.placement()), log);
+      model_request(run.model, engine, settings.data.template_path, share.rank_device()), log);
   const int64_t max_seq_len = std::min(settings.model.max_seq_len, loaded.model->max_positions());
   const data::EncodeInputs inputs{.data = settings.data,
                                   .task = settings.task,
@@ -168,7 +168,7 @@ nlohmann::json evaluate_model(const EvaluateRun& run, const Log& given_log) {
   const at::NoGradGuard no_grad;
   nlohmann::json figures = loss_json(evaluate_loss(share, loaded, dataset, engine.batch_size, log));
 
-  std::vector<evaluate::Sample> samples;
+  std::vector<evaluate::ScoredAnswer> samples;
   if (flags.generate) {
     const Questions questions =
         read_questions(loaded, file_of_split(settings.data, wants_val ? "val" : "test"), settings,

@@ -6,7 +6,7 @@
 #include "convoy/apps/recipes/effective_batch.h"
 #include "convoy/apps/recipes/export_result.h"
 #include "convoy/apps/recipes/fine_tune_rank.h"
-#include "convoy/apps/recipes/generating_task.h"
+#include "convoy/apps/recipes/generating_objective.h"
 #include "convoy/apps/recipes/optimizer_settings.h"
 #include "convoy/apps/recipes/step_flops.h"
 #include "convoy/apps/recipes/train_stamp.h"
@@ -92,9 +92,10 @@ struct FineTune : JoinedTraining {
 
   void report_plan() const;
   std::map<std::string, std::string> record(telemetry::TrainingLogOptions& options) const;
-  std::unique_ptr<train::LanguageTask> make_task(telemetry::TrainingLog* log) const;
+  std::unique_ptr<train::LanguageObjective> make_objective(telemetry::TrainingLog* log) const;
   checkpoint::NamedFiles files_alongside() const;
-  nlohmann::json conclude(const train::LoopResult& result, const train::LanguageTask& task,
+  nlohmann::json conclude(const train::LoopResult& result,
+                          const train::LanguageObjective& objective,
                           telemetry::TrainingLog* log) const;
 
  private:
@@ -118,8 +119,8 @@ void FineTune::report_plan() const {
   if (!input.splits.policy.empty()) run.log.info(input.splits.policy);
   for (size_t part = 0; part < input.splits.mix.size(); ++part)
     run.log.info(mix_text(input.splits, *batch.plan.mix_schedule(), part));
-  report_batch(run.log, settings.train, deal, settings.train.packing ? "block" : "row");
-  const int64_t total_steps = train::total_steps(settings.train, deal.steps_per_epoch());
+  report_batch(run.log, settings.train, order, settings.train.packing ? "block" : "row");
+  const int64_t total_steps = train::total_steps(settings.train, order.steps_per_epoch());
   if (checkpoint.progress.step >= total_steps)
     run.log.info(
         fmt::format("nothing left to train: step {} of {}", checkpoint.progress.step, total_steps));
@@ -130,10 +131,10 @@ std::map<std::string, std::string> FineTune::record(telemetry::TrainingLogOption
   options.tensorboard_folder = run.folder.tensorboard_folder();
   options.model_config_json = read_file(input.base.folder.require("config.json"));
   options.best_name = settings.train.best_metric_name();
-  options.told_figures = {"perplexity"};
+  options.printed_metrics = {"perplexity"};
   if (evaluation.predict_with_generate)
     for (const std::string& name : evaluation.measured_metrics(options.best_name))
-      options.told_figures.push_back(name);
+      options.printed_metrics.push_back(name);
   options.peak_flops = measured_peak(run, group);
   std::map<std::string, std::string> hashes;
   for (const data::SplitReport& report : input.splits.reports)
@@ -141,19 +142,20 @@ std::map<std::string, std::string> FineTune::record(telemetry::TrainingLogOption
   return hashes;
 }
 
-std::unique_ptr<train::LanguageTask> FineTune::make_task(telemetry::TrainingLog* /*log*/) const {
-  std::unique_ptr<train::LanguageTask> task;
+std::unique_ptr<train::LanguageObjective> FineTune::make_objective(
+    telemetry::TrainingLog* /*log*/) const {
+  std::unique_ptr<train::LanguageObjective> objective;
   if (settings.train.generating_evaluation.predict_with_generate)
-    task = std::make_unique<GeneratingTask>(
+    objective = std::make_unique<GeneratingObjective>(
         input.base, batch.plan, input.splits.val, input.questions, settings,
         GeneratingOptions{.samples_folder = run.folder.samples_folder(),
                           .engines_on_host = run.environment.local_world},
         run.log);
   else
-    task = std::make_unique<train::LanguageTask>(*input.base.model, batch.plan, input.splits.val,
-                                                 settings.train.rows_of_evaluation_batch());
-  task->count_flops(input.trained.step_flops);
-  return task;
+    objective = std::make_unique<train::LanguageObjective>(
+        *input.base.model, batch.plan, input.splits.val, settings.train.rows_of_evaluation_batch());
+  objective->count_flops(input.trained.step_flops);
+  return objective;
 }
 
 // A checkpoint folder of a LoRA run is a PEFT adapter, one of a full run a Hugging Face model; the
@@ -198,7 +200,7 @@ void FineTune::use_best(const checkpoint::Progress& progress) const {
 // values stay.
 nlohmann::json FineTune::memory_figures(bool has_trained) const {
   const std::vector<int64_t> peaks =
-      comm::exchange(group, device::rank_memory(run.placement.device).peak_bytes);
+      comm::exchange(group, device::rank_memory(run.rank_device.device).peak_bytes);
   if (!has_trained) return nlohmann::json::object();
   const std::optional<BatchChoice>& choice = batch.choice;
   run.log.info(fmt::format(
@@ -236,7 +238,7 @@ nlohmann::json FineTune::figures_of(const train::LoopResult& result) const {
 }
 
 nlohmann::json FineTune::conclude(const train::LoopResult& result,
-                                  const train::LanguageTask& /*task*/,
+                                  const train::LanguageObjective& /*objective*/,
                                   telemetry::TrainingLog* log) const {
   if (log != nullptr) log->close_progress();
   const bool has_trained = result.progress.step > checkpoint.progress.step;
@@ -278,7 +280,7 @@ ExitCode train_from(TrainingRun& run, LoadedModel& base) {
                                   .checkpoint = input.checkpoint,
                                   .agreed = agreed,
                                   .stamp = batch.stamp,
-                                  .deal = batch.plan.deal(),
+                                  .order = batch.plan.order(),
                                   .parameters = input.trained.parameters,
                                   .parameter_group = input.trained.group,
                                   .group = *group,
@@ -292,10 +294,11 @@ ExitCode train_from(TrainingRun& run, LoadedModel& base) {
 }  // namespace
 
 ExitCode fine_tune_rank(const FineTuneRequest& request, const settings::TrainSettings& settings,
-                        const std::shared_ptr<comm::Meeting>& meeting,
+                        const std::shared_ptr<comm::StoreBarrier>& store_barrier,
                         const std::atomic<bool>& stop_requested, const Log& log) {
-  const Log own_log = meeting->rank() == 0 ? log : Log(LogLevel::Quiet);
-  TrainingRun run(request, with_adapter_start(settings, own_log), meeting, stop_requested, log);
+  const Log own_log = store_barrier->rank() == 0 ? log : Log(LogLevel::Quiet);
+  TrainingRun run(request, with_adapter_start(settings, own_log), store_barrier, stop_requested,
+                  log);
   return or_give_up(run, {.settings = run.settings}, [&] {
     prepare_rank(run);
     LoadedModel base = load_base(run);

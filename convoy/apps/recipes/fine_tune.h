@@ -19,7 +19,7 @@ struct FineTuneRequest {
   // Made by the launcher, which holds its lock where rank 0 writes.
   std::filesystem::path run_folder;
   SettingsSource settings{};
-  std::string devices = "cpu";               // as for device::place_rank
+  std::string devices = "cpu";               // as for device::take_rank_device
   std::vector<std::string> forced_fields{};  // stamp fields that may differ from the checkpoint
   bool plan_only = false;                    // --dry-run: print the plan, train nothing
   telemetry::ColorChoice color = telemetry::ColorChoice::Auto;

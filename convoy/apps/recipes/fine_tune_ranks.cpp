@@ -5,7 +5,7 @@
 
 #include "convoy/apps/recipes/fine_tune_rank.h"
 #include "convoy/core/telemetry/flight_record_writer.h"
-#include "convoy/machine/device/placement.h"
+#include "convoy/machine/device/rank_device.h"
 #include "convoy/train/comm/environment.h"
 #include "convoy/train/parallel/dp/replicas.h"
 
@@ -14,29 +14,29 @@ namespace {
 
 // Reports a failure of this rank to the ranks that wait for it, wherever they wait.
 template <class Call>
-auto or_tell(comm::Meeting& meeting, Call call) {
+auto or_tell(comm::StoreBarrier& store_barrier, Call call) {
   try {
     return call();
   } catch (const CommError&) {
     throw;  // a consequence: whoever failed first says so
   } catch (const std::exception& error) {
-    meeting.tell_failure(error.what());
+    store_barrier.tell_failure(error.what());
     throw;
   }
 }
 
 ExitCode run_rank(const FineTuneRequest& request, const settings::TrainSettings& settings,
-                  const std::shared_ptr<comm::Meeting>& meeting,
+                  const std::shared_ptr<comm::StoreBarrier>& store_barrier,
                   const std::atomic<bool>& stop_requested, const Log& log) {
-  return or_tell(*meeting, [&] {
+  return or_tell(*store_barrier, [&] {
     const auto train = settings.task == "classify" ? classify_rank : fine_tune_rank;
-    return train(request, settings, meeting, stop_requested, log);
+    return train(request, settings, store_barrier, stop_requested, log);
   });
 }
 
 // `dp`: all ranks are threads of this process.
 ExitCode run_in_threads(const FineTuneRequest& request, const settings::TrainSettings& settings,
-                        comm::Meeting& process, const std::atomic<bool>& stop_requested,
+                        comm::StoreBarrier& process, const std::atomic<bool>& stop_requested,
                         const Log& log) {
   if (process.size() > 1)
     throw ConfigError(
@@ -49,10 +49,10 @@ ExitCode run_in_threads(const FineTuneRequest& request, const settings::TrainSet
   const int count = asked > 0 ? asked : device::count_devices(request.devices);
   std::atomic<ExitCode> end = ExitCode::Done;
   parallel::run_replicas(process.environment(), count, process.flight(),
-                         [&](const std::shared_ptr<comm::Meeting>& meeting) {
+                         [&](const std::shared_ptr<comm::StoreBarrier>& store_barrier) {
                            const ExitCode own =
-                               run_rank(request, settings, meeting, stop_requested, log);
-                           if (meeting->rank() == 0) end = own;
+                               run_rank(request, settings, store_barrier, stop_requested, log);
+                           if (store_barrier->rank() == 0) end = own;
                          });
   return end;
 }
@@ -66,13 +66,13 @@ ExitCode fine_tune(const FineTuneRequest& request, const std::atomic<bool>& stop
   // Made first, so that it covers everything that follows.
   telemetry::FlightWriter flight = telemetry::FlightWriter::attach();
   flight.set_phase("start");
-  const auto meeting =
-      std::make_shared<comm::Meeting>(comm::read_rank_environment(), kReachTimeout, &flight);
+  const auto store_barrier =
+      std::make_shared<comm::StoreBarrier>(comm::read_rank_environment(), kReachTimeout, &flight);
   settings::TrainSettings settings;
-  or_tell(*meeting, [&] { agree_on_settings(*meeting, request.settings, settings); });
+  or_tell(*store_barrier, [&] { agree_on_settings(*store_barrier, request.settings, settings); });
   return settings.parallel.strategy == "dp"
-             ? run_in_threads(request, settings, *meeting, stop_requested, log)
-             : run_rank(request, settings, meeting, stop_requested, log);
+             ? run_in_threads(request, settings, *store_barrier, stop_requested, log)
+             : run_rank(request, settings, store_barrier, stop_requested, log);
 }
 
 }  // namespace convoy::recipes

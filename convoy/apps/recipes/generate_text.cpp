@@ -283,8 +283,8 @@ void generate_text(const GenerateRun& run, const Log& given_log) {
   check_flags(run);
   const Log log = log_of_rank(run.ranks.ranks_folder, given_log);
   RankShare share(run.ranks);
-  const LoadedModel loaded =
-      load_model(model_request(run.model, run.engine, flags.template_path, share.placement()), log);
+  const LoadedModel loaded = load_model(
+      model_request(run.model, run.engine, flags.template_path, share.rank_device()), log);
   const at::NoGradGuard no_grad;
   const PromptReader reader(flags, loaded, log);
   if (flags.interactive) {

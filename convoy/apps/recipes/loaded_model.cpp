@@ -7,9 +7,9 @@
 #include "convoy/machine/device/determinism.h"
 #include "convoy/machine/device/dtype.h"
 #include "convoy/machine/device/refillable_tensor.h"
-#include "convoy/model/kernels/coded_weight/coded_weight.h"
+#include "convoy/model/kernels/bitsandbytes_weight/bitsandbytes_weight.h"
+#include "convoy/model/kernels/integer_weight/integer_weight.h"
 #include "convoy/model/kernels/ops/op_table.h"
-#include "convoy/model/kernels/quantized_weight/quantized_weight.h"
 #include "convoy/model/models/registry.h"
 
 namespace convoy::recipes {
@@ -22,7 +22,7 @@ models::WeightCoding weight_coding(const std::string& type, bool double_quant, i
   const CodeType code = type == "int8"  ? CodeType::Int8
                         : type == "fp4" ? CodeType::Fp4
                                         : CodeType::Nf4;
-  coding.format = kernels::CodedFormat{
+  coding.format = kernels::BitsandbytesFormat{
       .type = code, .block = block_size, .nested = double_quant && code != CodeType::Int8};
   return coding;
 }
@@ -31,11 +31,11 @@ std::string coding_text(nn::CausalLm& model) {
   std::string whole;
   std::string text = "none";
   for (const nn::Linear* linear : model.block_linears()) {
-    if (!linear->is_coded()) {
+    if (!linear->is_bitsandbytes()) {
       whole += " " + linear->name();
       continue;
     }
-    const kernels::CodedFormat& format = linear->coded().format;
+    const kernels::BitsandbytesFormat& format = linear->coded().format;
     text = kernels::code_type_name(format.type);
     if (format.type != kernels::CodeType::Int8) text += fmt::format(", blocks of {}", format.block);
     if (format.nested) text += ", double";
@@ -46,10 +46,10 @@ std::string coding_text(nn::CausalLm& model) {
 }
 
 // The head has at least 8 bits: no later layer averages its errors.
-void code_linears(nn::CausalLm& model, const kernels::CodedFormat& format) {
+void code_linears(nn::CausalLm& model, const kernels::BitsandbytesFormat& format) {
   const at::Device device = model.device();
   for (nn::Linear* linear : model.block_linears())
-    linear->set_coded(kernels::encode_weight(linear->weight().cpu(), format).to(device));
+    linear->set_bitsandbytes(kernels::encode_weight(linear->weight().cpu(), format).to(device));
 }
 
 void require_one_format(const std::string& quantization, bool double_quant,
@@ -63,9 +63,9 @@ void require_one_format(const std::string& quantization, bool double_quant,
 }
 
 void quantize_linears(nn::CausalLm& model, const std::string& weights) {
-  const kernels::QuantizedFormat eight_bits{.weight = kernels::WeightFormat::Int8};
-  const kernels::QuantizedFormat four_bits{.weight = kernels::WeightFormat::Int4Zero,
-                                           .group_inputs = 32};
+  const kernels::IntegerFormat eight_bits{.weight = kernels::WeightFormat::Int8};
+  const kernels::IntegerFormat four_bits{.weight = kernels::WeightFormat::Int4Zero,
+                                         .group_inputs = 32};
   for (nn::Linear* linear : model.block_linears())
     linear->quantize(weights == "int4" ? four_bits : eight_bits);
   model.head().quantize(eight_bits);
@@ -139,9 +139,9 @@ void read_values(LoadedModel& loaded) {
 }
 
 ModelRequest model_request(const settings::ModelFlags& flags, const std::string& template_path,
-                           const device::Placement& placement) {
-  device::require_dtype(placement, flags.dtype);
-  const bool takes_bf16 = !placement.device.is_cpu() && placement.has_bf16;
+                           const device::RankDevice& rank_device) {
+  device::require_dtype(rank_device, flags.dtype);
+  const bool takes_bf16 = !rank_device.device.is_cpu() && rank_device.has_bf16;
   const settings::QuantizationFlags& held = flags.held;
   require_one_format(held.quantization, held.double_quant);
   return {.name = flags.model,
@@ -151,18 +151,19 @@ ModelRequest model_request(const settings::ModelFlags& flags, const std::string&
                    : takes_bf16          ? "bf16"
                                          : "fp32",
           .template_path = template_path,
-          .device = placement.device,
+          .device = rank_device.device,
           .coding = weight_coding(held.quantization, held.double_quant, held.block_size,
                                   held.skip_modules.names)};
 }
 
 ModelRequest model_request(const settings::ModelFlags& flags, const settings::EngineFlags& engine,
-                           const std::string& template_path, const device::Placement& placement) {
-  ModelRequest request = model_request(flags, template_path, placement);
+                           const std::string& template_path,
+                           const device::RankDevice& rank_device) {
+  ModelRequest request = model_request(flags, template_path, rank_device);
   request.weights = engine.weights;
   require_one_format(flags.held.quantization, flags.held.double_quant, engine.weights);
   if (!engine.deterministic) return request;
-  if (placement.device.is_cpu())
+  if (rank_device.device.is_cpu())
     kernels::use_row_invariant_cpu_products();
   else
     device::take_deterministic_algorithms();

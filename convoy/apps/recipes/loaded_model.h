@@ -14,7 +14,7 @@
 #include "convoy/core/settings/command_flags.h"
 #include "convoy/data/text/chat_template.h"
 #include "convoy/data/text/tokenizer.h"
-#include "convoy/machine/device/placement.h"
+#include "convoy/machine/device/rank_device.h"
 #include "convoy/model/adapters/lora_model.h"
 #include "convoy/model/models/quantization_config.h"
 #include "convoy/model/nn/causal_lm.h"
@@ -62,7 +62,7 @@ models::WeightCoding weight_coding(const std::string& type, bool double_quant,
 std::string coding_text(nn::CausalLm& model);
 
 // Quantises the linear layers of the blocks.
-void code_linears(nn::CausalLm& model, const kernels::CodedFormat& format);
+void code_linears(nn::CausalLm& model, const kernels::BitsandbytesFormat& format);
 
 // Throws ConfigError for --double-quant with a format without blocks, and for two formats of the
 // same weights. `weights`: from EngineFlags.
@@ -83,11 +83,11 @@ LoadedModel load_model(const ModelRequest& request, const Log& log);
 void read_values(LoadedModel& loaded);
 
 ModelRequest model_request(const settings::ModelFlags& flags, const std::string& template_path,
-                           const device::Placement& placement);
+                           const device::RankDevice& rank_device);
 // The request for a model that generates. Throws ConfigError for options that the device does not
 // support.
 ModelRequest model_request(const settings::ModelFlags& flags, const settings::EngineFlags& engine,
-                           const std::string& template_path, const device::Placement& placement);
+                           const std::string& template_path, const device::RankDevice& rank_device);
 
 // Fingerprint of an adapter folder: its configuration and every byte of its weights.
 std::string adapter_fingerprint(const std::filesystem::path& folder);

@@ -12,7 +12,7 @@
 
 #include "convoy/core/base/error.h"
 #include "convoy/machine/device/dtype.h"
-#include "convoy/machine/device/placement.h"
+#include "convoy/machine/device/rank_device.h"
 #include "convoy/machine/device/threads.h"
 #include "convoy/model/kernels/frozen_linear/frozen_linear.h"
 #include "convoy/model/sizing/known_peak.h"
@@ -37,7 +37,7 @@ double seconds_on(clockid_t clock) {
   return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
 }
 
-// Of each thread that products are shared by.
+// Processor time of each thread that computes a part of a product.
 std::vector<double> processor_seconds_by_thread() {
   std::vector<double> seconds(static_cast<size_t>(at::get_num_threads()));
   at::parallel_for(0, at::get_num_threads(), 1, [&](int64_t begin, int64_t end) {
@@ -112,16 +112,16 @@ Peak measured(at::Device device, at::ScalarType dtype) {
 }  // namespace
 
 nlohmann::ordered_json measure_peak(const std::string& devices, int64_t threads, const Log& log) {
-  const device::Placement placement = device::place_rank(devices, 0);
+  const device::RankDevice rank_device = device::take_rank_device(devices, 0);
   device::share_cpu_threads(1);
   if (threads > 0) at::set_num_threads(static_cast<int>(threads));
-  const std::string kind = at::DeviceTypeName(placement.device.type(), /*lower_case=*/true);
+  const std::string kind = at::DeviceTypeName(rank_device.device.type(), /*lower_case=*/true);
   std::filesystem::path file = threads > 0 ? "" : sizing::peaks_file();
   nlohmann::ordered_json result = {
       {"bench", "peak"}, {"device", kind}, {"peaks", nlohmann::ordered_json::array()}};
   for (const std::string dtype : {"fp32", "bf16"}) {
-    if (dtype == "bf16" && !placement.has_bf16) continue;
-    const Peak peak = measured(placement.device, device::parse_dtype(dtype));
+    if (dtype == "bf16" && !rank_device.has_bf16) continue;
+    const Peak peak = measured(rank_device.device, device::parse_dtype(dtype));
     result["peaks"].push_back(
         {{"dtype", dtype}, {"flops_per_second", peak.flops}, {"by", peak.by}});
     if (file.empty()) continue;

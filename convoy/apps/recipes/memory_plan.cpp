@@ -35,7 +35,7 @@ std::vector<sizing::ParameterPart> parts_of(const nn::Unit& unit) {
 int64_t decoded_bytes(nn::CausalLm& model) {
   int64_t bytes = 0;
   for (const nn::Linear* linear : model.block_linears())
-    if (linear->is_coded())
+    if (linear->is_bitsandbytes())
       bytes = std::max(
           bytes, linear->weight().numel() * static_cast<int64_t>(linear->weight().element_size()));
   return bytes;
@@ -45,7 +45,8 @@ int64_t decoded_bytes(nn::CausalLm& model) {
 int64_t packed_bytes(const nn::Unit& unit) {
   int64_t bytes = 0;
   for (const nn::Linear* linear : unit.linears)
-    if (linear->name() != "lm_head" && !linear->is_coded() && !linear->weight().requires_grad())
+    if (linear->name() != "lm_head" && !linear->is_bitsandbytes() &&
+        !linear->weight().requires_grad())
       bytes += linear->weight().numel() * static_cast<int64_t>(linear->weight().element_size());
   return bytes;
 }
@@ -76,7 +77,7 @@ void add_widths(nn::CausalLm& model, bool adapter_dropout, sizing::TrainingShape
       const bool shares_input = is(".k_proj") || is(".v_proj") || is(".up_proj");
       const sizing::DoraWidths widths = sizing::dora_widths(
           linear->out_features(), linear->in_features(), adapter_dropout && shares_input,
-          static_cast<int64_t>(linear->weight().element_size()), linear->is_coded());
+          static_cast<int64_t>(linear->weight().element_size()), linear->is_bitsandbytes());
       in_blocks += widths.kept;
       dora_at_work = std::max(dora_at_work, widths.at_work);
       shape.unfolded_bytes = std::max(shape.unfolded_bytes, widths.norm_bytes);

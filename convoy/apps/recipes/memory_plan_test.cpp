@@ -12,7 +12,7 @@
 #include "convoy/apps/recipes/bench/bench_model.h"
 #include "convoy/core/settings/strategies.h"
 #include "convoy/model/adapters/lora_model.h"
-#include "convoy/model/kernels/coded_weight/coded_weight.h"
+#include "convoy/model/kernels/bitsandbytes_weight/bitsandbytes_weight.h"
 
 namespace convoy::recipes {
 namespace {
@@ -94,7 +94,8 @@ TEST(MemoryPlan, WeightsInCodesCountTheirBytes) {
   int64_t coded = 0;
   for (nn::Linear* linear : model->block_linears()) {
     coded += linear->weight().numel();
-    linear->set_coded(kernels::encode_weight(linear->weight(), {kernels::CodeType::Nf4, 64, true}));
+    linear->set_bitsandbytes(
+        kernels::encode_weight(linear->weight(), {kernels::CodeType::Nf4, 64, true}));
   }
   EXPECT_EQ(nn::count_parameters(*model), before);
   const adapters::LoraModel lora = adapters::LoraModel::create(*model, {}, 0);

@@ -34,9 +34,9 @@ std::string width_text(const std::string& dtype) {
   return fmt::format("in {}, {} bits each", dtype, dtype == "fp32" ? 32 : 16);
 }
 
-bool is_coded(nn::CausalLm& model) {
+bool is_bitsandbytes(nn::CausalLm& model) {
   for (const nn::Linear* linear : model.block_linears())
-    if (linear->is_coded()) return true;
+    if (linear->is_bitsandbytes()) return true;
   return false;
 }
 
@@ -80,7 +80,7 @@ void require_same_weights(nn::CausalLm& coded, nn::CausalLm& full, const std::st
   std::vector<nn::Linear*> wanted = full.block_linears(), found = coded.block_linears();
   const at::NoGradGuard no_grad;
   for (size_t at = 0; at < found.size(); ++at) {
-    if (!found[at]->is_coded()) continue;
+    if (!found[at]->is_bitsandbytes()) continue;
     const bool same_shape =
         at < wanted.size() && wanted[at]->weight().sizes() == found[at]->weight().sizes();
     const double error = same_shape ? relative_error(found[at]->values(), wanted[at]->values()) : 0;
@@ -131,7 +131,7 @@ LoadedModel Merging::full_base(nn::CausalLm& served) const {
   LoadedModel full =
       load(has_own ? flags_.base_model : model_.model, has_own ? "main" : model_.revision, {});
   const std::string place = full.folder.path().string();
-  if (is_coded(*full.model))
+  if (is_bitsandbytes(*full.model))
     throw ConfigError("--base full needs weights in 16 bits, and these are quantised",
                       {.file = place,
                        .key = "base_model",
@@ -162,7 +162,7 @@ void Merging::run() {
   std::optional<LoadedModel> served =
       load(model_.model, model_.revision,
            weight_coding(flags_.held.quantization, flags_.held.double_quant));
-  const bool coded = is_coded(*served->model);
+  const bool coded = is_bitsandbytes(*served->model);
   const std::string base = chosen_base(flags_, coded);
   const std::string held = coding_text(*served->model);
   rows_ = compared_rows(*served, flags_.data, log_);
@@ -202,7 +202,7 @@ void merge_adapter(const settings::ModelSourceFlags& model, const settings::Merg
                    const settings::RankFlags& ranks, const Log& log) {
   CONVOY_CHECK(!model.adapter.empty(), ConfigError, "wanted --adapter FOLDER");
   require_output(flags);
-  Merging(model, flags, device::place_rank(ranks.devices, 0).device, log).run();
+  Merging(model, flags, device::take_rank_device(ranks.devices, 0).device, log).run();
 }
 
 }  // namespace convoy::recipes

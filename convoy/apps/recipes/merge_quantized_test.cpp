@@ -8,7 +8,7 @@
 #include "convoy/apps/recipes/merge_adapter.h"
 #include "convoy/apps/recipes/model_test.h"
 #include "convoy/core/base/error.h"
-#include "convoy/model/models/coded_export.h"
+#include "convoy/model/models/bitsandbytes_export.h"
 #include "files/temporary_folder.h"
 
 namespace convoy::recipes {
@@ -36,9 +36,9 @@ class QuantizedMerge : public ::testing::Test {
   fs::path coded_folder() const {
     const fs::path folder = folder_ / "coded";
     if (!fs::exists(folder))
-      models::write_coded_model(io::ModelFolder::open(model()), folder,
-                                weight_coding("nf4", /*double_quant=*/true),
-                                [](int64_t, int64_t) {});
+      models::write_bitsandbytes_model(io::ModelFolder::open(model()), folder,
+                                       weight_coding("nf4", /*double_quant=*/true),
+                                       [](int64_t, int64_t) {});
     return folder;
   }
   // model() with other weights.

@@ -22,7 +22,7 @@
 #include "convoy/data/datasets/encode_sample.h"
 #include "convoy/data/text/tokenizer_settings.h"
 #include "convoy/machine/device/memory.h"
-#include "convoy/machine/device/placement.h"
+#include "convoy/machine/device/rank_device.h"
 #include "convoy/model/architecture/families/family.h"
 #include "convoy/model/models/registry.h"
 #include "convoy/model/models/stored_codes.h"
@@ -306,7 +306,7 @@ class Check {
     if (flags_.memory_bytes > 0) return flags_.memory_bytes;
     if (flags_.hardware == "cpu") return usable_memory_bytes();
     try {
-      return device::usable_rank_memory_bytes(device::place_rank("cuda", 0).device, 1);
+      return device::usable_rank_memory_bytes(device::take_rank_device("cuda", 0).device, 1);
     } catch (const Error&) {
       return 0;  // GPU memory was given for another machine
     }

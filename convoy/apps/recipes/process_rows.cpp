@@ -13,14 +13,14 @@
 #include "convoy/farm/process/row_pipeline.h"
 #include "convoy/farm/process/row_worker_process.h"
 #include "convoy/farm/process/run_files.h"
-#include "convoy/machine/device/placement.h"
+#include "convoy/machine/device/rank_device.h"
 #include "convoy/machine/device/threads.h"
 
 namespace convoy::recipes {
 namespace {
 
 ModelRequest worker_model(const settings::ProcessSettings& settings,
-                          const device::Placement& placement) {
+                          const device::RankDevice& rank_device) {
   const settings::ProcessModelSettings& model = settings.model;
   settings::ModelFlags flags;
   flags.model = model.name;
@@ -29,18 +29,18 @@ ModelRequest worker_model(const settings::ProcessSettings& settings,
   flags.dtype = model.dtype;
   flags.held.quantization = model.quantization;
   flags.held.double_quant = model.double_quant;
-  if (settings.engine.deterministic && !placement.device.is_cpu())
+  if (settings.engine.deterministic && !rank_device.device.is_cpu())
     throw ConfigError("texts are independent of other rows only on the CPU",
                       {.key = "deterministic", .hint = "use --devices cpu, or leave it out"});
   settings::EngineFlags engine;
   engine.deterministic = settings.engine.deterministic;
   engine.weights = settings.engine.weights;
   engine.kv_dtype = settings.engine.kv_dtype;
-  return model_request(flags, engine, model.template_path, placement);
+  return model_request(flags, engine, model.template_path, rank_device);
 }
 
 TextEngineOptions engine_options(const process::PipelinePlan& plan, const LoadedModel& loaded,
-                                 const process::WorkerTask& task, int64_t workers_on_host) {
+                                 const process::WorkerAssignment& task, int64_t workers_on_host) {
   const settings::ProcessEngineSettings& engine = plan.settings.engine;
   return {
       .rows = engine.max_requests.value.value_or(task.rows_in_flight * plan.settings.generate.n),
@@ -57,14 +57,14 @@ TextEngineOptions engine_options(const process::PipelinePlan& plan, const Loaded
 }  // namespace
 
 void process_rows(const ProcessRowsRequest& request, const Log& log) {
-  const process::WorkerTask task = process::WorkerTask::take_from_environment();
+  const process::WorkerAssignment task = process::WorkerAssignment::take_from_environment();
   const at::NoGradGuard no_grad;
   std::optional<LoadedModel> loaded;  // outlives the engine
   process::run_row_worker_process(task, [&]() -> process::WorkerEquipment {
     process::PipelinePlan plan = process::read_pipeline_plan(request.run_folder);
-    const device::Placement placement = device::place_rank(request.devices, 0);
+    const device::RankDevice rank_device = device::take_rank_device(request.devices, 0);
     device::share_cpu_threads(static_cast<int>(request.workers_on_host));
-    loaded.emplace(load_model(worker_model(plan.settings, placement), log));
+    loaded.emplace(load_model(worker_model(plan.settings, rank_device), log));
     process::WorkerEquipment equipment;
     equipment.engine =
         make_text_engine(*loaded, engine_options(plan, *loaded, task, request.workers_on_host));

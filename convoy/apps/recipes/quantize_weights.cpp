@@ -8,7 +8,7 @@
 #include "convoy/core/io/model_folder.h"
 #include "convoy/core/telemetry/progress.h"
 #include "convoy/machine/device/dtype.h"
-#include "convoy/model/models/coded_export.h"
+#include "convoy/model/models/bitsandbytes_export.h"
 
 namespace convoy::recipes {
 namespace {
@@ -60,7 +60,7 @@ void quantize_weights(const settings::QuantizeFlags& flags, const Log& log) {
     if (flags.dequantize)
       models::write_decoded_tensors(source, flags.output, dtype, advance);
     else
-      models::write_coded_tensors(source, flags.output, *coding.format, advance);
+      models::write_bitsandbytes_tensors(source, flags.output, *coding.format, advance);
   } else {
     const io::ModelFolder folder = io::ModelFolder::open(flags.model, flags.revision);
     for (const std::string& notice : folder.notices()) log.info(notice);
@@ -68,7 +68,7 @@ void quantize_weights(const settings::QuantizeFlags& flags, const Log& log) {
     if (flags.dequantize)
       models::write_decoded_model(folder, flags.output, dtype, advance);
     else
-      models::write_coded_model(folder, flags.output, coding, advance);
+      models::write_bitsandbytes_model(folder, flags.output, coding, advance);
   }
   progress.finish();
   log.info(fmt::format("{} written: {} of weights become {}", flags.output,

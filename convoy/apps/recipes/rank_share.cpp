@@ -75,10 +75,10 @@ RankShare::RankShare(const settings::RankFlags& ranks) {
     counts_.emplace(std::filesystem::path(ranks.ranks_folder) / "done", environment.world);
     counts_->set(environment.rank, 0);
   }
-  placement_ = device::place_rank(ranks.devices, environment.local_rank);
+  rank_device_ = device::take_rank_device(ranks.devices, environment.local_rank);
   device::keep_tensor_memory();
   device::share_cpu_threads(environment.local_world);
-  group_ = comm::join_group(environment, kPatience, &flight_, placement_.device);
+  group_ = comm::join_group(environment, kPatience, &flight_, rank_device_.device);
 }
 
 int64_t RankShare::report_done(int64_t own) {

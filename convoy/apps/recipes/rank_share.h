@@ -16,7 +16,7 @@
 #include "convoy/core/settings/command_flags.h"
 #include "convoy/core/telemetry/flight_record_writer.h"
 #include "convoy/core/telemetry/shared_counts.h"
-#include "convoy/machine/device/placement.h"
+#include "convoy/machine/device/rank_device.h"
 #include "convoy/train/comm/group.h"
 
 namespace convoy::recipes {
@@ -44,7 +44,7 @@ class RankShare {
   int rank() const { return group_->rank(); }
   int size() const { return group_->size(); }
   comm::Group& group() { return *group_; }
-  const device::Placement& placement() const { return placement_; }
+  const device::RankDevice& rank_device() const { return rank_device_; }
   bool leads() const { return rank() == 0; }  // it writes what is written, and shows the progress
   bool owns(int64_t number) const { return number % size() == rank(); }
 
@@ -59,7 +59,7 @@ class RankShare {
   void finish() { group_->barrier(); }
 
  private:
-  device::Placement placement_;
+  device::RankDevice rank_device_;
   telemetry::FlightWriter flight_;  // outlives the group
   std::unique_ptr<comm::Group> group_;
   std::optional<telemetry::SharedCounts> counts_;

@@ -14,7 +14,7 @@
 #include "convoy/core/base/files.h"
 #include "convoy/core/base/wall_clock.h"
 #include "convoy/core/telemetry/run_folder.h"
-#include "convoy/machine/device/placement.h"
+#include "convoy/machine/device/rank_device.h"
 #include "convoy/machine/device/threads.h"
 #include "convoy/train/comm/gloo/sockets.h"
 #include "convoy/train/comm/group.h"
@@ -82,13 +82,14 @@ double bytes_per_second(comm::Group& group, at::Device device) {
 void check_ranks(const RanksCheckFlags& flags) {
   const comm::RankEnvironment environment = comm::read_rank_environment();
   telemetry::FlightWriter flight = telemetry::FlightWriter::attach();
-  const device::Placement placement = device::place_rank(flags.devices, environment.local_rank);
+  const device::RankDevice rank_device =
+      device::take_rank_device(flags.devices, environment.local_rank);
   device::share_cpu_threads(environment.local_world);
   const std::chrono::seconds limit(static_cast<int64_t>(flags.limit));
-  const auto meeting = std::make_shared<comm::Meeting>(environment, limit, &flight);
-  meeting->wait_for_all();
+  const auto store_barrier = std::make_shared<comm::StoreBarrier>(environment, limit, &flight);
+  store_barrier->wait_for_all();
   const comm::SocketSet before = comm::connected_sockets();
-  const auto group = comm::join_group_at(meeting, limit, placement.device);
+  const auto group = comm::join_group_at(store_barrier, limit, rank_device.device);
   const std::string address =
       comm::local_address(comm::new_sockets(before, comm::connected_sockets()));
   group->barrier();
@@ -99,8 +100,8 @@ void check_ranks(const RanksCheckFlags& flags) {
   nlohmann::json ranks = nlohmann::json::array();
   for (const std::string& one : group->all_gather_bytes(own.dump()))
     ranks.push_back(nlohmann::json::parse(one));
-  const double latency = latency_seconds(*group, placement.device);
-  const double speed = bytes_per_second(*group, placement.device);
+  const double latency = latency_seconds(*group, rank_device.device);
+  const double speed = bytes_per_second(*group, rank_device.device);
   const nlohmann::json found = {{"ranks", ranks}, {"latency_s", latency}, {"bytes_per_s", speed}};
   write_file_atomic(
       std::filesystem::path(flags.output_folder) / fmt::format("rank-{}.json", environment.rank),

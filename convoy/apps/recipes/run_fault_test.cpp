@@ -27,7 +27,7 @@ TEST(RunFault, HasTheCodeAndTheWordsOfItsKind) {
   const Error of_cpu =
       told([] { TORCH_CHECK(false, "[enforce fail] DefaultCPUAllocator: can't allocate memory"); });
   EXPECT_EQ(of_cpu.code(), ExitCode::Resources);
-  EXPECT_EQ(of_cpu.place().hint, "take less");
+  EXPECT_EQ(of_cpu.location().hint, "take less");
   const Error of_gpu = told([] { TORCH_CHECK(false, "CUDA error: misaligned address\nmore"); });
   EXPECT_EQ(of_gpu.code(), ExitCode::Device);
   EXPECT_NE(of_gpu.sentence().find("the GPU refused: CUDA error: misaligned address ("),
@@ -49,7 +49,7 @@ TEST(RunFault, LeavesConvoysOwnErrorsAsTheyAre) {
   const Error own = told([] { throw NumericError("the loss is NaN", {.step = 7}); });
   EXPECT_EQ(own.code(), ExitCode::Numeric);
   EXPECT_EQ(own.kind(), "numeric");
-  EXPECT_EQ(own.place().step, 7);
+  EXPECT_EQ(own.location().step, 7);
 }
 
 }  // namespace

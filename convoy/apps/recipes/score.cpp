@@ -112,7 +112,7 @@ void score(const settings::ModelFlags& model_flags, const settings::ScoreFlags& 
   const Log log = log_of_rank(ranks.ranks_folder, given_log);
   RankShare share(ranks);
   const LoadedModel loaded =
-      load_model(model_request(model_flags, flags.template_path, share.placement()), log);
+      load_model(model_request(model_flags, flags.template_path, share.rank_device()), log);
   const data::SampleEncoder encoder(loaded.tokenizer, loaded.template_or_null(),
                                     data::Supervision::named(flags.supervise));
   data::EncodedRows encoded(

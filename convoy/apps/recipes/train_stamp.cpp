@@ -145,7 +145,7 @@ std::vector<optim::NamedState> saved_state(const checkpoint::GroupReader& reader
                                            const std::vector<parallel::ParameterShard>& shards) {
   std::vector<optim::NamedState> saved;
   for (const optim::NamedState& own : optimizer.state()) {
-    const auto [shape, begin] = parallel::place_of(own, shards[own.parameter]);
+    const auto [shape, begin] = parallel::range_of(own, shards[own.parameter]);
     require_shape(reader, own.name, shape);
     saved.push_back({own.name,
                      reader.read(own.name, begin, own.value.numel()).view(own.value.sizes()),

@@ -45,7 +45,7 @@ int dispatch(const Arguments& arguments) {
 // A launcher that requested an error file prints it; otherwise this program prints the error.
 int report(Error error, bool json) {
   const char* rank = std::getenv("RANK");
-  if (error.place().rank < 0 && rank != nullptr) error.place().rank = std::atoi(rank);
+  if (error.location().rank < 0 && rank != nullptr) error.location().rank = std::atoi(rank);
   const char* error_file = std::getenv("TORCHELASTIC_ERROR_FILE");
   if (error_file != nullptr && processes::write_error_file(error_file, error))
     return static_cast<int>(error.code());

@@ -36,7 +36,7 @@ enum class ExitCode : int {
 };
 
 // Where an error arose. Empty or negative members are unknown.
-struct ErrorPlace {
+struct ErrorLocation {
   std::string file = {};  // path of the file at fault
   int64_t line = 0;       // 1-based
   std::string key = {};   // config key, tensor name, column
@@ -48,12 +48,12 @@ struct ErrorPlace {
 // Every error of Convoy is one of the kinds below.
 class Error : public std::runtime_error {
  public:
-  Error(ExitCode code, std::string kind, const std::string& message, ErrorPlace place = {});
+  Error(ExitCode code, std::string kind, const std::string& message, ErrorLocation location = {});
   ExitCode code() const { return code_; }
   // A stable word for scripts: "config", "data", ...
   const std::string& kind() const { return kind_; }
-  const ErrorPlace& place() const { return place_; }
-  ErrorPlace& place() { return place_; }
+  const ErrorLocation& location() const { return location_; }
+  ErrorLocation& location() { return location_; }
 
   // "file:line: message (hint)", what a person reads.
   std::string sentence() const;
@@ -64,14 +64,14 @@ class Error : public std::runtime_error {
  private:
   ExitCode code_;
   std::string kind_;
-  ErrorPlace place_;
+  ErrorLocation location_;
 };
 
-#define CONVOY_ERROR_KIND(Name, code, word)                          \
-  class Name : public Error {                                        \
-   public:                                                           \
-    explicit Name(const std::string& message, ErrorPlace place = {}) \
-        : Error(code, word, message, std::move(place)) {}            \
+#define CONVOY_ERROR_KIND(Name, code, word)                                \
+  class Name : public Error {                                              \
+   public:                                                                 \
+    explicit Name(const std::string& message, ErrorLocation location = {}) \
+        : Error(code, word, message, std::move(location)) {}               \
   }
 
 CONVOY_ERROR_KIND(ConfigError, ExitCode::Usage, "config");

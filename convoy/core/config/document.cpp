@@ -243,7 +243,7 @@ std::string read_config_text(const std::filesystem::path& path) {
   try {
     return read_file(path, kMaxFileBytes);
   } catch (const DataError& error) {
-    throw ConfigError(error.what(), error.place());
+    throw ConfigError(error.what(), error.location());
   }
 }
 

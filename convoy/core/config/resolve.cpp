@@ -277,19 +277,19 @@ const ResolvedValue& Resolved::value(const std::string& path) const {
   throw StateError(fmt::format("there is no setting {}", path));
 }
 
-ErrorPlace Resolved::place(const std::string& path, std::string hint) const {
+ErrorLocation Resolved::location(const std::string& path, std::string hint) const {
   const ResolvedValue& at = value(path.substr(0, path.find('[')));
-  ErrorPlace place{.file = at.file, .line = at.line, .key = path, .hint = std::move(hint)};
+  ErrorLocation location{.file = at.file, .line = at.line, .key = path, .hint = std::move(hint)};
   // The innermost part of the path that exists in the file: for a missing key the line of its
   // parent is used.
   for (std::string below = path.substr(at.path.size()); !below.empty();
        below.erase(below.find_last_of(".["))) {
     const auto line = at.lines_below.find(below);
     if (line == at.lines_below.end()) continue;
-    place.line = line->second;
+    location.line = line->second;
     break;
   }
-  return place;
+  return location;
 }
 
 void Resolved::decided(const std::string& path, const std::string& why) {
@@ -343,13 +343,13 @@ Resolved resolve(Section list, const Sources& sources, const CrossRules& rules) 
 }
 
 ConfigError placed(const ConfigError& error, const Resolved& resolved) {
-  const std::string& key = error.place().key;
+  const std::string& key = error.location().key;
   const std::string path = key.substr(0, key.find('['));
   const auto& values = resolved.values();
   const bool is_value = std::any_of(values.begin(), values.end(),
                                     [&](const ResolvedValue& value) { return value.path == path; });
-  if (!is_value || !error.place().file.empty()) return error;
-  return ConfigError(error.what(), resolved.place(key, error.place().hint));
+  if (!is_value || !error.location().file.empty()) return error;
+  return ConfigError(error.what(), resolved.location(key, error.location().hint));
 }
 
 std::map<std::string, std::string> process_environment() {

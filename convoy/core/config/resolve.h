@@ -86,7 +86,7 @@ class Resolved {
   // Throws StateError on an unknown path.
   const ResolvedValue& value(const std::string& path) const;
   // The place to name in an error about a combination of values.
-  ErrorPlace place(const std::string& path, std::string hint = {}) const;
+  ErrorLocation location(const std::string& path, std::string hint = {}) const;
 
   // Records that the program set the member itself after resolving: the run record shows "decided:
   // ...".

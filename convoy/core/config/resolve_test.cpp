@@ -379,7 +379,7 @@ TEST_F(Resolve, VeryManyErrorsAreShownInPartAndCounted) {
 TEST_F(Resolve, RulesOverSeveralValuesTakePartWhereTheirValuesAreReadable) {
   const CrossRules rules = [](const Resolved& resolved, ErrorList& errors) {
     if (resolved.value("seed").readable)
-      errors.add(ConfigError("the seed does not fit", resolved.place("seed")));
+      errors.add(ConfigError("the seed does not fit", resolved.location("seed")));
     EXPECT_TRUE(resolved.whole());
   };
   const auto found = [&](const std::string& text) {
@@ -420,10 +420,10 @@ TEST_F(Resolve, AnErrorOfAnItemNamesTheLineOfTheItem) {
             std::string::npos);
   RootSettings settings;
   const Resolved resolved = read(settings, "run:\n  steps:\n    - 1\n    - 2\n");
-  EXPECT_EQ(resolved.place("run.steps").line, 2);
-  EXPECT_EQ(resolved.place("run.steps[1]").line, 4);
-  EXPECT_EQ(resolved.place("run.steps[7]").line, 2);
-  EXPECT_EQ(resolved.place("run.steps[1].weight").line, 4);
+  EXPECT_EQ(resolved.location("run.steps").line, 2);
+  EXPECT_EQ(resolved.location("run.steps[1]").line, 4);
+  EXPECT_EQ(resolved.location("run.steps[7]").line, 2);
+  EXPECT_EQ(resolved.location("run.steps[1].weight").line, 4);
 }
 
 TEST_F(Resolve, SectionsOfOtherProgramsAloneAreWalked) {
@@ -494,7 +494,7 @@ TEST_F(Resolve, RecordsCarryOrigins) {
   resolved.decided("name", "the file's name");
   EXPECT_EQ(resolved.json_with_origins()["name"],
             (nlohmann::json{{"value", "chosen"}, {"origin", "decided: the file's name"}}));
-  EXPECT_EQ(without_folder(resolved.place("run.learning_rate").file), "run.yaml");
+  EXPECT_EQ(without_folder(resolved.location("run.learning_rate").file), "run.yaml");
   EXPECT_THROW(resolved.value("run.none"), StateError);
 }
 

@@ -19,7 +19,7 @@
 // write-ahead log: every call is durable when it returns, and slower. PostgreSQL: the server's
 // synchronous_commit decides.
 //
-// All calls throw DataError (exit 10: the store is damaged; place().file names it) and IoError
+// All calls throw DataError (exit 10: the store is damaged; location().file names it) and IoError
 // (exit 12: disk full, read-only, locked by another process beyond the busy limit, server not
 // reachable). After an IoError the call has had no effect and may be repeated.
 #pragma once
@@ -57,8 +57,8 @@ struct GroupRegistration {
 
 struct ClaimRequest {
   int64_t group = 0;
-  // Host, process and start time of the worker: unique for all time.
-  std::string worker;
+  // Host, process and start time of the owner: unique for all time.
+  std::string owner;
   int64_t max_ranges = 1;
   int64_t units_per_range = 1;
   std::chrono::milliseconds lease{60'000};
@@ -150,9 +150,9 @@ class JobStore {
   // failure.
   virtual std::vector<FailOutcome> fail(std::span<const RangeFailure> failures,
                                         int max_attempts) = 0;
-  // Reopens all leases of a worker that is gone or gives them back; they do not count as attempts.
+  // Reopens all leases of an owner that is gone or gives them back; they do not count as attempts.
   // Returns their number.
-  virtual int64_t release(const std::string& worker) = 0;
+  virtual int64_t release(const std::string& owner) = 0;
   // Leases of open tasks, including expired ones.
   virtual std::vector<Lease> leases(int64_t group) = 0;
 

@@ -54,7 +54,7 @@ std::string merged(const std::string& left, const std::string& right) {
 // One claim, its work, its results. False when there is nothing to do now.
 bool work_once(JobStore& store, int64_t group, const std::string& worker) {
   const std::vector<Lease> leases = store.claim(
-      {.group = group, .worker = worker, .max_ranges = 3, .units_per_range = 17, .lease = 40ms});
+      {.group = group, .owner = worker, .max_ranges = 3, .units_per_range = 17, .lease = 40ms});
   std::vector<Completion> done;
   for (const Lease& lease : leases)
     done.push_back(

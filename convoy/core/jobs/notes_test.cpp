@@ -31,9 +31,9 @@ class EachStoreNotes : public ::testing::TestWithParam<std::string> {
       tasks.push_back({.parameters = R"({"row":)" + std::to_string(index) + "}"});
     ASSERT_EQ(store_->add(group_, tasks), count);
   }
-  std::vector<Lease> claim(int64_t count, const std::string& worker,
+  std::vector<Lease> claim(int64_t count, const std::string& owner,
                            std::chrono::milliseconds lease = 60s) {
-    return store_->claim({.group = group_, .worker = worker, .max_ranges = count, .lease = lease});
+    return store_->claim({.group = group_, .owner = owner, .max_ranges = count, .lease = lease});
   }
   HandedIn keep(const std::vector<NewNote>& notes, const std::vector<Completion>& done = {}) {
     return store_->hand_in(notes, done, {});

@@ -35,7 +35,7 @@ void fill(JobStore& store, const std::string& name = "sweep/run") {
   store.add(group, tasks);
   const auto claim = [&](int64_t ranges, int64_t units) {
     return store.claim(
-        {.group = group, .worker = "w", .max_ranges = ranges, .units_per_range = units});
+        {.group = group, .owner = "w", .max_ranges = ranges, .units_per_range = units});
   };
   std::vector<Completion> done;
   for (const Lease& lease : claim(kTasks - 10, kUnits))
@@ -70,7 +70,7 @@ std::map<std::string, std::string> results_of(const std::string& url) {
     store->release("w");
     std::map<int64_t, int64_t> units;
     for (const Lease& lease : store->claim({.group = group.number,
-                              .worker = "x",
+                              .owner = "x",
                               .max_ranges = 10'000,
                               .units_per_range = kUnits}))
       units[lease.task] += lease.count;
@@ -125,9 +125,9 @@ TEST_F(RecoverSqlite, OneDamagedResultCostsThatResult) {
     open_store(path_);
     ADD_FAILURE() << "a damaged store was opened";
   } catch (const DataError& error) {
-    EXPECT_NE(error.place().hint.find("convoy sweep recover --store '" + path_ + "'"),
+    EXPECT_NE(error.location().hint.find("convoy sweep recover --store '" + path_ + "'"),
               std::string::npos)
-        << error.place().hint;
+        << error.location().hint;
   }
   const Recovery recovery = recover_store(path_);
   EXPECT_FALSE(recovery.was_sound);

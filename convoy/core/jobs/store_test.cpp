@@ -32,10 +32,10 @@ class EachStore : public ::testing::TestWithParam<std::string> {
     ASSERT_EQ(store_->add(group_, tasks), count);
   }
   std::vector<Lease> claim(int64_t max_ranges, int64_t units = 1,
-                           std::chrono::milliseconds lease = 60s, const std::string& worker = "w1",
+                           std::chrono::milliseconds lease = 60s, const std::string& owner = "w1",
                            int max_attempts = 0) {
     return store_->claim({.group = group_,
-                          .worker = worker,
+                          .owner = owner,
                           .max_ranges = max_ranges,
                           .units_per_range = units,
                           .lease = lease,
@@ -109,7 +109,7 @@ TEST_P(EachStore, KeepsVersionsApart) {
   ASSERT_EQ(newer.others.size(), 1u);
   EXPECT_EQ(newer.others[0].version, "1");
   EXPECT_EQ(store_->counts(newer.group.number).open, 0);
-  EXPECT_TRUE(store_->claim({.group = newer.group.number, .worker = "w"}).empty());
+  EXPECT_TRUE(store_->claim({.group = newer.group.number, .owner = "w"}).empty());
   EXPECT_EQ(store_->groups().size(), 2u);
 }
 
@@ -388,11 +388,11 @@ TEST_P(EachStore, TwoCoordinatorsDoubleNothing) {
   add(1, 4000);
   add(200);
   std::atomic<int64_t> counted = 0;
-  const auto work = [&](const std::string& worker) {
+  const auto work = [&](const std::string& owner) {
     const std::unique_ptr<JobStore> own = under_test_.open();
     for (;;) {
       const std::vector<Lease> leases =
-          own->claim({.group = group_, .worker = worker, .max_ranges = 9, .units_per_range = 37});
+          own->claim({.group = group_, .owner = owner, .max_ranges = 9, .units_per_range = 37});
       if (leases.empty()) return;
       std::vector<Completion> done;
       for (const Lease& lease : leases)

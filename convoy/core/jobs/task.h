@@ -62,7 +62,7 @@ struct TaskList {
 
 enum class TaskState : int { Open = 0, Done = 1, Failed = 2 };
 
-// A range of units that one worker may compute until `expires_ms`. A later claim of the range gets
+// A range of units that one owner may compute until `expires_ms`. A later claim of the range gets
 // a lease with another number, and this one is then invalid.
 struct Lease {
   int64_t number = 0;  // never used twice
@@ -72,7 +72,7 @@ struct Lease {
   int64_t task_units = 1;
   int64_t first = 0;
   int64_t count = 1;
-  std::string worker = {};
+  std::string owner = {};
   int64_t expires_ms = 0;  // store's clock, milliseconds since 1970
   int attempt = 1;         // 1 = first; counts failures and expiries of this range
 };

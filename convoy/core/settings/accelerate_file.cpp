@@ -92,11 +92,11 @@ Node without_inactive_sections(Node root, config::Imported& imported) {
 
 class AccelerateReader {
  public:
-  AccelerateReader(const Node& root, int64_t ranks, LaunchWishes& wishes,
+  AccelerateReader(const Node& root, int64_t ranks, LaunchRequest& launch_request,
                    config::Imported& imported, config::ErrorList& errors)
       : file_(root, "accelerate", accelerate_keys(), imported, errors),
         ranks_(ranks),
-        wishes_(wishes),
+        launch_request_(launch_request),
         imported_(imported),
         errors_(errors) {}
 
@@ -116,14 +116,14 @@ class AccelerateReader {
   }
 
  private:
-  void wish(const std::string& path, LaunchWish& wish) {
+  void request(const std::string& path, RequestedValue& request) {
     if (const Node* const node = file_.find(path); node != nullptr && file_.word(path))
-      wish = {node->text, node->where()};
+      request = {node->text, node->where()};
   }
 
   void read_ranks() {
     if (file_.flag("use_cpu").value_or(false))
-      wishes_.devices = {"cpu", file_.find("use_cpu")->where()};
+      launch_request_.devices = {"cpu", file_.find("use_cpu")->where()};
     const int64_t nodes = file_.integer("num_machines").value_or(1);
     const std::optional<int64_t> ranks = file_.integer("num_processes");
     if (ranks && *ranks > 0) {
@@ -131,14 +131,14 @@ class AccelerateReader {
         return file_.refuse(
             "num_processes",
             fmt::format("num_processes {} is no multiple of num_machines {}", *ranks, nodes));
-      wishes_.ranks_of_node = {fmt::format("{}", *ranks / nodes),
-                               file_.find("num_processes")->where()};
+      launch_request_.ranks_of_node = {fmt::format("{}", *ranks / nodes),
+                                       file_.find("num_processes")->where()};
     }
     if (nodes < 2) return;
-    wish("num_machines", wishes_.nodes);
-    wish("machine_rank", wishes_.node_rank);
-    wish("main_process_ip", wishes_.master_addr);
-    wish("main_process_port", wishes_.master_port);
+    request("num_machines", launch_request_.nodes);
+    request("machine_rank", launch_request_.node_rank);
+    request("main_process_ip", launch_request_.master_addr);
+    request("main_process_port", launch_request_.master_port);
   }
 
   void read_precision() {
@@ -212,7 +212,7 @@ class AccelerateReader {
 
   PeerFile file_;
   int64_t ranks_;
-  LaunchWishes& wishes_;
+  LaunchRequest& launch_request_;
   config::Imported& imported_;
   config::ErrorList& errors_;
   DeepSpeedFacts facts_;
@@ -222,19 +222,19 @@ class AccelerateReader {
 }  // namespace
 
 DeepSpeedFacts read_accelerate(const Node& value, const std::string& key, int64_t ranks,
-                               LaunchWishes& wishes, config::Imported& imported,
+                               LaunchRequest& launch_request, config::Imported& imported,
                                config::ErrorList& errors) {
   if (value.kind == NodeKind::Map)
-    return AccelerateReader(without_inactive_sections(value, imported), ranks, wishes, imported,
-                            errors)
+    return AccelerateReader(without_inactive_sections(value, imported), ranks, launch_request,
+                            imported, errors)
         .read();
   const std::filesystem::path path = config::find_named_file(value, key);
   const Node root = path.extension() == ".json" ? config::load_hjson(path, &errors)
                                                 : config::load_yaml(path, &errors);
   imported.notices.push_back(
       fmt::format("{}: {}: settings are read from {}", value.where(), key, path.string()));
-  return AccelerateReader(without_inactive_sections(root, imported), ranks, wishes, imported,
-                          errors)
+  return AccelerateReader(without_inactive_sections(root, imported), ranks, launch_request,
+                          imported, errors)
       .read();
 }
 

@@ -5,7 +5,7 @@
 #pragma once
 
 #include "convoy/core/settings/deepspeed_file.h"
-#include "convoy/core/settings/launch_wishes.h"
+#include "convoy/core/settings/launch_request.h"
 
 namespace convoy::settings {
 
@@ -13,7 +13,7 @@ namespace convoy::settings {
 // list; throws ConfigError for a file that cannot be read. Returns the values of the DeepSpeed file
 // it names that are checked later.
 DeepSpeedFacts read_accelerate(const config::Node& value, const std::string& key, int64_t ranks,
-                               LaunchWishes& wishes, config::Imported& imported,
+                               LaunchRequest& launch_request, config::Imported& imported,
                                config::ErrorList& errors);
 
 }  // namespace convoy::settings

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// accelerate's file and FSDP of TrainingArguments as settings and wishes for the launcher.
+// accelerate's file and FSDP of TrainingArguments as settings and requests for the launcher.
 #include "convoy/core/settings/accelerate_file.h"
 
 #include <gtest/gtest.h>
@@ -19,7 +19,7 @@ namespace fs = std::filesystem;
 
 struct Read {
   TrainSettings settings;
-  LaunchWishes wishes;
+  LaunchRequest launch_request;
   std::vector<std::string> notices;
   std::string error;
 };
@@ -33,7 +33,7 @@ Read read(const std::vector<std::string>& overrides) {
   } catch (const ConfigError& error) {
     read.error = error.sentence();
   }
-  read.wishes = facts.wishes;
+  read.launch_request = facts.launch_request;
   return read;
 }
 
@@ -54,9 +54,9 @@ TEST(AccelerateFile, OfSeveralGpus) {
   EXPECT_EQ(ddp.error, "");
   EXPECT_EQ(ddp.settings.parallel.strategy, "ddp");
   EXPECT_TRUE(ddp.settings.train.bf16);
-  EXPECT_EQ(ddp.wishes.ranks_of_node.value, "2");
-  EXPECT_TRUE(ddp.wishes.ranks_of_node.origin.ends_with("accelerate_ddp.yaml:11"));
-  EXPECT_EQ(ddp.wishes.nodes.value, "");
+  EXPECT_EQ(ddp.launch_request.ranks_of_node.value, "2");
+  EXPECT_TRUE(ddp.launch_request.ranks_of_node.origin.ends_with("accelerate_ddp.yaml:11"));
+  EXPECT_EQ(ddp.launch_request.nodes.value, "");
 }
 
 TEST(AccelerateFile, OfFsdp) {
@@ -74,11 +74,11 @@ TEST(AccelerateFile, OfDeepSpeedOnSeveralNodes) {
   EXPECT_EQ(zero2.settings.parallel.strategy, "zero2");
   EXPECT_EQ(zero2.settings.train.grad_accum, 4);
   EXPECT_FALSE(zero2.settings.train.bf16);
-  EXPECT_EQ(zero2.wishes.ranks_of_node.value, "4");
-  EXPECT_EQ(zero2.wishes.nodes.value, "2");
-  EXPECT_EQ(zero2.wishes.node_rank.value, "1");
-  EXPECT_EQ(zero2.wishes.master_addr.value, "192.0.2.7");
-  EXPECT_EQ(zero2.wishes.master_port.value, "29501");
+  EXPECT_EQ(zero2.launch_request.ranks_of_node.value, "4");
+  EXPECT_EQ(zero2.launch_request.nodes.value, "2");
+  EXPECT_EQ(zero2.launch_request.node_rank.value, "1");
+  EXPECT_EQ(zero2.launch_request.master_addr.value, "192.0.2.7");
+  EXPECT_EQ(zero2.launch_request.master_port.value, "29501");
 }
 
 TEST(AccelerateFile, NamesADeepSpeedFileBesideIt) {
@@ -167,7 +167,7 @@ TEST(AccelerateFile, RefusesByNameWhatItCanNotHonour) {
   EXPECT_NE(read_text("distributed_type: FSDP\nfsdp_config: {fsdp_sharding_strategy: LOCAL}\n")
                 .error.find("local is not supported"),
             std::string::npos);
-  EXPECT_EQ(read_text("use_cpu: true\n").wishes.devices.value, "cpu");
+  EXPECT_EQ(read_text("use_cpu: true\n").launch_request.devices.value, "cpu");
 }
 
 struct Strategy {

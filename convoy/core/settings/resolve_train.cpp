@@ -31,16 +31,16 @@ void check_network(const ClassifySettings& classify, const config::Resolved& res
     errors.add(
         ConfigError(fmt::format("classify.kernel_sizes: wanted one for each of {} widths, found {}",
                                 classify.widths.size(), classify.kernel_sizes.size()),
-                    resolved.place("classify.kernel_sizes")));
+                    resolved.location("classify.kernel_sizes")));
   for (size_t index = 0; index < classify.kernel_sizes.size(); ++index)
     if (const int64_t size = classify.kernel_sizes[index]; size % 2 == 0)
       errors.add(ConfigError(fmt::format("classify.kernel_sizes: wanted odd sizes, found {}", size),
-                             resolved.place(fmt::format("classify.kernel_sizes[{}]", index))));
+                             resolved.location(fmt::format("classify.kernel_sizes[{}]", index))));
   if (classify.freeze_encoder == "true" && classify.encoder_path.empty())
     errors.add(ConfigError(
         "classify.freeze_encoder is true, but there is no encoder to start from: it would never "
         "learn",
-        resolved.place("classify.freeze_encoder", "give classify.encoder_path")));
+        resolved.location("classify.freeze_encoder", "give classify.encoder_path")));
 }
 
 // Values by path.
@@ -66,7 +66,7 @@ void check_classify(const TrainSettings& settings, const config::Resolved& resol
     if (value != defaults.at(path))
       errors.add(ConfigError(
           fmt::format("{} applies only to task classify, found task {}", path, settings.task),
-          resolved.place(path, "add task: classify, or remove it")));
+          resolved.location(path, "add task: classify, or remove it")));
 }
 
 void check_schedule(const ScheduleSettings& schedule, const config::Resolved& resolved,
@@ -80,8 +80,8 @@ void check_schedule(const ScheduleSettings& schedule, const config::Resolved& re
     errors.add(ConfigError(
         fmt::format("train.min_lr_ratio is {}, but schedule {} has no such floor",
                     schedule.min_lr_ratio, schedule.lr_scheduler_type),
-        resolved.place("train.min_lr_ratio",
-                       "remove it, or take cosine, cosine_with_min_lr or warmup_stable_decay")));
+        resolved.location("train.min_lr_ratio",
+                          "remove it, or take cosine, cosine_with_min_lr or warmup_stable_decay")));
 }
 
 void check_optimizer(const TrainingSettings& train, const config::Resolved& resolved,
@@ -94,14 +94,14 @@ void check_optimizer(const TrainingSettings& train, const config::Resolved& reso
     errors.add(ConfigError(
         fmt::format("train.optim {} keeps {} states, but train.optimizer_state_dtype is {}",
                     train.optim, by_name, states),
-        resolved.place("train.optimizer_state_dtype", "remove one of them")));
+        resolved.location("train.optimizer_state_dtype", "remove one of them")));
   if (all_readable(resolved, {"train.activation_offload", "train.gradient_checkpointing"}) &&
       train.activation_offload != "none" && !train.gradient_checkpointing)
     errors.add(ConfigError(
         fmt::format("train.activation_offload is {}, but only what recomputation keeps is "
                     "offloaded, and train.gradient_checkpointing is off",
                     train.activation_offload),
-        resolved.place("train.activation_offload", "train.gradient_checkpointing: true")));
+        resolved.location("train.activation_offload", "train.gradient_checkpointing: true")));
 }
 
 void check_best_metric(const TrainSettings& settings, const config::Resolved& resolved,
@@ -113,7 +113,7 @@ void check_best_metric(const TrainSettings& settings, const config::Resolved& re
     errors.add(ConfigError(
         fmt::format("train.greater_is_better is {}, but a {} {} is better", train.greater_is_better,
                     train.larger_is_better() ? "larger" : "smaller", train.metric_for_best_model),
-        resolved.place("train.greater_is_better", "remove it")));
+        resolved.location("train.greater_is_better", "remove it")));
   if (!all_readable(resolved, {"train.metric_for_best_model"}) ||
       !is_text_metric(train.best_metric_name()) ||
       !train.generating_evaluation.predict_with_generate)
@@ -121,7 +121,7 @@ void check_best_metric(const TrainSettings& settings, const config::Resolved& re
   const auto refuse = [&](const std::string& reason, const std::string& hint) {
     errors.add(ConfigError(
         fmt::format("train.metric_for_best_model is {}, {}", train.metric_for_best_model, reason),
-        resolved.place("train.metric_for_best_model", hint)));
+        resolved.location("train.metric_for_best_model", hint)));
   };
   if (train.eval_strategy == "no" && !train.final_eval)
     refuse("but there are no evaluations", "train.eval_strategy=steps");
@@ -138,7 +138,7 @@ void check_generating_evaluation(const TrainSettings& settings, const config::Re
   errors.add(ConfigError(
       fmt::format("train.predict_with_generate is true, but rows of task {} have no answers",
                   settings.task),
-      resolved.place("train.predict_with_generate", "remove it")));
+      resolved.location("train.predict_with_generate", "remove it")));
 }
 
 void check_of_adapters_and_text(const TrainSettings& settings, const config::Resolved& resolved,
@@ -147,12 +147,12 @@ void check_of_adapters_and_text(const TrainSettings& settings, const config::Res
       settings.tuning.mode == "full" && settings.tuning.lora.loraplus_lr_ratio > 0)
     errors.add(ConfigError(
         "tuning.lora.loraplus_lr_ratio applies only to adapters, found tuning.mode full",
-        resolved.place("tuning.lora.loraplus_lr_ratio", "remove it")));
+        resolved.location("tuning.lora.loraplus_lr_ratio", "remove it")));
   if (all_readable(resolved, {"task", "train.neftune_noise_alpha"}) &&
       settings.task == "classify" && settings.train.neftune_noise_alpha > 0)
     errors.add(ConfigError(
         "train.neftune_noise_alpha applies to embeddings, which task classify does not have",
-        resolved.place("train.neftune_noise_alpha", "remove it")));
+        resolved.location("train.neftune_noise_alpha", "remove it")));
 }
 
 void check_mix(const TrainSettings& settings, const config::Resolved& resolved,
@@ -161,11 +161,11 @@ void check_mix(const TrainSettings& settings, const config::Resolved& resolved,
   if (settings.task != "mixed" && !settings.datasets.empty())
     errors.add(
         ConfigError(fmt::format("datasets apply only to task mixed, found task {}", settings.task),
-                    resolved.place("datasets", "add task: mixed")));
+                    resolved.location("datasets", "add task: mixed")));
   try {
     mixed_datasets(settings.datasets);
   } catch (const ConfigError& error) {
-    errors.add(ConfigError(error.what(), resolved.place(error.place().key)));
+    errors.add(ConfigError(error.what(), resolved.location(error.location().key)));
   }
 }
 
@@ -179,14 +179,14 @@ void check_batch(const TrainSettings& settings, const config::Resolved& resolved
   if (settings.task == "classify")
     errors.add(
         ConfigError(fmt::format("{} is chosen for language models, found task classify", key),
-                    resolved.place(key, "write a number")));
+                    resolved.location(key, "write a number")));
   if (train.batch_size.is_auto() && train.global_batch_size > 0 &&
       train.grad_accum.value.value_or(0) > 0)
     errors.add(ConfigError(
         fmt::format("train.batch_size is auto, but train.global_batch_size {} and train.grad_accum "
                     "{} leave one number for it",
                     train.global_batch_size, train.accumulation()),
-        resolved.place("train.batch_size", "leave out train.grad_accum, or write that number")));
+        resolved.location("train.batch_size", "leave out train.grad_accum, or write that number")));
 }
 
 // A share that is not given takes the rest.
@@ -203,7 +203,7 @@ void check_split(const SplitSettings& split, const config::Resolved& resolved,
   const std::string key =
       split.train_ratio.is_auto() ? "data.split.val_ratio" : "data.split.train_ratio";
   errors.add(ConfigError(fmt::format("data.split: the shares must sum to 1, found {:.7g}", sum),
-                         resolved.place(key, "train_ratio + val_ratio + test_ratio")));
+                         resolved.location(key, "train_ratio + val_ratio + test_ratio")));
 }
 
 // Rows are held out only for evaluations. Decided when the record is made, so that a later
@@ -222,25 +222,25 @@ void check_combinations(const TrainSettings& settings, const config::Resolved& r
   if (all_readable(resolved, {"data.template_kwargs"}))
     if (const auto problem = template_kwargs_problem(
             nlohmann::ordered_json::parse(settings.data.template_kwargs.json)))
-      errors.add(
-          ConfigError("data.template_kwargs: " + *problem, resolved.place("data.template_kwargs")));
+      errors.add(ConfigError("data.template_kwargs: " + *problem,
+                             resolved.location("data.template_kwargs")));
   if (all_readable(resolved, {"train.lr_scaling", "train.lr_reference_batch"}) &&
       settings.train.lr_scaling != "none" && settings.train.lr_reference_batch == 0)
     errors.add(ConfigError(
         fmt::format("train.lr_scaling is {}, but train.lr_reference_batch is not set: it needs the "
                     "global batch that train.learning_rate was chosen for",
                     settings.train.lr_scaling),
-        resolved.place("train.lr_scaling", "train.lr_reference_batch=ROWS")));
+        resolved.location("train.lr_scaling", "train.lr_reference_batch=ROWS")));
   if (all_readable(resolved, {"task", "train.metric_for_best_model"}) &&
       settings.train.metric_for_best_model == "eval_accuracy" && settings.task != "classify")
     errors.add(ConfigError(fmt::format("train.metric_for_best_model eval_accuracy applies only to "
                                        "task classify, found task {}",
                                        settings.task),
-                           resolved.place("train.metric_for_best_model", "eval_loss")));
+                           resolved.location("train.metric_for_best_model", "eval_loss")));
   if (all_readable(resolved, {"logging.profile_steps"}))
     if (const auto problem = step_range_problem(settings.logging.profile_steps))
       errors.add(ConfigError("logging.profile_steps: " + *problem,
-                             resolved.place("logging.profile_steps", "such as 10:15")));
+                             resolved.location("logging.profile_steps", "such as 10:15")));
   check_batch(settings, resolved, errors);
   check_schedule(settings.train.schedule, resolved, errors);
   check_optimizer(settings.train, resolved, errors);
@@ -252,14 +252,14 @@ void check_combinations(const TrainSettings& settings, const config::Resolved& r
   if (resolved.whole())
     if (const auto problem = settings.tuning.quantization.problem(settings.tuning.mode)) {
       const std::string key = "tuning.quantization." + problem->key;
-      errors.add(ConfigError(key + ": " + problem->sentence, resolved.place(key)));
+      errors.add(ConfigError(key + ": " + problem->sentence, resolved.location(key)));
     }
   check_classify(settings, resolved, errors);
 }
 
 // No file is used unless it is named, but the files that SFT-Play writes are looked for and
 // suggested.
-ErrorPlace where_rows_may_be() {
+ErrorLocation where_rows_may_be() {
   constexpr std::array<std::array<const char*, 2>, 3> kPlaces = {
       {{"train_path", "data/processed/train.jsonl"},
        {"val_path", "data/processed/val.jsonl"},
@@ -273,12 +273,12 @@ ErrorPlace where_rows_may_be() {
     else
       missing += fmt::format("{}{}", missing.empty() ? "" : ", ", path);
   }
-  ErrorPlace place{.key = "data.train_path"};
-  place.hint =
+  ErrorLocation location{.key = "data.train_path"};
+  location.hint =
       found.find("train_path") != std::string::npos
           ? "rows were found at SFT-Play's default path: " + found
           : "data.train_path=rows.jsonl; SFT-Play's default paths have no rows: " + missing;
-  return place;
+  return location;
 }
 
 void check_inputs(const TrainSettings& settings, const config::Resolved& resolved,
@@ -294,8 +294,9 @@ void check_inputs(const TrainSettings& settings, const config::Resolved& resolve
     errors.add(ConfigError("model.name is not set: a model folder or a hub id is needed",
                            {.key = "model.name", .hint = "model.name=PATH"}));
   if (settings.task == "mixed" && settings.datasets.empty() && all_readable(resolved, {"datasets"}))
-    errors.add(ConfigError("task mixed needs data sets to mix",
-                           resolved.place("task", "datasets: [{path: .., type: cpt, weight: 1}]")));
+    errors.add(
+        ConfigError("task mixed needs data sets to mix",
+                    resolved.location("task", "datasets: [{path: .., type: cpt, weight: 1}]")));
   if (settings.task != "mixed" && settings.data.train_path.empty() &&
       all_readable(resolved, {"data.train_path"}))
     errors.add(ConfigError("data.train_path is not set: a file of training rows is needed",

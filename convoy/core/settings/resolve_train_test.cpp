@@ -102,7 +102,7 @@ TEST(TrainSettings, AnErrorOfADataSetNamesItsLine) {
     try {
       resolve_train(settings, {.file = file});
     } catch (const ConfigError& error) {
-      return error.place().line;
+      return error.location().line;
     }
     return 0;
   };
@@ -384,7 +384,7 @@ TEST(TrainSettings, ClassifyWantsItsOwnSettingsAndOnlyThere) {
     resolve_train(settings, {.overrides = {"task=classify"}}, Wanted::TrainInputs);
     ADD_FAILURE() << "without data";
   } catch (const ConfigError& error) {
-    EXPECT_EQ(error.place().key, "classify.data_dir");
+    EXPECT_EQ(error.location().key, "classify.data_dir");
   }
 }
 

@@ -50,7 +50,7 @@ void check_precision(const ImportedValue& precision, const TrainingSettings& tra
   add_mismatch(precision, ours, wanted ? "false" : "true", resolved, errors);
 }
 
-LaunchWish num_gpus(const Node& node) {
+RequestedValue num_gpus(const Node& node) {
   int64_t number = 0;
   const std::string& text = node.text;
   const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), number);
@@ -77,13 +77,13 @@ std::vector<config::Import> TrainImports::list() {
        .read = [this](const Found& found, config::Imported& imported, config::ErrorList& errors) {
          for (const auto& [key, node] : found)
            deepspeed_.push_back(
-               read_accelerate(node, key, facts_.ranks, facts_.wishes, imported, errors));
+               read_accelerate(node, key, facts_.ranks, facts_.launch_request, imported, errors));
        }});
   imports.push_back({.keys = {"train.fsdp", "train.fsdp_config"}, .read = read_fsdp_arguments});
   imports.push_back({.keys = {"block_size"}, .read = read_block_size});
   imports.push_back({.keys = {"num_gpus"},
                      .read = [this](const Found& found, config::Imported&, config::ErrorList&) {
-                       facts_.wishes.ranks_of_node = num_gpus(found.begin()->second);
+                       facts_.launch_request.ranks_of_node = num_gpus(found.begin()->second);
                      }});
   return imports;
 }

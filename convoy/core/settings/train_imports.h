@@ -10,15 +10,15 @@
 
 #include "convoy/core/config/resolve.h"
 #include "convoy/core/settings/deepspeed_file.h"
-#include "convoy/core/settings/launch_wishes.h"
+#include "convoy/core/settings/launch_request.h"
 #include "convoy/core/settings/train_settings.h"
 
 namespace convoy::settings {
 
 // Input and output of `resolve_train` beside settings.
 struct RankFacts {
-  int64_t ranks = 0;         // ranks of the whole job; 0 = unknown
-  LaunchWishes wishes = {};  // filled by resolve_train
+  int64_t ranks = 0;                  // ranks of the whole job; 0 = unknown
+  LaunchRequest launch_request = {};  // filled by resolve_train
 };
 
 class TrainImports {

@@ -206,8 +206,8 @@ TEST(TrainNames, VariablesWithNamesOfTheirOwnAreNotIgnored) {
   TrainSettings settings;
   RankFacts facts;
   resolve_train(settings, {.environment = {{"NUM_GPUS", "2"}}}, Wanted::Anything, &facts);
-  EXPECT_EQ(facts.wishes.ranks_of_node.value, "2");
-  EXPECT_EQ(facts.wishes.ranks_of_node.origin, "environment NUM_GPUS");
+  EXPECT_EQ(facts.launch_request.ranks_of_node.value, "2");
+  EXPECT_EQ(facts.launch_request.ranks_of_node.origin, "environment NUM_GPUS");
   EXPECT_THROW(resolve_train(settings, {.environment = {{"NUM_GPUS", "two"}}}), ConfigError);
   EXPECT_THROW(resolve_train(settings, {.environment = {{"DEEPSPEED_CONFIG", "absent.json"}}}),
                ConfigError);

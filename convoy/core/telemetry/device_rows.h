@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Reads a run's devices.csv (machine/monitor/sample.h writes it), or the form of the multi-GPU
-// guide (farm/process/usage_csv.h): what a GPU or the host did at one moment.
+// Reads a run's devices.csv (machine/monitor/machine_reading.h writes it), or the form of the
+// multi-GPU guide (farm/process/usage_csv.h): what a GPU or the host did at one moment.
 #pragma once
 
 #include <cstdint>

@@ -126,7 +126,7 @@ TEST(EventLog, RefusesABadLineInTheMiddleWithItsNumber) {
     read_events(path);
     FAIL();
   } catch (const DataError& error) {
-    EXPECT_EQ(error.place().line, 2);
+    EXPECT_EQ(error.location().line, 2);
   }
 }
 

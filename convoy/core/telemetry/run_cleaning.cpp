@@ -49,8 +49,8 @@ double measure_of(const RunHistory& run) {
   return std::isfinite(last) ? last : INFINITY;
 }
 
-RemovableRun removable(const RunHistory& run, const CleaningWish& wish, std::string reason) {
-  const fs::path path = wish.only_checkpoints ? run.path / "checkpoints" : run.path;
+RemovableRun removable(const RunHistory& run, const CleaningRequest& request, std::string reason) {
+  const fs::path path = request.only_checkpoints ? run.path / "checkpoints" : run.path;
   return {path, run.path, run.name, std::move(reason), bytes_below(path)};
 }
 
@@ -68,45 +68,46 @@ bool has_checkpoints(const RunHistory& run) {
 }  // namespace
 
 std::vector<RemovableRun> removable_runs(const std::vector<RunHistory>& runs,
-                                         const CleaningWish& wish, double now_seconds) {
+                                         const CleaningRequest& request, double now_seconds) {
   std::vector<const RunHistory*> ended;
   for (const RunHistory& run : runs)
     if (!goes_on(run)) ended.push_back(&run);
-  if (wish.keep_best > 0) {
+  if (request.keep_best > 0) {
     std::erase_if(ended, [](const RunHistory* run) { return !std::isfinite(measure_of(*run)); });
     std::stable_sort(ended.begin(), ended.end(),
                      [](const RunHistory* left, const RunHistory* right) {
                        return measure_of(*left) < measure_of(*right);
                      });
-    const auto kept = std::min<std::ptrdiff_t>(std::ssize(ended), wish.keep_best);
+    const auto kept = std::min<std::ptrdiff_t>(std::ssize(ended), request.keep_best);
     ended.erase(ended.begin(), ended.begin() + kept);
   }
   std::vector<RemovableRun> chosen;
   for (const RunHistory* run : ended) {
-    if (wish.older_than_days > 0 &&
-        now_seconds - run->updated_seconds < wish.older_than_days * kSecondsPerDay)
+    if (request.older_than_days > 0 &&
+        now_seconds - run->updated_seconds < request.older_than_days * kSecondsPerDay)
       continue;
-    if (wish.only_checkpoints && !has_checkpoints(*run)) continue;
+    if (request.only_checkpoints && !has_checkpoints(*run)) continue;
     // Others may still be resumed from their checkpoints.
-    if (wish.only_checkpoints && wish.keep_best == 0 && run->state != RunState::Finished) continue;
-    if (wish.keep_best > 0)
-      chosen.push_back(removable(
-          *run, wish,
-          fmt::format("loss {:.4f} is not among the best {}", measure_of(*run), wish.keep_best)));
-    else if (wish.only_checkpoints)
-      chosen.push_back(removable(*run, wish, "finished"));
+    if (request.only_checkpoints && request.keep_best == 0 && run->state != RunState::Finished)
+      continue;
+    if (request.keep_best > 0)
+      chosen.push_back(removable(*run, request,
+                                 fmt::format("loss {:.4f} is not among the best {}",
+                                             measure_of(*run), request.keep_best)));
+    else if (request.only_checkpoints)
+      chosen.push_back(removable(*run, request, "finished"));
     else if (run->steps == 0 && !left_something(run->path))
-      chosen.push_back(removable(*run, wish, "never took a step"));
+      chosen.push_back(removable(*run, request, "never took a step"));
   }
   return chosen;
 }
 
 std::vector<RemovableRun> named_runs(const std::vector<RunHistory>& runs,
-                                     const CleaningWish& wish) {
+                                     const CleaningRequest& request) {
   std::vector<RemovableRun> chosen;
   for (const RunHistory& run : runs) {
     CONVOY_CHECK(!goes_on(run), ConfigError, "{} is in progress: it cannot be removed", run.name);
-    chosen.push_back(removable(run, wish, "named"));
+    chosen.push_back(removable(run, request, "named"));
   }
   return chosen;
 }

@@ -13,7 +13,7 @@
 
 namespace convoy::telemetry {
 
-struct CleaningWish {
+struct CleaningRequest {
   int64_t keep_best =
       0;  // remove all trainings but so many with the lowest loss; 0 = do not ask for it
   double older_than_days = 0;     // only runs whose last event is older; 0 = any
@@ -32,10 +32,11 @@ struct RemovableRun {
 // and left nothing (no adapter, model, checkpoint or samples). With only_checkpoints: those that
 // finished and have checkpoints. Ranked by the lowest evaluation loss, else by the last loss.
 std::vector<RemovableRun> removable_runs(const std::vector<RunHistory>& runs,
-                                         const CleaningWish& wish, double now_seconds);
+                                         const CleaningRequest& request, double now_seconds);
 
 // All of `runs`, which the user named.
-std::vector<RemovableRun> named_runs(const std::vector<RunHistory>& runs, const CleaningWish& wish);
+std::vector<RemovableRun> named_runs(const std::vector<RunHistory>& runs,
+                                     const CleaningRequest& request);
 
 // Throws ConfigError when the run is in progress by now, IoError when a file cannot be removed.
 void remove_run(const RemovableRun& run);

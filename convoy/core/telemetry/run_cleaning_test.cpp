@@ -47,9 +47,9 @@ class RunCleaning : public ::testing::Test {
     return found;
   }
 
-  std::vector<std::string> names(const CleaningWish& wish, double now = 1000) {
+  std::vector<std::string> names(const CleaningRequest& request, double now = 1000) {
     std::vector<std::string> found;
-    for (const RemovableRun& run : removable_runs(runs(), wish, now)) found.push_back(run.name);
+    for (const RemovableRun& run : removable_runs(runs(), request, now)) found.push_back(run.name);
     std::sort(found.begin(), found.end());
     return found;
   }

@@ -249,7 +249,7 @@ void TrainingLog::evaluation(const EvalMetrics& metrics) {
   window_->shown.eval_loss = metrics.loss;
   std::string text =
       fmt::format("step {}: {} loss {:.4f}", metrics.step, metrics.split, metrics.loss);
-  for (const std::string& name : options_.told_figures) {
+  for (const std::string& name : options_.printed_metrics) {
     const auto found = figures.find(name);
     if (found == figures.end()) continue;
     const double value = found->second;
@@ -300,12 +300,12 @@ void TrainingLog::failure(const Error& error) {
 }
 
 ordered_json failure_fields(const Error& error) {
-  const ErrorPlace& place = error.place();
+  const ErrorLocation& location = error.location();
   ordered_json row = {{"code", static_cast<int>(error.code())},
                       {"kind", error.kind()},
                       {"message", error.sentence()}};
-  put_if_known(row, "rank", static_cast<int64_t>(place.rank));
-  put_if_known(row, "step", place.step);
+  put_if_known(row, "rank", static_cast<int64_t>(location.rank));
+  put_if_known(row, "step", location.step);
   return row;
 }
 

@@ -91,7 +91,7 @@ struct TrainingLogOptions {
   std::string config_yaml{};   // shown as text in TensorBoard
   std::string model_config_json{};
   // Metrics that an evaluation's line shows beside the loss.
-  std::vector<std::string> told_figures = {"perplexity", "accuracy"};
+  std::vector<std::string> printed_metrics = {"perplexity", "accuracy"};
   // Name of the evaluation metric that decides the best model.
   std::string best_name = "loss";
   bool greater_is_better = false;  // for that metric

@@ -22,12 +22,12 @@ constexpr int kEnoughScalarPoints = 7;
 // A number without its unit, percent sign and similar.
 struct Peeled {
   Node node;
-  Unit unit = {};
+  MeasureUnit unit = {};
   bool percent = false;
 };
 
 // Scales a quantity to base units: 5 km is 5000.
-Node in_base_units(Node node, const Unit& unit) {
+Node in_base_units(Node node, const MeasureUnit& unit) {
   Node factor = make_node(Kind::Quotient, {make_leaf(Kind::Number, std::to_string(unit.above)),
                                            make_leaf(Kind::Number, std::to_string(unit.below))});
   return make_node(Kind::Product, {std::move(node), std::move(factor)});

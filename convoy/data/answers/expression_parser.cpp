@@ -41,7 +41,7 @@ bool Parser::joins_quantity() const {
   const size_t skip = is_word("and") || is(",") ? 1 : 0;
   if (token(skip).type != TokenType::Number) return false;
   size_t at = at_ + skip + 1;
-  const std::optional<Unit> unit = read_unit(tokens_, at);
+  const std::optional<MeasureUnit> unit = read_unit(tokens_, at);
   return unit && unit->known;
 }
 
@@ -337,7 +337,7 @@ Node Parser::atom() {
 // "Rs. 50"
 Node Parser::money() {
   Node node = make_node(Kind::Quantity, {});
-  node.unit = unit_named(token().text).value_or(Unit{});
+  node.unit = unit_named(token().text).value_or(MeasureUnit{});
   ++at_;
   take(".");
   node.children.push_back(number());

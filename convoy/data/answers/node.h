@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "convoy/data/answers/letters.h"
-#include "convoy/data/answers/unit.h"
+#include "convoy/data/answers/measure_unit.h"
 
 namespace convoy::answers {
 
@@ -48,7 +48,7 @@ struct Node {
   std::string name = {};
   std::vector<Node> children = {};
   std::vector<Comparison> relations = {};
-  Unit unit = {};
+  MeasureUnit unit = {};
   char open = '(';
   char close = ')';
   size_t columns = 0;

@@ -2,13 +2,13 @@
 #include "convoy/data/datasets/batch_plan.h"
 
 #include "convoy/core/base/error.h"
-#include "convoy/data/datasets/balanced_deal.h"
+#include "convoy/data/datasets/item_assignment.h"
 #include "convoy/data/datasets/pack_rows.h"
 
 namespace convoy::data {
 namespace {
 
-DealConfig deal_config(const BatchPlanConfig& config) {
+EpochOrderConfig order_config(const BatchPlanConfig& config) {
   return {.batch_size = config.batch_size,
           .grad_accum = config.grad_accum,
           .world_size = config.world_size,
@@ -17,7 +17,7 @@ DealConfig deal_config(const BatchPlanConfig& config) {
           .seed = config.seed};
 }
 
-// The rows of each unit.
+// The rows of each item.
 std::vector<std::vector<int64_t>> blocks_of(const TokenDataset& dataset,
                                             const BatchPlanConfig& config) {
   if (!config.mix.parts.empty()) return {};
@@ -33,11 +33,11 @@ std::vector<std::vector<int64_t>> blocks_of(const TokenDataset& dataset,
   return blocks;
 }
 
-std::shared_ptr<const MixedUnits> mixed_units(const TokenDataset& dataset,
+std::shared_ptr<const MixedItems> mixed_items(const TokenDataset& dataset,
                                               const BatchPlanConfig& config) {
   if (config.mix.parts.empty()) return nullptr;
-  return std::make_shared<const MixedUnits>(dataset, config.mix,
-                                            MixedUnitsConfig{.shuffle = config.shuffle,
+  return std::make_shared<const MixedItems>(dataset, config.mix,
+                                            MixedItemsConfig{.shuffle = config.shuffle,
                                                              .packing = config.packing,
                                                              .block_tokens = config.block_tokens,
                                                              .seed = config.seed});
@@ -49,78 +49,78 @@ BatchPlan::BatchPlan(TokenDataset dataset, BatchPlanConfig config)
     : dataset_(std::move(dataset)),
       config_(std::move(config)),
       blocks_(blocks_of(dataset_, config_)),
-      mixed_(mixed_units(dataset_, config_)),
-      deal_(mixed_ ? mixed_->units_per_epoch() : std::ssize(blocks_), deal_config(config_)) {
-  config_.grad_accum = deal_.config().grad_accum;
-  config_.global_batch = deal_.config().global_batch;
+      mixed_(mixed_items(dataset_, config_)),
+      order_(mixed_ ? mixed_->items_per_epoch() : std::ssize(blocks_), order_config(config_)) {
+  config_.grad_accum = order_.config().grad_accum;
+  config_.global_batch = order_.config().global_batch;
 }
 
-std::vector<int64_t> BatchPlan::rows_of(int64_t epoch, int64_t unit) const {
-  return mixed_ ? mixed_->rows(epoch * mixed_->units_per_epoch() + unit)
-                : blocks_[static_cast<size_t>(unit)];
+std::vector<int64_t> BatchPlan::rows_of(int64_t epoch, int64_t item) const {
+  return mixed_ ? mixed_->rows(epoch * mixed_->items_per_epoch() + item)
+                : blocks_[static_cast<size_t>(item)];
 }
 
-int64_t BatchPlan::tokens_of(int64_t epoch, int64_t unit) const {
+int64_t BatchPlan::tokens_of(int64_t epoch, int64_t item) const {
   int64_t count = 0;
-  for (const int64_t row : rows_of(epoch, unit)) count += dataset_.length_tokens(row);
+  for (const int64_t row : rows_of(epoch, item)) count += dataset_.length_tokens(row);
   return count;
 }
 
-std::vector<int64_t> BatchPlan::units_of(StepPosition position, int64_t micro_batch,
+std::vector<int64_t> BatchPlan::items_of(StepPosition position, int64_t micro_batch,
                                          int64_t rank) const {
   CONVOY_INVARIANT(micro_batch >= 0 && micro_batch < config_.grad_accum && rank >= 0 &&
                        rank < config_.world_size,
                    "micro-batch {} of {}, rank {} of {}", micro_batch, config_.grad_accum, rank,
                    config_.world_size);
-  return units_of_step(position)[static_cast<size_t>(micro_batch * config_.world_size + rank)];
+  return items_of_step(position)[static_cast<size_t>(micro_batch * config_.world_size + rank)];
 }
 
-std::vector<std::vector<int64_t>> BatchPlan::units_of_step(StepPosition position) const {
-  const std::vector<int64_t> units = deal_.global_batch(position);
+std::vector<std::vector<int64_t>> BatchPlan::items_of_step(StepPosition position) const {
+  const std::vector<int64_t> items = order_.global_batch(position);
   const auto slots = static_cast<size_t>(config_.grad_accum * config_.world_size);
   std::vector<std::vector<size_t>> dealt;
   if (config_.balance_tokens) {
     std::vector<int64_t> tokens;
-    for (const int64_t unit : units) tokens.push_back(tokens_of(position.epoch, unit));
-    dealt = deal_by_tokens(tokens, slots);
+    for (const int64_t item : items) tokens.push_back(tokens_of(position.epoch, item));
+    dealt = assign_by_tokens(tokens, slots);
   } else {
-    dealt = deal_in_turn(units.size(), slots);
+    dealt = assign_in_turn(items.size(), slots);
   }
   std::vector<std::vector<int64_t>> own(slots);
   for (size_t slot = 0; slot < slots; ++slot)
-    for (const size_t index : dealt[slot]) own[slot].push_back(units[index]);
+    for (const size_t index : dealt[slot]) own[slot].push_back(items[index]);
   return own;
 }
 
 BatchPlan::Largest BatchPlan::largest_micro_batch(int64_t first_step, int64_t end_step) const {
   Largest largest;
   int64_t epoch_of_largest = 0;
-  std::vector<int64_t> largest_units;
+  std::vector<int64_t> largest_items;
   for (int64_t step = first_step; step < end_step; ++step) {
     const int64_t epoch = step / steps_per_epoch();
-    for (std::vector<int64_t>& units : units_of_step({epoch, step % steps_per_epoch()})) {
+    for (std::vector<int64_t>& items : items_of_step({epoch, step % steps_per_epoch()})) {
       int64_t tokens = 0;
-      for (const int64_t unit : units) tokens += tokens_of(epoch, unit);
+      for (const int64_t item : items) tokens += tokens_of(epoch, item);
       if (tokens <= largest.tokens) continue;
       largest.tokens = tokens;
       epoch_of_largest = epoch;
-      largest_units = std::move(units);
+      largest_items = std::move(items);
     }
   }
-  largest.rows = rows_of_units(epoch_of_largest, largest_units);
+  largest.rows = rows_of_items(epoch_of_largest, largest_items);
   return largest;
 }
 
 std::vector<int64_t> BatchPlan::rows(StepPosition position, int64_t micro_batch,
                                      int64_t rank) const {
-  return rows_of_units(position.epoch, units_of(position, micro_batch, rank));
+  return rows_of_items(position.epoch, items_of(position, micro_batch, rank));
 }
 
-std::vector<int64_t> BatchPlan::rows_of_units(int64_t epoch,
-                                              const std::vector<int64_t>& units) const {
+std::vector<int64_t> BatchPlan::rows_of_items(int64_t epoch,
+                                              const std::vector<int64_t>& items) const {
   std::vector<int64_t> rows;
-  for (const int64_t unit : units) {
-    const std::vector<int64_t> block = rows_of(epoch, unit);
+  for (const int64_t item : items) {
+    const std::vector<int64_t> block = rows_of(epoch, item);
     rows.insert(rows.end(), block.begin(), block.end());
   }
   return rows;
@@ -128,30 +128,30 @@ std::vector<int64_t> BatchPlan::rows_of_units(int64_t epoch,
 
 int64_t BatchPlan::supervised_tokens(StepPosition position) const {
   int64_t count = 0;
-  for (const int64_t unit : deal_.global_batch(position))
-    for (const int64_t row : rows_of(position.epoch, unit))
+  for (const int64_t item : order_.global_batch(position))
+    for (const int64_t row : rows_of(position.epoch, item))
       count += dataset_.supervised_tokens(row);
   return count;
 }
 
 int64_t BatchPlan::total_tokens(StepPosition position) const {
   int64_t count = 0;
-  for (const int64_t unit : deal_.global_batch(position)) count += tokens_of(position.epoch, unit);
+  for (const int64_t item : order_.global_batch(position)) count += tokens_of(position.epoch, item);
   return count;
 }
 
 std::vector<int64_t> BatchPlan::row_tokens(StepPosition position) const {
   std::vector<int64_t> tokens;
-  for (const int64_t unit : deal_.global_batch(position))
-    for (const int64_t row : rows_of(position.epoch, unit))
+  for (const int64_t item : order_.global_batch(position))
+    for (const int64_t row : rows_of(position.epoch, item))
       tokens.push_back(dataset_.length_tokens(row));
   return tokens;
 }
 
 int64_t BatchPlan::num_rows(StepPosition position) const {
   int64_t count = 0;
-  for (const int64_t unit : deal_.global_batch(position))
-    count += std::ssize(rows_of(position.epoch, unit));
+  for (const int64_t item : order_.global_batch(position))
+    count += std::ssize(rows_of(position.epoch, item));
   return count;
 }
 

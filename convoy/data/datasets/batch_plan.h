@@ -8,8 +8,8 @@
 #include <memory>
 #include <vector>
 
-#include "convoy/data/datasets/epoch_deal.h"
-#include "convoy/data/datasets/mixed_units.h"
+#include "convoy/data/datasets/epoch_order.h"
+#include "convoy/data/datasets/mixed_items.h"
 #include "convoy/data/datasets/token_dataset.h"
 
 namespace convoy::data {
@@ -24,8 +24,8 @@ struct BatchPlanConfig {
   bool packing = false;      // best-fit decreasing into blocks of block_tokens
   int64_t block_tokens = 0;  // capacity of a block when packing
   bool shuffle = true;
-  // Deals the units of a step by their tokens, so that micro-batches, and with them ranks, have
-  // nearly equal numbers; else in turn. The set of units of a step is the same.
+  // Deals the items of a step by their tokens, so that micro-batches, and with them ranks, have
+  // nearly equal numbers; else in turn. The set of items of a step is the same.
   bool balance_tokens = false;
   uint64_t seed = 0;
   // Parts of the data set, drawn by weight. Without parts every row is drawn once an epoch.
@@ -40,9 +40,9 @@ class BatchPlan {
 
   // Equal for every epoch: packing packs once, and whole blocks are shuffled again each epoch. The
   // last global batch of an epoch may be partial; it is used.
-  int64_t steps_per_epoch() const { return deal_.steps_per_epoch(); }
-  // Number of units dealt to ranks: blocks when packing, else rows.
-  int64_t num_units() const { return deal_.num_units(); }
+  int64_t steps_per_epoch() const { return order_.steps_per_epoch(); }
+  // Number of items dealt to ranks: blocks when packing, else rows.
+  int64_t num_items() const { return order_.num_items(); }
   // Rows of one micro-batch, in layout order. May be empty on the last, partial step of an epoch:
   // the rank then contributes nothing but still takes part in collectives.
   std::vector<int64_t> rows(StepPosition position, int64_t micro_batch, int64_t rank) const;
@@ -63,26 +63,26 @@ class BatchPlan {
   Largest largest_micro_batch(int64_t first_step, int64_t end_step) const;
 
   const TokenDataset& dataset() const { return dataset_; }
-  const EpochDeal& deal() const { return deal_; }  // deals blocks when packing, else rows
+  const EpochOrder& order() const { return order_; }  // deals blocks when packing, else rows
   // With the resolved global_batch and grad_accum.
   const BatchPlanConfig& config() const { return config_; }
   // The part that each row of an epoch comes from; null: no mix.
   const MixSchedule* mix_schedule() const { return mixed_ ? &mixed_->schedule() : nullptr; }
 
  private:
-  std::vector<int64_t> rows_of(int64_t epoch, int64_t unit) const;
-  std::vector<int64_t> rows_of_units(int64_t epoch, const std::vector<int64_t>& units) const;
-  int64_t tokens_of(int64_t epoch, int64_t unit) const;
+  std::vector<int64_t> rows_of(int64_t epoch, int64_t item) const;
+  std::vector<int64_t> rows_of_items(int64_t epoch, const std::vector<int64_t>& items) const;
+  int64_t tokens_of(int64_t epoch, int64_t item) const;
   // By slot: the slot of a micro-batch and rank is micro_batch x world_size + rank.
-  std::vector<std::vector<int64_t>> units_of_step(StepPosition position) const;
-  std::vector<int64_t> units_of(StepPosition position, int64_t micro_batch, int64_t rank) const;
+  std::vector<std::vector<int64_t>> items_of_step(StepPosition position) const;
+  std::vector<int64_t> items_of(StepPosition position, int64_t micro_batch, int64_t rank) const;
 
   TokenDataset dataset_;
   BatchPlanConfig config_;
-  // Rows of each unit dealt to ranks; one row without packing.
+  // Rows of each item dealt to ranks; one row without packing.
   std::vector<std::vector<int64_t>> blocks_;
-  std::shared_ptr<const MixedUnits> mixed_;  // in place of blocks_
-  EpochDeal deal_;                           // deals the units
+  std::shared_ptr<const MixedItems> mixed_;  // in place of blocks_
+  EpochOrder order_;                         // deals the items
 };
 
 }  // namespace convoy::data

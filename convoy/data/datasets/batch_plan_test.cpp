@@ -216,7 +216,7 @@ TEST(BatchPlan, PackedBlocksHoldEveryRowOnce) {
   const TokenDataset dataset = dataset_of(lengths);
   const BatchPlan plan(
       dataset, {.batch_size = 2, .world_size = 2, .packing = true, .block_tokens = 16, .seed = 4});
-  EXPECT_LT(plan.num_units(), 45);
+  EXPECT_LT(plan.num_items(), 45);
   std::vector<std::vector<int64_t>> epochs(2);
   for (int64_t epoch = 0; epoch < 2; ++epoch)
     for (int64_t step = 0; step < plan.steps_per_epoch(); ++step)

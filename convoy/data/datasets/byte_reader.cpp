@@ -30,7 +30,7 @@ size_t ByteReader::read_into(std::span<char> free) {
   try {
     return stream_->read(free);
   } catch (DataError& error) {
-    error.place().line = line_;
+    error.location().line = line_;
     throw;
   }
 }

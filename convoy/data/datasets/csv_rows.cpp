@@ -26,12 +26,12 @@ class CsvRows : public RowSource {
         ends_(byte_set(std::string("\r\n") + separator)) {
     line_ = reader_.line();
     if (!read_record(header_))
-      throw DataError("wanted a header line, found an empty file", place());
+      throw DataError("wanted a header line, found an empty file", location());
     check_text(header_);
     std::set<std::string_view> names;
     for (const std::string& name : header_)
       if (!names.insert(name).second)
-        throw DataError(fmt::format("the header names column `{}` twice", name), place());
+        throw DataError(fmt::format("the header names column `{}` twice", name), location());
   }
 
   std::optional<Row> next() override {
@@ -44,7 +44,7 @@ class CsvRows : public RowSource {
     if (fields_.size() != header_.size())
       throw DataError(fmt::format("wanted {} fields as in the header, found {}", header_.size(),
                                   fields_.size()),
-                      place());
+                      location());
     Row row{object_with_room(header_.size()), reader_.path().string(), line_, index};
     for (size_t column = 0; column < fields_.size(); ++column)
       add_member(row.value, header_[column], std::move(fields_[column]));
@@ -61,16 +61,16 @@ class CsvRows : public RowSource {
   }
 
  private:
-  ErrorPlace place() const { return {.file = reader_.path().string(), .line = line_}; }
+  ErrorLocation location() const { return {.file = reader_.path().string(), .line = line_}; }
 
   void check_text(const std::vector<std::string>& fields) const {
     for (size_t column = 0; column < fields.size(); ++column) {
       if (const size_t nul = fields[column].find('\0'); nul != std::string::npos)
         throw DataError(fmt::format("NUL byte at byte {} of field {}", nul + 1, column + 1),
-                        place());
+                        location());
       if (const auto bad = find_invalid_utf8(fields[column]))
         throw DataError(fmt::format("not valid UTF-8 at byte {} of field {}", *bad + 1, column + 1),
-                        place());
+                        location());
     }
   }
 
@@ -108,7 +108,7 @@ class CsvRows : public RowSource {
     if (record_bytes_ > kMaxRowBytes)
       throw DataError(
           fmt::format("the row is longer than {} MiB; is a quote left open?", kMaxRowBytes >> 20),
-          place());
+          location());
   }
 
   void read_quoted(std::string& field) {
@@ -135,7 +135,7 @@ class CsvRows : public RowSource {
       reader_.get();
       return;
     }
-    const ErrorPlace here{.file = reader_.path().string(), .line = reader_.line()};
+    const ErrorLocation here{.file = reader_.path().string(), .line = reader_.line()};
     reader_.read_line(rest_, kMaxRowBytes);
     row_is_lost_ = true;
     ++index_;

@@ -99,7 +99,7 @@ std::vector<CardConfig> read_dataset_card(const fs::path& folder) {
       for (const Node& node : list->items) configs.push_back(config_of(node));
   } catch (const ConfigError& error) {
     throw DataError(fmt::format("the list of files in the card cannot be read: {}", error.what()),
-                    error.place());
+                    error.location());
   }
   std::erase_if(configs, [](const CardConfig& config) {
     return config.patterns.empty() && config.folder.empty();

@@ -23,26 +23,26 @@ int64_t wanted_global_batch(const settings::TrainingSettings& train, int64_t ran
   return train.global_batch_size;
 }
 
-std::string batch_sentence(const DealConfig& deal, const std::string& unit) {
-  const int64_t most = deal.batch_size * deal.world_size * deal.grad_accum;
+std::string batch_sentence(const EpochOrderConfig& order, const std::string& unit) {
+  const int64_t most = order.batch_size * order.world_size * order.grad_accum;
   const std::string product =
-      fmt::format("{} per rank x {} x {} accumulation", counted(deal.batch_size, unit),
-                  counted(deal.world_size, "rank"), deal.grad_accum);
-  if (most == deal.global_batch)
-    return fmt::format("effective batch: {} = {} a step", product, deal.global_batch);
-  const int64_t least = deal.global_batch / deal.world_size;
-  const std::string share = deal.global_batch % deal.world_size == 0
+      fmt::format("{} per rank x {} x {} accumulation", counted(order.batch_size, unit),
+                  counted(order.world_size, "rank"), order.grad_accum);
+  if (most == order.global_batch)
+    return fmt::format("effective batch: {} = {} a step", product, order.global_batch);
+  const int64_t least = order.global_batch / order.world_size;
+  const std::string share = order.global_batch % order.world_size == 0
                                 ? counted(least, unit)
                                 : fmt::format("{} or {}", least, counted(least + 1, unit));
   return fmt::format("effective batch: {} a step, spread as {} per rank: up to {} = {}",
-                     deal.global_batch, share, product, most);
+                     order.global_batch, share, product, most);
 }
 
-std::string idle_ranks_warning(const DealConfig& deal, const std::string& unit) {
-  if (deal.global_batch >= deal.world_size) return "";
+std::string idle_ranks_warning(const EpochOrderConfig& order, const std::string& unit) {
+  if (order.global_batch >= order.world_size) return "";
   return fmt::format("the run's steps of {} leave {} of {} without work",
-                     counted(deal.global_batch, unit), deal.world_size - deal.global_batch,
-                     counted(deal.world_size, "rank"));
+                     counted(order.global_batch, unit), order.world_size - order.global_batch,
+                     counted(order.world_size, "rank"));
 }
 
 }  // namespace convoy::data

@@ -8,7 +8,7 @@
 #include <string>
 
 #include "convoy/core/settings/train_settings.h"
-#include "convoy/data/datasets/epoch_deal.h"
+#include "convoy/data/datasets/epoch_order.h"
 
 namespace convoy::data {
 
@@ -19,9 +19,9 @@ int64_t wanted_global_batch(const settings::TrainingSettings& train, int64_t ran
 // "effective batch: 8 rows per rank x 2 ranks x 4 accumulation = 64 a step". When the ranks do not
 // divide the step, it adds the distribution: "..., spread as 12 or 13 rows per rank". `unit`:
 // "row".
-std::string batch_sentence(const DealConfig& deal, const std::string& unit);
+std::string batch_sentence(const EpochOrderConfig& order, const std::string& unit);
 
 // A warning when a step has fewer rows than there are ranks; else empty.
-std::string idle_ranks_warning(const DealConfig& deal, const std::string& unit);
+std::string idle_ranks_warning(const EpochOrderConfig& order, const std::string& unit);
 
 }  // namespace convoy::data

@@ -16,14 +16,14 @@ settings::TrainingSettings training(int64_t batch_size, int64_t grad_accum, int6
   return train;
 }
 
-DealConfig planned(const settings::TrainingSettings& train, int64_t ranks) {
-  return EpochDeal(1000, {.batch_size = train.batch_rows(),
-                          .world_size = ranks,
-                          .global_batch = wanted_global_batch(train, ranks)})
+EpochOrderConfig planned(const settings::TrainingSettings& train, int64_t ranks) {
+  return EpochOrder(1000, {.batch_size = train.batch_rows(),
+                           .world_size = ranks,
+                           .global_batch = wanted_global_batch(train, ranks)})
       .config();
 }
 
-std::string sentence(const DealConfig& deal) { return batch_sentence(deal, "row"); }
+std::string sentence(const EpochOrderConfig& order) { return batch_sentence(order, "row"); }
 
 TEST(EffectiveBatch, IsTheProductWhereNothingElseIsAsked) {
   EXPECT_EQ(wanted_global_batch(training(4, 0, 0), 2), 8);
@@ -33,7 +33,7 @@ TEST(EffectiveBatch, IsTheProductWhereNothingElseIsAsked) {
 }
 
 TEST(EffectiveBatch, AccumulationFollowsFromTheGlobalBatch) {
-  const DealConfig eight_ranks = planned(training(1, 0, 64), 8);
+  const EpochOrderConfig eight_ranks = planned(training(1, 0, 64), 8);
   EXPECT_EQ(eight_ranks.grad_accum, 8);
   EXPECT_EQ(sentence(eight_ranks),
             "effective batch: 1 row per rank x 8 ranks x 8 accumulation = 64 a step");
@@ -69,7 +69,7 @@ TEST(EffectiveBatch, DisagreementIsRefusedWithTheNumbers) {
   } catch (const ConfigError& error) {
     EXPECT_STREQ(error.what(),
                  "train.global_batch_size is 64, but batch_size 4 x 2 ranks x grad_accum 2 is 16");
-    EXPECT_EQ(error.place().key, "train.grad_accum");
+    EXPECT_EQ(error.location().key, "train.grad_accum");
   }
 }
 

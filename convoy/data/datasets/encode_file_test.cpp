@@ -91,7 +91,7 @@ TEST(EncodeFile, TheFirstErrorInFileOrderIsThrownWhateverTheTiming) {
           {64, Truncation::KeepStart, 1}, 4);
       FAIL() << "wanted an error";
     } catch (const DataError& error) {
-      EXPECT_EQ(error.place().line, 301);
+      EXPECT_EQ(error.location().line, 301);
     }
   }
 }
@@ -121,7 +121,7 @@ TEST(EncodeFile, TruncationPolicies) {
     run(Truncation::Error);
     FAIL() << "wanted an error";
   } catch (const DataError& error) {
-    EXPECT_EQ(error.place().line, 2);
+    EXPECT_EQ(error.location().line, 2);
     EXPECT_NE(std::string(error.what()).find("8 tokens, more than model.max_seq_len 6"),
               std::string::npos);
   }

@@ -44,12 +44,12 @@ auto in_row(const Sample& sample, Work work) {
     return work();
   } catch (const DataError& error) {
     std::string message = error.what();
-    const ErrorPlace& place = error.place();
-    if (!place.file.empty())
-      message = place.line > 0 ? fmt::format("{}:{}: {}", place.file, place.line, message)
-                               : fmt::format("{}: {}", place.file, message);
+    const ErrorLocation& location = error.location();
+    if (!location.file.empty())
+      message = location.line > 0 ? fmt::format("{}:{}: {}", location.file, location.line, message)
+                                  : fmt::format("{}: {}", location.file, message);
     if (sample.line == 0) message = fmt::format("row {}: {}", sample.index, message);
-    throw DataError(message, {.file = sample.file, .line = sample.line, .hint = place.hint});
+    throw DataError(message, {.file = sample.file, .line = sample.line, .hint = location.hint});
   }
 }
 

@@ -136,8 +136,8 @@ TEST_F(TallyChat, ErrorsNameTheRow) {
     encoder(Supervise::Auto).encode(chat_sample(ordered_json::array({{{"content", 1}}})));
     FAIL();
   } catch (const DataError& error) {
-    EXPECT_EQ(error.place().file, "rows.jsonl");
-    EXPECT_EQ(error.place().line, 7);
+    EXPECT_EQ(error.location().file, "rows.jsonl");
+    EXPECT_EQ(error.location().line, 7);
   }
   const SampleEncoder without(tokenizer_, nullptr, Supervision());
   EXPECT_THROW(without.encode(chat_sample(turns_)), DataError);

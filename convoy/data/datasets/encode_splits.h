@@ -12,7 +12,7 @@
 
 #include "convoy/core/base/log.h"
 #include "convoy/core/settings/train_settings.h"
-#include "convoy/data/datasets/mixed_units.h"
+#include "convoy/data/datasets/mixed_items.h"
 #include "convoy/data/datasets/token_dataset.h"
 #include "convoy/data/text/chat_template.h"
 #include "convoy/data/text/tokenizer.h"

@@ -71,7 +71,7 @@ TEST(EncodeSplits, ARunThatCutsAwayEveryAnswerIsRefused) {
     EXPECT_NE(std::string(error.what()).find("of 1000 rows, 1000 have no supervised token"),
               std::string::npos)
         << error.what();
-    EXPECT_EQ(error.place().line, 1);
+    EXPECT_EQ(error.location().line, 1);
   }
 }
 

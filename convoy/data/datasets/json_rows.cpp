@@ -25,7 +25,7 @@ class JsonLines : public RowSource {
   std::optional<RawRow> next_raw() override {
     row_is_lost_ = false;
     while (reader_.peek() != ByteReader::kEnd) {
-      const ErrorPlace place{.file = reader_.path().string(), .line = reader_.line()};
+      const ErrorLocation location{.file = reader_.path().string(), .line = reader_.line()};
       text_.clear();
       const bool fits = reader_.read_line(text_, kMaxRowBytes);
       if (fits && text_.find_first_not_of(" \t\r") == std::string::npos) continue;
@@ -33,9 +33,10 @@ class JsonLines : public RowSource {
       row_is_lost_ = true;
       if (!fits) {
         text_.clear();
-        throw DataError(fmt::format("the line is longer than {} MiB", kMaxRowBytes >> 20), place);
+        throw DataError(fmt::format("the line is longer than {} MiB", kMaxRowBytes >> 20),
+                        location);
       }
-      return RawRow{{nullptr, place.file, place.line, index}, text_, 1};
+      return RawRow{{nullptr, location.file, location.line, index}, text_, 1};
     }
     return std::nullopt;
   }
@@ -78,7 +79,7 @@ class JsonList : public RowSource {
       close_list();
       return std::nullopt;
     }
-    const ErrorPlace here = place();
+    const ErrorLocation here = location();
     const int64_t column = reader_.column();
     const int64_t index = index_++;
     read_value();
@@ -98,12 +99,14 @@ class JsonList : public RowSource {
  private:
   enum class State { Before, Inside, After };
 
-  ErrorPlace place() const { return {.file = reader_.path().string(), .line = reader_.line()}; }
+  ErrorLocation location() const {
+    return {.file = reader_.path().string(), .line = reader_.line()};
+  }
   [[noreturn]] void fail(std::string_view wanted) {
     row_is_lost_ = false;
     const char* found = reader_.peek() == ByteReader::kEnd ? ", found the end of the file" : "";
     throw DataError(fmt::format("{}{} at byte {}", wanted, found, reader_.offset_bytes() + 1),
-                    place());
+                    location());
   }
   void skip_space() {
     while (is_json_space(reader_.peek())) reader_.get();
@@ -178,7 +181,7 @@ class JsonList : public RowSource {
     skip_space();
     if (reader_.peek() != '"') fail("wanted a key");
     read_value();
-    const auto key = parse_json_row(text_, place()).get<std::string>();
+    const auto key = parse_json_row(text_, location()).get<std::string>();
     expect(':');
     skip_space();
     return key;
@@ -186,7 +189,7 @@ class JsonList : public RowSource {
   void find_data_key() {
     while (read_key() != "data") {
       read_value();
-      parse_json_row(text_, place());
+      parse_json_row(text_, location());
       skip_space();
       if (reader_.peek() != ',') fail("wanted the key \"data\" with a list of rows");
       reader_.get();
@@ -200,7 +203,7 @@ class JsonList : public RowSource {
       reader_.get();
       if (read_key() == "data") fail("the key \"data\" appears twice");
       read_value();
-      parse_json_row(text_, place());
+      parse_json_row(text_, location());
       skip_space();
     }
     if (in_object_) expect('}');

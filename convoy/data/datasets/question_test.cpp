@@ -18,7 +18,7 @@ std::string refusal_of(std::string_view row) {
   try {
     question_of(row);
   } catch (const DataError& error) {
-    EXPECT_EQ(error.place().line, 7);
+    EXPECT_EQ(error.location().line, 7);
     return error.what();
   }
   return "no error";

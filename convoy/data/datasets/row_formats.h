@@ -25,7 +25,7 @@ constexpr int kMaxJsonDepth = 256;
 class JsonRowError : public DataError {
  public:
   JsonRowError(std::string_view what, size_t byte, std::string_view reason,
-               const ErrorPlace& place);
+               const ErrorLocation& location);
   size_t byte() const { return byte_; }
   // The same error, at a line and column of the file.
   JsonRowError at(int64_t line, int64_t column) const;
@@ -36,11 +36,11 @@ class JsonRowError : public DataError {
   size_t byte_;
 };
 
-// Parses one JSON value. Throws JsonRowError with `place` and the byte within `text`: bad syntax,
-// bad UTF-8, lone surrogates, NUL bytes, nesting deeper than kMaxJsonDepth. Throws DataError with
-// the key for a number that cannot be represented: a whole one of more than 64 bits, or one beyond
-// double.
-nlohmann::ordered_json parse_json_row(std::string_view text, const ErrorPlace& place);
+// Parses one JSON value. Throws JsonRowError with `location` and the byte within `text`: bad
+// syntax, bad UTF-8, lone surrogates, NUL bytes, nesting deeper than kMaxJsonDepth. Throws
+// DataError with the key for a number that cannot be represented: a whole one of more than 64 bits,
+// or one beyond double.
+nlohmann::ordered_json parse_json_row(std::string_view text, const ErrorLocation& location);
 
 // The text of a row to write; `number` counts from 1. Throws DataError for text that is not UTF-8.
 std::string json_row_text(const nlohmann::ordered_json& row, int indent, int64_t number,

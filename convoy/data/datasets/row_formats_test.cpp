@@ -113,7 +113,7 @@ TEST(RowFormats, AnUnknownFormatIsRefusedWithAllThatAreKnown) {
     RowFormats::built_in().open(pairs, TextRows::Document);
     ADD_FAILURE() << "nobody reads pairs";
   } catch (const DataError& error) {
-    EXPECT_EQ(error.place().hint, "wanted " + known_row_formats());
+    EXPECT_EQ(error.location().hint, "wanted " + known_row_formats());
   }
   EXPECT_EQ(known_row_formats(),
             ".jsonl, .json, .csv, .tsv, .txt (all with .gz, .zst or .bz2 behind it too) or "

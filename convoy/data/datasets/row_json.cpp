@@ -22,7 +22,7 @@ constexpr size_t kMembersWithoutIndex = 32;
 
 // Checked before parsing, so that neither the parser nor a later traversal meets a deeply nested
 // value.
-void check_depth(std::string_view text, const ErrorPlace& place) {
+void check_depth(std::string_view text, const ErrorLocation& location) {
   int depth = 0;
   bool in_string = false;
   for (size_t at = 0; at < text.size(); ++at) {
@@ -35,7 +35,7 @@ void check_depth(std::string_view text, const ErrorPlace& place) {
     } else if (byte == '{' || byte == '[') {
       if (++depth > kMaxJsonDepth)
         throw JsonRowError(fmt::format("JSON nested deeper than {} levels", kMaxJsonDepth), at + 1,
-                           "", place);
+                           "", location);
     } else if (byte == '}' || byte == ']') {
       --depth;
     }
@@ -52,7 +52,7 @@ class RowBuilder {
   using string_t = Json::string_t;
   using binary_t = Json::binary_t;
 
-  explicit RowBuilder(const ErrorPlace& place) : place_(place) {}
+  explicit RowBuilder(const ErrorLocation& location) : location_(location) {}
 
   Json take() { return std::move(root_); }
 
@@ -144,15 +144,15 @@ class RowBuilder {
       path += level.value->is_array() ? fmt::format("[{}]", item)
                                       : (path.empty() ? "" : ".") + level.key;
     }
-    ErrorPlace place = place_;
-    place.key = path;
-    place.hint = "write it as a text, in quotes, to keep its digits";
+    ErrorLocation location = location_;
+    location.key = path;
+    location.hint = "write it as a text, in quotes, to keep its digits";
     throw DataError(fmt::format("{}{:.40} is a whole number of more than 64 bits",
                                 path.empty() ? "" : fmt::format("`{}`: ", path), number),
-                    place);
+                    location);
   }
 
-  const ErrorPlace& place_;
+  const ErrorLocation& location_;
   Json root_;
   std::vector<Level> levels_;
 };
@@ -160,34 +160,34 @@ class RowBuilder {
 }  // namespace
 
 JsonRowError::JsonRowError(std::string_view what, size_t byte, std::string_view reason,
-                           const ErrorPlace& place)
+                           const ErrorLocation& location)
     : DataError(fmt::format("{} at byte {}{}{}", what, byte, reason.empty() ? "" : ": ", reason),
-                place),
+                location),
       what_(what),
       reason_(reason),
       byte_(byte) {}
 
 JsonRowError JsonRowError::at(int64_t line, int64_t column) const {
-  ErrorPlace there = place();
+  ErrorLocation there = location();
   there.line = line;
   return {what_, static_cast<size_t>(column), reason_, there};
 }
 
-Json parse_json_row(std::string_view text, const ErrorPlace& place) {
+Json parse_json_row(std::string_view text, const ErrorLocation& location) {
   // The parser would treat a NUL as the end of its input.
   if (const size_t nul = text.find('\0'); nul != std::string_view::npos)
-    throw JsonRowError("NUL byte", nul + 1, "", place);
+    throw JsonRowError("NUL byte", nul + 1, "", location);
   if (const auto bad = find_invalid_utf8(text))
-    throw JsonRowError("not valid UTF-8", *bad + 1, "", place);
-  check_depth(text, place);
+    throw JsonRowError("not valid UTF-8", *bad + 1, "", location);
+  check_depth(text, location);
   try {
-    RowBuilder builder(place);
+    RowBuilder builder(location);
     Json::sax_parse(text, &builder);
     return builder.take();
   } catch (const Json::parse_error& error) {
-    throw JsonRowError("not valid JSON", error.byte, json_reason(error.what()), place);
+    throw JsonRowError("not valid JSON", error.byte, json_reason(error.what()), location);
   } catch (const Json::exception& error) {
-    throw DataError(fmt::format("not valid JSON: {}", json_reason(error.what())), place);
+    throw DataError(fmt::format("not valid JSON: {}", json_reason(error.what())), location);
   }
 }
 

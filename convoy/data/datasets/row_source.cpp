@@ -21,12 +21,12 @@ void BadRowList::add(const DataError& error, int64_t index, int64_t rows_seen, B
   if (policy == BadRows::Error) throw DataError(error);
   ++count_;
   if (static_cast<int64_t>(first_.size()) < kListedBadRows)
-    first_.push_back({error.place().line, index, error.what()});
+    first_.push_back({error.location().line, index, error.what()});
   if (count_ > kToleratedBadRows && count_ * 10 > rows_seen)
     throw DataError(
         fmt::format("{} of the first {} rows are unreadable, too many to skip; the last: {}",
                     count_, rows_seen, error.what()),
-        error.place());
+        error.location());
 }
 
 std::string BadRowList::summary() const {

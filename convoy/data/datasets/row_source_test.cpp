@@ -250,8 +250,8 @@ TEST(RowSource, EveryBrokenFileIsADataErrorWithItsPlace) {
     SCOPED_TRACE(broken.name);
     const auto path = folder.write(broken.name, broken.bytes);
     const DataError error = source_error_of(path);
-    EXPECT_EQ(error.place().file, path.string());
-    EXPECT_EQ(error.place().line, broken.line) << error.what();
+    EXPECT_EQ(error.location().file, path.string());
+    EXPECT_EQ(error.location().line, broken.line) << error.what();
     EXPECT_NE(std::string(error.what()).find(broken.mention), std::string::npos) << error.what();
     EXPECT_FALSE(find_invalid_utf8(error.what())) << error.what();
   }
@@ -274,7 +274,7 @@ TEST(RowSource, ALineOfUnboundedLengthIsRefusedInBoundedMemory) {
     source->next();
     FAIL() << "wanted an error";
   } catch (const DataError& error) {
-    EXPECT_EQ(error.place().line, 2);
+    EXPECT_EQ(error.location().line, 2);
     EXPECT_NE(std::string(error.what()).find("longer than 64 MiB"), std::string::npos);
   }
   ASSERT_TRUE(source->row_is_lost());

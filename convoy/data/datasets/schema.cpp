@@ -282,18 +282,18 @@ std::vector<Schema> matching_schemas(const Row& row, const SchemaConfig& config)
 
 Schema detect_schema(const Row& row, const SchemaConfig& config) {
   if (config.schema != "auto") return schema_named(config.schema);
-  const ErrorPlace place{.file = row.file, .line = row.line};
+  const ErrorLocation location{.file = row.file, .line = row.line};
   const std::vector<Schema> found = matching_schemas(row, config);
   if (found.size() == 1) return found[0];
   std::vector<std::string> names;
   for (const Schema schema : found) names.emplace_back(schema_name(schema));
   if (found.empty()) {
-    ErrorPlace hinted = place;
+    ErrorLocation hinted = location;
     hinted.hint = "see the table of row schemas, or set data.schema and data.text_field";
     throw DataError(fmt::format("row {}: no row schema fits {}", row.index + 1, keys_of(row.value)),
                     hinted);
   }
-  ErrorPlace hinted = place;
+  ErrorLocation hinted = location;
   hinted.hint = fmt::format("set data.schema to one of {}", joined(names));
   throw DataError(fmt::format("row {}: ambiguous, {} fits {}", row.index + 1, keys_of(row.value),
                               joined(names)),

@@ -34,9 +34,9 @@ std::string schema_error_of(std::string_view text, const SchemaConfig& config = 
   try {
     sample_of(text, config);
   } catch (const DataError& error) {
-    EXPECT_EQ(error.place().file, "rows.jsonl");
-    EXPECT_EQ(error.place().line, 7);
-    return error.what() + std::string(" | ") + error.place().hint;
+    EXPECT_EQ(error.location().file, "rows.jsonl");
+    EXPECT_EQ(error.location().line, 7);
+    return error.what() + std::string(" | ") + error.location().hint;
   }
   return "no error";
 }
@@ -278,7 +278,7 @@ TEST(SampleReader, OneSchemaPerFileUnlessForced) {
     reader.next();
     FAIL() << "wanted an error";
   } catch (const DataError& error) {
-    EXPECT_EQ(error.place().line, 2);
+    EXPECT_EQ(error.location().line, 2);
     EXPECT_NE(std::string(error.what()).find("schema text, the rows before it have loose"),
               std::string::npos);
   }

@@ -259,17 +259,18 @@ class SplitBuilder {
         counted(report.rows_dropped_long, "is", "are"),
         counted(report.rows_unreadable, "is", "are"));
     for (const std::string& warning : report.warnings) text += "; " + warning;
-    ErrorPlace place{.file = source.path.string(),
-                     .hint =
-                         "raise model.max_seq_len, look at data.supervise, or see the mask with "
-                         "`convoy data tokens`"};
+    ErrorLocation location{
+        .file = source.path.string(),
+        .hint =
+            "raise model.max_seq_len, look at data.supervise, or see the mask with "
+            "`convoy data tokens`"};
     if (const auto& first = file.first_unsupervised) {
-      place.line = first->line;
+      location.line = first->line;
       text += fmt::format("; row {} has {}, {} of them supervised, and begins with {}",
                           first->index + 1, counted(first->tokens, "token"),
                           first->supervised_tokens, inputs_.show(first->ids));
     }
-    throw DataError(text, place);
+    throw DataError(text, location);
   }
 
   // The user named one file, so the log states which of its rows training does not use.

@@ -19,7 +19,7 @@ class TextFileRows : public RowSource {
   std::optional<Row> next() override {
     row_is_lost_ = false;
     while (reader_.peek() != ByteReader::kEnd) {
-      const ErrorPlace place{.file = reader_.path().string(), .line = reader_.line()};
+      const ErrorLocation location{.file = reader_.path().string(), .line = reader_.line()};
       text_.clear();
       const bool fits = rows_ == TextRows::Line ? read_line() : read_all();
       if (fits && text_.empty()) continue;
@@ -30,12 +30,12 @@ class TextFileRows : public RowSource {
         throw DataError(
             fmt::format("the {} is longer than {} MiB",
                         rows_ == TextRows::Line ? "line" : "document", kMaxRowBytes >> 20),
-            {.file = place.file,
-             .line = place.line,
+            {.file = location.file,
+             .line = location.line,
              .hint = "text_rows: line makes a row of every line; or cut the file"});
       }
-      check_text(place);
-      return Row{{{"text", text_}}, place.file, place.line, index};
+      check_text(location);
+      return Row{{{"text", text_}}, location.file, location.line, index};
     }
     return std::nullopt;
   }
@@ -62,18 +62,18 @@ class TextFileRows : public RowSource {
     return fits;
   }
 
-  void check_text(ErrorPlace place) const {
+  void check_text(ErrorLocation location) const {
     const auto line_of = [&](size_t byte) {
-      return place.line +
+      return location.line +
              std::count(text_.begin(), text_.begin() + static_cast<ptrdiff_t>(byte), '\n');
     };
     if (const size_t nul = text_.find('\0'); nul != std::string::npos) {
-      place.line = line_of(nul);
-      throw DataError("NUL byte, which no text has", place);
+      location.line = line_of(nul);
+      throw DataError("NUL byte, which no text has", location);
     }
     if (const auto bad = find_invalid_utf8(text_)) {
-      place.line = line_of(*bad);
-      throw DataError("not valid UTF-8", place);
+      location.line = line_of(*bad);
+      throw DataError("not valid UTF-8", location);
     }
   }
 

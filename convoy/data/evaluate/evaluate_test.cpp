@@ -78,7 +78,7 @@ TEST_F(SampleFiles, BadRowsNameTheLine) {
       read_samples(path);
       ADD_FAILURE() << bad;
     } catch (const DataError& error) {
-      EXPECT_EQ(error.place().line, 2) << bad;
+      EXPECT_EQ(error.location().line, 2) << bad;
     }
   }
 }

@@ -132,8 +132,8 @@ std::string column(std::string_view name, const std::vector<std::string>& texts)
   return fmt::format("<div><h3>{}</h3>{}</div>\n", name, content);
 }
 
-std::string row_text(size_t row, const ReportOptions& options, const Sample& sample, double value,
-                     const ScoredSamples& scored) {
+std::string row_text(size_t row, const ReportOptions& options, const ScoredAnswer& sample,
+                     double value, const AnswerScores& scored) {
   std::string others;
   for (size_t metric = 0; metric < scored.metrics.size(); ++metric)
     if (scored.metrics[metric] != options.metric &&
@@ -161,8 +161,8 @@ std::string metric_of_report(const std::string& wanted, const std::vector<std::s
                     {.key = "--report-metric", .hint = "add it to --metrics"});
 }
 
-std::string html_report(const ReportOptions& options, const std::vector<Sample>& samples,
-                        const ScoredSamples& scored) {
+std::string html_report(const ReportOptions& options, const std::vector<ScoredAnswer>& samples,
+                        const AnswerScores& scored) {
   const auto found = std::find(scored.metrics.begin(), scored.metrics.end(), options.metric);
   CONVOY_INVARIANT(found != scored.metrics.end(), "{} was not measured", options.metric);
   const auto metric = static_cast<size_t>(found - scored.metrics.begin());

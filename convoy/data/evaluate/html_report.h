@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "convoy/data/evaluate/scored_samples.h"
+#include "convoy/data/evaluate/answer_scores.h"
 
 namespace convoy::evaluate {
 
@@ -22,7 +22,7 @@ struct ReportOptions {
 };
 
 // Every text of the samples is escaped. Rows with equal scores keep their order.
-std::string html_report(const ReportOptions& options, const std::vector<Sample>& samples,
-                        const ScoredSamples& scored);
+std::string html_report(const ReportOptions& options, const std::vector<ScoredAnswer>& samples,
+                        const AnswerScores& scored);
 
 }  // namespace convoy::evaluate

@@ -56,8 +56,8 @@ TEST(JsonSchema, RefusesWhatItDoesNotCheck) {
       JsonSchema(json::parse(text), "shape.json");
       return std::string("taken");
     } catch (const ConfigError& error) {
-      EXPECT_EQ(error.place().file, "shape.json");
-      return error.place().key;
+      EXPECT_EQ(error.location().file, "shape.json");
+      return error.location().key;
     }
   };
   EXPECT_EQ(key_of(R"({"properties": {"a": {"pattern": "^x"}}})"), "properties/a/pattern");

@@ -53,7 +53,7 @@ std::vector<std::string> references_of(const json& row, const fs::path& path, in
 
 }  // namespace
 
-ordered_json sample_row(const Sample& sample) {
+ordered_json sample_row(const ScoredAnswer& sample) {
   const ordered_json ref =
       sample.refs.size() == 1 ? ordered_json(sample.refs[0]) : ordered_json(sample.refs);
   ordered_json row = ordered_json::object();
@@ -63,17 +63,17 @@ ordered_json sample_row(const Sample& sample) {
   return row;
 }
 
-void write_samples(const fs::path& path, const std::vector<Sample>& samples) {
+void write_samples(const fs::path& path, const std::vector<ScoredAnswer>& samples) {
   AtomicFile file(path);
-  for (const Sample& sample : samples)
+  for (const ScoredAnswer& sample : samples)
     file.write(sample_row(sample).dump(-1, ' ', false, ordered_json::error_handler_t::replace) +
                "\n");
   file.commit();
 }
 
-std::vector<Sample> read_samples(const fs::path& path) {
+std::vector<ScoredAnswer> read_samples(const fs::path& path) {
   const std::string text = read_file(path);
-  std::vector<Sample> samples;
+  std::vector<ScoredAnswer> samples;
   int64_t line_number = 0;
   for (std::string_view rest = text; !rest.empty();) {
     const size_t end = rest.find('\n');

@@ -8,17 +8,17 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
-#include "convoy/data/evaluate/sample.h"
+#include "convoy/data/evaluate/scored_answer.h"
 
 namespace convoy::evaluate {
 
 // Atomic. Throws IoError.
-void write_samples(const std::filesystem::path& path, const std::vector<Sample>& samples);
+void write_samples(const std::filesystem::path& path, const std::vector<ScoredAnswer>& samples);
 
 // Throws DataError with file, line and key.
-std::vector<Sample> read_samples(const std::filesystem::path& path);
+std::vector<ScoredAnswer> read_samples(const std::filesystem::path& path);
 
 // One row of the file.
-nlohmann::ordered_json sample_row(const Sample& sample);
+nlohmann::ordered_json sample_row(const ScoredAnswer& sample);
 
 }  // namespace convoy::evaluate

@@ -21,7 +21,7 @@ namespace {
 // The texts of a row as words for a ROUGE metric, computed at first use.
 class RowWords {
  public:
-  RowWords(const Sample& sample, RougeWords kind) : sample_(sample), kind_(kind) {}
+  RowWords(const ScoredAnswer& sample, RougeWords kind) : sample_(sample), kind_(kind) {}
 
   const std::vector<int32_t>& pred() {
     if (!has_words_) make_words();
@@ -47,7 +47,7 @@ class RowWords {
     for (const std::string& ref : sample_.refs) refs_.push_back(numbers_of(ref));
   }
 
-  const Sample& sample_;
+  const ScoredAnswer& sample_;
   RougeWords kind_;
   WordNumbers numbers_;
   bool has_words_ = false;
@@ -56,13 +56,13 @@ class RowWords {
 };
 
 struct Row {
-  Row(const Sample& of, const JsonSchema* with)
+  Row(const ScoredAnswer& of, const JsonSchema* with)
       : sample(of),
         schema(with),
         words{RowWords(of, RougeWords::Plain), RowWords(of, RougeWords::Stemmed),
               RowWords(of, RougeWords::Unicode)} {}
 
-  const Sample& sample;
+  const ScoredAnswer& sample;
   const JsonSchema* schema;  // or null
   std::array<RowWords, 3> words;
 };
@@ -209,7 +209,7 @@ TextMetrics::TextMetrics(std::vector<std::string> names, const std::string& sche
   if (!schema_file.empty()) schema_ = JsonSchema::load(schema_file);
 }
 
-RowScores TextMetrics::score(const Sample& sample) const {
+RowScores TextMetrics::score(const ScoredAnswer& sample) const {
   CONVOY_INVARIANT(!sample.refs.empty(), "a sample has no reference");
   Row row(sample, schema_ ? &*schema_ : nullptr);
   RowScores scores{

@@ -15,7 +15,7 @@
 
 #include "convoy/core/settings/text_metric_list.h"
 #include "convoy/data/evaluate/json_schema.h"
-#include "convoy/data/evaluate/sample.h"
+#include "convoy/data/evaluate/scored_answer.h"
 
 namespace convoy::evaluate {
 
@@ -41,7 +41,7 @@ class TextMetrics {
 
   const std::vector<std::string>& names() const { return names_; }
   // Thread-safe.
-  RowScores score(const Sample& sample) const;
+  RowScores score(const ScoredAnswer& sample) const;
 
  private:
   friend class MetricMeans;

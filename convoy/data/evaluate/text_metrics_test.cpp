@@ -28,18 +28,18 @@ std::filesystem::path golden(const char* name) {
   return std::filesystem::path(std::getenv("CONVOY_SOURCE_DIR")) / "tests/golden/evaluate" / name;
 }
 
-double score_of(const char* metric, const Sample& sample) {
+double score_of(const char* metric, const ScoredAnswer& sample) {
   return TextMetrics({metric}).score(sample).values.at(0);
 }
 
 TEST(TextMetrics, AreThoseOfTheReferenceImplementations) {
-  const std::vector<Sample> samples = read_samples(golden("pairs.jsonl"));
+  const std::vector<ScoredAnswer> samples = read_samples(golden("pairs.jsonl"));
   ASSERT_EQ(samples.size(), 2000U);
   const TextMetrics metrics;
   const std::string text = read_file(golden("pairs.jsonl"));
   size_t begin = 0;
   std::map<std::string, int> compared;
-  for (const Sample& sample : samples) {
+  for (const ScoredAnswer& sample : samples) {
     const size_t end = text.find('\n', begin);
     const json wanted = json::parse(text.substr(begin, end - begin)).at("scores");
     begin = end + 1;
@@ -64,8 +64,8 @@ TEST(TextMetrics, AreThoseOfTheReferenceImplementations) {
 }
 
 TEST(TextMetrics, VectorsOfTheFormatsDocument) {
-  const Sample fox{.pred = "the fast brown fox jumped over a lazy dog.",
-                   .refs = {"The quick brown fox jumps over the lazy dog"}};
+  const ScoredAnswer fox{.pred = "the fast brown fox jumped over a lazy dog.",
+                         .refs = {"The quick brown fox jumps over the lazy dog"}};
   EXPECT_NEAR(score_of("rougeL", fox), 2.0 / 3, 1e-12);
   EXPECT_NEAR(score_of("rougeL_stem", fox), 7.0 / 9, 1e-12);
   EXPECT_NEAR(score_of("rougeL", {.pred = "its 3 14 ok", .refs = {"It's 3.14, OK?"}}), 2.0 / 3,
@@ -79,7 +79,7 @@ TEST(TextMetrics, VectorsOfTheFormatsDocument) {
 }
 
 TEST(TextMetrics, EmptyPredictionsCountAsZero) {
-  const Sample empty{.input = "two and two \\boxed{4}", .pred = " ", .refs = {"\\boxed{4}"}};
+  const ScoredAnswer empty{.input = "two and two \\boxed{4}", .pred = " ", .refs = {"\\boxed{4}"}};
   const TextMetrics all;
   const RowScores scores = all.score(empty);
   for (size_t metric = 0; metric < all.names().size(); ++metric)

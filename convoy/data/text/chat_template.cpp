@@ -87,13 +87,13 @@ std::string line_of(const std::string& text, int64_t line) {
   std::string message =
       fmt::format("{}: {}", source.in_json ? "the chat template in this file" : "chat template",
                   take_text(error));
-  ErrorPlace place{.file = source.file};
-  if (source.in_json) place.key = "chat_template";
+  ErrorLocation location{.file = source.file};
+  if (source.in_json) location.key = "chat_template";
   if (line > 0) {
     message += fmt::format("; template line {}: `{}`", line, line_of(source.text, line));
-    if (!source.in_json) place.line = line;
+    if (!source.in_json) location.line = line;
   }
-  throw DataError(message, place);
+  throw DataError(message, location);
 }
 
 Compiled compile(const Source& source) {

@@ -297,7 +297,7 @@ TEST(HostileTemplate, ATagThatIsNotClosedIsNamedWithItsLine) {
       ChatTemplate::load(folder.path());
       ADD_FAILURE() << wrong.source;
     } catch (const DataError& error) {
-      EXPECT_EQ(error.place().line, wrong.line) << wrong.source;
+      EXPECT_EQ(error.location().line, wrong.line) << wrong.source;
       EXPECT_NE(std::string(error.what()).find(wrong.words), std::string::npos) << error.what();
     }
   }
@@ -313,8 +313,8 @@ TEST(HostileTemplate, ErrorsNameFileAndLine) {
     chat_template->render(messages, nullptr, false);
     FAIL();
   } catch (const DataError& error) {
-    EXPECT_EQ(error.place().line, 3);
-    EXPECT_NE(error.place().file.find("chat_template.jinja"), std::string::npos);
+    EXPECT_EQ(error.location().line, 3);
+    EXPECT_NE(error.location().file.find("chat_template.jinja"), std::string::npos);
     EXPECT_NE(std::string(error.what()).find("no user"), std::string::npos);
   }
   EXPECT_THROW(chat_template->render(ordered_json::array(), nullptr, false), DataError);
@@ -331,8 +331,8 @@ TEST(HostileTemplate, ErrorsInTokenizerConfigNameTheLineOfTheTemplate) {
     chat_template->render(messages, nullptr, false);
     FAIL();
   } catch (const DataError& error) {
-    EXPECT_EQ(error.place().line, 0);
-    EXPECT_EQ(error.place().key, "chat_template");
+    EXPECT_EQ(error.location().line, 0);
+    EXPECT_EQ(error.location().key, "chat_template");
     EXPECT_NE(error.sentence().find("tokenizer_config.json: the chat template in this file"),
               std::string::npos)
         << error.sentence();

@@ -14,7 +14,7 @@ namespace {
 using nlohmann::json;
 
 struct RowResult {
-  SegmentPlace place;
+  SegmentOffset place;
   std::string state;
   RowCost cost;
 };
@@ -22,7 +22,7 @@ struct RowResult {
 RowResult decode_result(const std::string& payload) {
   try {
     const json result = json::parse(payload);
-    return {.place = decode_place(result.at("place").dump()),
+    return {.place = decode_segment_offset(result.at("place").dump()),
             .state = result.at("state"),
             .cost = {result.at("texts"), result.at("prompt_tokens"), result.at("new_tokens")}};
   } catch (const json::exception& error) {
@@ -155,12 +155,12 @@ InputRow read_input(SegmentReader& reader, const std::string& parameters) {
                  row.index, planned.index);
     return row;
   } catch (DataError& error) {
-    error.place().hint = "remove this file: the same command writes it again";
+    error.location().hint = "remove this file: the same command writes it again";
     throw;
   }
 }
 
-std::string encode_result(const StoredRow& row, const SegmentPlace& place) {
+std::string encode_result(const StoredRow& row, const SegmentOffset& place) {
   return json{{"place", json::array({place.file, place.offset, place.length})},
               {"state", row.row.state},
               {"texts", row.cost.texts},

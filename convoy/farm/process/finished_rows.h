@@ -43,6 +43,6 @@ int64_t reopen_engine_errors(jobs::JobStore& store, const RowRun& run);
 InputRow read_input(SegmentReader& reader, const std::string& parameters);
 
 // The store's entry of a finished row: its location, state and cost.
-std::string encode_result(const StoredRow& row, const SegmentPlace& place);
+std::string encode_result(const StoredRow& row, const SegmentOffset& place);
 
 }  // namespace convoy::process

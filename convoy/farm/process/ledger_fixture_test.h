@@ -99,7 +99,7 @@ class LedgerTest : public ::testing::Test {
 
   convoy::testing::TemporaryFolder folder_;
   std::unique_ptr<jobs::JobStore> store_;
-  NoopProgram program_{{.samples = 2, .judges = true}};
+  NoopProgram program_{{.candidates = 2, .judges = true}};
   RowRun run_;
 };
 

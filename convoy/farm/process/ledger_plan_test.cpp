@@ -109,8 +109,8 @@ TEST_F(LedgerPlan, RowsThatWereDamagedOnTheDiskAreToldAndWrittenAgain) {
     work(options());
     FAIL();
   } catch (const DataError& error) {
-    EXPECT_NE(error.place().hint.find("remove this file"), std::string::npos);
-    EXPECT_EQ(error.place().file, input.string());
+    EXPECT_NE(error.location().hint.find("remove this file"), std::string::npos);
+    EXPECT_EQ(error.location().file, input.string());
   }
   store_->release("w1");
   std::filesystem::remove(input);
@@ -156,7 +156,7 @@ TEST_F(LedgerPlan, ALongValueIsCutBetweenItsLettersInTheRefusal) {
       FAIL();
     } catch (const ConfigError& error) {
       EXPECT_FALSE(data::find_invalid_utf8(error.what())) << error.what();
-      EXPECT_NE(error.place().hint.find("--keep-apart"), std::string::npos);
+      EXPECT_NE(error.location().hint.find("--keep-apart"), std::string::npos);
     }
   }
 }

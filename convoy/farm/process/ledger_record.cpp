@@ -104,13 +104,13 @@ StoredRow decode_row(std::string_view bytes) {
   });
 }
 
-std::string encode_place(const SegmentPlace& place) {
+std::string encode_segment_offset(const SegmentOffset& place) {
   return json::array({place.file, place.offset, place.length}).dump();
 }
 
-SegmentPlace decode_place(std::string_view bytes) {
+SegmentOffset decode_segment_offset(std::string_view bytes) {
   return decoded(bytes, "the place of a record", [](const ordered_json& place) {
-    return SegmentPlace{place.at(0), place.at(1), place.at(2)};
+    return SegmentOffset{place.at(0), place.at(1), place.at(2)};
   });
 }
 

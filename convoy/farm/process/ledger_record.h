@@ -41,7 +41,7 @@ std::string encode_row(const StoredRow& row);
 StoredRow decode_row(std::string_view bytes);
 
 // Short JSON, for the store.
-std::string encode_place(const SegmentPlace& place);
-SegmentPlace decode_place(std::string_view json);
+std::string encode_segment_offset(const SegmentOffset& place);
+SegmentOffset decode_segment_offset(std::string_view json);
 
 }  // namespace convoy::process

@@ -26,7 +26,7 @@ std::string fit_memory(settings::ProcessSettings& settings, const ModelFacts& mo
   scheduler::MemoryNeeds needs =
       model.memory_needs(settings.model.dtype == "bf16" ? 2 : 4, settings.model);
   if (held) needs.int8_weight_bytes = needs.weight_bytes;
-  const scheduler::MemoryWish wish{
+  const scheduler::MemoryRequest request{
       .budget_bytes = budget_bytes,
       .rows = engine.max_requests.value.value_or(
           samples * settings.workers.batch_size.value.value_or(kUsualRows)),
@@ -35,7 +35,7 @@ std::string fit_memory(settings::ProcessSettings& settings, const ModelFacts& mo
       .int8_kv = engine.kv_dtype == "int8",
       .int8_weights = engine.weights == "int8" || held,
       .int4_weights = engine.weights == "int4"};
-  const scheduler::MemoryLadderPlan plan = scheduler::climb_down(needs, wish);
+  const scheduler::MemoryLadderPlan plan = scheduler::climb_down(needs, request);
   if (plan.rung == scheduler::Rung::None)
     throw ConfigError(
         fmt::format("{} does not fit: {}", settings.model.name, plan.text(budget_bytes)),

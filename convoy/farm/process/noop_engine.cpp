@@ -105,11 +105,11 @@ NextSteps NoopProgram::next(const InputRow& row, std::span<const KeptStep> kept)
   }
   FinishedRow done{.state = "ok", .value = row.value};
   bool all = true;
-  for (int sample = 0; sample < options_.samples; ++sample) {
+  for (int candidate = 0; candidate < options_.candidates; ++candidate) {
     std::string prompt = row.value["problem"];
     for (const char* const stage : {"generate", "judge"}) {
       if (!options_.judges && std::string_view(stage) == "judge") continue;
-      const std::string key = fmt::format("{}/{}", stage, sample);
+      const std::string key = fmt::format("{}/{}", stage, candidate);
       const KeptStep* const has = find(kept, key);
       if (has == nullptr) {
         all = false;
@@ -117,7 +117,7 @@ NextSteps NoopProgram::next(const InputRow& row, std::span<const KeptStep> kept)
         step.request.prompt.text = prompt;
         step.request.draw = {.seed = options_.seed,
                              .row = row.source_index,
-                             .sample = static_cast<uint64_t>(sample)};
+                             .sample = static_cast<uint64_t>(candidate)};
         next.steps.push_back(std::move(step));
         break;
       }

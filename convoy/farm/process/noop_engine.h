@@ -56,7 +56,7 @@ class NoopEngine : public TextEngine {
 class NoopProgram : public RowProgram {
  public:
   struct Options {
-    int samples = 2;
+    int candidates = 2;
     bool judges = true;
     uint64_t seed = 42;
   };

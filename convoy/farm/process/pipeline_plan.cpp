@@ -76,7 +76,7 @@ PromptTexts read_prompt_texts(const settings::PromptSettings& prompts, const Pro
     try {
       texts[stage] = read_file(*file, kMaxPromptBytes);
     } catch (const DataError& error) {
-      ErrorPlace place = error.place();
+      ErrorLocation place = error.location();
       place.key = fmt::format("prompts.{}", stage);
       throw ConfigError(error.what(), place);
     }

@@ -37,12 +37,13 @@ bool is_known(const std::string& name, const std::vector<std::string>& known_nam
 PromptTemplate::PromptTemplate(const std::string& text, const std::string& name,
                                const std::vector<std::string>& known_names)
     : text_(without_last_newline(text)), name_(name) {
-  const auto place = [&](size_t at) {
-    return ErrorPlace{.file = name,
-                      .line = 1 + std::count(text_.begin(),
-                                             text_.begin() + static_cast<std::ptrdiff_t>(at), '\n'),
-                      .hint = fmt::format("this prompt may use {}, and row.COLUMN",
-                                          fmt::join(known_names, ", "))};
+  const auto location = [&](size_t at) {
+    return ErrorLocation{
+        .file = name,
+        .line =
+            1 + std::count(text_.begin(), text_.begin() + static_cast<std::ptrdiff_t>(at), '\n'),
+        .hint =
+            fmt::format("this prompt may use {}, and row.COLUMN", fmt::join(known_names, ", "))};
   };
   if (text_.find_first_not_of(" \t\r\n") == std::string::npos)
     throw ConfigError("a prompt is empty", {.file = name});
@@ -52,13 +53,13 @@ PromptTemplate::PromptTemplate(const std::string& text, const std::string& name,
     if (open == std::string::npos) break;
     const size_t close = text_.find(kCloseField, open);
     if (close == std::string::npos)
-      throw ConfigError("a prompt's {{ is never closed by }}", place(open));
+      throw ConfigError("a prompt's {{ is never closed by }}", location(open));
     const std::string found =
         trimmed_field(std::string_view(text_).substr(open + 2, close - open - 2));
     if (!is_known(found, known_names))
       throw ConfigError(
           fmt::format("unknown name `{}` in a prompt{}", found, did_you_mean(found, known_names)),
-          place(open));
+          location(open));
     parts_.push_back({text_.substr(at, open - at), found});
     at = close + kCloseField.size();
   }

@@ -27,8 +27,8 @@ TEST(PromptTemplate, UnknownNamesAreErrorsWithFileAndLine) {
     PromptTemplate("first\n{{ problme }}\n", "prompts/mine.txt", {"problem"});
     FAIL();
   } catch (const ConfigError& error) {
-    EXPECT_EQ(error.place().file, "prompts/mine.txt");
-    EXPECT_EQ(error.place().line, 2);
+    EXPECT_EQ(error.location().file, "prompts/mine.txt");
+    EXPECT_EQ(error.location().line, 2);
     EXPECT_NE(std::string(error.what()).find("did you mean `problem`"), std::string::npos);
   }
   EXPECT_THROW(PromptTemplate("{{ problem", "p", {"problem"}), ConfigError);

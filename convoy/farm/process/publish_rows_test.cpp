@@ -25,7 +25,7 @@ class PublishRows : public LedgerTest {
   void fail_all() {
     for (;;) {
       const auto leases = store_->claim(
-          {.group = run_.group, .worker = "w", .max_ranges = 8, .lease = std::chrono::hours(1)});
+          {.group = run_.group, .owner = "w", .max_ranges = 8, .lease = std::chrono::hours(1)});
       if (leases.empty()) return;
       std::vector<jobs::RangeFailure> failures;
       for (const jobs::Lease& lease : leases)

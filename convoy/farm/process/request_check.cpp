@@ -61,8 +61,7 @@ void require_possible_requests(const settings::ProcessSettings& settings, const 
            .hint = fmt::format("raise --kv-blocks, or lower {}", text.flag)});
 }
 
-std::string doubt_about_requests(const settings::ProcessSettings& settings,
-                                 const ModelFacts& model) {
+std::string request_warnings(const settings::ProcessSettings& settings, const ModelFacts& model) {
   for (const StageTexts& text : texts_of(settings))
     if (model.positions > 0 && text.max_tokens >= model.positions)
       return fmt::format(

@@ -17,7 +17,6 @@ void require_possible_requests(const settings::ProcessSettings& settings, const 
 
 // A warning about texts longer than the model's positions: possible, but probably a mistake. Empty:
 // no warning.
-std::string doubt_about_requests(const settings::ProcessSettings& settings,
-                                 const ModelFacts& model);
+std::string request_warnings(const settings::ProcessSettings& settings, const ModelFacts& model);
 
 }  // namespace convoy::process

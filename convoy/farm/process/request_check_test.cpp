@@ -40,10 +40,10 @@ TEST(RequestCheck, RefusesAnEmptyStop) {
 
 TEST(RequestCheck, DoubtsTextsLongerThanTheModel) {
   ModelFacts model;
-  EXPECT_EQ(doubt_about_requests(writing(100'000, 1), model), "");
+  EXPECT_EQ(request_warnings(writing(100'000, 1), model), "");
   model.positions = 1024;
-  EXPECT_EQ(doubt_about_requests(writing(1000, 1), model), "");
-  EXPECT_NE(doubt_about_requests(writing(100'000, 1), model).find("1024"), std::string::npos);
+  EXPECT_EQ(request_warnings(writing(1000, 1), model), "");
+  EXPECT_NE(request_warnings(writing(100'000, 1), model).find("1024"), std::string::npos);
 }
 
 }  // namespace

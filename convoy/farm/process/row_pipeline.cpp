@@ -12,18 +12,18 @@ namespace convoy::process {
 namespace {
 
 bool waits(const RowState& row) {
-  return std::any_of(row.samples.begin(), row.samples.end(),
-                     [](const SampleState& sample) { return sample.waiting; });
+  return std::any_of(row.candidates.begin(), row.candidates.end(),
+                     [](const Candidate& candidate) { return candidate.waiting; });
 }
 
 // A run without `generate` judges and improves the solutions that the data set has.
 void take_given_solution(RowState& row) {
   CONVOY_CHECK(row.fields.solution && !row.fields.solution->empty(), DataError,
                "the row has no solution, and there is no stage that generates one");
-  SampleState sample;
-  sample.versions.push_back(
+  Candidate candidate;
+  candidate.versions.push_back(
       read_version({.key = {}, .result = {.text = *row.fields.solution}}, false));
-  row.samples.push_back(std::move(sample));
+  row.candidates.push_back(std::move(candidate));
 }
 
 }  // namespace
@@ -42,10 +42,10 @@ RowPipeline::RowPipeline(PipelinePlan plan)
 
 void RowPipeline::run_stage(const Stage& stage, const StageInputs& inputs, RowState& row) const {
   if (stage.of_row != nullptr) return stage.of_row(inputs, row);
-  for (size_t number = 0; number < row.samples.size(); ++number) {
-    SampleState& sample = row.samples[number];
+  for (size_t number = 0; number < row.candidates.size(); ++number) {
+    Candidate& candidate = row.candidates[number];
     const bool is_passed_over = row.chosen && *row.chosen != number;
-    if (!sample.waiting && !is_passed_over) stage.of_sample(inputs, row, sample);
+    if (!candidate.waiting && !is_passed_over) stage.of_candidate(inputs, row, candidate);
   }
 }
 

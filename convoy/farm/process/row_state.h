@@ -28,7 +28,7 @@ struct Judgement {
   TextFinish finish = TextFinish::Stop;
 };
 
-// One text of a sample, and what the stages found out about it.
+// One text of a candidate, and what the stages found out about it.
 struct Version {
   ThinkText text = {};
   std::optional<std::string> answer = {};  // as it stands in the text
@@ -44,7 +44,7 @@ struct Version {
   const std::string& shown() const { return text.said.empty() ? text.think : text.said; }
 };
 
-struct SampleState {
+struct Candidate {
   int64_t number = 0;
   std::vector<Version> versions = {};  // as they came
   size_t kept = 0;                     // which of them stands
@@ -57,8 +57,9 @@ struct RowState {
   const InputRow* input = nullptr;
   RowFields fields = {};
   std::vector<std::string> golds = {};  // the reference's answers: each is right; empty = unknown
-  std::vector<SampleState> samples = {};
-  std::optional<size_t> chosen = {};  // by a stage that chose: later ones look at that sample alone
+  std::vector<Candidate> candidates = {};
+  std::optional<size_t> chosen =
+      {};  // by a stage that chose: later ones look at that candidate alone
   // Findings of row stages, by stage name: objects that only the stage itself reads, for the
   // columns and figures in its entry (stages/stage.h).
   std::map<std::string, nlohmann::ordered_json, std::less<>> results = {};

@@ -71,20 +71,20 @@ Json solution_of(const Version& version) {
   return text_or_null(announced.empty() ? last : announced);
 }
 
-Json sample_json(const RowState& row, const SampleState& sample, bool with_texts) {
-  Json value = {{"sample", sample.number}};
-  if (sample.versions.empty()) return value;
-  const Version& version = sample.best();
+Json candidate_json(const RowState& row, const Candidate& candidate, bool with_texts) {
+  Json value = {{"sample", candidate.number}};
+  if (candidate.versions.empty()) return value;
+  const Version& version = candidate.best();
   value["finish"] = finish_of(version);
   value["answer"] = or_null(version.answer);
   value["verified"] = verdict_json(version.verdict);
-  value["first_verified"] = verdict_json(sample.versions.front().verdict);
+  value["first_verified"] = verdict_json(candidate.versions.front().verdict);
   value["quality_score"] = or_null(version.score());
   for (const Stage& stage : all_stages())
-    for (const StageSampleColumn& column : stage.sample_columns)
-      if (Json found = column.value(row, sample); !found.is_null())
+    for (const StageCandidateColumn& column : stage.candidate_columns)
+      if (Json found = column.value(row, candidate); !found.is_null())
         value[column.name] = std::move(found);
-  value["versions"] = sample.versions.size();
+  value["versions"] = candidate.versions.size();
   if (!version.error.empty()) value["error"] = version.error;
   if (!with_texts) return value;
   value["think"] = text_or_null(version.text.think);
@@ -92,19 +92,19 @@ Json sample_json(const RowState& row, const SampleState& sample, bool with_texts
   return value;
 }
 
-Json samples_json(const RowState& row, const SampleState* chosen) {
-  Json samples = Json::array();
-  for (const SampleState& sample : row.samples)
-    samples.push_back(sample_json(row, sample, &sample != chosen));
-  return samples;
+Json candidates_json(const RowState& row, const Candidate* chosen) {
+  Json candidates = Json::array();
+  for (const Candidate& candidate : row.candidates)
+    candidates.push_back(candidate_json(row, candidate, &candidate != chosen));
+  return candidates;
 }
 
 // The versions that do not stand.
-Json history_json(const SampleState& sample) {
+Json history_json(const Candidate& candidate) {
   Json history = Json::array();
-  for (size_t number = 0; number < sample.versions.size(); ++number) {
-    if (number == sample.kept) continue;
-    const Version& version = sample.versions[number];
+  for (size_t number = 0; number < candidate.versions.size(); ++number) {
+    if (number == candidate.kept) continue;
+    const Version& version = candidate.versions[number];
     Json entry = {{"version", number},
                   {"finish", finish_of(version)},
                   {"think", text_or_null(version.text.think)},
@@ -121,9 +121,9 @@ Json history_json(const SampleState& sample) {
 }
 
 // The version that the kept one replaced; null: it is the first.
-Json previous_version_json(const SampleState& sample) {
-  if (sample.kept == 0) return nullptr;
-  const Version& version = sample.versions[sample.kept - 1];
+Json previous_version_json(const Candidate& candidate) {
+  if (candidate.kept == 0) return nullptr;
+  const Version& version = candidate.versions[candidate.kept - 1];
   return {{"reasoning", text_or_null(version.text.said)},
           {"solution", solution_of(version)},
           {"quality_score", or_null(version.score())},
@@ -144,10 +144,10 @@ Json tokens_json(std::span<const KeptStep> kept) {
 
 // For a row that has no text.
 void add_error(const RowState& row, Json& metadata) {
-  for (const SampleState& sample : row.samples) {
-    if (sample.versions.empty() || sample.best().error.empty()) continue;
-    metadata["error"] = sample.best().error;
-    metadata["tries"] = sample.best().tries;
+  for (const Candidate& candidate : row.candidates) {
+    if (candidate.versions.empty() || candidate.best().error.empty()) continue;
+    metadata["error"] = candidate.best().error;
+    metadata["tries"] = candidate.best().tries;
     return;
   }
 }
@@ -168,28 +168,28 @@ std::map<std::string, std::string> row_values(const RowState& row) {
   return values;
 }
 
-const SampleState* chosen_sample(const RowState& row) {
-  if (row.chosen) return &row.samples[*row.chosen];
-  const SampleState* best = nullptr;
-  const auto rank = [](const SampleState& sample) {
-    const Version& version = sample.best();
+const Candidate* chosen_candidate(const RowState& row) {
+  if (row.chosen) return &row.candidates[*row.chosen];
+  const Candidate* best = nullptr;
+  const auto rank = [](const Candidate& candidate) {
+    const Version& version = candidate.best();
     return std::make_pair(version.verdict == answers::Verdict::Yes, version.score().value_or(-1));
   };
-  for (const SampleState& sample : row.samples) {
-    if (sample.versions.empty() || sample.best().finish == TextFinish::Error) continue;
-    if (best == nullptr || rank(sample) > rank(*best)) best = &sample;
+  for (const Candidate& candidate : row.candidates) {
+    if (candidate.versions.empty() || candidate.best().finish == TextFinish::Error) continue;
+    if (best == nullptr || rank(candidate) > rank(*best)) best = &candidate;
   }
   return best;
 }
 
 Json filter_figures(const RowState& row) {
-  const SampleState* sample = chosen_sample(row);
-  Json figures = {{"samples", row.samples.size()}};
+  const Candidate* candidate = chosen_candidate(row);
+  Json figures = {{"samples", row.candidates.size()}};
   for (const Stage& stage : all_stages())
     for (const StageFigure& figure : stage.figures)
-      figures[figure.name] = figure.value(row, sample == nullptr ? nullptr : &sample->best());
-  if (sample == nullptr) return figures;
-  const Version& version = sample->best();
+      figures[figure.name] = figure.value(row, candidate == nullptr ? nullptr : &candidate->best());
+  if (candidate == nullptr) return figures;
+  const Version& version = candidate->best();
   figures["finish"] = finish_of(version);
   figures["tokens"] = version.new_tokens;
   figures["characters"] = version.text.said.size();
@@ -198,26 +198,27 @@ Json filter_figures(const RowState& row) {
 }
 
 std::string row_state_name(const RowState& row) {
-  const SampleState* sample = chosen_sample(row);
-  if (sample == nullptr) return "engine_error";
-  return finish_of(sample->best()) == "length" ? "truncated" : "ok";
+  const Candidate* candidate = chosen_candidate(row);
+  if (candidate == nullptr) return "engine_error";
+  return finish_of(candidate->best()) == "length" ? "truncated" : "ok";
 }
 
 Json output_value(const PipelinePlan& plan, const RowState& row, std::span<const KeptStep> kept) {
-  const SampleState* sample = chosen_sample(row);
+  const Candidate* candidate = chosen_candidate(row);
   const Version none;
-  const Version& version = sample == nullptr ? none : sample->best();
+  const Version& version = candidate == nullptr ? none : candidate->best();
   Json value = {{"problem", row.fields.problem},
                 {"solution", solution_of(version)},
                 {"reasoning", text_or_null(version.text.said)},
                 {"quality_score", or_null(version.score())},
                 {"metadata", {{"original_data", row.input->value}}}};
-  if (sample != nullptr) value["metadata"]["previous_version"] = previous_version_json(*sample);
-  if (sample == nullptr) add_error(row, value["metadata"]);
+  if (candidate != nullptr)
+    value["metadata"]["previous_version"] = previous_version_json(*candidate);
+  if (candidate == nullptr) add_error(row, value["metadata"]);
   value["index"] = row.input->index;
   value["source_index"] = row.input->source_index;
   value["state"] = row_state_name(row);
-  value["finish"] = sample == nullptr ? Json("error") : Json(finish_of(version));
+  value["finish"] = candidate == nullptr ? Json("error") : Json(finish_of(version));
   value["think"] = text_or_null(version.text.think);
   value["answer"] = or_null(version.answer);
   value["gold"] = golds_json(row.golds);
@@ -228,10 +229,10 @@ Json output_value(const PipelinePlan& plan, const RowState& row, std::span<const
   value["evaluation"] = evaluation_json(version);
   for (const Stage& stage : all_stages())
     for (const StageColumn& column : stage.columns) value[column.name] = column.value(row);
-  value["sample"] = sample == nullptr ? Json(nullptr) : Json(sample->number);
-  value["version"] = sample == nullptr ? Json(nullptr) : Json(sample->kept);
-  value["samples"] = samples_json(row, sample);
-  value["history"] = sample == nullptr ? Json::array() : history_json(*sample);
+  value["sample"] = candidate == nullptr ? Json(nullptr) : Json(candidate->number);
+  value["version"] = candidate == nullptr ? Json(nullptr) : Json(candidate->kept);
+  value["samples"] = candidates_json(row, candidate);
+  value["history"] = candidate == nullptr ? Json::array() : history_json(*candidate);
   value["tokens"] = tokens_json(kept);
   value["figures"] = row.figures;
   return value;

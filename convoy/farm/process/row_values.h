@@ -19,9 +19,9 @@ std::map<std::string, std::string> row_values(const RowState& row);
 // By name, as filter_names() lists them; null = unknown.
 nlohmann::ordered_json filter_figures(const RowState& row);
 
-// The sample that stands for the row: the one that a stage chose, or the verified one with the best
-// score, or the best scored, or the first that has a text. Null: no sample has one.
-const SampleState* chosen_sample(const RowState& row);
+// The candidate that stands for the row: the one that a stage chose, or the verified one with the
+// best score, or the best scored, or the first that has a text. Null: no candidate has one.
+const Candidate* chosen_candidate(const RowState& row);
 
 // "ok", "truncated" or "engine_error".
 std::string row_state_name(const RowState& row);

@@ -131,7 +131,7 @@ class Worker : public workers::WorkSource {
   void claim_rows(int64_t wanted) {
     if (wanted <= 0) return;
     const std::vector<Lease> leases = store_.claim({.group = run_.group,
-                                                    .worker = options_.name,
+                                                    .owner = options_.name,
                                                     .max_ranges = wanted,
                                                     .lease = options_.lease});
     if (static_cast<int64_t>(leases.size()) < wanted) next_claim_ = Clock::now() + kIdle;
@@ -172,8 +172,8 @@ class Worker : public workers::WorkSource {
 
   void read_back(HeldRow& row, const jobs::Note& note) {
     try {
-      KeptStep step =
-          decode_text(row.input.index, reader_.read(decode_place(note.payload), RecordKind::Text));
+      KeptStep step = decode_text(
+          row.input.index, reader_.read(decode_segment_offset(note.payload), RecordKind::Text));
       if (has(row, step.key)) return;
       ++figures_.texts_read_back;
       add_text(row, std::move(step));
@@ -231,8 +231,10 @@ class Worker : public workers::WorkSource {
     if (!is_final(step)) key += fmt::format("!{}", step.tries);
     const auto lost = row.lost_texts.find(step.key);
     if (lost != row.lost_texts.end()) key += fmt::format("~{}", lost->second);
-    const SegmentPlace place = writer_.append(RecordKind::Text, encode_text(row.input.index, step));
-    notes_.push_back({.lease = row.lease, .key = std::move(key), .payload = encode_place(place)});
+    const SegmentOffset place =
+        writer_.append(RecordKind::Text, encode_text(row.input.index, step));
+    notes_.push_back(
+        {.lease = row.lease, .key = std::move(key), .payload = encode_segment_offset(place)});
   }
 
   // Everything that the row can have now is asked for, or it is finished.
@@ -260,7 +262,7 @@ class Worker : public workers::WorkSource {
                            .hash = row.input.hash,
                            .row = std::move(finished),
                            .cost = row.cost};
-    const SegmentPlace place = writer_.append(RecordKind::Row, encode_row(stored));
+    const SegmentOffset place = writer_.append(RecordKind::Row, encode_row(stored));
     completions_.push_back({.lease = row.lease,
                             .payload = {},
                             .result = jobs::Result{.payload = encode_result(stored, place)}});

@@ -26,31 +26,31 @@ std::string taken(const char* variable) {
 
 // One list for both directions.
 template <class Sign, class Visit>
-void visit_figures(Sign& sign, Visit&& visit) {
-  visit("rows", sign.worker.rows);
-  visit("texts", sign.worker.texts);
-  visit("prompt_tokens", sign.worker.prompt_tokens);
-  visit("new_tokens", sign.worker.new_tokens);
-  visit("texts_read_back", sign.worker.texts_read_back);
-  visit("texts_lost", sign.worker.texts_lost);
-  visit("rows_given_up", sign.worker.rows_given_up);
-  visit("rows_held", sign.worker.rows_held);
-  visit("seconds_by_stage", sign.worker.seconds_by_stage);
-  visit("not_begun", sign.worker.not_begun);
-  visit("running", sign.engine.running);
-  visit("waiting", sign.engine.waiting);
-  visit("kv_use", sign.engine.kv_use);
-  visit("prefill_tokens", sign.engine.prefill_tokens);
-  visit("cached_prompt_tokens", sign.engine.cached_prompt_tokens);
-  visit("decode_tokens", sign.engine.decode_tokens);
-  visit("preemptions", sign.engine.preemptions);
-  visit("prefill_seconds", sign.engine.prefill_seconds);
-  visit("decode_seconds", sign.engine.decode_seconds);
+void visit_figures(Sign& status, Visit&& visit) {
+  visit("rows", status.worker.rows);
+  visit("texts", status.worker.texts);
+  visit("prompt_tokens", status.worker.prompt_tokens);
+  visit("new_tokens", status.worker.new_tokens);
+  visit("texts_read_back", status.worker.texts_read_back);
+  visit("texts_lost", status.worker.texts_lost);
+  visit("rows_given_up", status.worker.rows_given_up);
+  visit("rows_held", status.worker.rows_held);
+  visit("seconds_by_stage", status.worker.seconds_by_stage);
+  visit("not_begun", status.worker.not_begun);
+  visit("running", status.engine.running);
+  visit("waiting", status.engine.waiting);
+  visit("kv_use", status.engine.kv_use);
+  visit("prefill_tokens", status.engine.prefill_tokens);
+  visit("cached_prompt_tokens", status.engine.cached_prompt_tokens);
+  visit("decode_tokens", status.engine.decode_tokens);
+  visit("preemptions", status.engine.preemptions);
+  visit("prefill_seconds", status.engine.prefill_seconds);
+  visit("decode_seconds", status.engine.decode_seconds);
 }
 
 }  // namespace
 
-std::map<std::string, std::string> WorkerTask::environment() const {
+std::map<std::string, std::string> WorkerAssignment::environment() const {
   const json task = {{"group", run.group},         {"folder", run.folder.string()},
                      {"rows", run.rows},           {"rows_in_flight", rows_in_flight},
                      {"num_workers", num_workers}, {"lease_ms", lease_ms},
@@ -58,8 +58,8 @@ std::map<std::string, std::string> WorkerTask::environment() const {
   return {{kStoreVariable, store}, {kTaskVariable, task.dump()}};
 }
 
-WorkerTask WorkerTask::take_from_environment() {
-  WorkerTask task{.store = taken(kStoreVariable)};
+WorkerAssignment WorkerAssignment::take_from_environment() {
+  WorkerAssignment task{.store = taken(kStoreVariable)};
   const std::string text = taken(kTaskVariable);
   try {
     const json told = json::parse(text);
@@ -76,7 +76,7 @@ WorkerTask WorkerTask::take_from_environment() {
   return task;
 }
 
-RowWorkerFigures run_row_worker_process(const WorkerTask& task,
+RowWorkerFigures run_row_worker_process(const WorkerAssignment& task,
                                         const std::function<WorkerEquipment()>& make) {
   workers::WorkerProcess process;
   const auto store = process.open_store(task.store);
@@ -89,28 +89,28 @@ RowWorkerFigures run_row_worker_process(const WorkerTask& task,
   options.max_tries = static_cast<int>(task.max_tries);
   options.stop_wanted = process.stop_wanted();
   options.tell = [](const RowWorkerFigures& worker, const EngineFigures& engine) {
-    workers::tell_supervisor(WorkerSign{worker, engine}.line());
+    workers::send_to_supervisor(WorkerStatus{worker, engine}.line());
   };
   return run_row_worker(options, task.run, *equipment.program, *equipment.engine, *store);
 }
 
-std::string WorkerSign::line() const {
+std::string WorkerStatus::line() const {
   json figures;
   visit_figures(*this, [&](const char* name, const auto& value) { figures[name] = value; });
   return kSign + figures.dump() + "\n";
 }
 
-std::optional<WorkerSign> WorkerSign::parse(const std::string& line) {
+std::optional<WorkerStatus> WorkerStatus::parse(const std::string& line) {
   if (!line.starts_with(kSign)) return std::nullopt;
   const json figures = json::parse(line.substr(std::string_view(kSign).size()), nullptr, false);
   if (!figures.is_object()) return std::nullopt;
-  WorkerSign sign;
+  WorkerStatus status;
   try {
-    visit_figures(sign, [&](const char* name, auto& value) { figures.at(name).get_to(value); });
+    visit_figures(status, [&](const char* name, auto& value) { figures.at(name).get_to(value); });
   } catch (const json::exception&) {
     return std::nullopt;
   }
-  return sign;
+  return status;
 }
 
 }  // namespace convoy::process

@@ -16,7 +16,7 @@
 namespace convoy::process {
 
 // The work of a worker: the source and destination of its rows, not the processing.
-struct WorkerTask {
+struct WorkerAssignment {
   std::string store = {};  // URL, maybe with a password: not for command lines
   RowRun run = {};
   int64_t rows_in_flight = 64;
@@ -27,7 +27,7 @@ struct WorkerTask {
   std::map<std::string, std::string> environment() const;
   // Reads the task from this process's environment and removes it, so that children do not inherit
   // it. Throws ConfigError.
-  static WorkerTask take_from_environment();
+  static WorkerAssignment take_from_environment();
 };
 
 struct WorkerEquipment {
@@ -37,16 +37,16 @@ struct WorkerEquipment {
 
 // Works until no row is open, or until SIGTERM, SIGINT or SIGHUP. `make` is called once signals are
 // in hand. Throws what run_row_worker() and `make` throw. Blocks.
-RowWorkerFigures run_row_worker_process(const WorkerTask& task,
+RowWorkerFigures run_row_worker_process(const WorkerAssignment& task,
                                         const std::function<WorkerEquipment()>& make);
 
 // A line of the worker's stdout.
-struct WorkerSign {
+struct WorkerStatus {
   RowWorkerFigures worker = {};
   EngineFigures engine = {};
 
-  std::string line() const;                                         // ends in '\n'
-  static std::optional<WorkerSign> parse(const std::string& line);  // none: it is something else
+  std::string line() const;                                           // ends in '\n'
+  static std::optional<WorkerStatus> parse(const std::string& line);  // none: it is something else
 };
 
 }  // namespace convoy::process

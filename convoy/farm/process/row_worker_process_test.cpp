@@ -9,16 +9,16 @@
 namespace convoy::process {
 namespace {
 
-TEST(WorkerSign, IsALineThatIsReadBack) {
-  WorkerSign sign;
-  sign.worker.rows = 3;
-  sign.worker.new_tokens = int64_t{1} << 40;
-  sign.worker.not_begun = {7, 8};
-  sign.engine.running = 5;
-  sign.engine.kv_use = 0.25;
-  const std::string line = sign.line();
+TEST(WorkerStatus, IsALineThatIsReadBack) {
+  WorkerStatus status;
+  status.worker.rows = 3;
+  status.worker.new_tokens = int64_t{1} << 40;
+  status.worker.not_begun = {7, 8};
+  status.engine.running = 5;
+  status.engine.kv_use = 0.25;
+  const std::string line = status.line();
   ASSERT_EQ(line.find('\n'), line.size() - 1);
-  const std::optional<WorkerSign> read = WorkerSign::parse(line.substr(0, line.size() - 1));
+  const std::optional<WorkerStatus> read = WorkerStatus::parse(line.substr(0, line.size() - 1));
   ASSERT_TRUE(read);
   EXPECT_EQ(read->worker.rows, 3);
   EXPECT_EQ(read->worker.new_tokens, int64_t{1} << 40);
@@ -28,26 +28,26 @@ TEST(WorkerSign, IsALineThatIsReadBack) {
   EXPECT_EQ(read->line(), line);
 }
 
-TEST(WorkerSign, OtherLinesAreNone) {
+TEST(WorkerStatus, OtherLinesAreNone) {
   for (const char* const line : {"", "figures", "figures {", "figures []", "figures {\"rows\":1}",
                                  "figures {\"rows\":\"x\"}", "loading the model"})
-    EXPECT_FALSE(WorkerSign::parse(line)) << line;
+    EXPECT_FALSE(WorkerStatus::parse(line)) << line;
 }
 
-TEST(WorkerTask, GoesThroughTheEnvironmentAndIsTakenOutOfIt) {
-  const WorkerTask task{.store = "postgresql://u:secret@h/db",
-                        .run = {.group = 4, .folder = "/a folder/run", .rows = 9},
-                        .rows_in_flight = 5,
-                        .num_workers = 3,
-                        .lease_ms = 7'000,
-                        .max_tries = 2};
+TEST(WorkerAssignment, GoesThroughTheEnvironmentAndIsTakenOutOfIt) {
+  const WorkerAssignment task{.store = "postgresql://u:secret@h/db",
+                              .run = {.group = 4, .folder = "/a folder/run", .rows = 9},
+                              .rows_in_flight = 5,
+                              .num_workers = 3,
+                              .lease_ms = 7'000,
+                              .max_tries = 2};
   for (const auto& [name, value] : task.environment()) ::setenv(name.c_str(), value.c_str(), 1);
-  const WorkerTask taken = WorkerTask::take_from_environment();
+  const WorkerAssignment taken = WorkerAssignment::take_from_environment();
   EXPECT_EQ(taken.environment(), task.environment());
-  EXPECT_THROW(WorkerTask::take_from_environment(), ConfigError);
+  EXPECT_THROW(WorkerAssignment::take_from_environment(), ConfigError);
   ::setenv("CONVOY_PROCESS_STORE", "s", 1);
   ::setenv("CONVOY_PROCESS_TASK", "{\"group\":1}", 1);
-  EXPECT_THROW(WorkerTask::take_from_environment(), ConfigError);
+  EXPECT_THROW(WorkerAssignment::take_from_environment(), ConfigError);
 }
 
 }  // namespace

@@ -216,7 +216,7 @@ TEST_F(RowWorker, TriesAreCountedAcrossLives) {
                                   return std::string("busy");
                                 },
                             .error_may_pass = true};
-  program_ = NoopProgram({.samples = 1, .judges = false});
+  program_ = NoopProgram({.candidates = 1, .judges = false});
   for (int life = 0; life < 2; ++life) {
     NoopEngine engine(failing);
     RowWorkerOptions stopped = options("w" + std::to_string(life));
@@ -264,7 +264,7 @@ TEST_F(RowWorker, LongestRowsGoFirst) {
     }
     std::vector<int64_t> costs;
   } engine({.batch = 8});
-  program_ = NoopProgram({.samples = 1, .judges = false});
+  program_ = NoopProgram({.candidates = 1, .judges = false});
   RowWorkerOptions few = options();
   few.rows_in_flight = 4;
   work(few, engine);
@@ -274,7 +274,7 @@ TEST_F(RowWorker, LongestRowsGoFirst) {
 
 TEST_F(RowWorker, ASlowWorkerGetsFewerRowsAndNobodyWaitsForTheRest) {
   plan(300);
-  program_ = NoopProgram({.samples = 1, .judges = false});
+  program_ = NoopProgram({.candidates = 1, .judges = false});
   std::array<int64_t, 2> rows{};
   std::vector<std::thread> threads;
   for (const int number : {0, 1})
@@ -300,13 +300,13 @@ TEST_F(RowWorker, RowsThatWentDownWithTwoWorkersRunAlone) {
   for (int crash = 0; crash < 2; ++crash) {
     std::vector<jobs::RangeFailure> failures;
     for (const jobs::Lease& lease :
-         store_->claim({.group = run_.group, .worker = "crashed", .max_ranges = 6}))
+         store_->claim({.group = run_.group, .owner = "crashed", .max_ranges = 6}))
       failures.push_back({.lease = lease, .failure = {.kind = "crash"}});
     store_->fail(failures, 3);
   }
   std::set<int64_t> suspects;
   for (const jobs::Lease& lease :
-       store_->claim({.group = run_.group, .worker = "looking", .max_ranges = 6}))
+       store_->claim({.group = run_.group, .owner = "looking", .max_ranges = 6}))
     suspects.insert(PlannedRow::parse(lease.parameters).source_index);
   ASSERT_EQ(suspects.size(), 6u);
   store_->release("looking");

@@ -15,20 +15,20 @@ Number grown(Number before, Number now) {
 
 }  // namespace
 
-UsageFigures usage_between(const std::map<size_t, WorkerSign>& before,
-                           const std::map<size_t, WorkerSign>& now, double seconds) {
+UsageFigures usage_between(const std::map<size_t, WorkerStatus>& before,
+                           const std::map<size_t, WorkerStatus>& now, double seconds) {
   UsageFigures figures;
   int64_t tokens = 0;
-  for (const auto& [worker, sign] : now) {
+  for (const auto& [worker, status] : now) {
     const auto known = before.find(worker);
     const EngineFigures& old = known == before.end() ? EngineFigures{} : known->second.engine;
-    tokens += grown(old.decode_tokens, sign.engine.decode_tokens);
-    figures.prefill_share += grown(old.prefill_seconds, sign.engine.prefill_seconds);
-    figures.decode_share += grown(old.decode_seconds, sign.engine.decode_seconds);
-    figures.running += sign.engine.running;
-    figures.waiting += sign.engine.waiting;
-    figures.kv_use += sign.engine.kv_use;
-    figures.leases += sign.worker.rows_held;
+    tokens += grown(old.decode_tokens, status.engine.decode_tokens);
+    figures.prefill_share += grown(old.prefill_seconds, status.engine.prefill_seconds);
+    figures.decode_share += grown(old.decode_seconds, status.engine.decode_seconds);
+    figures.running += status.engine.running;
+    figures.waiting += status.engine.waiting;
+    figures.kv_use += status.engine.kv_use;
+    figures.leases += status.worker.rows_held;
   }
   const double workers = std::max<double>(1, static_cast<double>(now.size()));
   const double elapsed = std::max(seconds, 1e-3);
@@ -46,12 +46,12 @@ RunUsage::RunUsage(const std::filesystem::path& path, double interval_seconds)
   csv_.add(devices_.read(), {});
 }
 
-void RunUsage::add(const std::map<size_t, WorkerSign>& signs) {
+void RunUsage::add(const std::map<size_t, WorkerStatus>& statuses) {
   const auto now = Clock::now();
   const double seconds = std::chrono::duration<double>(now - last_).count();
   if (seconds < interval_seconds_) return;
-  csv_.add(devices_.read(), usage_between(before_, signs, seconds));
-  before_ = signs;
+  csv_.add(devices_.read(), usage_between(before_, statuses, seconds));
+  before_ = statuses;
   last_ = now;
 }
 

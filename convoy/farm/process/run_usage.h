@@ -19,8 +19,8 @@ class RunUsage {
   // Throws IoError.
   RunUsage(const std::filesystem::path& path, double interval_seconds);
 
-  // Signs by worker, from the coordinator. Writes a row per device when the interval is over.
-  void add(const std::map<size_t, WorkerSign>& signs);
+  // Signs by worker, from the supervisor. Writes a row per device when the interval is over.
+  void add(const std::map<size_t, WorkerStatus>& statuses);
 
  private:
   using Clock = std::chrono::steady_clock;
@@ -29,11 +29,11 @@ class RunUsage {
   monitor::DeviceReader devices_;
   double interval_seconds_;
   Clock::time_point last_ = Clock::now();
-  std::map<size_t, WorkerSign> before_;
+  std::map<size_t, WorkerStatus> before_;
 };
 
 // Usage between two readings `seconds` apart. A worker that was replaced begins at 0.
-UsageFigures usage_between(const std::map<size_t, WorkerSign>& before,
-                           const std::map<size_t, WorkerSign>& now, double seconds);
+UsageFigures usage_between(const std::map<size_t, WorkerStatus>& before,
+                           const std::map<size_t, WorkerStatus>& now, double seconds);
 
 }  // namespace convoy::process

@@ -111,7 +111,7 @@ SegmentWriter::SegmentWriter(const fs::path& folder, std::string file, SyncRule 
   if (!exists) sync_folder(folder);
 }
 
-SegmentPlace SegmentWriter::append(RecordKind kind, std::string_view bytes) {
+SegmentOffset SegmentWriter::append(RecordKind kind, std::string_view bytes) {
   Head head = head_of(kind, bytes);
   std::array<iovec, 2> pieces = {
       {{&head, sizeof(head)}, {const_cast<char*>(bytes.data()), bytes.size()}}};
@@ -137,7 +137,7 @@ SegmentPlace SegmentWriter::append(RecordKind kind, std::string_view bytes) {
       skip -= from_here;
     }
   }
-  const SegmentPlace place{file_, size_bytes_, static_cast<int64_t>(bytes.size())};
+  const SegmentOffset place{file_, size_bytes_, static_cast<int64_t>(bytes.size())};
   size_bytes_ += static_cast<int64_t>(wanted);
   if (records_at_risk_++ == 0) oldest_at_risk_ = std::chrono::steady_clock::now();
   return place;
@@ -186,7 +186,7 @@ void SegmentReader::forget(const std::string& file) {
   files_.erase(known);
 }
 
-bool SegmentReader::read_sound(const SegmentPlace& place, RecordKind kind, std::string& bytes) {
+bool SegmentReader::read_sound(const SegmentOffset& place, RecordKind kind, std::string& bytes) {
   const int descriptor = descriptor_of(place.file);
   RecordKind found{};
   const int64_t file_bytes = size_of(descriptor);
@@ -195,7 +195,7 @@ bool SegmentReader::read_sound(const SegmentPlace& place, RecordKind kind, std::
          static_cast<int64_t>(bytes.size()) == place.length;
 }
 
-std::string SegmentReader::read(const SegmentPlace& place, RecordKind kind) {
+std::string SegmentReader::read(const SegmentOffset& place, RecordKind kind) {
   std::string bytes;
   if (read_sound(place, kind, bytes)) return bytes;
   forget(place.file);

@@ -31,11 +31,11 @@
 namespace convoy::process {
 
 // The offset of a record's head, and the number of bytes that follow its head.
-struct SegmentPlace {
+struct SegmentOffset {
   std::string file;  // name within the folder of segments
   int64_t offset = 0;
   int64_t length = 0;
-  bool operator==(const SegmentPlace&) const = default;
+  bool operator==(const SegmentOffset&) const = default;
 };
 
 enum class RecordKind : uint32_t { Input = 1, Text = 2, Row = 3 };
@@ -53,7 +53,7 @@ class SegmentWriter {
 
   // Throws IoError (disk full ...): then nothing of the record is in the file, and the call may be
   // tried again.
-  SegmentPlace append(RecordKind kind, std::string_view bytes);
+  SegmentOffset append(RecordKind kind, std::string_view bytes);
   void sync();
   void sync_if_due();  // ten records are not safe, or the oldest of them is not since 2 s
   int64_t size_bytes() const { return size_bytes_; }
@@ -76,10 +76,10 @@ class SegmentReader {
   // Throws DataError naming the file when there is no sound record of this kind and length at this
   // place. A network file system may show an open file as it was: what is not sound is looked for
   // once more in the file opened anew.
-  std::string read(const SegmentPlace& place, RecordKind kind);
+  std::string read(const SegmentOffset& place, RecordKind kind);
 
  private:
-  bool read_sound(const SegmentPlace& place, RecordKind kind, std::string& bytes);
+  bool read_sound(const SegmentOffset& place, RecordKind kind, std::string& bytes);
   void forget(const std::string& file);
   int descriptor_of(const std::string& file);
 

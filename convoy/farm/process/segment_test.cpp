@@ -35,31 +35,31 @@ class Segments : public ::testing::Test {
 TEST_F(Segments, RecordsAreReadWhereTheyLie) {
   const std::string odd("a\0b\n\xff", 5);
   SegmentWriter writer(folder_ / ".", "one");
-  const SegmentPlace first = writer.append(RecordKind::Text, odd);
-  const SegmentPlace second = writer.append(RecordKind::Row, "");
-  const SegmentPlace third = writer.append(RecordKind::Text, std::string(300'000, 'x'));
+  const SegmentOffset first = writer.append(RecordKind::Text, odd);
+  const SegmentOffset second = writer.append(RecordKind::Row, "");
+  const SegmentOffset third = writer.append(RecordKind::Text, std::string(300'000, 'x'));
   SegmentReader reader(folder_ / ".");
   EXPECT_EQ(reader.read(third, RecordKind::Text), std::string(300'000, 'x'));
   EXPECT_EQ(reader.read(first, RecordKind::Text), odd);
   EXPECT_EQ(reader.read(second, RecordKind::Row), "");
-  const SegmentPlace last = writer.append(RecordKind::Text, "more");
+  const SegmentOffset last = writer.append(RecordKind::Text, "more");
   EXPECT_EQ(last.offset, writer.size_bytes() - 20);
   EXPECT_EQ(records_of("one").size(), 4u);
 }
 
 TEST_F(Segments, APlaceThatHoldsNoSuchRecordIsAnError) {
   SegmentWriter writer(folder_ / ".", "one");
-  const SegmentPlace place = writer.append(RecordKind::Text, "some text");
+  const SegmentOffset place = writer.append(RecordKind::Text, "some text");
   SegmentReader reader(folder_ / ".");
   EXPECT_THROW(reader.read(place, RecordKind::Row), DataError);
-  for (const SegmentPlace& wrong :
-       {SegmentPlace{"one", 1, 9}, SegmentPlace{"one", 0, 8}, SegmentPlace{"one", -1, 9},
-        SegmentPlace{"one", 1000, 9}, SegmentPlace{"two", 0, 9}, SegmentPlace{"../one", 0, 9}})
+  for (const SegmentOffset& wrong :
+       {SegmentOffset{"one", 1, 9}, SegmentOffset{"one", 0, 8}, SegmentOffset{"one", -1, 9},
+        SegmentOffset{"one", 1000, 9}, SegmentOffset{"two", 0, 9}, SegmentOffset{"../one", 0, 9}})
     EXPECT_THROW(reader.read(wrong, RecordKind::Text), DataError) << wrong.file << wrong.offset;
 }
 
 TEST_F(Segments, AFileThatWasOpenedBeforeIsLookedAtAgain) {
-  SegmentPlace place;
+  SegmentOffset place;
   {
     SegmentWriter writer(folder_ / ".", "longer");
     writer.append(RecordKind::Text, "the first");
@@ -88,14 +88,14 @@ TEST_F(Segments, EveryTornEndOfTheLastRecordIsCutBeforeMoreIsWritten) {
     EXPECT_EQ(records_of("torn"), (std::vector<std::string>{"the first", "the second"}));
     SegmentWriter writer(folder_ / ".", "torn");
     EXPECT_EQ(writer.size_bytes(), static_cast<int64_t>(kept)) << length;
-    const SegmentPlace place = writer.append(RecordKind::Row, "x");
+    const SegmentOffset place = writer.append(RecordKind::Row, "x");
     EXPECT_EQ(records_of("torn"), (std::vector<std::string>{"the first", "the second", "x"}));
     EXPECT_EQ(SegmentReader(folder_ / ".").read(place, RecordKind::Row), "x");
   }
 }
 
 TEST_F(Segments, EveryFlippedByteOfTheLastRecordIsFound) {
-  SegmentPlace place;
+  SegmentOffset place;
   {
     SegmentWriter writer(folder_ / ".", "whole");
     writer.append(RecordKind::Text, "the first");
@@ -121,7 +121,7 @@ TEST_F(Segments, ATailOfZerosIsATornOne) {
 }
 
 TEST_F(Segments, MoreFilesThanAreKeptOpenAreRead) {
-  std::vector<SegmentPlace> places;
+  std::vector<SegmentOffset> places;
   for (int number = 0; number < 150; ++number)
     places.push_back(SegmentWriter(folder_ / ".", "file" + std::to_string(number))
                          .append(RecordKind::Text, std::to_string(number)));

@@ -5,7 +5,7 @@
 
 #include "convoy/core/base/error.h"
 #include "convoy/core/base/wall_clock.h"
-#include "convoy/machine/monitor/sample.h"
+#include "convoy/machine/monitor/machine_reading.h"
 
 namespace convoy::process {
 namespace {

@@ -17,7 +17,7 @@ namespace {
 using answers::Author;
 using nlohmann::ordered_json;
 
-ErrorPlace place_of(const data::Row& row, const std::string& key, std::string hint) {
+ErrorLocation location_of(const data::Row& row, const std::string& key, std::string hint) {
   return {.file = row.file, .line = row.line, .key = key, .hint = std::move(hint)};
 }
 
@@ -25,14 +25,14 @@ const ordered_json& field_of(const data::Row& row, const std::string& key, std::
   if (!row.value.is_object())
     throw DataError(
         fmt::format("row {}: wanted an object, found {}", row.index + 1, row.value.type_name()),
-        place_of(row, key, "give rows that are JSON objects, or a table"));
+        location_of(row, key, "give rows that are JSON objects, or a table"));
   const auto found = row.value.find(key);
   if (found != row.value.end()) return *found;
   std::vector<std::string> keys;
   for (const auto& [name, value] : row.value.items()) keys.push_back(name);
   throw DataError(fmt::format("row {} has no field `{}`{}; it has {}", row.index + 1, key,
                               did_you_mean(key, keys), fmt::join(keys, ", ")),
-                  place_of(row, key, fmt::format("name the field with {}", flag)));
+                  location_of(row, key, fmt::format("name the field with {}", flag)));
 }
 
 // Null is no answer; what is neither text nor a plain value can not be one.
@@ -42,7 +42,7 @@ std::string text_of(const data::Row& row, const std::string& key, const ordered_
   if (value.is_primitive()) return value.dump();
   throw DataError(fmt::format("row {}: field `{}` should be text or a number, found {}",
                               row.index + 1, key, value.type_name()),
-                  place_of(row, key, "name a field that holds the answer or a text around it"));
+                  location_of(row, key, "name a field that holds the answer or a text around it"));
 }
 
 std::vector<std::string> gold_texts(const data::Row& row, const std::string& key) {

@@ -75,8 +75,8 @@ TEST_F(VerifyRows, NamesTheFieldThatIsMissing) {
     verify(path);
     FAIL() << "no error";
   } catch (const DataError& error) {
-    EXPECT_EQ(error.place().line, 1);
-    EXPECT_EQ(error.place().key, "gold");
+    EXPECT_EQ(error.location().line, 1);
+    EXPECT_EQ(error.location().key, "gold");
     EXPECT_NE(error.sentence().find("golds"), std::string::npos);
   }
 }

@@ -33,8 +33,8 @@ struct Cell {
 // 2^-40 once and added as an integer.
 class FixedSum {
  public:
-  void add(double value);  // finite, |value| < 2^40; larger ones are clamped and
-                           // counted by the caller
+  // `value`: finite, below 2^40 in magnitude. The caller clamps and counts larger ones.
+  void add(double value);
   void add(const FixedSum& other) { units_ += other.units_; }
   static FixedSum of_units(__int128 units) {
     FixedSum sum;
@@ -79,8 +79,8 @@ class GuessExperiment {
 };
 
 struct DescentOutcome {
-  double loss = std::numeric_limits<double>::quiet_NaN();  // generalisation loss where the
-                                                           // papers read it
+  // Generalisation loss at the step where the papers read it.
+  double loss = std::numeric_limits<double>::quiet_NaN();
   double train_loss = std::numeric_limits<double>::quiet_NaN();
   int64_t steps = 0;
   // A JSON object that names the program behind the outcome; empty = the workload alone.
@@ -92,8 +92,8 @@ struct Theory {
   double prior_mean = std::numeric_limits<double>::quiet_NaN();
   double curve = std::numeric_limits<double>::quiet_NaN();
   double asymptote = std::numeric_limits<double>::quiet_NaN();
-  double acceptance = std::numeric_limits<double>::quiet_NaN();  // exact probability where one
-                                                                 // is known
+  // The exact probability where a closed form exists.
+  double acceptance = std::numeric_limits<double>::quiet_NaN();
 };
 
 class Workload {

@@ -48,7 +48,7 @@ class ToySource : public WorkSource {
       : store_(store), group_(group), name_(std::move(name)) {}
 
   bool claim() override {
-    if (leases_.empty()) leases_ = store_.claim({.group = group_, .worker = name_, .lease = lease});
+    if (leases_.empty()) leases_ = store_.claim({.group = group_, .owner = name_, .lease = lease});
     return !leases_.empty();
   }
   void compute() override {

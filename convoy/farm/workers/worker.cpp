@@ -75,7 +75,7 @@ std::unique_ptr<jobs::JobStore> WorkerProcess::open_store(const std::string& url
                                 }});
 }
 
-void tell_supervisor(const std::string& line) {
+void send_to_supervisor(const std::string& line) {
   for (size_t sent = 0; sent < line.size();) {
     const ssize_t wrote = ::write(STDOUT_FILENO, line.data() + sent, line.size() - sent);
     // Without its supervisor this process is about to be killed.

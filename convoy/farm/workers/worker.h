@@ -79,6 +79,6 @@ class WorkerProcess {
 
 // Writes a line, which ends in '\n', to stdout, where the supervisor reads. Never throws. Blocks
 // while the pipe is full.
-void tell_supervisor(const std::string& line);
+void send_to_supervisor(const std::string& line);
 
 }  // namespace convoy::workers

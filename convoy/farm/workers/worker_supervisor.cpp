@@ -103,7 +103,7 @@ class WorkerSupervisor::Run {
     std::vector<jobs::Lease> all;
     for (const int64_t group : options_.groups)
       for (jobs::Lease& lease : store_.leases(group))
-        if (owners.contains(lease.worker)) all.push_back(std::move(lease));
+        if (owners.contains(lease.owner)) all.push_back(std::move(lease));
     return all;
   }
 
@@ -114,7 +114,7 @@ class WorkerSupervisor::Run {
   void listen() {
     processes::ProcessNews news = pool_.wait(kTurn, supervisor_.signals_.descriptor());
     for (const processes::ProcessNews::Line& line : news.output)
-      if (work_.hear(line.worker, line.text)) {
+      if (work_.handle_line(line.worker, line.text)) {
         at_work_.insert(line.worker);
         idle_deaths_.erase(counted_with(line.worker));
       }
@@ -129,12 +129,12 @@ class WorkerSupervisor::Run {
     // Asked once for every death: the counter is of all processes together.
     death.memory = memory_.happened();
     death.told_to_end = ending_;
-    const DeathAccount account = work_.account_for(death, leases_of({death.name}));
-    if (!account.message.empty()) say(death.worker, account.message);
-    if (!account.failures.empty()) store_.fail(account.failures, options_.max_attempts);
+    const DeathConsequence consequence = work_.consequence_of(death, leases_of({death.name}));
+    if (!consequence.message.empty()) say(death.worker, consequence.message);
+    if (!consequence.failures.empty()) store_.fail(consequence.failures, options_.max_attempts);
     store_.release(death.name);
     next_count_ = {};
-    if (account.idle && !ending_ && any_open(store_, options_.groups)) on_idle_death(death);
+    if (consequence.idle && !ending_ && any_open(store_, options_.groups)) on_idle_death(death);
   }
 
   size_t counted_with(size_t worker) const {
@@ -227,7 +227,7 @@ int WorkerSupervisor::next_stop_signal() {
 int64_t release_gone_owners(jobs::JobStore& store, std::span<const int64_t> groups) {
   std::set<std::string> owners;
   for (const int64_t group : groups)
-    for (const jobs::Lease& lease : store.leases(group)) owners.insert(lease.worker);
+    for (const jobs::Lease& lease : store.leases(group)) owners.insert(lease.owner);
   int64_t released = 0;
   for (const std::string& owner : owners)
     if (processes::is_gone(owner)) released += store.release(owner);

@@ -35,7 +35,7 @@ struct WorkerDeath : processes::ProcessDeath {
 };
 
 // The consequence of a death for the work.
-struct DeathAccount {
+struct DeathConsequence {
   std::vector<jobs::RangeFailure> failures = {};  // ranges that may have caused it
   std::string message = {};                       // for people; empty = none
   bool idle = false;                              // counts towards IdleDeathLimits
@@ -49,10 +49,10 @@ class SupervisedWork {
   virtual ~SupervisedWork() = default;
   virtual telemetry::Progress& bar() = 0;
   // A line of a worker's stdout. True once that worker has begun, which ends idle deaths in a row.
-  virtual bool hear(size_t worker, const std::string& line) = 0;
+  virtual bool handle_line(size_t worker, const std::string& line) = 0;
   // `leases`: those that the worker owned.
-  virtual DeathAccount account_for(const WorkerDeath& death,
-                                   const std::vector<jobs::Lease>& leases) = 0;
+  virtual DeathConsequence consequence_of(const WorkerDeath& death,
+                                          const std::vector<jobs::Lease>& leases) = 0;
   // Called four times a second, before open tasks are counted: finishes tasks whose units are all
   // there.
   virtual void settle() {}

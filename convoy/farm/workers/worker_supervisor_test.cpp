@@ -42,7 +42,7 @@ void work_as_toy() {
   const int64_t group = store->groups().at(0).number;
   ToySource work(*store, group, process.name());
   work.begin = [&](const jobs::Lease& lease) {
-    tell_supervisor("begin\n");
+    send_to_supervisor("begin\n");
     const std::string mark = path + ".killed";
     const bool is_seven = toy_number(lease.parameters) == 7;
     if (is_seven && (mode == "poison" || (mode == "killed" && !std::filesystem::exists(mark)))) {
@@ -63,21 +63,21 @@ TEST(ToyWorker, DISABLED_Works) {
 class ToyWork : public SupervisedWork {
  public:
   telemetry::Progress& bar() override { return bar_; }
-  bool hear(size_t /*worker*/, const std::string& line) override {
+  bool handle_line(size_t /*worker*/, const std::string& line) override {
     if (line != "begin") return false;
     ++num_begun;
     if (on_begin) on_begin();
     return true;
   }
-  DeathAccount account_for(const WorkerDeath& death,
-                           const std::vector<jobs::Lease>& leases) override {
+  DeathConsequence consequence_of(const WorkerDeath& death,
+                                  const std::vector<jobs::Lease>& leases) override {
     deaths.push_back(death);
-    DeathAccount account{.idle = !death.worked};
+    DeathConsequence consequence{.idle = !death.worked};
     if (blames)
       for (const jobs::Lease& lease : leases)
-        account.failures.push_back(
+        consequence.failures.push_back(
             {.lease = lease, .failure = death.failure("crash", death.end_text())});
-    return account;
+    return consequence;
   }
   int64_t num_begun = 0;
   std::function<void()> on_begin;
@@ -214,7 +214,7 @@ TEST_F(WorkerSupervision, AStopSignalEndsWorkersThatHandInWhatTheyHave) {
 
 TEST_F(WorkerSupervision, AnOwnerThatIsGoneGivesItsLeasesBack) {
   const std::string gone = WorkerProcess().name() + "0";
-  ASSERT_EQ(store_->claim({.group = group_, .worker = gone, .max_ranges = 20, .lease = 1h}).size(),
+  ASSERT_EQ(store_->claim({.group = group_, .owner = gone, .max_ranges = 20, .lease = 1h}).size(),
             20u);
   EXPECT_EQ(run(options({"work"})), 0);
   EXPECT_EQ(squares(), 20);

@@ -44,7 +44,7 @@ TEST_F(WorkerLoop, EndsWhenNoTaskIsOpen) {
 
 TEST_F(WorkerLoop, WaitsForTasksOfOtherOwners) {
   const auto theirs =
-      store_->claim({.group = group_, .worker = "other", .max_ranges = 20, .lease = 60s});
+      store_->claim({.group = group_, .owner = "other", .max_ranges = 20, .lease = 60s});
   ASSERT_EQ(theirs.size(), 20u);
   ToySource work = source();
   stop_ = [&] {
@@ -61,7 +61,7 @@ TEST_F(WorkerLoop, AStoppedWorkerHandsInWhatItHasAndOwnsNothing) {
   stop_ = [&] { return work.num_counted == 3; };
   work.begin = [&](const jobs::Lease&) {
     if (work.num_counted == 2)
-      store_->claim({.group = group_, .worker = "me", .max_ranges = 5, .lease = 60s});
+      store_->claim({.group = group_, .owner = "me", .max_ranges = 5, .lease = 60s});
   };
   run_loop(options(), work, *store_);
   EXPECT_TRUE(work.ended);
@@ -80,7 +80,7 @@ TEST_F(WorkerLoop, RenewsWhatIsHeldAndLosesWhatAnotherOwnerTook) {
     // The first look renewed nothing: the lease expires, and another owner takes it.
     if (num_begun == 1) {
       std::this_thread::sleep_for(20ms);
-      ASSERT_EQ(other->claim({.group = group_, .worker = "other", .lease = 60s}).at(0).task,
+      ASSERT_EQ(other->claim({.group = group_, .owner = "other", .lease = 60s}).at(0).task,
                 lease.task);
       work.lease = 60s;
     }
@@ -89,7 +89,7 @@ TEST_F(WorkerLoop, RenewsWhatIsHeldAndLosesWhatAnotherOwnerTook) {
     if (num_begun == 3) {
       EXPECT_EQ(work.num_lost, 1);
       for (const jobs::Lease& now : store_->leases(group_))
-        EXPECT_TRUE(now.worker != "me" || now.expires_ms != lease.expires_ms);
+        EXPECT_TRUE(now.owner != "me" || now.expires_ms != lease.expires_ms);
     }
   };
   stop_ = [&] { return num_begun == 3; };

@@ -38,53 +38,54 @@ int64_t block_bytes(const MemoryNeeds& needs, const Storage& storage) {
 }
 
 // KV of `rows` rows at their longest, within the budget; nothing where it does not fit.
-std::optional<MemoryLadderPlan> fit(const MemoryNeeds& needs, const MemoryWish& wish,
+std::optional<MemoryLadderPlan> fit(const MemoryNeeds& needs, const MemoryRequest& request,
                                     const Storage& storage, int64_t full_rows, int64_t rows,
                                     int64_t step_tokens) {
   MemoryLadderPlan plan;
   plan.rows = rows;
-  plan.kv_blocks = full_rows * blocks_of(needs, wish.row_tokens);
+  plan.kv_blocks = full_rows * blocks_of(needs, request.row_tokens);
   plan.step_tokens = step_tokens;
   plan.int8_kv = storage.int8_kv;
   plan.int8_weights = storage.int8_weights;
   plan.int4_weights = storage.int4_weights;
   plan.bytes =
       bytes_without_kv(needs, storage, step_tokens) + plan.kv_blocks * block_bytes(needs, storage);
-  if (plan.bytes > wish.budget_bytes) return std::nullopt;
+  if (plan.bytes > request.budget_bytes) return std::nullopt;
   return plan;
 }
 
 // The blocks that are left take what the budget leaves: the more rows keep theirs, the fewer are
 // computed again.
-void spread(MemoryLadderPlan& plan, const MemoryNeeds& needs, const MemoryWish& wish,
+void spread(MemoryLadderPlan& plan, const MemoryNeeds& needs, const MemoryRequest& request,
             const Storage& storage) {
-  const int64_t most = plan.rows * blocks_of(needs, wish.row_tokens);
-  const int64_t free = (wish.budget_bytes - plan.bytes) / block_bytes(needs, storage);
+  const int64_t most = plan.rows * blocks_of(needs, request.row_tokens);
+  const int64_t free = (request.budget_bytes - plan.bytes) / block_bytes(needs, storage);
   const int64_t added = std::clamp<int64_t>(most - plan.kv_blocks, 0, free);
   plan.kv_blocks += added;
   plan.bytes += added * block_bytes(needs, storage);
 }
 
 // The upper three rungs, with what is stored as it is.
-std::optional<MemoryLadderPlan> fit_rows(const MemoryNeeds& needs, const MemoryWish& wish,
+std::optional<MemoryLadderPlan> fit_rows(const MemoryNeeds& needs, const MemoryRequest& request,
                                          const Storage& storage) {
-  if (auto plan = fit(needs, wish, storage, wish.rows, wish.rows, wish.step_tokens)) {
+  if (auto plan = fit(needs, request, storage, request.rows, request.rows, request.step_tokens)) {
     plan->rung = Rung::All;
     return plan;
   }
   // Half of the rows still fill a step; below that, rows that are often put back do better.
-  for (int64_t rows = wish.rows - 1; rows >= std::max<int64_t>(1, (wish.rows + 1) / 2); --rows) {
-    if (auto plan = fit(needs, wish, storage, rows, rows, wish.step_tokens)) {
+  for (int64_t rows = request.rows - 1; rows >= std::max<int64_t>(1, (request.rows + 1) / 2);
+       --rows) {
+    if (auto plan = fit(needs, request, storage, rows, rows, request.step_tokens)) {
       plan->rung = Rung::FewerRows;
       return plan;
     }
   }
   // One row must be able to end whatever its length; the others share what is left.
-  const int64_t rows = std::max<int64_t>(1, (wish.rows + 1) / 2);
-  for (int64_t step = wish.step_tokens;; step = std::max(kLeastStepTokens, step / 2)) {
-    if (auto plan = fit(needs, wish, storage, 1, rows, step)) {
+  const int64_t rows = std::max<int64_t>(1, (request.rows + 1) / 2);
+  for (int64_t step = request.step_tokens;; step = std::max(kLeastStepTokens, step / 2)) {
+    if (auto plan = fit(needs, request, storage, 1, rows, step)) {
       plan->rung = Rung::Recompute;
-      spread(*plan, needs, wish, storage);
+      spread(*plan, needs, request, storage);
       return plan;
     }
     if (step <= kLeastStepTokens) return std::nullopt;
@@ -121,29 +122,29 @@ std::string MemoryLadderPlan::text(int64_t budget_bytes) const {
                      counted(kv_blocks, "KV block"), bytes_text(bytes), bytes_text(budget_bytes));
 }
 
-MemoryLadderPlan climb_down(const MemoryNeeds& needs, const MemoryWish& wish) {
-  Storage storage{wish.int8_kv, wish.int8_weights, wish.int4_weights};
-  if (auto plan = fit_rows(needs, wish, storage)) return *plan;
+MemoryLadderPlan climb_down(const MemoryNeeds& needs, const MemoryRequest& request) {
+  Storage storage{request.int8_kv, request.int8_weights, request.int4_weights};
+  if (auto plan = fit_rows(needs, request, storage)) return *plan;
   const auto lower = [&](Rung rung) -> std::optional<MemoryLadderPlan> {
-    auto plan = fit_rows(needs, wish, storage);
+    auto plan = fit_rows(needs, request, storage);
     if (plan) plan->rung = rung;
     return plan;
   };
   storage.int8_kv = true;
-  if (!wish.int8_kv)
+  if (!request.int8_kv)
     if (auto plan = lower(Rung::Int8Kv)) return *plan;
-  if (!wish.int8_weights && !wish.int4_weights) {
+  if (!request.int8_weights && !request.int4_weights) {
     storage.int8_weights = true;
     if (auto plan = lower(Rung::Int8Weights)) return *plan;
     storage.int8_weights = false;
   }
-  if (!wish.int4_weights && !wish.int8_weights) {
+  if (!request.int4_weights && !request.int8_weights) {
     storage.int4_weights = true;
     if (auto plan = lower(Rung::Int4Weights)) return *plan;
   }
   MemoryLadderPlan none;
-  none.bytes = bytes_without_kv(needs, storage, std::min(kLeastStepTokens, wish.step_tokens)) +
-               blocks_of(needs, wish.row_tokens) * block_bytes(needs, storage);
+  none.bytes = bytes_without_kv(needs, storage, std::min(kLeastStepTokens, request.step_tokens)) +
+               blocks_of(needs, request.row_tokens) * block_bytes(needs, storage);
   return none;
 }
 

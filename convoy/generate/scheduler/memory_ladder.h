@@ -24,7 +24,7 @@ struct MemoryNeeds {
   int64_t block_tokens = 16;
 };
 
-struct MemoryWish {
+struct MemoryRequest {
   int64_t budget_bytes = 0;
   int64_t rows = 16;          // in flight
   int64_t row_tokens = 4096;  // the longest prompt and answer
@@ -51,6 +51,6 @@ struct MemoryLadderPlan {
   std::string text(int64_t budget_bytes) const;
 };
 
-MemoryLadderPlan climb_down(const MemoryNeeds& needs, const MemoryWish& wish);
+MemoryLadderPlan climb_down(const MemoryNeeds& needs, const MemoryRequest& request);
 
 }  // namespace convoy::scheduler

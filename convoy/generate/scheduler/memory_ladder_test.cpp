@@ -17,7 +17,7 @@ const MemoryNeeds kNeeds{.program_bytes = kUnit,
                          .step_bytes_per_token = kUnit / 512,
                          .block_tokens = 16};
 
-MemoryWish wish(double units) {
+MemoryRequest request(double units) {
   return {.budget_bytes = static_cast<int64_t>(units * kUnit),
           .rows = 8,
           .row_tokens = 1600,
@@ -25,20 +25,20 @@ MemoryWish wish(double units) {
 }
 
 TEST(MemoryLadder, TakesTheFirstRungThatFits) {
-  EXPECT_EQ(climb_down(kNeeds, wish(17)).rung, Rung::All);
-  EXPECT_EQ(climb_down(kNeeds, wish(16.9)).rung, Rung::FewerRows);
-  EXPECT_EQ(climb_down(kNeeds, wish(13)).rung, Rung::FewerRows);
-  EXPECT_EQ(climb_down(kNeeds, wish(12.9)).rung, Rung::Recompute);
-  EXPECT_EQ(climb_down(kNeeds, wish(9.2)).rung, Rung::Recompute);
-  EXPECT_EQ(climb_down(kNeeds, wish(9.0)).rung, Rung::Int8Kv);
-  EXPECT_EQ(climb_down(kNeeds, wish(8.5)).rung, Rung::Int8Weights);
-  EXPECT_EQ(climb_down(kNeeds, wish(5)).rung, Rung::Int4Weights);
-  EXPECT_EQ(climb_down(kNeeds, wish(3)).rung, Rung::None);
+  EXPECT_EQ(climb_down(kNeeds, request(17)).rung, Rung::All);
+  EXPECT_EQ(climb_down(kNeeds, request(16.9)).rung, Rung::FewerRows);
+  EXPECT_EQ(climb_down(kNeeds, request(13)).rung, Rung::FewerRows);
+  EXPECT_EQ(climb_down(kNeeds, request(12.9)).rung, Rung::Recompute);
+  EXPECT_EQ(climb_down(kNeeds, request(9.2)).rung, Rung::Recompute);
+  EXPECT_EQ(climb_down(kNeeds, request(9.0)).rung, Rung::Int8Kv);
+  EXPECT_EQ(climb_down(kNeeds, request(8.5)).rung, Rung::Int8Weights);
+  EXPECT_EQ(climb_down(kNeeds, request(5)).rung, Rung::Int4Weights);
+  EXPECT_EQ(climb_down(kNeeds, request(3)).rung, Rung::None);
 }
 
 TEST(MemoryLadder, StaysWithinTheBudgetOnEveryRung) {
   for (double units = 3.7; units < 20; units += 0.05) {
-    const MemoryWish wanted = wish(units);
+    const MemoryRequest wanted = request(units);
     const MemoryLadderPlan plan = climb_down(kNeeds, wanted);
     ASSERT_NE(plan.rung, Rung::None) << units;
     EXPECT_LE(plan.bytes, wanted.budget_bytes) << units;
@@ -49,13 +49,13 @@ TEST(MemoryLadder, StaysWithinTheBudgetOnEveryRung) {
 }
 
 TEST(MemoryLadder, KeepsAsManyBlocksAsTheBudgetHas) {
-  const MemoryLadderPlan plan = climb_down(kNeeds, wish(12));
+  const MemoryLadderPlan plan = climb_down(kNeeds, request(12));
   EXPECT_EQ(plan.rung, Rung::Recompute);
   EXPECT_EQ(plan.kv_blocks, 300);  // of 12 units, 9 are taken by others
 }
 
 TEST(MemoryLadder, KeepsWhatTheUserSettled) {
-  MemoryWish wanted = wish(6);
+  MemoryRequest wanted = request(6);
   wanted.int8_weights = true;
   const MemoryLadderPlan plan = climb_down(kNeeds, wanted);
   EXPECT_TRUE(plan.int8_weights);
@@ -65,9 +65,9 @@ TEST(MemoryLadder, KeepsWhatTheUserSettled) {
 }
 
 TEST(MemoryLadder, SaysWhatItWouldNeed) {
-  const MemoryLadderPlan plan = climb_down(kNeeds, wish(1));
+  const MemoryLadderPlan plan = climb_down(kNeeds, request(1));
   EXPECT_EQ(plan.rung, Rung::None);
-  MemoryWish enough = wish(1);
+  MemoryRequest enough = request(1);
   enough.budget_bytes = plan.bytes;
   EXPECT_EQ(climb_down(kNeeds, enough).rung, Rung::Int4Weights);
   EXPECT_NE(plan.text(kUnit).find("needs"), std::string::npos);

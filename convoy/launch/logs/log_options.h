@@ -16,10 +16,10 @@ namespace convoy::launch {
 enum class Stream { Output, Errors };
 
 enum class Console {
-  Prefixed,       // whole lines, each led by its rank
-  RankZeroPlain,  // as Prefixed, but global rank 0's output is passed on as it comes: it may draw
-                  // a progress bar
-  Silent,         // files only
+  Prefixed,  // whole lines, each led by its rank
+  // As Prefixed, but global rank 0's output is passed on as it comes: it may draw a progress bar.
+  RankZeroPlain,
+  Silent,  // files only
 };
 
 // The prefix of a console line. With `timestamps`, "HH:MM:SS.mmm " follows, in local time.

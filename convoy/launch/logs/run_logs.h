@@ -9,8 +9,8 @@
 
 namespace convoy::launch {
 
-// Makes LOG_DIR (empty: torchelastic_xxxxxx in the folder for temporary files) and the run's folder in
-// it, mode 0700. Throws IoError.
+// Makes LOG_DIR (empty: torchelastic_xxxxxx in the folder for temporary files) and the run's folder
+// in it, mode 0700. Throws IoError.
 std::filesystem::path make_run_logs(const std::filesystem::path& log_dir, std::string_view run_id);
 
 }  // namespace convoy::launch

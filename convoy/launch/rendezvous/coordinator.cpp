@@ -14,8 +14,8 @@
 
 #include "convoy/core/base/error.h"
 #include "convoy/core/base/quiet_thread.h"
+#include "convoy/launch/rendezvous/admission_listener.h"
 #include "convoy/launch/rendezvous/channel.h"
-#include "convoy/launch/rendezvous/door.h"
 #include "convoy/launch/rendezvous/job_state.h"
 #include "convoy/launch/rendezvous/key_value_table.h"
 #include "convoy/launch/rendezvous/messages.h"
@@ -25,7 +25,7 @@
 namespace convoy::rendezvous {
 namespace {
 
-constexpr uint64_t kDoorNumber = 0;
+constexpr uint64_t kListenerNumber = 0;
 constexpr uint64_t kWakeNumber = 1;
 constexpr uint64_t kFirstConnection = 2;
 constexpr std::chrono::milliseconds kFarewell{2'000};
@@ -72,7 +72,7 @@ class Coordinator::Service {
 
   CoordinatorOptions options_;
   Endpoint endpoint_;
-  Door door_;
+  AdmissionListener listener_;
   Descriptor poll_;
   WakeEvent wake_;
   JobState state_;
@@ -91,14 +91,15 @@ class Coordinator::Service {
 Coordinator::Service::Service(CoordinatorOptions options, JobToken token, BoundListener listener)
     : options_(std::move(options)),
       endpoint_(std::move(listener.endpoint)),
-      door_(std::move(listener.socket), std::move(token),
-            {.max_unproven = options_.max_unproven, .handshake_limit = options_.handshake_limit},
-            options_.log),
+      listener_(
+          std::move(listener.socket), std::move(token),
+          {.max_unproven = options_.max_unproven, .handshake_limit = options_.handshake_limit},
+          options_.log),
       poll_(::epoll_create1(EPOLL_CLOEXEC)),
       state_(options_, Clock::now()),
       table_(options_.max_store_bytes) {
   CONVOY_CHECK(poll_.open(), IoError, "epoll_create1 failed: {}", std::strerror(errno));
-  watch(door_.descriptor(), kDoorNumber, EPOLLIN, EPOLL_CTL_ADD);
+  watch(listener_.descriptor(), kListenerNumber, EPOLLIN, EPOLL_CTL_ADD);
   watch(wake_.descriptor(), kWakeNumber, EPOLLIN, EPOLL_CTL_ADD);
   thread_ = quiet_thread([this] { run(); });
 }
@@ -155,7 +156,7 @@ void Coordinator::Service::turn(Clock::time_point now) {
     if (number == kWakeNumber) wake_.clear();
     if (number >= kFirstConnection) serve(number, now);
   }
-  for (Descriptor& socket : door_.serve(now)) admit(std::move(socket), now);
+  for (Descriptor& socket : listener_.serve(now)) admit(std::move(socket), now);
   state_.tick(now);
   table_.expire(now);
   deliver();
@@ -244,9 +245,9 @@ void Coordinator::Service::join(uint64_t number, Connection& connection, const F
     connection.channel.send({{"type", "refused"},
                              {"exit_code", refusal->exit_code},
                              {"words", refusal->words},
-                             {"come_again", refusal->come_again}});
+                             {"come_again", refusal->retry_later}});
     connection.to_close = true;
-    if (!refusal->come_again)
+    if (!refusal->retry_later)
       options_.log.warning(
           fmt::format("the node at {} was refused: {}", origin.peer_address, refusal->words));
     return;

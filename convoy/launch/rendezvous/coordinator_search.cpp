@@ -44,7 +44,7 @@ CoordinatorSearch::TimePoint CoordinatorSearch::wake_at() const {
 }
 
 std::optional<Channel> CoordinatorSearch::advance(TimePoint now) {
-  if (verdict_) return std::nullopt;
+  if (outcome_) return std::nullopt;
   if (!try_ && now >= next_try_) start_try(now);
   if (!try_) return std::nullopt;
   const ClientConnection::State state = try_->advance(now);
@@ -148,11 +148,11 @@ std::string CoordinatorSearch::token_words(Problem problem) const {
   return fmt::format("token mismatch: the master at {} {} ({})", place(), who, why);
 }
 
-void CoordinatorSearch::come_again(const Notice& refusal, TimePoint now) {
+void CoordinatorSearch::retry_later(const Notice& refusal, TimePoint now) {
   if (!hopeless_since_ || last_problem_ != Problem::None) hopeless_since_ = now;
   last_problem_ = Problem::None;
   if (now - *hopeless_since_ >= options_.stranger_limit) {
-    verdict_ = refusal;
+    outcome_ = refusal;
     return;
   }
   addresses_.clear();
@@ -160,7 +160,7 @@ void CoordinatorSearch::come_again(const Notice& refusal, TimePoint now) {
 }
 
 void CoordinatorSearch::give_up(Notice::Kind kind, ExitCode code, const std::string& words) {
-  verdict_ = Notice{.kind = kind, .exit_code = static_cast<int>(code), .words = words};
+  outcome_ = Notice{.kind = kind, .exit_code = static_cast<int>(code), .words = words};
 }
 
 }  // namespace convoy::rendezvous

@@ -25,10 +25,10 @@ class CoordinatorSearch {
   // Goes on as far as it can. A connection that is proven, once.
   std::optional<Channel> advance(TimePoint now);
   // Set when there is no hope: Refused with exit code 2 or 13, or CoordinatorLost.
-  const std::optional<Notice>& verdict() const { return verdict_; }
+  const std::optional<Notice>& outcome() const { return outcome_; }
 
   // The coordinator took the connection but can not take this node yet: try again, for a while.
-  void come_again(const Notice& refusal, TimePoint now);
+  void retry_later(const Notice& refusal, TimePoint now);
 
   int descriptor() const;  // -1 = nothing to poll
   short events() const;
@@ -58,7 +58,7 @@ class CoordinatorSearch {
   // Since when the trouble is one that waiting rarely cures.
   std::optional<TimePoint> hopeless_since_;
   Problem last_problem_ = Problem::None;
-  std::optional<Notice> verdict_;
+  std::optional<Notice> outcome_;
 };
 
 }  // namespace convoy::rendezvous

@@ -80,9 +80,9 @@ class CoordinatorTest : public ::testing::Test {
   }
 
   static Assignment assigned(NodeLink& link, int port) {
-    const Turn turn = link.wait_for_assignment(port, -1);
-    EXPECT_EQ(turn.kind, Turn::Kind::Assigned) << turn.end.words;
-    return turn.assignment;
+    const JoinOutcome outcome = link.wait_for_assignment(port, -1);
+    EXPECT_EQ(outcome.kind, JoinOutcome::Kind::Assigned) << outcome.end.words;
+    return outcome.assignment;
   }
 
   // Two nodes with two ranks each, in their first attempt.
@@ -125,10 +125,10 @@ TEST_F(CoordinatorTest, AJobThatEndsWellEndsForAll) {
   start_two(options(2, 2));
   first_->report_attempt_end({.exit_codes = {0, 0}, .progress = {}, .cause = {}});
   second_->report_attempt_end({.exit_codes = {0, 0}, .progress = {}, .cause = {}});
-  const Turn turn = first_->wait_for_assignment(0, -1);
-  EXPECT_EQ(turn.kind, Turn::Kind::Ended);
-  EXPECT_EQ(turn.end.kind, Notice::Kind::ShutDown);
-  EXPECT_EQ(turn.end.exit_code, 0);
+  const JoinOutcome outcome = first_->wait_for_assignment(0, -1);
+  EXPECT_EQ(outcome.kind, JoinOutcome::Kind::Ended);
+  EXPECT_EQ(outcome.end.kind, Notice::Kind::ShutDown);
+  EXPECT_EQ(outcome.end.exit_code, 0);
   EXPECT_EQ(second_->wait_for_assignment(0, -1).end.exit_code, 0);
 }
 
@@ -139,11 +139,11 @@ TEST_F(CoordinatorTest, AFailureStopsTheOthersWithItsOwnWords) {
   second_->report_failure({.exit_code = 12, .rank = 2, .sentence = "out of memory"});
   first_->report_attempt_end({.exit_codes = {13, 13}, .progress = 4, .cause = {}});
   second_->report_attempt_end({.exit_codes = {12, 143}, .progress = 4, .cause = {}});
-  const Turn turn = first_->wait_for_assignment(0, -1);
-  ASSERT_EQ(turn.kind, Turn::Kind::Ended);
-  EXPECT_EQ(turn.end.exit_code, 12) << "an own error beats a lost peer";
-  EXPECT_NE(turn.end.words.find("rank 2 on node 1"), std::string::npos) << turn.end.words;
-  EXPECT_NE(turn.end.words.find("out of memory"), std::string::npos) << turn.end.words;
+  const JoinOutcome outcome = first_->wait_for_assignment(0, -1);
+  ASSERT_EQ(outcome.kind, JoinOutcome::Kind::Ended);
+  EXPECT_EQ(outcome.end.exit_code, 12) << "an own error beats a lost peer";
+  EXPECT_NE(outcome.end.words.find("rank 2 on node 1"), std::string::npos) << outcome.end.words;
+  EXPECT_NE(outcome.end.words.find("out of memory"), std::string::npos) << outcome.end.words;
 }
 
 TEST_F(CoordinatorTest, RestartsTheWholeJobWithTheSameRanks) {
@@ -231,7 +231,8 @@ TEST_F(CoordinatorTest, WaitingCanBeInterruptedAndGoneOnWith) {
   first_ = link(link_options(0));
   const Pipe stop = make_pipe();
   ASSERT_EQ(::write(stop.write_end.get(), "x", 1), 1);
-  EXPECT_EQ(first_->wait_for_assignment(1, stop.read_end.get()).kind, Turn::Kind::Interrupted);
+  EXPECT_EQ(first_->wait_for_assignment(1, stop.read_end.get()).kind,
+            JoinOutcome::Kind::Interrupted);
   auto again = std::async(std::launch::async, [&] { return assigned(*first_, 7); });
   std::this_thread::sleep_for(100ms);
   second_ = link(link_options(1));
@@ -298,14 +299,15 @@ TEST_F(CoordinatorTest, ElasticJobsGrowWhenANodeComes) {
 // cut network does whose packets wait for retransmission; new connections pass.
 class Relay {
  public:
-  explicit Relay(Endpoint target) : target_(std::move(target)), door_(listen_on("127.0.0.1", 0)) {
+  explicit Relay(Endpoint target)
+      : target_(std::move(target)), listener_(listen_on("127.0.0.1", 0)) {
     thread_ = std::thread([this] { run(); });
   }
   ~Relay() {
     stop_ = true;
     thread_.join();
   }
-  Endpoint endpoint() const { return door_.endpoint; }
+  Endpoint endpoint() const { return listener_.endpoint; }
   void cut() { cut_ = true; }
   void cut_new_ones_too() { refuse_ = true; }
 
@@ -325,7 +327,7 @@ class Relay {
 
   void run() {
     while (!stop_) {
-      Descriptor near(::accept4(door_.socket.get(), nullptr, nullptr, SOCK_CLOEXEC));
+      Descriptor near(::accept4(listener_.socket.get(), nullptr, nullptr, SOCK_CLOEXEC));
       if (near.open() && !refuse_) {
         Descriptor far(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
         const SocketAddress address = resolve_host(target_.host, target_.port).addresses.front();
@@ -346,7 +348,7 @@ class Relay {
   }
 
   Endpoint target_;
-  BoundListener door_;
+  BoundListener listener_;
   std::vector<Pair> pairs_;
   std::vector<Descriptor> held_;
   std::atomic<bool> cut_ = false;

@@ -48,7 +48,7 @@ ServerHandshake::Result ServerHandshake::received(size_t count, const JobToken& 
              : Result::WrongToken;
 }
 
-std::string ServerHandshake::verdict(const JobToken& token) const {
+std::string ServerHandshake::reply(const JobToken& token) const {
   const std::string_view client_nonce(answer_.data() + kMagicBytes, kNonceBytes);
   return std::string(kWelcome) +
          proof(token, "server", {nonce_.data(), nonce_.size()}, client_nonce);
@@ -71,12 +71,12 @@ ClientHandshake::Result ClientHandshake::received(std::string& bytes, const JobT
   }
   if (head != kWelcome.substr(0, head.size()) && head != kRefused.substr(0, head.size()))
     return Result::Stranger;
-  if (bytes.size() < kVerdictBytes) return Result::NeedsMore;
+  if (bytes.size() < kReplyBytes) return Result::NeedsMore;
   if (head == kRefused) return Result::WrongToken;
   const std::string wanted = proof(token, "server", server_nonce_, nonce_);
   const bool proven =
       equal_in_constant_time(wanted, std::string_view(bytes).substr(kMagicBytes, kProofBytes));
-  bytes.erase(0, kVerdictBytes);
+  bytes.erase(0, kReplyBytes);
   return proven ? Result::Proven : Result::WrongServer;
 }
 

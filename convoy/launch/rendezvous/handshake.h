@@ -5,7 +5,7 @@
 //
 //   server: magic, server nonce                                     (40 bytes)
 //   client: magic, client nonce, HMAC(key, "client", both nonces)   (72 bytes)
-//   server: verdict, HMAC(key, "server", both nonces)               (40 bytes)
+//   server: reply, HMAC(key, "server", both nonces)               (40 bytes)
 //
 // Both nonces are fresh, so nothing that was overheard can be played again. Later messages are
 // neither encrypted nor signed: an attacker who can rewrite packets of the network is not kept out.
@@ -24,7 +24,7 @@ constexpr size_t kNonceBytes = 32;
 constexpr size_t kProofBytes = 32;
 constexpr size_t kGreetingBytes = kMagicBytes + kNonceBytes;
 constexpr size_t kAnswerBytes = kMagicBytes + kNonceBytes + kProofBytes;
-constexpr size_t kVerdictBytes = kMagicBytes + kProofBytes;
+constexpr size_t kReplyBytes = kMagicBytes + kProofBytes;
 
 // One per connection that has not proven itself: keep it small.
 class ServerHandshake {
@@ -39,8 +39,8 @@ class ServerHandshake {
   size_t space_bytes() const { return kAnswerBytes - filled_; }
   // `count` bytes were put there. A stranger is known by its first bytes.
   Result received(size_t count, const JobToken& token);
-  std::string verdict(const JobToken& token) const;  // after Proven
-  static std::string refusal();                      // after WrongToken
+  std::string reply(const JobToken& token) const;  // after Proven
+  static std::string refusal();                    // after WrongToken
 
  private:
   std::array<char, kNonceBytes> nonce_;

@@ -68,7 +68,7 @@ std::string JobState::address_of(const Node& node, const std::string& external) 
 }
 
 void JobState::start() {
-  std::vector<Seat> seats;
+  std::vector<JoinedNode> seats;
   for (const auto& [id, node] : nodes_)
     seats.push_back({.asked_rank = node.offer.node_rank,
                      .previous_rank = node.node_rank,
@@ -244,7 +244,7 @@ void JobState::conclude_if_ended(Clock::time_point now) {
   shut_down(saved ? kStopped : *other, "the job was stopped on request");
 }
 
-std::string JobState::verdict_of_all() const {
+std::string JobState::diagnosis_of_all() const {
   std::vector<telemetry::RankFlight> flights;
   size_t num_nodes = 0;
   for (const auto& [id, node] : nodes_) {
@@ -258,7 +258,7 @@ std::string JobState::verdict_of_all() const {
 
 void JobState::conclude_failure(std::optional<int64_t> progress, Clock::time_point now) {
   const Cause cause = root_cause();
-  over_verdict_ = verdict_of_all();
+  over_diagnosis_ = diagnosis_of_all();
   if (stop_requested_) return shut_down(cause.what.exit_code, cause.what.text());
   const bool resize = cause.node_lost && elastic() && enough();
   const RestartDecision decision = resize ? policy_.record_lost_node(progress)
@@ -268,7 +268,7 @@ void JobState::conclude_failure(std::optional<int64_t> progress, Clock::time_poi
         options_.restarts.max_restarts > 0 ? fmt::format("; {}", decision.reason) : std::string();
     return shut_down(decision.exit_code, cause.what.text() + why);
   }
-  if (!over_verdict_.empty()) options_.log.warning(over_verdict_);
+  if (!over_diagnosis_.empty()) options_.log.warning(over_diagnosis_);
   options_.log.warning(fmt::format("{}; {}", cause.what.text(), decision.reason));
   gather(now, shrank_);
 }
@@ -282,7 +282,7 @@ void JobState::shut_down(int exit_code, const std::string& words) {
     send(id, {.kind = Notice::Kind::ShutDown,
               .exit_code = exit_code,
               .words = words,
-              .verdict = over_verdict_});
+              .diagnosis = over_diagnosis_});
 }
 
 Assignment Start::assignment() const {

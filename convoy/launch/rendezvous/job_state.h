@@ -50,7 +50,7 @@ struct JobMessage {
 struct Refusal {
   int exit_code = 2;
   std::string words;
-  bool come_again = false;  // the place may become free in a few seconds
+  bool retry_later = false;  // the place may become free in a few seconds
 };
 
 // The origin of a node's connection, as the coordinator sees it.
@@ -128,7 +128,7 @@ class JobState {
   bool can_go_on_without(NodeId id) const;
   void stop_all(NodeId id, int signal, Clock::time_point now);
   void note_end(NodeId id, const Node& node, Clock::time_point now);
-  std::string verdict_of_all() const;
+  std::string diagnosis_of_all() const;
   void conclude_failure(std::optional<int64_t> progress, Clock::time_point now);
   const Cause& root_cause() const;
   bool follows_from_lost_node(const Cause& cause) const;
@@ -166,7 +166,7 @@ class JobState {
   std::vector<int> exit_codes_;  // of nodes that are gone but had ended well
   int over_code_ = 0;
   std::string over_words_;
-  std::string over_verdict_;
+  std::string over_diagnosis_;
 };
 
 }  // namespace convoy::rendezvous

@@ -47,7 +47,7 @@ std::optional<Refusal> JobState::refusal_of(const NodeOffer& offer, Clock::time_
     return Refusal{kPeerLost,
                    "the job there has already ended" +
                        (over_words_.empty() ? over_words_ : ": " + over_words_),
-                   /*come_again=*/true};
+                   /*retry_later=*/true};
   if (offer.run_id != options_.run_id)
     return Refusal{kUsage, fmt::format("this node was started with the run id `{}`, the job there "
                                        "has `{}`",

@@ -104,21 +104,21 @@ class JobStateTest : public ::testing::Test {
 };
 
 TEST(Membership, AskedRanksFirstThenTheCoordinatorsNodeThenTheOrderOfJoining) {
-  std::vector<Seat> seats(4);
+  std::vector<JoinedNode> seats(4);
   seats[0].asked_rank = 2;
   seats[3].hosts_coordinator = true;
   EXPECT_EQ(node_ranks(seats, 4), (std::vector<int>{2, 1, 3, 0}));
 }
 
 TEST(Membership, GapsOfAnElasticJobAreClosed) {
-  std::vector<Seat> seats(3);
+  std::vector<JoinedNode> seats(3);
   seats[0].previous_rank = 3;
   seats[1].previous_rank = 1;
   EXPECT_EQ(node_ranks(seats, 8), (std::vector<int>{2, 1, 0}));
 }
 
 TEST(Membership, AThousandsOfNodesAreQuick) {
-  const std::vector<Seat> seats(100'000);
+  const std::vector<JoinedNode> seats(100'000);
   EXPECT_EQ(node_ranks(seats, 100'000).back(), 99'999);
 }
 
@@ -204,7 +204,7 @@ TEST_F(JobStateTest, AnOwnErrorBeatsALostNodeWhichBeatsALostPeer) {
 
 // A rank of one host waits in a collective that a rank of another host never entered: neither
 // launcher alone can find that.
-TEST_F(JobStateTest, TheVerdictOnCollectivesIsOverAllNodes) {
+TEST_F(JobStateTest, TheDiagnosisOfCollectivesIsOverAllNodes) {
   CoordinatorOptions judging = options(2, 2);
   judging.judge = [](const std::vector<telemetry::RankFlight>& flights) {
     std::string seen;
@@ -247,7 +247,7 @@ TEST_F(JobStateTest, TheVerdictOnCollectivesIsOverAllNodes) {
   job_->attempt_end(one, 0, read_attempt_end(to_json(end_of_one)), now_);
   const Notice notice = read_notice(to_json(last_notice(zero)));
   EXPECT_EQ(notice.exit_code, 13);
-  EXPECT_EQ(notice.verdict, "rank 0 at all_reduce #7, rank 1 at all_reduce #6, ");
+  EXPECT_EQ(notice.diagnosis, "rank 0 at all_reduce #7, rank 1 at all_reduce #6, ");
 }
 
 TEST_F(JobStateTest, ALostNodeBeatsARankThatLostItsPeer) {
@@ -339,7 +339,7 @@ TEST_F(JobStateTest, AnElasticJobGoesOnWithoutANodeThatIsAskedToStopWhileEnoughS
   job_->stop_request(one, SIGUSR1, now_);
   EXPECT_EQ(last_notice(zero).kind, Notice::Kind::StopForResize);
   EXPECT_EQ(last_notice(zero).signal, SIGUSR1);
-  EXPECT_TRUE(notices_[one].empty()) << "it knows";
+  EXPECT_TRUE(notices_[one].empty()) << "its own fault needs no notice";
   for (const NodeId node : {zero, one, two}) end(node, {75}, 10);
   job_->leave(one, "", now_);
   last_attempt_.erase(one);
@@ -403,12 +403,12 @@ TEST_F(JobStateTest, TheSuccessorOfASilentNodeComesAgainThePlaceOfALiveOneIsTake
   const NodeId one = join_ready(1);
   std::optional<Refusal> refusal = job_->join(77, offer(1), {"10.0.0.9", ""}, now_);
   ASSERT_TRUE(refusal.has_value());
-  EXPECT_FALSE(refusal->come_again);
+  EXPECT_FALSE(refusal->retry_later);
   EXPECT_EQ(refusal->exit_code, 2);
   pass(4s, {one});
   refusal = job_->join(77, offer(1), {"10.0.0.9", ""}, now_);
   ASSERT_TRUE(refusal.has_value());
-  EXPECT_TRUE(refusal->come_again);
+  EXPECT_TRUE(refusal->retry_later);
 }
 
 TEST_F(JobStateTest, ThreeFailuresWithoutProgressEndIn16) {

@@ -153,7 +153,7 @@ TEST_F(KeyValueTest, KeysOfTheLastAttemptAreNeverRead) {
   options.coordinator = coordinator_->endpoint();
   options.heartbeat = 20ms;
   NodeLink link(options, token_);
-  ASSERT_EQ(link.wait_for_assignment(1, -1).kind, Turn::Kind::Assigned);
+  ASSERT_EQ(link.wait_for_assignment(1, -1).kind, JoinOutcome::Kind::Assigned);
   const auto old = client(0);
   old->set("key", "of attempt 0");
   auto waiting = std::async(std::launch::async, [&] { client(0)->get("never", 60s); });

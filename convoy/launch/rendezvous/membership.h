@@ -11,17 +11,17 @@
 
 namespace convoy::rendezvous {
 
-struct Seat {
+struct JoinedNode {
   int asked_rank = -1;     // the node rank that the node was started with, -1 = any
   int previous_rank = -1;  // in the last attempt, -1 = none
   bool hosts_coordinator = false;
   int num_local_ranks = 1;
 };
 
-// Node ranks 0..n-1 for `seats`, which are in the order of joining. Asked ranks come first, then
+// Node ranks 0..n-1 for `joined`, which are in the order of joining. Asked ranks come first, then
 // those of the last attempt, then the coordinator's node takes the lowest that is free, then the
 // others in their order. With fewer seats than `max_nodes` (elastic) the gaps are closed, in order.
-std::vector<int> node_ranks(const std::vector<Seat>& seats, int max_nodes);
+std::vector<int> node_ranks(const std::vector<JoinedNode>& joined, int max_nodes);
 
 // The first global rank of each node, by node rank, and the world size as the last element.
 std::vector<int> first_ranks(const std::vector<int>& ranks_per_node);

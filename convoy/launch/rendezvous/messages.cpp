@@ -197,7 +197,7 @@ Json to_json(const Notice& notice) {
   return {{"kind", kNoticeNames.at(static_cast<size_t>(notice.kind))},
           {"exit_code", notice.exit_code},
           {"words", notice.words},
-          {"verdict", notice.verdict},
+          {"verdict", notice.diagnosis},
           {"signal", notice.signal},
           {"cause", to_json(notice.cause)}};
 }
@@ -211,7 +211,7 @@ Notice read_notice(const Json& json) {
   notice.kind = static_cast<Notice::Kind>(kind);
   notice.exit_code = read_int(json, "exit_code");
   notice.words = read_text(json, "words");
-  notice.verdict = read_text(json, "verdict");
+  notice.diagnosis = read_text(json, "verdict");
   notice.signal = read_int(json, "signal");
   notice.cause = read_cause(read_object(json, "cause"));
   return notice;

@@ -14,9 +14,9 @@
 
 #include "convoy/core/base/error.h"
 #include "convoy/core/base/quiet_thread.h"
+#include "convoy/launch/rendezvous/backup_connection.h"
 #include "convoy/launch/rendezvous/coordinator_search.h"
 #include "convoy/launch/rendezvous/messages.h"
-#include "convoy/launch/rendezvous/second_path.h"
 #include "convoy/launch/rendezvous/wake_event.h"
 
 namespace convoy::rendezvous {
@@ -33,7 +33,7 @@ class NodeLink::Worker {
   Worker(NodeLinkOptions options, JobToken token);
   ~Worker();
 
-  Turn wait_for_assignment(int master_port, int stop_descriptor);
+  JoinOutcome wait_for_assignment(int master_port, int stop_descriptor);
   int descriptor() const { return notice_event_.descriptor(); }
   std::optional<Notice> next();
   void report(Json message);  // "attempt" is added
@@ -48,7 +48,7 @@ class NodeLink::Worker {
   void handle_refusal(const Json& head, Clock::time_point now);
   void handle_assignment(const Json& head);
   void send_queued();
-  void beat(Clock::time_point now);
+  void send_heartbeat(Clock::time_point now);
   void use_second_path(Clock::time_point now);
   void check_silence(Clock::time_point now);
   void lose(const std::string& how);
@@ -67,7 +67,7 @@ class NodeLink::Worker {
   Clock::time_point first_channel_heard_;
   Clock::time_point last_turn_;
   Clock::time_point next_beat_;
-  std::optional<SecondPath> second_path_;
+  std::optional<BackupConnection> backup_connection_;
   std::optional<Clock::time_point> leave_by_;
   bool leave_sent_ = false;
 
@@ -102,7 +102,7 @@ NodeLink::Worker::~Worker() {
 
 // ---- called by the launcher
 
-Turn NodeLink::Worker::wait_for_assignment(int master_port, int stop_descriptor) {
+JoinOutcome NodeLink::Worker::wait_for_assignment(int master_port, int stop_descriptor) {
   {
     const std::lock_guard lock(mutex_);
     notices_.clear();
@@ -119,14 +119,15 @@ Turn NodeLink::Worker::wait_for_assignment(int master_port, int stop_descriptor)
       const std::lock_guard lock(mutex_);
       turn_event_.clear();
       if (end_) {
-        if (was_member_) return {.kind = Turn::Kind::Ended, .assignment = {}, .end = *end_};
+        if (was_member_) return {.kind = JoinOutcome::Kind::Ended, .assignment = {}, .end = *end_};
         if (end_->exit_code == static_cast<int>(ExitCode::Usage)) throw ConfigError(end_->words);
         throw CommError(end_->words);
       }
       if (assignment_) {
-        Turn turn{.kind = Turn::Kind::Assigned, .assignment = *assignment_, .end = {}};
+        JoinOutcome outcome{
+            .kind = JoinOutcome::Kind::Assigned, .assignment = *assignment_, .end = {}};
         assignment_.reset();
-        return turn;
+        return outcome;
       }
     }
     std::array<pollfd, 2> watched = {pollfd{turn_event_.descriptor(), POLLIN, 0},
@@ -181,7 +182,7 @@ void NodeLink::Worker::run() {
                                    error.what())});
   }
   channel_.reset();
-  second_path_.reset();
+  backup_connection_.reset();
   const std::lock_guard lock(mutex_);
   is_done_ = true;
   done_.notify_all();
@@ -217,7 +218,7 @@ void NodeLink::Worker::wait(Clock::time_point now) {
     watched[1] = {search_.descriptor(), search_.events(), 0};
     until = std::min(until, search_.wake_at());
   }
-  if (second_path_) std::ranges::copy(second_path_->watched(), watched.begin() + 2);
+  if (backup_connection_) std::ranges::copy(backup_connection_->watched(), watched.begin() + 2);
   const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - now).count();
   ::poll(watched.data(), watched.size(), static_cast<int>(std::clamp<int64_t>(left, 0, 60'000)));
   if (watched[0].revents != 0) wake_.clear();
@@ -226,8 +227,8 @@ void NodeLink::Worker::wait(Clock::time_point now) {
 void NodeLink::Worker::search(Clock::time_point now) {
   if (std::optional<Channel> channel = search_.advance(now)) {
     joined(std::move(*channel), now);
-  } else if (search_.verdict()) {
-    end_with(*search_.verdict());
+  } else if (search_.outcome()) {
+    end_with(*search_.outcome());
   }
 }
 
@@ -265,7 +266,7 @@ void NodeLink::Worker::serve(Clock::time_point now) {
   if (!channel_) return;
   if (channel_->closed()) return lose("has ended: its launcher or its host is gone");
   send_queued();
-  beat(now);
+  send_heartbeat(now);
   use_second_path(now);
   check_silence(now);
 }
@@ -276,8 +277,8 @@ void NodeLink::Worker::handle(const Frame& frame, Clock::time_point now) {
   if (type == "joined") {
     is_member_ = true;
     if (const std::optional<SocketAddress> peer = peer_address(channel_->descriptor()))
-      second_path_.emplace(*peer, token_, static_cast<uint64_t>(read_number(head, "session")),
-                           options_.heartbeat);
+      backup_connection_.emplace(*peer, token_, static_cast<uint64_t>(read_number(head, "session")),
+                                 options_.heartbeat);
     const std::lock_guard lock(mutex_);
     was_member_ = true;
   } else if (type == "refused") {
@@ -307,7 +308,7 @@ void NodeLink::Worker::handle_refusal(const Json& head, Clock::time_point now) {
   channel_.reset();
   const auto again = head.find("come_again");
   if (again == head.end() || *again != true) return end_with(refusal);
-  search_.come_again(refusal, now);
+  search_.retry_later(refusal, now);
 }
 
 void NodeLink::Worker::handle_assignment(const Json& head) {
@@ -336,18 +337,19 @@ void NodeLink::Worker::send_queued() {
   for (const Json& message : messages) channel_->send(message);
 }
 
-void NodeLink::Worker::beat(Clock::time_point now) {
+void NodeLink::Worker::send_heartbeat(Clock::time_point now) {
   if (now < next_beat_) return;
   next_beat_ = now + options_.heartbeat;
   if (is_member_) channel_->send({{"type", "heartbeat"}});
 }
 
 void NodeLink::Worker::use_second_path(Clock::time_point now) {
-  if (!second_path_) return;
-  if (now - first_channel_heard_ < 2 * options_.heartbeat) return second_path_->close();
-  second_path_->advance(now);
-  last_heard_ = std::max(last_heard_, second_path_->last_heard().value_or(last_heard_));
-  if (second_path_->disowned()) lose("took this node for lost while the network between was cut");
+  if (!backup_connection_) return;
+  if (now - first_channel_heard_ < 2 * options_.heartbeat) return backup_connection_->close();
+  backup_connection_->advance(now);
+  last_heard_ = std::max(last_heard_, backup_connection_->last_heard().value_or(last_heard_));
+  if (backup_connection_->is_unknown())
+    lose("took this node for lost while the network between was cut");
 }
 
 void NodeLink::Worker::check_silence(Clock::time_point now) {
@@ -386,7 +388,7 @@ NodeLink::NodeLink(NodeLinkOptions options, JobToken token)
 
 NodeLink::~NodeLink() = default;
 
-Turn NodeLink::wait_for_assignment(int master_port, int stop_descriptor) {
+JoinOutcome NodeLink::wait_for_assignment(int master_port, int stop_descriptor) {
   return worker_->wait_for_assignment(master_port, stop_descriptor);
 }
 

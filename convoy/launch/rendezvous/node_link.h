@@ -6,8 +6,9 @@
 //
 //   NodeLink link(options, token);
 //   for (;;) {
-//     Turn turn = link.wait_for_assignment(master_port, stop_descriptor);
-//     if (turn.kind != Turn::Kind::Assigned) break;  // ended, or the descriptor became readable
+//     JoinOutcome outcome = link.wait_for_assignment(master_port, stop_descriptor);
+//     if (turn.kind != JoinOutcome::Kind::Assigned) break;  // ended, or the descriptor became
+// readable
 //     ... start the ranks; poll link.descriptor(), read link.next() ...
 //     link.report_attempt_end(end);                  // always, once per assignment
 //   }
@@ -56,12 +57,12 @@ struct Notice {
   // StopRequested, StopForResize: the signal that the ranks of the other node got; 0 = unknown.
   int signal = 0;
   // ShutDown: the ranks that did not enter a collective, over all nodes; empty = none is known.
-  std::string verdict = {};
+  std::string diagnosis = {};
 
   bool ends_job() const { return kind >= Kind::ShutDown; }
 };
 
-struct Turn {
+struct JoinOutcome {
   enum class Kind { Assigned, Ended, Interrupted };
   Kind kind = Kind::Interrupted;
   Assignment assignment;  // Assigned
@@ -82,7 +83,7 @@ class NodeLink {
   // interruption it may be called again. Notices of an earlier attempt are dropped. Throws
   // ConfigError when the token or the rest of the offer is wrong (exit code 2), CommError when the
   // coordinator was never reached (13).
-  Turn wait_for_assignment(int master_port, int stop_descriptor);
+  JoinOutcome wait_for_assignment(int master_port, int stop_descriptor);
 
   // Readable while next() has a notice.
   int descriptor() const;

@@ -91,7 +91,7 @@ TEST(Handshake, BothSidesProveTheToken) {
   std::string bytes = server.greeting();
   ASSERT_EQ(client.received(bytes, token), ClientHandshake::Result::SendAnswer);
   ASSERT_EQ(give(server, client.answer(token), token), ServerHandshake::Result::Proven);
-  bytes += server.verdict(token) + "more";
+  bytes += server.reply(token) + "more";
   EXPECT_EQ(client.received(bytes, token), ClientHandshake::Result::Proven);
   EXPECT_EQ(bytes, "more");
 }
@@ -138,7 +138,7 @@ TEST(Handshake, AServerWithoutTheTokenIsFoundOut) {
   std::string bytes = server.greeting();
   client.received(bytes, token);
   give(server, client.answer(token), token);
-  bytes = server.verdict(JobToken::from_secret("another secret of some length"));
+  bytes = server.reply(JobToken::from_secret("another secret of some length"));
   EXPECT_EQ(client.received(bytes, token), ClientHandshake::Result::WrongServer);
 }
 

@@ -24,7 +24,7 @@ std::string key_of_refusal(const SubmitSettings& settings,
   try {
     check_submit_settings(settings, command);
   } catch (const ConfigError& error) {
-    return error.place().key;
+    return error.location().key;
   }
   return "accepted";
 }

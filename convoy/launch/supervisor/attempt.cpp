@@ -17,8 +17,8 @@
 #include "convoy/core/base/error.h"
 #include "convoy/core/base/log.h"
 #include "convoy/core/base/milliseconds.h"
-#include "convoy/launch/supervisor/health/verdict_text.h"
-#include "convoy/launch/supervisor/verdict.h"
+#include "convoy/launch/supervisor/health/flight_text.h"
+#include "convoy/launch/supervisor/root_cause.h"
 #include "convoy/machine/processes/run_id.h"
 
 namespace convoy::launch {
@@ -48,33 +48,33 @@ bool may_read_stdin() {
   return ::isatty(STDIN_FILENO) == 0 || ::tcgetpgrp(STDIN_FILENO) == ::getpgrp();
 }
 
-LogOptions log_options(const LaunchPlan& plan, bool reads_stdin) {
-  LogOptions options = plan.logs;
+LogOptions log_options(const LaunchSpec& spec, bool reads_stdin) {
+  LogOptions options = spec.logs;
   if (reads_stdin && ::isatty(STDIN_FILENO) != 0) options.prompting_local_rank = 0;
-  options.num_local_ranks = plan.job.num_local_ranks;
-  options.first_global_rank = plan.job.first_rank;
-  options.role = plan.job.role;
-  options.attempt = plan.job.restart_count;
+  options.num_local_ranks = spec.job.num_local_ranks;
+  options.first_global_rank = spec.job.first_rank;
+  options.role = spec.job.role;
+  options.attempt = spec.job.restart_count;
   return options;
 }
 
 }  // namespace
 
-Attempt::Attempt(const LaunchPlan& plan, processes::SignalStream& signals, Peers* peers)
-    : plan_(plan),
-      reads_stdin_(plan.first_rank_reads && may_read_stdin()),
+Attempt::Attempt(const LaunchSpec& spec, processes::SignalStream& signals, Peers* peers)
+    : spec_(spec),
+      reads_stdin_(spec.first_rank_reads && may_read_stdin()),
       peers_(peers),
       signals_(signals),
-      descriptor_limit_(plan.job.num_local_ranks),
+      descriptor_limit_(spec.job.num_local_ranks),
       mark_(new_mark()),
       guard_(scratch_.path(), mark_),
-      pages_(plan.job.num_local_ranks, plan.job.first_rank),
-      health_(pages_, plan.health),
-      logs_(log_options(plan, reads_stdin_)) {
+      pages_(spec.job.num_local_ranks, spec.job.first_rank),
+      health_(pages_, spec.health),
+      logs_(log_options(spec, reads_stdin_)) {
   descendants_.leave_alone(guard_.pid());
   scratch_.make();  // the guard exists now, so the folder is removed in every case
-  if (plan.timer_pipe)
-    timers_.emplace(plan.timer_pipe->empty() ? scratch_.path() / "timers" : *plan.timer_pipe);
+  if (spec.timer_pipe)
+    timers_.emplace(spec.timer_pipe->empty() ? scratch_.path() / "timers" : *spec.timer_pipe);
 }
 
 Attempt::~Attempt() {
@@ -89,7 +89,7 @@ Attempt::~Attempt() {
 }
 
 LaunchReport Attempt::run() {
-  if (plan_.faults) plan_.faults->begin_attempt();
+  if (spec_.faults) spec_.faults->begin_attempt();
   start_ranks();
   while (any_running()) {
     wait_for_something();
@@ -98,7 +98,7 @@ LaunchReport Attempt::run() {
     handle_guard();
     handle_signals();
     handle_peers();
-    for (int local_rank = 0; local_rank < plan_.job.num_local_ranks; ++local_rank) reap(local_rank);
+    for (int local_rank = 0; local_rank < spec_.job.num_local_ranks; ++local_rank) reap(local_rank);
     handle_health();
     handle_timers();
     handle_device_faults();
@@ -106,7 +106,7 @@ LaunchReport Attempt::run() {
   }
   descendants_.kill_orphans(kOrphanWait);
   close_logs();
-  report_.failure_grace = plan_.failure_grace;
+  report_.failure_grace = spec_.failure_grace;
   for (const telemetry::RankFlight& flight : pages_.read())
     if (flight.step >= 0) report_.progress = std::max(report_.progress.value_or(0), flight.step);
   conclude(report_);
@@ -127,7 +127,7 @@ bool Attempt::any_running() const {
 int Attempt::wait_limit_ms() const {
   std::optional<Clock::time_point> first;
   for (const auto& deadline :
-       {early_exit_told_at_, fail_at_, kill_at_, give_up_at_, logs_.next_deadline(),
+       {early_exit_report_at_, fail_at_, kill_at_, give_up_at_, logs_.next_deadline(),
         health_.next_deadline(), timers_ ? timers_->next_deadline() : std::nullopt})
     if (deadline && (!first || *deadline < *first)) first = deadline;
   const bool held = std::any_of(ranks_.begin(), ranks_.end(),
@@ -152,10 +152,10 @@ void Attempt::wait_for_something() {
   if (peers_ != nullptr) watch(peers_->descriptor(), POLLIN, -1, Stream::Output);
   watch(guard_.descriptor(), POLLIN, -1, Stream::Output);
   if (timers_) watch(timers_->descriptor(), POLLIN, -1, Stream::Output);
-  if (plan_.faults) watch(plan_.faults->descriptor(), POLLIN, -1, Stream::Output);
+  if (spec_.faults) watch(spec_.faults->descriptor(), POLLIN, -1, Stream::Output);
   for (const int console : logs_.waiting_consoles())
     if (console >= 0) watch(console, POLLOUT, -1, Stream::Output);
-  for (int local_rank = 0; local_rank < plan_.job.num_local_ranks; ++local_rank) {
+  for (int local_rank = 0; local_rank < spec_.job.num_local_ranks; ++local_rank) {
     const Rank& rank = ranks_[static_cast<size_t>(local_rank)];
     if (!rank.running) continue;
     if (!rank.held) watch(rank.process.exited.get(), POLLIN, -1, Stream::Output);
@@ -190,7 +190,7 @@ void Attempt::handle_signals() {
 
 void Attempt::handle_signal(int signal) {
   if (signal == SIGPIPE) return;
-  if (!processes::contains(plan_.stop_signals, signal)) {
+  if (!processes::contains(spec_.stop_signals, signal)) {
     user_signal_ = signal;
     // The ranks have this request already, from the node that reported it; some ranks take a second
     // one as a request to hurry.
@@ -212,10 +212,10 @@ void Attempt::handle_signal(int signal) {
   const bool asked_by_user_signal = phase_ == Phase::Stopping && (report_.stop_signal == SIGUSR1 ||
                                                                   report_.stop_signal == SIGUSR2);
   report_.stop_signal = signal;
-  report_.stop_repeats_until = Clock::now() + plan_.stop_repeat;
+  report_.stop_repeats_until = Clock::now() + spec_.stop_repeat;
   if (phase_ != Phase::Running && !asked_by_user_signal) return;
   begin_stopping(processes::signal_name(signal));
-  ask_to_end(plan_.pass_stop_signal ? signal : SIGTERM);
+  ask_to_end(spec_.pass_stop_signal ? signal : SIGTERM);
 }
 
 void Attempt::handle_peers() {
@@ -251,12 +251,12 @@ void Attempt::handle_peers() {
 void Attempt::begin_stopping(const std::string& why) {
   logs_.end_open_lines();
   Log().info(fmt::format("{}: ranks have {:g} s to end (--shutdown-timeout){}", why,
-                         seconds_of(plan_.stop_grace),
+                         seconds_of(spec_.stop_grace),
                          report_.stop_repeats_until ? "; once more ends them at once" : ""));
   phase_ = Phase::Stopping;
   fail_at_.reset();
-  early_exit_told_at_.reset();
-  kill_at_ = Clock::now() + plan_.stop_grace;
+  early_exit_report_at_.reset();
+  kill_at_ = Clock::now() + spec_.stop_grace;
 }
 
 // Without one, what ranks started would outlive a launcher that is killed.
@@ -300,7 +300,7 @@ std::vector<int> Attempt::running_ranks() const {
   std::vector<int> numbers;
   for (size_t local_rank = 0; local_rank < ranks_.size(); ++local_rank)
     if (ranks_[local_rank].running)
-      numbers.push_back(plan_.job.first_rank + static_cast<int>(local_rank));
+      numbers.push_back(spec_.job.first_rank + static_cast<int>(local_rank));
   return numbers;
 }
 
@@ -313,19 +313,19 @@ void Attempt::kill_all(KilledFor reason) {
         rank_list(running_ranks()),
         reason == KilledFor::SecondStop
             ? "before the second request to stop"
-            : fmt::format("within {:g} s (--shutdown-timeout)", seconds_of(plan_.stop_grace))));
+            : fmt::format("within {:g} s (--shutdown-timeout)", seconds_of(spec_.stop_grace))));
   for (Rank& rank : ranks_)
     if (rank.running) rank.killed_for = reason;
   phase_ = Phase::Killing;
   fail_at_.reset();
   kill_at_.reset();
-  give_up_at_ = Clock::now() + plan_.kill_wait;
+  give_up_at_ = Clock::now() + spec_.kill_wait;
   signal_all(SIGKILL);
 }
 
 void Attempt::handle_deadlines() {
   const auto now = Clock::now();
-  if (early_exit_told_at_ && now >= *early_exit_told_at_) tell_early_exit();
+  if (early_exit_report_at_ && now >= *early_exit_report_at_) report_early_exit();
   if (fail_at_ && now >= *fail_at_) {
     report_.ended_early = std::all_of(
         report_.ends.begin(), report_.ends.end(),

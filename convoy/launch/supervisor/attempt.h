@@ -28,7 +28,7 @@ namespace convoy::launch {
 // deadlines that passed. For one thread; run() once.
 class Attempt {
  public:
-  Attempt(const LaunchPlan& plan, processes::SignalStream& signals, Peers* peers);
+  Attempt(const LaunchSpec& spec, processes::SignalStream& signals, Peers* peers);
   ~Attempt();
   Attempt(const Attempt&) = delete;
   Attempt& operator=(const Attempt&) = delete;
@@ -48,7 +48,7 @@ class Attempt {
   };
 
   void start_ranks();
-  std::map<std::string, std::string> environment_of(int local_rank, const JobPlace& job) const;
+  std::map<std::string, std::string> environment_of(int local_rank, const JobLayout& job) const;
   std::filesystem::path error_file_of(int local_rank) const;
   void wait_for_something();
   int wait_limit_ms() const;
@@ -58,7 +58,7 @@ class Attempt {
   void handle_peers();
   void begin_stopping(const std::string& why);
   void leave_for(int signal);
-  void tell_early_exit();
+  void report_early_exit();
   void handle_guard();
   void handle_health();
   void handle_timers();
@@ -84,7 +84,7 @@ class Attempt {
   void close_logs();
   bool any_running() const;
 
-  const LaunchPlan& plan_;
+  const LaunchSpec& spec_;
   const bool reads_stdin_;  // local rank 0 does
   Peers* peers_;
   processes::SignalStream& signals_;
@@ -108,7 +108,7 @@ class Attempt {
   // The signal that asked ranks elsewhere to stop; one copy of it may come here too.
   int peers_signal_ = 0;
   // a notice about the ranks that run on was due then
-  std::optional<Clock::time_point> early_exit_told_at_;
+  std::optional<Clock::time_point> early_exit_report_at_;
   std::optional<Clock::time_point> fail_at_;     // then the others are asked to end
   std::optional<Clock::time_point> kill_at_;     // then they are killed
   std::optional<Clock::time_point> give_up_at_;  // then they are not waited for

@@ -11,8 +11,8 @@
 #include "convoy/core/base/error.h"
 #include "convoy/core/base/log.h"
 #include "convoy/launch/supervisor/attempt.h"
-#include "convoy/launch/supervisor/health/collective_verdict.h"
-#include "convoy/launch/supervisor/verdict.h"
+#include "convoy/launch/supervisor/health/collective_diagnosis.h"
+#include "convoy/launch/supervisor/root_cause.h"
 #include "convoy/machine/processes/error_file.h"
 
 namespace convoy::launch {
@@ -45,7 +45,7 @@ void Attempt::drain(int local_rank) {
 
 RankEnd Attempt::describe_end(int local_rank, int status) {
   RankEnd end;
-  end.rank = plan_.job.first_rank + local_rank;
+  end.rank = spec_.job.first_rank + local_rank;
   end.signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
   end.exit_code = WIFSIGNALED(status) ? 128 + end.signal : WEXITSTATUS(status);
   end.after_first_failure = phase_ == Phase::Failing || phase_ == Phase::Killing;
@@ -56,7 +56,7 @@ RankEnd Attempt::describe_end(int local_rank, int status) {
   processes::ErrorFile error =
       processes::read_error_file(ranks_[static_cast<size_t>(local_rank)].error_file);
   if (!error.sentence.empty()) logs_.note(local_rank, error.sentence);
-  if (!error.sentence.empty() && plan_.logs.layout == LogLayout::Torchrun)
+  if (!error.sentence.empty() && spec_.logs.layout == LogLayout::Torchrun)
     end.error_file = ranks_[static_cast<size_t>(local_rank)].error_file;
   end.sentence = std::move(error.sentence);
   end.json_line = std::move(error.json_line);
@@ -102,10 +102,10 @@ void Attempt::after_end(const RankEnd& end) {
     leave_for(user_signal_);
   if (ended_as_asked(end, report_)) {
     // The others should be about to end as well.
-    if (plan_.early_exit_is_failure && phase_ == Phase::Running && any_running()) {
+    if (spec_.early_exit_is_failure && phase_ == Phase::Running && any_running()) {
       if (!fail_at_)
-        early_exit_told_at_ = now + std::min(kEarlyExitNotice, plan_.early_exit_wait / 2);
-      fail_no_later_than(now + plan_.early_exit_wait);
+        early_exit_report_at_ = now + std::min(kEarlyExitNotice, spec_.early_exit_wait / 2);
+      fail_no_later_than(now + spec_.early_exit_wait);
     }
     return;
   }
@@ -115,8 +115,8 @@ void Attempt::after_end(const RankEnd& end) {
     fail_no_later_than(end.exit_code == kPeerLost ? now + kPeerLostWait : now);
 }
 
-void Attempt::tell_early_exit() {
-  early_exit_told_at_.reset();
+void Attempt::report_early_exit() {
+  early_exit_report_at_.reset();
   const auto left = std::chrono::ceil<std::chrono::seconds>(*fail_at_ - Clock::now());
   Log().warning(
       fmt::format("rank {} has ended and others run on ({}): in {} s that counts as a failure "
@@ -138,9 +138,9 @@ void Attempt::leave_for(int signal) {
 void Attempt::note_failure(const RankEnd& end) {
   if (report_.flights.empty()) {
     read_flights();
-    const Verdict verdict = collective_verdict(report_.flights);
-    report_.verdict = words_of_blame(verdict);
-    report_.verdict_json = verdict_json(verdict);
+    const CollectiveDiagnosis diagnosis = diagnose_collectives(report_.flights);
+    report_.diagnosis = blame_text(diagnosis);
+    report_.diagnosis_json = diagnosis_json(diagnosis);
     keep_flights();
   }
   if (peers_ == nullptr || told_peers_) return;
@@ -152,14 +152,14 @@ void Attempt::read_flights() {
   report_.flights = pages_.read();
   for (telemetry::RankFlight& flight : report_.flights)
     flight.ended =
-        flight.ended || !ranks_[static_cast<size_t>(flight.rank - plan_.job.first_rank)].running;
+        flight.ended || !ranks_[static_cast<size_t>(flight.rank - spec_.job.first_rank)].running;
 }
 
 void Attempt::keep_flights() {
-  if (plan_.flight_folder.empty()) return;
+  if (spec_.flight_folder.empty()) return;
   try {
     for (const telemetry::RankFlight& flight : report_.flights)
-      if (flight.attached()) telemetry::write_flight_file(plan_.flight_folder, flight);
+      if (flight.attached()) telemetry::write_flight_file(spec_.flight_folder, flight);
   } catch (const IoError& error) {
     Log().warning(error.sentence());
   }
@@ -168,14 +168,14 @@ void Attempt::keep_flights() {
 void Attempt::begin_failing(Clock::time_point now) {
   phase_ = Phase::Failing;
   fail_at_.reset();
-  early_exit_told_at_.reset();
-  kill_at_ = now + plan_.failure_grace;
+  early_exit_report_at_.reset();
+  kill_at_ = now + spec_.failure_grace;
   ask_to_end(SIGTERM);
 }
 
 // A rank that has not ended but is the cause of the end of all.
 void Attempt::fail_while_it_runs(RankEnd end) {
-  const int local_rank = end.rank - plan_.job.first_rank;
+  const int local_rank = end.rank - spec_.job.first_rank;
   end.last_lines = logs_.last_lines(local_rank);
   end.log_file = logs_.file(local_rank);
   report_.ends.push_back(end);
@@ -197,7 +197,7 @@ void Attempt::handle_timers() {
     const std::optional<int> local_rank = rank_of(expiry.pid);
     if (!local_rank) continue;
     RankEnd end;
-    end.rank = plan_.job.first_rank + *local_rank;
+    end.rank = spec_.job.first_rank + *local_rank;
     const bool is_rank = ranks_[static_cast<size_t>(*local_rank)].process.pid == expiry.pid;
     end.sentence = fmt::format("{} did not finish `{}` in time: its timer expired {:.1f} s ago",
                                is_rank ? fmt::format("rank {} (process {})", end.rank, expiry.pid)
@@ -218,8 +218,8 @@ void Attempt::handle_timers() {
 }
 
 void Attempt::handle_device_faults() {
-  if (!plan_.faults) return;
-  for (const monitor::DeviceFault& fault : plan_.faults->take()) handle_device_fault(fault);
+  if (!spec_.faults) return;
+  for (const monitor::DeviceFault& fault : spec_.faults->take()) handle_device_fault(fault);
 }
 
 // The first rank on the device represents all of them. Later faults of the same end are printed as
@@ -228,9 +228,9 @@ void Attempt::handle_device_fault(const monitor::DeviceFault& fault) {
   const auto is_of_rank = [&fault](const RankSetup& rank) {
     return std::find(fault.uuids.begin(), fault.uuids.end(), rank.device_uuid) != fault.uuids.end();
   };
-  const auto rank = std::find_if(plan_.ranks.begin(), plan_.ranks.end(), is_of_rank);
+  const auto rank = std::find_if(spec_.ranks.begin(), spec_.ranks.end(), is_of_rank);
   const bool is_fatal = fault.severity == monitor::XidSeverity::Fatal &&
-                        plan_.on_device_fault == OnDeviceFault::Stop && rank != plan_.ranks.end() &&
+                        spec_.on_device_fault == OnDeviceFault::Stop && rank != spec_.ranks.end() &&
                         phase_ == Phase::Running;
   logs_.end_open_lines();
   if (!is_fatal) {
@@ -238,7 +238,7 @@ void Attempt::handle_device_fault(const monitor::DeviceFault& fault) {
     return;
   }
   RankEnd end;
-  end.rank = plan_.job.first_rank + static_cast<int>(rank - plan_.ranks.begin());
+  end.rank = spec_.job.first_rank + static_cast<int>(rank - spec_.ranks.begin());
   end.exit_code = static_cast<int>(ExitCode::Device);
   end.device_fault = true;
   end.hint = fault.to_do;
@@ -252,7 +252,7 @@ void Attempt::give_up_on_unkillable() {
     Rank& rank = ranks_[local_rank];
     if (!rank.running) continue;
     rank.running = false;
-    const int number = plan_.job.first_rank + static_cast<int>(local_rank);
+    const int number = spec_.job.first_rank + static_cast<int>(local_rank);
     report_.unkillable.push_back(number);
     Log().warning(
         fmt::format("rank {} (process {}) does not end even after SIGKILL: it waits inside the "

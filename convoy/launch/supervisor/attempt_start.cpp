@@ -33,7 +33,7 @@ std::vector<std::string> with_local_rank(const std::vector<std::string>& program
 }  // namespace
 
 std::map<std::string, std::string> Attempt::environment_of(int local_rank,
-                                                           const JobPlace& job) const {
+                                                           const JobLayout& job) const {
   std::map<std::string, std::string> environment = worker_environment(job, local_rank);
   environment["TORCHELASTIC_ERROR_FILE"] = ranks_.back().error_file;
   environment[telemetry::kFlightVariable] = std::to_string(pages_.descriptor(local_rank));
@@ -42,28 +42,28 @@ std::map<std::string, std::string> Attempt::environment_of(int local_rank,
   environment.merge(library_defaults(process_environment()));
   const size_t equals = mark_.find('=');
   environment[mark_.substr(0, equals)] = mark_.substr(equals + 1);
-  if (plan_.logs.console == Console::RankZeroPlain && job.first_rank + local_rank == 0 &&
+  if (spec_.logs.console == Console::RankZeroPlain && job.first_rank + local_rank == 0 &&
       ::isatty(STDERR_FILENO))
     environment.merge(terminal_environment());
-  for (const auto& [name, value] : plan_.environment) environment[name] = value;
-  if (!plan_.ranks.empty())
-    for (const auto& [name, value] : plan_.ranks[static_cast<size_t>(local_rank)].environment)
+  for (const auto& [name, value] : spec_.environment) environment[name] = value;
+  if (!spec_.ranks.empty())
+    for (const auto& [name, value] : spec_.ranks[static_cast<size_t>(local_rank)].environment)
       environment[name] = value;
   return environment;
 }
 
 // Beside the logs where those are kept in torchrun's folders, which are there by now.
 std::filesystem::path Attempt::error_file_of(int local_rank) const {
-  const int attempt = plan_.job.restart_count;
-  if (plan_.logs.layout != LogLayout::Torchrun) return scratch_.error_file(attempt, local_rank);
+  const int attempt = spec_.job.restart_count;
+  if (spec_.logs.layout != LogLayout::Torchrun) return scratch_.error_file(attempt, local_rank);
   const std::filesystem::path folder =
-      plan_.logs.folder / fmt::format("attempt_{}", attempt) / std::to_string(local_rank);
+      spec_.logs.folder / fmt::format("attempt_{}", attempt) / std::to_string(local_rank);
   if (!std::filesystem::is_directory(folder)) return scratch_.error_file(attempt, local_rank);
   return folder / "error.json";
 }
 
 void Attempt::start_ranks() {
-  JobPlace job = plan_.job;
+  JobLayout job = spec_.job;
   if (job.master_port == 0) {
     port_.emplace();
     job.master_port = port_->number();
@@ -74,10 +74,10 @@ void Attempt::start_ranks() {
     rank.running = false;
     rank.error_file = error_file_of(local_rank);
     processes::RankStart start;
-    start.program = with_local_rank(plan_.program, local_rank);
+    start.program = with_local_rank(spec_.program, local_rank);
     start.environment = environment_of(local_rank, job);
     start.signals = signals_.mask_for_ranks();
-    if (!plan_.ranks.empty()) start.cpus = plan_.ranks[static_cast<size_t>(local_rank)].cpus;
+    if (!spec_.ranks.empty()) start.cpus = spec_.ranks[static_cast<size_t>(local_rank)].cpus;
     start.descriptors = descriptor_limit_.before();
     start.inherited = pages_.descriptor(local_rank);
     if (reads_stdin_ && local_rank == 0) start.input = STDIN_FILENO;

@@ -55,7 +55,7 @@ DeviceSelection chosen_devices(const SetupRequest& request, const Environment& e
 }
 
 // The flag that requests GPUs for this host's ranks; empty = none does.
-std::string wish_for_gpus(const MemberFlags& members) {
+std::string flag_for_gpus(const MemberFlags& members) {
   if (!members.gpu_ids.empty()) return "gpu_ids";
   return members.nproc_per_node == "gpu" ? "nproc_per_node" : "";
 }
@@ -66,7 +66,7 @@ DeviceSelection cpus_of_worker(const SetupRequest& request, const std::string& w
   const std::string sentence = fmt::format("wanted GPUs to compute on, found none: {}", why_no_gpu);
   if (request.own_program->devices == "cuda")
     throw DeviceError(sentence, {.hint = "use --devices cpu, or fix that"});
-  if (const std::string flag = wish_for_gpus(request.members); !flag.empty())
+  if (const std::string flag = flag_for_gpus(request.members); !flag.empty())
     throw ConfigError(sentence, {.key = flag, .hint = "leave it out, or fix that"});
   DeviceSelection none;
   if (!passed_over.devices.empty())
@@ -80,7 +80,7 @@ DeviceSelection devices_of_worker(const SetupRequest& request, const Environment
                                   GpuList& gpus) {
   const OwnProgram& own = *request.own_program;
   if (own.devices == "cpu") {
-    const std::string flag = wish_for_gpus(request.members);
+    const std::string flag = flag_for_gpus(request.members);
     if (flag.empty()) return {};
     throw ConfigError("--devices cpu and a request for GPUs exclude each other",
                       {.key = flag, .hint = "leave one of them out"});
@@ -169,7 +169,7 @@ std::string run_id_of(const SetupRequest& request, const ResolvedPlace& place,
   return place.job_id.empty() ? "none" : place.job_id;
 }
 
-TorchrunAround torchrun_around(const Environment& environment) {
+EnclosingTorchrun enclosing_torchrun(const Environment& environment) {
   const Variables variables(environment);
   return {.restart_count = std::max(0, variables.number("TORCHELASTIC_RESTART_COUNT").number),
           .max_restarts = std::max(0, variables.number("TORCHELASTIC_MAX_RESTARTS").number),
@@ -286,7 +286,7 @@ JobSetup set_up_job(const SetupRequest& request, const Environment& environment)
   setup.run_id = run_id_of(request, setup.place, environment);
   if (setup.adopted()) {
     setup.num_local_ranks = 1;
-    if (setup.place.source == "torchrun") setup.around = torchrun_around(environment);
+    if (setup.place.source == "torchrun") setup.enclosing = enclosing_torchrun(environment);
   } else {
     // A rank of another launcher has that one's pipe.
     if (value_of(environment, "TORCHELASTIC_ENABLE_FILE_TIMER") == std::string(1, '1'))

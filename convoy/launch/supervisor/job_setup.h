@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// From flags and environment to a plan: the outer launcher, the number of ranks here and their
-// devices, the way to the other nodes. Read-only until plan_job(), which opens the port of a
+// From flags and environment to a spec: the outer launcher, the number of ranks here and their
+// devices, the way to the other nodes. Read-only until make_job_spec(), which opens the port of a
 // rendezvous that this node hosts.
 #pragma once
 
@@ -43,7 +43,7 @@ struct NodesRange {
 };
 
 // Values that the torchrun around this rank gave it beside its place.
-struct TorchrunAround {
+struct EnclosingTorchrun {
   int restart_count = 0;
   int max_restarts = 0;
   bool hosts_store = false;  // MASTER_PORT is its own: rank 0 must not listen there
@@ -51,7 +51,7 @@ struct TorchrunAround {
 
 struct JobSetup {
   ResolvedPlace place;
-  TorchrunAround around;  // of an adopted rank
+  EnclosingTorchrun enclosing;  // of an adopted rank
   NodesRange nodes;
   int num_local_ranks = 1;
   Placement placement;
@@ -68,7 +68,7 @@ struct JobSetup {
   // Known by its address only: another launcher of this host may hold it.
   bool may_join_endpoint = false;
   std::string run_id = "none";
-  std::optional<std::filesystem::path> timer_pipe;  // as in LaunchPlan
+  std::optional<std::filesystem::path> timer_pipe;  // as in LaunchSpec
   std::string host;                                 // this host's short name
   std::vector<std::string> notes;                   // one sentence each, worth telling
 
@@ -95,7 +95,7 @@ std::vector<Origin> standalone_origins(const MemberFlags& members);
 
 // `attempt` holds program, logs and signals; the rest is filled in. Throws ConfigError, IoError;
 // rendezvous::PortTakenError for the port of one node or of the rendezvous.
-JobPlan plan_job(const SetupRequest& request, const JobSetup& setup, LaunchPlan attempt,
-                 const Log& log);
+JobSpec make_job_spec(const SetupRequest& request, const JobSetup& setup, LaunchSpec attempt,
+                      const Log& log);
 
 }  // namespace convoy::launch

@@ -2,7 +2,7 @@
 //
 // The flags of everything that starts ranks: torchrun's own, with its names and defaults, and ours.
 // Each is also read from the environment as PET_<NAME>, which the command line beats. Plain data;
-// job_setup.h turns it into a plan.
+// job_setup.h turns it into a spec.
 #pragma once
 
 #include <cstdint>

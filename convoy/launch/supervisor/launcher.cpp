@@ -6,17 +6,17 @@
 
 namespace convoy::launch {
 
-LaunchReport run_ranks(const LaunchPlan& plan, processes::SignalStream& signals, Peers* peers) {
-  const int num_ranks = plan.job.num_local_ranks;
+LaunchReport run_ranks(const LaunchSpec& spec, processes::SignalStream& signals, Peers* peers) {
+  const int num_ranks = spec.job.num_local_ranks;
   CONVOY_CHECK(num_ranks >= 1, ConfigError, "at least one rank is needed, found {}", num_ranks);
-  CONVOY_INVARIANT(plan.ranks.empty() || static_cast<int>(plan.ranks.size()) == num_ranks,
-                   "{} set-ups for {} ranks", plan.ranks.size(), num_ranks);
-  return Attempt(plan, signals, peers).run();
+  CONVOY_INVARIANT(spec.ranks.empty() || static_cast<int>(spec.ranks.size()) == num_ranks,
+                   "{} set-ups for {} ranks", spec.ranks.size(), num_ranks);
+  return Attempt(spec, signals, peers).run();
 }
 
-LaunchReport run_ranks(const LaunchPlan& plan) {
-  processes::SignalStream signals(plan.stop_signals);
-  return run_ranks(plan, signals, nullptr);
+LaunchReport run_ranks(const LaunchSpec& spec) {
+  processes::SignalStream signals(spec.stop_signals);
+  return run_ranks(spec, signals, nullptr);
 }
 
 }  // namespace convoy::launch

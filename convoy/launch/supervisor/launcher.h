@@ -84,11 +84,11 @@ enum class OnDeviceFault {
   Flag,  // it is a warning
 };
 
-struct LaunchPlan {
-  std::vector<std::string>
-      program;   // argv; the first is looked up in PATH unless it has a '/'; "${local_rank}" in the
-                 // others is replaced, as torchrun does
-  JobPlace job;  // master_port 0: one is reserved
+struct LaunchSpec {
+  // argv. The first is looked up in PATH unless it has a '/'. "${local_rank}" in the others is
+  // replaced, as torchrun does.
+  std::vector<std::string> program;
+  JobLayout job;                                   // master_port 0: one is reserved
   std::map<std::string, std::string> environment;  // added to this process's own
   std::vector<RankSetup> ranks;                    // by local rank; empty = nothing special
   LogOptions logs;
@@ -129,19 +129,19 @@ struct LaunchReport {
   std::optional<PeerOrder> peer_failure;      // the root cause is on another node
   std::chrono::milliseconds failure_grace{};  // that ranks had, for KilledFor::FailureGrace
   std::vector<int> unkillable;                // ranks that were still there after KILL and the wait
-  std::string verdict;  // the ranks that did not enter a collective; empty = unknown
-  std::string verdict_json;
+  std::string diagnosis;  // the ranks that did not enter a collective; empty = unknown
+  std::string diagnosis_json;
   std::vector<telemetry::RankFlight> flights;  // at the first failure
   std::optional<int64_t> progress;             // the highest step any local rank completed
 
   bool failed() const { return root_cause >= 0 || peer_failure.has_value(); }
 };
 
-// Blocks until every rank and everything it started is gone. `signals` reads the plan's stop
+// Blocks until every rank and everything it started is gone. `signals` reads the spec's stop
 // signals; `peers` may be null: no other nodes. Throws ConfigError when the program can not be
 // started, IoError when a process or log folder can not be made.
-LaunchReport run_ranks(const LaunchPlan& plan, processes::SignalStream& signals, Peers* peers);
-LaunchReport run_ranks(const LaunchPlan& plan);
+LaunchReport run_ranks(const LaunchSpec& spec, processes::SignalStream& signals, Peers* peers);
+LaunchReport run_ranks(const LaunchSpec& spec);
 
 // The report to a person after a failure: the first failing rank with its last lines and files,
 // then the others, and the first rank's error again as the last line. Empty without a failure.

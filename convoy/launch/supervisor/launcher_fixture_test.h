@@ -34,8 +34,8 @@ class Launcher : public ::testing::Test {
   }
   ~Launcher() override { std::filesystem::remove_all(folder_); }
 
-  LaunchPlan plan(int ranks, const std::string& script) const {
-    LaunchPlan made;
+  LaunchSpec spec(int ranks, const std::string& script) const {
+    LaunchSpec made;
     made.program = {"/bin/sh", "-c", script};
     made.job.num_local_ranks = ranks;
     made.job.world_size = ranks;
@@ -48,7 +48,7 @@ class Launcher : public ::testing::Test {
 
   LaunchReport run(int ranks, const std::string& script) {
     const auto begin = std::chrono::steady_clock::now();
-    LaunchReport report = run_ranks(plan(ranks, script));
+    LaunchReport report = run_ranks(spec(ranks, script));
     seconds_ = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
     return report;
   }

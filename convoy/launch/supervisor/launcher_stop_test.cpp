@@ -46,7 +46,7 @@ TEST_F(Launcher, AConsoleThatTakesNothingDoesNotDelayAStop) {
   Pipe stuck = make_pipe();
   std::thread sender = signals_after("ready", 2, {SIGTERM});
   // A rank's output before it saves must not keep it from saving.
-  LaunchPlan two = plan(2,
+  LaunchSpec two = spec(2,
                         "trap 'head -c 3000000 /dev/zero | tr \"\\0\" x; echo saved > "
                         "$HERE/saved.$RANK; exit 75' TERM; echo x >> $HERE/ready; "
                         "while :; do head -c 1000000 /dev/zero | tr '\\0' y; sleep 0.05; done");
@@ -72,7 +72,7 @@ TEST_F(Launcher, SecondStopEndsAtOnce) {
 
 TEST_F(Launcher, GraceOfAStopIsBounded) {
   std::thread sender = signals_after("ready", 1, {SIGTERM});
-  LaunchPlan one = plan(1, "trap '' TERM; echo x >> $HERE/ready; sleep 60; sleep 60");
+  LaunchSpec one = spec(1, "trap '' TERM; echo x >> $HERE/ready; sleep 60; sleep 60");
   one.stop_grace = milliseconds(300);
   const LaunchReport report = run_ranks(one);
   sender.join();
@@ -81,7 +81,7 @@ TEST_F(Launcher, GraceOfAStopIsBounded) {
 
 TEST_F(Launcher, FailureWhileStoppingIsReported) {
   std::thread sender = signals_after("ready", 2, {SIGTERM});
-  LaunchPlan slow = plan(2,
+  LaunchSpec slow = spec(2,
                          "trap '[ $RANK = 1 ] && exit 12; sleep 60' TERM; echo x >> $HERE/ready; "
                          "while :; do sleep 0.05; done");
   slow.stop_grace = milliseconds(500);  // the other one's: it may be saving
@@ -93,7 +93,7 @@ TEST_F(Launcher, FailureWhileStoppingIsReported) {
 
 TEST_F(Launcher, AJobSystemMayRepeatItsRequestToStop) {
   std::thread sender = signals_after("ready", 1, {SIGTERM, SIGTERM});
-  LaunchPlan one = plan(1,
+  LaunchSpec one = spec(1,
                         "trap 'sleep 0.6 & wait $!; exit 75' TERM; echo x >> $HERE/ready; "
                         "while :; do sleep 0.05; done");
   one.stop_repeat = milliseconds(5'000);
@@ -132,7 +132,7 @@ TEST_F(Launcher, RanksThatLeaveForAUserSignalAreNotHurriedByTheQuickest) {
 TEST_F(Launcher, KilledLauncherLeavesNothing) {
   const pid_t launcher = fork();
   if (launcher == 0) {
-    run_ranks(plan(2,
+    run_ranks(spec(2,
                    "trap '' TERM; echo $$ >> $HERE/pids; sleep 60 & echo $! >> $HERE/pids; "
                    "echo $CONVOY_STORE_FILE > $HERE/store; wait; sleep 60"));
     _exit(0);
@@ -162,7 +162,7 @@ TEST_F(Launcher, DaemonsOfARankEndWithTheJob) {
 TEST_F(Launcher, KilledLauncherLeavesNoDaemon) {
   const pid_t launcher = fork();
   if (launcher == 0) {
-    run_ranks(plan(2, std::string(kDaemon) + "wait; sleep 60"));
+    run_ranks(spec(2, std::string(kDaemon) + "wait; sleep 60"));
     _exit(0);
   }
   wait_for_lines("pids", 4);
@@ -173,7 +173,7 @@ TEST_F(Launcher, KilledLauncherLeavesNoDaemon) {
 
 TEST_F(Launcher, PassesOnTheStopSignalWhereAsked) {
   std::thread sender = signals_after("ready", 1, {SIGINT});
-  LaunchPlan one = plan(1,
+  LaunchSpec one = spec(1,
                         "trap 'echo int > $HERE/got; exit 0' INT; echo x >> $HERE/ready; while :; "
                         "do sleep 0.05; done");
   one.pass_stop_signal = true;

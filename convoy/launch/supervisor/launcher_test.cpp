@@ -29,7 +29,7 @@ using std::chrono::milliseconds;
 namespace fs = std::filesystem;
 
 TEST_F(Launcher, GivesEachRankTorchrunsEnvironment) {
-  LaunchPlan three = plan(3, "env > $HERE/env.$RANK");
+  LaunchSpec three = spec(3, "env > $HERE/env.$RANK");
   three.environment = {{"ADDED", "yes"}};
   three.job.run_id = "run7";
   EXPECT_EQ(run_ranks(three).exit_code, 0);
@@ -105,7 +105,7 @@ TEST_F(Launcher, PrefixesConsoleLinesAndPassesRankZeroOnWhenAsked) {
   for (const Console console : {Console::Prefixed, Console::RankZeroPlain}) {
     ::testing::internal::CaptureStdout();
     ::testing::internal::CaptureStderr();
-    LaunchPlan two = plan(2, "printf 'half '; sleep 0.1; echo line $RANK; printf 'bar\\r' >&2");
+    LaunchSpec two = spec(2, "printf 'half '; sleep 0.1; echo line $RANK; printf 'bar\\r' >&2");
     two.logs.console = console;
     run_ranks(two);
     const std::string output = ::testing::internal::GetCapturedStdout();
@@ -119,7 +119,7 @@ TEST_F(Launcher, PrefixesConsoleLinesAndPassesRankZeroOnWhenAsked) {
 
 TEST_F(Launcher, ManyLinesOfManyRanksAreNotMixedOrLost) {
   ::testing::internal::CaptureStdout();
-  LaunchPlan twelve = plan(
+  LaunchSpec twelve = spec(
       12,
       "i=0; while [ $i -lt 300 ]; do echo $RANK-$i-abcdefghijklmnopqrstuvwxyz; i=$((i+1)); done");
   twelve.logs.console = Console::Prefixed;
@@ -246,7 +246,7 @@ TEST_F(Launcher, EarlyExitIsAFailure) {
 }
 
 TEST_F(Launcher, EarlyExitIsAllowedWhereAsked) {
-  LaunchPlan two = plan(2, "[ $RANK = 0 ] && exit 0; sleep 0.8");
+  LaunchSpec two = spec(2, "[ $RANK = 0 ] && exit 0; sleep 0.8");
   two.early_exit_is_failure = false;
   EXPECT_EQ(run_ranks(two).exit_code, 0);
 }
@@ -258,7 +258,7 @@ TEST_F(Launcher, GrandchildrenEndWithTheirRank) {
 }
 
 TEST_F(Launcher, StoppedRankThatBeatsNoMoreIsOnlyAWarningForForeignPrograms) {
-  LaunchPlan two = plan(2, "[ $RANK = 1 ] && { (sleep 1; kill -CONT $$) & kill -STOP $$; }; true");
+  LaunchSpec two = spec(2, "[ $RANK = 1 ] && { (sleep 1; kill -CONT $$) & kill -STOP $$; }; true");
   two.health.silent_after = milliseconds(300);
   two.health.interval = milliseconds(50);
   two.early_exit_wait = milliseconds(5'000);
@@ -266,15 +266,15 @@ TEST_F(Launcher, StoppedRankThatBeatsNoMoreIsOnlyAWarningForForeignPrograms) {
 }
 
 TEST_F(Launcher, LocalRankMacroIsFilledIn) {
-  LaunchPlan two = plan(2, "echo $1 > $HERE/macro.$RANK");
+  LaunchSpec two = spec(2, "echo $1 > $HERE/macro.$RANK");
   two.program.insert(two.program.end(), {"sh", "--rank=${local_rank}/${local_rank}"});
   EXPECT_EQ(run_ranks(two).exit_code, 0);
   EXPECT_EQ(file("macro.1"), "--rank=1/1\n");
 }
 
 TEST_F(Launcher, RankSetupBindsCpusAndAddsVariables) {
-  LaunchPlan one =
-      plan(1, "grep Cpus_allowed_list /proc/self/status > $HERE/cpus; echo $MINE >> $HERE/cpus");
+  LaunchSpec one =
+      spec(1, "grep Cpus_allowed_list /proc/self/status > $HERE/cpus; echo $MINE >> $HERE/cpus");
   one.ranks = {{{{"MINE", "yes"}}, {0}}};
   EXPECT_EQ(run_ranks(one).exit_code, 0);
   EXPECT_EQ(file("cpus"), "Cpus_allowed_list:\t0\nyes\n");
@@ -312,7 +312,7 @@ TEST_F(Launcher, RankBeyondTheMemoryLimitEndsWithTwelve) {
     std::ofstream(group / "memory.limit_in_bytes") << (64 << 20);
     std::ofstream(group / "cgroup.procs") << getpid();
     const LaunchReport report = run_ranks(
-        plan(2, "[ $RANK = 1 ] && exec dd if=/dev/zero of=/dev/null bs=200M count=1; sleep 60"));
+        spec(2, "[ $RANK = 1 ] && exec dd if=/dev/zero of=/dev/null bs=200M count=1; sleep 60"));
     std::ofstream(folder_ / "report") << failure_text(report);
     _exit(report.exit_code);
   }
@@ -337,7 +337,7 @@ TEST(ReservedPort, AreDistinctAndFree) {
 }
 
 TEST_F(Launcher, ProgramThatCanNotStartIsNamed) {
-  LaunchPlan missing = plan(2, "");
+  LaunchSpec missing = spec(2, "");
   missing.program = {"/nowhere/program"};
   try {
     run_ranks(missing);

@@ -12,10 +12,10 @@ namespace {
 using rendezvous::Assignment;
 using rendezvous::AttemptEnd;
 using rendezvous::FailureCause;
+using rendezvous::JoinOutcome;
 using rendezvous::NodeLink;
 using rendezvous::NodeOffer;
 using rendezvous::Notice;
-using rendezvous::Turn;
 
 // The other nodes as an attempt's loop uses them.
 class LinkedPeers : public Peers {
@@ -77,24 +77,24 @@ class LinkedPeers : public Peers {
 
 // A convoy-worker that failed before its first step has made none: that is known, and a crash loop
 // there must end.
-std::optional<int64_t> progress_of(const JobPlan& plan, const LaunchReport& report) {
-  if (plan.own_program) return report.progress.value_or(0);
+std::optional<int64_t> progress_of(const JobSpec& spec, const LaunchReport& report) {
+  if (spec.own_program) return report.progress.value_or(0);
   return report.progress;
 }
 
-AttemptEnd end_of(const JobPlan& plan, const LaunchReport& report) {
+AttemptEnd end_of(const JobSpec& spec, const LaunchReport& report) {
   AttemptEnd end;
   for (const RankEnd& rank : report.ends)
     if (!rank.still_ran()) end.exit_codes.push_back(rank.exit_code);
-  end.progress = progress_of(plan, report);
+  end.progress = progress_of(spec, report);
   end.flights = report.flights;
   if (report.root_cause >= 0)
     end.cause = LinkedPeers::cause_of(report.ends[static_cast<size_t>(report.root_cause)]);
   return end;
 }
 
-JobPlace place_of(const JobPlace& known, const Assignment& assignment) {
-  JobPlace job = known;
+JobLayout layout_of(const JobLayout& known, const Assignment& assignment) {
+  JobLayout job = known;
   job.node_rank = assignment.node_rank;
   job.num_nodes = assignment.num_nodes();
   job.first_rank = assignment.first_rank;
@@ -105,16 +105,16 @@ JobPlace place_of(const JobPlace& known, const Assignment& assignment) {
   return job;
 }
 
-LaunchPlan plan_of(const JobPlan& plan, const Assignment& assignment) {
-  LaunchPlan attempt = plan.attempt;
-  attempt.job = place_of(plan.attempt.job, assignment);
-  if (plan.own_program && !assignment.store_address.empty()) {
+LaunchSpec spec_of(const JobSpec& spec, const Assignment& assignment) {
+  LaunchSpec attempt = spec.attempt;
+  attempt.job = layout_of(spec.attempt.job, assignment);
+  if (spec.own_program && !assignment.store_address.empty()) {
     attempt.environment["CONVOY_STORE_ADDRESS"] = assignment.store_address;
     attempt.environment["CONVOY_OWN_ADDRESS"] = assignment.own_address;
-    attempt.environment[rendezvous::JobToken::kVariable] = plan.join->token.for_worker();
+    attempt.environment[rendezvous::JobToken::kVariable] = spec.join->token.for_worker();
   }
-  const NodeOffer* const offer = plan.join ? &plan.join->link.offer : nullptr;
-  if (plan.own_program && offer != nullptr && offer->min_nodes < offer->max_nodes)
+  const NodeOffer* const offer = spec.join ? &spec.join->link.offer : nullptr;
+  if (spec.own_program && offer != nullptr && offer->min_nodes < offer->max_nodes)
     attempt.environment["CONVOY_FULL_WORLD_SIZE"] =
         std::to_string(offer->max_nodes * offer->num_local_ranks);
   return attempt;
@@ -132,7 +132,7 @@ LaunchReport stopped_while_waiting(int signal) {
 LaunchReport concluded(LaunchReport report, const Notice& end) {
   // A stop of this node stays a stop though others succeeded.
   if (end.exit_code != 0 || report.stop_signal == 0) report.exit_code = end.exit_code;
-  if (!end.verdict.empty()) report.verdict = end.verdict;
+  if (!end.diagnosis.empty()) report.diagnosis = end.diagnosis;
   // Ranks that saved and left on request, here or elsewhere, have not failed.
   if (end.exit_code != 0 && end.exit_code != kStopped && report.root_cause < 0 &&
       !report.peer_failure && report.stop_signal == 0) {
@@ -144,10 +144,10 @@ LaunchReport concluded(LaunchReport report, const Notice& end) {
 }
 
 // Ranks that can not even be started here are the root cause for the other nodes too.
-LaunchReport run_attempt(const LaunchPlan& plan, processes::SignalStream& signals, NodeLink& link) {
+LaunchReport run_attempt(const LaunchSpec& spec, processes::SignalStream& signals, NodeLink& link) {
   LinkedPeers peers(link);
   try {
-    return run_ranks(plan, signals, &peers);
+    return run_ranks(spec, signals, &peers);
   } catch (const Error& error) {
     FailureCause cause;
     cause.exit_code = static_cast<int>(error.code());
@@ -162,76 +162,77 @@ LaunchReport run_attempt(const LaunchPlan& plan, processes::SignalStream& signal
 }
 
 // An elastic job may go on without this node; whether it does is no more its business.
-bool leaves_when_stopped(const JobPlan& plan) {
-  const NodeOffer& offer = plan.join->link.offer;
-  return offer.min_nodes < offer.max_nodes && plan.coordinator == nullptr;
+bool leaves_when_stopped(const JobSpec& spec) {
+  const NodeOffer& offer = spec.join->link.offer;
+  return offer.min_nodes < offer.max_nodes && spec.coordinator == nullptr;
 }
 
 // Asked to stop while this node waits for the others. True: it leaves now. Once its own ranks have
 // ended the others may still be saving, and they need the coordinator that may be here, so the
 // first request is only passed on.
-bool leaves_while_waiting(const JobPlan& plan, int signal, NodeLink& link, LaunchReport& report) {
+bool leaves_while_waiting(const JobSpec& spec, int signal, NodeLink& link, LaunchReport& report) {
   const auto now = std::chrono::steady_clock::now();
-  if (report.ends.empty() || leaves_when_stopped(plan)) return true;
+  if (report.ends.empty() || leaves_when_stopped(spec)) return true;
   if (report.stop_repeats_until) return now >= *report.stop_repeats_until;
   if (report.stop_signal == 0) link.report_stop_request(SIGTERM);
   report.stop_signal = signal;
-  report.stop_repeats_until = now + plan.attempt.stop_repeat;
+  report.stop_repeats_until = now + spec.attempt.stop_repeat;
   return false;
 }
 
-LaunchReport run_with_others(const JobPlan& plan) {
-  processes::SignalStream signals(plan.attempt.stop_signals);
-  NodeLink link(plan.join->link, plan.join->token);
+LaunchReport run_with_others(const JobSpec& spec) {
+  processes::SignalStream signals(spec.attempt.stop_signals);
+  NodeLink link(spec.join->link, spec.join->token);
   LaunchReport report;
   while (true) {
     const processes::ReservedPort port;
-    const Turn turn = link.wait_for_assignment(port.number(), signals.descriptor());
-    if (turn.kind == Turn::Kind::Ended) {
-      if (turn.end.exit_code == kStopped && report.stop_signal == 0) plan.log.info(turn.end.words);
-      return concluded(std::move(report), turn.end);
+    const JoinOutcome outcome = link.wait_for_assignment(port.number(), signals.descriptor());
+    if (outcome.kind == JoinOutcome::Kind::Ended) {
+      if (outcome.end.exit_code == kStopped && report.stop_signal == 0)
+        spec.log.info(outcome.end.words);
+      return concluded(std::move(report), outcome.end);
     }
-    if (turn.kind == Turn::Kind::Interrupted) {
+    if (outcome.kind == JoinOutcome::Kind::Interrupted) {
       const std::optional<int> signal = signals.next();
-      if (!signal || !processes::contains(plan.attempt.stop_signals, *signal)) continue;
-      if (!leaves_while_waiting(plan, *signal, link, report)) continue;
+      if (!signal || !processes::contains(spec.attempt.stop_signals, *signal)) continue;
+      if (!leaves_while_waiting(spec, *signal, link, report)) continue;
       link.leave();
       return stopped_while_waiting(*signal);
     }
-    report = run_attempt(plan_of(plan, turn.assignment), signals, link);
-    if (report.failed() && plan.tells_failures) plan.log.warning(failure_sentence(report));
-    link.report_attempt_end(end_of(plan, report));
-    if (report.stop_signal != 0 && leaves_when_stopped(plan)) {
+    report = run_attempt(spec_of(spec, outcome.assignment), signals, link);
+    if (report.failed() && spec.reports_failures) spec.log.warning(failure_sentence(report));
+    link.report_attempt_end(end_of(spec, report));
+    if (report.stop_signal != 0 && leaves_when_stopped(spec)) {
       link.leave();
       return report;
     }
   }
 }
 
-LaunchReport run_alone(const JobPlan& plan) {
-  processes::SignalStream signals(plan.attempt.stop_signals);
-  rendezvous::RestartPolicy policy(plan.restarts);
-  LaunchPlan attempt = plan.attempt;
+LaunchReport run_alone(const JobSpec& spec) {
+  processes::SignalStream signals(spec.attempt.stop_signals);
+  rendezvous::RestartPolicy policy(spec.restarts);
+  LaunchSpec attempt = spec.attempt;
   while (true) {
-    attempt.job.restart_count = plan.attempt.job.restart_count + policy.attempt();
+    attempt.job.restart_count = spec.attempt.job.restart_count + policy.attempt();
     LaunchReport report = run_ranks(attempt, signals, nullptr);
-    if (!report.failed() || report.stop_signal != 0 || plan.restarts.max_restarts == 0)
+    if (!report.failed() || report.stop_signal != 0 || spec.restarts.max_restarts == 0)
       return report;
     const rendezvous::RestartDecision decision =
-        policy.record_failure(report.exit_code, progress_of(plan, report));
+        policy.record_failure(report.exit_code, progress_of(spec, report));
     report.exit_code = decision.exit_code;
     if (!decision.restart()) {
-      plan.log.warning(fmt::format("no restart: {}", decision.reason));
+      spec.log.warning(fmt::format("no restart: {}", decision.reason));
       return report;
     }
-    plan.log.warning(fmt::format("{}; {}", failure_sentence(report), decision.reason));
+    spec.log.warning(fmt::format("{}; {}", failure_sentence(report), decision.reason));
   }
 }
 
 }  // namespace
 
-LaunchReport run_job(const JobPlan& plan) {
-  return plan.join ? run_with_others(plan) : run_alone(plan);
+LaunchReport run_job(const JobSpec& spec) {
+  return spec.join ? run_with_others(spec) : run_alone(spec);
 }
 
 }  // namespace convoy::launch

@@ -17,26 +17,27 @@
 namespace convoy::launch {
 
 // The way in which this node finds the others.
-struct JoinPlan {
+struct JoinSpec {
   rendezvous::NodeLinkOptions link;
   rendezvous::JobToken token;
 };
 
-struct JobPlan {
+struct JobSpec {
   // Known before the job's members are; `job` is filled in later.
-  LaunchPlan attempt;
+  LaunchSpec attempt;
   // Limits of a job on this node alone; the coordinator holds those of several nodes.
   rendezvous::RestartLimits restarts;
-  std::optional<JoinPlan> join;                          // several nodes
+  std::optional<JoinSpec> join;                          // several nodes
   std::shared_ptr<rendezvous::Coordinator> coordinator;  // on the node that hosts it
-  bool own_program = false;    // the ranks are convoy-workers: they report progress, and on several
-                               // nodes they get the job's key-value store
-  bool tells_failures = true;  // of several nodes: a failed attempt is warned of at once
+  // True when the ranks are convoy-workers: they report progress, and on several nodes they get the
+  // job's key-value store.
+  bool own_program = false;
+  bool reports_failures = true;  // of several nodes: a failed attempt is warned of at once
   Log log;
 };
 
 // Blocks until the job has ended here. The report is that of the last attempt, its exit code that
 // of the job. Throws as run_ranks and NodeLink do.
-LaunchReport run_job(const JobPlan& plan);
+LaunchReport run_job(const JobSpec& spec);
 
 }  // namespace convoy::launch

@@ -24,16 +24,16 @@ class Restarts : public ::testing::Test {
 
   LaunchReport run(const std::string& script, int max_restarts,
                    std::vector<int> final_codes = {}) const {
-    JobPlan plan;
-    plan.attempt.program = {"/bin/sh", "-c", script};
-    plan.attempt.job.num_local_ranks = 2;
-    plan.attempt.job.world_size = 2;
-    plan.attempt.job.max_restarts = max_restarts;
-    plan.attempt.logs.console = Console::Silent;
-    plan.restarts.max_restarts = max_restarts;
-    plan.restarts.final_codes = std::move(final_codes);
-    plan.log = Log(LogLevel::Quiet);
-    return run_job(plan);
+    JobSpec spec;
+    spec.attempt.program = {"/bin/sh", "-c", script};
+    spec.attempt.job.num_local_ranks = 2;
+    spec.attempt.job.world_size = 2;
+    spec.attempt.job.max_restarts = max_restarts;
+    spec.attempt.logs.console = Console::Silent;
+    spec.restarts.max_restarts = max_restarts;
+    spec.restarts.final_codes = std::move(final_codes);
+    spec.log = Log(LogLevel::Quiet);
+    return run_job(spec);
   }
 
   std::string file(const std::string& name) const { return read_file(folder_ / name); }
@@ -67,13 +67,13 @@ TEST_F(Restarts, NoneForCodesThatARestartCanNotCure) {
 }
 
 TEST_F(Restarts, EndWith16WhenOwnWorkersFailBeforeTheirFirstStep) {
-  JobPlan plan;
-  plan.attempt.program = {"/bin/sh", "-c", "echo x >> $HERE/attempts; exit 70"};
-  plan.attempt.logs.console = Console::Silent;
-  plan.restarts.max_restarts = 9;
-  plan.own_program = true;
-  plan.log = Log(LogLevel::Quiet);
-  EXPECT_EQ(run_job(plan).exit_code, 16);
+  JobSpec spec;
+  spec.attempt.program = {"/bin/sh", "-c", "echo x >> $HERE/attempts; exit 70"};
+  spec.attempt.logs.console = Console::Silent;
+  spec.restarts.max_restarts = 9;
+  spec.own_program = true;
+  spec.log = Log(LogLevel::Quiet);
+  EXPECT_EQ(run_job(spec).exit_code, 16);
   EXPECT_EQ(file("attempts"), "x\nx\nx\n");
 }
 

@@ -60,7 +60,7 @@ std::vector<Origin> library_origins(const std::map<std::string, std::string>& en
   return rows;
 }
 
-std::map<std::string, std::string> worker_environment(const JobPlace& job, int index) {
+std::map<std::string, std::string> worker_environment(const JobLayout& job, int index) {
   const std::string rank = std::to_string(job.first_rank + index);
   const int local_world_size =
       job.local_world_size > 0 ? job.local_world_size : job.num_local_ranks;

@@ -13,7 +13,7 @@
 namespace convoy::launch {
 
 // The whole job in one attempt, and this node's part of it.
-struct JobPlace {
+struct JobLayout {
   std::string run_id = "none";  // as torchrun names a job that was given no id
   std::string role = "default";
   int node_rank = 0;
@@ -35,7 +35,7 @@ struct JobPlace {
 // The environment of the `index`th rank started here, without TORCHELASTIC_ERROR_FILE and variables
 // that only some programs get. TORCH_NCCL_ASYNC_ERROR_HANDLING is left to the user and the library:
 // torchrun's 1 breaks flight recorder dumps (pytorch #121055).
-std::map<std::string, std::string> worker_environment(const JobPlace& job, int index);
+std::map<std::string, std::string> worker_environment(const JobLayout& job, int index);
 
 // Defaults for variables of libraries, left out when `environment` sets them or an equivalent
 // variable.

@@ -81,8 +81,8 @@ struct Sharding::State {
     for (size_t index = 0; index < flats.size(); ++index) {
       const parallel::FlatUnit& flat = *flats[index];
       for (const parallel::PieceOfParameter& part : flat.parameters.parts_of_piece(group->rank())) {
-        const parallel::FlatPlace& place = flat.parameters.places()[part.place];
-        own.push_back({{place.parameter.name, place.shape, part.begin_in_parameter,
+        const parallel::FlatRange& range = flat.parameters.ranges()[part.range];
+        own.push_back({{range.parameter.name, range.shape, part.begin_in_parameter,
                         flat.own.narrow(0, part.begin_in_piece, part.numel).detach()},
                        index,
                        part});

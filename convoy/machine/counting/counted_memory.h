@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The addresses of the counting device. There is no memory behind them: no host address is one of them, and what
-// follows one faults.
+// The addresses of the counting device. There is no memory behind them: no host address is one of
+// them, and what follows one faults.
 #pragma once
 
 #include <c10/core/Allocator.h>
@@ -41,7 +41,7 @@ class CountedMemory {
   uintptr_t next_ = uintptr_t{1} << 60;  // on no machine an address of a process
 };
 
-// Of the process; tensors may outlive any static.
+// The process has one. It is never destroyed, since tensors may outlive any static.
 CountedMemory& counted_memory();
 
 c10::Allocator& counted_allocator();

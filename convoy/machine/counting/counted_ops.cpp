@@ -42,8 +42,8 @@ c10::Storage counted_storage(size_t bytes) {
           &counted_allocator(), /*resizable=*/true};
 }
 
-// Where the sizes of results come from: LibTorch's kernels for tensors without values, or, of ops that have none, its
-// kernels for CPUs over zeros.
+// Where the sizes of results come from: LibTorch's kernels for tensors without values, or, of ops
+// that have none, its kernels for CPUs over zeros.
 enum class Stand { Meta, Cpu };
 
 bool has_sizes_without_values(const c10::OperatorHandle& op) {
@@ -232,7 +232,7 @@ class CountedCall {
     return found;
   }
 
-  // What a GPU could only give to the host by a wait: a value, or the sizes of the result.
+  // True when the host needs a value from the GPU, or the sizes of the result, and so must wait.
   bool host_waits() const {
     if (op_.hasTag(at::Tag::data_dependent_output) || has_mask_as_index()) return true;
     const std::optional<int> size = schema_.argumentIndexWithName("output_size");
@@ -340,7 +340,8 @@ at::Tensor copy_from_and_resize(const at::Tensor& source, const at::Tensor& targ
   return copy_from(source, target, false);
 }
 
-// LibTorch has its sizes without values in Python alone, and every row of a cache and of an embedding comes this way.
+// LibTorch has its sizes without values in Python alone, and every row of a cache and of an
+// embedding comes this way.
 at::Tensor index_select(const at::Tensor& tensor, int64_t dim, const at::Tensor& places) {
   std::vector<int64_t> sizes = tensor.sizes().vec();
   if (!sizes.empty()) sizes[at::maybe_wrap_dim(dim, tensor.dim())] = places.numel();
@@ -429,8 +430,8 @@ void own_ops(torch::Library& library) {
   library.impl("_flash_attention_forward", &flash_attention);
 }
 
-// Ops for which CPUs have a kernel have one for CUDA, too, as a rule; for a device that has none LibTorch would take a
-// formula of other ops.
+// Ops for which CPUs have a kernel have one for CUDA, too, as a rule; for a device that has none
+// LibTorch would take a formula of other ops.
 void ops_of_the_cpu(torch::Library& library) {
   c10::Dispatcher& dispatcher = c10::Dispatcher::singleton();
   const std::string prefix = "aten::";

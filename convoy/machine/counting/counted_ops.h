@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the counting device does with each op of LibTorch: sizes of its results, an entry of the work.
+// The counting device's form of each op of LibTorch: sizes of results and an entry of the work.
 #pragma once
 
 namespace convoy::counting {

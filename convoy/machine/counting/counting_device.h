@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A device of LibTorch that computes nothing and counts what a GPU would have to do: its tensors have sizes and
-// addresses and no memory, ops give results of the right sizes, what the host reads is zero (or true). So the code of
-// a model of any size runs here as it is, in seconds.
+// A device of LibTorch that computes nothing and counts what a GPU would have to do: its tensors
+// have sizes and addresses and no memory, ops give results of the right sizes, what the host reads
+// is zero (or true). So the code of a model of any size runs here as it is, in seconds.
 #pragma once
 
 #include <c10/core/Device.h>
@@ -16,8 +16,8 @@
 
 namespace convoy::counting {
 
-// Makes `device()` LibTorch's PrivateUse1, of which a process has one. Later calls do nothing. Throws StateError where
-// there is another one already.
+// Makes `device()` LibTorch's PrivateUse1, of which a process has one. Later calls do nothing.
+// Throws StateError where there is another one already.
 void install();
 c10::Device device();
 
@@ -35,8 +35,8 @@ class Recording {
   std::vector<Work> take();
 };
 
-// A launch of a kernel of Convoy. It moves each block of the device's memory that its parameters point into, from the
-// lowest such place on, once.
+// A launch of a kernel of Convoy. It moves each block of the device's memory that its parameters
+// point into, from the lowest such place on, once.
 void count_launch(std::string_view kernel, std::span<const std::byte> parameters);
 
 }  // namespace convoy::counting

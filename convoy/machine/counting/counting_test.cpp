@@ -15,7 +15,7 @@ at::TensorOptions counted(at::ScalarType dtype) {
   return at::TensorOptions().dtype(dtype).device(device());
 }
 
-// What the device does, without views and memory.
+// The work of the device, without views and memory.
 template <class Run>
 std::vector<Work> work_of_device(const Run& run) {
   Recording recording;

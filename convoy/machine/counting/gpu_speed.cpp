@@ -11,9 +11,9 @@
 namespace convoy::counting {
 namespace {
 
-// NVIDIA's data sheets: H100 (SXM and PCIe), H200 (SXM), A100 80 GB (SXM), L40S, and the Ada architecture's white paper
-// for RTX 4090 (bf16 with fp32 sums). Figures with sparsity are halved. Bus: PCIe 5 x16 about 55, PCIe 4 x16 about 25 GB/s of
-// 64 and 32.
+// NVIDIA's data sheets: H100 (SXM and PCIe), H200 (SXM), A100 80 GB (SXM), L40S, and the Ada
+// architecture's white paper for RTX 4090 (bf16 with fp32 sums). Figures with sparsity are halved.
+// Bus: PCIe 5 x16 about 55, PCIe 4 x16 about 25 GB/s of 64 and 32.
 constexpr std::array kSpeeds{
     GpuSpeed{"h100", "H100 SXM", 989.4e12, 66.9e12, 3.35e12, 132, 55e9},
     GpuSpeed{"h200", "H200 SXM", 989.4e12, 66.9e12, 4.8e12, 132, 55e9},
@@ -38,12 +38,13 @@ const GpuSpeed& gpu_speed(const std::string& name) {
                     {.key = "device"});
 }
 
-// bytes_share: device-to-device copies and STREAM reach 88 to 92 % on A100 and H100.
-// product_share: 700 of 989 TFLOP/s for cuBLAS at the sizes of language models; the best shape reaches 80 %
-// (MAMF table of github.com/stas00/ml-engineering).
-// kernel_seconds, more_launch_seconds: "Getting Started with CUDA Graphs" (developer.nvidia.com/blog/cuda-graphs): launches
-// one after another take 3.8 us each with a kernel of 2.9 us, 2.2 us to launch.
-// op_seconds: 4 to 6 us for an op from C++ through LibTorch's dispatcher, allocator and a launch.
+// - bytes_share: device-to-device copies and STREAM reach 88 to 92 % on A100 and H100.
+// - product_share: 700 of 989 TFLOP/s for cuBLAS at the sizes of language models; the best shape
+//   reaches 80 % (MAMF table of github.com/stas00/ml-engineering).
+// - kernel_seconds, more_launch_seconds: "Getting Started with CUDA Graphs"
+//   (developer.nvidia.com/blog/cuda-graphs): launches one after another take 3.8 us each with a
+//   kernel of 2.9 us, 2.2 us to launch.
+// - op_seconds: 4 to 6 us for an op from C++ through LibTorch's dispatcher, allocator and a launch.
 const Assumptions& assumptions() {
   static constexpr Assumptions kAssumed;
   return kAssumed;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How fast GPUs are, by their makers' figures, and what is assumed of programs on them. This is the one table of
-// every prediction.
+// How fast GPUs are, by their makers' figures, and what is assumed of programs on them. This is the
+// one table of every prediction.
 #pragma once
 
 #include <cstdint>
@@ -25,13 +25,13 @@ std::span<const GpuSpeed> gpu_speeds();
 const GpuSpeed& gpu_speed(const std::string& name);
 
 struct Assumptions {
-  // Of the device.
+  // The device.
   double bytes_share = 0.90;       // of `bytes` that a kernel reaches
   double product_share = 0.71;     // of the peak that a large product reaches
   double kernel_seconds = 2.0e-6;  // the least, from one kernel's start to the next one's
   int64_t tile_rows = 128;         // of a product's result, that one SM computes
   int64_t tile_columns = 128;
-  // Of the host.
+  // The host.
   double op_seconds = 5.0e-6;           // an op of LibTorch with its first launch
   double more_launch_seconds = 2.5e-6;  // each further launch of an op, and of Convoy's own kernels
   double view_seconds = 0.7e-6;         // a view, or memory from the caching allocator

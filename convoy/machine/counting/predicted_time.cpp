@@ -9,8 +9,8 @@ namespace {
 
 int64_t up_to(int64_t count, int64_t step) { return (count + step - 1) / step; }
 
-// Of the peak. Tiles fill the SMs in waves, and the last wave takes as long as a full one; where there are fewer tiles
-// than SMs, several share a tile's sum.
+// The share of the peak that a product reaches. Tiles fill the SMs in waves, and the last wave
+// takes as long as a full one; where there are fewer tiles than SMs, several share a tile's sum.
 double product_share(const ProductShape& product, const GpuSpeed& gpu) {
   const Assumptions& assumed = assumptions();
   const int64_t tiles = product.batch * up_to(product.rows, assumed.tile_rows) *

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The time that recorded work would take: the host asks for one thing after another, the device does them in order when
-// it comes to them, and where the host waits it goes on when the device is done.
+// The time that recorded work would take: the host asks for one thing after another, the device
+// does them in order when it comes to them, and where the host waits it goes on when the device is
+// done.
 #pragma once
 
 #include <span>

@@ -57,8 +57,8 @@ void add_product(const OpTensors& op, size_t left, Work& work) {
                   .on_tensor_cores = a.element_size() <= 2};
 }
 
-// Rows by radix sort of their keys and places, eight bits at a time (Sort.cu, SortStable.cu): below 128 rows each
-// by itself, with a histogram and its sums first; else all together.
+// Rows by radix sort of their keys and places, eight bits at a time (Sort.cu, SortStable.cu): below
+// 128 rows each by itself, with a histogram and its sums first; else all together.
 void add_sort(const OpTensors& op, Work& work) {
   constexpr int64_t kFewRows = 128;
   constexpr double kPlaceBytes = 8;
@@ -71,7 +71,7 @@ void add_sort(const OpTensors& op, Work& work) {
                                      (static_cast<double>(keys.element_size()) + kPlaceBytes);
 }
 
-// Of ops with more kernels than one.
+// Launches of an op that starts several kernels.
 int64_t launches_of(const std::string& name) {
   if (name == "aten::topk")
     return 12;  // TensorTopK.cu: counts and sums by digit, gather, a small sort

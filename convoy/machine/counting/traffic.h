@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What an op of LibTorch takes of a GPU, by its name and its tensors: each is read or written once, unless a rule here
-// says otherwise. The rules are those of LibTorch 2.11's kernels for CUDA (aten/src/ATen/native/cuda).
+// The bytes and launches that an op of LibTorch costs a GPU, by its name and tensors: each is read
+// or written once, unless a rule here says otherwise. The rules are those of LibTorch 2.11's
+// kernels for CUDA (aten/src/ATen/native/cuda).
 #pragma once
 
 #include <ATen/core/Tensor.h>

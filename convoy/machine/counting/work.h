@@ -9,7 +9,7 @@
 
 namespace convoy::counting {
 
-// What memory holds, for the bytes that work moves.
+// The kind of data that work moves.
 enum class Content { Other, Weights, KeysAndValues };
 inline constexpr size_t kContents = 3;
 
@@ -21,7 +21,7 @@ enum class WorkKind {
   Download,
 };
 
-// Of one matrix; `batch` matrices are multiplied at a time.
+// Sizes of one matrix product; `batch` products run at a time.
 struct ProductShape {
   int64_t batch = 0;  // 0: the work is no product
   int64_t rows = 0;

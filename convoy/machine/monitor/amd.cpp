@@ -148,7 +148,7 @@ DeviceReading read_amd_gpu(const DeviceSources& sources, const Device& device) {
   return reading;
 }
 
-bool amd_tells(Metric metric) {
+bool amd_supports(Metric metric) {
   switch (metric) {
     case Metric::GpuUtil:
     case Metric::MemBusy:

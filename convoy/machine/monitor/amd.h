@@ -16,6 +16,6 @@ namespace convoy::monitor {
 std::vector<Gpu> list_amd_gpus(const DeviceSources& sources);
 
 DeviceReading read_amd_gpu(const DeviceSources& sources, const Device& device);
-bool amd_tells(Metric metric);  // true when read_amd_gpu() supports it
+bool amd_supports(Metric metric);  // true when read_amd_gpu() supports it
 
 }  // namespace convoy::monitor

@@ -386,7 +386,7 @@ void DeviceReader::open_slots() {
     slot->label = named.label();
     nvml::GpmSupport support{};
     void* const asked = handle.parent == nullptr ? handle.handle : handle.parent;
-    if (!call.knows_gpm() || (handle.device.mig && call.gpm_mig_sample == nullptr)) {
+    if (!call.supports_gpm() || (handle.device.mig && call.gpm_mig_sample == nullptr)) {
       slot->gpm_reason = "the driver has no GPM (it came with 520)";
     } else if (const int code = call.gpm_support(asked, &support); code != kSuccess) {
       slot->gpm_reason = code == nvml::kFunctionNotFound
@@ -490,7 +490,7 @@ std::vector<MetricGap> DeviceReader::gaps() const {
   }
   for (const Device& device : amd_)
     for (const MetricFacts& facts : metric_table())
-      if (!amd_tells(facts.metric))
+      if (!amd_supports(facts.metric))
         all.push_back({fmt::format("gpu{}", device.gpu), facts.name,
                        "the kernel's AMD driver does not show it"});
   return all;

@@ -124,9 +124,9 @@ TEST(MetricTable, IsInTheOrderOfItsNames) {
 }
 
 TEST(MetricTable, ReasonsAreWords) {
-  EXPECT_EQ(throttle_words(0), "none");
-  EXPECT_EQ(throttle_words(1), "none");  // idle
-  EXPECT_EQ(throttle_words(0x44), "sw_power+hw_thermal");
+  EXPECT_EQ(throttle_text(0), "none");
+  EXPECT_EQ(throttle_text(1), "none");  // idle
+  EXPECT_EQ(throttle_text(0x44), "sw_power+hw_thermal");
 }
 
 TEST(Machines, EightH200TellAll) {

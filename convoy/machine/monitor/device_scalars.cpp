@@ -56,16 +56,16 @@ void DeviceScalars::begin(int64_t step) {
   writer_->add_layout("Devices", charts());
 }
 
-void DeviceScalars::add(const Sample& sample, int64_t step) {
+void DeviceScalars::add(const MachineReading& reading, int64_t step) {
   if (!writer_) return;
-  const double seconds = static_cast<double>(sample.wall_ns) * 1e-9;
-  for (const DeviceReading& device : sample.devices)
+  const double seconds = static_cast<double>(reading.wall_ns) * 1e-9;
+  for (const DeviceReading& device : reading.devices)
     for (const GpuCurve& curve : kGpuCurves)
       if (const auto& value = device.values[curve.metric])
         writer_->add_scalar(fmt::format("{}/{}", place_of(device), curve.name), step, *value,
                             seconds);
   for (const HostCurve& curve : kHostCurves)
-    if (const auto& value = sample.host[curve.metric])
+    if (const auto& value = reading.host[curve.metric])
       writer_->add_scalar(curve.tag, step, *value, seconds);
 }
 

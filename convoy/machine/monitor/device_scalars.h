@@ -11,7 +11,7 @@
 
 #include "convoy/core/base/log.h"
 #include "convoy/core/telemetry/tensorboard.h"
-#include "convoy/machine/monitor/sample.h"
+#include "convoy/machine/monitor/machine_reading.h"
 
 namespace convoy::monitor {
 
@@ -24,7 +24,7 @@ class DeviceScalars {
   // steps no longer count.
   void begin(int64_t step);
   // Nothing before begin().
-  void add(const Sample& sample, int64_t step);
+  void add(const MachineReading& reading, int64_t step);
 
  private:
   std::filesystem::path folder_;

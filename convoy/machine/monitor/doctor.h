@@ -18,10 +18,10 @@
 
 namespace convoy::monitor {
 
-enum class Mark { Fine, Note, Warning, Blocking };
+enum class FindingLevel { Fine, Note, Warning, Blocking };
 
 struct Finding {
-  Mark mark = Mark::Fine;
+  FindingLevel level = FindingLevel::Fine;
   std::string check;                    // "driver", "nofile", ...: stable for scripts
   std::string text;                     // the finding
   std::string fix = {};                 // one action; empty where nothing is to be done

@@ -46,7 +46,7 @@ std::set<std::string> interface_names(const NetworkFacts& network) {
 }
 
 std::string interface_of(const RanksFacts& facts) {
-  for (const RankPlace& rank : facts.ranks)
+  for (const RankLocation& rank : facts.ranks)
     if (const auto found = facts.network.interfaces.find(rank.address);
         found != facts.network.interfaces.end())
       return found->second;
@@ -111,7 +111,7 @@ std::string time_text(double seconds) {
 
 std::string place_text(const RanksFacts& facts) {
   std::set<std::string> hosts;
-  for (const RankPlace& rank : facts.ranks) hosts.insert(rank.host);
+  for (const RankLocation& rank : facts.ranks) hosts.insert(rank.host);
   const std::string ranks = counted(static_cast<int64_t>(facts.ranks.size()), "rank");
   return facts.nodes == 1 ? ranks + " of this host"
                           : fmt::format("{} on {}", ranks, fmt::join(hosts, ", "));
@@ -120,7 +120,7 @@ std::string place_text(const RanksFacts& facts) {
 Finding judge_figures(const RanksFacts& facts) {
   const std::string interface = interface_of(facts);
   const bool names_interface = facts.check == "gloo" && !interface.empty();
-  Finding finding{Mark::Fine, facts.check,
+  Finding finding{FindingLevel::Fine, facts.check,
                   fmt::format("{} sum one number in {}, many at {}{}", place_text(facts),
                               time_text(facts.latency_s), speed_text(facts.bytes_per_s),
                               names_interface ? " over " + interface : "")};
@@ -128,7 +128,7 @@ Finding judge_figures(const RanksFacts& facts) {
   constexpr double kSlowNetwork = 100.0 * (1 << 20);
   constexpr double kSlowLatency = 5e-3;
   if (facts.bytes_per_s < kSlowNetwork) {
-    finding.mark = Mark::Warning;
+    finding.level = FindingLevel::Warning;
     finding.fix = facts.nodes == 1
                       ? "look for other jobs that hold the CPUs: `ps -eo pid,pcpu,args "
                         "--sort=-pcpu | head`"
@@ -138,22 +138,24 @@ Finding judge_figures(const RanksFacts& facts) {
                             interface.empty() ? "this" : interface);
     finding.code = ExitCode::PeerLost;
   } else if (facts.latency_s > kSlowLatency) {
-    finding.mark = Mark::Note;
+    finding.level = FindingLevel::Note;
   }
   return finding;
 }
 
 Finding judge_clocks(const RanksFacts& facts) {
-  const auto [least, most] = std::minmax_element(
-      facts.ranks.begin(), facts.ranks.end(),
-      [](const RankPlace& one, const RankPlace& other) { return one.clock_s < other.clock_s; });
+  const auto [least, most] =
+      std::minmax_element(facts.ranks.begin(), facts.ranks.end(),
+                          [](const RankLocation& one, const RankLocation& other) {
+                            return one.clock_s < other.clock_s;
+                          });
   // Ranks leave a barrier so far apart.
   const double apart_s = std::max(most->clock_s - least->clock_s, facts.latency_s);
   constexpr double kUnequal = 1;
   if (apart_s < kUnequal)
-    return {Mark::Fine, "clocks",
+    return {FindingLevel::Fine, "clocks",
             fmt::format("the nodes' clocks agree within {:.0f} ms", std::ceil(apart_s * 1e3))};
-  return {Mark::Warning, "clocks",
+  return {FindingLevel::Warning, "clocks",
           fmt::format("the clock of {} is {:.1f} s behind that of {}: their logs will not match",
                       least->host, apart_s, most->host),
           "start chronyd or systemd-timesyncd on both"};
@@ -206,10 +208,10 @@ bool read_ranks_figures(const std::filesystem::path& file, RanksFacts& facts) {
 
 std::vector<Finding> judge_ranks(const RanksFacts& facts) {
   if (!facts.not_checked.empty())
-    return {{Mark::Note, facts.check, "not checked: " + facts.not_checked}};
+    return {{FindingLevel::Note, facts.check, "not checked: " + facts.not_checked}};
   if (!facts.failure.empty() || facts.timed_out) {
     const Cause cause = cause_of(facts);
-    return {{Mark::Blocking, facts.check, cause.text, cause.fix, ExitCode::PeerLost}};
+    return {{FindingLevel::Blocking, facts.check, cause.text, cause.fix, ExitCode::PeerLost}};
   }
   std::vector<Finding> findings = {judge_figures(facts)};
   if (facts.nodes > 1 && facts.check == "gloo") findings.push_back(judge_clocks(facts));

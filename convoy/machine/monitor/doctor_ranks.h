@@ -26,7 +26,7 @@ struct NetworkFacts {
 };
 NetworkFacts read_network(const std::string& master, const std::string& wanted_interface);
 
-struct RankPlace {
+struct RankLocation {
   std::string host;
   std::string address;  // of its connections
   int64_t gpus = 0;     // of its host, that ranks can use
@@ -43,7 +43,7 @@ struct RanksFacts {
   bool timed_out = false;        // it did not end within limit_s
   double limit_s = 0;
   int nodes = 1;
-  std::vector<RankPlace> ranks = {};
+  std::vector<RankLocation> ranks = {};
   double latency_s = 0;
   double bytes_per_s = 0;
   NetworkFacts network = {};

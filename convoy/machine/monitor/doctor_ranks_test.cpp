@@ -24,7 +24,7 @@ RanksFacts two_hosts() {
 
 TEST(DoctorOfRanks, FiguresNameTheInterfaceOfThisHost) {
   const Finding finding = judged(two_hosts());
-  EXPECT_EQ(finding.mark, Mark::Fine);
+  EXPECT_EQ(finding.level, FindingLevel::Fine);
   EXPECT_EQ(finding.text,
             "2 ranks on node0, node1 sum one number in 60 us, many at 3.0 GiB/s over ens3");
 }
@@ -33,7 +33,7 @@ TEST(DoctorOfRanks, ASlowNetworkIsAWarningThatAsksForAnother) {
   RanksFacts facts = two_hosts();
   facts.bytes_per_s = 11.0 * (1 << 20);
   const Finding finding = judged(facts);
-  EXPECT_EQ(finding.mark, Mark::Warning);
+  EXPECT_EQ(finding.level, FindingLevel::Warning);
   EXPECT_NE(finding.fix.find("is ens3 the fastest network"), std::string::npos);
   EXPECT_EQ(finding.code, ExitCode::PeerLost);
 }
@@ -44,10 +44,10 @@ TEST(DoctorOfRanks, ClocksOfSeveralNodes) {
   facts.ranks[1].clock_s = 1'000'000'100.004;
   std::vector<Finding> findings = judge_ranks(facts);
   ASSERT_EQ(findings.size(), 2U);
-  EXPECT_EQ(findings[1].mark, Mark::Fine);
+  EXPECT_EQ(findings[1].level, FindingLevel::Fine);
   facts.ranks[1].clock_s += 90;
   findings = judge_ranks(facts);
-  EXPECT_EQ(findings[1].mark, Mark::Warning);
+  EXPECT_EQ(findings[1].level, FindingLevel::Warning);
   EXPECT_EQ(findings[1].text,
             "the clock of node0 is 90.0 s behind that of node1: their logs will not match");
   facts.nodes = 1;
@@ -56,7 +56,7 @@ TEST(DoctorOfRanks, ClocksOfSeveralNodes) {
 
 TEST(DoctorOfRanks, WhatIsNotCheckedSaysWhy) {
   const Finding finding = judged({.check = "nccl", .not_checked = "no GPU"});
-  EXPECT_EQ(finding.mark, Mark::Note);
+  EXPECT_EQ(finding.level, FindingLevel::Note);
   EXPECT_EQ(finding.text, "not checked: no GPU");
 }
 
@@ -64,7 +64,7 @@ TEST(DoctorOfRanks, EachCauseHasItsOneFix) {
   RanksFacts facts = two_hosts();
   facts.failure = "rank 0: join failed: Connect timeout (another rank ended or did not answer)";
   Finding finding = judged(facts);
-  EXPECT_EQ(finding.mark, Mark::Blocking);
+  EXPECT_EQ(finding.level, FindingLevel::Blocking);
   EXPECT_EQ(finding.text,
             "the nodes met, but their ranks do not reach each other: rank 0: join failed: Connect "
             "timeout");
@@ -96,7 +96,7 @@ TEST(DoctorOfRanks, EachCauseHasItsOneFix) {
 
 TEST(DoctorOfRanks, OneHostThatTakesTooLong) {
   const Finding finding = judged({.timed_out = true, .limit_s = 40});
-  EXPECT_EQ(finding.mark, Mark::Blocking);
+  EXPECT_EQ(finding.level, FindingLevel::Blocking);
   EXPECT_EQ(finding.text, "ranks did not get through an all-reduce within 40 s");
 }
 

@@ -26,10 +26,10 @@ const Finding* find(const std::vector<Finding>& findings, const std::string& che
   return found == findings.end() ? nullptr : &*found;
 }
 
-Mark mark_of(const std::vector<Finding>& findings, const std::string& check) {
+FindingLevel level_of(const std::vector<Finding>& findings, const std::string& check) {
   const Finding* const found = find(findings, check);
   EXPECT_NE(found, nullptr) << check << " was not looked at";
-  return found == nullptr ? Mark::Fine : found->mark;
+  return found == nullptr ? FindingLevel::Fine : found->level;
 }
 
 std::vector<Finding> devices_of(const std::string& name, int looks = 1) {
@@ -49,23 +49,23 @@ std::vector<Finding> devices_of(const std::string& name, int looks = 1) {
 TEST(DoctorOfDevices, AWholeMachineIsFine) {
   const auto findings = devices_of("h200x8", 2);
   for (const Finding& finding : findings)
-    EXPECT_EQ(finding.mark, Mark::Fine) << finding.check << ": " << finding.text;
+    EXPECT_EQ(finding.level, FindingLevel::Fine) << finding.check << ": " << finding.text;
   EXPECT_EQ(exit_code_of(findings, true), 0);
 }
 
 TEST(DoctorOfDevices, ARowThatWaitsAndMissingGpm) {
   const auto findings = devices_of("a100x4");
-  EXPECT_EQ(mark_of(findings, "row-remap"), Mark::Warning);
+  EXPECT_EQ(level_of(findings, "row-remap"), FindingLevel::Warning);
   EXPECT_NE(find(findings, "row-remap")->text.find("gpu1"), std::string::npos);
-  EXPECT_EQ(mark_of(findings, "gpm"), Mark::Note);
+  EXPECT_EQ(level_of(findings, "gpm"), FindingLevel::Note);
   EXPECT_EQ(exit_code_of(findings, false), 0);
   EXPECT_EQ(exit_code_of(findings, true), 14);
 }
 
 TEST(DoctorOfDevices, ALostGpuIsInTheWay) {
-  EXPECT_EQ(mark_of(devices_of("lost", 3), "xid"), Mark::Warning);
+  EXPECT_EQ(level_of(devices_of("lost", 3), "xid"), FindingLevel::Warning);
   const auto findings = devices_of("lost", 4);
-  EXPECT_EQ(mark_of(findings, "gpu-answers"), Mark::Blocking);
+  EXPECT_EQ(level_of(findings, "gpu-answers"), FindingLevel::Blocking);
   EXPECT_EQ(exit_code_of(findings, false), 14);
 }
 
@@ -79,14 +79,14 @@ TEST(DoctorOfDevices, AGpuThatWasLostBeforeIsInTheWay) {
   DeviceReader reader({.nvml_library = FakeMachine::library(), .sys = folder / "sys"});
   ::unsetenv("FAKE_NVML_SCENARIO");
   const auto findings = judge_devices({.broken = reader.broken(), .devices = reader.devices()});
-  ASSERT_EQ(mark_of(findings, "gpu-answers"), Mark::Blocking);
+  ASSERT_EQ(level_of(findings, "gpu-answers"), FindingLevel::Blocking);
   EXPECT_EQ(find(findings, "gpu-answers")->text, "gpu1 can not be opened: GPU is lost");
 }
 
 TEST(DoctorOfDevices, ADriverOfAnotherVersionIsInTheWayNoDriverIsNot) {
-  EXPECT_EQ(mark_of(devices_of("mismatch"), "driver"), Mark::Blocking);
-  EXPECT_EQ(mark_of(devices_of("cpus"), "driver"), Mark::Note);
-  EXPECT_EQ(mark_of(devices_of("mi300x8"), "driver"), Mark::Warning);
+  EXPECT_EQ(level_of(devices_of("mismatch"), "driver"), FindingLevel::Blocking);
+  EXPECT_EQ(level_of(devices_of("cpus"), "driver"), FindingLevel::Note);
+  EXPECT_EQ(level_of(devices_of("mi300x8"), "driver"), FindingLevel::Warning);
 }
 
 TEST(DoctorOfDevices, OldAndHotGpus) {
@@ -97,23 +97,23 @@ TEST(DoctorOfDevices, OldAndHotGpus) {
   reading.throttle_reasons = 0x44;
   facts.readings = {reading};
   const auto findings = judge_devices(facts);
-  EXPECT_EQ(mark_of(findings, "architecture"), Mark::Warning);
-  EXPECT_EQ(mark_of(findings, "temperature"), Mark::Warning);
-  EXPECT_EQ(mark_of(findings, "ecc"), Mark::Warning);
+  EXPECT_EQ(level_of(findings, "architecture"), FindingLevel::Warning);
+  EXPECT_EQ(level_of(findings, "temperature"), FindingLevel::Warning);
+  EXPECT_EQ(level_of(findings, "ecc"), FindingLevel::Warning);
   EXPECT_EQ(find(findings, "throttle")->text, "gpu0 is slowed now: hw_thermal");
 }
 
 TEST(DoctorOfDevices, PeerAccessByPairs) {
   const auto all = devices_of("a100x4");
-  EXPECT_EQ(mark_of(all, "peer-access"), Mark::Fine);
+  EXPECT_EQ(level_of(all, "peer-access"), FindingLevel::Fine);
   EXPECT_EQ(find(all, "peer-access")->text, "6 pairs of GPUs read each other's memory");
   DeviceFacts facts{.devices = {{.gpu = 0}, {.gpu = 1}}};
   EXPECT_EQ(find(judge_devices(facts), "peer-access"), nullptr) << "one GPU has no peer";
   facts.peers = {.pairs = 6};
-  EXPECT_EQ(mark_of(judge_devices(facts), "peer-access"), Mark::Note);
+  EXPECT_EQ(level_of(judge_devices(facts), "peer-access"), FindingLevel::Note);
   facts.peers = {.pairs = 6, .known = 6, .refused = {"GPU0-GPU1", "GPU0-GPU2"}};
   const auto findings = judge_devices(facts);
-  EXPECT_EQ(mark_of(findings, "peer-access"), Mark::Warning);
+  EXPECT_EQ(level_of(findings, "peer-access"), FindingLevel::Warning);
   EXPECT_NE(find(findings, "peer-access")->text.find("2 of 6 pairs"), std::string::npos);
 }
 
@@ -122,29 +122,29 @@ TEST(DoctorOfHosts, Limits) {
                                  .locked_bytes = {.soft = 65'536},
                                  .processes = {.soft = 100},
                                  .has_fast_network = true});
-  EXPECT_EQ(mark_of(low, "nofile"), Mark::Warning);
-  EXPECT_EQ(mark_of(low, "memlock"), Mark::Warning);
-  EXPECT_EQ(mark_of(low, "nproc"), Mark::Warning);
-  EXPECT_EQ(mark_of(judge_limits({.files = {.soft = 1024, .hard = 1 << 20}}), "nofile"),
-            Mark::Note);
-  for (const Finding& finding : judge_limits({})) EXPECT_EQ(finding.mark, Mark::Fine);
+  EXPECT_EQ(level_of(low, "nofile"), FindingLevel::Warning);
+  EXPECT_EQ(level_of(low, "memlock"), FindingLevel::Warning);
+  EXPECT_EQ(level_of(low, "nproc"), FindingLevel::Warning);
+  EXPECT_EQ(level_of(judge_limits({.files = {.soft = 1024, .hard = 1 << 20}}), "nofile"),
+            FindingLevel::Note);
+  for (const Finding& finding : judge_limits({})) EXPECT_EQ(finding.level, FindingLevel::Fine);
 }
 
 TEST(DoctorOfHosts, SharedMemoryClockAndMemory) {
-  EXPECT_EQ(judge_shared_memory({.bytes = 64 << 20, .free_bytes = 64 << 20})[0].mark,
-            Mark::Warning);
+  EXPECT_EQ(judge_shared_memory({.bytes = 64 << 20, .free_bytes = 64 << 20})[0].level,
+            FindingLevel::Warning);
   EXPECT_EQ(
-      judge_shared_memory({.bytes = int64_t{8} << 30, .free_bytes = int64_t{8} << 30})[0].mark,
-      Mark::Fine);
-  EXPECT_EQ(judge_clock({.known = true})[0].mark, Mark::Note);
+      judge_shared_memory({.bytes = int64_t{8} << 30, .free_bytes = int64_t{8} << 30})[0].level,
+      FindingLevel::Fine);
+  EXPECT_EQ(judge_clock({.known = true})[0].level, FindingLevel::Note);
   HostValues values;
   values[HostMetric::Load] = 40;
   values[HostMetric::SwapUsed] = 5000;
   const auto findings =
       judge_host({.cpus = 8, .usable_cpus = 8, .memory_mib = 8000, .usable_mib = 200}, values);
-  EXPECT_EQ(mark_of(findings, "load"), Mark::Warning);
-  EXPECT_EQ(mark_of(findings, "memory"), Mark::Warning);
-  EXPECT_EQ(mark_of(findings, "swap"), Mark::Warning);
+  EXPECT_EQ(level_of(findings, "load"), FindingLevel::Warning);
+  EXPECT_EQ(level_of(findings, "memory"), FindingLevel::Warning);
+  EXPECT_EQ(level_of(findings, "swap"), FindingLevel::Warning);
 }
 
 TEST(DoctorOfHosts, DisksAreTriedAndLeftAsTheyWere) {
@@ -153,7 +153,7 @@ TEST(DoctorOfHosts, DisksAreTriedAndLeftAsTheyWere) {
   EXPECT_EQ(facts.problem, "");
   EXPECT_GT(facts.mib_per_s.value_or(0), 0);
   EXPECT_TRUE(fs::is_empty(folder.path()));
-  EXPECT_EQ(judge_disk(read_disk(folder / "none"))[0].mark, Mark::Blocking);
+  EXPECT_EQ(judge_disk(read_disk(folder / "none"))[0].level, FindingLevel::Blocking);
   EXPECT_EQ(exit_code_of(judge_disk(read_disk(folder / "none")), false), 12);
   const auto slow = judge_disk({.folder = "/x",
                                 .file_system = "nfs",
@@ -161,9 +161,9 @@ TEST(DoctorOfHosts, DisksAreTriedAndLeftAsTheyWere) {
                                 .mib_per_s = 5,
                                 .free_bytes = 1,
                                 .locks = false});
-  EXPECT_EQ(mark_of(slow, "disk"), Mark::Warning);
-  EXPECT_EQ(mark_of(slow, "disk-space"), Mark::Warning);
-  EXPECT_EQ(mark_of(slow, "locks"), Mark::Warning);
+  EXPECT_EQ(level_of(slow, "disk"), FindingLevel::Warning);
+  EXPECT_EQ(level_of(slow, "disk-space"), FindingLevel::Warning);
+  EXPECT_EQ(level_of(slow, "locks"), FindingLevel::Warning);
 }
 
 TEST(DoctorOfHosts, PortsInUse) {
@@ -204,27 +204,28 @@ TEST_F(DoctorOfRuns, ReadsStepsWaitsAndTheEnd) {
   ASSERT_EQ(facts.rank_wait_seconds.size(), 2U);
   EXPECT_NEAR(facts.rank_wait_seconds[1], 30, 1e-9);
   EXPECT_EQ(facts.warnings, std::vector<std::string>{"w"});
-  EXPECT_EQ(judge_run(facts)[0].mark, Mark::Blocking) << "its process was killed";
+  EXPECT_EQ(judge_run(facts)[0].level, FindingLevel::Blocking) << "its process was killed";
   EXPECT_NE(judge_run(facts)[0].text.find("failed at step 30 of 100"), std::string::npos);
   event(R"({"event":"end","time":4,"status":"finished"})");
   const Finding ended = judge_run(read_run_facts(run_.path()))[0];
-  EXPECT_EQ(ended.mark, Mark::Note);
+  EXPECT_EQ(ended.level, FindingLevel::Note);
   EXPECT_NE(ended.text.find("finished at step 30"), std::string::npos);
 }
 
 TEST_F(DoctorOfRuns, AFailedRunIsInTheWayWithTheCodeThatItEndedWith) {
-  EXPECT_EQ(judge_run(read_run_facts(run_.path()))[0].mark, Mark::Note) << "it has not begun";
+  EXPECT_EQ(judge_run(read_run_facts(run_.path()))[0].level, FindingLevel::Note)
+      << "it has not begun";
   event(R"({"event":"start","time":1,"resume_step":-1,"total_steps":100})");
   event(R"({"event":"failure","time":2,"code":15,"message":"the loss is NaN"})");
   const std::vector<Finding> findings = judge_run(read_run_facts(run_.path()));
   ASSERT_EQ(findings.size(), 1U);
-  EXPECT_EQ(findings[0].mark, Mark::Blocking);
+  EXPECT_EQ(findings[0].level, FindingLevel::Blocking);
   EXPECT_NE(findings[0].text.find("failed at its start: the loss is NaN"), std::string::npos)
       << findings[0].text;
   EXPECT_EQ(exit_code_of(findings, false), 15);
   event(R"({"event":"start","time":3,"resume_step":-1,"total_steps":100})");
   event(R"({"event":"end","time":4,"status":"stopped"})");
-  EXPECT_EQ(judge_run(read_run_facts(run_.path()))[0].mark, Mark::Note) << "it went on";
+  EXPECT_EQ(judge_run(read_run_facts(run_.path()))[0].level, FindingLevel::Note) << "it went on";
 }
 
 TEST(DoctorOfRunsJudges, SilenceSlowRanksAndMemory) {
@@ -236,25 +237,25 @@ TEST(DoctorOfRunsJudges, SilenceSlowRanksAndMemory) {
                  .rank_wait_seconds = {1, 30, 31},
                  .window_seconds = 40};
   auto findings = judge_run(facts);
-  EXPECT_EQ(mark_of(findings, "progress"), Mark::Fine);
-  EXPECT_EQ(mark_of(findings, "slow-rank"), Mark::Warning);
+  EXPECT_EQ(level_of(findings, "progress"), FindingLevel::Fine);
+  EXPECT_EQ(level_of(findings, "slow-rank"), FindingLevel::Warning);
   EXPECT_TRUE(find(findings, "slow-rank")->text.starts_with("the others wait for rank 0"));
   facts.seconds_since_event = 600;
   facts.rank_wait_seconds = {4, 5, 4};
   MemoryReport memory;
-  memory.verdict = MemoryVerdict::Tight;
+  memory.fit = MemoryFit::Tight;
   memory.words = "tight: gpu0";
   facts.memory = memory;
   findings = judge_run(facts);
-  EXPECT_EQ(mark_of(findings, "progress"), Mark::Warning);
-  EXPECT_EQ(mark_of(findings, "slow-rank"), Mark::Fine);
-  EXPECT_EQ(mark_of(findings, "run-memory"), Mark::Warning);
+  EXPECT_EQ(level_of(findings, "progress"), FindingLevel::Warning);
+  EXPECT_EQ(level_of(findings, "slow-rank"), FindingLevel::Fine);
+  EXPECT_EQ(level_of(findings, "run-memory"), FindingLevel::Warning);
   EXPECT_EQ(exit_code_of(findings, true), 13);
 }
 
 TEST(Findings, EachHasAMarkAndAtMostOneFix) {
-  const std::vector<Finding> findings = {{Mark::Fine, "a", "one", "not shown"},
-                                         {Mark::Warning, "long-name", "two", "do it"}};
+  const std::vector<Finding> findings = {{FindingLevel::Fine, "a", "one", "not shown"},
+                                         {FindingLevel::Warning, "long-name", "two", "do it"}};
   EXPECT_EQ(findings_text(findings, false),
             "ok    a          one\nWARN  long-name  two\n                 -> do it\n\nnothing is "
             "in the way, 1 warning\n");

@@ -101,7 +101,7 @@ class HostReader {
     double cpu_busy = 0, cpu_all = 0;                                // ticks
     double disk_read = 0, disk_written = 0, received = 0, sent = 0;  // bytes
     std::optional<MemoryTraffic> memory = {};
-    std::optional<JobUse> job = {};
+    std::optional<JobUsage> job = {};
   };
   Counters read_counters();
   void read_memory(HostValues& values) const;

@@ -55,7 +55,7 @@ int64_t own_pages(const fs::path& process) {
 
 }  // namespace
 
-std::optional<JobUse> JobProcesses::read() {
+std::optional<JobUsage> JobProcesses::read() {
   // The times of children that end while this looks come to their parent, which was read before:
   // for a moment they are missing, never counted twice.
   const std::optional<CpuTicks> root = ticks_of(proc_ / std::to_string(root_));
@@ -86,7 +86,7 @@ std::optional<JobUse> JobProcesses::read() {
   static const auto ticks_per_second = static_cast<double>(::sysconf(_SC_CLK_TCK));
   static const auto page_bytes = static_cast<double>(::sysconf(_SC_PAGESIZE));
   most_cpu_seconds_ = std::max(most_cpu_seconds_, static_cast<double>(ticks) / ticks_per_second);
-  return JobUse{most_cpu_seconds_, static_cast<double>(pages) * page_bytes / (1 << 20)};
+  return JobUsage{most_cpu_seconds_, static_cast<double>(pages) * page_bytes / (1 << 20)};
 }
 
 }  // namespace convoy::monitor

@@ -13,7 +13,7 @@
 
 namespace convoy::monitor {
 
-struct JobUse {
+struct JobUsage {
   double cpu_seconds = 0;  // of all that there were, also those that have ended; never goes back
   double memory_mib = 0;   // of those that there are, without the files that they map
 };
@@ -25,7 +25,7 @@ class JobProcesses {
   explicit JobProcesses(std::filesystem::path proc = "/proc", pid_t root = ::getpid())
       : proc_(std::move(proc)), root_(root) {}
 
-  std::optional<JobUse> read();
+  std::optional<JobUsage> read();
   const std::string& reason() const { return reason_; }  // why there is nothing; empty = there is
 
  private:

@@ -92,82 +92,82 @@ bool is_on(const RankMemoryFigures& rank, const DeviceReading& device, const std
          (rank.host.empty() || rank.host == host);
 }
 
-MemoryReport::Place place_of(const DeviceReading& device, const MemoryInputs& inputs) {
+MemoryReport::Pool pool_of(const DeviceReading& device, const MemoryInputs& inputs) {
   const auto whole = [](const std::optional<double>& value) -> std::optional<int64_t> {
     if (!value) return std::nullopt;
     return static_cast<int64_t>(*value);
   };
-  MemoryReport::Place place{.label = device.label(),
-                            .total_mib = whole(device.values[Metric::MemTotal]),
-                            .used_mib = whole(device.values[Metric::MemUsed]),
-                            .kept_mib = whole(device.values[Metric::MemReserved]),
-                            .processes = whole(device.values[Metric::Processes])};
+  MemoryReport::Pool pool{.label = device.label(),
+                          .total_mib = whole(device.values[Metric::MemTotal]),
+                          .used_mib = whole(device.values[Metric::MemUsed]),
+                          .kept_mib = whole(device.values[Metric::MemReserved]),
+                          .processes = whole(device.values[Metric::Processes])};
   int64_t reserved = 0, most = 0;
   if (inputs.run)
     for (const RankMemoryFigures& rank : inputs.run->ranks) {
       if (!is_on(rank, device, inputs.host)) continue;
-      place.ranks.push_back(rank.rank);
+      pool.ranks.push_back(rank.rank);
       reserved += std::max<int64_t>(0, rank.reserved_bytes) >> 20;
       most += most_mib(rank);
     }
-  if (!place.total_mib || !place.used_mib) return place;
-  const bool runs_here = inputs.run && inputs.run->running && !place.ranks.empty();
+  if (!pool.total_mib || !pool.used_mib) return pool;
+  const bool runs_here = inputs.run && inputs.run->running && !pool.ranks.empty();
   // The driver's context of a rank is among these: some hundreds of MiB.
-  place.others_mib = std::max<int64_t>(0, *place.used_mib - (runs_here ? reserved : 0));
-  place.headroom_mib = *place.total_mib - place.kept_mib.value_or(0) - *place.others_mib - most;
-  return place;
+  pool.others_mib = std::max<int64_t>(0, *pool.used_mib - (runs_here ? reserved : 0));
+  pool.headroom_mib = *pool.total_mib - pool.kept_mib.value_or(0) - *pool.others_mib - most;
+  return pool;
 }
 
-MemoryReport::Place place_of_host(const MemoryInputs& inputs) {
+MemoryReport::Pool pool_of_host(const MemoryInputs& inputs) {
   const HostFacts& facts = inputs.facts;
-  MemoryReport::Place place{.label = "host memory",
-                            .total_mib = facts.memory_mib,
-                            .used_mib = facts.memory_mib - facts.available_mib,
-                            .kept_mib = std::nullopt};
+  MemoryReport::Pool pool{.label = "host memory",
+                          .total_mib = facts.memory_mib,
+                          .used_mib = facts.memory_mib - facts.available_mib,
+                          .kept_mib = std::nullopt};
   int64_t held = 0, most = 0;
   if (inputs.run)
     for (const RankMemoryFigures& rank : inputs.run->ranks) {
       if (!rank.device_uuid.empty() || (!rank.host.empty() && rank.host != inputs.host)) continue;
-      place.ranks.push_back(rank.rank);
+      pool.ranks.push_back(rank.rank);
       held += std::max<int64_t>(0, rank.held_bytes) >> 20;
       most += most_mib(rank);
     }
-  const bool runs_here = inputs.run && inputs.run->running && !place.ranks.empty();
+  const bool runs_here = inputs.run && inputs.run->running && !pool.ranks.empty();
   const int64_t free = facts.usable_mib > 0 ? facts.usable_mib : facts.available_mib;
-  place.others_mib = std::max<int64_t>(0, *place.used_mib - (runs_here ? held : 0));
-  place.headroom_mib = free + (runs_here ? held : 0) - most;
-  return place;
+  pool.others_mib = std::max<int64_t>(0, *pool.used_mib - (runs_here ? held : 0));
+  pool.headroom_mib = free + (runs_here ? held : 0) - most;
+  return pool;
 }
 
 void judge(MemoryReport& report) {
-  const MemoryReport::Place* tightest = nullptr;
+  const MemoryReport::Pool* tightest = nullptr;
   double least = 2;
-  for (const MemoryReport::Place& place : report.places) {
-    if (!place.headroom_mib || place.total_mib.value_or(0) <= 0) continue;
-    if (report.run && place.ranks.empty()) continue;
+  for (const MemoryReport::Pool& pool : report.pools) {
+    if (!pool.headroom_mib || pool.total_mib.value_or(0) <= 0) continue;
+    if (report.run && pool.ranks.empty()) continue;
     const double share =
-        static_cast<double>(*place.headroom_mib) / static_cast<double>(*place.total_mib);
-    if (share < least) least = share, tightest = &place;
+        static_cast<double>(*pool.headroom_mib) / static_cast<double>(*pool.total_mib);
+    if (share < least) least = share, tightest = &pool;
   }
   if (tightest == nullptr) {
     report.words = report.run ? "unknown: none of the run's ranks computes on this host"
                               : "unknown: no device reports its memory";
     return;
   }
-  const std::string place = fmt::format("{} has {} MiB of {} left", tightest->label,
-                                        *tightest->headroom_mib, *tightest->total_mib);
+  const std::string pool = fmt::format("{} has {} MiB of {} left", tightest->label,
+                                       *tightest->headroom_mib, *tightest->total_mib);
   const char* const when = report.run ? " at the peak" : "";
   if (least < 0) {
-    report.verdict = MemoryVerdict::TooMuch;
+    report.fit = MemoryFit::TooMuch;
     report.words =
-        fmt::format("does not fit beside the memory of other programs: {}{}", place, when);
+        fmt::format("does not fit beside the memory of other programs: {}{}", pool, when);
   } else if (least < kTight) {
-    report.verdict = MemoryVerdict::Tight;
+    report.fit = MemoryFit::Tight;
     report.words =
-        fmt::format("tight: {}{}; a longer row or a fragmented allocator may run out", place, when);
+        fmt::format("tight: {}{}; a longer row or a fragmented allocator may run out", pool, when);
   } else {
-    report.verdict = MemoryVerdict::Fits;
-    report.words = fmt::format("{}: {}{}", report.run ? "fits" : "free", place, when);
+    report.fit = MemoryFit::Fits;
+    report.words = fmt::format("{}: {}{}", report.run ? "fits" : "free", pool, when);
   }
 }
 
@@ -186,13 +186,13 @@ std::string imbalance_of(const RunMemory& run) {
                      emptiest->rank);
 }
 
-const char* verdict_word(MemoryVerdict verdict) {
-  switch (verdict) {
-    case MemoryVerdict::Fits:
+const char* fit_word(MemoryFit fit) {
+  switch (fit) {
+    case MemoryFit::Fits:
       return "fits";
-    case MemoryVerdict::Tight:
+    case MemoryFit::Tight:
       return "tight";
-    case MemoryVerdict::TooMuch:
+    case MemoryFit::TooMuch:
       return "too_much";
     default:
       return "unknown";
@@ -229,12 +229,12 @@ RunMemory read_run_memory(const fs::path& run) {
 MemoryReport check_memory(const MemoryInputs& inputs) {
   MemoryReport report{.run = inputs.run};
   for (const DeviceReading& device : inputs.devices)
-    report.places.push_back(place_of(device, inputs));
+    report.pools.push_back(pool_of(device, inputs));
   const bool all_on_gpus =
       inputs.run && std::all_of(inputs.run->ranks.begin(), inputs.run->ranks.end(),
                                 [](const auto& rank) { return !rank.device_uuid.empty(); });
   // Host memory is where ranks on CPUs live; of GPU ranks it is shown, and decides nothing.
-  if (!all_on_gpus) report.places.push_back(place_of_host(inputs));
+  if (!all_on_gpus) report.pools.push_back(pool_of_host(inputs));
   judge(report);
   if (inputs.run) report.imbalance = imbalance_of(*inputs.run);
   return report;
@@ -256,10 +256,10 @@ std::string memory_report_text(const MemoryReport& report) {
   std::vector<std::vector<std::string>> rows = {{"PLACE", "TOTAL MiB", "USED MiB", "BY OTHERS MiB",
                                                  report.run ? "LEFT AT PEAK MiB" : "FREE MiB",
                                                  "PROCESSES", "RANKS"}};
-  for (const MemoryReport::Place& place : report.places)
-    rows.push_back({place.label, number(place.total_mib), number(place.used_mib),
-                    report.run ? number(place.others_mib) : "", number(place.headroom_mib),
-                    number(place.processes), fmt::format("{}", fmt::join(place.ranks, ","))});
+  for (const MemoryReport::Pool& pool : report.pools)
+    rows.push_back({pool.label, number(pool.total_mib), number(pool.used_mib),
+                    report.run ? number(pool.others_mib) : "", number(pool.headroom_mib),
+                    number(pool.processes), fmt::format("{}", fmt::join(pool.ranks, ","))});
   text += text_table(rows) + fmt::format("\nverdict: {}\n", report.words);
   if (!report.imbalance.empty()) text += fmt::format("balance: {}\n", report.imbalance);
   return text;
@@ -287,21 +287,21 @@ std::string memory_report_json(const MemoryReport& report) {
            {"step", report.run->step},
            {"ranks", ranks}};
   }
-  ordered_json places = ordered_json::array();
-  for (const MemoryReport::Place& place : report.places)
-    places.push_back({{"place", place.label},
-                      {"total_mib", optional(place.total_mib)},
-                      {"used_mib", optional(place.used_mib)},
-                      {"kept_by_driver_mib", optional(place.kept_mib)},
-                      {"others_mib", optional(place.others_mib)},
-                      {"headroom_mib", optional(place.headroom_mib)},
-                      {"processes", optional(place.processes)},
-                      {"ranks", place.ranks}});
+  ordered_json pools = ordered_json::array();
+  for (const MemoryReport::Pool& pool : report.pools)
+    pools.push_back({{"place", pool.label},
+                     {"total_mib", optional(pool.total_mib)},
+                     {"used_mib", optional(pool.used_mib)},
+                     {"kept_by_driver_mib", optional(pool.kept_mib)},
+                     {"others_mib", optional(pool.others_mib)},
+                     {"headroom_mib", optional(pool.headroom_mib)},
+                     {"processes", optional(pool.processes)},
+                     {"ranks", pool.ranks}});
   const ordered_json whole = {
       {"schema", "convoy.memory_check.v1"},
       {"run", run},
-      {"places", places},
-      {"verdict", verdict_word(report.verdict)},
+      {"places", pools},
+      {"verdict", fit_word(report.fit)},
       {"words", report.words},
       {"balance", report.imbalance.empty() ? ordered_json() : ordered_json(report.imbalance)}};
   return whole.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n";

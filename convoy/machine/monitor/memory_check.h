@@ -40,10 +40,10 @@ struct RunMemory {
 // written, or by a Convoy that did not write what ranks hold.
 RunMemory read_run_memory(const std::filesystem::path& run);
 
-enum class MemoryVerdict { Fits, Tight, TooMuch, Unknown };
+enum class MemoryFit { Fits, Tight, TooMuch, Unknown };
 
 struct MemoryReport {
-  struct Place {  // a device of this host, or its memory
+  struct Pool {  // a device of this host, or its memory
     std::string label;
     std::optional<int64_t> total_mib, used_mib, kept_mib;  // kept by the driver
     std::optional<int64_t> processes = {};                 // that compute there
@@ -52,9 +52,9 @@ struct MemoryReport {
     std::optional<int64_t> headroom_mib = {};  // at the ranks' peaks; without a run: free now
   };
   std::optional<RunMemory> run = {};
-  std::vector<Place> places = {};
-  MemoryVerdict verdict = MemoryVerdict::Unknown;
-  std::string words = {};      // of the verdict
+  std::vector<Pool> pools = {};
+  MemoryFit fit = MemoryFit::Unknown;
+  std::string words = {};      // of the fit
   std::string imbalance = {};  // one sentence; empty with one rank
 };
 

@@ -81,28 +81,28 @@ MemoryInputs two_gpus(int64_t peak0, int64_t peak1, bool running) {
   return inputs;
 }
 
-TEST(MemoryVerdicts, ARunningRunsOwnMemoryIsNotOthers) {
+TEST(MemoryFits, ARunningRunsOwnMemoryIsNotOthers) {
   const MemoryReport report = check_memory(two_gpus(48'000, 48'000, true));
-  ASSERT_EQ(report.places.size(), 2U);  // the host's memory decides nothing here
-  EXPECT_EQ(report.places[0].others_mib, 700);
-  EXPECT_EQ(report.places[0].headroom_mib, 80'000 - 500 - 700 - 50'000);
-  EXPECT_EQ(report.places[0].ranks, std::vector<int>{0});
-  EXPECT_EQ(report.verdict, MemoryVerdict::Fits);
+  ASSERT_EQ(report.pools.size(), 2U);  // the host's memory decides nothing here
+  EXPECT_EQ(report.pools[0].others_mib, 700);
+  EXPECT_EQ(report.pools[0].headroom_mib, 80'000 - 500 - 700 - 50'000);
+  EXPECT_EQ(report.pools[0].ranks, std::vector<int>{0});
+  EXPECT_EQ(report.fit, MemoryFit::Fits);
   EXPECT_EQ(report.imbalance, "equal: the ranks' peaks are alike");
 }
 
-TEST(MemoryVerdicts, OfAnEndedRunTheDevicesMemoryIsOthers) {
+TEST(MemoryFits, OfAnEndedRunTheDevicesMemoryIsOthers) {
   const MemoryReport report = check_memory(two_gpus(48'000, 48'000, false));
-  EXPECT_EQ(report.places[0].others_mib, 50'700);
-  EXPECT_EQ(report.verdict, MemoryVerdict::TooMuch);
+  EXPECT_EQ(report.pools[0].others_mib, 50'700);
+  EXPECT_EQ(report.fit, MemoryFit::TooMuch);
   EXPECT_TRUE(
       report.words.starts_with("does not fit beside the memory of other programs: gpu0 has -"))
       << report.words;
 }
 
-TEST(MemoryVerdicts, TheFullestRankDecides) {
+TEST(MemoryFits, TheFullestRankDecides) {
   const MemoryReport report = check_memory(two_gpus(50'000, 76'000, true));
-  EXPECT_EQ(report.verdict, MemoryVerdict::Tight);
+  EXPECT_EQ(report.fit, MemoryFit::Tight);
   EXPECT_TRUE(report.words.starts_with("tight: gpu1 has 2800 MiB of 80000 left at the peak"))
       << report.words;
   EXPECT_EQ(report.imbalance, "unequal: rank 1's peak is 1.5 times rank 0's");
@@ -111,7 +111,7 @@ TEST(MemoryVerdicts, TheFullestRankDecides) {
   EXPECT_EQ(told["run"]["ranks"][1]["peak_bytes"], 76'000 * kMib);
 }
 
-TEST(MemoryVerdicts, RanksOnCpusShareTheHost) {
+TEST(MemoryFits, RanksOnCpusShareTheHost) {
   MemoryInputs inputs{
       .facts = {.memory_mib = 32'000, .available_mib = 20'000, .usable_mib = 16'000}, .host = "h"};
   RunMemory run{.name = "r", .running = true};
@@ -123,26 +123,26 @@ TEST(MemoryVerdicts, RanksOnCpusShareTheHost) {
                          .peak_bytes = 4'000 * kMib});
   inputs.run = run;
   const MemoryReport report = check_memory(inputs);
-  ASSERT_EQ(report.places.size(), 1U);
-  EXPECT_EQ(report.places[0].headroom_mib, 16'000 + 6'000 - 8'000);
-  EXPECT_EQ(report.verdict, MemoryVerdict::Fits);
+  ASSERT_EQ(report.pools.size(), 1U);
+  EXPECT_EQ(report.pools[0].headroom_mib, 16'000 + 6'000 - 8'000);
+  EXPECT_EQ(report.fit, MemoryFit::Fits);
   EXPECT_NE(memory_report_text(report).find("0     h     cpu     3000      4000      -"),
             std::string::npos)
       << memory_report_text(report);
 }
 
-TEST(MemoryVerdicts, RanksElsewhereAreUnknownHere) {
+TEST(MemoryFits, RanksElsewhereAreUnknownHere) {
   MemoryInputs inputs = two_gpus(1, 1, true);
   inputs.host = "other";
-  EXPECT_EQ(check_memory(inputs).verdict, MemoryVerdict::Unknown);
+  EXPECT_EQ(check_memory(inputs).fit, MemoryFit::Unknown);
 }
 
-TEST(MemoryVerdicts, WithoutARunWhatIsFree) {
+TEST(MemoryFits, WithoutARunWhatIsFree) {
   const testing::FakeMachine machine("mig");
   DeviceReader reader(machine.sources());
   const MemoryReport report =
       check_memory({.devices = reader.read(), .facts = read_host_facts(machine.sources())});
-  EXPECT_EQ(report.verdict, MemoryVerdict::Tight);  // an instance is nearly full
+  EXPECT_EQ(report.fit, MemoryFit::Tight);  // an instance is nearly full
   EXPECT_TRUE(report.words.starts_with("tight: gpu0/mig13 has 228 MiB of 9728 left;"))
       << report.words;
   EXPECT_EQ(report.imbalance, "");

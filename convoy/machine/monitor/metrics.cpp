@@ -99,7 +99,7 @@ const std::vector<ThrottleKind>& throttle_kinds() {
   return kinds;
 }
 
-std::string throttle_words(unsigned long long reasons) {
+std::string throttle_text(unsigned long long reasons) {
   std::string words;
   for (const ThrottleKind& kind : throttle_kinds()) {
     if ((reasons & kind.bit) == 0) continue;

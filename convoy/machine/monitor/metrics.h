@@ -78,7 +78,7 @@ class MetricValues {
 
 // The bits of NVML's clock event reasons that slow down a GPU with work: "sw_power", "hw_thermal",
 // ... Joined by '+'; "none" without one. Idle GPUs and clocks set by a user do not count.
-std::string throttle_words(unsigned long long reasons);
+std::string throttle_text(unsigned long long reasons);
 // The counter of the time for which such a reason held; nothing: it has none.
 struct ThrottleKind {
   unsigned long long bit;

@@ -172,7 +172,7 @@ struct Calls {
     return mig_mode && max_mig_devices && mig_handle_by_index && gpu_instance_id &&
            compute_instance_id;
   }
-  bool knows_gpm() const {
+  bool supports_gpm() const {
     return gpm_support && gpm_alloc && gpm_free && gpm_sample && gpm_metrics;
   }
   std::string text(int (*function)(void*, char*, unsigned), void* handle) const;

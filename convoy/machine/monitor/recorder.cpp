@@ -53,15 +53,15 @@ Recorder::Recorder(RecorderOptions options, const Log& log)
     file_->append(header);
 }
 
-void Recorder::add(const Sample& sample) {
+void Recorder::add(const MachineReading& reading) {
   if (options_.format == "prom" && !options_.output.empty()) {
-    add_prometheus(sample);
+    add_prometheus(reading);
     return;
   }
-  const std::string rows = options_.format == "prom"    ? prometheus_text(sample, options_.identity)
-                           : options_.format == "jsonl" ? json_rows(sample, options_.identity)
-                           : options_.schema == "seed"  ? seed_csv_rows(sample)
-                                                        : csv_rows(sample, options_.identity);
+  const std::string rows = options_.format == "prom" ? prometheus_text(reading, options_.identity)
+                           : options_.format == "jsonl" ? json_rows(reading, options_.identity)
+                           : options_.schema == "seed"  ? seed_csv_rows(reading)
+                                                        : csv_rows(reading, options_.identity);
   if (file_) {
     file_->append(rows);
     return;
@@ -75,11 +75,11 @@ void Recorder::add(const Sample& sample) {
 }
 
 // A collector that reads at any time finds a whole file.
-void Recorder::add_prometheus(const Sample& sample) const {
+void Recorder::add_prometheus(const MachineReading& reading) const {
   const fs::path temporary = options_.output.string() + ".tmp";
   {
     std::ofstream file(temporary, std::ios::trunc);
-    file << prometheus_text(sample, options_.identity) << std::flush;
+    file << prometheus_text(reading, options_.identity) << std::flush;
     if (!file) throw IoError("the file can not be written", {.file = temporary.string()});
   }
   std::error_code failed;

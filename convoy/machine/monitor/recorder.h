@@ -12,7 +12,7 @@
 
 #include "convoy/core/base/log.h"
 #include "convoy/core/telemetry/append_file.h"
-#include "convoy/machine/monitor/sample.h"
+#include "convoy/machine/monitor/machine_reading.h"
 
 namespace convoy::monitor {
 
@@ -21,7 +21,7 @@ struct RecorderOptions {
   std::string format = "csv";         // csv, jsonl, prom
   std::string schema = "v1";          // of csv: v1, seed
   double interval_s = 1;
-  SampleIdentity identity = {};
+  ReadingIdentity identity = {};
 };
 
 class Recorder {
@@ -31,14 +31,14 @@ class Recorder {
   Recorder(RecorderOptions options, const Log& log);
 
   // One write per look. A full disk costs looks and one warning.
-  void add(const Sample& sample);
+  void add(const MachineReading& reading);
   // Writes FILE.meta.json: the watched devices, and the values that devices and host do not report,
   // with reasons. `summary` null: still watching.
   void write_meta(const DeviceReader& reader, const std::vector<HostGap>& host_gaps,
                   const nlohmann::ordered_json& summary);
 
  private:
-  void add_prometheus(const Sample& sample) const;
+  void add_prometheus(const MachineReading& reading) const;
 
   RecorderOptions options_;
   std::unique_ptr<telemetry::AppendFile> file_;

@@ -27,7 +27,7 @@ RunRecorder::RunRecorder(RunRecorderOptions options, const Log& log)
     : options_(std::move(options)), log_(log), reader_(options_.sources, options_.uuids) {
   try {
     recorder_.emplace(options_.recorder, log_);
-    looks_.emplace(reader_, options_.sources, &*recorder_, WatchedJob::OwnChildren);
+    sampler_.emplace(reader_, options_.sources, &*recorder_, WatchedJob::OwnChildren);
     if (!options_.events.empty()) training_.emplace(options_.events);
     if (!options_.tensorboard.empty()) scalars_.emplace(options_.tensorboard, log_);
     ended_ = false;
@@ -70,12 +70,12 @@ bool RunRecorder::wait_until(Clock::time_point time) {
 }
 
 void RunRecorder::look() {
-  const Sample sample = looks_->take();
+  const MachineReading reading = sampler_->take();
   if (!in_training_) return;
-  of_training_->add(sample);
+  of_training_->add(reading);
   training_cost_.ticks += 1;
-  training_cost_.seconds = sample.elapsed_s - training_begin_s_;
-  if (scalars_) scalars_->add(sample, training_->step());
+  training_cost_.seconds = reading.elapsed_s - training_begin_s_;
+  if (scalars_) scalars_->add(reading, training_->step());
 }
 
 // A look where a training begins and one where it ends: what it took is the difference of counters.
@@ -86,7 +86,7 @@ void RunRecorder::follow_training() {
     if (scalars_) scalars_->begin(training_->step() + 1);
     of_training_.emplace();
     training_cost_ = {};
-    training_begin_s_ = std::chrono::duration<double>(Clock::now() - looks_->begin()).count();
+    training_begin_s_ = std::chrono::duration<double>(Clock::now() - sampler_->begin()).count();
     in_training_ = true;
     look();
   }
@@ -96,7 +96,7 @@ void RunRecorder::follow_training() {
   }
 }
 
-std::string RunRecorder::balance() const { return looks_ ? looks_->summary().balance() : ""; }
+std::string RunRecorder::balance() const { return sampler_ ? sampler_->summary().balance() : ""; }
 
 std::optional<TrainingRecord> RunRecorder::training() const {
   if (!of_training_) return std::nullopt;
@@ -105,8 +105,8 @@ std::optional<TrainingRecord> RunRecorder::training() const {
 }
 
 std::string RunRecorder::host_gap(HostMetric metric) const {
-  if (!looks_) return "devices were not watched";
-  for (const HostGap& gap : looks_->host_gaps())
+  if (!sampler_) return "devices were not watched";
+  for (const HostGap& gap : sampler_->host_gaps())
     if (gap.metric == metric) return gap.reason;
   return "";
 }
@@ -122,10 +122,10 @@ nlohmann::ordered_json RunRecorder::stop() {
   ends_within({});
   if (!thread_.joinable()) return nullptr;
   thread_.join();
-  SamplerCost cost = looks_->cost();
+  SamplerCost cost = sampler_->cost();
   cost.cpu_seconds = cpu_seconds_;
-  const nlohmann::ordered_json came_to = looks_->summary().json(cost);
-  recorder_->write_meta(reader_, looks_->host_gaps(), came_to);
+  const nlohmann::ordered_json came_to = sampler_->summary().json(cost);
+  recorder_->write_meta(reader_, sampler_->host_gaps(), came_to);
   return came_to;
 }
 

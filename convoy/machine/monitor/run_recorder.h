@@ -15,8 +15,8 @@
 
 #include "convoy/core/base/log.h"
 #include "convoy/machine/monitor/device_reader.h"
+#include "convoy/machine/monitor/device_sampler.h"
 #include "convoy/machine/monitor/device_scalars.h"
-#include "convoy/machine/monitor/looks.h"
 #include "convoy/machine/monitor/recorder.h"
 #include "convoy/machine/monitor/training_watch.h"
 
@@ -71,7 +71,7 @@ class RunRecorder {
   Log log_;
   DeviceReader reader_;
   std::optional<Recorder> recorder_;
-  std::optional<Looks> looks_;
+  std::optional<DeviceSampler> sampler_;
   std::optional<TrainingWatch> training_;
   bool in_training_ = false;
   std::optional<Summary> of_training_;

@@ -40,7 +40,7 @@ std::string gpu_figures(const DeviceReading& device) {
                   number(values[Metric::MemUsed], ""), number(values[Metric::MemTotal], ""),
                   number(values[Metric::Power], "W"), number(values[Metric::Temperature], "C"));
   if (device.throttle_reasons) {
-    const std::string words = throttle_words(*device.throttle_reasons);
+    const std::string words = throttle_text(*device.throttle_reasons);
     if (words != "none") text += "  " + words;
   }
   return text;
@@ -76,9 +76,9 @@ void Screen::put(const std::string& label, const std::string& figures,
   if (curve.percents.size() > kMostScreenRows) curve.percents.pop_front();
 }
 
-void Screen::add(const Sample& sample) {
-  elapsed_s_ = sample.elapsed_s;
-  for (const DeviceReading& device : sample.devices) {
+void Screen::add(const MachineReading& reading) {
+  elapsed_s_ = reading.elapsed_s;
+  for (const DeviceReading& device : reading.devices) {
     const MetricValues& values = device.values;
     std::optional<double> load = values[Metric::GpuUtil];
     // A MIG instance always reports its memory, and may report nothing else.
@@ -87,7 +87,7 @@ void Screen::add(const Sample& sample) {
       load = 100 * *values[Metric::MemUsed] / *values[Metric::MemTotal];
     put(device.label(), gpu_figures(device), load, !device.problem.empty());
   }
-  const HostValues& host = sample.host;
+  const HostValues& host = reading.host;
   put("cpu",
       fmt::format("busy {:>4}  load {}", number(host[HostMetric::CpuBusy], "%"),
                   number(host[HostMetric::Load], "", 2)),
@@ -138,9 +138,9 @@ std::string dmon_heading() {
          "# Idx             W      C      C      %      %      %     MiB\n";
 }
 
-std::string dmon_rows(const Sample& sample) {
+std::string dmon_rows(const MachineReading& reading) {
   std::string text;
-  for (const DeviceReading& device : sample.devices) {
+  for (const DeviceReading& device : reading.devices) {
     const MetricValues& values = device.values;
     if (!device.problem.empty()) {
       text += fmt::format("  {:<12} {}\n", device.label(), device.problem);
@@ -151,12 +151,12 @@ std::string dmon_rows(const Sample& sample) {
                         number(values[Metric::MemTemperature], ""),
                         number(values[Metric::GpuUtil], ""), number(values[Metric::SmActive], ""),
                         number(values[Metric::MemBusy], ""), number(values[Metric::MemUsed], ""),
-                        device.throttle_reasons ? throttle_words(*device.throttle_reasons) : "-");
+                        device.throttle_reasons ? throttle_text(*device.throttle_reasons) : "-");
   }
-  if (!sample.devices.empty()) return text;
+  if (!reading.devices.empty()) return text;
   return fmt::format("  {:<12} {:>5} {:>6} {:>6} {:>6} {:>6} {:>6} {:>7}\n", "host", "-", "-", "-",
-                     number(sample.host[HostMetric::CpuBusy], ""), "-", "-",
-                     number(sample.host[HostMetric::MemUsed], ""));
+                     number(reading.host[HostMetric::CpuBusy], ""), "-", "-",
+                     number(reading.host[HostMetric::MemUsed], ""));
 }
 
 }  // namespace convoy::monitor

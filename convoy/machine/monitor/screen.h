@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "convoy/machine/monitor/sample.h"
+#include "convoy/machine/monitor/machine_reading.h"
 
 namespace convoy::monitor {
 
@@ -22,7 +22,7 @@ class Screen {
  public:
   explicit Screen(std::string title) : title_(std::move(title)) {}
 
-  void add(const Sample& sample);
+  void add(const MachineReading& reading);
   // At most size.rows lines of at most size.columns characters; colour codes do not count. With
   // `paused` a line says so.
   std::vector<std::string> lines(const ScreenSize& size, bool color, bool paused) const;
@@ -48,6 +48,6 @@ std::vector<std::string> bar_chart(const std::deque<double>& percents, int width
 
 // As `nvidia-smi dmon`: a heading, and a line per device.
 std::string dmon_heading();
-std::string dmon_rows(const Sample& sample);
+std::string dmon_rows(const MachineReading& reading);
 
 }  // namespace convoy::monitor

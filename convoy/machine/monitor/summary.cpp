@@ -55,11 +55,11 @@ double RunningFigure::p95() const {
   return static_cast<double>(sorted[std::max<size_t>(rank, 1) - 1]);
 }
 
-void Summary::add(const Sample& sample) {
-  const double seconds = begun_ ? sample.elapsed_s - last_elapsed_s_ : 0;
+void Summary::add(const MachineReading& reading) {
+  const double seconds = begun_ ? reading.elapsed_s - last_elapsed_s_ : 0;
   begun_ = true;
-  last_elapsed_s_ = sample.elapsed_s;
-  for (const DeviceReading& device : sample.devices) {
+  last_elapsed_s_ = reading.elapsed_s;
+  for (const DeviceReading& device : reading.devices) {
     const std::string label = device.label();
     if (!devices_.contains(label)) order_.push_back(label);
     DeviceSums& sums = devices_[label];
@@ -103,10 +103,10 @@ void Summary::add(const Sample& sample) {
     }
   }
   for (const HostMetricFacts& facts : host_metric_table()) {
-    const auto& value = sample.host[facts.metric];
+    const auto& value = reading.host[facts.metric];
     if (value && facts.metric != HostMetric::CpuEnergy) host_[facts.metric].add(*value);
   }
-  if (const auto& energy = sample.host[HostMetric::CpuEnergy]) {
+  if (const auto& energy = reading.host[HostMetric::CpuEnergy]) {
     if (!cpu_energy_begin_) cpu_energy_begin_ = *energy;
     cpu_energy_end_ = *energy;
   }

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "convoy/machine/monitor/sample.h"
+#include "convoy/machine/monitor/machine_reading.h"
 
 namespace convoy::monitor {
 
@@ -44,7 +44,7 @@ struct SamplerCost {
 
 class Summary {
  public:
-  void add(const Sample& sample);
+  void add(const MachineReading& reading);
 
   // Words for a person, and the same as JSON.
   std::string text(const SamplerCost& cost) const;

@@ -66,11 +66,11 @@ std::optional<Error> own_error(const ProcessDeath& death) {
       nlohmann::json::parse(death.stderr_tail.substr(begin, end + 1 - begin), nullptr, false);
   if (!line.is_object() || member_or(line, "code", int64_t{0}) != death.exit_code)
     return std::nullopt;
-  ErrorPlace place;
-  place.file = member_or(line, "file", std::string());
-  place.hint = member_or(line, "hint", std::string());
+  ErrorLocation location;
+  location.file = member_or(line, "file", std::string());
+  location.hint = member_or(line, "hint", std::string());
   return Error(static_cast<ExitCode>(death.exit_code), member_or(line, "kind", std::string("bug")),
-               member_or(line, "message", std::string("a worker failed")), place);
+               member_or(line, "message", std::string("a worker failed")), location);
 }
 
 ProcessPool::ProcessPool(PoolOptions options)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Workers of one coordinator, processes of one kind: started, listened to, replaced, ended. Each
-// leads a session of its own and dies with the coordinator. Driven by one thread.
+// Workers of one supervisor, processes of one kind: started, listened to, replaced, ended. Each
+// leads a session of its own and dies with the supervisor. Driven by one thread.
 #pragma once
 
 #include <signal.h>

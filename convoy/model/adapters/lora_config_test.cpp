@@ -41,8 +41,8 @@ std::string refused_key(const std::string& key, const Json& value) {
   try {
     with(key, value);
   } catch (const DataError& error) {
-    EXPECT_EQ(error.place().file, "adapter_config.json") << error.sentence();
-    return error.place().key;
+    EXPECT_EQ(error.location().file, "adapter_config.json") << error.sentence();
+    return error.location().key;
   }
   return "";
 }
@@ -135,9 +135,10 @@ TEST(PeftFile, AnyTypeInAnyFieldIsTakenOrRefusedByName) {
         EXPECT_TRUE(std::isfinite(config.scaling_of("model.layers.0.self_attn.q_proj")));
         config.to_peft_json(config.target_names);
       } catch (const DataError& error) {
-        EXPECT_TRUE(error.place().key.starts_with(key)) << key << " " << value << error.sentence();
+        EXPECT_TRUE(error.location().key.starts_with(key))
+            << key << " " << value << error.sentence();
       } catch (const ConfigError& error) {
-        EXPECT_EQ(error.place().key, key) << error.sentence();
+        EXPECT_EQ(error.location().key, key) << error.sentence();
       } catch (const std::exception& error) {
         ADD_FAILURE() << key << " = " << value.dump() << ": " << error.what();
       }

@@ -13,7 +13,7 @@
 
 #include "convoy/core/base/hash.h"
 #include "convoy/model/kernels/adamw/adamw_update.h"
-#include "convoy/model/kernels/coded_weight/coded_weight.h"
+#include "convoy/model/kernels/bitsandbytes_weight/bitsandbytes_weight.h"
 #include "convoy/model/kernels/dropout/dropout.h"
 #include "convoy/model/nn/linear.h"
 #include "convoy/model/nn/recompute.h"
@@ -358,10 +358,10 @@ TEST(LoraLinear, MergedWeightIsTheMap) {
 // Over codes LoRA and DoRA are what they are over the values.
 TEST(OverCodes, AdaptersAreThoseOverTheValues) {
   for (const bool dora : {false, true}) {
-    const kernels::CodedWeight codes =
+    const kernels::BitsandbytesWeight codes =
         kernels::encode_weight(sample({40, 64}, at::kFloat, 1), {kernels::CodeType::Nf4, 64, true});
     nn::Linear coded("l", at::empty({40, 64}, at::kMeta), at::Tensor());
-    coded.set_coded(codes);
+    coded.set_bitsandbytes(codes);
     nn::Linear whole("l", coded.values(), at::Tensor());
     const at::Tensor a = sample({3, 64}, at::kFloat, 2);
     const at::Tensor b = sample({40, 3}, at::kFloat, 3);

@@ -178,7 +178,7 @@ LoraModel LoraModel::load(nn::CausalLm& model, const fs::path& adapter_folder) {
     // The contradiction lies in the adapter's file, not in the user's settings.
     throw DataError(
         error.sentence(),
-        {.file = config_path.string(), .key = error.place().key, .hint = error.place().hint});
+        {.file = config_path.string(), .key = error.location().key, .hint = error.location().hint});
   }
 
   const io::SafetensorsFile file(weights_path);

@@ -144,7 +144,7 @@ TEST(Attach, NamesThatNothingAnswersToAreRefused) {
     try {
       LoraModel::create(*model, std::move(config), 1);
     } catch (const ConfigError& error) {
-      return error.place().key + ": " + error.sentence();
+      return error.location().key + ": " + error.sentence();
     }
     return std::string();
   };

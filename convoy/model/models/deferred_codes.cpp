@@ -9,19 +9,19 @@
 
 namespace convoy::models {
 
-using kernels::CodedWeight;
+using kernels::BitsandbytesWeight;
 
 DeferredCodes::DeferredCodes(std::shared_ptr<const CheckpointWeights> weights, at::ScalarType dtype,
                              at::Device device, nn::DeferredValues& values)
     : weights_(std::move(weights)), dtype_(dtype), device_(device), values_(values) {}
 
-CodedWeight DeferredCodes::declare(const std::string& name, at::IntArrayRef shape) {
+BitsandbytesWeight DeferredCodes::declare(const std::string& name, at::IntArrayRef shape) {
   const StoredCodes* const stored = weights_->find_stored_codes(name);
-  CodedWeight weight = kernels::declare_coded_weight(
+  BitsandbytesWeight weight = kernels::declare_bitsandbytes_weight(
       *weights_->coding_of(name), shape, stored == nullptr ? dtype_ : stored->dtype(), device_);
   if (stored != nullptr && weight.format.nested)
     weight.nested_table = stored->nested_table().to(device_);
-  for (const CodedWeight::Part& part : weight.parts()) {
+  for (const BitsandbytesWeight::Part& part : weight.parts()) {
     device::release_memory(*part.tensor);
     if (stored != nullptr) {
       values_.set(*part.tensor, [weights = weights_, stored, suffix = part.suffix](
@@ -32,8 +32,8 @@ CodedWeight DeferredCodes::declare(const std::string& name, at::IntArrayRef shap
     }
     values_.set(*part.tensor, [weights = weights_, encoded = encoded_, dtype = dtype_, name,
                                suffix = part.suffix](int64_t begin, const at::Tensor& out) {
-      if (encoded->name != name) *encoded = {name, weights->read_coded(name, dtype)};
-      for (const CodedWeight::Part& own : encoded->weight.parts())
+      if (encoded->name != name) *encoded = {name, weights->read_bitsandbytes(name, dtype)};
+      for (const BitsandbytesWeight::Part& own : encoded->weight.parts())
         if (own.suffix == suffix) out.copy_(own.tensor->view({-1}).narrow(0, begin, out.numel()));
     });
   }

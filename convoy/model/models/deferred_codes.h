@@ -19,13 +19,13 @@ class DeferredCodes {
 
   // Declares a weight that has a coding in `weights`. Errors of reading are thrown by the first
   // read.
-  kernels::CodedWeight declare(const std::string& name, at::IntArrayRef shape);
+  kernels::BitsandbytesWeight declare(const std::string& name, at::IntArrayRef shape);
 
  private:
   // The weight that was encoded last: its parts are read one after another.
   struct Encoded {
     std::string name;
-    kernels::CodedWeight weight;
+    kernels::BitsandbytesWeight weight;
   };
 
   std::shared_ptr<const CheckpointWeights> weights_;

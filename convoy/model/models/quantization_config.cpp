@@ -16,7 +16,7 @@ std::optional<WeightCoding> read_quantization_config(const io::JsonReader& confi
   if (method != "bitsandbytes")
     found->fail("quant_method",
                 fmt::format("`{}` is not supported; bitsandbytes is (nf4, fp4, int8)", method));
-  WeightCoding coding{.format = kernels::CodedFormat{}};
+  WeightCoding coding{.format = kernels::BitsandbytesFormat{}};
   coding.skip_modules = found->strings_or_empty("llm_int8_skip_modules");
   if (found->bool_or("load_in_8bit", false)) {
     coding.format->type = CodeType::Int8;

@@ -11,13 +11,13 @@
 
 #include "convoy/core/io/json_reader.h"
 #include "convoy/model/architecture/decoder_spec.h"
-#include "convoy/model/kernels/coded_weight/coded_weight.h"
+#include "convoy/model/kernels/bitsandbytes_weight/bitsandbytes_weight.h"
 
 namespace convoy::models {
 
 // The format of the linear maps of a model's blocks. Embedding, norms and head are not quantised.
 struct WeightCoding {
-  std::optional<kernels::CodedFormat> format = {};  // none: as the files have them
+  std::optional<kernels::BitsandbytesFormat> format = {};  // none: as the files have them
   std::vector<std::string> skip_modules = {};  // stay whole: names, or their beginnings or ends
 };
 

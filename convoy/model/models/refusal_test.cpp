@@ -186,7 +186,7 @@ class AnyConfig : public ::testing::TestWithParam<const char*> {
       if (!what.ends_with("= null") && !what.ends_with("= {}")) return;
       export_model(*load_causal_lm(folder, at::kFloat), folder, folder_ / "export", {});
     } catch (const DataError& error) {
-      EXPECT_FALSE(error.place().file.empty()) << what;
+      EXPECT_FALSE(error.location().file.empty()) << what;
     } catch (const std::exception& error) {
       ADD_FAILURE() << what << ": " << error.what();
     }

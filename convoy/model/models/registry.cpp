@@ -19,8 +19,8 @@ void require_compute_dtype(at::ScalarType dtype) {
                     {.key = "model.dtype", .hint = "fp16 overflows in Gemma; use bf16"});
 }
 
-bool is_held_coded(const CheckpointWeights& weights,
-                   const architecture::ParameterDeclaration& parameter) {
+bool is_held_as_bitsandbytes(const CheckpointWeights& weights,
+                             const architecture::ParameterDeclaration& parameter) {
   return is_block_map(parameter) && weights.coding_of(parameter.name).has_value();
 }
 
@@ -38,13 +38,14 @@ std::unique_ptr<nn::CausalLm> load_causal_lm(const io::ModelFolder& folder, at::
   auto model =
       std::make_unique<nn::Decoder>(families::read_decoder_spec(folder),
                                     [&](const architecture::ParameterDeclaration& parameter) {
-                                      if (is_held_coded(weights, parameter))
+                                      if (is_held_as_bitsandbytes(weights, parameter))
                                         return shape_alone(parameter, dtype);
                                       return weights.read(parameter.name, dtype).to(device);
                                     });
   for (nn::Linear* linear : model->block_linears())
     if (linear->weight().is_meta())
-      linear->set_coded(weights.read_coded(linear->name() + ".weight", dtype).to(device));
+      linear->set_bitsandbytes(
+          weights.read_bitsandbytes(linear->name() + ".weight", dtype).to(device));
   return model;
 }
 
@@ -56,7 +57,7 @@ std::unique_ptr<nn::CausalLm> declare_causal_lm(const io::ModelFolder& folder, a
   const auto options = at::TensorOptions().dtype(dtype).device(device);
   auto model = std::make_unique<nn::Decoder>(
       families::read_decoder_spec(folder), [&](const architecture::ParameterDeclaration& declared) {
-        if (is_held_coded(*weights, declared)) return shape_alone(declared, dtype);
+        if (is_held_as_bitsandbytes(*weights, declared)) return shape_alone(declared, dtype);
         const at::Tensor parameter = device::tensor_without_memory(declared.shape, options);
         values.set(parameter,
                    [weights, name = declared.name](int64_t begin, const at::Tensor& out) {
@@ -67,7 +68,7 @@ std::unique_ptr<nn::CausalLm> declare_causal_lm(const io::ModelFolder& folder, a
   DeferredCodes codes(weights, dtype, device, values);
   for (nn::Linear* linear : model->block_linears())
     if (linear->weight().is_meta())
-      linear->set_coded(codes.declare(linear->name() + ".weight", linear->weight().sizes()));
+      linear->set_bitsandbytes(codes.declare(linear->name() + ".weight", linear->weight().sizes()));
   return model;
 }
 

@@ -12,12 +12,12 @@
 #include "convoy/core/base/error.h"
 #include "convoy/core/io/json_reader.h"
 #include "convoy/machine/device/stored_tensor.h"
-#include "convoy/model/kernels/coded_weight/code_tables.h"
+#include "convoy/model/kernels/bitsandbytes_weight/code_tables.h"
 
 namespace convoy::models {
 
-using kernels::CodedFormat;
-using kernels::CodedWeight;
+using kernels::BitsandbytesFormat;
+using kernels::BitsandbytesWeight;
 using kernels::CodeType;
 
 namespace {
@@ -55,7 +55,7 @@ std::string python_number(double value) {
   return written;
 }
 
-std::string state_json(const CodedWeight& weight) {
+std::string state_json(const BitsandbytesWeight& weight) {
   std::string text =
       fmt::format(R"({{"quant_type": "{}", "blocksize": {}, "dtype": "{}", "shape": [{}])",
                   kernels::code_type_name(weight.format.type), weight.format.block,
@@ -232,16 +232,17 @@ void StoredCodes::read_part(const std::string& suffix, int64_t begin, const at::
     out.copy_(device::copy_to_tensor(parts_.at(suffix).elements(begin, out.numel())));
 }
 
-CodedWeight StoredCodes::read() const {
-  CodedWeight weight = kernels::declare_coded_weight(format_, shape_, dtype_, at::kCPU);
-  for (const CodedWeight::Part& part : weight.parts())
+BitsandbytesWeight StoredCodes::read() const {
+  BitsandbytesWeight weight =
+      kernels::declare_bitsandbytes_weight(format_, shape_, dtype_, at::kCPU);
+  for (const BitsandbytesWeight::Part& part : weight.parts())
     read_part(part.suffix, 0, part.tensor->view({-1}));
   if (format_.nested) weight.nested_table = nested_table_;
   return weight;
 }
 
 std::vector<io::TensorSource> sources_beside_codes(const std::string& name,
-                                                   const CodedWeight& weight) {
+                                                   const BitsandbytesWeight& weight) {
   if (weight.format.type == CodeType::Int8)
     return {device::tensor_source(module_of(name) + ".SCB", weight.absmax),
             device::tensor_source(module_of(name) + ".weight_format", at::zeros({}, at::kByte))};

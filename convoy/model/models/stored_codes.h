@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "convoy/core/io/safetensors.h"
-#include "convoy/model/kernels/coded_weight/coded_weight.h"
+#include "convoy/model/kernels/bitsandbytes_weight/bitsandbytes_weight.h"
 
 namespace convoy::models {
 
@@ -27,21 +27,22 @@ class StoredCodes {
   static std::optional<StoredCodes> find(const std::string& weight, const FindTensor& find,
                                          const std::string& place);
 
-  const kernels::CodedFormat& format() const { return format_; }
+  const kernels::BitsandbytesFormat& format() const { return format_; }
   const std::vector<int64_t>& shape() const { return shape_; }
   at::ScalarType dtype() const { return dtype_; }  // of the weight that it was
   // Names in the file beside the weight's own.
   const std::vector<std::string>& keys() const { return keys_; }
 
-  kernels::CodedWeight read() const;
+  kernels::BitsandbytesWeight read() const;
   const at::Tensor& nested_table() const { return nested_table_; }
-  // Elements of a part (CodedWeight::Part) from `begin` on into `out`: flat, as many as it has.
+  // Elements of a part (BitsandbytesWeight::Part) from `begin` on into `out`: flat, as many as it
+  // has.
   void read_part(const std::string& suffix, int64_t begin, const at::Tensor& out) const;
 
  private:
   StoredCodes() = default;
 
-  kernels::CodedFormat format_;
+  kernels::BitsandbytesFormat format_;
   std::vector<int64_t> shape_;
   at::ScalarType dtype_ = at::kFloat;
   std::vector<std::string> keys_;
@@ -53,6 +54,6 @@ class StoredCodes {
 
 // The tensors written for a coded weight beside its codes.
 std::vector<io::TensorSource> sources_beside_codes(const std::string& name,
-                                                   const kernels::CodedWeight& weight);
+                                                   const kernels::BitsandbytesWeight& weight);
 
 }  // namespace convoy::models

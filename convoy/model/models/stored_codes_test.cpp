@@ -15,8 +15,8 @@
 #include "convoy/machine/device/stored_tensor.h"
 #include "convoy/machine/device/tensor_memory.h"
 #include "convoy/model/architecture/families/family.h"
-#include "convoy/model/kernels/coded_weight/code_tables.h"
-#include "convoy/model/models/coded_export.h"
+#include "convoy/model/kernels/bitsandbytes_weight/code_tables.h"
+#include "convoy/model/models/bitsandbytes_export.h"
 #include "convoy/model/models/registry.h"
 #include "convoy/model/nn/causal_lm.h"
 #include "files/temporary_folder.h"
@@ -25,8 +25,8 @@ namespace convoy::models {
 namespace {
 
 namespace fs = std::filesystem;
-using kernels::CodedFormat;
-using kernels::CodedWeight;
+using kernels::BitsandbytesFormat;
+using kernels::BitsandbytesWeight;
 using kernels::CodeType;
 
 fs::path golden() {
@@ -52,7 +52,7 @@ class GoldenTensors : public ::testing::Test {
   std::vector<std::string> cases_;
 };
 
-CodedFormat format_of(const std::string& name) {
+BitsandbytesFormat format_of(const std::string& name) {
   return {.type = name.find("/int8") != std::string::npos  ? CodeType::Int8
                   : name.find("/nf4") != std::string::npos ? CodeType::Nf4
                                                            : CodeType::Fp4,
@@ -74,8 +74,9 @@ TEST_F(GoldenTensors, AreReadAndDecoded) {
 
 TEST_F(GoldenTensors, AreWhatEncodingMakes) {
   for (const std::string& name : cases_) {
-    const CodedWeight found = kernels::encode_weight(tensor(name + ".input"), format_of(name));
-    const CodedWeight wanted = find(name)->read();
+    const BitsandbytesWeight found =
+        kernels::encode_weight(tensor(name + ".input"), format_of(name));
+    const BitsandbytesWeight wanted = find(name)->read();
     ASSERT_EQ(found.parts().size(), wanted.parts().size()) << name;
     for (size_t part = 0; part < found.parts().size(); ++part)
       EXPECT_TRUE(at::equal(*found.parts()[part].tensor, *wanted.parts()[part].tensor))
@@ -86,7 +87,8 @@ TEST_F(GoldenTensors, AreWhatEncodingMakes) {
 TEST_F(GoldenTensors, AreWrittenByteForByte) {
   const testing::TemporaryFolder folder;
   for (const std::string& name : cases_) {
-    const CodedWeight weight = kernels::encode_weight(tensor(name + ".input"), format_of(name));
+    const BitsandbytesWeight weight =
+        kernels::encode_weight(tensor(name + ".input"), format_of(name));
     std::vector<io::TensorSource> sources = sources_beside_codes(name + ".weight", weight);
     sources.push_back(device::tensor_source(name + ".weight", weight.codes));
     io::write_safetensors(folder / "written.safetensors", std::move(sources));
@@ -188,8 +190,8 @@ void expect_logits(nn::CausalLm& model, const std::string& name) {
   }
 }
 
-const std::vector<std::pair<std::string, CodedFormat>>& folders() {
-  static const std::vector<std::pair<std::string, CodedFormat>> all{
+const std::vector<std::pair<std::string, BitsandbytesFormat>>& folders() {
+  static const std::vector<std::pair<std::string, BitsandbytesFormat>> all{
       {"nf4", {CodeType::Nf4, 64, false}},
       {"nf4-double", {CodeType::Nf4, 64, true}},
       {"fp4", {CodeType::Fp4, 64, false}},
@@ -201,10 +203,10 @@ TEST(QuantizedFolders, ComputeWhatTransformersComputes) {
   for (const auto& [name, format] : folders()) {
     const auto model = load_causal_lm(io::ModelFolder::open(golden() / name), at::kFloat);
     for (nn::Linear* linear : model->block_linears()) {
-      ASSERT_TRUE(linear->is_coded()) << linear->name();
+      ASSERT_TRUE(linear->is_bitsandbytes()) << linear->name();
       EXPECT_EQ(linear->coded().format, format);
     }
-    EXPECT_FALSE(model->head().is_coded());
+    EXPECT_FALSE(model->head().is_bitsandbytes());
     expect_logits(*model, name);
   }
 }
@@ -229,9 +231,10 @@ TEST(QuantizedFolders, EqualThoseEncodedWhileLoading) {
 // Parts that are read later have the values of those that are read at once.
 TEST(QuantizedFolders, PartsCanWait) {
   for (const char* name : {"nf4-double", "int8", "base"}) {
-    const WeightCoding coding{.format = std::string(name) == "base"
-                                            ? std::optional(CodedFormat{CodeType::Fp4, 64, true})
-                                            : std::nullopt};
+    const WeightCoding coding{.format =
+                                  std::string(name) == "base"
+                                      ? std::optional(BitsandbytesFormat{CodeType::Fp4, 64, true})
+                                      : std::nullopt};
     const io::ModelFolder folder = io::ModelFolder::open(golden() / name);
     nn::DeferredValues values;
     const auto waiting = declare_causal_lm(folder, at::kFloat, at::kCPU, values, coding);
@@ -263,9 +266,9 @@ TEST(QuantizedFolders, PartsCanWait) {
 TEST(QuantizedFolders, SkippedModulesStayWhole) {
   const auto model = load_causal_lm(
       io::ModelFolder::open(golden() / "base"), at::kFloat, at::kCPU,
-      {.format = CodedFormat{}, .skip_modules = {"down_proj", "model.layers.1.self_attn"}});
+      {.format = BitsandbytesFormat{}, .skip_modules = {"down_proj", "model.layers.1.self_attn"}});
   for (nn::Linear* linear : model->block_linears())
-    EXPECT_EQ(linear->is_coded(),
+    EXPECT_EQ(linear->is_bitsandbytes(),
               linear->name().find("down_proj") == std::string::npos &&
                   linear->name().find("layers.1.self_attn") == std::string::npos)
         << linear->name();
@@ -273,10 +276,10 @@ TEST(QuantizedFolders, SkippedModulesStayWhole) {
 
 TEST(QuantizedFolders, AnotherFormatIsRefused) {
   const io::ModelFolder folder = io::ModelFolder::open(golden() / "nf4");
-  for (const CodedFormat& other :
-       {CodedFormat{CodeType::Fp4, 64, false}, CodedFormat{CodeType::Nf4, 64, true}})
+  for (const BitsandbytesFormat& other :
+       {BitsandbytesFormat{CodeType::Fp4, 64, false}, BitsandbytesFormat{CodeType::Nf4, 64, true}})
     EXPECT_THROW(load_causal_lm(folder, at::kFloat, at::kCPU, {.format = other}), ConfigError);
-  EXPECT_NO_THROW(load_causal_lm(folder, at::kFloat, at::kCPU, {.format = CodedFormat{}}));
+  EXPECT_NO_THROW(load_causal_lm(folder, at::kFloat, at::kCPU, {.format = BitsandbytesFormat{}}));
 }
 
 // 44 M weights: in 16 bits alone they take 88 MB.
@@ -317,7 +320,7 @@ TEST(QuantizedFolders, LoadWithoutTheWholeModel) {
   device::PeakMeter meter(at::kCPU);
   const int64_t before_bytes = device::owned_memory_bytes(at::kCPU);
   const auto model = load_causal_lm(io::ModelFolder::open(folder.path()), at::kBFloat16, at::kCPU,
-                                    {.format = CodedFormat{CodeType::Nf4, 64, true}});
+                                    {.format = BitsandbytesFormat{CodeType::Nf4, 64, true}});
   const int64_t grown_bytes = meter.stop().owned_bytes - before_bytes;
   int64_t held_bytes = 0;
   for (const nn::NamedTensor& parameter : model->parameters())
@@ -327,13 +330,13 @@ TEST(QuantizedFolders, LoadWithoutTheWholeModel) {
 }
 
 // Codes that are written, read back, decoded and encoded again are the same, byte for byte.
-TEST(CodedExport, GoesThereAndBack) {
+TEST(BitsandbytesExport, GoesThereAndBack) {
   const testing::TemporaryFolder place;
   const auto quiet = [](int64_t, int64_t) {};
   for (const auto& [name, format] : folders()) {
     const fs::path written = place / name, back = place / (name + "-back");
     const io::ModelFolder base = io::ModelFolder::open(golden() / "base");
-    write_coded_model(base, written, {.format = format}, quiet);
+    write_bitsandbytes_model(base, written, {.format = format}, quiet);
     const io::ModelFolder coded = io::ModelFolder::open(written);
     EXPECT_EQ(read_quantization_config(coded.config())->format->type, format.type);
     const auto loaded = load_causal_lm(coded, at::kFloat);
@@ -344,13 +347,14 @@ TEST(CodedExport, GoesThereAndBack) {
       EXPECT_TRUE(
           at::equal(whole->block_linears()[at]->weight(), loaded->block_linears()[at]->values()));
     EXPECT_FALSE(io::ModelFolder::open(back).config().has("quantization_config"));
-    EXPECT_THROW(write_coded_model(coded, place / "again", {.format = format}, quiet), ConfigError);
+    EXPECT_THROW(write_bitsandbytes_model(coded, place / "again", {.format = format}, quiet),
+                 ConfigError);
     EXPECT_THROW(write_decoded_model(base, place / "again", {}, quiet), ConfigError);
   }
 }
 
 // The tensors of a fp32 model as transformers writes them.
-TEST(CodedExport, WritesTheBytesOfTransformers) {
+TEST(BitsandbytesExport, WritesTheBytesOfTransformers) {
   const testing::TemporaryFolder place;
   const auto quiet = [](int64_t, int64_t) {};
   for (const auto& [name, format] : folders()) {
@@ -364,7 +368,8 @@ TEST(CodedExport, WritesTheBytesOfTransformers) {
     fs::create_directories(source);
     io::write_model_weights(source, std::move(wide));
     write_file_atomic(source / "config.json", read_file(golden() / "base/config.json"));
-    write_coded_model(io::ModelFolder::open(source), place / name, {.format = format}, quiet);
+    write_bitsandbytes_model(io::ModelFolder::open(source), place / name, {.format = format},
+                             quiet);
     EXPECT_EQ(read_file(place.path() / name / "model.safetensors"),
               read_file(golden() / name / "model.safetensors"))
         << name;
@@ -376,7 +381,7 @@ TEST(CodedExport, WritesTheBytesOfTransformers) {
   }
 }
 
-TEST(CodedExport, FilesOfTensorsGoThereAndBack) {
+TEST(BitsandbytesExport, FilesOfTensorsGoThereAndBack) {
   const testing::TemporaryFolder place;
   const auto quiet = [](int64_t, int64_t) {};
   const at::Tensor weight = at::randn({9, 35});
@@ -388,7 +393,7 @@ TEST(CodedExport, FilesOfTensorsGoThereAndBack) {
   for (const auto& [name, format] : folders()) {
     const fs::path coded = place / (name + ".safetensors"),
                    back = place / (name + "-back.safetensors");
-    write_coded_tensors(place / "a.safetensors", coded, format, quiet);
+    write_bitsandbytes_tensors(place / "a.safetensors", coded, format, quiet);
     write_decoded_tensors(coded, back, at::kFloat, quiet);
     const io::SafetensorsFile file(back);
     ASSERT_EQ(file.tensors().size(), 3U);
@@ -403,7 +408,7 @@ TEST(CodedExport, FilesOfTensorsGoThereAndBack) {
   broken[3][4] = NAN;
   io::write_safetensors(place / "bad.safetensors", {device::tensor_source("layer.w", broken)});
   try {
-    write_coded_tensors(place / "bad.safetensors", place / "none.safetensors", {}, quiet);
+    write_bitsandbytes_tensors(place / "bad.safetensors", place / "none.safetensors", {}, quiet);
     FAIL() << "NaN was taken";
   } catch (const DataError& error) {
     EXPECT_NE(error.sentence().find("layer.w"), std::string::npos);

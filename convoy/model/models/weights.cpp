@@ -78,7 +78,7 @@ void CheckpointWeights::find_codes(const architecture::DecoderSpec& spec,
                        .hint = "take it out of config.json and quantise with --quantization"});
     return;
   }
-  const kernels::CodedFormat& stored = codes_.begin()->second.format();
+  const kernels::BitsandbytesFormat& stored = codes_.begin()->second.format();
   if (coding_.format &&
       (coding_.format->type != stored.type || coding_.format->nested != stored.nested))
     throw ConfigError(
@@ -155,13 +155,14 @@ const StoredCodes* CheckpointWeights::find_stored_codes(const std::string& name)
   return found == codes_.end() ? nullptr : &found->second;
 }
 
-std::optional<kernels::CodedFormat> CheckpointWeights::coding_of(const std::string& name) const {
+std::optional<kernels::BitsandbytesFormat> CheckpointWeights::coding_of(
+    const std::string& name) const {
   if (const StoredCodes* const codes = find_stored_codes(name)) return codes->format();
   return is_skipped(coding_, name) ? std::nullopt : coding_.format;
 }
 
-kernels::CodedWeight CheckpointWeights::read_coded(const std::string& name,
-                                                   at::ScalarType dtype) const {
+kernels::BitsandbytesWeight CheckpointWeights::read_bitsandbytes(const std::string& name,
+                                                                 at::ScalarType dtype) const {
   if (const StoredCodes* const codes = find_stored_codes(name)) return codes->read();
   try {
     return kernels::encode_weight(read(name, dtype), *coding_of(name));

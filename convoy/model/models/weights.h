@@ -37,10 +37,11 @@ class CheckpointWeights {
 
   // The format in which this weight of a linear map is to be held; none: not quantised. Stored
   // codes are kept.
-  std::optional<kernels::CodedFormat> coding_of(const std::string& name) const;
+  std::optional<kernels::BitsandbytesFormat> coding_of(const std::string& name) const;
   // The codes as they are stored, else those of the weight in `dtype`. Throws DataError where it is
   // not finite.
-  kernels::CodedWeight read_coded(const std::string& name, at::ScalarType dtype) const;
+  kernels::BitsandbytesWeight read_bitsandbytes(const std::string& name,
+                                                at::ScalarType dtype) const;
   const io::TensorView& view(const std::string& name) const { return *by_name_.at(name); }
   const StoredCodes* find_stored_codes(const std::string& name) const;  // null: stored as numbers
 

@@ -40,7 +40,7 @@ at::Tensor head_loss(CausalLm& model, const at::Tensor& hidden_TD,
 kernels::TokenLosses head_token_losses(CausalLm& model, const at::Tensor& hidden_TD,
                                        const kernels::LabelledTokens& labels) {
   const UnitUse use = model.use_head();
-  if (model.head().is_quantized()) return quantized_token_losses(model.head(), hidden_TD, labels);
+  if (model.head().is_integer()) return quantized_token_losses(model.head(), hidden_TD, labels);
   return kernels::linear_token_losses(hidden_TD, model.head().weight(), labels);
 }
 

@@ -4,10 +4,10 @@
 #include <utility>
 
 #include "convoy/core/base/error.h"
-#include "convoy/model/kernels/coded_weight/coded_weight.h"
+#include "convoy/model/kernels/bitsandbytes_weight/bitsandbytes_weight.h"
 #include "convoy/model/kernels/frozen_linear/frozen_linear.h"
+#include "convoy/model/kernels/integer_weight/integer_weight.h"
 #include "convoy/model/kernels/matrix_product/matrix_product.h"
-#include "convoy/model/kernels/quantized_weight/quantized_weight.h"
 
 namespace convoy::nn {
 
@@ -46,23 +46,23 @@ void Linear::set_adapter(std::shared_ptr<const LinearAdapter> adapter,
 }
 
 void Linear::weight_changed() {
-  CONVOY_INVARIANT(!is_quantized_, "the weight of {} is gone: it is quantised", name_);
+  CONVOY_INVARIANT(!is_integer_, "the weight of {} is gone: it is quantised", name_);
   packed_.reset();
 }
 
-void Linear::quantize(const kernels::QuantizedFormat& format) {
+void Linear::quantize(const kernels::IntegerFormat& format) {
   CONVOY_INVARIANT(!weight_OI_.requires_grad(), "the weight of {} trains", name_);
   packed_ =
       std::make_unique<kernels::FrozenLinear>(kernels::quantize_weight(values(), format), bias_O_);
   weight_OI_ = at::empty(weight_OI_.sizes(), weight_OI_.options().device(at::kMeta));
   coded_.reset();
-  is_quantized_ = true;
+  is_integer_ = true;
 }
 
-void Linear::set_coded(kernels::CodedWeight weight) {
+void Linear::set_bitsandbytes(kernels::BitsandbytesWeight weight) {
   CONVOY_INVARIANT(!weight_OI_.requires_grad() && weight_OI_.sizes() == weight.shape,
                    "the weight of {} trains, or has another shape", name_);
-  coded_ = std::make_unique<kernels::CodedWeight>(std::move(weight));
+  coded_ = std::make_unique<kernels::BitsandbytesWeight>(std::move(weight));
   weight_OI_ = at::empty(weight_OI_.sizes(), weight_OI_.options().device(at::kMeta));
   packed_.reset();
 }
@@ -74,7 +74,7 @@ void Linear::decode() {
 }
 
 at::Tensor Linear::values() const {
-  CONVOY_INVARIANT(!is_quantized_, "the weight of {} is gone: it is quantised", name_);
+  CONVOY_INVARIANT(!is_integer_, "the weight of {} is gone: it is quantised", name_);
   return coded_ ? kernels::decode_weight(*coded_, weight_OI_.scalar_type()) : weight_OI_;
 }
 
@@ -82,7 +82,7 @@ std::vector<NamedTensor> Linear::parts() const {
   std::vector<NamedTensor> list;
   if (!coded_) list.push_back({name_ + ".weight", weight_OI_});
   if (coded_)
-    for (const kernels::CodedWeight::Part& part : coded_->parts())
+    for (const kernels::BitsandbytesWeight::Part& part : coded_->parts())
       list.push_back({name_ + ".weight" + part.suffix, *part.tensor});
   if (bias_O_.defined()) list.push_back({name_ + ".bias", bias_O_});
   return list;

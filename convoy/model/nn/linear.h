@@ -16,8 +16,8 @@
 
 namespace convoy::kernels {
 class FrozenLinear;
-struct CodedWeight;
-struct QuantizedFormat;
+struct BitsandbytesWeight;
+struct IntegerFormat;
 }  // namespace convoy::kernels
 
 namespace convoy::nn {
@@ -57,15 +57,17 @@ class Linear {
 
   // Keeps the weight in few bits from now on and frees it: weight() holds a shape alone. For
   // inference.
-  void quantize(const kernels::QuantizedFormat& format);
-  bool is_quantized() const { return is_quantized_; }
+  void quantize(const kernels::IntegerFormat& format);
+  bool is_integer() const { return is_integer_; }
 
   // Takes codes for the weight, which must not train: weight() holds its shape and type alone.
-  void set_coded(kernels::CodedWeight weight);
+  void set_bitsandbytes(kernels::BitsandbytesWeight weight);
   // Takes what the codes stand for as its weight.
   void decode();
-  bool is_coded() const { return coded_ != nullptr; }
-  const kernels::CodedWeight& coded() const { return *coded_; }  // only when is_coded()
+  bool is_bitsandbytes() const { return coded_ != nullptr; }
+  const kernels::BitsandbytesWeight& coded() const {
+    return *coded_;
+  }  // only when is_bitsandbytes()
 
   // The matrix that the map multiplies by, in the type of weight(): the weight, or its decoded
   // codes. Not for a quantised map.
@@ -99,9 +101,9 @@ class Linear {
   at::Tensor bias_O_;
   std::shared_ptr<const LinearAdapter> adapter_;
   std::vector<NamedTensor> adapter_leaves_;
-  std::unique_ptr<kernels::CodedWeight> coded_;
+  std::unique_ptr<kernels::BitsandbytesWeight> coded_;
   mutable std::unique_ptr<kernels::FrozenLinear> packed_;
-  bool is_quantized_ = false;
+  bool is_integer_ = false;
 };
 
 }  // namespace convoy::nn

@@ -2,9 +2,9 @@
 #include <gtest/gtest.h>
 
 #include "convoy/core/base/error.h"
-#include "convoy/model/kernels/coded_weight/coded_weight.h"
+#include "convoy/model/kernels/bitsandbytes_weight/bitsandbytes_weight.h"
 #include "convoy/model/kernels/dropout/dropout.h"
-#include "convoy/model/kernels/quantized_weight/quantized_weight.h"
+#include "convoy/model/kernels/integer_weight/integer_weight.h"
 #include "convoy/model/nn/decoder.h"
 #include "convoy/model/nn/kv_cache.h"
 #include "convoy/model/nn/linear.h"
@@ -157,7 +157,7 @@ TEST(Linear, QuantisedKeepsTheMapAndFreesTheWeight) {
        {kernels::WeightFormat::Int8, kernels::WeightFormat::Int4Zero}) {
     Linear linear("l", weight.clone(), at::Tensor());
     linear.quantize({.weight = format, .group_inputs = 32});
-    EXPECT_TRUE(linear.is_quantized());
+    EXPECT_TRUE(linear.is_integer());
     EXPECT_EQ(linear.in_features(), 64);
     EXPECT_EQ(linear.out_features(), 96);
     EXPECT_TRUE(linear.weight().is_meta());
@@ -171,12 +171,12 @@ TEST(Linear, QuantisedKeepsTheMapAndFreesTheWeight) {
 // Codes take the weight's place: the same map, gradient and values, in the tensors that are stored.
 TEST(Linear, CodedIsTheMapOfItsValues) {
   at::manual_seed(1);
-  const kernels::CodedWeight codes =
+  const kernels::BitsandbytesWeight codes =
       kernels::encode_weight(at::randn({96, 64}), {kernels::CodeType::Nf4, 64, true});
   const at::Tensor bias = at::randn({96});
   Linear linear("l", at::empty({96, 64}, at::kMeta), bias);
-  linear.set_coded(codes);
-  EXPECT_TRUE(linear.is_coded());
+  linear.set_bitsandbytes(codes);
+  EXPECT_TRUE(linear.is_bitsandbytes());
   EXPECT_FALSE(linear.trains());
   EXPECT_EQ(linear.in_features(), 64);
   std::vector<std::string> names;
@@ -195,7 +195,7 @@ TEST(Linear, CodedIsTheMapOfItsValues) {
   wanted.backward(grad);
   EXPECT_TRUE(at::allclose(x.grad(), same.grad(), 1e-5, 1e-5));
   linear.decode();
-  EXPECT_FALSE(linear.is_coded());
+  EXPECT_FALSE(linear.is_bitsandbytes());
   EXPECT_TRUE(at::equal(linear.weight(), whole.weight()));
 }
 

@@ -7,7 +7,7 @@ int64_t count_parameters(CausalLm& model) {
   int64_t count = 0;
   for (const NamedTensor& parameter : model.parameters()) count += parameter.value.numel();
   for (const Linear* linear : model.block_linears()) {
-    if (!linear->is_coded()) continue;
+    if (!linear->is_bitsandbytes()) continue;
     for (const NamedTensor& part : linear->parts()) count -= part.value.numel();
     count += linear->weight().numel();
     if (linear->bias().defined()) count += linear->bias().numel();

@@ -42,7 +42,7 @@ TEST(PeakLine, AFlatBeginningIsNoSlope) {
   PeakLine line(10);
   line.add({.tokens = 16, .bytes = 1000});
   line.add({.tokens = 200, .bytes = 1000});
-  EXPECT_LE(line.safe_tokens(2000), 300) << "the formula knows better";
+  EXPECT_LE(line.safe_tokens(2000), 300) << "the formula is the tighter bound";
   EXPECT_EQ(line.tokens_within(2000), 300);
 }
 

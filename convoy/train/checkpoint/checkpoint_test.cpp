@@ -10,7 +10,7 @@
 #include "convoy/core/base/error.h"
 #include "convoy/core/base/files.h"
 #include "convoy/core/io/model_folder.h"
-#include "convoy/train/comm/meeting.h"
+#include "convoy/train/comm/store_barrier.h"
 #include "files/temporary_folder.h"
 
 namespace convoy::checkpoint {
@@ -183,12 +183,12 @@ TEST_F(Pieces, WhatIsMissingIsNamed) {
 std::vector<std::string> save_together(const fs::path& folder,
                                        const std::vector<at::Tensor>& values) {
   telemetry::FlightWriter flight;
-  const auto meetings = comm::Meeting::of_threads({}, 2, flight);
+  const auto store_barriers = comm::StoreBarrier::of_threads({}, 2, flight);
   std::vector<std::string> errors(2);
   std::vector<std::thread> ranks;
   for (size_t rank = 0; rank < 2; ++rank)
     ranks.emplace_back([&, rank] {
-      const auto group = comm::join_group_at(meetings[rank], std::chrono::seconds(60));
+      const auto group = comm::join_group_at(store_barriers[rank], std::chrono::seconds(60));
       CheckpointStore store(folder, 2);
       if (rank == 0) store.prepare();
       TrainTensors tensors;
@@ -244,7 +244,7 @@ TEST(Stamp, EachDifferingFieldHasItsOwnMessage) {
       FAIL() << field;
     } catch (const ConfigError& error) {
       EXPECT_EQ(static_cast<int>(error.code()), 2);
-      EXPECT_EQ(error.place().key, field);
+      EXPECT_EQ(error.location().key, field);
       const std::string message = error.sentence();
       for (const std::string& part :
            {field, "old " + field, "new " + field, "--force-stamp " + field,

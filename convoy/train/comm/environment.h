@@ -17,11 +17,13 @@ struct RankEnvironment {
   int full_world = 1;  // CONVOY_FULL_WORLD_SIZE: of an elastic job with all its nodes; else `world`
   std::string master_address = "127.0.0.1";
   int master_port = 29500;
-  std::string store_file;     // CONVOY_STORE_FILE: rendezvous by a file on this host; empty = TCP
-  std::string store_address;  // CONVOY_STORE_ADDRESS: host:port of the coordinator's store, which
-                              // goes before the file; needs CONVOY_JOB_TOKEN
-  std::string own_address;  // CONVOY_OWN_ADDRESS: by which the other hosts reach this one; empty =
-                            // that of the interface that routes to MASTER_ADDR
+  std::string store_file;  // CONVOY_STORE_FILE: rendezvous by a file on this host; empty = TCP
+  // CONVOY_STORE_ADDRESS: host:port of the coordinator's store, which is preferred to the file;
+  // needs CONVOY_JOB_TOKEN.
+  std::string store_address;
+  // CONVOY_OWN_ADDRESS: the address by which other hosts reach this one; empty = that of the
+  // interface that routes to MASTER_ADDR.
+  std::string own_address;
   std::string gloo_interface;  // GLOO_SOCKET_IFNAME: the user's own choice; goes before both
   std::string run_id;          // TORCHELASTIC_RUN_ID
   int restart_count = 0;

@@ -24,20 +24,22 @@ bool Group::any(bool value) {
   return votes.item<int64_t>() > 0;
 }
 
-std::unique_ptr<Group> join_group_at(std::shared_ptr<Meeting> meeting, std::chrono::seconds timeout,
-                                     at::Device device) {
-  if (meeting->size() == 1) return std::make_unique<SingleGroup>();
-  if (meeting->team() != nullptr)
-    return std::make_unique<ThreadGroup>(meeting, meeting->team(), meeting->rank(), timeout);
-  telemetry::FlightWriter& flight = meeting->flight();
-  auto host = std::make_unique<GlooGroup>(std::move(meeting), timeout);
+std::unique_ptr<Group> join_group_at(std::shared_ptr<StoreBarrier> store_barrier,
+                                     std::chrono::seconds timeout, at::Device device) {
+  if (store_barrier->size() == 1) return std::make_unique<SingleGroup>();
+  if (store_barrier->team() != nullptr)
+    return std::make_unique<ThreadGroup>(store_barrier, store_barrier->team(),
+                                         store_barrier->rank(), timeout);
+  telemetry::FlightWriter& flight = store_barrier->flight();
+  auto host = std::make_unique<GlooGroup>(std::move(store_barrier), timeout);
   if (device.is_cpu()) return host;
   return std::make_unique<NcclGroup>(std::move(host), flight, open_nccl(), device, timeout);
 }
 
 std::unique_ptr<Group> join_group(const RankEnvironment& environment, std::chrono::seconds timeout,
                                   telemetry::FlightWriter* flight, at::Device device) {
-  return join_group_at(std::make_shared<Meeting>(environment, timeout, flight), timeout, device);
+  return join_group_at(std::make_shared<StoreBarrier>(environment, timeout, flight), timeout,
+                       device);
 }
 
 }  // namespace convoy::comm

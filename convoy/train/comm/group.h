@@ -14,7 +14,7 @@
 
 #include "convoy/core/telemetry/flight_record_writer.h"
 #include "convoy/train/comm/environment.h"
-#include "convoy/train/comm/meeting.h"
+#include "convoy/train/comm/store_barrier.h"
 
 namespace convoy::comm {
 
@@ -74,13 +74,13 @@ class Group {
 };
 
 // Collective. Blocks until all ranks have joined, which must be within `timeout`, as every
-// collective must: let ranks that start at different times meeting->wait_for_all() before. World 1:
+// collective must: let ranks that start at different times barrier->wait_for_all() before. World 1:
 // no connection is made. With a `device` that is not the CPU, collectives of its tensors go through
 // NCCL; ranks that are threads of one process use each other's memory. Every collective, joining
-// first, is written to the meeting's flight record. Throws CommError, DeviceError.
-std::unique_ptr<Group> join_group_at(std::shared_ptr<Meeting> meeting, std::chrono::seconds timeout,
-                                     at::Device device = at::kCPU);
-// The same with a meeting of its own, reached within `timeout`.
+// first, is written to the barrier's flight record. Throws CommError, DeviceError.
+std::unique_ptr<Group> join_group_at(std::shared_ptr<StoreBarrier> store_barrier,
+                                     std::chrono::seconds timeout, at::Device device = at::kCPU);
+// The same with a barrier of its own, reached within `timeout`.
 std::unique_ptr<Group> join_group(const RankEnvironment& environment, std::chrono::seconds timeout,
                                   telemetry::FlightWriter* flight = nullptr,
                                   at::Device device = at::kCPU);

@@ -42,7 +42,7 @@ checkpoint::TrainTensors CheckpointSaver::tensors_to_save() const {
   if (shared) tensors.pieces["optimizer"];  // the file is there where this rank has no piece too
   for (const optim::NamedState& state : parts_.optimizer.state()) {
     const parallel::ParameterShard& shard = shards[state.parameter];
-    const auto [shape, begin] = parallel::place_of(state, shard);
+    const auto [shape, begin] = parallel::range_of(state, shard);
     if (shared && writes)
       tensors.pieces["optimizer"].push_back({state.name, shape, begin, state.value});
     else if (!shared)
@@ -77,7 +77,7 @@ void CheckpointSaver::save(const checkpoint::Progress& progress, bool is_best) {
   checkpoint::TrainState state;
   state.progress = progress;
   state.stamp = parts_.stamp;
-  state.extra["task"] = parts_.task.memory();
+  state.extra["task"] = parts_.objective.memory();
   if (is_best && parts_.log != nullptr)
     parts_.log->set_best_checkpoint(parts_.checkpoints.folder_of(progress.step));
   checkpoint::NamedFiles more_files = parts_.files_alongside;

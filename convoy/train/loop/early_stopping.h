@@ -7,12 +7,12 @@
 
 #include "convoy/core/settings/train_settings.h"
 #include "convoy/train/checkpoint/checkpoint.h"
-#include "convoy/train/loop/task.h"
+#include "convoy/train/loop/training_objective.h"
 
 namespace convoy::train {
 
-// The figure that train.metric_for_best_model names. Throws ConfigError where the task has no such
-// figure.
+// The figure that train.metric_for_best_model names. Throws ConfigError where the objective has no
+// such figure.
 double deciding_figure(const Evaluation& evaluation, const settings::TrainingSettings& settings);
 
 // Takes the deciding figure of the evaluation after `progress.step` into account. True when it is

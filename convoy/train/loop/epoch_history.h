@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "convoy/core/io/json_text.h"
-#include "convoy/train/loop/task.h"
+#include "convoy/train/loop/training_objective.h"
 
 namespace convoy::train {
 

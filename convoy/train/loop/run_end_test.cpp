@@ -133,7 +133,7 @@ TEST_F(RunEnd, ALossThatIsNoNumberEndsTheRunAndIsNotSaved) {
       run.go();
       ADD_FAILURE() << "the run went on with " << poison;
     } catch (const NumericError& error) {
-      EXPECT_EQ(error.place().step, 3);
+      EXPECT_EQ(error.location().step, 3);
     }
     EXPECT_EQ(run.checkpoints.load_newest()->state.progress.step, 2);
     expect_same_bits(run.values(), before);

@@ -9,13 +9,13 @@
 
 #include "convoy/data/datasets/batch_plan.h"
 #include "convoy/train/loop/made_ahead.h"
-#include "convoy/train/loop/task.h"
 #include "convoy/train/loop/token_batch.h"
+#include "convoy/train/loop/training_objective.h"
 
 namespace convoy::train {
 
 struct MicroBatch {
-  MicroBatchPlace place;
+  MicroBatchPosition place;
   LabelledBatch batch;  // of no tokens where the rank has no rows for it
 };
 

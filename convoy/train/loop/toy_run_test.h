@@ -9,7 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "convoy/model/nn/kv_cache.h"
-#include "convoy/train/loop/language_task.h"
+#include "convoy/train/loop/language_objective.h"
 #include "convoy/train/loop/token_batch.h"
 #include "convoy/train/loop/train_loop.h"
 #include "convoy/train/parallel/trained_parameters.h"
@@ -151,8 +151,9 @@ class ToyRun {
     telemetry::TrainingLog log(std::move(options), Log(LogLevel::Quiet));
     telemetry::FlightWriter flight;
     const optim::LearningRateSchedule rates = schedule();
-    LanguageTask task(model, plan, validation_, settings.train.rows_of_evaluation_batch());
-    const LoopParts parts{.task = task,
+    LanguageObjective objective(model, plan, validation_,
+                                settings.train.rows_of_evaluation_batch());
+    const LoopParts parts{.objective = objective,
                           .parameters = parameters,
                           .parameter_group = "toy",
                           .strategy = *strategy_,

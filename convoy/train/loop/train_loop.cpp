@@ -51,10 +51,10 @@ class Loop {
       : parts_(parts),
         settings_(settings),
         progress_(start),
-        steps_per_epoch_(parts.task.steps_per_epoch()),
+        steps_per_epoch_(parts.objective.steps_per_epoch()),
         total_steps_(total_steps(settings.train, steps_per_epoch_)),
         saver_(parts, settings.train.async_save) {
-    parts.task.begin({.first = start.step, .end = total_steps_}, parts.strategy.rank());
+    parts.objective.begin({.first = start.step, .end = total_steps_}, parts.strategy.rank());
   }
 
   LoopResult run();
@@ -73,7 +73,7 @@ class Loop {
   }
 
   void train_step();
-  void run_micro_batch(const MicroBatchPlace& micro_batch, StepSums& sums);
+  void run_micro_batch(const MicroBatchPosition& micro_batch, StepSums& sums);
   double gradient_norm(const std::vector<RankFigures>& ranks) const;
   bool evaluation_is_due() const;
   bool evaluate();  // true when the figure is the best so far
@@ -97,8 +97,8 @@ bool Loop::is_due(const std::string& strategy, int64_t interval) const {
 }
 
 // Adds the losses of this rank's share to `sums`. Nothing waits for the device.
-void Loop::run_micro_batch(const MicroBatchPlace& micro_batch, StepSums& sums) {
-  const nn::Residency* const residency = parts_.task.residency();
+void Loop::run_micro_batch(const MicroBatchPosition& micro_batch, StepSums& sums) {
+  const nn::Residency* const residency = parts_.objective.residency();
   if (!micro_batch.has_rows && (residency == nullptr || !residency->is_collective())) return;
   // Numbered over ranks as the plan deals them: other ranks with the same micro-batches draw the
   // same numbers for them.
@@ -109,10 +109,10 @@ void Loop::run_micro_batch(const MicroBatchPlace& micro_batch, StepSums& sums) {
        .micro_batch = micro_batch.number * parts_.strategy.world() + parts_.strategy.rank()});
   parts_.flight.set_phase("forward");
   const MicroBatchLoss loss =
-      parts_.task.loss({.draw_key = key,
-                        .recompute_blocks = settings_.train.gradient_checkpointing,
-                        .keeps_inputs_on_host = settings_.train.activation_offload == "cpu",
-                        .noise_alpha = settings_.train.neftune_noise_alpha});
+      parts_.objective.loss({.draw_key = key,
+                             .recompute_blocks = settings_.train.gradient_checkpointing,
+                             .keeps_inputs_on_host = settings_.train.activation_offload == "cpu",
+                             .noise_alpha = settings_.train.neftune_noise_alpha});
   parts_.flight.set_phase("backward");
   // Divided by the weight of the whole global batch, so ranks, accumulation and packing never
   // change it.
@@ -137,11 +137,11 @@ void Loop::train_step() {
 
   RankFigures own;
   StepTotals totals;
-  StepSums sums(parts_.task.device());
-  const int64_t grad_accum = parts_.task.micro_batches_per_step();
+  StepSums sums(parts_.objective.device());
+  const int64_t grad_accum = parts_.objective.micro_batches_per_step();
   for (int64_t number = 0; number < grad_accum; ++number) {
     parts_.flight.set_phase("data");
-    const MicroBatchPlace micro_batch = parts_.task.take();
+    const MicroBatchPosition micro_batch = parts_.objective.take();
     totals = micro_batch.step;
     const bool last = number + 1 == grad_accum;
     parts_.strategy.begin_micro_batch(last ? parallel::MicroBatch::Last
@@ -158,7 +158,7 @@ void Loop::train_step() {
   own.loss_sum = figures[0].item<double>();
   own.hits = figures[1].item<double>();
   own.squares = figures[2].item<double>();
-  const device::RankMemory memory = device::rank_memory(parts_.task.device());
+  const device::RankMemory memory = device::rank_memory(parts_.objective.device());
   own.peak_bytes = static_cast<double>(memory.peak_bytes);
   own.held_bytes = static_cast<double>(memory.held_bytes);
   own.reserved_bytes = static_cast<double>(memory.reserved_bytes);
@@ -199,11 +199,11 @@ void Loop::train_step() {
   metrics.tokens = totals.tokens;
   progress_.tokens_seen += metrics.tokens;
   progress_.supervised_tokens_seen += totals.supervised_tokens;
-  parts_.task.step_done({.loss = metrics.loss,
-                         .rows = totals.rows,
-                         .hits = std::llround(hits),
-                         .learning_rate = lr,
-                         .seconds = seconds_since(start)});
+  parts_.objective.step_done({.loss = metrics.loss,
+                              .rows = totals.rows,
+                              .hits = std::llround(hits),
+                              .learning_rate = lr,
+                              .seconds = seconds_since(start)});
   if (parts_.log == nullptr) return;
   metrics.step = progress_.step;
   metrics.epoch = epoch();
@@ -213,22 +213,22 @@ void Loop::train_step() {
   metrics.flops = totals.flops;
   metrics.supervised_tokens = totals.supervised_tokens;
   metrics.seconds = seconds_since(start);
-  const device::RankMemory after = device::rank_memory(parts_.task.device());
+  const device::RankMemory after = device::rank_memory(parts_.objective.device());
   metrics.memory_bytes = after.held_bytes;
   metrics.peak_memory_bytes = after.peak_bytes;
   parts_.log->step(metrics);
 }
 
 bool Loop::evaluation_is_due() const {
-  if (!parts_.task.has_validation()) return false;
+  if (!parts_.objective.has_validation()) return false;
   return is_due(settings_.train.eval_strategy, settings_.train.eval_steps) ||
          (progress_.step == total_steps_ && settings_.train.final_eval);
 }
 
 bool Loop::evaluate() {
   parts_.flight.set_phase("evaluate");
-  evaluation_ = parts_.task.evaluate(parts_.strategy.group(),
-                                     [this] { return parts_.stop_requested.load(); });
+  evaluation_ = parts_.objective.evaluate(parts_.strategy.group(),
+                                          [this] { return parts_.stop_requested.load(); });
   if (!evaluation_) {
     stop_ = true;
     return false;
@@ -260,7 +260,7 @@ std::optional<LoopEnd> Loop::after_step() {
   progress_.evaluation_pending = evaluation_is_due();
   if (progress_.evaluation_pending && !stop_) is_best = evaluate();
   if (at_epoch_end() && !progress_.evaluation_pending)
-    parts_.task.epoch_done(epochs_begun(), evaluation_);
+    parts_.objective.epoch_done(epochs_begun(), evaluation_);
 
   const bool finished = progress_.step == total_steps_;
   std::optional<LoopEnd> end;

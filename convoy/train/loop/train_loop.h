@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The training loop: micro-batches, steps, evaluation, checkpoints, early stop, stop on request.
-// Every rank runs the same loop; it names no task, no model, no strategy and no adapter.
+// Every rank runs the same loop; it names no objective, no model, no strategy and no adapter.
 #pragma once
 
 #include <atomic>
@@ -16,7 +16,7 @@
 #include "convoy/core/telemetry/training_log.h"
 #include "convoy/model/nn/named_tensor.h"
 #include "convoy/train/checkpoint/checkpoint.h"
-#include "convoy/train/loop/task.h"
+#include "convoy/train/loop/training_objective.h"
 #include "convoy/train/optim/adamw.h"
 #include "convoy/train/optim/schedule.h"
 #include "convoy/train/parallel/strategy.h"
@@ -25,7 +25,7 @@ namespace convoy::train {
 
 // The parts that the loop drives. Everything outlives it.
 struct LoopParts {
-  Task& task;
+  TrainingObjective& objective;
   // The trained parameters, as checkpoints name them.
   const std::vector<nn::NamedTensor>& parameters;
   std::string parameter_group;  // file name of those in a checkpoint, without ".safetensors"

@@ -34,8 +34,8 @@ struct Replica {
       return "";
     } catch (const NumericError& error) {
       EXPECT_EQ(error.code(), ExitCode::Numeric);
-      EXPECT_EQ(error.place().step, 10);
-      return fmt::format("{}: {}", error.place().rank, error.what());
+      EXPECT_EQ(error.location().step, 10);
+      return fmt::format("{}: {}", error.location().rank, error.what());
     }
   }
 
@@ -110,8 +110,8 @@ RANK_BODY(ARunThatDrifts) {
     run.go();
     ADD_FAILURE() << "the run went on";
   } catch (const NumericError& error) {
-    EXPECT_EQ(error.place().rank, 1);
-    EXPECT_EQ(error.place().step, 4);
+    EXPECT_EQ(error.location().rank, 1);
+    EXPECT_EQ(error.location().step, 4);
     EXPECT_NE(std::string(error.what()).find("embedding.weight"), std::string::npos)
         << error.what();
   }

@@ -59,7 +59,7 @@ std::vector<optim::OptimizedParameter> prepare_units(Strategy& strategy,
   return optimized;
 }
 
-StatePlace place_of(const optim::NamedState& state, const ParameterShard& shard) {
+StateRange range_of(const optim::NamedState& state, const ParameterShard& shard) {
   if (state.elements_each == 1) return {shard.shape, shard.begin};
   return {{(numel_of(shard) + state.elements_each - 1) / state.elements_each},
           shard.begin / state.elements_each};

@@ -29,11 +29,11 @@ std::vector<optim::OptimizedParameter> prepare_units(Strategy& strategy,
 
 // The position of a state of the optimizer: the shape of the part of it that all ranks together
 // hold, and the index in it, flattened, at which this rank's part begins.
-struct StatePlace {
+struct StateRange {
   std::vector<int64_t> shape;
   int64_t begin = 0;
 };
-StatePlace place_of(const optim::NamedState& state, const ParameterShard& shard);
+StateRange range_of(const optim::NamedState& state, const ParameterShard& shard);
 
 // The trained parameters of all units, in their order.
 std::vector<nn::NamedTensor> trained_of(const std::vector<nn::Unit>& units);

@@ -8,7 +8,7 @@
 #include "convoy/apps/recipes/loaded_model.h"
 #include "convoy/core/base/error.h"
 #include "convoy/generate/engine/engine.h"
-#include "convoy/machine/device/placement.h"
+#include "convoy/machine/device/rank_device.h"
 #include "convoy/machine/device/threads.h"
 
 namespace convoy::recipes {
@@ -80,7 +80,7 @@ Json time_point(nn::CausalLm& model, const text::Tokenizer& tokenizer, int64_t b
 nlohmann::ordered_json bench_generate(const settings::BenchFlags& common,
                                       const settings::BenchGenerateFlags& flags,
                                       const std::string& devices) {
-  const at::Device device = device::place_rank(devices, 0).device;
+  const at::Device device = device::take_rank_device(devices, 0).device;
   device::share_cpu_threads(1);
   require_one_format(flags.quantization, flags.double_quant, flags.weights);
   const std::unique_ptr<nn::CausalLm> model = bench_model(common, device);

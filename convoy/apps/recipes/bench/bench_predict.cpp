@@ -14,7 +14,7 @@
 #include "convoy/machine/counting/counting_device.h"
 #include "convoy/machine/counting/predicted_time.h"
 #include "convoy/machine/device/dtype.h"
-#include "convoy/machine/device/placement.h"
+#include "convoy/machine/device/rank_device.h"
 #include "convoy/model/architecture/families/family.h"
 #include "convoy/model/kernels/cuda/launch.h"
 #include "convoy/model/kernels/ops/op_table.h"
@@ -81,8 +81,8 @@ std::unique_ptr<nn::CausalLm> model_of(const architecture::DecoderSpec& spec,
     code_linears(*model, *format);
   } else {
     for (nn::Linear* linear : model->block_linears())
-      linear->set_coded(
-          kernels::declare_coded_weight(*format, linear->weight().sizes(), dtype, options));
+      linear->set_bitsandbytes(
+          kernels::declare_bitsandbytes_weight(*format, linear->weight().sizes(), dtype, options));
   }
   return model;
 }
@@ -104,8 +104,9 @@ class StepOfGeneration {
                                                         : kernels::CacheElement::Model,
                  .shares_prefixes = false}) {}
 
-  // All that comes before. A first pass makes tables for its positions, and a first step after a prompt may differ from
-  // those that follow it: so a pass of each kind has been before, of a decode step where its context has room for one.
+  // All that comes before. A first pass makes tables for its positions, and a first step after a
+  // prompt may differ from those that follow it: so a pass of each kind has been before, of a
+  // decode step where its context has room for one.
   void prepare() {
     if (flags_.prefill) {
       submit(flags_.tokens, 2);
@@ -330,7 +331,7 @@ nlohmann::ordered_json bench_predict(const BenchPredictFlags& given, const std::
   // Before the counting device is there: LibTorch takes pinned memory from it from then on.
   std::optional<double> measured;
   if (flags.measure && devices == "cuda")
-    measured = measure_step(flags, device::place_rank(devices, 0).device);
+    measured = measure_step(flags, device::take_rank_device(devices, 0).device);
   Json result = report(flags, count_step(spec, flags), gpu);
   if (measured) result["measured_ms"] = *measured * 1e3;
   return result;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `convoy bench predict`: what a step of generation would take of a GPU. The engine's own step runs on the counting
-// device (machine/counting), with the sizes of a config.json and no weights.
+// `convoy bench predict`: what a step of generation would take of a GPU. The engine's own step runs
+// on the counting device (machine/counting), with the sizes of a config.json and no weights.
 #pragma once
 
 #include <c10/core/Device.h>
@@ -12,12 +12,14 @@
 
 namespace convoy::recipes {
 
-// {"tool","device","step" ("decode" or "prefill"),"rows","context" (of a prefill: "tokens"),"dtype","weights",
-// "kv_dtype", "launches","uploads","downloads","host_waits","host_ops", bytes: "weight_bytes","least_weight_bytes",
-// "kv_bytes","least_kv_bytes","other_bytes", "flops","host_ms","device_ms","predicted_ms","roofline_ms",
-// "roofline_share","tokens_per_s","ops" (of one name: "op","calls","launches","bytes","device_ms","share"),"assumed"}
-// and, with flags.measure where `devices` is "cuda", {"measured_ms"}. The process has the counting device from then on.
-// Throws ConfigError, DataError.
+// {"tool","device","step" ("decode" or "prefill"),"rows","context" (of a prefill:
+// "tokens"),"dtype","weights", "kv_dtype",
+// "launches","uploads","downloads","host_waits","host_ops", bytes:
+// "weight_bytes","least_weight_bytes", "kv_bytes","least_kv_bytes","other_bytes",
+// "flops","host_ms","device_ms","predicted_ms","roofline_ms", "roofline_share","tokens_per_s","ops"
+// (of one name: "op","calls","launches","bytes","device_ms","share"),"assumed"} and, with
+// flags.measure where `devices` is "cuda", {"measured_ms"}. The process has the counting device
+// from then on. Throws ConfigError, DataError.
 nlohmann::ordered_json bench_predict(const settings::BenchPredictFlags& flags,
                                      const std::string& devices);
 

@@ -18,7 +18,7 @@
 #include "convoy/core/base/files.h"
 #include "convoy/machine/device/memory.h"
 #include "convoy/model/adapters/lora_model.h"
-#include "convoy/model/kernels/coded_weight/coded_weight.h"
+#include "convoy/model/kernels/bitsandbytes_weight/bitsandbytes_weight.h"
 #include "convoy/model/nn/head_loss.h"
 #include "convoy/train/comm/exchange.h"
 #include "convoy/train/loop/token_batch.h"
@@ -85,7 +85,7 @@ BenchTrain::BenchTrain(const settings::BenchFlags& common, const settings::Bench
   const settings::StrategyFacts& facts = settings::strategy_for(flags.strategy, share.size());
   parallel.strategy = facts.name;
   const bool deferred = parallel::shards_values(parallel);
-  model_ = bench_model(common, share.placement().device, deferred ? &values_ : nullptr);
+  model_ = bench_model(common, share.rank_device().device, deferred ? &values_ : nullptr);
   require_positions(*model_, flags.seq, "seq");
   choose_parameters();
   const sizing::MemoryQuestion question{.shape = training_shape(*model_),
@@ -125,7 +125,8 @@ void BenchTrain::choose_parameters() {
 }
 
 void BenchTrain::quantize_weights() {
-  const kernels::CodedFormat format{.type = kernels::CodeType::Nf4, .block = 64, .nested = true};
+  const kernels::BitsandbytesFormat format{
+      .type = kernels::CodeType::Nf4, .block = 64, .nested = true};
   for (const nn::Linear* linear : model_->block_linears())
     if (values_.contains(linear->weight()))
       throw ConfigError("the benchmark of qlora shares no parameters",
@@ -169,7 +170,7 @@ BenchStep BenchTrain::step() {
   const Clock::time_point start = Clock::now();
   const double waited_before = share_.group().waited_seconds();
   device::reset_peak_memory();
-  const at::Device device = share_.placement().device;
+  const at::Device device = share_.rank_device().device;
   const auto tokens = static_cast<double>(rows_.num_rows() * (flags_.seq - 1));
   at::Tensor loss = at::zeros({}, at::TensorOptions().dtype(at::kDouble).device(device));
   for (int64_t micro = 0; micro < grad_accum_; ++micro) {
@@ -207,7 +208,7 @@ BenchStep BenchTrain::step() {
 
 const BenchRecord& BenchTrain::run() {
   record_.geometry = common_.geometry;
-  record_.device_kind = at::DeviceTypeName(share_.placement().device.type(), true);
+  record_.device_kind = at::DeviceTypeName(share_.rank_device().device.type(), true);
   record_.ranks = share_.size();
   record_.batch = flags_.batch;
   record_.grad_accum = grad_accum_;
@@ -255,7 +256,7 @@ nlohmann::ordered_json bench_train(const settings::BenchFlags& common,
   int64_t peak_bytes = 0;
   for (const BenchStep& step : record.steps) peak_bytes = std::max(peak_bytes, step.memory_bytes);
   result["planned_mb"] = record.planned_bytes >> 20;
-  const bool on_cpu = share.placement().device.is_cpu();
+  const bool on_cpu = share.rank_device().device.is_cpu();
   if (!on_cpu) result["peak_device_mb"] = peak_bytes >> 20;
   result["peak_rss_mb"] =
       (on_cpu ? peak_bytes : device::process_memory().peak_resident_bytes) >> 20;

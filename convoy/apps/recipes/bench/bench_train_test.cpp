@@ -92,7 +92,7 @@ TEST(BenchTrain, RowsMayBeAsLongAsTheGeometryHasPositionsAndNoLonger) {
     bench(flags);
     ADD_FAILURE() << "a row without positions";
   } catch (const ConfigError& error) {
-    EXPECT_EQ(error.place().key, "seq");
+    EXPECT_EQ(error.location().key, "seq");
     EXPECT_NE(error.sentence().find("at most 32768 tokens"), std::string::npos) << error.sentence();
   }
 }

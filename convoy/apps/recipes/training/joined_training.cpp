@@ -49,9 +49,9 @@ telemetry::RunIdentity identity_of(const JoinedTraining& joined,
 
 optim::LearningRateSchedule JoinedTraining::restore_steps() const {
   const settings::TrainingSettings& train = settings.train;
-  const int64_t steps_per_epoch = deal.steps_per_epoch();
+  const int64_t steps_per_epoch = order.steps_per_epoch();
   optim::LearningRateSchedule schedule(train.schedule,
-                                       scaled_learning_rate(train, deal.config().global_batch),
+                                       scaled_learning_rate(train, order.config().global_batch),
                                        train::total_steps(train, steps_per_epoch), steps_per_epoch);
   restore_optimizer(checkpoint, state.optimizer, *state.strategy);
   return schedule;
@@ -61,7 +61,7 @@ std::optional<telemetry::TrainingLog> JoinedTraining::open_log(
     telemetry::TrainingLogOptions options, std::map<std::string, std::string> data_hashes) const {
   if (group.rank() != 0) return std::nullopt;
   const int64_t step = checkpoint.progress.step;
-  const int64_t steps_per_epoch = deal.steps_per_epoch();
+  const int64_t steps_per_epoch = order.steps_per_epoch();
   options.run_folder = run.folder.path();
   options.tensorboard_folder =
       telemetry::tensorboard_folder(settings.logging.backend.names, options.tensorboard_folder);

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "convoy/apps/recipes/training/training_start.h"
-#include "convoy/data/datasets/epoch_deal.h"
+#include "convoy/data/datasets/epoch_order.h"
 #include "convoy/train/loop/train_loop.h"
 #include "convoy/train/optim/schedule.h"
 
@@ -27,10 +27,10 @@ struct PreparedState {
 //   void report_plan() const;
 //   // Collective. Sets the log options that differ by kind; returns the data hashes by split.
 //   std::map<std::string, std::string> record(telemetry::TrainingLogOptions& options) const;
-//   std::unique_ptr<SomeTask> make_task(telemetry::TrainingLog* log) const;
+//   std::unique_ptr<SomeObjective> make_objective(telemetry::TrainingLog* log) const;
 //   checkpoint::NamedFiles files_alongside() const;  // on rank 0
 //   // Collective. Exports; returns the values of metrics.json beside the log's.
-//   nlohmann::json conclude(const train::LoopResult& result, const SomeTask& task,
+//   nlohmann::json conclude(const train::LoopResult& result, const SomeObjective& objective,
 //                           telemetry::TrainingLog* log) const;
 // `log` is null on all ranks but 0.
 struct JoinedTraining {
@@ -39,7 +39,7 @@ struct JoinedTraining {
   const FoundCheckpoint& checkpoint;
   const Agreed& agreed;
   const checkpoint::Stamp& stamp;
-  const data::EpochDeal& deal;
+  const data::EpochOrder& order;
   const std::vector<nn::NamedTensor>& parameters;
   std::string parameter_group;  // as train::LoopParts
   std::vector<nn::NamedTensor> buffers = {};
@@ -79,10 +79,10 @@ ExitCode train_joined(const Kind& kind) {
                           .group = &joined.group,
                           .log = log};
   return or_give_up(joined.run, underway, [&] {
-    const auto task = kind.make_task(log);
+    const auto objective = kind.make_objective(log);
     checkpoint::NamedFiles files;
     if (log != nullptr) files = kind.files_alongside();
-    const train::LoopParts parts{.task = *task,
+    const train::LoopParts parts{.objective = *objective,
                                  .parameters = joined.parameters,
                                  .parameter_group = joined.parameter_group,
                                  .strategy = *joined.state.strategy,
@@ -97,7 +97,7 @@ ExitCode train_joined(const Kind& kind) {
                                  .stop_requested = joined.run.stop_requested};
     const train::LoopResult result =
         train::run_training_loop(parts, joined.settings, joined.checkpoint.progress);
-    return joined.end(result, kind.conclude(result, *task, log), log);
+    return joined.end(result, kind.conclude(result, *objective, log), log);
   });
 }
 

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "convoy/apps/recipes/generating_task.h"
+#include "convoy/apps/recipes/generating_objective.h"
 #include "convoy/apps/recipes/memory_plan.h"
 #include "convoy/apps/recipes/optimizer_settings.h"
 #include "convoy/apps/recipes/step_flops.h"
@@ -27,13 +27,13 @@ bool may_share_values(const TrainingRun& run) {
 
 void report_device(const TrainingRun& run) {
   const settings::TrainSettings& settings = run.settings;
-  const bool on_cpu = run.placement.device.is_cpu();
+  const bool on_cpu = run.rank_device.device.is_cpu();
   if (!on_cpu)
     run.log.info(
         fmt::format("computing on {}, a rank on each, in {}", run.device_kind(), run.dtype));
   if (settings.model.dtype == "auto" && settings.train.computes_in_bf16() && run.dtype != "bf16")
     run.log.warning(
-        fmt::format("{} has no bf16: computing in {}", run.placement.device.str(), run.dtype));
+        fmt::format("{} has no bf16: computing in {}", run.rank_device.device.str(), run.dtype));
   if (on_cpu && optimizer_states(settings.train).is_paged)
     run.log.info(
         fmt::format("train.optim {}: the model is in the host's memory already, so nothing "
@@ -61,10 +61,10 @@ data::EncodedSplits encode(const TrainingRun& run, const LoadedModel& base) {
 data::EncodedSplits encode_in_turn(const TrainingRun& run, const LoadedModel& base) {
   if (run.environment.local_rank == 0) {
     data::EncodedSplits splits = encode(run, base);
-    run.meeting->wait_for_all();
+    run.store_barrier->wait_for_all();
     return splits;
   }
-  run.meeting->wait_for_all();
+  run.store_barrier->wait_for_all();
   return encode(run, base);
 }
 
@@ -102,9 +102,9 @@ TrainedParameters choose_parameters(const TrainingRun& run, LoadedModel& base) {
 // rank.
 void require_room_for_state(const TrainingRun& run, sizing::MemoryQuestion question,
                             const sizing::StateSharing& sharing) {
-  if (!run.placement.device.is_cpu()) return;
+  if (!run.rank_device.device.is_cpu()) return;
   const int64_t left =
-      device::usable_rank_memory_bytes(run.placement.device, run.environment.local_world);
+      device::usable_rank_memory_bytes(run.rank_device.device, run.environment.local_world);
   const int64_t allowed = left + device::process_memory().resident_bytes;
   question.micro_batch_tokens = 1;
   const int64_t wanted = plan_memory(question, sharing).total_bytes();
@@ -120,13 +120,13 @@ void require_room_for_state(const TrainingRun& run, sizing::MemoryQuestion quest
 // Collective. `question`: with settings whose strategy is auto.
 std::string choose_strategy_of(const TrainingRun& run, const sizing::MemoryQuestion& question) {
   const int64_t usable_bytes =
-      device::usable_rank_memory_bytes(run.placement.device, run.environment.local_world) +
+      device::usable_rank_memory_bytes(run.rank_device.device, run.environment.local_world) +
       question.program_bytes;
   std::vector<sizing::StateSharing> candidates;
   for (const settings::StrategyFacts& strategy : settings::strategies_of_processes())
     candidates.push_back(sizing::sharing_of(strategy));
   const sizing::StrategyChoice choice = choose_strategy(question, candidates, usable_bytes);
-  const std::string strategy = run.meeting->word_of_rank_zero(choice.strategy);
+  const std::string strategy = run.store_barrier->word_of_rank_zero(choice.strategy);
   const std::string sentence = fmt::format("strategy: {}; {}", choice.strategy, choice.reason);
   if (!choice.fits)
     run.log.warning(sentence);
@@ -143,7 +143,7 @@ Sharing choose_sharing(const TrainingRun& run, LoadedModel& base, const data::To
   const bool chooses = chosen.strategy == "auto";
   const auto facts = [&chosen] { return settings::strategy_named(chosen.strategy); };
   if (!chooses) chosen.strategy = facts().name;
-  if (run.placement.device.is_cpu() && chosen.offload != "none" && !chooses &&
+  if (run.rank_device.device.is_cpu() && chosen.offload != "none" && !chooses &&
       facts().cuts_states) {
     run.log.info("parallel.offload: on CPUs the state is in the host's memory already");
     chosen.offload = "none";
@@ -192,11 +192,11 @@ SettledBatch batch_with(const TrainingRun& run, const LanguageInput& input,
   return {std::move(settings), std::move(plan), std::move(stamp), memory, std::move(choice)};
 }
 
-BatchUnits units_of(const TrainingRun& run, const LanguageInput& input,
+BatchItems items_of(const TrainingRun& run, const LanguageInput& input,
                     const data::BatchPlan& plan) {
-  return {.count = plan.num_units(),
+  return {.count = plan.num_items(),
           .mean_tokens = static_cast<double>(input.splits.train.total_tokens()) /
-                         static_cast<double>(std::max<int64_t>(plan.num_units(), 1)),
+                         static_cast<double>(std::max<int64_t>(plan.num_items(), 1)),
           .ranks = run.planned.world};
 }
 
@@ -229,7 +229,7 @@ LoadedModel load_base(const TrainingRun& run) {
        .adapter = "",
        .dtype = run.dtype,
        .template_path = settings.data.template_path,
-       .device = run.placement.device,
+       .device = run.rank_device.device,
        .deferred = may_share_values(run),
        .coding = weight_coding(held.format(settings.tuning.mode == "qlora"), held.double_quant,
                                held.block_size, held.skip_modules.names)},
@@ -285,7 +285,7 @@ SettledBatch settled_batch(const TrainingRun& run, const LanguageInput& input) {
     if (wished.grad_accum.is_auto())
       settings.train.grad_accum = input.checkpoint.saved_number("grad_accum").value_or(0);
     run.log.info(fmt::format("batch_size {}, from the checkpoint", *saved_rows));
-  } else if (settle_batch(wished, wished.batch_rows(), units_of(run, input, batch.plan),
+  } else if (settle_batch(wished, wished.batch_rows(), items_of(run, input, batch.plan),
                           settings.train)) {
     report_small_steps(settings.train, run.log);
   }
@@ -301,9 +301,9 @@ SettledBatch measured_batch(const TrainingRun& run, const LanguageInput& input,
   const settings::TrainingSettings& wished = run.wished;
   settings::TrainSettings settings = least.settings;
   const settings::StrategyFacts& strategy = settings::strategy_named(settings.parallel.strategy);
-  const BatchUnits units = units_of(run, input, least.plan);
+  const BatchItems items = items_of(run, input, least.plan);
   const auto settle = [&](int64_t rows) {
-    return settle_batch(wished, rows, units, settings.train);
+    return settle_batch(wished, rows, items, settings.train);
   };
   sizing::MemoryQuestion question =
       memory_question(settings, *input.base.model, input.splits.train, run.planned);
@@ -321,7 +321,7 @@ SettledBatch measured_batch(const TrainingRun& run, const LanguageInput& input,
   const BatchSearch search{
       .probe = probe,
       .group = group,
-      .device = run.placement.device,
+      .device = run.rank_device.device,
       .plan_of =
           [&](int64_t rows) {
             settle(rows);
@@ -331,7 +331,7 @@ SettledBatch measured_batch(const TrainingRun& run, const LanguageInput& input,
           [&](const data::BatchPlan& plan) {
             return train::total_steps(settings.train, plan.steps_per_epoch());
           },
-      .most_rows = most_batch_rows(wished, units),
+      .most_rows = most_batch_rows(wished, items),
       .processes_on_host = run.environment.local_world / run.environment.replicas,
       .formula = question,
       .sharing = sizing::sharing_of(strategy),

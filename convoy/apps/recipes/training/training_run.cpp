@@ -30,10 +30,10 @@ comm::RankEnvironment planned_job(comm::RankEnvironment environment, bool plan_o
 
 // The type that the settings request and the device supports.
 std::string compute_dtype(const settings::TrainSettings& settings,
-                          const device::Placement& placement) {
-  device::require_dtype(placement, settings.model.dtype);
+                          const device::RankDevice& rank_device) {
+  device::require_dtype(rank_device, settings.model.dtype);
   if (settings.model.dtype != "auto") return settings.model.dtype;
-  return settings.train.computes_in_bf16() && placement.has_bf16 ? "bf16" : "fp32";
+  return settings.train.computes_in_bf16() && rank_device.has_bf16 ? "bf16" : "fp32";
 }
 
 void tell(const Error& error, const Underway& underway) {
@@ -44,29 +44,29 @@ void tell(const Error& error, const Underway& underway) {
 }  // namespace
 
 TrainingRun::TrainingRun(const FineTuneRequest& ask, settings::TrainSettings agreed,
-                         std::shared_ptr<comm::Meeting> ranks, const std::atomic<bool>& stop,
+                         std::shared_ptr<comm::StoreBarrier> ranks, const std::atomic<bool>& stop,
                          const Log& log_of_rank_zero)
     : request(ask),
       wished(agreed.train),
       settings(with_least_batch(std::move(agreed))),
       stop_requested(stop),
-      meeting(std::move(ranks)),
-      environment(meeting->environment()),
+      store_barrier(std::move(ranks)),
+      environment(store_barrier->environment()),
       planned(planned_job(environment, request.plan_only)),
-      placement(device::place_rank(request.devices, environment.local_rank)),
-      dtype(compute_dtype(settings, placement)),
+      rank_device(device::take_rank_device(request.devices, environment.local_rank)),
+      dtype(compute_dtype(settings, rank_device)),
       log(environment.rank == 0 ? log_of_rank_zero : Log(LogLevel::Quiet)),
       folder(telemetry::RunFolder::attach(request.run_folder)),
       checkpoints(folder.checkpoints_folder(), settings.train.save_total_limit),
       trace(flight(), settings::parse_step_range(settings.logging.profile_steps),
-            {.folder = folder, .rank = environment, .device = placement.device}, log) {}
+            {.folder = folder, .rank = environment, .device = rank_device.device}, log) {}
 
 std::string TrainingRun::device_kind() const {
-  return at::DeviceTypeName(placement.device.type(), /*lower_case=*/true);
+  return at::DeviceTypeName(rank_device.device.type(), /*lower_case=*/true);
 }
 
 void prepare_rank(const TrainingRun& run) {
-  if (run.settings.train.deterministic && !run.placement.device.is_cpu())
+  if (run.settings.train.deterministic && !run.rank_device.device.is_cpu())
     device::take_deterministic_algorithms();
   device::keep_tensor_memory();
   device::share_cpu_threads(run.environment.local_world, run.environment.replicas);
@@ -82,8 +82,8 @@ void give_up(const TrainingRun& run, const Underway& underway) {
     const bool classifies = underway.settings.task == "classify";
     if (!classifies && dynamic_cast<const c10::OutOfMemoryError*>(&foreign) != nullptr) {
       const IoError error =
-          full_device(run.placement.device.str(), held_memory(underway.model, underway.optimizer),
-                      device::rank_memory(run.placement.device).peak_bytes, underway.settings);
+          full_device(run.rank_device.device.str(), held_memory(underway.model, underway.optimizer),
+                      device::rank_memory(run.rank_device.device).peak_bytes, underway.settings);
       tell(error, underway);
       throw error;
     }

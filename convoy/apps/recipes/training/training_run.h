@@ -16,12 +16,12 @@
 #include "convoy/core/settings/train_settings.h"
 #include "convoy/core/telemetry/run_folder.h"
 #include "convoy/core/telemetry/training_log.h"
-#include "convoy/machine/device/placement.h"
+#include "convoy/machine/device/rank_device.h"
 #include "convoy/model/nn/causal_lm.h"
 #include "convoy/train/checkpoint/checkpoint.h"
 #include "convoy/train/comm/environment.h"
 #include "convoy/train/comm/group.h"
-#include "convoy/train/comm/meeting.h"
+#include "convoy/train/comm/store_barrier.h"
 #include "convoy/train/optim/adamw.h"
 
 namespace convoy::recipes {
@@ -29,12 +29,12 @@ namespace convoy::recipes {
 struct TrainingRun {
   // `ask` and `stop` must outlive it. Throws ConfigError, DeviceError.
   TrainingRun(const FineTuneRequest& ask, settings::TrainSettings agreed,
-              std::shared_ptr<comm::Meeting> ranks, const std::atomic<bool>& stop,
+              std::shared_ptr<comm::StoreBarrier> ranks, const std::atomic<bool>& stop,
               const Log& log_of_rank_zero);
   TrainingRun(const TrainingRun&) = delete;
   TrainingRun& operator=(const TrainingRun&) = delete;
 
-  telemetry::FlightWriter& flight() const { return meeting->flight(); }
+  telemetry::FlightWriter& flight() const { return store_barrier->flight(); }
   std::string device_kind() const;  // "cpu", "cuda"
 
   const std::chrono::steady_clock::time_point begin = std::chrono::steady_clock::now();
@@ -42,12 +42,12 @@ struct TrainingRun {
   const settings::TrainingSettings wished;  // the section `train` as it was written
   const settings::TrainSettings settings;   // with the least numbers where `wished` has auto
   const std::atomic<bool>& stop_requested;
-  const std::shared_ptr<comm::Meeting> meeting;
+  const std::shared_ptr<comm::StoreBarrier> store_barrier;
   const comm::RankEnvironment& environment;
   // Batch, steps and memory refer to this job. A dry run runs on the ranks of one node and
   // describes the job with all its nodes.
   const comm::RankEnvironment planned;
-  const device::Placement placement;
+  const device::RankDevice rank_device;
   const std::string dtype;  // of products: "fp32" or "bf16"
   const Log log;            // quiet on all ranks but 0
   const telemetry::RunFolder folder;

@@ -29,7 +29,7 @@ void refuse_foreign_checkpoint(const std::string& folder) {
 }
 
 std::optional<checkpoint::LoadedCheckpoint> load_wished(TrainingRun& run) {
-  if (run.meeting->rank() != 0 || run.request.plan_only) return std::nullopt;
+  if (run.store_barrier->rank() != 0 || run.request.plan_only) return std::nullopt;
   const std::string& wish = run.settings.train.resume_from_checkpoint;
   run.checkpoints.prepare();
   if (wish == "auto") return run.checkpoints.load_newest();
@@ -77,13 +77,13 @@ FoundCheckpoint find_checkpoint(TrainingRun& run) {
     word["folder"] = fs::absolute(found.loaded->folder).string();
     word["task"] = state.extra.value("task", io::Json::object());
   }
-  word = io::parse_json(run.meeting->word_of_rank_zero(word.dump()), of_rank_zero);
+  word = io::parse_json(run.store_barrier->word_of_rank_zero(word.dump()), of_rank_zero);
   found.full_world = word.at("full_world").get<int64_t>();
   if (!word.contains("progress")) return found;
   found.progress = checkpoint::progress_from_json(word["progress"], of_rank_zero);
   found.stamp = checkpoint::Stamp::from_json(word["stamp"], of_rank_zero);
   found.folder = word["folder"].get<std::string>();
-  found.task_memory = word["task"];
+  found.objective_memory = word["task"];
   forget_best_of_another_figure(found, run.settings.train);
   return found;
 }
@@ -128,12 +128,13 @@ Agreed agree(const TrainingRun& run, const FoundCheckpoint& found, const checkpo
                       .checkpoints_folder = run.folder.checkpoints_folder().string()};
   if (run.settings.train.resume_from_checkpoint == "auto" && !run.request.plan_only)
     start.newest_checkpoint = run.checkpoints.newest_step().value_or(-1);
-  return {agree_on_start(*run.meeting, start)};
+  return {agree_on_start(*run.store_barrier, start)};
 }
 
 std::unique_ptr<comm::Group> join(const TrainingRun& run, const Agreed& /*agreed*/) {
-  return comm::join_group_at(run.meeting, std::chrono::seconds(run.settings.parallel.timeout_s),
-                             run.placement.device);
+  return comm::join_group_at(run.store_barrier,
+                             std::chrono::seconds(run.settings.parallel.timeout_s),
+                             run.rank_device.device);
 }
 
 void restore_optimizer(const FoundCheckpoint& found, optim::AdamW& optimizer,

@@ -25,7 +25,7 @@ namespace convoy::recipes {
 struct FoundCheckpoint {
   checkpoint::Progress progress = {};
   std::filesystem::path folder = {};  // as rank 0 sees it
-  io::Json task_memory = io::Json::object();
+  io::Json objective_memory = io::Json::object();
   std::optional<checkpoint::Stamp> stamp = {};
   std::optional<checkpoint::LoadedCheckpoint> loaded = {};  // on rank 0
   // World size that rank 0 counts, when nodes start different numbers of ranks.

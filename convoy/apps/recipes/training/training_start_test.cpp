@@ -36,18 +36,18 @@ class TwoRanks : public ::testing::Test {
   // Runs `body` on both ranks. Returns what each threw, by rank; empty: nothing.
   std::vector<std::string> on_ranks(const std::function<void(TrainingRun&)>& body) {
     telemetry::FlightWriter flight;
-    const auto meetings = comm::Meeting::of_threads({}, 2, flight);
+    const auto store_barriers = comm::StoreBarrier::of_threads({}, 2, flight);
     std::vector<std::string> errors(2);
     std::vector<std::thread> ranks;
-    for (const auto& meeting : meetings)
-      ranks.emplace_back([&, meeting] {
-        const FineTuneRequest request{.run_folder = run_folder(meeting->rank())};
+    for (const auto& store_barrier : store_barriers)
+      ranks.emplace_back([&, store_barrier] {
+        const FineTuneRequest request{.run_folder = run_folder(store_barrier->rank())};
         try {
-          TrainingRun run(request, settings_, meeting, stop_, Log(LogLevel::Quiet));
+          TrainingRun run(request, settings_, store_barrier, stop_, Log(LogLevel::Quiet));
           body(run);
         } catch (const Error& error) {
-          meeting->tell_failure(error.sentence());  // as fine_tune() does
-          errors[static_cast<size_t>(meeting->rank())] = error.sentence();
+          store_barrier->tell_failure(error.sentence());  // as fine_tune() does
+          errors[static_cast<size_t>(store_barrier->rank())] = error.sentence();
         }
       });
     for (std::thread& rank : ranks) rank.join();

@@ -110,7 +110,8 @@ PostgresSession::PostgresSession(std::string url, const StoreOptions& options)
       connect();
       return;
     } catch (const RetryTransaction& error) {
-      if (std::chrono::steady_clock::now() >= deadline) throw IoError(error.what(), error.place());
+      if (std::chrono::steady_clock::now() >= deadline)
+        throw IoError(error.what(), error.location());
     }
     std::this_thread::sleep_for(std::chrono::milliseconds(100));
   }
@@ -317,27 +318,27 @@ void PostgresSession::throw_lost() {
 
 void PostgresSession::throw_failure(const std::string& state, const std::string& message) {
   const std::string said = strike_secrets(message, url_);
-  const ErrorPlace place{.file = name_};
+  const ErrorLocation location{.file = name_};
   const auto starts = [&](const char* text) { return state.starts_with(text); };
   // Appendix A of PostgreSQL's manual. 57P..: the server is shutting down or starting; 40...:
   // deadlock, serialisation failure.
   if (starts("08") || starts("57P") || starts("25P03")) {
     disconnect();
-    throw RetryTransaction(fmt::format("PostgreSQL ended the connection: {}", said), place);
+    throw RetryTransaction(fmt::format("PostgreSQL ended the connection: {}", said), location);
   }
-  if (starts("40")) throw RetryTransaction(fmt::format("PostgreSQL: {}", said), place);
+  if (starts("40")) throw RetryTransaction(fmt::format("PostgreSQL: {}", said), location);
   if (starts("53") || starts("58"))
     throw IoError(fmt::format("PostgreSQL is out of disk space or has a disk error: {}", said),
-                  place);
+                  location);
   if (starts("55P03") || starts("57014"))
     throw IoError(
         fmt::format("a row was locked by another process for more than {} ms", busy_limit_ms_),
-        place);
+        location);
   if (starts("25006") || starts("42501"))
-    throw IoError(fmt::format("the job store can not be written: {}", said), place);
+    throw IoError(fmt::format("the job store can not be written: {}", said), location);
   if (starts("XX") || starts("42") || starts("23"))
     throw_damaged(name_, fmt::format("{} ({})", said, state));
-  throw IoError(fmt::format("PostgreSQL: {} ({})", said, state), place);
+  throw IoError(fmt::format("PostgreSQL: {} ({})", said, state), location);
 }
 
 }  // namespace convoy::jobs

@@ -98,7 +98,7 @@ TEST_F(PostgresServer, ConnectsAgainAfterTheServerRestarts) {
   const std::vector<NewTask> tasks = {{.parameters = R"({"seed":1})"},
                                       {.parameters = R"({"seed":2})"}};
   store->add(group, tasks);
-  const std::vector<Lease> leases = store->claim({.group = group, .worker = "w"});
+  const std::vector<Lease> leases = store->claim({.group = group, .owner = "w"});
   // Begun while the server is down: waits for it.
   const testing::TemporaryFolder folder;
   std::thread restart([&] {
@@ -126,12 +126,12 @@ TEST_F(PostgresServer, ALockedTaskDelaysNobodyAndALockHasALimit) {
   PostgresSession other(under_test.url(), {});
   other.begin(Begin::Write);
   other.run("SELECT number FROM convoy_tasks WHERE number = 1 FOR UPDATE", {});
-  const std::vector<Lease> leases = store->claim({.group = group, .worker = "w", .max_ranges = 5});
+  const std::vector<Lease> leases = store->claim({.group = group, .owner = "w", .max_ranges = 5});
   ASSERT_EQ(leases.size(), 1u);
   EXPECT_EQ(leases[0].task, 2);
-  EXPECT_THROW(store->claim({.group = group, .worker = "w"}), IoError);
+  EXPECT_THROW(store->claim({.group = group, .owner = "w"}), IoError);
   other.rollback();
-  EXPECT_EQ(store->claim({.group = group, .worker = "w"}).size(), 1u);
+  EXPECT_EQ(store->claim({.group = group, .owner = "w"}).size(), 1u);
 }
 
 TEST_F(PostgresServer, IsAlsoKnownByAKeywordString) {

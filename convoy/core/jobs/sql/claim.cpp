@@ -18,7 +18,7 @@ Lease lease_of(const TaskRow& task, const RangeRow& range) {
           .task_units = task.units,
           .first = range.first,
           .count = range.count,
-          .worker = range.worker,
+          .owner = range.owner,
           .expires_ms = range.expires_ms,
           .attempt = static_cast<int>(range.attempt)};
 }
@@ -36,7 +36,7 @@ struct SqlStore::Claim {
 };
 
 std::vector<Lease> SqlStore::claim(const ClaimRequest& request) {
-  CONVOY_INVARIANT(!request.worker.empty() && request.units_per_range > 0,
+  CONVOY_INVARIANT(!request.owner.empty() && request.units_per_range > 0,
                    "a claim needs a worker and a range length");
   return write(0, [&] {
     Claim claim{.request = request, .now_ms = now_ms(), .leases = {}, .ranges = {}};
@@ -89,7 +89,7 @@ void SqlStore::claim_returned(Claim& claim) {
     if (piece.first == end) continue;
     piece.count = end - piece.first;
     piece.attempt = range.attempt;
-    piece.worker.clear();
+    piece.owner.clear();
     piece.expires_ms = 0;
     insert_range(piece);
   }
@@ -123,7 +123,7 @@ void SqlStore::claim_untouched(Claim& claim, bool wait) {
 }
 
 void SqlStore::hand_out(Claim& claim, const TaskRow& task, RangeRow range) {
-  range.worker = claim.request.worker;
+  range.owner = claim.request.owner;
   range.expires_ms = claim.now_ms + claim.request.lease.count();
   claim.leases.push_back(lease_of(task, range));
   claim.ranges.push_back(std::move(range));
@@ -132,7 +132,7 @@ void SqlStore::hand_out(Claim& claim, const TaskRow& task, RangeRow range) {
 void SqlStore::give_numbers(Claim& claim) {
   std::vector<SqlRow> rows;
   for (const RangeRow& range : claim.ranges)
-    rows.push_back({range.task, range.first, range.count, range.attempt, range.worker,
+    rows.push_back({range.task, range.first, range.count, range.attempt, range.owner,
                     range.expires_ms, crc_of(range)});
   const std::vector<SqlRow> numbers = session_->run_many(
       "INSERT INTO convoy_ranges(task, first, count, attempt, worker, expires, crc) "
@@ -152,7 +152,7 @@ std::vector<bool> SqlStore::renew(std::span<Lease> leases, std::chrono::millisec
                      .first = old.first,
                      .count = old.count,
                      .attempt = old.attempt,
-                     .worker = old.worker,
+                     .owner = old.owner,
                      .expires_ms = expires_ms};
       renewed.push_back(!session_
                              ->run("UPDATE convoy_ranges SET expires = $2, crc = $3 "
@@ -167,13 +167,13 @@ std::vector<bool> SqlStore::renew(std::span<Lease> leases, std::chrono::millisec
   return held;
 }
 
-int64_t SqlStore::release(const std::string& worker) {
+int64_t SqlStore::release(const std::string& owner) {
   return write(0, [&] {
     const std::vector<SqlRow> rows = session_->run(
         "SELECT r.number, r.task, r.first, r.count, r.attempt, r.worker, r.expires, r.crc "
         "FROM convoy_ranges r CROSS JOIN convoy_tasks t WHERE t.number = r.task AND r.worker = $1 "
         "ORDER BY r.task, r.first {FOR UPDATE}",
-        {worker});
+        {owner});
     for (const SqlRow& row : rows) {
       const RangeRow range = decode_range(row, session_->name());
       reopen_range(range, range.attempt - 1);
@@ -196,7 +196,7 @@ std::vector<Lease> SqlStore::leases(int64_t group) {
   std::vector<Lease> leases;
   for (const SqlRow& row : rows) {
     const RangeRow range = decode_range(row, session_->name());
-    if (range.worker.empty()) continue;
+    if (range.owner.empty()) continue;
     const TaskRow task =
         decode_task(SqlRow(row.begin() + kRangeColumns, row.end()), session_->name());
     leases.push_back(lease_of(task, range));

@@ -76,7 +76,7 @@ void SqlStore::complete_task(int64_t number, std::span<const size_t> which,
       rest.first += count;
       rest.count -= count;
       rest.attempt = 0;
-      rest.worker.clear();
+      rest.owner.clear();
       if (rest.expires_ms != kParked) rest.expires_ms = 0;
       insert_range(rest);
     }

@@ -253,7 +253,7 @@ class Settler {
     session_.run(
         "INSERT INTO convoy_ranges(task, first, count, attempt, worker, expires, crc) "
         "VALUES($1, $2, $3, $4, $5, $6, $7)",
-        {range.task, range.first, range.count, range.attempt, range.worker, range.expires_ms,
+        {range.task, range.first, range.count, range.attempt, range.owner, range.expires_ms,
          crc_of(range)});
   }
 

@@ -231,7 +231,7 @@ int64_t crc_of(const RangeRow& range) {
       .add(range.first)
       .add(range.count)
       .add(range.attempt)
-      .add(range.worker)
+      .add(range.owner)
       .add(range.expires_ms)
       .value();
 }
@@ -283,7 +283,7 @@ RangeRow decode_range(const SqlRow& row, const std::string& store) {
   range.first = reader.integer();
   range.count = reader.integer();
   range.attempt = reader.integer();
-  range.worker = reader.text();
+  range.owner = reader.text();
   range.expires_ms = reader.integer();
   reader.verify(crc_of(range), "range", range.number);
   return range;

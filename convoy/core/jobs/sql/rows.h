@@ -36,14 +36,14 @@ struct TaskRow {
   TaskState state = TaskState::Open;
 };
 
-// A leased range, or one that is open again (worker empty, already expired).
+// A leased range, or one that is open again (owner empty, already expired).
 struct RangeRow {
   int64_t number = 0;
   int64_t task = 0;
   int64_t first = 0;
   int64_t count = 0;
   int64_t attempt = 0;  // attempts begun
-  std::string worker = {};
+  std::string owner = {};
   int64_t expires_ms = 0;
 };
 

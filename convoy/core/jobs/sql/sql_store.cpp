@@ -59,7 +59,7 @@ void SqlStore::wait_or_give_up(const RetryTransaction& error,
   const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(
       deadline - std::chrono::steady_clock::now());
   if (left.count() <= 0 || (keep_waiting_ && !keep_waiting_(left)))
-    throw IoError(error.what(), error.place());
+    throw IoError(error.what(), error.location());
   std::this_thread::sleep_for(kRetryPause);
 }
 

@@ -37,7 +37,7 @@ class SqlStore : public JobStore {
                    const Merge& merge) override;
   std::vector<Note> notes(std::span<const int64_t> tasks) override;
   std::vector<FailOutcome> fail(std::span<const RangeFailure> failures, int max_attempts) override;
-  int64_t release(const std::string& worker) override;
+  int64_t release(const std::string& owner) override;
   std::vector<Lease> leases(int64_t group) override;
   std::vector<Part> progress(int64_t task) override;
   std::vector<TaskRecord> unfinished_complete(int64_t group) override;

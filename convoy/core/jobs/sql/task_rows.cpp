@@ -42,7 +42,7 @@ std::optional<RangeRow> SqlStore::held_range(const Lease& lease) {
       "SELECT " CONVOY_RANGE_COLUMNS " FROM convoy_ranges WHERE number = $1", {lease.number});
   if (rows.empty()) return std::nullopt;
   RangeRow range = decode_range(rows[0], session_->name());
-  if (range.task != lease.task || range.worker != lease.worker) return std::nullopt;
+  if (range.task != lease.task || range.owner != lease.owner) return std::nullopt;
   return range;
 }
 
@@ -63,7 +63,7 @@ int64_t SqlStore::insert_range(const RangeRow& range) {
   const std::vector<SqlRow> rows = session_->run(
       "INSERT INTO convoy_ranges(task, first, count, attempt, worker, expires, crc) "
       "VALUES($1, $2, $3, $4, $5, $6, $7) RETURNING number",
-      {range.task, range.first, range.count, range.attempt, range.worker, range.expires_ms,
+      {range.task, range.first, range.count, range.attempt, range.owner, range.expires_ms,
        crc_of(range)});
   return integer_at(rows.at(0), 0, session_->name());
 }
@@ -76,7 +76,7 @@ void SqlStore::remove_range(int64_t number) {
 void SqlStore::reopen_range(const RangeRow& range, int64_t attempt) {
   RangeRow open = range;
   open.attempt = attempt;
-  open.worker.clear();
+  open.owner.clear();
   if (open.expires_ms != kParked) open.expires_ms = 0;
   remove_range(range.number);
   insert_range(open);

@@ -42,7 +42,7 @@ void fill_until_full(const fs::path& path) {
   const int64_t group = group_of(*store);
   add_tasks(*store, group, 40);
   const std::vector<Lease> leases =
-      store->claim({.group = group, .worker = "w", .max_ranges = 60, .units_per_range = 1});
+      store->claim({.group = group, .owner = "w", .max_ranges = 60, .units_per_range = 1});
   std::vector<Completion> completions;
   for (size_t index = 0; index < 50; ++index)
     completions.push_back({.lease = leases[index],
@@ -67,7 +67,7 @@ std::string content_of(const fs::path& path) {
       text += "\n";
     });
     for (const Lease& lease : store->leases(group.number))
-      text += std::to_string(lease.number) + lease.worker + std::to_string(lease.first) + "\n";
+      text += std::to_string(lease.number) + lease.owner + std::to_string(lease.first) + "\n";
     const Counts counts = store->counts(group.number);
     text += std::to_string(counts.open) + " " + std::to_string(counts.done) + "\n";
   }
@@ -100,7 +100,7 @@ TEST(SqliteFaults, EveryFlippedByteIsFoundOrHarmless) {
       EXPECT_EQ(content_of(path), content) << "byte " << at;
     } catch (const DataError& error) {
       ++num_found;
-      EXPECT_EQ(error.place().file, path.string()) << error.sentence();
+      EXPECT_EQ(error.location().file, path.string()) << error.sentence();
     } catch (const ConfigError& error) {
       ++num_found;  // the version of the schema itself
     }

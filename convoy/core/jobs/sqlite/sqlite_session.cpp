@@ -347,9 +347,9 @@ void SqliteSession::execute(const char* sql) {
 void SqliteSession::throw_failure(int code) const {
   const std::string said =
       database_ == nullptr ? ::sqlite3_errstr(code) : ::sqlite3_errmsg(database_);
-  const ErrorPlace place{.file = name()};
+  const ErrorLocation location{.file = name()};
   const auto with_hint = [&](const char* hint) {
-    ErrorPlace hinted = place;
+    ErrorLocation hinted = location;
     hinted.hint = hint;
     return hinted;
   };
@@ -392,7 +392,7 @@ void SqliteSession::throw_failure(int code) const {
     case SQLITE_TOOBIG:
       throw IoError(fmt::format("the job store can not be used: {} (code {}, errno {})", said, code,
                                 database_ == nullptr ? 0 : ::sqlite3_system_errno(database_)),
-                    place);
+                    location);
     case SQLITE_CONSTRAINT:
     case SQLITE_MISMATCH:
     case SQLITE_SCHEMA:
@@ -400,7 +400,7 @@ void SqliteSession::throw_failure(int code) const {
       // The statements are fixed and tested, so an error means that the tables are damaged.
       throw_damaged(name(), said);
     default:
-      throw StateError(fmt::format("SQLite: {} (code {})", said, code), place);
+      throw StateError(fmt::format("SQLite: {} (code {})", said, code), location);
   }
 }
 

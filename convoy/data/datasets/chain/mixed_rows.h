@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "convoy/data/datasets/dataset.h"
-#include "convoy/data/datasets/mixed_units.h"
+#include "convoy/data/datasets/mixed_items.h"
 #include "convoy/data/datasets/row_source.h"
 
 namespace convoy::data {

@@ -32,8 +32,8 @@ auto in_row(const Sample& sample, const Work& work) {
   try {
     return work();
   } catch (const DataError& error) {
-    ErrorPlace place{.file = sample.file, .line = sample.line, .hint = error.place().hint};
-    throw DataError(fmt::format("row {}: {}", sample.index + 1, error.what()), place);
+    ErrorLocation location{.file = sample.file, .line = sample.line, .hint = error.location().hint};
+    throw DataError(fmt::format("row {}: {}", sample.index + 1, error.what()), location);
   }
 }
 

@@ -17,20 +17,20 @@ using Json = nlohmann::ordered_json;
 struct Checked {
   std::optional<RowFault> fault = {};
   int64_t index = 0;
-  ErrorPlace place = {};
+  ErrorLocation location = {};
   Schema schema = Schema::Messages;
   bool is_long = false;
   RowLosses losses = {};
 };
 
 RowFault fault_of(int64_t index, const DataError& error, int64_t column = 0) {
-  const ErrorPlace& place = error.place();
+  const ErrorLocation& location = error.location();
   return {.index = index,
-          .file = place.file,
-          .line = place.line,
+          .file = location.file,
+          .line = location.line,
           .column = column,
           .reason = error.what(),
-          .hint = place.hint};
+          .hint = location.hint};
 }
 
 void check_tokens(const RowCheck& check, const Sample& sample, Checked& checked) {
@@ -82,7 +82,7 @@ Checked checked_row(const RowCheck& check, ReadRow read) {
   try {
     if (read.error) throw DataError(*read.error);
     const Row row = parse_row(std::move(read.raw));
-    checked.place = {.file = row.file, .line = row.line};
+    checked.location = {.file = row.file, .line = row.line};
     checked.schema = detect_schema(row, check.schema);
     const ConvertedRow converted = convert_row(row, checked.schema, check.schema);
     if (check.encoder != nullptr) {
@@ -149,8 +149,8 @@ RowCheckReport check_rows(const Dataset& dataset, const RowCheck& check,
         if (!checked.fault && schema && *schema != checked.schema)
           checked.fault = {
               .index = checked.index,
-              .file = checked.place.file,
-              .line = checked.place.line,
+              .file = checked.location.file,
+              .line = checked.location.line,
               .reason =
                   fmt::format("row {} has the schema {}, the rows before it have {}",
                               checked.index + 1, schema_name(checked.schema), schema_name(*schema)),

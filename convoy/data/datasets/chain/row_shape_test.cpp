@@ -22,7 +22,7 @@ std::string as(const char* json, Schema schema) {
   try {
     return row_of(sample(json), schema).dump();
   } catch (const DataError& error) {
-    EXPECT_EQ(error.place().line, 7);
+    EXPECT_EQ(error.location().line, 7);
     return error.what();
   }
 }

@@ -35,8 +35,8 @@ class UciHar : public ::testing::Test {
       read();
       ADD_FAILURE() << "read " << file;
     } catch (const DataError& error) {
-      EXPECT_EQ(fs::path(error.place().file).filename(), file) << error.what();
-      EXPECT_EQ(error.place().line, line) << error.what();
+      EXPECT_EQ(fs::path(error.location().file).filename(), file) << error.what();
+      EXPECT_EQ(error.location().line, line) << error.what();
       EXPECT_NE(std::string(error.what()).find(text), std::string::npos) << error.what();
     }
   }

@@ -26,7 +26,7 @@ struct CheckRow {
 };
 
 // The constants of a problem that a kernel reads; made once per experiment.
-struct FactorPlan {
+struct FactorSizes {
   struct Layer {
     uint32_t inputs = 0, outputs = 0;  // as drawn
     uint32_t first_block = 0;          // of its slots
@@ -58,7 +58,7 @@ struct FactorPlan {
 // Memory of one thread, aligned to 64 bytes.
 class FactorMemory {
  public:
-  explicit FactorMemory(const FactorPlan& plan);
+  explicit FactorMemory(const FactorSizes& sizes);
   float* weights() { return weights_; }
   float* units(int which) { return units_[which]; }
   float* unpacked() { return unpacked_; }
@@ -78,7 +78,7 @@ uint32_t units_together(uint32_t inputs);
 // Guesses `first` to `first + 15`, lower halves of the indices. Returns which of them pass; where
 // any does, y[entry * 16
 // + lane] holds their entries by columns.
-using FactorKernel = uint32_t (*)(const FactorPlan& plan, const AddressTables& tables,
+using FactorKernel = uint32_t (*)(const FactorSizes& sizes, const AddressTables& tables,
                                   uint32_t first, FactorMemory& memory, float* y);
 
 struct FactorKernels {

@@ -80,22 +80,22 @@ CONVOY_INLINE Wide wide_tanh(const Wide& value) {
   return Wide::divide(Wide::multiply(x, above), below);
 }
 
-CONVOY_INLINE Wide activated(const FactorPlan& plan, bool hidden, const Wide& value) {
-  if (!hidden || plan.activation == MfActivation::Linear) return value;
-  if (plan.activation == MfActivation::Tanh) return wide_tanh(value);
+CONVOY_INLINE Wide activated(const FactorSizes& sizes, bool hidden, const Wide& value) {
+  if (!hidden || sizes.activation == MfActivation::Linear) return value;
+  if (sizes.activation == MfActivation::Tanh) return wide_tanh(value);
   const Wide zero = Wide::all(0.0f);
-  return Wide::fma(Wide::all(plan.negative_slope), Wide::smaller(value, zero),
+  return Wide::fma(Wide::all(sizes.negative_slope), Wide::smaller(value, zero),
                    Wide::larger(value, zero));
 }
 
 // kRows rows from `row` on of one output unit: out = phi(scale * sum of input * weight).
 template <uint32_t kRows>
-CONVOY_INLINE void unit_rows(const FactorPlan& plan, const FactorPlan::Layer& layer,
+CONVOY_INLINE void unit_rows(const FactorSizes& sizes, const FactorSizes::Layer& layer,
                              const float* in, uint32_t inputs, const float* weights, float* out,
                              uint32_t row) {
   Wide sums[kRows];
   for (Wide& sum : sums) sum = Wide::all(0.0f);
-  const uint32_t stride = plan.n_rows * kFactorGuesses;
+  const uint32_t stride = sizes.n_rows * kFactorGuesses;
   const float* from = in + row * kFactorGuesses;
   for (uint32_t input = 0; input < inputs; ++input, from += stride) {
     const Wide weight = Wide::load(weights + input * kFactorGuesses);
@@ -105,26 +105,26 @@ CONVOY_INLINE void unit_rows(const FactorPlan& plan, const FactorPlan::Layer& la
   }
   const Wide scale = Wide::all(layer.scale);
   for (uint32_t at = 0; at < kRows; ++at)
-    activated(plan, layer.hidden, Wide::multiply(sums[at], scale))
+    activated(sizes, layer.hidden, Wide::multiply(sums[at], scale))
         .store(out + (row + at) * kFactorGuesses);
 }
 
-using UnitRows = void (*)(const FactorPlan&, const FactorPlan::Layer&, const float*, uint32_t,
+using UnitRows = void (*)(const FactorSizes&, const FactorSizes::Layer&, const float*, uint32_t,
                           const float*, float*, uint32_t);
 
 template <uint32_t kRows>
-void unit_rows_of(const FactorPlan& plan, const FactorPlan::Layer& layer, const float* in,
+void unit_rows_of(const FactorSizes& sizes, const FactorSizes::Layer& layer, const float* in,
                   uint32_t inputs, const float* weights, float* out, uint32_t row) {
-  unit_rows<kRows>(plan, layer, in, inputs, weights, out, row);
+  unit_rows<kRows>(sizes, layer, in, inputs, weights, out, row);
 }
 
 // One output unit of a layer with `in` before it, null for the identity.
-CONVOY_INLINE void make_unit(const FactorPlan& plan, const FactorPlan::Layer& layer,
+CONVOY_INLINE void make_unit(const FactorSizes& sizes, const FactorSizes::Layer& layer,
                              const float* in, uint32_t inputs, const float* weights, float* out) {
   if (in == nullptr) {
     const Wide scale = Wide::all(layer.scale);
-    for (uint32_t row = 0; row < plan.n_rows; ++row)
-      activated(plan, layer.hidden,
+    for (uint32_t row = 0; row < sizes.n_rows; ++row)
+      activated(sizes, layer.hidden,
                 Wide::multiply(Wide::load(weights + row * kFactorGuesses), scale))
           .store(out + row * kFactorGuesses);
     return;
@@ -133,40 +133,40 @@ CONVOY_INLINE void make_unit(const FactorPlan& plan, const FactorPlan::Layer& la
   constexpr UnitRows kOf[kMost] = {unit_rows_of<1>, unit_rows_of<2>, unit_rows_of<3>,
                                    unit_rows_of<4>, unit_rows_of<5>, unit_rows_of<6>,
                                    unit_rows_of<7>, unit_rows_of<8>};
-  for (uint32_t row = 0; row < plan.n_rows; row += kMost) {
-    const uint32_t rows = plan.n_rows - row < kMost ? plan.n_rows - row : kMost;
-    kOf[rows - 1](plan, layer, in, inputs, weights, out, row);
+  for (uint32_t row = 0; row < sizes.n_rows; row += kMost) {
+    const uint32_t rows = sizes.n_rows - row < kMost ? sizes.n_rows - row : kMost;
+    kOf[rows - 1](sizes, layer, in, inputs, weights, out, row);
   }
 }
 
 // Y of sixteen guesses, by columns. `memory.units(0)` or (1) holds it.
 template <Precision kPrecision, bool kNormal>
-CONVOY_INLINE float* make_matrices(const FactorPlan& plan, const AddressTables& tables,
+CONVOY_INLINE float* make_matrices(const FactorSizes& sizes, const AddressTables& tables,
                                    const GuessRegisters& guesses, FactorMemory& memory) {
   const float* in = nullptr;
   float *out = memory.units(0), *other = memory.units(1);
-  for (const FactorPlan::Layer& layer : plan.layers) {
+  for (const FactorSizes::Layer& layer : sizes.layers) {
     uint32_t block = layer.first_block;
-    const bool triangular = layer.hidden && !plan.diagonal.empty();
+    const bool triangular = layer.hidden && !sizes.diagonal.empty();
     const uint32_t together = triangular ? layer.outputs : units_together(layer.inputs);
     for (uint32_t unit = 0; unit < layer.outputs; unit += together) {
       const uint32_t units = layer.outputs - unit < together ? layer.outputs - unit : together;
       const uint32_t slots = triangular ? layer.num_slots : units * layer.inputs;
-      const uint32_t blocks = plan.blocks_of(slots);
+      const uint32_t blocks = sizes.blocks_of(slots);
       make_slots<kPrecision, kNormal>(tables, guesses, block, blocks, memory.weights());
       block += blocks;
       const float* weights = memory.weights();
       if (triangular) {
-        unpack_triangle(plan, memory.weights(), memory.unpacked());
+        unpack_triangle(sizes, memory.weights(), memory.unpacked());
         weights = memory.unpacked();
       }
       for (uint32_t at = 0; at < units; ++at)
-        make_unit(plan, layer, in, layer.inputs,
+        make_unit(sizes, layer, in, layer.inputs,
                   weights + size_t{at} * layer.inputs * kFactorGuesses,
-                  out + size_t{unit + at} * plan.n_rows * kFactorGuesses);
+                  out + size_t{unit + at} * sizes.n_rows * kFactorGuesses);
     }
-    if (layer.hidden && plan.reduce) {
-      reduce_to_factor(plan, out, layer.outputs, memory.factor(), other);
+    if (layer.hidden && sizes.reduce) {
+      reduce_to_factor(sizes, out, layer.outputs, memory.factor(), other);
       std::swap(out, other);
     }
     in = out;
@@ -175,29 +175,29 @@ CONVOY_INLINE float* make_matrices(const FactorPlan& plan, const AddressTables& 
   return other;
 }
 
-inline void normalise(const FactorPlan& plan, float* y) {
-  const uint32_t entries = plan.n_rows * plan.n_cols;
+inline void normalise(const FactorSizes& sizes, float* y) {
+  const uint32_t entries = sizes.n_rows * sizes.n_cols;
   Wide square = Wide::all(0.0f);
   for (uint32_t entry = 0; entry < entries; ++entry) {
     const Wide value = Wide::load(y + entry * kFactorGuesses);
     square = Wide::fma(value, value, square);
   }
   const Wide factor =
-      Wide::divide(Wide::all(1.0f), Wide::add(Wide::root(square), Wide::all(plan.softening)));
+      Wide::divide(Wide::all(1.0f), Wide::add(Wide::root(square), Wide::all(sizes.softening)));
   for (uint32_t entry = 0; entry < entries; ++entry)
     Wide::multiply(Wide::load(y + entry * kFactorGuesses), factor)
         .store(y + entry * kFactorGuesses);
 }
 
 // Squares only add up: the rest of the rows is left out once no lane can pass.
-CONVOY_INLINE uint32_t check_rows(const FactorPlan& plan, const float* y) {
+CONVOY_INLINE uint32_t check_rows(const FactorSizes& sizes, const float* y) {
   constexpr size_t kRowsBetween = 4;
-  const Wide limit = Wide::all(plan.limit);
+  const Wide limit = Wide::all(sizes.limit);
   Wide sum = Wide::all(0.0f);
   uint32_t passing = (1u << kFactorGuesses) - 1;
   size_t since = 0;
-  for (const CheckRow& row : plan.rows) {
-    const float* const factors = plan.coefficients.data() + row.first_coefficient;
+  for (const CheckRow& row : sizes.rows) {
+    const float* const factors = sizes.coefficients.data() + row.first_coefficient;
     const float* const entries = y + row.first_entry * kFactorGuesses;
     Wide residual = Wide::all(-row.target), second = Wide::all(0.0f);
     uint32_t at = 0;
@@ -221,15 +221,15 @@ CONVOY_INLINE uint32_t check_rows(const FactorPlan& plan, const float* y) {
 }
 
 template <Precision kPrecision, bool kNormal>
-uint32_t check_guesses(const FactorPlan& plan, const AddressTables& tables, uint32_t first,
+uint32_t check_guesses(const FactorSizes& sizes, const AddressTables& tables, uint32_t first,
                        FactorMemory& memory, float* y) {
   GuessRegisters guesses;
   load_guesses(guesses, tables, first);
-  float* const made = make_matrices<kPrecision, kNormal>(plan, tables, guesses, memory);
-  if (plan.normalize) normalise(plan, made);
-  const uint32_t passed = check_rows(plan, made);
+  float* const made = make_matrices<kPrecision, kNormal>(sizes, tables, guesses, memory);
+  if (sizes.normalize) normalise(sizes, made);
+  const uint32_t passed = check_rows(sizes, made);
   if (passed != 0)
-    for (uint32_t at = 0; at < plan.n_rows * plan.n_cols; ++at)
+    for (uint32_t at = 0; at < sizes.n_rows * sizes.n_cols; ++at)
       Wide::load(made + at * kFactorGuesses).store(y + at * kFactorGuesses);
   return passed;
 }

@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "convoy/farm/experiments/mf/factor_kernels.h"
-#include "convoy/farm/experiments/mf/factor_plan.h"
+#include "convoy/farm/experiments/mf/factor_sizes.h"
 #include "convoy/farm/experiments/random/numbers.h"
 
 namespace convoy::experiments {
@@ -14,12 +14,12 @@ namespace {
 // Losses from here on leave the range of the exact sums: counted as not finite.
 constexpr double kLargestLoss = 0x1p40;
 
-std::vector<double> by_rows(const FactorPlan& plan, const float* y, uint32_t lane) {
-  std::vector<double> rows(size_t{plan.n_rows} * plan.n_cols);
-  for (uint32_t col = 0; col < plan.n_cols; ++col)
-    for (uint32_t row = 0; row < plan.n_rows; ++row)
-      rows[row * plan.n_cols + col] =
-          double{y[size_t{col * plan.n_rows + row} * kFactorGuesses + lane]};
+std::vector<double> by_rows(const FactorSizes& sizes, const float* y, uint32_t lane) {
+  std::vector<double> rows(size_t{sizes.n_rows} * sizes.n_cols);
+  for (uint32_t col = 0; col < sizes.n_cols; ++col)
+    for (uint32_t row = 0; row < sizes.n_rows; ++row)
+      rows[row * sizes.n_cols + col] =
+          double{y[size_t{col * sizes.n_rows + row} * kFactorGuesses + lane]};
   return rows;
 }
 
@@ -27,16 +27,16 @@ class MfGuesses : public sweep::GuessExperiment {
  public:
   MfGuesses(const MfProblem& problem, MfCheck check, Precision precision, CpuLevel level)
       : problem_(problem),
-        plan_(factor_plan(problem, check, precision)),
+        sizes_(factor_sizes(problem, check, precision)),
         precision_(precision),
         level_(level),
         kernel_(factor_kernel(level, precision, problem.parameters.gnc_init)) {}
 
   sweep::Tally run(uint64_t first, uint64_t count) const override {
     sweep::Tally tally;
-    FactorMemory memory(plan_);
+    FactorMemory memory(sizes_);
     for_each_table(first, count, [&](uint64_t from, uint64_t part) {
-      const AddressTables tables(problem_.key, Stream::Guess, precision_, from, plan_.num_blocks);
+      const AddressTables tables(problem_.key, Stream::Guess, precision_, from, sizes_.num_blocks);
       run_within(tables, from & 0xFFFFFFFFu, part, memory, tally);
     });
     return tally;
@@ -47,7 +47,7 @@ class MfGuesses : public sweep::GuessExperiment {
     const double weights = level_ == CpuLevel::Avx512 ? 1.6e9
                            : level_ == CpuLevel::Avx2 ? 8e8
                                                       : 2e7;
-    return weights / (plan_.slots_per_block * (plan_.num_blocks + 1.0));
+    return weights / (sizes_.slots_per_block * (sizes_.num_blocks + 1.0));
   }
 
  private:
@@ -59,7 +59,7 @@ class MfGuesses : public sweep::GuessExperiment {
       const uint64_t lanes = std::min<uint64_t>(kFactorGuesses, count - done);
       const uint32_t wanted = (1u << lanes) - 1;
       uint32_t passed =
-          wanted & kernel_(plan_, tables, static_cast<uint32_t>(first + done), memory, aligned);
+          wanted & kernel_(sizes_, tables, static_cast<uint32_t>(first + done), memory, aligned);
       for (; passed != 0; passed &= passed - 1)
         add_loss(aligned, static_cast<uint32_t>(__builtin_ctz(passed)), tally);
     }
@@ -67,7 +67,7 @@ class MfGuesses : public sweep::GuessExperiment {
   }
 
   void add_loss(const float* y, uint32_t lane, sweep::Tally& tally) const {
-    const double loss = problem_.test_loss(by_rows(plan_, y, lane).data());
+    const double loss = problem_.test_loss(by_rows(sizes_, y, lane).data());
     ++tally.accepted;
     if (!(loss < kLargestLoss)) {
       ++tally.non_finite;
@@ -78,7 +78,7 @@ class MfGuesses : public sweep::GuessExperiment {
   }
 
   MfProblem problem_;
-  FactorPlan plan_;
+  FactorSizes sizes_;
   Precision precision_;
   CpuLevel level_;
   FactorKernel kernel_;
@@ -92,8 +92,8 @@ std::unique_ptr<sweep::GuessExperiment> mf_guess_experiment(const MfProblem& pro
 }
 
 MfGuess mf_guess(const MfProblem& problem, uint64_t guess, Precision precision, CpuLevel level) {
-  const FactorPlan all = factor_plan(problem, MfCheck::Nothing, precision);
-  const FactorPlan checked = factor_plan(problem, MfCheck::TrainLoss, precision);
+  const FactorSizes all = factor_sizes(problem, MfCheck::Nothing, precision);
+  const FactorSizes checked = factor_sizes(problem, MfCheck::TrainLoss, precision);
   const AddressTables tables(problem.key, Stream::Guess, precision, guess, all.num_blocks);
   const FactorKernel kernel = factor_kernel(level, precision, problem.parameters.gnc_init);
   FactorMemory memory(all);
@@ -109,12 +109,12 @@ MfGuess mf_guess(const MfProblem& problem, uint64_t guess, Precision precision, 
 
 std::vector<std::vector<float>> mf_guess_weights(const MfProblem& problem, uint64_t guess,
                                                  Precision precision) {
-  const FactorPlan plan = factor_plan(problem, MfCheck::Nothing, precision);
+  const FactorSizes sizes = factor_sizes(problem, MfCheck::Nothing, precision);
   std::vector<std::vector<float>> weights;
-  for (const FactorPlan::Layer& layer : plan.layers) {
+  for (const FactorSizes::Layer& layer : sizes.layers) {
     std::vector<float>& drawn = weights.emplace_back(layer.num_slots);
     const Address address{problem.key, Stream::Guess, precision, guess};
-    const uint32_t slot = layer.first_block * plan.slots_per_block;
+    const uint32_t slot = layer.first_block * sizes.slots_per_block;
     if (problem.parameters.gnc_init == MfPrior::Uniform)
       fill_uniforms(address, slot, drawn);
     else if (precision == Precision::Fast)

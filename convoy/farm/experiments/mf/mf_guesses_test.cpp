@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "convoy/core/base/error.h"
-#include "convoy/farm/experiments/mf/factor_plan.h"
+#include "convoy/farm/experiments/mf/factor_sizes.h"
 #include "convoy/farm/experiments/mf/mf_golden_test.h"
 #include "convoy/farm/experiments/mf/mf_theory.h"
 #include "convoy/farm/experiments/mf/mf_workload.h"

@@ -21,17 +21,17 @@ CONVOY_INLINE Wide chi_of(const ChiSeries& chi, const Wide& normal) {
 }
 
 // Slots of the lower triangle by columns become a full square by columns, with chi variables on the diagonal.
-inline void unpack_triangle(const FactorPlan& plan, const float* slots, float* square) {
+inline void unpack_triangle(const FactorSizes& sizes, const float* slots, float* square) {
   const Wide zero = Wide::all(0.0f);
-  for (uint32_t col = 0; col < plan.n_rows; ++col)
-    for (uint32_t row = 0; row < plan.n_rows; ++row, square += kFactorGuesses) {
+  for (uint32_t col = 0; col < sizes.n_rows; ++col)
+    for (uint32_t row = 0; row < sizes.n_rows; ++row, square += kFactorGuesses) {
       if (row < col) {
         zero.store(square);
         continue;
       }
       const Wide normal = Wide::load(slots);
       slots += kFactorGuesses;
-      (row == col ? chi_of(plan.diagonal[row], normal) : normal).store(square);
+      (row == col ? chi_of(sizes.diagonal[row], normal) : normal).store(square);
     }
 }
 
@@ -101,10 +101,10 @@ inline void gram_of_units(uint32_t rows, const float* in, uint32_t units, double
 
 // Replaces `units` units by the n_rows of the Cholesky factor of their Gram matrix: a Gaussian layer makes the same of
 // both. A pivot within the rounding of its sum is taken for zero. factor[(col * n_rows + row) * 16 + lane].
-inline void reduce_to_factor(const FactorPlan& plan, const float* in, uint32_t units,
+inline void reduce_to_factor(const FactorSizes& sizes, const float* in, uint32_t units,
                              double* factor, float* out) {
   constexpr double kRounding = 1e-14;
-  const uint32_t rows = plan.n_rows;
+  const uint32_t rows = sizes.n_rows;
   const auto at = [&](uint32_t row, uint32_t col) {
     return (size_t{col} * rows + row) * kFactorGuesses;
   };

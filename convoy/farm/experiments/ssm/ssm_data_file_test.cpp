@@ -12,7 +12,7 @@ std::string file_refusal_of(const std::string& text) {
   try {
     read_ssm_data(text, "pairs.json");
   } catch (const DataError& error) {
-    EXPECT_EQ(error.place().file, "pairs.json");
+    EXPECT_EQ(error.location().file, "pairs.json");
     return error.what();
   }
   return "";

@@ -15,14 +15,8 @@ namespace convoy::experiments {
 inline constexpr int64_t kMaxSsmPower = 16;  // largest sequence_length - 1
 
 enum class SsmOptimizer { Adam, Sgd };  // "adam", "gd"
-enum class SsmInit {
-  Regular,
-  NearOne,
-  DoubleMax,
-  PositiveDiagonal
-};                                                                     // "regular", "near_one",
-                                                                       // "double_max_A_j",
-                                                                       // "positive_diagonal"
+// "regular", "near_one", "double_max_A_j", "positive_diagonal".
+enum class SsmInit { Regular, NearOne, DoubleMax, PositiveDiagonal };
 enum class SsmSchedule { None, Step, Exponential, Cosine, Adaptive };  // "none", "step", ...
 
 // Fewer random numbers for the same distribution of guesses (ssm_shortcuts.h).

@@ -6,7 +6,7 @@
 
 namespace convoy::process {
 
-bool evaluate_version(const StageInputs& inputs, const RowState& row, const SampleState& sample,
+bool evaluate_version(const StageInputs& inputs, const RowState& row, const Candidate& candidate,
                       size_t number, Version& version) {
   if (version.finish == TextFinish::Error) return true;
   const settings::EvaluateSettings& judge = inputs.plan.settings.evaluate;
@@ -14,13 +14,13 @@ bool evaluate_version(const StageInputs& inputs, const RowState& row, const Samp
   values["reasoning"] = version.shown();
   values["solution"] = version.answer.value_or("");
   const std::string text = inputs.plan.evaluate.render(values);
-  const std::string key = fmt::format("evaluate/{}/{}", sample.number, number);
+  const std::string key = fmt::format("evaluate/{}/{}", candidate.number, number);
   const KeptStep* step = inputs.texts.find_or_ask(key, [&] {
     return TextRequest{.prompt = inputs.plan.prompt(text),
                        .sampling = {.temperature = judge.temperature,
                                     .top_p = judge.top_p,
                                     .max_new_tokens = judge.max_tokens},
-                       .draw = draw_source(inputs.plan, row, TextKind::Judgement, sample.number,
+                       .draw = draw_source(inputs.plan, row, TextKind::Judgement, candidate.number,
                                            static_cast<int64_t>(number))};
   });
   if (step == nullptr) return false;
@@ -34,10 +34,10 @@ bool evaluate_version(const StageInputs& inputs, const RowState& row, const Samp
 
 namespace {
 
-void evaluate(const StageInputs& inputs, const RowState& row, SampleState& sample) {
-  for (size_t number = 0; number < sample.versions.size(); ++number)
-    if (!evaluate_version(inputs, row, sample, number, sample.versions[number]))
-      sample.waiting = true;
+void evaluate(const StageInputs& inputs, const RowState& row, Candidate& candidate) {
+  for (size_t number = 0; number < candidate.versions.size(); ++number)
+    if (!evaluate_version(inputs, row, candidate, number, candidate.versions[number]))
+      candidate.waiting = true;
 }
 
 TextDemand evaluate_demand(const settings::ProcessSettings& settings) {
@@ -56,7 +56,7 @@ Stage evaluate_stage() {
   return {.name = "evaluate",
           .summary = "lets the model judge each solution",
           .demand = evaluate_demand,
-          .of_sample = evaluate,
+          .of_candidate = evaluate,
           .figures = {{"score", {}, score_figure}}};
 }
 

@@ -11,7 +11,7 @@ void generate(const StageInputs& inputs, RowState& row) {
   const settings::DrawSettings& draw = inputs.plan.settings.generate;
   const std::string text = inputs.plan.generate.render(row_values(row));
   for (int64_t number = 0; number < draw.n; ++number) {
-    SampleState sample{.number = number};
+    Candidate candidate{.number = number};
     const KeptStep* step = inputs.texts.find_or_ask(fmt::format("generate/{}", number), [&] {
       return TextRequest{.prompt = inputs.plan.prompt(text),
                          .sampling = {.temperature = draw.temperature,
@@ -24,10 +24,10 @@ void generate(const StageInputs& inputs, RowState& row) {
                          .draw = draw_source(inputs.plan, row, TextKind::Solution, number, 0)};
     });
     if (step == nullptr)
-      sample.waiting = true;
+      candidate.waiting = true;
     else
-      sample.versions.push_back(read_version(*step, inputs.plan.opens_think(text)));
-    row.samples.push_back(std::move(sample));
+      candidate.versions.push_back(read_version(*step, inputs.plan.opens_think(text)));
+    row.candidates.push_back(std::move(candidate));
   }
 }
 

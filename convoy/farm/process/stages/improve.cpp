@@ -39,10 +39,10 @@ std::string advice(const std::string& criterion) {
   return fmt::format("Improve the {}.", words);
 }
 
-TextRequest improvement(const StageInputs& inputs, const RowState& row, const SampleState& sample,
+TextRequest improvement(const StageInputs& inputs, const RowState& row, const Candidate& candidate,
                         const std::string& text) {
   const settings::ProcessSettings& settings = inputs.plan.settings;
-  const auto number = static_cast<int64_t>(sample.versions.size());
+  const auto number = static_cast<int64_t>(candidate.versions.size());
   return {.prompt = inputs.plan.prompt(text),
           .sampling = {.temperature = settings.improve.temperature,
                        .top_k = settings.generate.top_k,
@@ -52,7 +52,7 @@ TextRequest improvement(const StageInputs& inputs, const RowState& row, const Sa
                        .max_new_tokens =
                            settings.improve.max_tokens.value.value_or(settings.generate.max_tokens),
                        .stop = settings.generate.stop.names},
-          .draw = draw_source(inputs.plan, row, TextKind::Improvement, sample.number, number)};
+          .draw = draw_source(inputs.plan, row, TextKind::Improvement, candidate.number, number)};
 }
 
 std::string improvement_text(const StageInputs& inputs, const RowState& row,
@@ -82,32 +82,33 @@ std::string feedback(const settings::ProcessSettings& settings, const Version& v
 
 namespace {
 
-void improve(const StageInputs& inputs, const RowState& row, SampleState& sample) {
-  if (sample.versions.empty()) return;
+void improve(const StageInputs& inputs, const RowState& row, Candidate& candidate) {
+  if (candidate.versions.empty()) return;
   const settings::ProcessSettings& settings = inputs.plan.settings;
   for (int64_t iteration = 0; iteration < settings.improve.max_iterations; ++iteration) {
-    const Version& current = sample.best();
+    const Version& current = candidate.best();
     if (!needs_improvement(settings, current)) return;
-    const size_t number = sample.versions.size();
+    const size_t number = candidate.versions.size();
     // The same prompt gives the same text again where nothing is drawn.
-    if (settings.improve.temperature == 0 && number > 1 && sample.kept + 1 != number) return;
+    if (settings.improve.temperature == 0 && number > 1 && candidate.kept + 1 != number) return;
     const std::string text = improvement_text(inputs, row, current);
     const KeptStep* step =
-        inputs.texts.find_or_ask(fmt::format("improve/{}/{}", sample.number, number),
-                                 [&] { return improvement(inputs, row, sample, text); });
+        inputs.texts.find_or_ask(fmt::format("improve/{}/{}", candidate.number, number),
+                                 [&] { return improvement(inputs, row, candidate, text); });
     if (step == nullptr) {
-      sample.waiting = true;
+      candidate.waiting = true;
       return;
     }
     Version next = read_version(*step, inputs.plan.opens_think(text));
     if (inputs.plan.has_stage("verify")) verify_version(row, next);
-    if (inputs.plan.has_stage("evaluate") && !evaluate_version(inputs, row, sample, number, next)) {
-      sample.waiting = true;
+    if (inputs.plan.has_stage("evaluate") &&
+        !evaluate_version(inputs, row, candidate, number, next)) {
+      candidate.waiting = true;
       return;
     }
     const bool better = is_better(next, current);
-    sample.versions.push_back(std::move(next));
-    if (better) sample.kept = number;
+    candidate.versions.push_back(std::move(next));
+    if (better) candidate.kept = number;
   }
 }
 
@@ -123,7 +124,7 @@ Stage improve_stage() {
   return {.name = "improve",
           .summary = "lets the model improve weak solutions",
           .demand = improve_demand,
-          .of_sample = improve};
+          .of_candidate = improve};
 }
 
 }  // namespace convoy::process

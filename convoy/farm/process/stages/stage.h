@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The stages of a row: plain functions, in the order that the settings give. A stage handles one
-// sample, or all samples of a row; it reads the row's state, requests texts, and writes its
+// candidate, or all candidates of a row; it reads the row's state, requests texts, and writes its
 // findings into the state. It runs again, from the beginning, each time the row has a text more, so
 // it keeps nothing and does the same each time. Thread-safe.
 //
@@ -40,9 +40,9 @@ struct StageColumn {
 };
 
 // A member of each entry of the column `samples`; null = left out.
-struct StageSampleColumn {
+struct StageCandidateColumn {
   std::string_view name;
-  nlohmann::ordered_json (*value)(const RowState& row, const SampleState& sample);
+  nlohmann::ordered_json (*value)(const RowState& row, const Candidate& candidate);
 };
 
 // A figure that conditions of the filter can use; null = unknown. `version`: the text that
@@ -57,11 +57,12 @@ struct Stage {
   std::string_view name;
   std::string_view summary;
   TextDemand (*demand)(const settings::ProcessSettings& settings) = nullptr;  // null: none
-  // One of the two. A stage of rows waits until no sample of the row waits for a text.
-  void (*of_sample)(const StageInputs& inputs, const RowState& row, SampleState& sample) = nullptr;
+  // One of the two. A stage of rows waits until no candidate of the row waits for a text.
+  void (*of_candidate)(const StageInputs& inputs, const RowState& row,
+                       Candidate& candidate) = nullptr;
   void (*of_row)(const StageInputs& inputs, RowState& row) = nullptr;
   std::vector<StageColumn> columns = {};
-  std::vector<StageSampleColumn> sample_columns = {};
+  std::vector<StageCandidateColumn> candidate_columns = {};
   std::vector<StageFigure> figures = {};
 };
 
@@ -71,17 +72,18 @@ const std::vector<Stage>& all_stages();
 // what it needs.
 std::vector<const Stage*> stages_named(const std::vector<std::string>& names);
 
-// The numbers of a sample's texts within the row, for their random draws: no two texts share one.
+// The numbers of a candidate's texts within the row, for their random draws: no two texts share
+// one.
 enum class TextKind : uint64_t { Solution = 0, Judgement = 1, Improvement = 2 };
-DrawSource draw_source(const PipelinePlan& plan, const RowState& row, TextKind kind, int64_t sample,
-                       int64_t version);
+DrawSource draw_source(const PipelinePlan& plan, const RowState& row, TextKind kind,
+                       int64_t candidate, int64_t version);
 
-// A text read as a version of a sample.
+// A text read as a version of a candidate.
 Version read_version(const KeptStep& step, bool prompt_opens_think);
 
 void verify_version(const RowState& row, Version& version);
 // Judges one version. False while its judgement is asked for.
-bool evaluate_version(const StageInputs& inputs, const RowState& row, const SampleState& sample,
+bool evaluate_version(const StageInputs& inputs, const RowState& row, const Candidate& candidate,
                       size_t number, Version& version);
 // The part of a judgement that is shown to the writer of the next version.
 std::string feedback(const settings::ProcessSettings& settings, const Version& version);

@@ -25,13 +25,13 @@ std::optional<std::string> answer_of(const Version& version) {
 
 }  // namespace
 
-DrawSource draw_source(const PipelinePlan& plan, const RowState& row, TextKind kind, int64_t sample,
-                       int64_t version) {
+DrawSource draw_source(const PipelinePlan& plan, const RowState& row, TextKind kind,
+                       int64_t candidate, int64_t version) {
   // The row's place in the whole data set: a run over a part of it draws the same.
   return {.seed = static_cast<uint64_t>(plan.settings.seed),
           .row = row.input->source_index,
           .sample = static_cast<uint64_t>(kind) << 48 | static_cast<uint64_t>(version) << 32 |
-                    static_cast<uint64_t>(sample)};
+                    static_cast<uint64_t>(candidate)};
 }
 
 Version read_version(const KeptStep& step, bool prompt_opens_think) {

@@ -12,8 +12,8 @@ void verify_version(const RowState& row, Version& version) {
 
 namespace {
 
-void verify(const StageInputs&, const RowState& row, SampleState& sample) {
-  for (Version& version : sample.versions) verify_version(row, version);
+void verify(const StageInputs&, const RowState& row, Candidate& candidate) {
+  for (Version& version : candidate.versions) verify_version(row, version);
 }
 
 nlohmann::ordered_json verified_figure(const RowState& /*row*/, const Version* version) {
@@ -26,7 +26,7 @@ nlohmann::ordered_json verified_figure(const RowState& /*row*/, const Version* v
 Stage verify_stage() {
   return {.name = "verify",
           .summary = "compares answers with the reference's",
-          .of_sample = verify,
+          .of_candidate = verify,
           .figures = {{"verified", {"yes", "no", "unknown"}, verified_figure}}};
 }
 

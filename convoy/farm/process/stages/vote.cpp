@@ -12,46 +12,47 @@ using Json = nlohmann::ordered_json;
 
 // Members of the stage's result.
 constexpr const char* kName = "vote";
-constexpr const char* kClasses = "classes";  // by sample; equal answers share one, -1 = no answer
-constexpr const char* kVotes = "votes";      // of the winner's class
-constexpr const char* kVoters = "voters";    // samples with an answer
+constexpr const char* kClasses =
+    "classes";                             // by candidate; equal answers share one, -1 = no answer
+constexpr const char* kVotes = "votes";    // of the winner's class
+constexpr const char* kVoters = "voters";  // candidates with an answer
 
-// The class of each sample; samples without an answer have none and no vote.
-std::vector<int> classes_of(const std::vector<SampleState>& samples) {
+// The class of each candidate; candidates without an answer have none and no vote.
+std::vector<int> classes_of(const std::vector<Candidate>& candidates) {
   std::vector<std::string> texts;
   std::vector<size_t> owners;
-  for (size_t number = 0; number < samples.size(); ++number) {
-    const Version& version = samples[number].best();
+  for (size_t number = 0; number < candidates.size(); ++number) {
+    const Version& version = candidates[number].best();
     if (version.finish == TextFinish::Error || !version.answer) continue;
     texts.push_back(*version.answer);
     owners.push_back(number);
   }
   const std::vector<int> found = answers::equivalence_classes(texts);
-  std::vector<int> classes(samples.size(), -1);
+  std::vector<int> classes(candidates.size(), -1);
   for (size_t at = 0; at < owners.size(); ++at) classes[owners[at]] = found[at];
   return classes;
 }
 
-double score_of(const SampleState& sample) { return sample.best().score().value_or(-1); }
+double score_of(const Candidate& candidate) { return candidate.best().score().value_or(-1); }
 
 void vote(const StageInputs&, RowState& row) {
-  const std::vector<int> classes = classes_of(row.samples);
+  const std::vector<int> classes = classes_of(row.candidates);
   int64_t votes = 0;
   int64_t voters = 0;
   struct Tally {
     int64_t votes = 0;
     double scores = 0;
-    size_t best = 0;  // sample
+    size_t best = 0;  // candidate
   };
   std::map<int, Tally> tallies;
-  for (size_t number = 0; number < row.samples.size(); ++number) {
+  for (size_t number = 0; number < row.candidates.size(); ++number) {
     if (classes[number] < 0) continue;
     ++voters;
     const auto [entry, is_new] = tallies.try_emplace(classes[number], Tally{.best = number});
     Tally& tally = entry->second;
     ++tally.votes;
-    tally.scores += row.samples[number].best().score().value_or(0);
-    if (!is_new && score_of(row.samples[number]) > score_of(row.samples[tally.best]))
+    tally.scores += row.candidates[number].best().score().value_or(0);
+    if (!is_new && score_of(row.candidates[number]) > score_of(row.candidates[tally.best]))
       tally.best = number;
   }
   if (!tallies.empty()) {
@@ -73,19 +74,19 @@ Json votes_column(const RowState& row) {
   if (result == nullptr) return nullptr;
   return {{"votes", result->at(kVotes)},
           {"voters", result->at(kVoters)},
-          {"samples", row.samples.size()}};
+          {"samples", row.candidates.size()}};
 }
 
 Json share_column(const RowState& row) {
   const Json* const result = row.result(kName);
-  if (result == nullptr || row.samples.empty()) return nullptr;
-  return result->at(kVotes).get<double>() / static_cast<double>(row.samples.size());
+  if (result == nullptr || row.candidates.empty()) return nullptr;
+  return result->at(kVotes).get<double>() / static_cast<double>(row.candidates.size());
 }
 
-Json class_column(const RowState& row, const SampleState& sample) {
+Json class_column(const RowState& row, const Candidate& candidate) {
   const Json* const result = row.result(kName);
   if (result == nullptr) return nullptr;
-  return result->at(kClasses).at(static_cast<size_t>(sample.number));
+  return result->at(kClasses).at(static_cast<size_t>(candidate.number));
 }
 
 Json votes_figure(const RowState& row, const Version* /*version*/) {
@@ -102,7 +103,7 @@ Stage vote_stage() {
           .summary = "chooses the answer that most samples agree on",
           .of_row = vote,
           .columns = {{"votes", votes_column}, {"vote_share", share_column}},
-          .sample_columns = {{"class", class_column}},
+          .candidate_columns = {{"class", class_column}},
           .figures = {{"votes", {}, votes_figure}, {"vote_share", {}, share_figure}}};
 }
 

@@ -122,7 +122,7 @@ class SweepRun : public workers::SupervisedWork {
 
   telemetry::Progress& bar() override { return progress_->bar(); }
 
-  bool hear(size_t worker, const std::string& line) override {
+  bool handle_line(size_t worker, const std::string& line) override {
     const std::optional<WorkerMessage> message = WorkerMessage::parse(line);
     if (!message) return false;
     const bool begins = message->kind == WorkerMessage::Kind::Begin;
@@ -133,27 +133,27 @@ class SweepRun : public workers::SupervisedWork {
     return begins;
   }
 
-  workers::DeathAccount account_for(const workers::WorkerDeath& death,
-                                    const std::vector<jobs::Lease>& leases) override {
+  workers::DeathConsequence consequence_of(const workers::WorkerDeath& death,
+                                           const std::vector<jobs::Lease>& leases) override {
     any_died_ = true;
     const std::vector<int64_t> computing = std::exchange(computing_[death.worker], {});
     progress_->forget(death.worker);
     if (death.ended_well()) return {};
     if (const auto error = own_error(death)) throw *error;
-    workers::DeathAccount account;
-    account.idle = !death.worked && death.signal != SIGKILL;
+    workers::DeathConsequence consequence;
+    consequence.idle = !death.worked && death.signal != SIGKILL;
     for (const jobs::Lease& lease : leases)
       if (std::find(computing.begin(), computing.end(), lease.number) != computing.end() &&
           is_its_fault(death, lease))
-        account.failures.push_back(
+        consequence.failures.push_back(
             {.lease = lease, .failure = failure_of(death, options_.timeout_seconds)});
-    if (!account.failures.empty()) {
-      account.message = account.failures[0].failure.message;
+    if (!consequence.failures.empty()) {
+      consequence.message = consequence.failures[0].failure.message;
     } else if (!death.told_to_end) {
-      account.message =
+      consequence.message =
           fmt::format("ended by {}; its unfinished work is computed again", death.end_text());
     }
-    return account;
+    return consequence;
   }
 
   // A killed worker does not count against its range at first: a range fails only after many of its

@@ -16,11 +16,11 @@ SweepResults read_sweep(jobs::JobStore& store, const SweepName& name, const Work
   return read_results(store, stored_sweep(store, name), *make(name.workload, name.version));
 }
 
-bool is_at_work(jobs::JobStore& store, const StoredSweep& sweep) {
+bool has_live_worker(jobs::JobStore& store, const StoredSweep& sweep) {
   const int64_t now_ms = wall_clock_ns() / 1'000'000;
   const std::vector<jobs::Lease> leases = all_leases(store, sweep);
   return std::any_of(leases.begin(), leases.end(), [&](const jobs::Lease& lease) {
-    return lease.expires_ms > now_ms && !processes::is_gone(lease.worker);
+    return lease.expires_ms > now_ms && !processes::is_gone(lease.owner);
   });
 }
 

@@ -23,6 +23,6 @@ SweepResults read_sweep(jobs::JobStore& store, const SweepName& name, const Work
 
 // True when some worker holds a part of it now. A worker of another host counts until its lease
 // ends.
-bool is_at_work(jobs::JobStore& store, const StoredSweep& sweep);
+bool has_live_worker(jobs::JobStore& store, const StoredSweep& sweep);
 
 }  // namespace convoy::sweep

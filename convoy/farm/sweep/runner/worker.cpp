@@ -82,7 +82,7 @@ class Worker : public workers::WorkSource {
       group_ = &options_.groups[next_group_];
       next_group_ = (next_group_ + 1) % options_.groups.size();
       leases_ = store_.claim({.group = group_->number,
-                              .worker = options_.name,
+                              .owner = options_.name,
                               .max_ranges = std::max(group_->cells_per_claim, ranges_per_claim_),
                               .units_per_range = units_per_range(),
                               .lease = options_.lease});

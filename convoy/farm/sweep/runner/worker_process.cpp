@@ -32,7 +32,7 @@ void run_worker_process(const WorkerFlags& flags, const std::function<WorkerEqui
   options.device = device_name();
   options.gpu = equipment.gpu;
   options.notes = flags.notes;
-  options.tell = [](const WorkerMessage& message) { workers::tell_supervisor(message.line()); };
+  options.tell = [](const WorkerMessage& message) { workers::send_to_supervisor(message.line()); };
   options.stop_wanted = process.stop_wanted();
   run_worker(options, *equipment.workload, *store);
 }

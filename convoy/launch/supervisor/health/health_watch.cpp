@@ -5,10 +5,10 @@
 
 #include <algorithm>
 
-#include "convoy/launch/supervisor/health/collective_verdict.h"
+#include "convoy/launch/supervisor/health/collective_diagnosis.h"
+#include "convoy/launch/supervisor/health/flight_text.h"
 #include "convoy/launch/supervisor/health/process_state.h"
 #include "convoy/launch/supervisor/health/straggler.h"
-#include "convoy/launch/supervisor/health/verdict_text.h"
 
 namespace convoy::launch {
 namespace {
@@ -109,13 +109,14 @@ std::vector<HealthNotice> HealthWatch::check(Clock::time_point now) {
   looked_at_ = now;
   std::vector<HealthNotice> notices;
   for (int local_rank = 0; local_rank < pages_.size(); ++local_rank)
-    if (ranks_[static_cast<size_t>(local_rank)].pid > 0) look_at(local_rank, seen, notices);
-  look_for_slow(now, notices);
-  look_for_straggler(now, notices);
+    if (ranks_[static_cast<size_t>(local_rank)].pid > 0) check_rank(local_rank, seen, notices);
+  check_slow_ranks(now, notices);
+  check_straggler(now, notices);
   return notices;
 }
 
-void HealthWatch::look_at(int local_rank, milliseconds seen, std::vector<HealthNotice>& notices) {
+void HealthWatch::check_rank(int local_rank, milliseconds seen,
+                             std::vector<HealthNotice>& notices) {
   Rank& rank = ranks_[static_cast<size_t>(local_rank)];
   const telemetry::RankFlight flight = pages_.of(local_rank).read(0);
   const bool beats = flight.attached() && !flight.ended;
@@ -165,7 +166,7 @@ void HealthWatch::recover(Rank& rank, const telemetry::RankFlight& flight,
   rank.quiet = milliseconds(0);
 }
 
-void HealthWatch::look_for_slow(Clock::time_point now, std::vector<HealthNotice>& notices) {
+void HealthWatch::check_slow_ranks(Clock::time_point now, std::vector<HealthNotice>& notices) {
   int64_t longest_us = -1;
   for (int local_rank = 0; local_rank < pages_.size(); ++local_rank)
     if (ranks_[static_cast<size_t>(local_rank)].pid > 0)
@@ -184,7 +185,7 @@ void HealthWatch::look_for_slow(Clock::time_point now, std::vector<HealthNotice>
   if (!episode_ && longest_us >= slow_us) begin_episode(longest_us, now, notices);
 }
 
-void HealthWatch::look_for_straggler(Clock::time_point now, std::vector<HealthNotice>& notices) {
+void HealthWatch::check_straggler(Clock::time_point now, std::vector<HealthNotice>& notices) {
   if (!window_start_) window_start_ = now;
   if (now < *window_start_ + options_.straggler_window) return;
   const auto found = find_straggler(pages_.read(), options_.straggler_window);
@@ -213,22 +214,23 @@ void HealthWatch::look_for_straggler(Clock::time_point now, std::vector<HealthNo
 
 void HealthWatch::begin_episode(int64_t waited_us, Clock::time_point now,
                                 std::vector<HealthNotice>& notices) {
-  const Verdict verdict = collective_verdict(pages_.read());
+  const CollectiveDiagnosis diagnosis = diagnose_collectives(pages_.read());
   episode_ = Episode{.waited_us = waited_us, .ranks = {}, .collective = {}};
-  if (verdict.kind == VerdictKind::Differs || verdict.kind == VerdictKind::Crossed) {
+  if (diagnosis.kind == DiagnosisKind::Differs || diagnosis.kind == DiagnosisKind::Crossed) {
     notices.push_back(
-        {.kind = HealthKind::Stuck, .rank = verdict.ranks.front(), .sentence = verdict.text});
+        {.kind = HealthKind::Stuck, .rank = diagnosis.ranks.front(), .sentence = diagnosis.text});
     return;
   }
   // A rank on another host, one that has ended or one that is silent is not slow.
-  if (verdict.kind != VerdictKind::Missing) return;
+  if (diagnosis.kind != DiagnosisKind::Missing) return;
   bool some_are_quiet = false;
   episode_->collective =
-      fmt::format("{} #{} on group {}", verdict.operation, verdict.sequence, verdict.group);
+      fmt::format("{} #{} on group {}", diagnosis.operation, diagnosis.sequence, diagnosis.group);
   for (int local_rank = 0; local_rank < pages_.size(); ++local_rank) {
     const Rank& rank = ranks_[static_cast<size_t>(local_rank)];
     const int number = pages_.of(local_rank).rank();
-    if (std::find(verdict.ranks.begin(), verdict.ranks.end(), number) == verdict.ranks.end() ||
+    if (std::find(diagnosis.ranks.begin(), diagnosis.ranks.end(), number) ==
+            diagnosis.ranks.end() ||
         rank.pid <= 0)
       continue;
     if (rank.quiet >= 2 * options_.interval) {
@@ -239,7 +241,7 @@ void HealthWatch::begin_episode(int64_t waited_us, Clock::time_point now,
     notices.push_back({.kind = HealthKind::Slow,
                        .rank = number,
                        .sentence = fmt::format("rank {} is slow (it beats{}): {}", number,
-                                               use_words(rank.since_wait, now), verdict.text)});
+                                               use_words(rank.since_wait, now), diagnosis.text)});
   }
   // Looked at again: on a busy machine a beat may have been late just now.
   if (some_are_quiet && episode_->ranks.empty()) episode_.reset();

@@ -74,10 +74,11 @@ class HealthWatch {
     std::string collective;
   };
 
-  void look_at(int local_rank, std::chrono::milliseconds seen, std::vector<HealthNotice>& notices);
+  void check_rank(int local_rank, std::chrono::milliseconds seen,
+                  std::vector<HealthNotice>& notices);
   void recover(Rank& rank, const telemetry::RankFlight& flight, std::vector<HealthNotice>& notices);
-  void look_for_slow(Clock::time_point now, std::vector<HealthNotice>& notices);
-  void look_for_straggler(Clock::time_point now, std::vector<HealthNotice>& notices);
+  void check_slow_ranks(Clock::time_point now, std::vector<HealthNotice>& notices);
+  void check_straggler(Clock::time_point now, std::vector<HealthNotice>& notices);
   void begin_episode(int64_t waited_us, Clock::time_point now, std::vector<HealthNotice>& notices);
   void end_episode(std::vector<HealthNotice>& notices);
 

@@ -48,7 +48,8 @@ void launch(const at::Tensor& on, std::string_view kernel, uint64_t blocks,
   launch_bytes(on, kernel, blocks, std::as_bytes(std::span(&parameters, 1)));
 }
 
-// From here on kernels over tensors of LibTorch's PrivateUse1 go to `taker` (null: nowhere, they throw), which runs none.
+// From here on kernels over tensors of LibTorch's PrivateUse1 go to `taker` (null: nowhere, they
+// throw), which runs none.
 using LaunchTaker = void (*)(std::string_view kernel, std::span<const std::byte> parameters);
 void take_launches(LaunchTaker taker);
 

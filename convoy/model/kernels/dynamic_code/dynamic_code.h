@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "convoy/model/kernels/coded_weight/code_tables.h"
+#include "convoy/model/kernels/bitsandbytes_weight/code_tables.h"
 
 namespace convoy::kernels {
 

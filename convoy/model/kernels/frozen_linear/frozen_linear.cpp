@@ -22,17 +22,17 @@ FrozenLinear::FrozenLinear(const at::Tensor& weight_OI, const at::Tensor& bias_O
       Weight{weight_OI.detach(), bias_O.defined() ? bias_O.detach() : at::Tensor(), nullptr});
 }
 
-FrozenLinear::FrozenLinear(const QuantizedWeight& weight, const at::Tensor& bias_O) {
+FrozenLinear::FrozenLinear(const IntegerWeight& weight, const at::Tensor& bias_O) {
   const at::NoGradGuard no_grad;
   weight_ = std::make_shared<Weight>(
-      Weight{{}, {}, op_table(weight.codes_OI).frozen_linear.pack_quantized(weight, bias_O)});
+      Weight{{}, {}, op_table(weight.codes_OI).frozen_linear.pack_integer(weight, bias_O)});
 }
 
-FrozenLinear::FrozenLinear(const CodedWeight& weight, const at::Tensor& bias_O) {
+FrozenLinear::FrozenLinear(const BitsandbytesWeight& weight, const at::Tensor& bias_O) {
   CONVOY_INVARIANT(weight.shape.size() == 2, "frozen_linear needs [O, I]");
   const at::NoGradGuard no_grad;
   weight_ = std::make_shared<Weight>(
-      Weight{{}, {}, op_table(weight.codes).frozen_linear.pack_coded(weight, bias_O)});
+      Weight{{}, {}, op_table(weight.codes).frozen_linear.pack_bitsandbytes(weight, bias_O)});
 }
 
 PackedLinear& FrozenLinear::packed() const {

@@ -8,9 +8,9 @@
 
 #include <memory>
 
-#include "convoy/model/kernels/coded_weight/coded_weight.h"
+#include "convoy/model/kernels/bitsandbytes_weight/bitsandbytes_weight.h"
+#include "convoy/model/kernels/integer_weight/integer_weight.h"
 #include "convoy/model/kernels/matrix_product/matrix_product.h"
-#include "convoy/model/kernels/quantized_weight/quantized_weight.h"
 
 namespace convoy::kernels {
 
@@ -26,11 +26,11 @@ class FrozenLinear {
 
   // Holds no other copy of the weight. Products dequantise a part at a time, so that x, sums and
   // result are as with a weight of its dtype.
-  FrozenLinear(const QuantizedWeight& weight, const at::Tensor& bias_O);
+  FrozenLinear(const IntegerWeight& weight, const at::Tensor& bias_O);
 
   // The same for a quantised weight. Its tensors' memory may go and come back, too: they are read
   // in each product and their values rounded once, to the type of x.
-  FrozenLinear(const CodedWeight& weight, const at::Tensor& bias_O);
+  FrozenLinear(const BitsandbytesWeight& weight, const at::Tensor& bias_O);
 
   // Frees the packed copy; the next product packs the weight as it is by then.
   // A quantised or coded weight has no other: nothing happens.

@@ -26,9 +26,9 @@ class PlainLinear : public PackedLinear {
 };
 
 // The weight is dequantised for each product and forgotten.
-class PlainQuantizedLinear : public PackedLinear {
+class PlainIntegerLinear : public PackedLinear {
  public:
-  PlainQuantizedLinear(const QuantizedWeight& weight, const at::Tensor& bias_O)
+  PlainIntegerLinear(const IntegerWeight& weight, const at::Tensor& bias_O)
       : weight_(weight), bias_O_(bias_O) {}
 
   at::Tensor forward(const at::Tensor& x_TI, const ProductTerm& added) override {
@@ -41,19 +41,18 @@ class PlainQuantizedLinear : public PackedLinear {
  private:
   at::Tensor values() const { return weight_.values().to(weight_.dtype); }
 
-  QuantizedWeight weight_;
+  IntegerWeight weight_;
   at::Tensor bias_O_;
 };
 
-std::shared_ptr<PackedLinear> pack_quantized(const QuantizedWeight& weight,
-                                             const at::Tensor& bias_O) {
-  return std::make_shared<PlainQuantizedLinear>(weight, bias_O);
+std::shared_ptr<PackedLinear> pack_integer(const IntegerWeight& weight, const at::Tensor& bias_O) {
+  return std::make_shared<PlainIntegerLinear>(weight, bias_O);
 }
 
 // Decoded as a whole, once for each product, into memory that the next product takes over.
 class DecodedLinear : public PackedLinear {
  public:
-  DecodedLinear(const CodedWeight& weight, const at::Tensor& bias_O)
+  DecodedLinear(const BitsandbytesWeight& weight, const at::Tensor& bias_O)
       : weight_(weight), bias_O_(bias_O) {}
 
   at::Tensor forward(const at::Tensor& x_TI, const ProductTerm& added) override {
@@ -68,11 +67,12 @@ class DecodedLinear : public PackedLinear {
     return decode_weight(weight_, beside.scalar_type());
   }
 
-  CodedWeight weight_;
+  BitsandbytesWeight weight_;
   at::Tensor bias_O_;
 };
 
-std::shared_ptr<PackedLinear> pack_coded(const CodedWeight& weight, const at::Tensor& bias_O) {
+std::shared_ptr<PackedLinear> pack_bitsandbytes(const BitsandbytesWeight& weight,
+                                                const at::Tensor& bias_O) {
   return std::make_shared<DecodedLinear>(weight, bias_O);
 }
 
@@ -82,6 +82,6 @@ std::shared_ptr<PackedLinear> pack_linear(const at::Tensor& weight_OI, const at:
 
 }  // namespace
 
-const FrozenLinearOps kFrozenLinearAten = {pack_linear, pack_quantized, pack_coded};
+const FrozenLinearOps kFrozenLinearAten = {pack_linear, pack_integer, pack_bitsandbytes};
 
 }  // namespace convoy::kernels

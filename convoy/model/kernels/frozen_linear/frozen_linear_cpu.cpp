@@ -4,8 +4,8 @@
 // product: what they need is kept. For many it is packed as it is read, so that training holds a
 // weight once.
 #include "convoy/model/kernels/frozen_linear/frozen_linear_ops.h"
+#include "convoy/model/kernels/integer_weight/integer_panels.h"
 #include "convoy/model/kernels/matrix_product/panel_product.h"
-#include "convoy/model/kernels/quantized_weight/quantized_panels.h"
 
 namespace convoy::kernels {
 namespace {
@@ -44,9 +44,9 @@ class PanelLinear : public PackedLinear {
   std::optional<PanelMatrix> kept_;
 };
 
-class QuantizedPanelLinear : public PackedLinear {
+class IntegerPanelLinear : public PackedLinear {
  public:
-  QuantizedPanelLinear(const QuantizedWeight& weight, const at::Tensor& bias_O)
+  IntegerPanelLinear(const IntegerWeight& weight, const at::Tensor& bias_O)
       : panels_(weight), bias_O_(bias_O) {}
 
   at::Tensor forward(const at::Tensor& x_TI, const ProductTerm& added) override {
@@ -60,13 +60,13 @@ class QuantizedPanelLinear : public PackedLinear {
   }
 
  private:
-  QuantizedPanels panels_;
+  IntegerPanels panels_;
   at::Tensor bias_O_;
 };
 
-class CodedPanelLinear : public PackedLinear {
+class BitsandbytesPanelLinear : public PackedLinear {
  public:
-  CodedPanelLinear(const CodedWeight& weight, const at::Tensor& bias_O)
+  BitsandbytesPanelLinear(const BitsandbytesWeight& weight, const at::Tensor& bias_O)
       : weight_(weight), bias_O_(bias_O) {}
 
   at::Tensor forward(const at::Tensor& x_TI, const ProductTerm& added) override {
@@ -84,17 +84,17 @@ class CodedPanelLinear : public PackedLinear {
     return {.a_MK = rows, .b_KN = {}, .coded = {&weight_, transposed}};
   }
 
-  CodedWeight weight_;
+  BitsandbytesWeight weight_;
   at::Tensor bias_O_;
 };
 
-std::shared_ptr<PackedLinear> pack_coded(const CodedWeight& weight, const at::Tensor& bias_O) {
-  return std::make_shared<CodedPanelLinear>(weight, bias_O);
+std::shared_ptr<PackedLinear> pack_bitsandbytes(const BitsandbytesWeight& weight,
+                                                const at::Tensor& bias_O) {
+  return std::make_shared<BitsandbytesPanelLinear>(weight, bias_O);
 }
 
-std::shared_ptr<PackedLinear> pack_quantized(const QuantizedWeight& weight,
-                                             const at::Tensor& bias_O) {
-  return std::make_shared<QuantizedPanelLinear>(weight, bias_O);
+std::shared_ptr<PackedLinear> pack_integer(const IntegerWeight& weight, const at::Tensor& bias_O) {
+  return std::make_shared<IntegerPanelLinear>(weight, bias_O);
 }
 
 std::shared_ptr<PackedLinear> pack_linear(const at::Tensor& weight_OI, const at::Tensor& bias_O) {
@@ -103,6 +103,6 @@ std::shared_ptr<PackedLinear> pack_linear(const at::Tensor& weight_OI, const at:
 
 }  // namespace
 
-const FrozenLinearOps kFrozenLinearCpu = {pack_linear, pack_quantized, pack_coded};
+const FrozenLinearOps kFrozenLinearCpu = {pack_linear, pack_integer, pack_bitsandbytes};
 
 }  // namespace convoy::kernels

@@ -82,7 +82,7 @@ std::shared_ptr<PackedLinear> pack_linear(const at::Tensor& weight_OI, const at:
 
 // oneDNN has no weights of these formats. Quantised weights are decoded as a whole, so that many
 // rows reach the matrix units.
-const FrozenLinearOps kFrozenLinearOneDnn = {pack_linear, kFrozenLinearCpu.pack_quantized,
-                                             kFrozenLinearAten.pack_coded};
+const FrozenLinearOps kFrozenLinearOneDnn = {pack_linear, kFrozenLinearCpu.pack_integer,
+                                             kFrozenLinearAten.pack_bitsandbytes};
 
 }  // namespace convoy::kernels

@@ -7,9 +7,9 @@
 
 #include <memory>
 
-#include "convoy/model/kernels/coded_weight/coded_weight.h"
+#include "convoy/model/kernels/bitsandbytes_weight/bitsandbytes_weight.h"
+#include "convoy/model/kernels/integer_weight/integer_weight.h"
 #include "convoy/model/kernels/matrix_product/matrix_product.h"
-#include "convoy/model/kernels/quantized_weight/quantized_weight.h"
 
 namespace convoy::kernels {
 
@@ -30,10 +30,11 @@ class PackedLinear {
 struct FrozenLinearOps {
   // `bias_O` may be undefined.
   std::shared_ptr<PackedLinear> (*pack)(const at::Tensor& weight_OI, const at::Tensor& bias_O);
-  std::shared_ptr<PackedLinear> (*pack_quantized)(const QuantizedWeight& weight,
-                                                  const at::Tensor& bias_O);
+  std::shared_ptr<PackedLinear> (*pack_integer)(const IntegerWeight& weight,
+                                                const at::Tensor& bias_O);
   // Reads the weight's tensors as they are when it multiplies.
-  std::shared_ptr<PackedLinear> (*pack_coded)(const CodedWeight& weight, const at::Tensor& bias_O);
+  std::shared_ptr<PackedLinear> (*pack_bitsandbytes)(const BitsandbytesWeight& weight,
+                                                     const at::Tensor& bias_O);
 };
 
 extern const FrozenLinearOps kFrozenLinearCpu;

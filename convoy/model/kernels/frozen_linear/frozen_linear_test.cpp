@@ -134,7 +134,7 @@ TEST(FrozenLinear, ArgmaxTakesTheFirstOfEqualOnesAndNoneOfWhatIsNoNumber) {
 }
 
 struct Quantized {
-  QuantizedFormat format;
+  IntegerFormat format;
   double largest_step;  // beside the range of a group
 };
 const std::vector<Quantized>& frozen_formats() {
@@ -146,7 +146,7 @@ const std::vector<Quantized>& frozen_formats() {
   return all;
 }
 
-testing::OpErrors quantized_errors(const QuantizedWeight& quantized, int64_t rows, bool biased,
+testing::OpErrors quantized_errors(const IntegerWeight& quantized, int64_t rows, bool biased,
                                    double planted = 0) {
   const int64_t outputs = quantized.codes_OI.size(0);
   const at::Tensor bias = biased ? testing::sample({outputs}, quantized.dtype, 3) : at::Tensor();
@@ -161,12 +161,12 @@ testing::OpErrors quantized_errors(const QuantizedWeight& quantized, int64_t row
       op, reference, {testing::sample({rows, quantized.codes_OI.size(1)}, quantized.dtype, 1)});
 }
 
-TEST(QuantizedLinear, EqualsTheProductWithItsValues) {
+TEST(IntegerLinear, EqualsTheProductWithItsValues) {
   for (auto dtype : {at::kFloat, at::kBFloat16}) {
     for (const Quantized& of : frozen_formats()) {
       for (const auto& [outputs, inputs] :
            std::vector<std::pair<int64_t, int64_t>>{{1, 1}, {35, 64}, {64, 33}, {100, 700}}) {
-        const QuantizedWeight weight =
+        const IntegerWeight weight =
             quantize_weight(testing::sample({outputs, inputs}, dtype, 2), of.format);
         for (const int64_t rows : {1, 5, 70})
           EXPECT_LT(quantized_errors(weight, rows, rows == 5).worst(),
@@ -178,14 +178,14 @@ TEST(QuantizedLinear, EqualsTheProductWithItsValues) {
   }
 }
 
-TEST(QuantizedLinear, PlantedErrorIsSeen) {
-  const QuantizedWeight weight =
+TEST(IntegerLinear, PlantedErrorIsSeen) {
+  const IntegerWeight weight =
       quantize_weight(testing::sample({35, 64}, at::kBFloat16, 2), {WeightFormat::Int4, 32});
   EXPECT_GT(quantized_errors(weight, 5, false, 0.05).worst(),
             testing::tolerance(at::kBFloat16, 64));
 }
 
-TEST(QuantizedLinear, AWeightIsKeptWithinHalfAStep) {
+TEST(IntegerLinear, AWeightIsKeptWithinHalfAStep) {
   for (auto dtype : {at::kFloat, at::kBFloat16}) {
     for (const Quantized& of : frozen_formats()) {
       const at::Tensor weight = testing::sample({40, 256}, dtype, 2);
@@ -207,7 +207,7 @@ TEST(QuantizedLinear, AWeightIsKeptWithinHalfAStep) {
   }
 }
 
-TEST(QuantizedLinear, ZerosConstantsAndExtremesArePreserved) {
+TEST(IntegerLinear, ZerosConstantsAndExtremesArePreserved) {
   for (const Quantized& of : frozen_formats()) {
     at::Tensor weight = at::zeros({3, 64});
     weight.select(0, 1).fill_(0.5);
@@ -221,7 +221,7 @@ TEST(QuantizedLinear, ZerosConstantsAndExtremesArePreserved) {
   EXPECT_THROW(quantize_weight(at::ones({2, 64}), {WeightFormat::Int4, 48}), ConfigError);
 }
 
-TEST(QuantizedLinear, ARowDoesNotDependOnTheOthers) {
+TEST(IntegerLinear, ARowDoesNotDependOnTheOthers) {
   if (!testing::runs_cpu_table()) GTEST_SKIP() << "promised on the CPU";
   for (auto dtype : {at::kFloat, at::kBFloat16}) {
     for (const Quantized& of : frozen_formats()) {
@@ -237,8 +237,8 @@ TEST(QuantizedLinear, ARowDoesNotDependOnTheOthers) {
   }
 }
 
-TEST(QuantizedLinear, AddsAProduct) {
-  const QuantizedWeight weight =
+TEST(IntegerLinear, AddsAProduct) {
+  const IntegerWeight weight =
       quantize_weight(testing::sample({35, 64}, at::kFloat, 2), {WeightFormat::Int4Zero, 32});
   const FrozenLinear linear(weight, {});
   const at::Tensor left = testing::sample({9, 5}, at::kFloat, 3);

@@ -7,9 +7,9 @@
 #include <algorithm>
 #include <memory>
 
-#include "convoy/model/kernels/coded_weight/coded_reader.h"
+#include "convoy/model/kernels/bitsandbytes_weight/bitsandbytes_reader.h"
+#include "convoy/model/kernels/integer_weight/integer_panels.h"
 #include "convoy/model/kernels/matrix_product/product_destinations.h"
-#include "convoy/model/kernels/quantized_weight/quantized_panels.h"
 #include "convoy/model/kernels/simd/element.h"
 #include "convoy/model/kernels/simd/simd_kernels.h"
 
@@ -126,11 +126,11 @@ class Term {
   int64_t inner() const { return inner_; }
   const Element* a(int64_t row, int64_t k) const { return a_ + row * stride_a_ + k; }
   int64_t stride_a() const { return stride_a_; }
-  const QuantizedPanels* quantized() const { return quantized_; }
-  bool is_coded() const { return coded_.has_value(); }
+  const IntegerPanels* quantized() const { return quantized_; }
+  bool is_bitsandbytes() const { return coded_.has_value(); }
 
   // The rows of a quantised term.
-  QuantizedPanels::Rows<Element> rows(int64_t row, int64_t count) const {
+  IntegerPanels::Rows<Element> rows(int64_t row, int64_t count) const {
     const float* sums = nullptr;
     if (group_sums_MG_.defined())
       sums = group_sums_MG_.const_data_ptr<float>() + row * group_sums_MG_.stride(0);
@@ -144,8 +144,8 @@ class Term {
     if (packed_ != nullptr)
       return PackedView<Element>{packed_, panel_elements<Element>(inner_)}.from(column, k);
     const auto& loops = simd_kernels<Element>();
-    if (is_coded())
-      pack_coded(column, k, block, scratch, decoded);
+    if (is_bitsandbytes())
+      pack_bitsandbytes(column, k, block, scratch, decoded);
     else if (b_in_rows_)
       loops.pack_rows(b_ + k * stride_b_ + column, stride_b_, block, scratch);
     else
@@ -154,8 +154,8 @@ class Term {
   }
 
  private:
-  void pack_coded(int64_t column, int64_t k, const GemmShape& block, Element* packed,
-                  Element* decoded) const {
+  void pack_bitsandbytes(int64_t column, int64_t k, const GemmShape& block, Element* packed,
+                         Element* decoded) const {
     const auto& loops = simd_kernels<Element>();
     for (int64_t first = 0; first < block.n; first += kDecodedColumns) {
       const GemmShape part{.m = 0, .n = std::min(kDecodedColumns, block.n - first), .k = block.k};
@@ -177,9 +177,9 @@ class Term {
   bool b_in_rows_ = false;
   int64_t stride_b_ = 0;
   const Element* packed_ = nullptr;
-  const QuantizedPanels* quantized_;
+  const IntegerPanels* quantized_;
   at::Tensor group_sums_MG_;
-  std::optional<CodedReader<Element>> coded_;
+  std::optional<BitsandbytesReader<Element>> coded_;
   bool coded_transposed_ = false;
 };
 
@@ -219,12 +219,13 @@ class Product {
     std::unique_ptr<Element[]> panels;
     std::unique_ptr<float[]> sums;
     std::unique_ptr<Element[]> decoded;
-    QuantizedPanels::Scratch<Element> quantized;
+    IntegerPanels::Scratch<Element> quantized;
   };
   Scratch make_scratch() const {
     const int64_t elements = packed_elements<Element>({.m = 0, .n = grid_.columns, .k = deepest_});
-    const bool decodes = std::any_of(terms_.begin(), terms_.end(),
-                                     [](const Term<Element>& term) { return term.is_coded(); });
+    const bool decodes = std::any_of(terms_.begin(), terms_.end(), [](const Term<Element>& term) {
+      return term.is_bitsandbytes();
+    });
     return {.panels = std::make_unique_for_overwrite<Element[]>(elements),
             .sums = std::make_unique_for_overwrite<float[]>(grid_.rows * grid_.columns),
             .decoded = decodes

@@ -22,13 +22,13 @@ class PanelMatrix {
   at::Tensor panels_;
 };
 
-class QuantizedPanels;
-struct CodedWeight;
+class IntegerPanels;
+struct BitsandbytesWeight;
 
 // A coded weight W as b: its transpose, with outputs as columns, or itself. It is decoded block by
 // block as the product reads it.
-struct CodedTerm {
-  const CodedWeight* weight = nullptr;
+struct BitsandbytesTerm {
+  const BitsandbytesWeight* weight = nullptr;
   bool transposed = false;
 };
 
@@ -37,8 +37,8 @@ struct PanelTerm {
   at::Tensor a_MK;  // rows contiguous
   at::Tensor b_KN;  // rows or columns contiguous
   const PanelMatrix* packed = nullptr;
-  const QuantizedPanels* quantized = nullptr;
-  CodedTerm coded = {};
+  const IntegerPanels* quantized = nullptr;
+  BitsandbytesTerm coded = {};
 };
 at::Tensor panel_product(const std::vector<PanelTerm>& terms, const ProductOptions& options = {});
 

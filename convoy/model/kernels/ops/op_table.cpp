@@ -18,7 +18,7 @@ const OpTable& own_cpu_ops() {
                                 .paged_attention = kPagedAttentionCpu,
                                 .cross_entropy = kCrossEntropyCpu,
                                 .matrix_product = kMatrixProductCpu,
-                                .coded_weight = kCodedWeightCpu,
+                                .bitsandbytes_weight = kBitsandbytesWeightCpu,
                                 .frozen_linear = kFrozenLinearCpu,
                                 .dropout = kDropoutCpu,
                                 .norm_pool = kNormPoolCpu,
@@ -70,7 +70,7 @@ const OpTable& aten_op_table() {
                                 .paged_attention = kPagedAttentionAten,
                                 .cross_entropy = kCrossEntropyAten,
                                 .matrix_product = kMatrixProductAten,
-                                .coded_weight = kCodedWeightAten,
+                                .bitsandbytes_weight = kBitsandbytesWeightAten,
                                 .frozen_linear = kFrozenLinearAten,
                                 .dropout = kDropoutAten,
                                 .norm_pool = kNormPoolAten,
@@ -88,7 +88,7 @@ const OpTable& own_kernel_op_table() {
     own.gated_activation = kGatedActivationCuda;
     own.paged_attention = kPagedAttentionCuda;
     own.cross_entropy = kCrossEntropyCuda;
-    own.coded_weight = kCodedWeightCuda;
+    own.bitsandbytes_weight = kBitsandbytesWeightCuda;
     own.dropout = kDropoutCuda;
     own.sampler = kSamplerCuda;
     own.adamw = kAdamWCuda;

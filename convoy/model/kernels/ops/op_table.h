@@ -9,7 +9,7 @@
 
 #include "convoy/model/kernels/adamw/adamw_ops.h"
 #include "convoy/model/kernels/attention/attention_ops.h"
-#include "convoy/model/kernels/coded_weight/coded_weight_ops.h"
+#include "convoy/model/kernels/bitsandbytes_weight/bitsandbytes_weight_ops.h"
 #include "convoy/model/kernels/conv_stage/norm_pool_ops.h"
 #include "convoy/model/kernels/cross_entropy/linear_cross_entropy_ops.h"
 #include "convoy/model/kernels/dropout/dropout_ops.h"
@@ -32,7 +32,7 @@ struct OpTable {
   PagedAttentionOps paged_attention;
   CrossEntropyOps cross_entropy;
   MatrixProductOps matrix_product;
-  CodedWeightOps coded_weight;
+  BitsandbytesWeightOps bitsandbytes_weight;
   FrozenLinearOps frozen_linear;
   DropoutOps dropout;
   NormPoolOps norm_pool;
@@ -60,8 +60,8 @@ const OpTable& own_kernel_op_table();
 // Throws ConfigError.
 OpTable cuda_ops(const std::string& kernels);
 
-// From here on tensors of LibTorch's PrivateUse1 take what CUDA tensors take: for a device that counts the work of a
-// GPU (machine/counting). Launches: take_launches() in cuda/launch.h.
+// From here on tensors of LibTorch's PrivateUse1 take what CUDA tensors take: for a device that
+// counts the work of a GPU (machine/counting). Launches: take_launches() in cuda/launch.h.
 void use_cuda_ops_on_private_device();
 
 // For tests: while it lives, CPU tensors take `table` in every thread. They nest.

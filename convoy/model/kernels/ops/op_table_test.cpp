@@ -5,7 +5,7 @@
 #include <torch/csrc/autograd/function.h>
 
 #include "convoy/core/base/error.h"
-#include "convoy/machine/device/placement.h"
+#include "convoy/machine/device/rank_device.h"
 #include "convoy/model/kernels/ops/autograd.h"
 #include "kernel_checks/host_kernels.h"
 #include "kernel_checks/remote_table.h"
@@ -28,7 +28,7 @@ class ChosenTable : public ::testing::Environment {
     } else if (ops == "aten")
       override_.emplace(aten_op_table());
     else if (!ops.empty())
-      override_.emplace(testing::remote_op_table(device::place_rank(ops, 0).device));
+      override_.emplace(testing::remote_op_table(device::take_rank_device(ops, 0).device));
   }
   void TearDown() override {
     override_.reset();

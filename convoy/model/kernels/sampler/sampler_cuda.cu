@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A block of threads picks the next token of one row, without a sort. Where the order of ids counts,
-// each thread takes a segment of neighbours, so that sums by id are scans over threads. A cut (top-k, top-p) is a search
-// for the lowest kept logit among ordered bit patterns: a pass over the row tries kProbes of them.
-// Equal logits are kept by rising id. The row stays in cache after the first pass. Weights are
-// 2^(scale * (logit - largest)) in fp32, sums of a thread too, sums over threads fp64. Reference:
-// sampler_aten.cpp.
+// A block of threads picks the next token of one row, without a sort. Where the order of ids
+// counts, each thread takes a segment of neighbours, so that sums by id are scans over threads. A
+// cut (top-k, top-p) is a search for the lowest kept logit among ordered bit patterns: a pass over
+// the row tries kProbes of them. Equal logits are kept by rising id. The row stays in cache after
+// the first pass. Weights are 2^(scale * (logit - largest)) in fp32, sums of a thread too, sums
+// over threads fp64. Reference: sampler_aten.cpp.
 #include "convoy/model/kernels/cuda/elements.cuh"
 #include "convoy/model/kernels/cuda/functions.cuh"
 #include "convoy/model/kernels/cuda/teams.cuh"
@@ -73,7 +73,7 @@ struct Cut {
   }
 };
 
-// What each thread found, in the order of threads.
+// The sums before a thread, in the order of threads, and of all.
 struct Scan {
   double before, total;
 };
@@ -193,8 +193,8 @@ class RowSampler {
     return BlockTeam::joined(own);
   }
 
-  // The highest pattern from which on enough(count, weight) holds of what `cut` keeps, and what lies
-  // above it. 0 where it never holds.
+  // The highest pattern from which on enough(count, weight) holds of what `cut` keeps, and what
+  // lies above it. 0 where it never holds.
   struct Lowest {
     uint32_t pattern = 0, count_above = 0;
     float weight_above = 0;
@@ -202,7 +202,8 @@ class RowSampler {
   template <class Enough>
   CONVOY_DEVICE Lowest search(const Cut& cut, Enough enough) const {
     Lowest found;
-    // Invariant: from found.pattern on there is enough, from found.pattern + 8 * step on there is not.
+    // Invariant: from found.pattern on there is enough, from found.pattern + 8 * step on there is
+    // not.
     for (int shift = 30; shift >= 0; shift -= 3) {
       const uint32_t step = 1u << shift;
       const uint32_t first = found.pattern + step;
@@ -225,8 +226,8 @@ class RowSampler {
     return found;
   }
 
-  // The id of the `wanted`-th logit of this pattern that `cut` keeps; the last of all where there are
-  // fewer.
+  // The id of the `wanted`-th logit of this pattern that `cut` keeps; the last of all where there
+  // are fewer.
   CONVOY_DEVICE uint32_t tie(const Cut& cut, uint32_t pattern, double wanted) {
     uint32_t own = 0;
     const auto for_ties = [&](auto body) {

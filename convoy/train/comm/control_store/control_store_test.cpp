@@ -62,7 +62,7 @@ TEST_F(ControlStoreTest, GlooGroupsMeetAtIt) {
       environment.run_id = "run";
       environment.own_address = "127.0.0.1";
       environment.store_address = coordinator_->endpoint().text();
-      GlooGroup group(std::make_shared<Meeting>(environment, 20s), 20s);
+      GlooGroup group(std::make_shared<StoreBarrier>(environment, 20s), 20s);
       at::Tensor tensor = at::full({2}, static_cast<float>(rank + 1));
       group.all_reduce_sum(tensor);
       sums[static_cast<size_t>(rank)] = tensor[1].item<float>();

@@ -13,11 +13,11 @@
 
 #include "convoy/core/base/error.h"
 #include "convoy/launch/rendezvous/endpoint.h"
+#include "convoy/train/comm/collective_scope.h"
 #include "convoy/train/comm/gloo/bounded_wait.h"
 #include "convoy/train/comm/gloo/broken_pipes.h"
 #include "convoy/train/comm/gloo/sockets.h"
 #include "convoy/train/comm/job_store.h"
-#include "convoy/train/comm/passage.h"
 #include "convoy/train/comm/single/single_group.h"
 
 namespace convoy::comm {
@@ -43,17 +43,17 @@ std::string listening_address(const RankEnvironment& environment) {
   return found;
 }
 
-c10::intrusive_ptr<c10d::ProcessGroupGloo> connect(Meeting& meeting, int rank, int size,
+c10::intrusive_ptr<c10d::ProcessGroupGloo> connect(StoreBarrier& store_barrier, int rank, int size,
                                                    const std::string& keys,
                                                    std::chrono::milliseconds timeout) {
   using Gloo = c10d::ProcessGroupGloo;
-  const RankEnvironment& environment = meeting.environment();
+  const RankEnvironment& environment = store_barrier.environment();
   const BlockedBrokenPipes blocked;  // inherited by every thread that c10d and Gloo start here
   auto options = Gloo::Options::create(timeout);
   options->devices.push_back(environment.one_host() || environment.gloo_interface.empty()
                                  ? Gloo::createDeviceForHostname(listening_address(environment))
                                  : Gloo::createDeviceForInterface(environment.gloo_interface));
-  c10::intrusive_ptr<c10d::Store> store = meeting.store().keys;
+  c10::intrusive_ptr<c10d::Store> store = store_barrier.store().keys;
   store->setTimeout(timeout);
   if (!keys.empty()) store = c10::make_intrusive<c10d::PrefixStore>(keys, store);
   return c10::make_intrusive<Gloo>(store, rank, size, options);
@@ -71,18 +71,19 @@ void await(c10d::Work& work, const SocketSet& sockets) {
 
 class GlooWork : public Work {
  public:
-  GlooWork(const Passage& passage, c10::intrusive_ptr<c10d::Work> work, const SocketSet& sockets)
-      : passage_(passage), work_(std::move(work)), sockets_(sockets) {
-    if (passage_.is_traced())
-      work_->getFuture()->addCallback([passage](c10::ivalue::Future&) { passage.arrived(); });
+  GlooWork(const CollectiveScope& scope, c10::intrusive_ptr<c10d::Work> work,
+           const SocketSet& sockets)
+      : scope_(scope), work_(std::move(work)), sockets_(sockets) {
+    if (scope_.is_traced())
+      work_->getFuture()->addCallback([scope](c10::ivalue::Future&) { scope.arrived(); });
   }
 
   void wait() override {
-    passage_.finish([&] { await(*work_, sockets_); });
+    scope_.finish([&] { await(*work_, sockets_); });
   }
 
  private:
-  Passage passage_;
+  CollectiveScope scope_;
   c10::intrusive_ptr<c10d::Work> work_;
   const SocketSet& sockets_;  // of the group, which outlives it
 };
@@ -115,21 +116,22 @@ struct GlooGroup::Backend {
   SocketSet sockets;
 };
 
-GlooGroup::GlooGroup(std::shared_ptr<Meeting> meeting, std::chrono::seconds timeout)
-    : GlooGroup(meeting, Part{meeting->rank(), meeting->size(), "world", ""}, timeout, nullptr) {}
+GlooGroup::GlooGroup(std::shared_ptr<StoreBarrier> store_barrier, std::chrono::seconds timeout)
+    : GlooGroup(store_barrier, Part{store_barrier->rank(), store_barrier->size(), "world", ""},
+                timeout, nullptr) {}
 
-GlooGroup::GlooGroup(std::shared_ptr<Meeting> meeting, const Part& part,
+GlooGroup::GlooGroup(std::shared_ptr<StoreBarrier> store_barrier, const Part& part,
                      std::chrono::seconds timeout, GlooGroup* whole)
-    : meeting_(std::move(meeting)),
+    : store_barrier_(std::move(store_barrier)),
       timeout_(timeout),
       rank_(part.rank),
       size_(part.size),
-      passages_(meeting_->flight(), rank_, size_, part.name),
+      collectives_(store_barrier_->flight(), rank_, size_, part.name),
       exceptions_at_start_(std::uncaught_exceptions()),
       whole_(whole),
       backend_(std::make_unique<Backend>()) {
   try {
-    passages_.enter("join").finish([&] { join(part.keys); });
+    collectives_.enter("join").finish([&] { join(part.keys); });
   } catch (...) {
     leave_broken();
     throw;
@@ -141,7 +143,7 @@ GlooGroup::GlooGroup(std::shared_ptr<Meeting> meeting, const Part& part,
 // along, others could not finish theirs: so none goes on before all are connected.
 void GlooGroup::join(const std::string& keys) {
   const SocketSet before = connected_sockets();
-  backend_->group = connect(*meeting_, rank_, size_, keys, timeout_);
+  backend_->group = connect(*store_barrier_, rank_, size_, keys, timeout_);
   backend_->sockets = new_sockets(before, connected_sockets());
   await(*backend_->group->barrier(), backend_->sockets);
 }
@@ -174,15 +176,15 @@ std::unique_ptr<Group> GlooGroup::split(int color, std::string_view name) {
   const Part part{static_cast<int>(ranks_before), static_cast<int>(ranks), name,
                   fmt::format("split{}/{}", splits_++, color)};
   if (part.size == 1) return std::make_unique<SingleGroup>();
-  return std::unique_ptr<Group>(new GlooGroup(meeting_, part, timeout_, this));
+  return std::unique_ptr<Group>(new GlooGroup(store_barrier_, part, timeout_, this));
 }
 
 std::unique_ptr<Work> GlooGroup::start_all_reduce_sum(at::Tensor tensor) {
-  const Passage passage = passages_.enter("all_reduce", tensor);
-  return passage.run([&]() -> std::unique_ptr<Work> {
+  const CollectiveScope scope = collectives_.enter("all_reduce", tensor);
+  return scope.run([&]() -> std::unique_ptr<Work> {
     // A detached alias: c10d writes in place, which autograd's version checks must not see.
     std::vector<at::Tensor> tensors = {tensor.detach()};
-    return std::make_unique<GlooWork>(passage, backend_->group->allreduce(tensors),
+    return std::make_unique<GlooWork>(scope, backend_->group->allreduce(tensors),
                                       backend_->sockets);
   });
 }
@@ -190,13 +192,13 @@ std::unique_ptr<Work> GlooGroup::start_all_reduce_sum(at::Tensor tensor) {
 std::unique_ptr<Work> GlooGroup::start_reduce_scatter_sum(at::Tensor whole, at::Tensor own) {
   CONVOY_INVARIANT(whole.numel() == size_ * own.numel(), "{} numbers for {} ranks with {} each",
                    whole.numel(), size_, own.numel());
-  const Passage passage = passages_.enter("reduce_scatter", whole);
-  return passage.run([&]() -> std::unique_ptr<Work> {
+  const CollectiveScope scope = collectives_.enter("reduce_scatter", whole);
+  return scope.run([&]() -> std::unique_ptr<Work> {
     at::Tensor sent = whole.detach().view({-1});
     at::Tensor received = at::empty_like(sent);
     std::vector<int64_t> equal_pieces;
     auto exchange = std::make_unique<GlooWork>(
-        passage, backend_->group->alltoall_base(received, sent, equal_pieces, equal_pieces),
+        scope, backend_->group->alltoall_base(received, sent, equal_pieces, equal_pieces),
         backend_->sockets);
     return std::make_unique<ReduceScatterWork>(std::move(exchange), std::move(received),
                                                own.detach());
@@ -206,17 +208,17 @@ std::unique_ptr<Work> GlooGroup::start_reduce_scatter_sum(at::Tensor whole, at::
 std::unique_ptr<Work> GlooGroup::start_all_gather(at::Tensor own, at::Tensor whole) {
   CONVOY_INVARIANT(whole.numel() == size_ * own.numel(), "{} numbers for {} ranks with {} each",
                    whole.numel(), size_, own.numel());
-  const Passage passage = passages_.enter("all_gather", own);
-  return passage.run([&]() -> std::unique_ptr<Work> {
+  const CollectiveScope scope = collectives_.enter("all_gather", own);
+  return scope.run([&]() -> std::unique_ptr<Work> {
     at::Tensor sent = own.detach().view({-1});
     at::Tensor gathered = whole.detach().view({-1});
-    return std::make_unique<GlooWork>(passage, backend_->group->_allgather_base(gathered, sent),
+    return std::make_unique<GlooWork>(scope, backend_->group->_allgather_base(gathered, sent),
                                       backend_->sockets);
   });
 }
 
 void GlooGroup::broadcast(at::Tensor tensor, int root) {
-  passages_.enter("broadcast", tensor).finish([&] {
+  collectives_.enter("broadcast", tensor).finish([&] {
     std::vector<at::Tensor> tensors = {tensor.detach()};
     c10d::BroadcastOptions options;
     options.rootRank = root;
@@ -234,7 +236,7 @@ std::vector<std::string> GlooGroup::all_gather_bytes(std::string_view bytes) {
   std::copy(bytes.begin(), bytes.end(), input[0].data_ptr<uint8_t>());
   std::vector<std::vector<at::Tensor>> output(1);
   for (int rank = 0; rank < size_; ++rank) output[0].push_back(at::empty_like(input[0]));
-  passages_.enter("all_gather", input[0]).finish([&] {
+  collectives_.enter("all_gather", input[0]).finish([&] {
     await(*backend_->group->allgather(output, input), backend_->sockets);
   });
   std::vector<std::string> gathered;
@@ -247,12 +249,13 @@ std::vector<std::string> GlooGroup::all_gather_bytes(std::string_view bytes) {
 }
 
 void GlooGroup::barrier() {
-  passages_.enter("barrier").finish([&] { await(*backend_->group->barrier(), backend_->sockets); });
+  collectives_.enter("barrier").finish(
+      [&] { await(*backend_->group->barrier(), backend_->sockets); });
 }
 
 void GlooGroup::wait_for_all() {
   if (whole_ != nullptr) return barrier();
-  meeting_->wait_for_all();
+  store_barrier_->wait_for_all();
 }
 
 }  // namespace convoy::comm

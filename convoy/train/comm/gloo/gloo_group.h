@@ -7,15 +7,15 @@
 #include <string>
 #include <vector>
 
+#include "convoy/train/comm/collective_scope.h"
 #include "convoy/train/comm/group.h"
-#include "convoy/train/comm/passage.h"
 
 namespace convoy::comm {
 
 class GlooGroup : public Group {
  public:
   // Collective. Blocks until every rank is connected to every other. Throws CommError.
-  GlooGroup(std::shared_ptr<Meeting> meeting, std::chrono::seconds timeout);
+  GlooGroup(std::shared_ptr<StoreBarrier> store_barrier, std::chrono::seconds timeout);
   // While an exception unwinds call abort() first: c10d would wait for its pending work.
   ~GlooGroup() override;
   GlooGroup(const GlooGroup&) = delete;
@@ -32,7 +32,7 @@ class GlooGroup : public Group {
   void wait_for_all() override;
   void abort() override;
   std::unique_ptr<Group> split(int color, std::string_view name) override;
-  double waited_seconds() const override { return passages_.waited_seconds(); }
+  double waited_seconds() const override { return collectives_.waited_seconds(); }
 
  private:
   struct Backend;  // keeps c10d's and Gloo's headers in one source file
@@ -42,16 +42,16 @@ class GlooGroup : public Group {
     std::string_view name;
     std::string keys;  // prefix of its keys in the job's store; empty: none
   };
-  GlooGroup(std::shared_ptr<Meeting> meeting, const Part& part, std::chrono::seconds timeout,
-            GlooGroup* whole);
+  GlooGroup(std::shared_ptr<StoreBarrier> store_barrier, const Part& part,
+            std::chrono::seconds timeout, GlooGroup* whole);
   void join(const std::string& keys);
   void leave_broken();
 
-  std::shared_ptr<Meeting> meeting_;
+  std::shared_ptr<StoreBarrier> store_barrier_;
   const std::chrono::seconds timeout_;
   int rank_;
   int size_;
-  Passages passages_;
+  GroupCollectives collectives_;
   int exceptions_at_start_;
   bool aborted_ = false;
   GlooGroup* const whole_;         // that this one was split from; null: none

@@ -11,7 +11,7 @@
 #include <torch/csrc/distributed/c10d/PrefixStore.hpp>
 
 #include "convoy/train/comm/job_store.h"
-#include "convoy/train/comm/meeting.h"
+#include "convoy/train/comm/store_barrier.h"
 #include "ranks/ranks.h"
 
 namespace convoy::comm {
@@ -39,11 +39,12 @@ class SlowStore : public c10d::PrefixStore {
 // the store. Gloo decides by addresses which connections do not depend on the late rank: so each
 // rank is late once.
 RANK_BODY(OneConnectsLate) {
-  const auto meeting = std::make_shared<Meeting>(read_rank_environment(), milliseconds(20'000));
-  const bool is_late = meeting->rank() == std::atoi(std::getenv("CONVOY_TEST_LATE_RANK"));
-  meeting->store().keys =
-      c10::make_intrusive<SlowStore>(meeting->store().keys, milliseconds(is_late ? 200 : 0));
-  const auto group = join_group_at(meeting, std::chrono::seconds(20));
+  const auto store_barrier =
+      std::make_shared<StoreBarrier>(read_rank_environment(), milliseconds(20'000));
+  const bool is_late = store_barrier->rank() == std::atoi(std::getenv("CONVOY_TEST_LATE_RANK"));
+  store_barrier->store().keys =
+      c10::make_intrusive<SlowStore>(store_barrier->store().keys, milliseconds(is_late ? 200 : 0));
+  const auto group = join_group_at(store_barrier, std::chrono::seconds(20));
   EXPECT_EQ(group->size(), 4);
 }
 TEST(GlooGroup, NoRankEndsWhileAnotherStillConnects) {

@@ -55,20 +55,17 @@ c10::Stream own_stream(at::Device device) {
 
 class NcclGroup::DeviceWork : public Work {
  public:
-  DeviceWork(NcclGroup& group, const Passage& passage, std::vector<at::Tensor> tensors)
-      : group_(group),
-        passage_(passage),
-        tensors_(std::move(tensors)),
-        done_(group.device_.type()) {}
+  DeviceWork(NcclGroup& group, const CollectiveScope& scope, std::vector<at::Tensor> tensors)
+      : group_(group), scope_(scope), tensors_(std::move(tensors)), done_(group.device_.type()) {}
 
   c10::Event& done() { return done_; }
   void wait() override {
-    passage_.finish([this] { group_.watch(done_); });
+    scope_.finish([this] { group_.watch(done_); });
   }
 
  private:
   NcclGroup& group_;
-  Passage passage_;
+  CollectiveScope scope_;
   // Their memory is not given to others while the collective runs.
   std::vector<at::Tensor> tensors_;
   c10::Event done_;
@@ -79,7 +76,7 @@ NcclGroup::NcclGroup(std::unique_ptr<Group> host, telemetry::FlightWriter& fligh
                      std::string_view name, NcclGroup* whole)
     : host_(std::move(host)),
       flight_(flight),
-      passages_(flight, host_->rank(), host_->size(), name),
+      collectives_(flight, host_->rank(), host_->size(), name),
       nccl_(nccl),
       device_(device),
       timeout_(timeout),
@@ -87,7 +84,7 @@ NcclGroup::NcclGroup(std::unique_ptr<Group> host, telemetry::FlightWriter& fligh
       whole_(whole),
       exceptions_at_start_(std::uncaught_exceptions()) {
   try {
-    passages_.enter("join").finish([this] { join(); });
+    collectives_.enter("join").finish([this] { join(); });
   } catch (...) {
     abort();
     throw;
@@ -154,10 +151,10 @@ void NcclGroup::join() {
 }
 
 template <class Call>
-std::unique_ptr<NcclGroup::DeviceWork> NcclGroup::start(const Passage& passage,
+std::unique_ptr<NcclGroup::DeviceWork> NcclGroup::start(const CollectiveScope& scope,
                                                         std::vector<at::Tensor> tensors,
                                                         Call call) {
-  return passage.run([&] {
+  return scope.run([&] {
     for (at::Tensor& tensor : tensors) {
       CONVOY_INVARIANT(tensor.device() == device_ && tensor.is_contiguous(),
                        "a tensor of {} in a group of {}", tensor.device().str(), device_.str());
@@ -166,14 +163,14 @@ std::unique_ptr<NcclGroup::DeviceWork> NcclGroup::start(const Passage& passage,
     c10::Event ready(device_.type());
     ready.record(c10::impl::VirtualGuardImpl(device_.type()).getStream(device_));
     ready.block(stream_);
-    auto work = std::make_unique<DeviceWork>(*this, passage, std::move(tensors));
+    auto work = std::make_unique<DeviceWork>(*this, scope, std::move(tensors));
     require_usable();
     settle(call(stream_.native_handle()));
     work->done().record(stream_);
-    if (passage.is_traced()) {  // by the clock of the device: when it gets there
+    if (scope.is_traced()) {  // by the clock of the device: when it gets there
       const c10::impl::VirtualGuardImpl guard(device_.type());
       const c10::Stream current = guard.exchangeStream(stream_);
-      passage.arrived();
+      scope.arrived();
       guard.exchangeStream(current);
     }
     return work;
@@ -191,7 +188,7 @@ void NcclGroup::watch(c10::Event& done) {
 
 std::unique_ptr<Work> NcclGroup::start_all_reduce_sum(at::Tensor tensor) {
   if (tensor.is_cpu()) return host_->start_all_reduce_sum(std::move(tensor));
-  return start(passages_.enter("all_reduce", tensor), {tensor}, [&](void* stream) {
+  return start(collectives_.enter("all_reduce", tensor), {tensor}, [&](void* stream) {
     return nccl_.all_reduce(tensor.data_ptr(), tensor.data_ptr(), count_of(tensor),
                             nccl_dtype(tensor.scalar_type()), kSum, communicator_, stream);
   });
@@ -201,7 +198,7 @@ std::unique_ptr<Work> NcclGroup::start_reduce_scatter_sum(at::Tensor whole, at::
   if (whole.is_cpu()) return host_->start_reduce_scatter_sum(std::move(whole), std::move(own));
   CONVOY_INVARIANT(whole.numel() == size() * own.numel(), "{} numbers for {} ranks with {} each",
                    whole.numel(), size(), own.numel());
-  return start(passages_.enter("reduce_scatter", whole), {whole, own}, [&](void* stream) {
+  return start(collectives_.enter("reduce_scatter", whole), {whole, own}, [&](void* stream) {
     return nccl_.reduce_scatter(whole.data_ptr(), own.data_ptr(), count_of(own),
                                 nccl_dtype(own.scalar_type()), kSum, communicator_, stream);
   });
@@ -211,7 +208,7 @@ std::unique_ptr<Work> NcclGroup::start_all_gather(at::Tensor own, at::Tensor who
   if (own.is_cpu()) return host_->start_all_gather(std::move(own), std::move(whole));
   CONVOY_INVARIANT(whole.numel() == size() * own.numel(), "{} numbers for {} ranks with {} each",
                    whole.numel(), size(), own.numel());
-  return start(passages_.enter("all_gather", own), {own, whole}, [&](void* stream) {
+  return start(collectives_.enter("all_gather", own), {own, whole}, [&](void* stream) {
     return nccl_.all_gather(own.data_ptr(), whole.data_ptr(), own.nbytes(), kBytes, communicator_,
                             stream);
   });
@@ -219,7 +216,7 @@ std::unique_ptr<Work> NcclGroup::start_all_gather(at::Tensor own, at::Tensor who
 
 void NcclGroup::broadcast(at::Tensor tensor, int root) {
   if (tensor.is_cpu()) return host_->broadcast(std::move(tensor), root);
-  start(passages_.enter("broadcast", tensor), {tensor}, [&](void* stream) {
+  start(collectives_.enter("broadcast", tensor), {tensor}, [&](void* stream) {
     return nccl_.broadcast(tensor.data_ptr(), tensor.data_ptr(), tensor.nbytes(), kBytes, root,
                            communicator_, stream);
   })->wait();

@@ -6,9 +6,9 @@
 
 #include <c10/core/Stream.h>
 
+#include "convoy/train/comm/collective_scope.h"
 #include "convoy/train/comm/group.h"
 #include "convoy/train/comm/nccl/nccl_library.h"
-#include "convoy/train/comm/passage.h"
 
 namespace convoy::comm {
 
@@ -42,7 +42,7 @@ class NcclGroup : public Group {
   void abort() override;
   std::unique_ptr<Group> split(int color, std::string_view name) override;
   double waited_seconds() const override {
-    return host_->waited_seconds() + passages_.waited_seconds();
+    return host_->waited_seconds() + collectives_.waited_seconds();
   }
 
  private:
@@ -62,14 +62,14 @@ class NcclGroup : public Group {
   // Runs `call(stream)`, a collective of `tensors`, on the group's stream after what the current
   // stream has so far.
   template <class Call>
-  std::unique_ptr<DeviceWork> start(const Passage& passage, std::vector<at::Tensor> tensors,
+  std::unique_ptr<DeviceWork> start(const CollectiveScope& scope, std::vector<at::Tensor> tensors,
                                     Call call);
   // Blocks until the collective has run.
   void watch(c10::Event& done);
 
   std::unique_ptr<Group> host_;
   telemetry::FlightWriter& flight_;
-  Passages passages_;
+  GroupCollectives collectives_;
   const NcclLibrary nccl_;
   const at::Device device_;
   const std::chrono::milliseconds timeout_;

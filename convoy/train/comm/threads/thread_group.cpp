@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "convoy/core/base/error.h"
-#include "convoy/train/comm/meeting.h"
+#include "convoy/train/comm/store_barrier.h"
 
 namespace convoy::comm {
 namespace {
@@ -49,29 +49,30 @@ void copy_unless_same(const at::Tensor& from, const at::Tensor& to) {
 
 }  // namespace
 
-class ThreadGroup::MeetingWork : public Work {
+class ThreadGroup::ThreadWork : public Work {
  public:
-  MeetingWork(ThreadGroup& group, const Passage& passage, Brought brought, ThreadTeam::Use use)
-      : group_(group), passage_(passage), brought_(std::move(brought)), use_(std::move(use)) {}
+  ThreadWork(ThreadGroup& group, const CollectiveScope& scope, Brought brought, ThreadTeam::Use use)
+      : group_(group), scope_(scope), brought_(std::move(brought)), use_(std::move(use)) {}
 
   void wait() override {
-    passage_.finish([&] { group_.meet(std::move(brought_), use_); });
+    scope_.finish([&] { group_.meet(std::move(brought_), use_); });
   }
 
  private:
   ThreadGroup& group_;
-  Passage passage_;
+  CollectiveScope scope_;
   Brought brought_;
   ThreadTeam::Use use_;
 };
 
-ThreadGroup::ThreadGroup(std::shared_ptr<Meeting> meeting, std::shared_ptr<ThreadTeam> team,
-                         int rank, std::chrono::seconds timeout, std::string_view name)
-    : meeting_(std::move(meeting)),
+ThreadGroup::ThreadGroup(std::shared_ptr<StoreBarrier> store_barrier,
+                         std::shared_ptr<ThreadTeam> team, int rank, std::chrono::seconds timeout,
+                         std::string_view name)
+    : store_barrier_(std::move(store_barrier)),
       team_(std::move(team)),
       rank_(rank),
       timeout_(timeout),
-      passages_(meeting_->flight(), rank, team_->size(), name) {}
+      collectives_(store_barrier_->flight(), rank, team_->size(), name) {}
 
 void ThreadGroup::meet(Brought brought, const ThreadTeam::Use& use) {
   settle(brought.from);
@@ -86,15 +87,15 @@ void ThreadGroup::meet(Brought brought, const ThreadTeam::Use& use) {
   });
 }
 
-std::unique_ptr<Work> ThreadGroup::start(const Passage& passage, at::Tensor from, at::Tensor to,
-                                         ThreadTeam::Use use) {
+std::unique_ptr<Work> ThreadGroup::start(const CollectiveScope& scope, at::Tensor from,
+                                         at::Tensor to, ThreadTeam::Use use) {
   Brought brought{.sequence = sequence_++, .from = std::move(from), .to = std::move(to)};
-  return std::make_unique<MeetingWork>(*this, passage, std::move(brought), std::move(use));
+  return std::make_unique<ThreadWork>(*this, scope, std::move(brought), std::move(use));
 }
 
 std::unique_ptr<Work> ThreadGroup::start_all_reduce_sum(at::Tensor tensor) {
-  const Passage passage = passages_.enter("all_reduce", tensor);
-  return start(passage, std::move(tensor), {}, [this](std::vector<Brought>& all) {
+  const CollectiveScope scope = collectives_.enter("all_reduce", tensor);
+  return start(scope, std::move(tensor), {}, [this](std::vector<Brought>& all) {
     std::vector<at::Tensor> parts = parts_of(all, rank_);
     sum_pairwise(parts);
   });
@@ -103,8 +104,8 @@ std::unique_ptr<Work> ThreadGroup::start_all_reduce_sum(at::Tensor tensor) {
 std::unique_ptr<Work> ThreadGroup::start_reduce_scatter_sum(at::Tensor whole, at::Tensor own) {
   CONVOY_INVARIANT(whole.numel() == size() * own.numel(), "{} numbers for {} ranks with {} each",
                    whole.numel(), size(), own.numel());
-  const Passage passage = passages_.enter("reduce_scatter", whole);
-  return start(passage, std::move(whole), std::move(own), [this](std::vector<Brought>& all) {
+  const CollectiveScope scope = collectives_.enter("reduce_scatter", whole);
+  return start(scope, std::move(whole), std::move(own), [this](std::vector<Brought>& all) {
     at::Tensor sum = memory_of(all[static_cast<size_t>(rank_)].to);
     std::vector<at::Tensor> pieces;
     for (const Brought& one : all)
@@ -117,8 +118,8 @@ std::unique_ptr<Work> ThreadGroup::start_reduce_scatter_sum(at::Tensor whole, at
 std::unique_ptr<Work> ThreadGroup::start_all_gather(at::Tensor own, at::Tensor whole) {
   CONVOY_INVARIANT(whole.numel() == size() * own.numel(), "{} numbers for {} ranks with {} each",
                    whole.numel(), size(), own.numel());
-  const Passage passage = passages_.enter("all_gather", own);
-  return start(passage, std::move(own), std::move(whole), [this](std::vector<Brought>& all) {
+  const CollectiveScope scope = collectives_.enter("all_gather", own);
+  return start(scope, std::move(own), std::move(whole), [this](std::vector<Brought>& all) {
     const at::Tensor gathered = memory_of(all[static_cast<size_t>(rank_)].to);
     const int64_t piece = all.front().from.numel();
     for (size_t other = 0; other < all.size(); ++other)
@@ -128,8 +129,8 @@ std::unique_ptr<Work> ThreadGroup::start_all_gather(at::Tensor own, at::Tensor w
 }
 
 void ThreadGroup::broadcast(at::Tensor tensor, int root) {
-  const Passage passage = passages_.enter("broadcast", tensor);
-  start(passage, std::move(tensor), {}, [this, root](std::vector<Brought>& all) {
+  const CollectiveScope scope = collectives_.enter("broadcast", tensor);
+  start(scope, std::move(tensor), {}, [this, root](std::vector<Brought>& all) {
     copy_unless_same(memory_of(all[static_cast<size_t>(root)].from),
                      memory_of(all[static_cast<size_t>(rank_)].from));
   })->wait();
@@ -137,7 +138,7 @@ void ThreadGroup::broadcast(at::Tensor tensor, int root) {
 
 std::vector<std::string> ThreadGroup::all_gather_bytes(std::string_view bytes) {
   std::vector<std::string> gathered;
-  passages_.enter("all_gather").finish([&] {
+  collectives_.enter("all_gather").finish([&] {
     meet({.sequence = sequence_++, .bytes = std::string(bytes)}, [&](std::vector<Brought>& all) {
       for (const Brought& one : all) gathered.push_back(one.bytes);
     });
@@ -146,12 +147,12 @@ std::vector<std::string> ThreadGroup::all_gather_bytes(std::string_view bytes) {
 }
 
 void ThreadGroup::barrier() {
-  passages_.enter("barrier").finish(
+  collectives_.enter("barrier").finish(
       [&] { meet({.sequence = sequence_++}, [](std::vector<Brought>&) {}); });
 }
 
 void ThreadGroup::wait_for_all() {
-  passages_.enter("wait").finish([&] {
+  collectives_.enter("wait").finish([&] {
     team_->meet(rank_, {.sequence = sequence_++}, std::chrono::seconds(0),
                 [](std::vector<Brought>&) {});
   });
@@ -173,13 +174,13 @@ std::unique_ptr<Group> ThreadGroup::split(int color, std::string_view name) {
     brought.team = std::make_shared<ThreadTeam>(
         static_cast<int>(std::count(colors.begin(), colors.end(), own)));
   std::shared_ptr<ThreadTeam> team;
-  passages_.enter("split").finish([&] {
+  collectives_.enter("split").finish([&] {
     meet(std::move(brought),
          [&](std::vector<Brought>& all) { team = all[static_cast<size_t>(first)].team; });
   });
   parts_.push_back(team);
-  return std::make_unique<ThreadGroup>(meeting_, std::move(team), static_cast<int>(rank), timeout_,
-                                       name);
+  return std::make_unique<ThreadGroup>(store_barrier_, std::move(team), static_cast<int>(rank),
+                                       timeout_, name);
 }
 
 }  // namespace convoy::comm

@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "convoy/train/comm/collective_scope.h"
 #include "convoy/train/comm/group.h"
-#include "convoy/train/comm/passage.h"
 #include "convoy/train/comm/threads/thread_team.h"
 
 namespace convoy::comm {
@@ -18,8 +18,8 @@ namespace convoy::comm {
 class ThreadGroup : public Group {
  public:
   // `name`: a constant text, for records.
-  ThreadGroup(std::shared_ptr<Meeting> meeting, std::shared_ptr<ThreadTeam> team, int rank,
-              std::chrono::seconds timeout, std::string_view name = "replicas");
+  ThreadGroup(std::shared_ptr<StoreBarrier> store_barrier, std::shared_ptr<ThreadTeam> team,
+              int rank, std::chrono::seconds timeout, std::string_view name = "replicas");
 
   int rank() const override { return rank_; }
   int size() const override { return team_->size(); }
@@ -32,20 +32,20 @@ class ThreadGroup : public Group {
   void wait_for_all() override;
   void abort() override;
   std::unique_ptr<Group> split(int color, std::string_view name) override;
-  double waited_seconds() const override { return passages_.waited_seconds(); }
+  double waited_seconds() const override { return collectives_.waited_seconds(); }
 
  private:
-  class MeetingWork;
+  class ThreadWork;
 
-  std::unique_ptr<Work> start(const Passage& passage, at::Tensor from, at::Tensor to,
+  std::unique_ptr<Work> start(const CollectiveScope& scope, at::Tensor from, at::Tensor to,
                               ThreadTeam::Use use);
   void meet(ThreadTeam::Brought brought, const ThreadTeam::Use& use);
 
-  std::shared_ptr<Meeting> meeting_;
+  std::shared_ptr<StoreBarrier> store_barrier_;
   std::shared_ptr<ThreadTeam> team_;
   const int rank_;
   const std::chrono::seconds timeout_;
-  Passages passages_;
+  GroupCollectives collectives_;
   int64_t sequence_ = 0;
   std::vector<std::weak_ptr<ThreadTeam>> parts_;  // split from this one
 };

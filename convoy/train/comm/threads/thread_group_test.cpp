@@ -14,12 +14,12 @@ namespace {
 std::vector<std::string> run_ranks(int count, const std::function<void(Group&)>& body,
                                    std::chrono::seconds timeout = std::chrono::seconds(300)) {
   telemetry::FlightWriter flight;
-  const auto meetings = Meeting::of_threads({}, count, flight);
-  std::vector<std::string> errors(meetings.size());
+  const auto store_barriers = StoreBarrier::of_threads({}, count, flight);
+  std::vector<std::string> errors(store_barriers.size());
   std::vector<std::thread> threads;
-  for (size_t rank = 0; rank < meetings.size(); ++rank)
+  for (size_t rank = 0; rank < store_barriers.size(); ++rank)
     threads.emplace_back([&, rank] {
-      const auto group = join_group_at(meetings[rank], timeout);
+      const auto group = join_group_at(store_barriers[rank], timeout);
       try {
         body(*group);
       } catch (const std::exception& error) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The meeting point of ranks that are threads of one process.
+// The barrier point of ranks that are threads of one process.
 #pragma once
 
 #include <ATen/core/Tensor.h>

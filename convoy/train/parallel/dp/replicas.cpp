@@ -35,19 +35,21 @@ class FirstError {
 }  // namespace
 
 void run_replicas(const comm::RankEnvironment& process, int count, telemetry::FlightWriter& flight,
-                  const std::function<void(std::shared_ptr<comm::Meeting>)>& body) {
+                  const std::function<void(std::shared_ptr<comm::StoreBarrier>)>& body) {
   FirstError first;
   std::vector<std::thread> threads;
-  for (std::shared_ptr<comm::Meeting>& meeting : comm::Meeting::of_threads(process, count, flight))
-    threads.push_back(quiet_thread([&body, &first, meeting = std::move(meeting)]() mutable {
-      try {
-        body(std::move(meeting));
-      } catch (const CommError&) {
-        first.take(std::current_exception(), /*is_consequence=*/true);
-      } catch (...) {
-        first.take(std::current_exception(), /*is_consequence=*/false);
-      }
-    }));
+  for (std::shared_ptr<comm::StoreBarrier>& store_barrier :
+       comm::StoreBarrier::of_threads(process, count, flight))
+    threads.push_back(
+        quiet_thread([&body, &first, store_barrier = std::move(store_barrier)]() mutable {
+          try {
+            body(std::move(store_barrier));
+          } catch (const CommError&) {
+            first.take(std::current_exception(), /*is_consequence=*/true);
+          } catch (...) {
+            first.take(std::current_exception(), /*is_consequence=*/false);
+          }
+        }));
   for (std::thread& thread : threads) thread.join();
   first.rethrow();
 }

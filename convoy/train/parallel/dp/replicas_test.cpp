@@ -76,9 +76,9 @@ std::vector<std::vector<at::Tensor>> train_in_threads(int replicas) {
   for (int rank = 0; rank < replicas; ++rank) networks.emplace_back(rank);
   std::vector<std::vector<at::Tensor>> values(networks.size());
   telemetry::FlightWriter flight;
-  run_replicas({}, replicas, flight, [&](const std::shared_ptr<comm::Meeting>& meeting) {
-    const auto rank = static_cast<size_t>(meeting->rank());
-    const auto group = comm::join_group_at(meeting, kReplicaTimeout);
+  run_replicas({}, replicas, flight, [&](const std::shared_ptr<comm::StoreBarrier>& store_barrier) {
+    const auto rank = static_cast<size_t>(store_barrier->rank());
+    const auto group = comm::join_group_at(store_barrier, kReplicaTimeout);
     values[rank] = train_replicas(*group, "dp", networks[rank], steps);
   });
   return values;
@@ -128,8 +128,8 @@ TEST(Replicas, StayTheSameThreadsAndTensorsFromStepToStep) {
   std::mutex mutex;
   std::set<std::thread::id> threads;
   telemetry::FlightWriter flight;
-  run_replicas({}, 2, flight, [&](const std::shared_ptr<comm::Meeting>& meeting) {
-    ReplicaNetwork& network = networks[static_cast<size_t>(meeting->rank())];
+  run_replicas({}, 2, flight, [&](const std::shared_ptr<comm::StoreBarrier>& store_barrier) {
+    ReplicaNetwork& network = networks[static_cast<size_t>(store_barrier->rank())];
     std::vector<const void*> before;
     for (const nn::NamedTensor& parameter : network.parameters) {
       before.push_back(parameter.value.const_data_ptr());
@@ -138,7 +138,7 @@ TEST(Replicas, StayTheSameThreadsAndTensorsFromStepToStep) {
         threads.insert(std::this_thread::get_id());
       });
     }
-    const auto group = comm::join_group_at(meeting, kReplicaTimeout);
+    const auto group = comm::join_group_at(store_barrier, kReplicaTimeout);
     train_replicas(*group, "dp", network, steps);
     for (size_t index = 0; index < before.size(); ++index)
       EXPECT_EQ(network.parameters[index].value.const_data_ptr(), before[index]) << "a clone";
@@ -149,11 +149,11 @@ TEST(Replicas, StayTheSameThreadsAndTensorsFromStepToStep) {
 TEST(Replicas, TheFirstErrorCountsNotWhatFollowsFromIt) {
   telemetry::FlightWriter flight;
   try {
-    run_replicas({}, 3, flight, [](const std::shared_ptr<comm::Meeting>& meeting) {
-      const auto group = comm::join_group_at(meeting, kReplicaTimeout);
+    run_replicas({}, 3, flight, [](const std::shared_ptr<comm::StoreBarrier>& store_barrier) {
+      const auto group = comm::join_group_at(store_barrier, kReplicaTimeout);
       try {
         group->barrier();
-        if (meeting->rank() == 2) throw NumericError("planted");
+        if (store_barrier->rank() == 2) throw NumericError("planted");
         group->barrier();
       } catch (const Error&) {
         group->abort();

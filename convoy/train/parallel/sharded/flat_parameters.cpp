@@ -25,41 +25,41 @@ FlatParameters::FlatParameters(std::vector<nn::NamedTensor> parameters, int num_
   for (nn::NamedTensor& parameter : parameters) {
     const int64_t numel = parameter.value.numel();
     std::vector<int64_t> shape = parameter.value.sizes().vec();
-    places_.push_back({std::move(parameter), std::move(shape), end, numel});
+    ranges_.push_back({std::move(parameter), std::move(shape), end, numel});
     end += aligned(numel);
   }
   piece_numel_ = aligned((end + num_pieces - 1) / num_pieces);
   const at::NoGradGuard no_grad;
-  whole_ = device::RefillableTensor(numel(), places_.at(0).parameter.value.options());
-  for (FlatPlace& place : places_) {
-    at::Tensor& value = place.parameter.value;
+  whole_ = device::RefillableTensor(numel(), ranges_.at(0).parameter.value.options());
+  for (FlatRange& range : ranges_) {
+    at::Tensor& value = range.parameter.value;
     const bool deferred = deferred_ != nullptr && deferred_->contains(value);
     values_.push_back(deferred ? at::Tensor() : value.detach().reshape({-1}));
-    value.set_data(whole_.view(place.begin, place.shape));
+    value.set_data(whole_.view(range.begin, range.shape));
   }
   whole_.release_memory();
 }
 
-void FlatParameters::read(size_t place, int64_t begin, const at::Tensor& out) const {
-  if (values_[place].defined())
-    out.copy_(values_[place].narrow(0, begin, out.numel()));
+void FlatParameters::read(size_t range, int64_t begin, const at::Tensor& out) const {
+  if (values_[range].defined())
+    out.copy_(values_[range].narrow(0, begin, out.numel()));
   else
-    deferred_->read(places_[place].parameter.value, begin, out);
+    deferred_->read(ranges_[range].parameter.value, begin, out);
 }
 
 void FlatParameters::fill_whole() {
   const at::NoGradGuard no_grad;
   whole_.take_memory();
   whole_.flat().zero_();
-  for (size_t place = 0; place < places_.size(); ++place)
-    read(place, 0, whole_.flat().narrow(0, places_[place].begin, places_[place].numel));
+  for (size_t range = 0; range < ranges_.size(); ++range)
+    read(range, 0, whole_.flat().narrow(0, ranges_[range].begin, ranges_[range].numel));
 }
 
 at::Tensor FlatParameters::filled_piece(int piece) const {
   const at::NoGradGuard no_grad;
   const at::Tensor values = at::zeros({piece_numel_}, whole_.flat().options());
   for (const PieceOfParameter& part : parts_of_piece(piece))
-    read(part.place, part.begin_in_parameter, values.narrow(0, part.begin_in_piece, part.numel));
+    read(part.range, part.begin_in_parameter, values.narrow(0, part.begin_in_piece, part.numel));
   return values;
 }
 
@@ -71,13 +71,13 @@ void FlatParameters::forget_values() {
 std::vector<PieceOfParameter> FlatParameters::parts_of_piece(int piece) const {
   const int64_t piece_begin = piece * piece_numel_;
   std::vector<PieceOfParameter> parts;
-  for (size_t index = 0; index < places_.size(); ++index) {
-    const FlatPlace& place = places_[index];
-    const int64_t begin = std::max(place.begin, piece_begin);
-    const int64_t end = std::min(place.begin + place.numel, piece_begin + piece_numel_);
+  for (size_t index = 0; index < ranges_.size(); ++index) {
+    const FlatRange& range = ranges_[index];
+    const int64_t begin = std::max(range.begin, piece_begin);
+    const int64_t end = std::min(range.begin + range.numel, piece_begin + piece_numel_);
     if (begin < end)
-      parts.push_back({.place = index,
-                       .begin_in_parameter = begin - place.begin,
+      parts.push_back({.range = index,
+                       .begin_in_parameter = begin - range.begin,
                        .begin_in_piece = begin - piece_begin,
                        .numel = end - begin});
   }

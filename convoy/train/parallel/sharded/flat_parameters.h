@@ -16,7 +16,7 @@
 namespace convoy::parallel {
 
 // The position of a parameter.
-struct FlatPlace {
+struct FlatRange {
   nn::NamedTensor parameter;
   std::vector<int64_t> shape;
   int64_t begin = 0;  // its first element in the flat tensor
@@ -25,7 +25,7 @@ struct FlatPlace {
 
 // The part of a parameter that lies in one rank's piece.
 struct PieceOfParameter {
-  size_t place = 0;  // index into places()
+  size_t range = 0;  // index into ranges()
   int64_t begin_in_parameter = 0;
   int64_t begin_in_piece = 0;
   int64_t numel = 0;
@@ -39,7 +39,7 @@ class FlatParameters {
   FlatParameters(std::vector<nn::NamedTensor> parameters, int num_pieces,
                  const nn::DeferredValues* values);
 
-  const std::vector<FlatPlace>& places() const { return places_; }
+  const std::vector<FlatRange>& ranges() const { return ranges_; }
   std::vector<PieceOfParameter> parts_of_piece(int piece) const;
   int64_t numel() const { return piece_numel_ * num_pieces_; }  // padding included
   int64_t piece_numel() const { return piece_numel_; }
@@ -59,10 +59,10 @@ class FlatParameters {
   int num_pieces_;
   int64_t piece_numel_ = 0;
   // Elements of a parameter as it was when it was taken over, from `begin` on, into `out`.
-  void read(size_t place, int64_t begin, const at::Tensor& out) const;
+  void read(size_t range, int64_t begin, const at::Tensor& out) const;
 
-  std::vector<FlatPlace> places_;
-  std::vector<at::Tensor> values_;  // by place, flat: of those that had memory
+  std::vector<FlatRange> ranges_;
+  std::vector<at::Tensor> values_;  // by range, flat: of those that had memory
   const nn::DeferredValues* deferred_;
   device::RefillableTensor whole_;
 };

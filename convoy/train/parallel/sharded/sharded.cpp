@@ -87,10 +87,10 @@ void Sharded::list_shards() {
     values_.push_back(offloads ? flat.own.cpu() : flat.own);
     stepped_gradients_.push_back(offloads ? gradients_->own(index).cpu() : gradients_->own(index));
     for (const PieceOfParameter& part : flat.parameters.parts_of_piece(sharing_.rank())) {
-      const FlatPlace& place = flat.parameters.places()[part.place];
+      const FlatRange& range = flat.parameters.ranges()[part.range];
       shards_.push_back(
-          {.name = place.parameter.name,
-           .shape = place.shape,
+          {.name = range.parameter.name,
+           .shape = range.shape,
            .begin = part.begin_in_parameter,
            .value = values_[index].narrow(0, part.begin_in_piece, part.numel),
            .gradient = stepped_gradients_[index].narrow(0, part.begin_in_piece, part.numel)});
@@ -139,8 +139,8 @@ void Sharded::finish_step() {
   for (const std::unique_ptr<comm::Work>& gather : gathers) gather->wait();
   // Their pieces were written: caches of values derived from them check the version.
   for (const std::shared_ptr<FlatUnit>& flat : trained_)
-    for (const FlatPlace& place : flat->parameters.places())
-      place.parameter.value.unsafeGetTensorImpl()->bump_version();
+    for (const FlatRange& range : flat->parameters.ranges())
+      range.parameter.value.unsafeGetTensorImpl()->bump_version();
   gradients_->reset();
   buffers_.take_those_of_rank_zero();
 }

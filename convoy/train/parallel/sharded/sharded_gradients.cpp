@@ -24,14 +24,14 @@ ShardedGradients::ShardedGradients(comm::Group& group, std::vector<std::shared_p
     : group_(group) {
   std::vector<at::Tensor> parameters;
   for (std::shared_ptr<FlatUnit>& flat : flats) {
-    const std::vector<FlatPlace>& places = flat->parameters.places();
-    for (size_t place = 0; place < places.size(); ++place) {
-      leaves_.push_back({slots_.size(), place});
-      parameters.push_back(places[place].parameter.value);
+    const std::vector<FlatRange>& ranges = flat->parameters.ranges();
+    for (size_t range = 0; range < ranges.size(); ++range) {
+      leaves_.push_back({slots_.size(), range});
+      parameters.push_back(ranges[range].parameter.value);
     }
     const at::Tensor own = at::zeros({flat->parameters.piece_numel()}, wide(*flat));
     slots_.push_back(
-        {.flat = std::move(flat), .touched = std::vector<bool>(places.size()), .own = own});
+        {.flat = std::move(flat), .touched = std::vector<bool>(ranges.size()), .own = own});
   }
   hooks_ = std::make_unique<GradientHooks>(
       std::move(parameters),
@@ -39,19 +39,19 @@ ShardedGradients::ShardedGradients(comm::Group& group, std::vector<std::shared_p
 }
 
 void ShardedGradients::receive(size_t leaf, const at::Tensor& gradient) {
-  const auto [index, place_index] = leaves_[leaf];
+  const auto [index, range_index] = leaves_[leaf];
   Slot& slot = slots_[index];
-  const FlatPlace& place = slot.flat->parameters.places()[place_index];
+  const FlatRange& range = slot.flat->parameters.ranges()[range_index];
   CONVOY_INVARIANT(index + sent_ < slots_.size(), "the gradient of {} came after it was sent",
-                   place.parameter.name);
+                   range.parameter.name);
   if (!slot.whole.defined())
     slot.whole = at::zeros({slot.flat->parameters.numel()}, wide(*slot.flat));
-  const at::Tensor held = slot.whole.narrow(0, place.begin, place.numel).view(place.shape);
-  if (slot.touched[place_index])
+  const at::Tensor held = slot.whole.narrow(0, range.begin, range.numel).view(range.shape);
+  if (slot.touched[range_index])
     held.add_(gradient);
   else
     held.copy_(gradient);
-  slot.touched[place_index] = true;
+  slot.touched[range_index] = true;
   ++slot.arrived;
   if (sends_) send_what_is_ready();
 }

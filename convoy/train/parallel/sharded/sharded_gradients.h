@@ -50,7 +50,7 @@ class ShardedGradients {
   };
   struct Leaf {
     size_t slot;
-    size_t place;
+    size_t range;
   };
 
   void receive(size_t leaf, const at::Tensor& gradient);

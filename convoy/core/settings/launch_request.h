@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Ranks and nodes that other programs' files and variables request. They are not settings of a run;
+// the launcher uses them when its own flags are not given. Plain data.
+#pragma once
+
+#include <string>
+
+namespace convoy::settings {
+
+struct RequestedValue {
+  std::string value;   // empty = nothing is said
+  std::string origin;  // "accelerate.yaml:7", "environment NUM_GPUS"
+};
+
+struct LaunchRequest {
+  RequestedValue ranks_of_node;
+  RequestedValue nodes;
+  RequestedValue node_rank;
+  RequestedValue master_addr;
+  RequestedValue master_port;
+  RequestedValue devices;  // "cpu"
+};
+
+}  // namespace convoy::settings

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Makes the sizes of a problem that the kernels of `mf` read.
+#pragma once
+
+#include "convoy/farm/experiments/mf/factor_kernels.h"
+#include "convoy/farm/experiments/mf/mf_guesses.h"
+
+namespace convoy::experiments {
+
+// Normals of Precision::Fast come eight to a block.
+FactorSizes factor_sizes(const MfProblem& problem, MfCheck check, Precision precision);
+
+// The first place from `memory` on that is a multiple of 64 bytes; needs 15 floats more than are
+// used.
+float* aligned_to_lanes(float* memory);
+
+}  // namespace convoy::experiments

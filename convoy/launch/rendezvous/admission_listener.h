@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The listening port and its connections that have not yet proven that they hold the job token: a
+// fixed small buffer each, a bounded number, a deadline, hardly a line in the log. One thread.
+#pragma once
+
+#include <chrono>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "convoy/core/base/descriptor.h"
+#include "convoy/core/base/log.h"
+#include "convoy/launch/rendezvous/handshake.h"
+#include "convoy/launch/rendezvous/job_token.h"
+
+namespace convoy::rendezvous {
+
+struct AdmissionLimits {
+  int max_unproven = 256;
+  std::chrono::milliseconds handshake_limit{3'000};
+};
+
+class AdmissionListener {
+ public:
+  using TimePoint = std::chrono::steady_clock::time_point;
+
+  // `listener` listens and is non-blocking. Throws IoError.
+  AdmissionListener(Descriptor listener, JobToken token, AdmissionLimits limits, Log log);
+
+  // Readable when serve() has something to do; call it a few times per second besides.
+  int descriptor() const { return poll_.get(); }
+
+  // Takes new connections, goes on with their proofs, drops the late ones. Returns those that have
+  // proven themselves, non-blocking, nothing read beyond the proof.
+  std::vector<Descriptor> serve(TimePoint now);
+
+  size_t num_unproven() const { return unproven_.size(); }
+
+ private:
+  struct UnprovenPeer {
+    Descriptor socket;
+    ServerHandshake handshake;
+    TimePoint since;
+  };
+  using UnprovenPeers = std::map<uint64_t, UnprovenPeer>;  // by number: the oldest first
+
+  void accept_some(TimePoint now);
+  bool make_room(TimePoint now);
+  void pause();
+  // True when the peer is done, proven or not.
+  bool advance(UnprovenPeer& peer, std::vector<Descriptor>& proven, TimePoint now);
+  void watch(int descriptor, uint64_t number, uint32_t events, int operation) const;
+  void report_wrong_token(int socket, TimePoint now);
+
+  Descriptor listener_;
+  Descriptor poll_;
+  JobToken token_;
+  AdmissionLimits limits_;
+  Log log_;
+  UnprovenPeers unproven_;
+  uint64_t next_number_ = 1;  // 0 is the listener
+  bool paused_ = false;
+  TimePoint report_again_at_{};
+  int unreported_ = 0;
+};
+
+}  // namespace convoy::rendezvous

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/model/kernels/integer_weight/integer_panels.h"
+
+#include <array>
+
+#include "convoy/model/kernels/simd/element.h"
+
+namespace convoy::kernels {
+namespace {
+
+// Number of k whose unpacked panel stays in the nearest cache; a multiple of every group.
+constexpr int64_t kUnpackedInner = 256;
+constexpr int64_t kTileRows = 64;
+using Columns = std::array<float, kPanelColumns>;
+
+// [O, N] -> [panels, N, 32], columns beyond O zero.
+at::Tensor in_panels(const at::Tensor& of_ON) {
+  const int64_t missing = round_up(of_ON.size(0), kPanelColumns) - of_ON.size(0);
+  const at::Tensor whole = at::constant_pad_nd(of_ON, {0, 0, 0, missing});
+  return whole.view({-1, kPanelColumns, of_ON.size(1)}).transpose(1, 2).contiguous();
+}
+
+// Codes of a word go to bits `shift(place)` of it. One output panel at a time: codes widen to
+// int32.
+template <class Shift>
+at::Tensor in_words(const at::Tensor& codes_OI, int64_t per_word, int32_t mask,
+                    const Shift& shift) {
+  const int64_t inner = round_up(codes_OI.size(1), per_word);
+  const int64_t panels = round_up(codes_OI.size(0), kPanelColumns) / kPanelColumns;
+  at::Tensor words = at::empty({panels, inner / per_word, kPanelColumns}, at::kInt);
+  for (int64_t panel = 0; panel < panels; ++panel) {
+    const int64_t first = panel * kPanelColumns;
+    const at::Tensor codes_OI_part =
+        codes_OI.narrow(0, first, std::min(kPanelColumns, codes_OI.size(0) - first));
+    const at::Tensor padded =
+        at::constant_pad_nd(codes_OI_part, {0, inner - codes_OI.size(1)}).to(at::kInt);
+    const at::Tensor codes =
+        in_panels(padded).view({-1, per_word, kPanelColumns}).bitwise_and(mask);
+    at::Tensor joined = at::zeros({inner / per_word, kPanelColumns}, at::kInt);
+    for (int64_t place = 0; place < per_word; ++place)
+      joined.bitwise_or_(codes.select(1, place).bitwise_left_shift(at::Scalar(shift(place))));
+    words.select(0, panel).copy_(joined);
+  }
+  return words;
+}
+
+Columns columns_at(const at::Tensor& of_PGC, int64_t panel, int64_t group) {
+  Columns values;
+  const int64_t place = (panel * of_PGC.size(1) + group) * kPanelColumns;
+  with_element(of_PGC, "integer_weight", [&](auto element) {
+    using Element = decltype(element);
+    simd_kernels<Element>().to_float(of_PGC.const_data_ptr<Element>() + place, values.data(),
+                                     kPanelColumns);
+  });
+  return values;
+}
+
+}  // namespace
+
+IntegerPanels::IntegerPanels(const IntegerWeight& weight)
+    : format_(weight.format),
+      dtype_(weight.dtype),
+      inner_(weight.codes_OI.size(1)),
+      columns_(weight.codes_OI.size(0)),
+      scales_(in_panels(weight.scales_OG)) {
+  if (is_int8()) {
+    words_ = in_words(weight.codes_OI, 4, 0xff, [](int64_t place) { return 8 * place; });
+    return;
+  }
+  words_ = in_words(weight.codes_OI, 8, 0xf,
+                    [](int64_t place) { return 4 * (place / 2) + 16 * (place % 2); });
+  scales_ = scales_.to(at::kBFloat16);
+  if (weight.offsets_OG.defined()) offsets_ = in_panels(weight.offsets_OG).to(at::kBFloat16);
+}
+
+at::Tensor IntegerPanels::group_sums(const at::Tensor& a_MK) const {
+  if (!offsets_.defined()) return {};
+  const at::Tensor sums_MG = at::empty({a_MK.size(0), num_groups()}, at::kFloat);
+  with_element(a_MK, "integer_weight", [&](auto element) {
+    using Element = decltype(element);
+    for_rows(a_MK.size(0), inner_, [&](int64_t begin, int64_t end) {
+      std::vector<float> wide(inner_);
+      for (int64_t row = begin; row < end; ++row) {
+        simd_kernels<Element>().to_float(a_MK.const_data_ptr<Element>() + row * a_MK.stride(0),
+                                         wide.data(), inner_);
+        for (int64_t group = 0; group < num_groups(); ++group) {
+          const int64_t first = group * group_inputs();
+          sums_MG.mutable_data_ptr<float>()[row * num_groups() + group] =
+              static_cast<float>(simd_kernels<float>().sum(
+                  wide.data() + first, std::min(group_inputs(), inner_ - first)));
+        }
+      }
+    });
+  });
+  return sums_MG;
+}
+
+// Into scratch.products, unscaled.
+template <class Element>
+void IntegerPanels::multiply_group(const Rows<Element>& rows, int64_t panel, int64_t k,
+                                   int64_t count, Scratch<Element>& scratch) const {
+  const auto& loops = simd_kernels<Element>();
+  const auto* codes = reinterpret_cast<const uint32_t*>(words_.const_data_ptr<int32_t>()) +
+                      panel * words_per_panel() + k / codes_per_word() * kPanelColumns;
+  float* products = scratch.products.data();
+  if (rows.count <= loops.coded_rows) {
+    const auto loop = is_int8() ? loops.multiply_bytes : loops.multiply_nibbles;
+    return loop(rows.a + k, rows.stride_a, codes, products, kPanelColumns, rows.count, count,
+                false);
+  }
+  if (!scratch.panel)
+    scratch.panel = std::make_unique_for_overwrite<Element[]>(kUnpackedInner * kPanelColumns);
+  const auto unpack = is_int8() ? loops.unpack_bytes : loops.unpack_nibbles;
+  for (int64_t at = 0; at < count; at += kUnpackedInner) {
+    const int64_t depth = std::min(kUnpackedInner, count - at);
+    unpack(codes + at / codes_per_word() * kPanelColumns, depth, scratch.panel.get());
+    const PackedView<Element> view{scratch.panel.get(), panel_elements<Element>(depth)};
+    for (int64_t row = 0; row < rows.count; row += kTileRows)
+      loops.multiply(rows.a + row * rows.stride_a + k + at, rows.stride_a, view,
+                     products + row * kPanelColumns, kPanelColumns,
+                     {std::min(kTileRows, rows.count - row), kPanelColumns, depth}, at > 0);
+  }
+}
+
+template <class Element>
+void IntegerPanels::multiply(const Rows<Element>& rows, int64_t column, float* c, int64_t stride_c,
+                             bool accumulate, Scratch<Element>& scratch) const {
+  const int64_t panel = column / kPanelColumns;
+  scratch.products.resize(rows.count * kPanelColumns);
+  for (int64_t group = 0; group < num_groups(); ++group) {
+    const int64_t k = group * group_inputs();
+    multiply_group(rows, panel, k, std::min(group_inputs(), inner_ - k), scratch);
+    const Columns scales = columns_at(scales_, panel, group);
+    Columns offsets;
+    if (offsets_.defined()) offsets = columns_at(offsets_, panel, group);
+    simd_kernels<Element>().add_scaled_panel(
+        scratch.products.data(), {scales.data(), offsets.data()},
+        rows.group_sums == nullptr ? nullptr : rows.group_sums + group, num_groups(), c, stride_c,
+        rows.count, accumulate || group > 0);
+  }
+}
+
+at::Tensor IntegerPanels::values() const {
+  const at::Tensor values_OI = at::empty({columns_, inner_}, dtype_);
+  std::vector<float> codes(inner_ * kPanelColumns);
+  const auto unpack =
+      is_int8() ? simd_kernels<float>().unpack_bytes : simd_kernels<float>().unpack_nibbles;
+  const auto by_k = [&](const at::Tensor& of_PGC, int64_t panel) {
+    return of_PGC.select(0, panel)
+        .to(at::kFloat)
+        .repeat_interleave(group_inputs(), 0)
+        .narrow(0, 0, inner_);
+  };
+  for (int64_t panel = 0; panel * kPanelColumns < columns_; ++panel) {
+    unpack(reinterpret_cast<const uint32_t*>(words_.const_data_ptr<int32_t>()) +
+               panel * words_per_panel(),
+           inner_, codes.data());
+    at::Tensor values_IC =
+        at::from_blob(codes.data(), {inner_, kPanelColumns}).mul(by_k(scales_, panel));
+    if (offsets_.defined()) values_IC.add_(by_k(offsets_, panel));
+    const int64_t width = std::min(kPanelColumns, columns_ - panel * kPanelColumns);
+    values_OI.narrow(0, panel * kPanelColumns, width).copy_(values_IC.narrow(1, 0, width).t());
+  }
+  return values_OI;
+}
+
+template void IntegerPanels::multiply(const Rows<float>&, int64_t, float*, int64_t, bool,
+                                      Scratch<float>&) const;
+template void IntegerPanels::multiply(const Rows<at::BFloat16>&, int64_t, float*, int64_t, bool,
+                                      Scratch<at::BFloat16>&) const;
+
+}  // namespace convoy::kernels

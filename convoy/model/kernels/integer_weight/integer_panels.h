@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A quantised weight as the right side of the CPU's products. Codes are multiplied as whole numbers
+// and their sums scaled, group by group, so nothing is rounded but what is stored. An element's sum
+// runs over k in one order whatever the other rows are. Copies share the memory.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "convoy/model/kernels/integer_weight/integer_weight.h"
+#include "convoy/model/kernels/simd/simd_kernels.h"
+
+namespace convoy::kernels {
+
+class IntegerPanels {
+ public:
+  explicit IntegerPanels(const IntegerWeight& weight);
+
+  int64_t inner() const { return inner_; }      // I
+  int64_t columns() const { return columns_; }  // O
+  at::Tensor values() const;                    // [O, I] of the weight's dtype
+
+  // Sums of the inputs of each group, fp32 [rows, G], of which offsets take their part; undefined
+  // where there are none.
+  at::Tensor group_sums(const at::Tensor& a_MK) const;
+
+  // Memory of one thread.
+  template <class Element>
+  struct Scratch {
+    std::unique_ptr<Element[]> panel;
+    std::vector<float> products;
+  };
+
+  template <class Element>
+  struct Rows {
+    const Element* a = nullptr;
+    int64_t stride_a = 0;
+    const float* group_sums = nullptr;  // of the first row; null as above
+    int64_t count = 0;
+  };
+
+  // C [rows, kPanelColumns] = A W^T of the columns from `column`, a multiple of kPanelColumns, or
+  // C += it.
+  template <class Element>
+  void multiply(const Rows<Element>& rows, int64_t column, float* c, int64_t stride_c,
+                bool accumulate, Scratch<Element>& scratch) const;
+
+ private:
+  bool is_int8() const { return format_.weight == WeightFormat::Int8; }
+  int64_t codes_per_word() const { return is_int8() ? 4 : 8; }
+  int64_t group_inputs() const { return is_int8() ? inner_ : format_.group_inputs; }
+  int64_t num_groups() const { return (inner_ + group_inputs() - 1) / group_inputs(); }
+  int64_t words_per_panel() const {
+    return round_up(inner_, codes_per_word()) / codes_per_word() * kPanelColumns;
+  }
+  template <class Element>
+  void multiply_group(const Rows<Element>& rows, int64_t panel, int64_t k, int64_t count,
+                      Scratch<Element>& scratch) const;
+
+  IntegerFormat format_;
+  at::ScalarType dtype_;
+  int64_t inner_;
+  int64_t columns_;
+  at::Tensor words_;    // int32 [panels, words of k, 32]
+  at::Tensor scales_;   // [panels, G, 32], fp32 for Int8 and else bf16
+  at::Tensor offsets_;  // the same, of Int4Zero
+};
+
+}  // namespace convoy::kernels

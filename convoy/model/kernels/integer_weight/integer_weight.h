@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A weight of a linear map in few bits: w = scale * code, or scale * code + offset. Shapes: O
+// outputs, I inputs, G groups of inputs.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+
+namespace convoy::kernels {
+
+enum class WeightFormat {
+  Int8,      // codes -127 ... 127, one scale per output
+  Int4,      // codes -8 ... 7, one scale per group of inputs
+  Int4Zero,  // and an offset: from the lowest to the highest of a group
+};
+
+struct IntegerFormat {
+  WeightFormat weight = WeightFormat::Int8;
+  int64_t group_inputs = 128;  // of Int4 and Int4Zero: 32, 64 or 128
+};
+
+struct IntegerWeight {
+  IntegerFormat format;
+  at::ScalarType dtype = at::kFloat;  // of the weight that it was, and of x and y
+  at::Tensor codes_OI;                // int8
+  at::Tensor scales_OG;               // fp32; of Int4 and Int4Zero numbers that bf16 holds
+  at::Tensor offsets_OG;              // the same; undefined unless Int4Zero
+
+  // fp32 [O, I].
+  at::Tensor values() const;
+};
+
+// Nearest codes of `weight_OI`, fp32 or bf16 and finite, on its device. Throws ConfigError for
+// another group size, DataError where the weight is not finite.
+IntegerWeight quantize_weight(const at::Tensor& weight_OI, const IntegerFormat& format);
+
+}  // namespace convoy::kernels

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Model folders and files of tensors from numbers to codes and back, one tensor at a time: neither
+// is ever whole in memory.
+#pragma once
+
+#include <c10/core/ScalarType.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <optional>
+
+#include "convoy/core/io/model_folder.h"
+#include "convoy/model/models/quantization_config.h"
+
+namespace convoy::models {
+
+// Hears of each piece of work that is done.
+using Advance = std::function<void(int64_t done, int64_t total)>;
+
+// Writes the files of transformers' save_pretrained for the model in `coding`, which has a format:
+// linear maps of its blocks are quantised, and everything else is as the source stores it. Throws
+// DataError naming a value that is not finite, before anything is written; ConfigError when the
+// source is quantised already.
+void write_bitsandbytes_model(const io::ModelFolder& source, const std::filesystem::path& folder,
+                              const WeightCoding& coding, const Advance& advance);
+// The way back. `dtype`: of every weight; none: each as it was, and as the source stores what is no
+// code. Throws ConfigError where there are no codes.
+void write_decoded_model(const io::ModelFolder& source, const std::filesystem::path& folder,
+                         std::optional<at::ScalarType> dtype, const Advance& advance);
+
+// The same of a .safetensors file. Every tensor of floats that has elements is coded (int8: those
+// of two dimensions), any other copied.
+void write_bitsandbytes_tensors(const std::filesystem::path& source,
+                                const std::filesystem::path& output,
+                                const kernels::BitsandbytesFormat& format, const Advance& advance);
+void write_decoded_tensors(const std::filesystem::path& source, const std::filesystem::path& output,
+                           std::optional<at::ScalarType> dtype, const Advance& advance);
+
+}  // namespace convoy::models

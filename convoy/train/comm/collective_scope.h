@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// One rank's way through one collective: written to the flight record as it goes, and named by the
+// errors on the way.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+#include <c10/util/Exception.h>
+
+#include <chrono>
+#include <exception>
+#include <string>
+#include <string_view>
+
+#include "convoy/core/base/error.h"
+#include "convoy/core/telemetry/flight_record_writer.h"
+
+namespace convoy::comm {
+
+class CollectiveScope {
+ public:
+  // Enters. The texts of `collective` are constants. `flight` and `waited_seconds`, to which the
+  // time in finish() is added, outlive this.
+  CollectiveScope(telemetry::FlightWriter& flight, double& waited_seconds, int rank, int size,
+                  telemetry::Collective collective);
+
+  // Runs `call`, turning c10d's and Gloo's exceptions into one CommError that names the rank and
+  // the collective.
+  template <class Call>
+  auto run(Call call) const {
+    try {
+      return call();
+    } catch (const Error&) {
+      flight_->failed(number_);
+      throw;
+    } catch (const c10::Error& error) {
+      throw failure(error.what_without_backtrace());
+    } catch (const std::exception& error) {
+      throw failure(error.what());
+    }
+  }
+
+  // As run(), with a call that blocks until the collective is done.
+  template <class Call>
+  void finish(Call call) const {
+    flight_->wait(number_);
+    const auto start = std::chrono::steady_clock::now();
+    run(call);
+    *waited_seconds_ +=
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    flight_->done(number_);
+  }
+
+  // For a trace: whether there is one, and that the collective is done. From any thread.
+  bool is_traced() const { return flight_->traces(); }
+  void arrived() const { flight_->arrived(number_); }
+
+ private:
+  CommError failure(const std::string& reason) const;
+
+  telemetry::FlightWriter* flight_;
+  double* waited_seconds_;
+  int rank_;
+  int size_;
+  telemetry::Collective collective_;
+  uint64_t number_;
+};
+
+// The collectives of one group, counted, and the time that this rank waits in them.
+class GroupCollectives {
+ public:
+  // `group` is a constant text. `flight` outlives this and the collectives.
+  GroupCollectives(telemetry::FlightWriter& flight, int rank, int size, std::string_view group)
+      : flight_(flight), rank_(rank), size_(size), group_(group) {}
+  GroupCollectives(const GroupCollectives&) = delete;
+  GroupCollectives& operator=(const GroupCollectives&) = delete;
+
+  CollectiveScope enter(std::string_view operation);
+  // `tensor` must be contiguous.
+  CollectiveScope enter(std::string_view operation, const at::Tensor& tensor);
+  double waited_seconds() const { return waited_seconds_; }
+
+ private:
+  telemetry::FlightWriter& flight_;
+  int rank_;
+  int size_;
+  std::string_view group_;
+  int64_t sequence_ = 0;  // collectives entered
+  double waited_seconds_ = 0;
+};
+
+}  // namespace convoy::comm

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The objective of the training loop: its batches, its loss, its evaluation. An objective uses its
+// model and its data; it uses no optimizer and no checkpoint, and of ranks only its own number.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+
+#include "convoy/core/io/json_text.h"
+#include "convoy/data/datasets/epoch_order.h"
+#include "convoy/model/nn/unit.h"
+#include "convoy/train/comm/group.h"
+
+namespace convoy::train {
+
+// Totals of the global batch of a step: all micro-batches of all ranks.
+struct StepTotals {
+  int64_t rows = 0;
+  int64_t tokens = 0;             // 0 where rows have none
+  int64_t supervised_tokens = 0;  // the same
+  double weight = 0;              // divides the step's sum of losses
+  double flops = -1;              // of the model's products, over all ranks; below 0 = not counted
+};
+
+// One micro-batch of this rank, without its content.
+struct MicroBatchPosition {
+  data::StepPosition position;
+  int64_t number = 0;  // within the step, of this rank
+  StepTotals step;
+  bool has_rows = true;
+};
+
+// Steps counted from the start of the run.
+struct StepRange {
+  int64_t first = 0;
+  int64_t end = 0;
+};
+
+// Options of a forward pass of training.
+struct PassOptions {
+  uint64_t draw_key = 0;  // random numbers are drawn from it
+  bool recompute_blocks = false;
+  bool keeps_inputs_on_host = false;  // of recomputed blocks
+  double noise_alpha = 0;             // NEFTune; 0 = none
+};
+
+struct MicroBatchLoss {
+  at::Tensor sum;   // over the micro-batch, not divided; differentiable
+  at::Tensor hits;  // number of rows answered rightly, int64; undefined: not counted
+};
+
+// The result of an evaluation, the same on every rank.
+struct Evaluation {
+  double loss = 0;
+  int64_t rows = 0;
+  int64_t batches = 0;
+  int64_t supervised_tokens = 0;
+  double seconds = 0;
+  std::map<std::string, double> others = {};  // further figures, by name
+};
+
+// The result of a step, the same on every rank but for the clock.
+struct StepOutcome {
+  double loss = 0;
+  int64_t rows = 0;
+  int64_t hits = 0;  // of rows, where the objective counts them
+  double learning_rate = 0;
+  double seconds = 0;  // it took this rank
+};
+
+class TrainingObjective {
+ public:
+  virtual ~TrainingObjective() = default;
+
+  // The same for every epoch.
+  virtual int64_t steps_per_epoch() const = 0;
+  virtual int64_t micro_batches_per_step() const = 0;
+
+  // Prepares this rank's micro-batches of these steps from here on, while earlier ones train.
+  virtual void begin(StepRange steps, int rank) = 0;
+  // The next one, in the order of the steps: micro_batches_per_step() of each. Blocks until it is
+  // prepared. It is the one of loss() until the next call. Throws what preparing it threw.
+  virtual MicroBatchPosition take() = 0;
+  // The loss of the micro-batch from take(). Without rows it is a value that adds nothing to the
+  // sum, for strategies that need every rank in every pass.
+  virtual MicroBatchLoss loss(const PassOptions& options) = 0;
+
+  virtual bool has_validation() const = 0;
+  // Collective. Blocks. `stop_requested` is called between batches: when it is true on any rank,
+  // every rank returns none, within about a second.
+  virtual std::optional<Evaluation> evaluate(comm::Group& group,
+                                             const std::function<bool()>& stop_requested) = 0;
+
+  // The object to notify of the use of its model's units; null: none.
+  virtual nn::Residency* residency() const = 0;
+  virtual at::Device device() const = 0;
+
+  // The objective's state of a run beside its model, kept in checkpoints. step_done() is called
+  // after every step, epoch_done() at the end of every epoch, after its evaluation where one was
+  // due.
+  virtual void step_done(const StepOutcome&) {}
+  virtual void epoch_done(int64_t /*epochs*/, const std::optional<Evaluation>&) {}
+  virtual io::Json memory() const { return io::Json::object(); }
+};
+
+}  // namespace convoy::train
