@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Runs every ```sh block of the documentation, file by file, each in a folder of its own that holds examples/. Training is
-# cut to three steps by the environment, as a user may do, and there are few sums, so that batches that are chosen and
+# cut to four steps by the environment, as a user may do, and there are few sums, so that batches that are chosen and
 # evaluations are small; nothing else is changed and nothing is left out.
 #   docs_test.sh SOURCE_FOLDER PROGRAM_FOLDER [FILE.md ...]
 set -euo pipefail
@@ -9,7 +9,7 @@ shift 2
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 export PATH=$programs:$PATH OMP_NUM_THREADS=1 OMP_WAIT_POLICY=PASSIVE
-export TRAIN_STEPS=3 TRAIN_EVAL_STEPS=3 TRAIN_SAVE_STEPS=1 TRAIN_TARGET_TOKENS_PER_DEVICE_STEP=500
+export TRAIN_STEPS=4 TRAIN_EVAL_STEPS=4 TRAIN_SAVE_STEPS=1 TRAIN_TARGET_TOKENS_PER_DEVICE_STEP=500
 
 cd "$source"
 [ $# -gt 0 ] || mapfile -t documents < <(find README.md CONTRIBUTING.md docs examples -name '*.md' | sort)

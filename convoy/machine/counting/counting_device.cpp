@@ -175,7 +175,8 @@ Recording::Recording() { recorder().begin(); }
 Recording::~Recording() { recorder().end(); }
 std::vector<Work> Recording::take() { return recorder().take(); }
 
-void count_launch(std::string_view kernel, std::span<const std::byte> parameters) {
+void count_launch(std::string_view kernel, std::span<const std::byte> parameters,
+                  const std::vector<std::pair<const void*, int64_t>>& partly_moved) {
   std::map<uintptr_t, std::pair<CountedMemory::Block, uintptr_t>> lowest;
   for (size_t at = 0; at + sizeof(void*) <= parameters.size(); at += sizeof(void*)) {
     uintptr_t place = 0;
@@ -186,6 +187,12 @@ void count_launch(std::string_view kernel, std::span<const std::byte> parameters
     entry.second = std::min(entry.second, place);
   }
   Work work{.name = std::string(kernel), .kind = WorkKind::OwnKernel, .launches = 1};
+  for (const auto& [memory, bytes] : partly_moved) {
+    const auto block = counted_memory().find(memory);
+    if (!block) continue;
+    lowest.erase(block->begin);
+    work.bytes_of(block->content) += static_cast<double>(bytes);
+  }
   for (const auto& [begin, entry] : lowest)
     work.bytes_of(entry.first.content) +=
         static_cast<double>(begin + entry.first.bytes - entry.second);

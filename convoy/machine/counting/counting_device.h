@@ -36,7 +36,9 @@ class Recording {
 };
 
 // A launch of a kernel of Convoy. It moves each block of the device's memory that its parameters
-// point into, from the lowest such place on, once.
-void count_launch(std::string_view kernel, std::span<const std::byte> parameters);
+// point into, from the lowest such place on, once; where `partly_moved` names the place, so many
+// bytes of it.
+void count_launch(std::string_view kernel, std::span<const std::byte> parameters,
+                  const std::vector<std::pair<const void*, int64_t>>& partly_moved = {});
 
 }  // namespace convoy::counting

@@ -133,6 +133,10 @@ TEST(Counting, OwnKernelMovesWhatItsParametersPointInto) {
   ASSERT_EQ(work.size(), 1U);
   EXPECT_EQ(work[0].launches, 1);
   EXPECT_EQ(work[0].total_bytes(), 128) << "each block once";
+  const auto partly = work_of_device([&] {
+    count_launch("one", std::as_bytes(std::span(&parameters, 1)), {{out.const_data_ptr(), 12}});
+  });
+  EXPECT_EQ(partly[0].total_bytes(), 64 + 12);
 }
 
 TEST(PredictedTime, HostAndDeviceOverlapUntilTheHostWaits) {

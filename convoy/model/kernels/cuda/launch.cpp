@@ -173,12 +173,12 @@ uint64_t blocks_for_elements(int64_t count, int64_t together) {
 void take_launches(LaunchTaker taker) { launch_taker = taker; }
 
 void launch_bytes(const at::Tensor& on, std::string_view kernel, uint64_t blocks,
-                  std::span<const std::byte> bytes) {
+                  std::span<const std::byte> bytes, const PartlyMoved& partly_moved) {
   const void* const parameters = bytes.data();
   if (on.is_privateuseone()) {
     const LaunchTaker taker = launch_taker.load(std::memory_order_relaxed);
     CONVOY_INVARIANT(taker != nullptr, "kernel {} can not run on {}", kernel, on.device().str());
-    return taker(kernel, bytes);
+    return taker(kernel, bytes, partly_moved);
   }
   if (!on.is_cpu()) return launch_on_gpu(on, kernel, blocks, parameters);
   CONVOY_INVARIANT(host_gpus != nullptr, "kernel {} can not run on a CPU", kernel);

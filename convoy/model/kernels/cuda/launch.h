@@ -12,6 +12,8 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "convoy/machine/nvidia/kernels.h"
 
@@ -39,18 +41,23 @@ uint64_t blocks_for_elements(int64_t count, int64_t together);
 // tensors of the caller, which LibTorch frees in the order of the stream. The first launch of a
 // kernel compiles it. Throws DeviceError, and nvidia::DeviceMemory where there is no room for its
 // code.
+//
+// `partly_moved`: bytes that the kernel moves of the memory behind a pointer, where that is not all
+// of it. Only launches that are counted read it (take_launches).
+using PartlyMoved = std::vector<std::pair<const void*, int64_t>>;
 void launch_bytes(const at::Tensor& on, std::string_view kernel, uint64_t blocks,
-                  std::span<const std::byte> parameters);
+                  std::span<const std::byte> parameters, const PartlyMoved& partly_moved = {});
 
 template <class Parameters>
 void launch(const at::Tensor& on, std::string_view kernel, uint64_t blocks,
-            const Parameters& parameters) {
-  launch_bytes(on, kernel, blocks, std::as_bytes(std::span(&parameters, 1)));
+            const Parameters& parameters, const PartlyMoved& partly_moved = {}) {
+  launch_bytes(on, kernel, blocks, std::as_bytes(std::span(&parameters, 1)), partly_moved);
 }
 
 // From here on kernels over tensors of LibTorch's PrivateUse1 go to `taker` (null: nowhere, they
 // throw), which runs none.
-using LaunchTaker = void (*)(std::string_view kernel, std::span<const std::byte> parameters);
+using LaunchTaker = void (*)(std::string_view kernel, std::span<const std::byte> parameters,
+                             const PartlyMoved& partly_moved);
 void take_launches(LaunchTaker taker);
 
 // For tests: while it lives, kernels over CPU tensors go to this driver, which runs them on the

@@ -43,6 +43,18 @@ gpu::PagedPool pool_of(const PagedCache& cache) {
           .head_dim = static_cast<uint32_t>(cache.shape.head_dim)};
 }
 
+// Bytes that `keys` keys and as many values take of the pool.
+PartlyMoved moved_of_pool(const PagedCache& cache, int64_t keys) {
+  const int64_t heads = keys * cache.shape.num_kv_heads;
+  PartlyMoved moved;
+  for (const at::Tensor& part : {cache.keys, cache.values})
+    moved.emplace_back(part.const_data_ptr(), heads * cache.shape.head_dim * part.element_size());
+  for (const at::Tensor& scales : {cache.key_scales, cache.value_scales})
+    if (scales.defined())
+      moved.emplace_back(scales.const_data_ptr(), heads * scales.element_size());
+  return moved;
+}
+
 std::string stored_kernel(const std::string& name, const PagedCache& cache) {
   return kernel_name(cache.element == CacheElement::Int8 ? name + "_int8" : name, cache.dtype);
 }
@@ -61,7 +73,8 @@ void store(const at::Tensor& k_TKE, const at::Tensor& v_TKE, const PagedCache& c
                                           .value_head_stride = values.stride(1),
                                           .tokens = static_cast<uint32_t>(keys.size(0))};
   const auto heads = static_cast<uint64_t>(2 * keys.size(0) * keys.size(1));
-  launch(keys, stored_kernel("paged_store", cache), gpu::blocks_for_rows(heads, 1), launched);
+  launch(keys, stored_kernel("paged_store", cache), gpu::blocks_for_rows(heads, 1), launched,
+         moved_of_pool(cache, keys.size(0)));
 }
 
 // Query heads of one kv head that a block takes at once.
@@ -76,6 +89,15 @@ int64_t most_splits(const PagedRows& rows, const AttentionConfig& config) {
   };
   const int64_t all = splits_of(rows.longest_decode_keys());
   return config.sliding_window == 0 ? all : std::min(all, splits_of(config.sliding_window) + 1);
+}
+
+int64_t visible_keys(const PagedRows& rows, const AttentionConfig& config) {
+  int64_t keys = 0;
+  for (const PagedRow& row : rows.rows())
+    if (row.num_queries == 1)
+      keys +=
+          config.sliding_window > 0 ? std::min(row.num_keys, config.sliding_window) : row.num_keys;
+  return keys;
 }
 
 void decode(const at::Tensor& q_THE, const PagedCache& cache, const PagedRows& rows,
@@ -110,10 +132,15 @@ void decode(const at::Tensor& q_THE, const PagedCache& cache, const PagedRows& r
   const int64_t together = heads_together(heads / kv_heads);
   const int64_t chunks = (heads / kv_heads + together - 1) / together;
   launch(q, stored_kernel(fmt::format("paged_decode_{}", together), cache),
-         static_cast<uint64_t>(num_rows * kv_heads * chunks * splits), launched);
-  if (splits > 1)
-    launch(q, kernel_name("paged_join", q.scalar_type()), static_cast<uint64_t>(num_rows * heads),
-           launched);
+         static_cast<uint64_t>(num_rows * kv_heads * chunks * splits), launched,
+         moved_of_pool(cache, chunks * visible_keys(rows, config)));
+  if (splits == 1) return;
+  gpu::PagedDecodeLaunch joined = launched;
+  joined.q = nullptr;
+  joined.pool.keys = joined.pool.values = nullptr;
+  joined.pool.key_scales = joined.pool.value_scales = nullptr;
+  launch(q, kernel_name("paged_join", q.scalar_type()), static_cast<uint64_t>(num_rows * heads),
+         joined);
 }
 
 at::Tensor prefill_by_flash(const at::Tensor& q_PHE, const PagedCache& cache,
