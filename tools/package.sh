@@ -7,7 +7,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 source tools/programs.sh
 build=${1:-build}
 output=${2:-dist}
-most_bytes=$((60 * 1000 * 1000))
+most_bytes=$((70 * 1000 * 1000)) # 63 MB by now: two programs draw pictures, and the library is one archive
 
 name=convoy-$version-linux-x86_64
 stage=$(mktemp -d)

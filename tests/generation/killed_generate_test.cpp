@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `convoy generate` killed again and again: the same command goes on from its finished answers, and
+// `convoy generate` killed again and again: the same command resumes from its finished answers, and
 // what it publishes has the bytes of an unbroken run.
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -122,7 +122,7 @@ TEST_F(KilledGenerate, AStopSaysWhatIsKeptAndTheNextStartGoesOnFromThere) {
                                      finished_answers(), journal().string())),
               std::string::npos)
         << words;
-    EXPECT_NE(words.find("the same command goes on"), std::string::npos) << words;
+    EXPECT_NE(words.find("the same command resumes"), std::string::npos) << words;
     EXPECT_FALSE(fs::exists(output()));
   }
   const int64_t kept = finished_answers();

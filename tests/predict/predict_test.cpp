@@ -69,7 +69,9 @@ TEST(BenchPredict, CountsOfASmallModelAreThoseCountedByHand) {
   EXPECT_EQ(launches.at("mm"), 2 * 4 + 1);
   EXPECT_EQ(launches.at("rms_norm_bf16"), 2 * 2 + 1);
   EXPECT_EQ(launches.at("rope_bf16"), 2 * 2);
-  EXPECT_EQ(launches.at("index_select"), 1 + 2 * 2 * 3) << "embedding, keys and values of each row";
+  EXPECT_EQ(launches.at("index_select"), 1) << "embedding";
+  EXPECT_EQ(launches.at("paged_store_bf16"), 2);
+  EXPECT_EQ(launches.at("paged_decode_2_bf16"), 2);
   EXPECT_EQ(result["downloads"], 1) << "the picked ids";
   EXPECT_EQ(result["host_waits"], 1);
   // Blocks' matrices, biases and norms, final norm, head, and three rows of the embedding.
@@ -78,7 +80,7 @@ TEST(BenchPredict, CountsOfASmallModelAreThoseCountedByHand) {
   EXPECT_EQ(result["least_weight_bytes"], weights);
   EXPECT_EQ(result["weight_bytes"], weights) << "each weight is read once";
   EXPECT_EQ(result["least_kv_bytes"], 2 * 2 * 3 * 40 * 2 * 16 * 2);
-  EXPECT_GE(result["kv_bytes"].get<int64_t>(), result["least_kv_bytes"].get<int64_t>());
+  EXPECT_LE(ratio(result, "kv_bytes", "least_kv_bytes"), 1.05) << "new ones are written and read";
   EXPECT_GT(result["predicted_ms"].get<double>(), result["roofline_ms"].get<double>());
 }
 
@@ -97,15 +99,15 @@ TEST(BenchPredict, DecodeOf7BTakesNoMoreThanItDid) {
   const testing::TemporaryFolder folder;
   const Json result =
       bench_predict(decode_of(write_config(folder.path(), kQwen7B), 16, 1024), "cpu");
-  EXPECT_LE(result["launches"].get<int64_t>(), 11'659);
-  EXPECT_LE(result["uploads"].get<int64_t>(), 6);
+  EXPECT_LE(result["launches"].get<int64_t>(), 487);
+  EXPECT_LE(result["uploads"].get<int64_t>(), 4);
   EXPECT_LE(result["downloads"].get<int64_t>(), 1);
   EXPECT_LE(result["host_waits"].get<int64_t>(), 1);
-  EXPECT_LE(result["host_ops"].get<int64_t>(), 17'516);
+  EXPECT_LE(result["host_ops"].get<int64_t>(), 919);
   EXPECT_EQ(result["weight_bytes"], result["least_weight_bytes"]);
   EXPECT_LE(ratio(result, "kv_bytes", "least_kv_bytes"), 1.001);
-  EXPECT_LE(result["other_bytes"].get<double>(), 6.804e9);
-  EXPECT_GE(result["roofline_share"].get<double>(), 0.0445);
+  EXPECT_LE(result["other_bytes"].get<double>(), 0.277e9);
+  EXPECT_GE(result["roofline_share"].get<double>(), 0.75);
   EXPECT_NEAR(result["least_weight_bytes"].get<double>(), 14.14e9, 0.02e9);
 }
 
@@ -149,9 +151,9 @@ TEST(BenchPredict, FewBitsAreFewerBytes) {
 TEST(BenchPredict, DrawingWithATemperatureIsCountedToo) {
   const testing::TemporaryFolder folder;
   settings::BenchPredictFlags flags = decode_of(write_config(folder.path(), kSmall), 2, 20);
-  const int64_t greedy = bench_predict(flags, "cpu")["launches"];
+  EXPECT_FALSE(launches_by_op(bench_predict(flags, "cpu")).contains("sample_bf16"));
   flags.temperature = 0.7;
-  EXPECT_GT(bench_predict(flags, "cpu")["launches"].get<int64_t>(), greedy);
+  EXPECT_EQ(launches_by_op(bench_predict(flags, "cpu")).at("sample_bf16"), 1);
 }
 
 // Golden, too: of the draw of 16 tokens of 152,064, beside picking the likeliest.
@@ -164,11 +166,11 @@ TEST(BenchPredict, DrawFromAVocabularyOf152kTakesNoMoreThanItDid) {
     flags.top_p = top_p;
     return bench_predict(flags, "cpu").at(key).get<double>() - likeliest.at(key).get<double>();
   };
-  EXPECT_LE(more("launches", 1.0), 15);
+  EXPECT_LE(more("launches", 1.0), 0) << "a kernel picks the token";
   EXPECT_LE(more("uploads", 1.0), 1);
   EXPECT_LE(more("host_waits", 1.0), 0);
-  EXPECT_LE(more("device_ms", 1.0), 0.077);
-  EXPECT_LE(more("launches", 0.9), 188) << "sorted";
+  EXPECT_LE(more("device_ms", 1.0), 0.01);
+  EXPECT_LE(more("launches", 0.9), 0) << "not sorted";
 }
 
 TEST(BenchPredict, RefusesWhatIsNoStep) {

@@ -134,7 +134,7 @@ TEST_F(SweepSsm, SaysWhoComputesBeforeItStarts) {
 TEST_F(SweepSsm, ALevelOfLoggingIsToldAsVerbose) {
   const SweepEnd end = run({"ssm", "--log_level", "DEBUG"});
   EXPECT_EQ(end.status, 2);
-  EXPECT_NE(end.errors.find("unknown flag --log_level (-v shows what each worker does"),
+  EXPECT_NE(end.errors.find("unknown flag --log_level (-v shows the work of each worker"),
             std::string::npos)
       << end.errors;
 }

@@ -91,7 +91,7 @@ TEST_F(DataCommand, NoPartIsWrittenEmpty) {
   EXPECT_FALSE(std::filesystem::exists(folder_.path() / "parts/test.jsonl"));
   const auto processed = data("process rows.jsonl --output processed");
   EXPECT_EQ(processed.code, 2) << processed.out;
-  EXPECT_NE(processed.out.find("part `test` would have none"), std::string::npos) << processed.out;
+  EXPECT_NE(processed.out.find("part `test` would get none"), std::string::npos) << processed.out;
 }
 
 TEST_F(DataCommand, MixJoinsAndWeighs) {

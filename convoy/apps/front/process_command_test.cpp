@@ -186,7 +186,7 @@ TEST_F(ProcessCommand, DataThatCanNotServeIsToldBeforeTheStart) {
        "none of the 2 rows can be used; the first: the row has no problem"},
       {"--dataset rows.jsonl --generate-prompt q.txt",
        "rows.jsonl: no row has `qestion` (needed by q.txt, did you mean `question`?)"},
-      {"--dataset torn.jsonl --answer-field nix", "no row has `nix` (wanted by --answer-field)"},
+      {"--dataset torn.jsonl --answer-field nix", "no row has `nix` (needed by --answer-field)"},
       {"--dataset absent.jsonl", "No such file"}};
   for (const auto& [arguments, mention] : wrong)
     for (const char* way : {" --dry-run", ""}) {

@@ -107,7 +107,7 @@ TEST_F(SubmitCommand, WhatTheFlagsDoNotSuggestIsSaid) {
   const testing::ScriptEnd hosts =
       submit("--engine mpi --hostfile /nonexist -- convoy launch x 2>&1 >/dev/null");
   EXPECT_EQ(hosts.code, 0);
-  EXPECT_NE(hosts.out.find("--hostfile /nonexist: there is no such file"), std::string::npos)
+  EXPECT_NE(hosts.out.find("--hostfile /nonexist: the file does not exist"), std::string::npos)
       << hosts.out;
   const testing::ScriptEnd plain =
       submit("--engine slurm --no-requeue --signal-before 0 --time 10 -- torchrun x.py");

@@ -90,7 +90,7 @@ int conclude(const Context& context, const launch::LaunchReport& report,
   const int code = say_how_it_ended(context, report);
   if (saved && readers.programs)
     write_to_stderr(
-        StopRequest("stopped on request, the state is saved", {.hint = "go on with: " + to_go_on})
+        StopRequest("stopped on request, the state is saved", {.hint = "resume with: " + to_go_on})
             .json_line() +
         "\n");
   return code;

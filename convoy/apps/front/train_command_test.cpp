@@ -217,7 +217,7 @@ TEST_F(TrainCommand, StopWithStateSavedSaysHowToGoOn) {
       "while :; do sleep 0.05; done";
   EXPECT_EQ(train("sums.yaml --nproc 2 --output-dir out", script), 75);
   const std::string out = (folder_ / "out").string();
-  EXPECT_NE(output_.find(fmt::format("go on with: convoy train {0}/config.yaml --run-dir {0} "
+  EXPECT_NE(output_.find(fmt::format("resume with: convoy train {0}/config.yaml --run-dir {0} "
                                      "--ranks 2\n",
                                      out)),
             std::string::npos)

@@ -91,7 +91,7 @@ TEST(TrainSettings, DataSetsOfAMix) {
         },
         ConfigError)
         << list;
-  EXPECT_NE(fate("datasets=[{path: b, type: cpt}]").find("of task mixed"), std::string::npos);
+  EXPECT_NE(fate("datasets=[{path: b, type: cpt}]").find("apply only to task mixed"), std::string::npos);
 }
 
 TEST(TrainSettings, AnErrorOfADataSetNamesItsLine) {

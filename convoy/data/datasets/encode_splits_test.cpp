@@ -90,8 +90,8 @@ TEST(EncodeSplits, WhatTheTemplateLeavesOutIsAWarningOfTheFile) {
   EXPECT_EQ(splits.train.num_rows(), 1);
   const std::string warnings = fmt::format("{}", fmt::join(splits.reports[0].warnings, "\n"));
   for (const char* wanted :
-       {"nothing of the `tools` of 2 rows, the first is row 2 on line 2",
-        "nothing of the `tool_calls` of 2 rows, the first is row 2 on line 2: they are not learnt",
+       {"the chat template does not write the `tools` of 2 rows, the first is row 2 on line 2",
+        "does not write the `tool_calls` of 2 rows, the first is row 2 on line 2: they are not learnt",
         "2 rows have an empty answer, the first is row 2 on line 2"})
     EXPECT_NE(warnings.find(wanted), std::string::npos) << warnings;
   example.data.empty_answers = "learn";

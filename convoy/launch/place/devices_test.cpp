@@ -147,7 +147,7 @@ TEST(AmdsDevices, HipCountsWhatRocrLeft) {
             Texts{"GPU-8d00"});
   EXPECT_EQ(uuids(selected({.hip_visible_devices = ""})), Texts{});
   EXPECT_EQ(selected({.hip_visible_devices = "0,9"}).notes.at(0),
-            "HIP_VISIBLE_DEVICES names 9, which is not here, so the list ends before it");
+            "HIP_VISIBLE_DEVICES names 9, which this host does not have, so the list ends before it");
 }
 
 TEST(AmdsDevices, AreChosenByNumberAmongTheVisible) {

@@ -204,7 +204,7 @@ TEST(Resolver, OneTaskPerNodeAndRanksAskedForIsANode) {
 
 TEST(Resolver, RanksBelowRanksAreRefused) {
   EXPECT_TRUE(contains(failure(kTask, {.nproc_per_node_given = true, .nproc_per_node = 2}),
-                       {"srun", "SLURM_STEP_TASKS_PER_NODE=2", "--nproc-per-node 2",
+                       {"srun", "SLURM_STEP_TASKS_PER_NODE=2", "--ranks 2",
                         "srun --ntasks-per-node=1", "--env-source none", "rank 5 of 7"}));
   EXPECT_EQ(resolve_place(kTask, {.nproc_per_node_given = true}).kind, PlaceKind::Rank);
   // The last node has one task, the job as a whole has more than one per node.

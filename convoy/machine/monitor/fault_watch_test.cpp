@@ -106,7 +106,7 @@ TEST_F(Faults, ADriverThatCountsFewerGpusHasLostOne) {
   const std::vector<DeviceFault> faults = found(watch, 1);
   ASSERT_EQ(faults.size(), 1U);
   EXPECT_EQ(faults[0].uuids, std::vector<std::string>{"GPU-b"});
-  EXPECT_NE(faults[0].sentence.find("counts 1 GPUs, 2 before"), std::string::npos);
+  EXPECT_NE(faults[0].sentence.find("lists 1 GPUs, 2 before"), std::string::npos);
 }
 
 TEST_F(Faults, AnInstanceHasTheFaultsOfItsGpuThatAreItsOwn) {

@@ -71,7 +71,7 @@ void store(const at::Tensor& k_TKE, const at::Tensor& v_TKE, const PagedCache& c
                                           .key_head_stride = keys.stride(1),
                                           .value_token_stride = values.stride(0),
                                           .value_head_stride = values.stride(1),
-                                          .tokens = static_cast<uint32_t>(keys.size(0))};
+                                          .tokens = static_cast<uint64_t>(keys.size(0))};
   const auto heads = static_cast<uint64_t>(2 * keys.size(0) * keys.size(1));
   launch(keys, stored_kernel("paged_store", cache), gpu::blocks_for_rows(heads, 1), launched,
          moved_of_pool(cache, keys.size(0)));

@@ -405,7 +405,7 @@ CONVOY_DEVICE void store_head(const Element* from, uint64_t place, uint32_t head
 template <class Element, class Stored>
 CONVOY_DEVICE void store_tokens(const PagedStoreLaunch& launch) {
   const PagedPool& pool = launch.pool;
-  const uint64_t heads = uint64_t{launch.tokens} * pool.kv_heads;
+  const uint64_t heads = launch.tokens * pool.kv_heads;
   for (uint64_t row = WarpTeam::first_row(); row < 2 * heads; row += WarpTeam::row_step()) {
     const bool is_value = row >= heads;
     const uint64_t number = is_value ? row - heads : row;

@@ -32,6 +32,7 @@ struct PagedPool {
   uint32_t block_tokens = 0;
   uint32_t kv_heads = 0;
   uint32_t head_dim = 0;
+  uint32_t unused = 0;  // launches are counted by the pointers in their bytes: none is left unset
 };
 
 struct PagedDecodeLaunch {
@@ -64,7 +65,7 @@ struct PagedStoreLaunch {
   int64_t key_head_stride = 0;
   int64_t value_token_stride = 0;
   int64_t value_head_stride = 0;
-  uint32_t tokens = 0;
+  uint64_t tokens = 0;
 };
 
 // First key that a row sees.

@@ -31,6 +31,7 @@ struct SampleLaunch {
   uint32_t rows = 0;
   uint32_t ids = 0;
   uint32_t vectors = 0;  // every row may be read by vectors
+  uint32_t unused = 0;   // no byte is left unset, so that no pointer is seen in one
 };
 
 }  // namespace convoy::kernels::gpu
