@@ -278,6 +278,8 @@ void add_comparisons(Table& table) {
   table["setp.le." name] = COMPARE(type, a <= b); \
   table["setp.gt." name] = COMPARE(type, a > b);  \
   table["setp.ge." name] = COMPARE(type, a >= b);
+  COMPARE_ALL("u16", uint16_t)
+  COMPARE_ALL("s16", int16_t)
   COMPARE_ALL("u32", uint32_t)
   COMPARE_ALL("s32", int32_t)
   COMPARE_ALL("u64", uint64_t)
@@ -285,7 +287,7 @@ void add_comparisons(Table& table) {
   COMPARE_ALL("f32", float)
   COMPARE_ALL("f64", double)
   for (const char* same : {"eq", "ne"})
-    for (const char* bits : {"32", "64"})
+    for (const char* bits : {"16", "32", "64"})
       table[fmt::format("setp.{}.b{}", same, bits)] = table[fmt::format("setp.{}.u{}", same, bits)];
   // For floats these are the ordered comparisons, but for ne; the others hold for NaN as well.
   table["setp.ne.f32"] = COMPARE(float, a<b || a> b);

@@ -40,6 +40,17 @@ struct Top {
   }
 };
 
+struct Highest {
+  uint32_t value;
+
+  CONVOY_DEVICE void join(const Highest& other) {
+    value = other.value > value ? other.value : value;
+  }
+  CONVOY_DEVICE Highest across(int distance) const {
+    return {static_cast<uint32_t>(from_lane_across(static_cast<int>(value), distance))};
+  }
+};
+
 struct Masses {
   uint32_t counts[kProbes];
   float weights[kProbes];
@@ -250,12 +261,8 @@ class RowSampler {
   }
 
   // `id` of the one thread that has it.
-  CONVOY_DEVICE uint32_t shared_id(bool has, uint32_t id) {
-    CONVOY_SHARED uint32_t place;
-    wait_for_block();
-    if (has) place = id;
-    wait_for_block();
-    return place;
+  CONVOY_DEVICE static uint32_t shared_id(bool has, uint32_t id) {
+    return BlockTeam::joined(Highest{has ? id : 0}).value;
   }
 
   CONVOY_DEVICE Cut likeliest(uint32_t count) {
