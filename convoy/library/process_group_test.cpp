@@ -9,8 +9,8 @@
 #include <sstream>
 
 #include "convoy/core/base/error.h"
-#include "convoy/library/sampler.h"
 #include "convoy/library/network_test.h"
+#include "convoy/library/sampler.h"
 #include "files/temporary_folder.h"
 
 namespace convoy::detail {

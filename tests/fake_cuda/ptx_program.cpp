@@ -125,13 +125,15 @@ class PtxReader {
 
   void add_shared(const std::string& text) {
     std::smatch match;
-    if (!std::regex_search(text, match, std::regex(R"(\.align (\d+) \.[bu](\d+) ([\w$]+)(\[(\d+)\])?$)")))
+    if (!std::regex_search(text, match,
+                           std::regex(R"(\.align (\d+) \.[bu](\d+) ([\w$]+)(\[(\d+)\])?$)")))
       throw PtxError("not known: " + text);
     const uint64_t align = std::stoull(match[1]);
     entry_.shared_bytes_ = (entry_.shared_bytes_ + align - 1) / align * align;
     registers_[match[3]] = static_cast<uint32_t>(entry_.initial_.size());
     entry_.initial_.push_back(kSharedBegin + entry_.shared_bytes_);
-    entry_.shared_bytes_ += std::stoull(match[2]) / 8 * (match[5].matched ? std::stoull(match[5]) : 1);
+    entry_.shared_bytes_ +=
+        std::stoull(match[2]) / 8 * (match[5].matched ? std::stoull(match[5]) : 1);
   }
 
   void decode(const std::string& text, PtxInstruction& instruction) {

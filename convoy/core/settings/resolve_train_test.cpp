@@ -91,7 +91,8 @@ TEST(TrainSettings, DataSetsOfAMix) {
         },
         ConfigError)
         << list;
-  EXPECT_NE(fate("datasets=[{path: b, type: cpt}]").find("apply only to task mixed"), std::string::npos);
+  EXPECT_NE(fate("datasets=[{path: b, type: cpt}]").find("apply only to task mixed"),
+            std::string::npos);
 }
 
 TEST(TrainSettings, AnErrorOfADataSetNamesItsLine) {

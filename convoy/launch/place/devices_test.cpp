@@ -146,8 +146,9 @@ TEST(AmdsDevices, HipCountsWhatRocrLeft) {
   EXPECT_EQ(uuids(selected({.cuda_visible_devices = "3", .hip_visible_devices = "0"})),
             Texts{"GPU-8d00"});
   EXPECT_EQ(uuids(selected({.hip_visible_devices = ""})), Texts{});
-  EXPECT_EQ(selected({.hip_visible_devices = "0,9"}).notes.at(0),
-            "HIP_VISIBLE_DEVICES names 9, which this host does not have, so the list ends before it");
+  EXPECT_EQ(
+      selected({.hip_visible_devices = "0,9"}).notes.at(0),
+      "HIP_VISIBLE_DEVICES names 9, which this host does not have, so the list ends before it");
 }
 
 TEST(AmdsDevices, AreChosenByNumberAmongTheVisible) {

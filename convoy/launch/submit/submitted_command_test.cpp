@@ -57,8 +57,7 @@ TEST(SubmittedCommand, RanksOfAProgramThatStartsNoneAreSaid) {
   settings.nproc_per_node = "8";
   const std::vector<std::string> warnings = submit_warnings(settings, {"python", "train.py"});
   ASSERT_EQ(warnings.size(), 1U);
-  EXPECT_NE(warnings[0].find("`python` is started once on each node: --ranks 8"),
-            std::string::npos)
+  EXPECT_NE(warnings[0].find("`python` is started once on each node: --ranks 8"), std::string::npos)
       << warnings[0];
   EXPECT_TRUE(submit_warnings(settings, {"/usr/bin/convoy", "launch", "x"}).empty());
   EXPECT_TRUE(submit_warnings(settings, {"bash", "run.sh"}).empty());
