@@ -1,11 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# ptxas.sh FOLDER PTX...: NVIDIA's assembler takes the kernels for every generation of GPUs that they run on, and keeps all
-# of their numbers in registers. Fetches the assembler, a wheel, into FOLDER; ends with 77 where that is not possible.
+# ptxas.sh FOLDER "GENERATION..." PTX...: NVIDIA's assembler takes the kernels for these generations of GPUs, and keeps all of
+# their numbers in registers. Fetches the assembler, a wheel, into FOLDER; ends with 77 where that is not possible.
 set -eu
 folder=$1
-shift
+generations=$2
+shift 2
 wheel=nvidia-cuda-nvcc-cu12==12.9.86
 
 if [ $# -eq 0 ]; then
@@ -38,7 +39,7 @@ most_registers() {
 
 for ptx; do
   text=$(basename "$ptx" .ptx)
-  for generation in 75 80 86 89 90 100 120; do
+  for generation in $generations; do
     log=$folder/$text.sm_$generation.log
     if ! "$assembler" -arch=sm_$generation -v "$ptx" -o "$folder/$text.sm_$generation.cubin" >"$log" 2>&1; then
       cat "$log"
