@@ -116,6 +116,9 @@ inline kernels::GatedActivationGradients back(const kernels::GatedActivationGrad
 inline kernels::NormGradients back(const kernels::NormGradients& of) {
   return {back(of.x), back(of.weight_D)};
 }
+inline kernels::AddedNorm back(const kernels::AddedNorm& of) {
+  return {back(of.sum), back(of.norm)};
+}
 inline std::vector<kernels::SampledToken> back(std::vector<kernels::SampledToken> tokens) {
   return tokens;
 }
@@ -169,6 +172,7 @@ inline const kernels::OpTable& remote_op_table(at::Device device) {
 #define CONVOY_REMOTE(op) \
   table.op = remote<[](const kernels::OpTable& of) { return of.op; }>(table.op)
   CONVOY_REMOTE(rms_norm.forward);
+  CONVOY_REMOTE(rms_norm.add_forward);
   CONVOY_REMOTE(rms_norm.backward);
   CONVOY_REMOTE(rope.rotate);
   CONVOY_REMOTE(gated_activation.forward);

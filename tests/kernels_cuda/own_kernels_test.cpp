@@ -101,6 +101,12 @@ TEST(OwnRmsNorm, IsThatOfLibTorch) {
         expect_close(inverse, wanted_inverse, width, what);
         EXPECT_TRUE(at::equal(own().rms_norm.forward(x, weight, at::Tensor(), 1e-6, order),
                               own().rms_norm.forward(x, weight, inverse, 1e-6, order)));
+        const at::Tensor added = moved(sample({rows, width}, type, 4), offset);
+        const AddedNorm joined = own().rms_norm.add_forward(x, added, weight, 1e-6, order);
+        EXPECT_TRUE(at::equal(joined.sum, x + added)) << what;
+        EXPECT_TRUE(at::equal(
+            joined.norm, own().rms_norm.forward(joined.sum, weight, at::Tensor(), 1e-6, order)))
+            << what;
         const NormGradients found =
             own().rms_norm.backward(grad, x, weight, wanted_inverse, order, true);
         const NormGradients wanted =

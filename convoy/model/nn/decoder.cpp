@@ -76,30 +76,32 @@ at::Tensor Decoder::hidden_states(const TokenBatch& batch, const ForwardOptions&
   shared.draw_key = options.draw_key;
   shared.cache = options.cache;
 
-  at::Tensor x_TD = with_noise(embed(batch.token_ids_T()), batch, options);
+  Residual states{with_noise(embed(batch.token_ids_T()), batch, options)};
   for (size_t index = 0; index < blocks_.size(); ++index)
-    x_TD = run_block(index, x_TD, shared, options);
+    states = run_block(index, states, shared, options);
   const UnitUse use(residency_, norm_unit());
-  return use.leave(kernels::rms_norm(use.enter(x_TD), final_norm_D_, spec_.norm_epsilon,
-                                     kernel_of(spec_.norm_order)));
+  return use.leave(kernels::add_rms_norm(use.enter(states.x_TD), states.added_TD, final_norm_D_,
+                                         spec_.norm_epsilon, kernel_of(spec_.norm_order))
+                       .norm);
 }
 
-at::Tensor Decoder::run_block(size_t index, const at::Tensor& input_TD, BlockBatch batch,
-                              const ForwardOptions& options) const {
+Residual Decoder::run_block(size_t index, const Residual& input, BlockBatch batch,
+                            const ForwardOptions& options) const {
   const DecoderBlock& block = blocks_[index];
   const UnitUse use(residency_, block_unit(index));
-  const at::Tensor x_TD = use.enter(input_TD);
   if (block.rope() != architecture::kNoRope) {
     const RopeTable& table = rope_tables_[block.rope()];
     batch.cos_PE = table.cos();
     batch.sin_PE = table.sin();
   }
-  const bool wants_gradients =
-      at::GradMode::is_enabled() && (x_TD.requires_grad() || block.trains());
-  if (!options.recompute_blocks || !wants_gradients) return use.leave(block.forward(x_TD, batch));
-  const auto run = [&block, batch](const at::Tensor& x) { return block.forward(x, batch); };
-  return use.leave(options.kept_inputs == KeptInputs::OnHost ? recompute_from_host(x_TD, run)
-                                                             : recompute_in_backward(x_TD, run));
+  if (!at::GradMode::is_enabled()) return block.forward(input, batch);
+  // A unit has one input and one output where backward meets it, recomputed or not.
+  const at::Tensor x_TD = use.enter(input.sum());
+  const auto run = [&block, batch](const at::Tensor& x) { return block.forward({x}, batch).sum(); };
+  if (!options.recompute_blocks || !(x_TD.requires_grad() || block.trains()))
+    return {use.leave(run(x_TD))};
+  return {use.leave(options.kept_inputs == KeptInputs::OnHost ? recompute_from_host(x_TD, run)
+                                                              : recompute_in_backward(x_TD, run))};
 }
 
 std::vector<NamedTensor> Decoder::parameters() {

@@ -50,8 +50,8 @@ class Decoder final : public CausalLm {
   at::Tensor embed(const at::Tensor& token_ids_T) const;
   at::Tensor with_noise(const at::Tensor& x_TD, const TokenBatch& batch,
                         const ForwardOptions& options) const;
-  at::Tensor run_block(size_t index, const at::Tensor& input_TD, BlockBatch batch,
-                       const ForwardOptions& options) const;
+  Residual run_block(size_t index, const Residual& input, BlockBatch batch,
+                     const ForwardOptions& options) const;
   // In units(): the embedding, the blocks, the final norm, the head unless it is the embedding.
   static constexpr size_t kEmbeddingUnit = 0;
   size_t block_unit(size_t index) const { return 1 + index; }

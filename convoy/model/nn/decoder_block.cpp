@@ -64,13 +64,18 @@ at::Tensor DecoderBlock::normalise(const at::Tensor& x, const Norm& norm) const 
   return kernels::rms_norm(x, norm.weight, norm_epsilon_, norm_order_);
 }
 
-at::Tensor DecoderBlock::forward(const at::Tensor& x_TD, const BlockBatch& batch) const {
-  at::Tensor attended = attend(normalise(x_TD, before_attention_), batch);
+Residual DecoderBlock::forward(const Residual& input, const BlockBatch& batch) const {
+  const auto added = [this](const Residual& residual, const Norm& norm) {
+    return kernels::add_rms_norm(residual.x_TD, residual.added_TD, norm.weight, norm_epsilon_,
+                                 norm_order_);
+  };
+  const kernels::AddedNorm first = added(input, before_attention_);
+  at::Tensor attended = attend(first.norm, batch);
   if (after_attention_.weight.defined()) attended = normalise(attended, after_attention_);
-  const at::Tensor middle = x_TD + attended;
-  at::Tensor fed = feed_forward(normalise(middle, before_ffn_), batch.draw_key);
+  const kernels::AddedNorm middle = added({first.sum, attended}, before_ffn_);
+  at::Tensor fed = feed_forward(middle.norm, batch.draw_key);
   if (after_ffn_.weight.defined()) fed = normalise(fed, after_ffn_);
-  return middle + fed;
+  return {middle.sum, fed};
 }
 
 at::Tensor DecoderBlock::attend(const at::Tensor& x_TD, const BlockBatch& batch) const {

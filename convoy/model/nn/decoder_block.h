@@ -31,11 +31,19 @@ struct BlockBatch {
   const KvCache* cache = nullptr;
 };
 
+// Hidden states between blocks: a block's last sum is left to the norm that follows it.
+struct Residual {
+  at::Tensor x_TD;
+  at::Tensor added_TD = {};  // undefined: nothing
+
+  at::Tensor sum() const { return added_TD.defined() ? x_TD + added_TD : x_TD; }
+};
+
 class DecoderBlock {
  public:
   DecoderBlock(const architecture::DecoderSpec& spec, int64_t index, const ParameterSource& source);
 
-  at::Tensor forward(const at::Tensor& x_TD, const BlockBatch& batch) const;  // -> [T, D]
+  Residual forward(const Residual& input, const BlockBatch& batch) const;
 
   bool trains() const;                          // a parameter or an adapter in it requires grad
   int64_t rope() const { return layer_.rope; }  // or architecture::kNoRope

@@ -42,6 +42,12 @@ CONVOY_DEVICE float rounded(float value) {
   return rounded_to(value, static_cast<const Element*>(nullptr));
 }
 
+// A normalised element times its weight, in one of the two orders of rms_norm.h.
+template <class Element>
+CONVOY_DEVICE float scaled_norm(float normal, float weight, bool by_one_plus) {
+  return by_one_plus ? normal * (1.0f + weight) : rounded<Element>(normal) * weight;
+}
+
 template <class Words, int kWords>
 CONVOY_DEVICE void load_words(const void* from, uint32_t (&words)[kWords]) {
   constexpr int kEach = sizeof(Words) / sizeof(uint32_t);

@@ -6,12 +6,20 @@
 #include "convoy/model/kernels/ops/op_table.h"
 
 namespace convoy::kernels {
-at::Tensor rms_norm(const at::Tensor& x, const at::Tensor& weight_D, double epsilon,
-                    NormOrder order) {
+namespace {
+
+void check_norm(const at::Tensor& x, const at::Tensor& weight_D) {
   CONVOY_INVARIANT(x.is_contiguous() && weight_D.is_contiguous(),
                    "rms_norm needs contiguous inputs");
   CONVOY_INVARIANT(weight_D.scalar_type() == x.scalar_type() && weight_D.numel() == x.size(-1),
                    "rms_norm needs a weight like the last dimension of x");
+}
+
+}  // namespace
+
+at::Tensor rms_norm(const at::Tensor& x, const at::Tensor& weight_D, double epsilon,
+                    NormOrder order) {
+  check_norm(x, weight_D);
   const bool records = records_gradient({x, weight_D});
   const at::NoGradGuard no_grad;
   at::Tensor inverse_rms;
@@ -30,6 +38,21 @@ at::Tensor rms_norm(const at::Tensor& x, const at::Tensor& weight_D, double epsi
                                                                        saved[2], order, wanted[1]);
             return {gradients.x, gradients.weight_D};
           }});
+}
+
+AddedNorm add_rms_norm(const at::Tensor& x, const at::Tensor& added, const at::Tensor& weight_D,
+                       double epsilon, NormOrder order) {
+  if (!added.defined()) return {x, rms_norm(x, weight_D, epsilon, order)};
+  if (records_gradient({x, added, weight_D})) {
+    const at::Tensor recorded = x + added;
+    return {recorded, rms_norm(recorded, weight_D, epsilon, order)};
+  }
+  check_norm(x, weight_D);
+  CONVOY_INVARIANT(
+      added.is_contiguous() && added.sizes() == x.sizes() && added.scalar_type() == x.scalar_type(),
+      "add_rms_norm needs two tensors alike");
+  const at::NoGradGuard no_grad;
+  return op_table(x).rms_norm.add_forward(x, added, weight_D, epsilon, order);
 }
 
 }  // namespace convoy::kernels

@@ -18,4 +18,14 @@ enum class NormOrder {
 at::Tensor rms_norm(const at::Tensor& x, const at::Tensor& weight_D, double epsilon,
                     NormOrder order);
 
+struct AddedNorm {
+  at::Tensor sum;
+  at::Tensor norm;  // of the sum as it is stored
+};
+
+// x + added and its norm, both in the type of x. `added` is like x, or undefined: then the sum is
+// x. Differentiable in all tensors; where nothing is recorded, one pass over the rows.
+AddedNorm add_rms_norm(const at::Tensor& x, const at::Tensor& added, const at::Tensor& weight_D,
+                       double epsilon, NormOrder order);
+
 }  // namespace convoy::kernels

@@ -20,6 +20,12 @@ at::Tensor run_forward(const at::Tensor& x, const at::Tensor& weight_D,
   return normal.mul(weight_D.to(at::kFloat).add(1)).to(x.scalar_type());
 }
 
+AddedNorm run_add_forward(const at::Tensor& x, const at::Tensor& added, const at::Tensor& weight_D,
+                          double epsilon, NormOrder order) {
+  const at::Tensor sum = x + added;
+  return {sum, run_forward(sum, weight_D, {}, epsilon, order)};
+}
+
 // With n = x / rms: d(n) = grad * scale, d(x) = (d(n) - n * mean(d(n) * n)) / rms.
 NormGradients run_backward(const at::Tensor& grad, const at::Tensor& x, const at::Tensor& weight_D,
                            const at::Tensor& inverse_rms, NormOrder order, bool wants_weight) {
@@ -40,6 +46,6 @@ NormGradients run_backward(const at::Tensor& grad, const at::Tensor& x, const at
 
 }  // namespace
 
-const RmsNormOps kRmsNormAten = {run_forward, run_backward};
+const RmsNormOps kRmsNormAten = {run_forward, run_add_forward, run_backward};
 
 }  // namespace convoy::kernels

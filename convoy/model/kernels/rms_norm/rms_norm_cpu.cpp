@@ -43,6 +43,12 @@ at::Tensor run_forward(const at::Tensor& x, const at::Tensor& weight_D,
   return y;
 }
 
+AddedNorm run_add_forward(const at::Tensor& x, const at::Tensor& added, const at::Tensor& weight_D,
+                          double epsilon, NormOrder order) {
+  const at::Tensor sum = x + added;
+  return {sum, run_forward(sum, weight_D, {}, epsilon, order)};
+}
+
 NormGradients run_backward(const at::Tensor& grad, const at::Tensor& x, const at::Tensor& weight_D,
                            const at::Tensor& inverse_rms, NormOrder order, bool wants_weight) {
   const NormParameters parameters = parameters_of(0, order);  // epsilon is in `inverse_rms`
@@ -76,6 +82,6 @@ NormGradients run_backward(const at::Tensor& grad, const at::Tensor& x, const at
 
 }  // namespace
 
-const RmsNormOps kRmsNormCpu = {run_forward, run_backward};
+const RmsNormOps kRmsNormCpu = {run_forward, run_add_forward, run_backward};
 
 }  // namespace convoy::kernels

@@ -16,8 +16,10 @@ gpu::RmsNormLaunch launch_of(const at::Tensor& x, const at::Tensor& weight_D, No
           .scale_by_one_plus = order == NormOrder::ScaleByOnePlusThenCast};
 }
 
-at::Tensor run_forward(const at::Tensor& x, const at::Tensor& weight_D,
-                       const at::Tensor& inverse_rms, double epsilon, NormOrder order) {
+// Of x, or of x + added, which `sum` takes.
+at::Tensor norm_of(const at::Tensor& x, const at::Tensor& added, const at::Tensor& sum,
+                   const at::Tensor& weight_D, const at::Tensor& inverse_rms, double epsilon,
+                   NormOrder order) {
   at::Tensor y = at::empty(x.sizes(), x.options());
   gpu::RmsNormLaunch launched = launch_of(x, weight_D, order);
   if (launched.rows == 0) return y;
@@ -25,9 +27,25 @@ at::Tensor run_forward(const at::Tensor& x, const at::Tensor& weight_D,
   launched.result = y.mutable_data_ptr();
   launched.epsilon = static_cast<float>(epsilon);
   launched.vectors = fits_vectors({x, weight_D, y}, x.size(-1));
+  if (added.defined()) {
+    launched.added = added.const_data_ptr();
+    launched.sum = sum.mutable_data_ptr();
+    launched.vectors = launched.vectors && fits_vectors({added, sum}, x.size(-1));
+  }
   launch(x, kernel_name("rms_norm", x.scalar_type()),
          gpu::blocks_for_rows(launched.rows, launched.width), launched);
   return y;
+}
+
+at::Tensor run_forward(const at::Tensor& x, const at::Tensor& weight_D,
+                       const at::Tensor& inverse_rms, double epsilon, NormOrder order) {
+  return norm_of(x, {}, {}, weight_D, inverse_rms, epsilon, order);
+}
+
+AddedNorm run_add_forward(const at::Tensor& x, const at::Tensor& added, const at::Tensor& weight_D,
+                          double epsilon, NormOrder order) {
+  const at::Tensor sum = at::empty(x.sizes(), x.options());
+  return {sum, norm_of(x, added, sum, weight_D, {}, epsilon, order)};
 }
 
 // Sums of parts of the rows, then of the parts: in an order that no GPU changes.
@@ -63,6 +81,6 @@ NormGradients run_backward(const at::Tensor& grad, const at::Tensor& x, const at
 
 }  // namespace
 
-const RmsNormOps kRmsNormCuda = {run_forward, run_backward};
+const RmsNormOps kRmsNormCuda = {run_forward, run_add_forward, run_backward};
 
 }  // namespace convoy::kernels

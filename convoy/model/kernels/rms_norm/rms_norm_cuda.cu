@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Rows of up to 1,024 elements are a warp's, longer ones a block's. Each is read twice, the second
-// time from cache: memory traffic is x and y once forward, and x, the gradient and the result once
-// backward. The weight's gradient is a kernel of its own that reads both once more: only full
+// time from cache: memory traffic is x and y once forward (and what is added, and the sum), and x,
+// the gradient and the result once backward. The weight's gradient is a kernel of its own that reads both once more: only full
 // fine-tuning needs it. Sums in fp32. Reference: rms_norm_aten.cpp.
 
 #include "convoy/model/kernels/cuda/elements.cuh"
@@ -19,32 +19,38 @@ CONVOY_DEVICE void for_row(uint64_t width, Body body) {
   for (uint64_t at = Team::thread() * kCount; at < width; at += Team::kThreads * kCount) body(at);
 }
 
-template <class Element>
-CONVOY_DEVICE float scaled(const RmsNormLaunch& launch, float normal, float weight) {
-  return launch.scale_by_one_plus ? normal * (1.0f + weight) : rounded<Element>(normal) * weight;
-}
-
 template <class Element, class Team, int kCount>
 CONVOY_DEVICE void norm_rows(const RmsNormLaunch& launch) {
   const auto* weight = static_cast<const Element*>(launch.weight);
   for (uint64_t row = Team::first_row(); row < launch.rows; row += Team::row_step()) {
-    const auto* from = static_cast<const Element*>(launch.x) + row * launch.width;
-    auto* to = static_cast<Element*>(launch.result) + row * launch.width;
+    const uint64_t first = row * launch.width;
+    const auto* from = static_cast<const Element*>(launch.x) + first;
+    auto* to = static_cast<Element*>(launch.result) + first;
+    const auto* added = static_cast<const Element*>(launch.added);
+    auto* sum = static_cast<Element*>(launch.sum) + first;
     float squares = 0;
     for_row<Team, kCount>(launch.width, [&](uint64_t at) {
       float x[kCount];
       load(from + at, x);
+      if (added != nullptr) {
+        float more[kCount];
+        load(added + first + at, more);
+        for (int i = 0; i < kCount; ++i) x[i] = rounded<Element>(x[i] + more[i]);
+        store(sum + at, x);
+      }
       for (int i = 0; i < kCount; ++i) squares = __builtin_fmaf(x[i], x[i], squares);
     });
     const float mean =
         __nvvm_div_rn_f(Team::joined(Sum{squares}).value, static_cast<float>(launch.width));
     const float inverse = inverse_root(mean + launch.epsilon);
     if (launch.inverse_rms != nullptr && Team::thread() == 0) launch.inverse_rms[row] = inverse;
+    if (added != nullptr) from = sum;  // each thread reads what it wrote itself
     for_row<Team, kCount>(launch.width, [&](uint64_t at) {
       float x[kCount], scale[kCount];
       load(from + at, x);
       load(weight + at, scale);
-      for (int i = 0; i < kCount; ++i) x[i] = scaled<Element>(launch, x[i] * inverse, scale[i]);
+      for (int i = 0; i < kCount; ++i) 
+        x[i] = scaled_norm<Element>(x[i] * inverse, scale[i], launch.scale_by_one_plus != 0);
       store(to + at, x);
     });
   }

@@ -14,6 +14,8 @@ inline constexpr uint64_t kNormRowsPerPart = 64;
 
 struct RmsNormLaunch {
   const void* x = nullptr;
+  const void* added = nullptr;  // forward, where it is there: the norm is that of x + added,
+  void* sum = nullptr;          // which goes here
   const void* weight = nullptr;
   const void* grad = nullptr;    // backward
   float* inverse_rms = nullptr;  // per row; forward writes it, if it is there

@@ -18,6 +18,8 @@ struct RmsNormOps {
   // `inverse_rms`, fp32 [rows of x], is filled; undefined: not requested.
   at::Tensor (*forward)(const at::Tensor& x, const at::Tensor& weight_D,
                         const at::Tensor& inverse_rms, double epsilon, NormOrder order);
+  AddedNorm (*add_forward)(const at::Tensor& x, const at::Tensor& added, const at::Tensor& weight_D,
+                           double epsilon, NormOrder order);
   NormGradients (*backward)(const at::Tensor& grad, const at::Tensor& x, const at::Tensor& weight_D,
                             const at::Tensor& inverse_rms, NormOrder order, bool wants_weight);
 };

@@ -53,6 +53,55 @@ TEST(RmsNorm, Bf16RoundsInTheOrderOfTheFamily) {
                         (normed * (1 + weight.to(at::kFloat))).to(at::kBFloat16)));
 }
 
+// The sum is rounded before its norm is taken, as if each were a step of its own.
+TEST(RmsNorm, OfASumEqualsTheNormOfTheStoredSum) {
+  const at::NoGradGuard no_grad;
+  for (auto dtype : {at::kFloat, at::kBFloat16}) {
+    for (auto order : {NormOrder::CastThenScale, NormOrder::ScaleByOnePlusThenCast}) {
+      for (const std::vector<int64_t>& sizes : std::vector<std::vector<int64_t>>{
+               {0, 8}, {1, 5}, {9, 64}, {3, 1032}, {2, 1033}, {5, 7, 48}}) {
+        const at::Tensor x = testing::sample(sizes, dtype, 1);
+        const at::Tensor added = testing::sample(sizes, dtype, 2);
+        const at::Tensor weight = testing::sample({sizes.back()}, dtype, 3);
+        const AddedNorm found = add_rms_norm(x, added, weight, kEpsilon, order);
+        EXPECT_TRUE(at::equal(found.sum, x + added)) << sizes << dtype;
+        EXPECT_TRUE(at::equal(found.norm, rms_norm(x + added, weight, kEpsilon, order)))
+            << sizes << dtype;
+      }
+    }
+  }
+}
+
+TEST(RmsNorm, OfNothingAddedIsTheNormOfX) {
+  const at::Tensor x = testing::sample({4, 8}, at::kFloat, 1);
+  const AddedNorm found =
+      add_rms_norm(x, {}, at::ones({8}), kEpsilon, NormOrder::ScaleByOnePlusThenCast);
+  EXPECT_TRUE(found.sum.is_same(x));
+  EXPECT_TRUE(at::equal(found.norm,
+                        rms_norm(x, at::ones({8}), kEpsilon, NormOrder::ScaleByOnePlusThenCast)));
+}
+
+TEST(RmsNorm, OfASumHasTheGradientsOfItsSteps) {
+  const auto gradients = [](bool joined) {
+    testing::Tensors inputs;
+    for (uint64_t seed = 0; seed < 2; ++seed)
+      inputs.push_back(testing::sample({4, 8}, at::kFloat, seed).requires_grad_(true));
+    const at::Tensor weight = testing::sample({8}, at::kFloat, 3).requires_grad_(true);
+    inputs.push_back(weight);
+    AddedNorm found;
+    if (joined) {
+      found = add_rms_norm(inputs[0], inputs[1], weight, kEpsilon, NormOrder::CastThenScale);
+    } else {
+      found.sum = inputs[0] + inputs[1];
+      found.norm = rms_norm(found.sum, weight, kEpsilon, NormOrder::CastThenScale);
+    }
+    const at::Tensor cotangent = testing::sample({4, 8}, at::kFloat, 4);
+    return torch::autograd::grad({found.sum, found.norm}, inputs, {cotangent, cotangent});
+  };
+  const auto found = gradients(true), wanted = gradients(false);
+  for (size_t at = 0; at < found.size(); ++at) EXPECT_TRUE(at::equal(found[at], wanted[at]));
+}
+
 TEST(RmsNorm, WithoutGradNothingIsRecorded) {
   const at::NoGradGuard no_grad;
   const at::Tensor x = testing::sample({4, 8}, at::kFloat, 3).requires_grad_(true);
