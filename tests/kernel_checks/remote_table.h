@@ -63,6 +63,12 @@ class Journey {
       *part = there(*part);
     return cache;
   }
+  kernels::HeadTransform there(kernels::HeadTransform transform) {
+    for (at::Tensor* const part : {&transform.query_norm_E, &transform.key_norm_E,
+                                   &transform.cos_PE, &transform.sin_PE, &transform.positions_T})
+      *part = there(*part);
+    return transform;
+  }
   kernels::IntegerWeight there(kernels::IntegerWeight weight) {
     for (at::Tensor* const part : {&weight.codes_OI, &weight.scales_OG, &weight.offsets_OG})
       *part = there(*part);
@@ -181,6 +187,7 @@ inline const kernels::OpTable& remote_op_table(at::Device device) {
   CONVOY_REMOTE(attention.backward);
   CONVOY_REMOTE(paged_attention.make_cache);
   CONVOY_REMOTE(paged_attention.store);
+  CONVOY_REMOTE(paged_attention.transform_and_store);
   CONVOY_REMOTE(paged_attention.attend);
   CONVOY_REMOTE(cross_entropy.loss);
   CONVOY_REMOTE(cross_entropy.scaled);

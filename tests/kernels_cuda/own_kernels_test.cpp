@@ -272,6 +272,79 @@ TEST(OwnPagedAttention, StoresTheBitsOfLibTorch) {
       }
 }
 
+struct TransformSample {
+  int64_t heads, kv_heads, features;
+  bool norms, rotates;
+  NormOrder order = NormOrder::CastThenScale;
+};
+
+// q, k and v are columns of one product. The steps are those of other devices, one kernel each.
+TEST(OwnPagedAttention, TransformsAndStoresAsInSteps) {
+  const at::NoGradGuard no_grad;
+  for (const at::ScalarType type : kTypes)
+    for (const CacheElement element : {CacheElement::Model, CacheElement::Int8})
+      for (const TransformSample& of : std::vector<TransformSample>{
+               {2, 2, 16, false, true},
+               {7, 1, 64, false, true},
+               {4, 2, 80, true, true},
+               {6, 3, 128, true, true, NormOrder::ScaleByOnePlusThenCast},
+               {3, 1, 256, true, true},
+               {3, 1, 64, true, false},
+               {3, 1, 72, true, true},    // a half is no whole number of lanes
+               {3, 1, 20, true, true},    // 8 does not divide it
+               {3, 1, 64, false, false},  // nothing to do
+           }) {
+        const std::string what =
+            fmt::format("{} and {} heads of {}, norms {}, rotation {}", of.heads, of.kv_heads,
+                        of.features, of.norms, of.rotates);
+        const PagedShape shape{
+            .num_blocks = 3, .num_kv_heads = of.kv_heads, .head_dim = of.features};
+        const PagedRows rows({{5, 40, {2, 0}}, {1, 1, {1}}}, shape.block_tokens);
+        const at::Tensor all = sample({6, of.heads + 2 * of.kv_heads, of.features}, type, 1);
+        const at::Tensor q = all.narrow(1, 0, of.heads), k = all.narrow(1, of.heads, of.kv_heads),
+                         v = all.narrow(1, of.heads + of.kv_heads, of.kv_heads);
+        HeadTransform transform{.norm_epsilon = 1e-6, .norm_order = of.order};
+        if (of.norms) {
+          transform.query_norm_E = sample({of.features}, type, 2);
+          transform.key_norm_E = sample({of.features}, type, 3);
+        }
+        if (of.rotates) {
+          const at::Tensor angles = sample({50, of.features / 2}, at::kFloat, 4) * 3;
+          transform.cos_PE = angles.cos();
+          transform.sin_PE = angles.sin();
+          transform.positions_T = (at::arange(6, at::kLong) * 17).remainder(50);
+        }
+        std::vector<PagedCache> caches;
+        std::vector<at::Tensor> queries;
+        for (const OpTable* table : {&own(), &aten()}) {
+          const CpuTableOverride in_steps(*table);
+          caches.push_back(aten().paged_attention.make_cache(shape, type, element));
+          for (at::Tensor* part : {&caches.back().keys, &caches.back().values,
+                                   &caches.back().key_scales, &caches.back().value_scales})
+            if (part->defined()) part->zero_();
+          queries.push_back(
+              table->paged_attention.transform_and_store(q, k, v, transform, caches.back(), rows));
+        }
+        expect_close(queries[0], queries[1], of.features, what);
+        for (const auto& part : {&PagedCache::values, &PagedCache::value_scales}) {
+          if ((caches[1].*part).defined()) {
+            EXPECT_TRUE(at::equal(caches[0].*part, caches[1].*part)) << what;
+          }
+        }
+        const auto keys = [](const PagedCache& cache) {
+          const at::Tensor wide = cache.keys.to(at::kFloat);
+          return cache.key_scales.defined() ? wide * cache.key_scales.unsqueeze(-1) : wide;
+        };
+        // A step of int8 is 1/127 of the largest key.
+        const double bound = element == CacheElement::Int8 ? 0.02 : tolerance(type, of.features);
+        EXPECT_LT(relative_error(keys(caches[0]), keys(caches[1])), bound) << what;
+        if (!of.norms && of.rotates) {
+          EXPECT_TRUE(at::equal(queries[0], queries[1])) << what;
+          EXPECT_TRUE(at::equal(caches[0].keys, caches[1].keys)) << what;
+        }
+      }
+}
+
 TEST(OwnRope, IsThatOfLibTorch) {
   for (const at::ScalarType type : kTypes)
     for (const auto& [tokens, heads, half] : std::vector<std::array<int64_t, 3>>{

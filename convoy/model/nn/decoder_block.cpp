@@ -5,7 +5,6 @@
 
 #include "convoy/core/base/error.h"
 #include "convoy/model/kernels/attention/attention.h"
-#include "convoy/model/kernels/rope/rope.h"
 
 namespace convoy::nn {
 
@@ -80,23 +79,27 @@ Residual DecoderBlock::forward(const Residual& input, const BlockBatch& batch) c
 
 at::Tensor DecoderBlock::attend(const at::Tensor& x_TD, const BlockBatch& batch) const {
   const int64_t tokens = x_TD.size(0);
-  at::Tensor q_THE = query_.forward(x_TD, batch.draw_key).view({tokens, -1, head_dim_});
-  at::Tensor k_TKE = key_.forward(x_TD, batch.draw_key).view({tokens, -1, head_dim_});
+  const at::Tensor q_THE = query_.forward(x_TD, batch.draw_key).view({tokens, -1, head_dim_});
+  const at::Tensor k_TKE = key_.forward(x_TD, batch.draw_key).view({tokens, -1, head_dim_});
   const at::Tensor v_TKE = value_.forward(x_TD, batch.draw_key).view({tokens, -1, head_dim_});
-  if (query_norm_.weight.defined()) {
-    q_THE = normalise(q_THE, query_norm_);
-    k_TKE = normalise(k_TKE, key_norm_);
-  }
+  kernels::HeadTransform transform{.query_norm_E = query_norm_.weight,
+                                   .key_norm_E = key_norm_.weight,
+                                   .norm_epsilon = norm_epsilon_,
+                                   .norm_order = norm_order_};
   if (layer_.rope != architecture::kNoRope) {
-    q_THE = kernels::rope(q_THE, batch.cos_PE, batch.sin_PE, batch.position_ids_T);
-    k_TKE = kernels::rope(k_TKE, batch.cos_PE, batch.sin_PE, batch.position_ids_T);
+    transform.cos_PE = batch.cos_PE;
+    transform.sin_PE = batch.sin_PE;
+    transform.positions_T = batch.position_ids_T;
   }
 
   const kernels::AttentionConfig config{.scale = attention_scale_,
                                         .sliding_window = layer_.sliding_window};
   const at::Tensor out_THE =
-      batch.cache ? batch.cache->attend(index_, q_THE, k_TKE, v_TKE, config)
-                  : kernels::packed_attention(q_THE, k_TKE, v_TKE, batch.rows, config);
+      batch.cache ? batch.cache->attend(index_, q_THE, k_TKE, v_TKE, transform, config)
+                  : kernels::packed_attention(
+                        kernels::transformed_heads(q_THE, transform.query_norm_E, transform),
+                        kernels::transformed_heads(k_TKE, transform.key_norm_E, transform), v_TKE,
+                        batch.rows, config);
   return attention_output_.forward(out_THE.reshape({tokens, -1}), batch.draw_key);
 }
 

@@ -63,11 +63,13 @@ void KvCache::set_rows(std::vector<kernels::PagedRows> rows_by_group) {
 }
 
 at::Tensor KvCache::attend(int64_t layer, const at::Tensor& q_THE, const at::Tensor& k_TKE,
-                           const at::Tensor& v_TKE, const kernels::AttentionConfig& config) const {
+                           const at::Tensor& v_TKE, const kernels::HeadTransform& transform,
+                           const kernels::AttentionConfig& config) const {
   const Layer& of_layer = layers_.at(static_cast<size_t>(layer));
   const kernels::PagedRows& rows = rows_.at(static_cast<size_t>(of_layer.group));
-  kernels::store_paged(k_TKE, v_TKE, of_layer.stored, rows);
-  return kernels::paged_attention(q_THE, of_layer.stored, rows, config);
+  const at::Tensor queries_THE =
+      kernels::transform_and_store(q_THE, k_TKE, v_TKE, transform, of_layer.stored, rows);
+  return kernels::paged_attention(queries_THE, of_layer.stored, rows, config);
 }
 
 }  // namespace convoy::nn

@@ -48,10 +48,11 @@ class KvCache {
   void set_rows(std::vector<kernels::PagedRows> rows_by_group);
   const std::vector<kernels::PagedRows>& rows() const { return rows_; }
 
-  // Stores k, v [T, K, E] of the pass, then attends to all that its rows have stored. q [T, H, E]
-  // -> [T, H, E].
+  // Transforms q [T, H, E] and k [T, K, E] of the pass, stores k and v [T, K, E], then attends to
+  // all that its rows have stored: [T, H, E].
   at::Tensor attend(int64_t layer, const at::Tensor& q_THE, const at::Tensor& k_TKE,
-                    const at::Tensor& v_TKE, const kernels::AttentionConfig& config) const;
+                    const at::Tensor& v_TKE, const kernels::HeadTransform& transform,
+                    const kernels::AttentionConfig& config) const;
 
  private:
   struct Layer {

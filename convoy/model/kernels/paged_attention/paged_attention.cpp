@@ -42,20 +42,63 @@ void check_visible(const PagedRows& rows, const AttentionConfig& config) {
                    rows.widest_window());
 }
 
-}  // namespace
-
-void store_paged(const at::Tensor& k_TKE, const at::Tensor& v_TKE, const PagedCache& cache,
-                 const PagedRows& rows) {
+void check_stored(const at::Tensor& k_TKE, const at::Tensor& v_TKE, const PagedCache& cache,
+                  const PagedRows& rows) {
   check_tokens(k_TKE, cache, rows);
   check_tokens(v_TKE, cache, rows);
   CONVOY_INVARIANT(k_TKE.size(1) == cache.shape.num_kv_heads && v_TKE.sizes() == k_TKE.sizes(),
                    "a paged cache of {} heads was given keys of {} and values of {}",
                    cache.shape.num_kv_heads, k_TKE.size(1), v_TKE.size(1));
   check_blocks(cache, rows);
+}
+
+void check_transform(const HeadTransform& transform, const PagedCache& cache,
+                     const PagedRows& rows) {
+  const int64_t features = cache.shape.head_dim;
+  for (const at::Tensor& norm_E : {transform.query_norm_E, transform.key_norm_E})
+    CONVOY_INVARIANT(!norm_E.defined() || (norm_E.is_contiguous() && norm_E.numel() == features &&
+                                           norm_E.scalar_type() == cache.dtype),
+                     "norms of heads need {} features", features);
+  for (const at::Tensor& table_PE : {transform.cos_PE, transform.sin_PE})
+    CONVOY_INVARIANT(
+        table_PE.defined() == transform.positions_T.defined() &&
+            (!table_PE.defined() || (table_PE.is_contiguous() && table_PE.size(1) * 2 == features)),
+        "a rotation of heads of {} features needs two tables of half as many columns", features);
+  CONVOY_INVARIANT(!transform.positions_T.defined() ||
+                       (transform.positions_T.is_contiguous() &&
+                        transform.positions_T.numel() == rows.queries().num_tokens()),
+                   "a rotation needs one position per token");
+}
+
+}  // namespace
+
+void store_paged(const at::Tensor& k_TKE, const at::Tensor& v_TKE, const PagedCache& cache,
+                 const PagedRows& rows) {
+  check_stored(k_TKE, v_TKE, cache, rows);
   if (k_TKE.numel() == 0) return;
   const at::NoGradGuard no_grad;
   op_table(k_TKE).paged_attention.store(with_contiguous_heads(k_TKE), with_contiguous_heads(v_TKE),
                                         cache, rows);
+}
+
+at::Tensor transform_and_store(const at::Tensor& q_THE, const at::Tensor& k_TKE,
+                               const at::Tensor& v_TKE, const HeadTransform& transform,
+                               const PagedCache& cache, const PagedRows& rows) {
+  check_tokens(q_THE, cache, rows);
+  check_stored(k_TKE, v_TKE, cache, rows);
+  check_transform(transform, cache, rows);
+  if (k_TKE.numel() == 0) return q_THE;
+  const at::NoGradGuard no_grad;
+  return op_table(k_TKE).paged_attention.transform_and_store(
+      with_contiguous_heads(q_THE), with_contiguous_heads(k_TKE), with_contiguous_heads(v_TKE),
+      transform, cache, rows);
+}
+
+at::Tensor transform_and_store_in_steps(const at::Tensor& q_THE, const at::Tensor& k_TKE,
+                                        const at::Tensor& v_TKE, const HeadTransform& transform,
+                                        const PagedCache& cache, const PagedRows& rows) {
+  store_paged(transformed_heads(k_TKE, transform.key_norm_E, transform), v_TKE, cache, rows);
+  return transformed_heads(q_THE, transform.query_norm_E, transform);
 }
 
 at::Tensor paged_attention(const at::Tensor& q_THE, const PagedCache& cache, const PagedRows& rows,

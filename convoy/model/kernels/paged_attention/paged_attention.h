@@ -9,6 +9,7 @@
 #include <ATen/core/Tensor.h>
 
 #include "convoy/model/kernels/attention/attention.h"
+#include "convoy/model/kernels/paged_attention/head_transform.h"
 #include "convoy/model/kernels/paged_attention/paged_cache.h"
 #include "convoy/model/kernels/paged_attention/paged_rows.h"
 
@@ -17,6 +18,12 @@ namespace convoy::kernels {
 // Writes keys and values of the new tokens into their blocks, quantised where the cache is.
 void store_paged(const at::Tensor& k_TKE, const at::Tensor& v_TKE, const PagedCache& cache,
                  const PagedRows& rows);
+
+// The same for transformed keys; the transformed queries [T, H, E] are returned. Not
+// differentiable.
+at::Tensor transform_and_store(const at::Tensor& q_THE, const at::Tensor& k_TKE,
+                               const at::Tensor& v_TKE, const HeadTransform& transform,
+                               const PagedCache& cache, const PagedRows& rows);
 
 // Not differentiable. The new tokens' keys are stored already. Blocks that no query sees because of
 // the window may be kNoBlock. Throws StateError where a visible one is. Returns [T, H, E].

@@ -94,6 +94,7 @@ at::Tensor attend_prefill(const at::Tensor& q_PHE, const PagedCache& cache, cons
 
 }  // namespace paged
 
-const PagedAttentionOps kPagedAttentionAten = {make_cache, store, attend};
+const PagedAttentionOps kPagedAttentionAten = {make_cache, store, transform_and_store_in_steps,
+                                               attend};
 
 }  // namespace convoy::kernels

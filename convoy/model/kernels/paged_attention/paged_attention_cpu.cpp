@@ -30,6 +30,7 @@ PagedCache make_cache(const PagedShape& shape, const at::TensorOptions& model,
 
 }  // namespace
 
-const PagedAttentionOps kPagedAttentionCpu = {make_cache, paged::store, paged::attend};
+const PagedAttentionOps kPagedAttentionCpu = {make_cache, paged::store,
+                                              transform_and_store_in_steps, paged::attend};
 
 }  // namespace convoy::kernels

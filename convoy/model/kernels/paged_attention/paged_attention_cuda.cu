@@ -374,50 +374,127 @@ CONVOY_DEVICE uint32_t int8_bits(float value) {
   return whole != whole ? 0 : static_cast<uint32_t>(static_cast<int32_t>(whole)) & 0xff;
 }
 
-// A warp writes one head of one token.
-template <class Element, class Stored>
-CONVOY_DEVICE void store_head(const Element* from, uint64_t place, uint32_t head_dim, void* to,
-                              float* scales) {
+// The kElements of one head of a token that a lane holds, of the head_dim of its warp.
+template <class Element>
+struct HeadPiece {
+  const uint32_t head_dim;
   const uint32_t element = WarpTeam::thread() * kElements;
   const bool has_elements = element < head_dim;
-  Piece<Element> piece;
-  piece.clear();
-  if (has_elements) piece.read(from + element);
-  auto* const stored = static_cast<Stored*>(to) + place * head_dim + element;
-  if constexpr (std::is_same_v<Stored, Int8>) {
-    Largest largest{0, 0};
-#pragma unroll
-    for (int at = 0; at < kElements; ++at)
-      largest.join({__builtin_fabsf(piece.at(at)), piece.at(at) * 0});
-    largest = joined_over_warp(largest);
-    const float scale = __nvvm_div_rn_f(largest.value, 127.0f) + largest.poison;
-    uint32_t words[2] = {0, 0};
-#pragma unroll
-    for (int at = 0; at < kElements; ++at)
-      words[at / 4] |= int8_bits(__nvvm_div_rn_f(piece.at(at), scale)) << (at % 4 * 8);
-    if (has_elements) store_words<Words2>(stored, words);
-    if (WarpTeam::thread() == 0) scales[place] = scale;
-  } else {
-    if (has_elements) store_words<Words4>(stored, piece.words);
-  }
-}
+  float values[kElements];
 
+  CONVOY_DEVICE HeadPiece(const Element* from, uint32_t size) : head_dim(size) {
+    read(from, values);
+  }
+
+  // Zeros beyond the head.
+  CONVOY_DEVICE void read(const Element* from, float (&to)[kElements]) const {
+    Piece<Element> piece;
+    piece.clear();
+    if (has_elements) piece.read(from + element);
+#pragma unroll
+    for (int at = 0; at < kElements; ++at) to[at] = piece.at(at);
+  }
+
+  CONVOY_DEVICE void normalise(const void* weight, const PagedStoreLaunch& launch) {
+    float squares = 0, scale[kElements];
+#pragma unroll
+    for (const float value : values) squares = __builtin_fmaf(value, value, squares);
+    const float mean =
+        __nvvm_div_rn_f(joined_over_warp(Sum{squares}).value, static_cast<float>(head_dim));
+    const float inverse = inverse_root(mean + launch.epsilon);
+    read(static_cast<const Element*>(weight), scale);
+#pragma unroll
+    for (int at = 0; at < kElements; ++at)
+      values[at] = rounded<Element>(
+          scaled_norm<Element>(values[at] * inverse, scale[at], launch.scale_by_one_plus != 0));
+  }
+
+  // `table_row`: of the token's position in both tables.
+  CONVOY_DEVICE void rotate(const float* cos, const float* sin, uint64_t table_row) {
+    const uint32_t half = head_dim / 2, lanes = half / kElements;
+    const bool is_second = element >= half;
+    const uint32_t other = (WarpTeam::thread() + (is_second ? kWarpThreads - lanes : lanes)) %
+                           kWarpThreads;
+    float cosines[kElements] = {}, sines[kElements] = {};
+    if (has_elements) {
+      const uint64_t place = table_row * half + (is_second ? element - half : element);
+      load(cos + place, cosines);
+      load(sin + place, sines);
+    }
+#pragma unroll
+    for (int at = 0; at < kElements; ++at) {
+      const float partner = from_lane(values[at], other);
+      const float turned = is_second ? sines[at] : -sines[at];
+      values[at] = rounded<Element>(values[at] * cosines[at] + partner * turned);
+    }
+  }
+
+  CONVOY_DEVICE void write(Element* to) const {
+    if (has_elements) store(to + element, values);
+  }
+  // To `place` of the cache.
+  template <class Stored>
+  CONVOY_DEVICE void write_stored(void* to, float* scales, uint64_t place) const {
+    if constexpr (std::is_same_v<Stored, Int8>) {
+      Largest largest{0, 0};
+#pragma unroll
+      for (const float value : values) largest.join({__builtin_fabsf(value), value * 0});
+      largest = joined_over_warp(largest);
+      const float scale = __nvvm_div_rn_f(largest.value, 127.0f) + largest.poison;
+      uint32_t words[2] = {0, 0};
+#pragma unroll
+      for (int at = 0; at < kElements; ++at)
+        words[at / 4] |= int8_bits(__nvvm_div_rn_f(values[at], scale)) << (at % 4 * 8);
+      if (has_elements)
+        store_words<Words2>(static_cast<Int8*>(to) + place * head_dim + element, words);
+      if (WarpTeam::thread() == 0) scales[place] = scale;
+    } else {
+      write(static_cast<Element*>(to) + place * head_dim);
+    }
+  }
+};
+
+// Queries, keys and values of each token: a warp takes one head of one of them.
 template <class Element, class Stored>
 CONVOY_DEVICE void store_tokens(const PagedStoreLaunch& launch) {
   const PagedPool& pool = launch.pool;
-  const uint64_t heads = launch.tokens * pool.kv_heads;
-  for (uint64_t row = WarpTeam::first_row(); row < 2 * heads; row += WarpTeam::row_step()) {
-    const bool is_value = row >= heads;
-    const uint64_t number = is_value ? row - heads : row;
-    const uint64_t token = number / pool.kv_heads, head = number % pool.kv_heads;
-    const uint64_t place = static_cast<uint64_t>(launch.slots[token]) * pool.kv_heads + head;
-    const auto* const from =
-        is_value ? static_cast<const Element*>(launch.values) + token * launch.value_token_stride +
-                       head * launch.value_head_stride
-                 : static_cast<const Element*>(launch.keys) + token * launch.key_token_stride +
-                       head * launch.key_head_stride;
-    store_head<Element, Stored>(from, place, pool.head_dim, is_value ? pool.values : pool.keys,
-                                is_value ? pool.value_scales : pool.key_scales);
+  const uint64_t heads_of_token = launch.query_heads + 2 * uint64_t{pool.kv_heads};
+  const uint64_t first_value = launch.query_heads + pool.kv_heads;
+  const uint64_t rows = launch.tokens * heads_of_token;
+  for (uint64_t row = WarpTeam::first_row(); row < rows; row += WarpTeam::row_step()) {
+    const uint64_t token = row / heads_of_token, number = row % heads_of_token;
+    const auto head_at = [&](const void* from, int64_t token_stride, int64_t head_stride,
+                             uint64_t head) {
+      return static_cast<const Element*>(from) + static_cast<int64_t>(token) * token_stride +
+             static_cast<int64_t>(head) * head_stride;
+    };
+    if (number >= first_value) {
+      const uint64_t head = number - first_value;
+      const HeadPiece<Element> piece(
+          head_at(launch.values, launch.value_token_stride, launch.value_head_stride, head),
+          pool.head_dim);
+      piece.template write_stored<Stored>(
+          pool.values, pool.value_scales,
+          static_cast<uint64_t>(launch.slots[token]) * pool.kv_heads + head);
+      continue;
+    }
+    const bool is_key = number >= launch.query_heads;
+    const uint64_t head = is_key ? number - launch.query_heads : number;
+    HeadPiece<Element> piece(
+        is_key ? head_at(launch.keys, launch.key_token_stride, launch.key_head_stride, head)
+               : head_at(launch.queries, launch.query_token_stride, launch.query_head_stride, head),
+        pool.head_dim);
+    const void* const norm = is_key ? launch.key_norm : launch.query_norm;
+    if (norm != nullptr) piece.normalise(norm, launch);
+    if (launch.cos != nullptr)
+      piece.rotate(launch.cos, launch.sin, static_cast<uint64_t>(launch.positions[token]));
+    if (is_key)
+      piece.template write_stored<Stored>(
+          pool.keys, pool.key_scales,
+          static_cast<uint64_t>(launch.slots[token]) * pool.kv_heads + head);
+    else
+      piece.write(static_cast<Element*>(launch.transformed_queries) +
+                  (token * launch.query_heads + head) * pool.head_dim);
   }
 }
 

@@ -56,16 +56,29 @@ struct PagedDecodeLaunch {
   float scale_for_base_2 = 0;  // scale * log2(e)
 };
 
+// Without queries, norms and tables, keys are stored as they are.
 struct PagedStoreLaunch {
   PagedPool pool;
+  const void* queries = nullptr;
+  void* transformed_queries = nullptr;  // [tokens, query_heads, head_dim]
   const void* keys = nullptr;
   const void* values = nullptr;
   const int64_t* slots = nullptr;
+  const void* query_norm = nullptr;  // weights over a head
+  const void* key_norm = nullptr;
+  const float* cos = nullptr;  // by position: head_dim / 2
+  const float* sin = nullptr;
+  const int64_t* positions = nullptr;  // per token
+  int64_t query_token_stride = 0;
+  int64_t query_head_stride = 0;
   int64_t key_token_stride = 0;
   int64_t key_head_stride = 0;
   int64_t value_token_stride = 0;
   int64_t value_head_stride = 0;
   uint64_t tokens = 0;
+  uint64_t query_heads = 0;
+  float epsilon = 0;
+  uint32_t scale_by_one_plus = 0;
 };
 
 // First key that a row sees.

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "convoy/model/kernels/attention/attention.h"
+#include "convoy/model/kernels/paged_attention/head_transform.h"
 #include "convoy/model/kernels/paged_attention/paged_cache.h"
 #include "convoy/model/kernels/paged_attention/paged_rows.h"
 
@@ -15,9 +16,17 @@ struct PagedAttentionOps {
                            CacheElement element);
   void (*store)(const at::Tensor& k_TKE, const at::Tensor& v_TKE, const PagedCache& cache,
                 const PagedRows& rows);
+  at::Tensor (*transform_and_store)(const at::Tensor& q_THE, const at::Tensor& k_TKE,
+                                    const at::Tensor& v_TKE, const HeadTransform& transform,
+                                    const PagedCache& cache, const PagedRows& rows);
   at::Tensor (*attend)(const at::Tensor& q_THE, const PagedCache& cache, const PagedRows& rows,
                        const AttentionConfig& config);
 };
+
+// transform_and_store() by the device's other ops, one after another.
+at::Tensor transform_and_store_in_steps(const at::Tensor& q_THE, const at::Tensor& k_TKE,
+                                        const at::Tensor& v_TKE, const HeadTransform& transform,
+                                        const PagedCache& cache, const PagedRows& rows);
 
 extern const PagedAttentionOps kPagedAttentionCpu;
 extern const PagedAttentionOps kPagedAttentionAten;  // any device

@@ -191,6 +191,41 @@ TEST(PagedAttention, EqualsReference) {
   }
 }
 
+// Queries and keys that are normalised and rotated on their way into the cache are those that were
+// before it.
+TEST(PagedAttention, TransformsWhatItStores) {
+  const PagedShape shape{.num_blocks = 2, .num_kv_heads = 2, .head_dim = 16};
+  for (const auto dtype : {at::kFloat, at::kBFloat16}) {
+    for (const auto element : {CacheElement::Model, CacheElement::Int8}) {
+      const Row row = make_row(40, {}, dtype, 1);
+      const at::Tensor angles = testing::sample({60, 8}, at::kFloat, 4);
+      const HeadTransform transform{.query_norm_E = testing::sample({16}, dtype, 5),
+                                    .key_norm_E = testing::sample({16}, dtype, 6),
+                                    .norm_epsilon = 1e-6,
+                                    .cos_PE = angles.cos(),
+                                    .sin_PE = angles.sin(),
+                                    .positions_T = at::arange(40, at::kLong) + 20};
+      const auto transformed = [&](const at::Tensor& x, const at::Tensor& weight_E) {
+        return reference::rope(reference::rms_norm(x.to(at::kDouble), weight_E.to(at::kDouble),
+                                                   1e-6, NormOrder::CastThenScale),
+                               transform.cos_PE, transform.sin_PE, transform.positions_T);
+      };
+      const PagedRows rows({{40, 40, {1, 0}}}, shape.block_tokens);
+      const PagedCache cache = make_paged_cache(shape, dtype, element);
+      const at::Tensor q =
+          transform_and_store(row.q_THE, row.k_TKE, row.v_TKE, transform, cache, rows);
+      const at::Tensor wanted_q = transformed(row.q_THE, transform.query_norm_E);
+      EXPECT_LT(testing::relative_error(q, wanted_q), testing::tolerance(dtype, 16));
+      const AttentionConfig config{.scale = 0.25};
+      const at::Tensor wanted =
+          reference::row_attention(wanted_q, transformed(row.k_TKE, transform.key_norm_E),
+                                   row.v_TKE.to(at::kDouble), config);
+      EXPECT_LT(testing::relative_error(paged_attention(q, cache, rows, config), wanted),
+                element == CacheElement::Int8 ? 0.03 : testing::tolerance(dtype, 256));
+    }
+  }
+}
+
 TEST(PagedAttention, PlantedErrorsAreSeen) {
   const PagedCase of{.heads = {}, .tokens = {150}, .chunk = 50, .layout = {}};
   for (const auto dtype : {at::kFloat, at::kBFloat16}) {
