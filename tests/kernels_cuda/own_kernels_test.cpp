@@ -104,8 +104,9 @@ TEST(OwnRmsNorm, IsThatOfLibTorch) {
         const at::Tensor added = moved(sample({rows, width}, type, 4), offset);
         const AddedNorm joined = own().rms_norm.add_forward(x, added, weight, 1e-6, order);
         EXPECT_TRUE(at::equal(joined.sum, x + added)) << what;
-        EXPECT_TRUE(at::equal(
-            joined.norm, own().rms_norm.forward(joined.sum, weight, at::Tensor(), 1e-6, order)))
+        const at::Tensor sum = moved(joined.sum, offset);
+        EXPECT_TRUE(
+            at::equal(joined.norm, own().rms_norm.forward(sum, weight, at::Tensor(), 1e-6, order)))
             << what;
         const NormGradients found =
             own().rms_norm.backward(grad, x, weight, wanted_inverse, order, true);
@@ -378,6 +379,22 @@ TEST(OwnGatedActivation, IsThatOfLibTorch) {
           expect_close(found.gate_TF, wanted.gate_TF, 16, what);
           expect_close(found.up_TF, wanted.up_TF, 1, what);
         }
+}
+
+// Columns of one product. Of 1,100 a part is no whole number of vectors in bf16.
+TEST(OwnGatedActivation, ReadsRowsThatLieApart) {
+  for (const at::ScalarType type : kTypes)
+    for (const int64_t width : {1, 8, 72, 1100})
+      for (const int64_t offset : {0, 1}) {
+        const at::Tensor both = moved(sample({5, 2 * width}, type, 1) * 4, offset);
+        const at::Tensor gate = both.narrow(1, 0, width), up = both.narrow(1, width, width);
+        const at::Tensor wide = sample({5, 3 * width}, type, 2).narrow(1, 1, width);
+        for (const at::Tensor& other : {up, wide})
+          EXPECT_TRUE(at::equal(own().gated_activation.forward(gate, other, Activation::Silu),
+                                own().gated_activation.forward(
+                                    gate.contiguous(), other.contiguous(), Activation::Silu)))
+              << width << " from " << offset;
+      }
 }
 
 TEST(OwnDecoding, HasTheBitsOfLibTorch) {

@@ -66,8 +66,7 @@ void quantize_linears(nn::CausalLm& model, const std::string& weights) {
   const kernels::IntegerFormat eight_bits{.weight = kernels::WeightFormat::Int8};
   const kernels::IntegerFormat four_bits{.weight = kernels::WeightFormat::Int4Zero,
                                          .group_inputs = 32};
-  for (nn::Linear* linear : model.block_linears())
-    linear->quantize(weights == "int4" ? four_bits : eight_bits);
+  model.quantize_blocks(weights == "int4" ? four_bits : eight_bits);
   model.head().quantize(eight_bits);
 }
 
@@ -113,6 +112,7 @@ LoadedModel load_model(const ModelRequest& given, const Log& log) {
       values ? models::declare_causal_lm(folder, dtype, request.device, *values, request.coding)
              : models::load_causal_lm(folder, dtype, request.device, request.coding);
   require_vocabulary(tokenizer, model->vocab_size(), folder);
+  if (request.joins_projections && !request.deferred) model->join_projections();
   std::optional<adapters::LoraModel> lora;
   if (!request.adapter.empty()) lora = adapters::LoraModel::load(*model, request.adapter);
   if (request.weights != "model") {
@@ -161,6 +161,7 @@ ModelRequest model_request(const settings::ModelFlags& flags, const settings::En
                            const device::RankDevice& rank_device) {
   ModelRequest request = model_request(flags, template_path, rank_device);
   request.weights = engine.weights;
+  request.joins_projections = true;
   require_one_format(flags.held.quantization, flags.held.double_quant, engine.weights);
   if (!engine.deterministic) return request;
   if (rank_device.device.is_cpu())

@@ -29,8 +29,9 @@ struct ModelRequest {
   std::string dtype = "fp32";
   std::string template_path = {};
   at::Device device = at::kCPU;
-  bool deferred = false;          // parameters come without memory
-  std::string weights = "model";  // or int8, int4: of linear maps, for inference alone
+  bool joins_projections = false;  // for inference alone, as `weights`
+  bool deferred = false;           // parameters come without memory
+  std::string weights = "model";   // or int8, int4: of linear maps, for inference alone
   models::WeightCoding coding = {};
 };
 

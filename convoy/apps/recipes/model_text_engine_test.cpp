@@ -130,6 +130,9 @@ class FailingModel : public nn::CausalLm {
   nn::Residency* residency() const override { return model_->residency(); }
   nn::UnitUse use_head() const override { return model_->use_head(); }
   std::vector<nn::Linear*> block_linears() override { return model_->block_linears(); }
+  void quantize_blocks(const kernels::IntegerFormat& format) override {
+    model_->quantize_blocks(format);
+  }
   void set_requires_grad(bool wanted) override { model_->set_requires_grad(wanted); }
   at::Device device() const override { return model_->device(); }
   int64_t hidden_size() const override { return model_->hidden_size(); }

@@ -104,6 +104,13 @@ at::Tensor LoraLinear::forward(const nn::Linear& base, const at::Tensor& x,
               {.base = base.frozen(), .scaling = scaling_, .dropout = share, .drop_key = key});
 }
 
+void LoraLinear::add_to(const at::Tensor& y_TO, const at::Tensor& x_TI) const {
+  const at::NoGradGuard no_grad;
+  const at::ScalarType dtype = x_TI.scalar_type();
+  const at::Tensor u_TR = kernels::matrix_product({{x_TI, of_type(a_RI_, dtype).t()}});
+  y_TO.addmm_(u_TR, of_type(b_OR_, dtype, scaling_).t());
+}
+
 at::Tensor LoraLinear::dora_forward(const nn::Linear& base, const at::Tensor& x, double share,
                                     uint64_t key) const {
   const at::ScalarType dtype = x.scalar_type();

@@ -34,6 +34,9 @@ class LoraLinear final : public nn::LinearAdapter {
   at::Tensor forward(const nn::Linear& base, const at::Tensor& x,
                      nn::DrawKey draw_key) const override;
 
+  bool adds() const override { return !magnitude_O_.defined(); }
+  void add_to(const at::Tensor& y_TO, const at::Tensor& x_TI) const override;
+
   // W + scaling * B A, or magnitude / ||.|| times it, in fp32: the weight of a merged model.
   at::Tensor merged_weight(const at::Tensor& weight_OI) const;
 

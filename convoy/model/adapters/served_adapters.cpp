@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "convoy/model/adapters/served_adapters.h"
 
+#include <algorithm>
 #include <map>
 #include <utility>
 
@@ -28,17 +29,37 @@ class MixedAdapter final : public nn::LinearAdapter {
       parts.push_back(through(run.adapter, base, x.narrow(0, begin, run.tokens), draw_key));
       begin += run.tokens;
     }
-    CONVOY_INVARIANT(begin == x.size(0), "adapters are set for {} tokens, the pass has {}", begin,
-                     x.size(0));
+    check_tokens(begin, x);
     return at::cat(parts);
+  }
+  bool adds() const override {
+    return std::all_of(of_adapter_.begin(), of_adapter_.end(),
+                       [](const auto& lora) { return lora == nullptr || lora->adds(); });
+  }
+  void add_to(const at::Tensor& y_TO, const at::Tensor& x_TI) const override {
+    int64_t begin = 0;
+    for (const AdapterTokens& run : *runs_) {
+      const int64_t tokens = runs_->size() == 1 ? x_TI.size(0) : run.tokens;
+      if (const LoraLinear* const lora = lora_of(run.adapter))
+        lora->add_to(y_TO.narrow(0, begin, tokens), x_TI.narrow(0, begin, tokens));
+      begin += tokens;
+    }
+    check_tokens(begin, x_TI);
   }
   bool trains() const override { return false; }
 
  private:
+  static void check_tokens(int64_t tokens, const at::Tensor& x) {
+    CONVOY_INVARIANT(tokens == x.size(0), "adapters are set for {} tokens, the pass has {}", tokens,
+                     x.size(0));
+  }
+  // Null: the map as it is.
+  const LoraLinear* lora_of(int64_t adapter) const {
+    return adapter == 0 ? nullptr : of_adapter_.at(static_cast<size_t>(adapter - 1)).get();
+  }
   at::Tensor through(int64_t adapter, const nn::Linear& base, const at::Tensor& x,
                      nn::DrawKey draw_key) const {
-    const LoraLinear* const lora =
-        adapter == 0 ? nullptr : of_adapter_.at(static_cast<size_t>(adapter - 1)).get();
+    const LoraLinear* const lora = lora_of(adapter);
     return lora == nullptr ? base.base_forward(x) : lora->forward(base, x, draw_key);
   }
 

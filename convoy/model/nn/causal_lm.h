@@ -85,6 +85,12 @@ class CausalLm {
   virtual UnitUse use_head() const = 0;
   // Linears inside the blocks in forward order; the head is not among them.
   virtual std::vector<Linear*> block_linears() = 0;
+  // For inference, with codes or before quantize_blocks(), before or after adapters: linears of one
+  // input become one product where a device gains by it. Names and values of parameters stay. Not
+  // while the model has a residency.
+  virtual void join_projections() {}
+  // All block_linears() in few bits: Linear::quantize().
+  virtual void quantize_blocks(const kernels::IntegerFormat& format) = 0;
   // Freezes or thaws every parameter; packed copies are dropped.
   virtual void set_requires_grad(bool requires_grad) = 0;
 

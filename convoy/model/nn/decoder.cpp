@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "convoy/model/nn/decoder.h"
 
+#include <c10/core/CachingDeviceAllocator.h>
+
 #include <algorithm>
 #include <array>
 #include <utility>
@@ -153,6 +155,19 @@ std::vector<Linear*> Decoder::block_linears() {
                 [](const std::string&, at::Tensor&) {});
   }
   return linears;
+}
+
+// On CPUs products take as long apart: nothing is started for them, and x stays in the cache.
+void Decoder::join_projections() {
+  CONVOY_INVARIANT(residency_ == nullptr, "projections are joined before a model is sharded");
+  if (device().is_cpu()) return;
+  for (DecoderBlock& block : blocks_) block.join_projections();
+  // Memory of the parts would stay with LibTorch in pieces that are too small for the next ones.
+  if (device().is_cuda()) at::getDeviceAllocator(device().type())->emptyCache();
+}
+
+void Decoder::quantize_blocks(const kernels::IntegerFormat& format) {
+  for (DecoderBlock& block : blocks_) block.quantize(format);
 }
 
 void Decoder::set_requires_grad(bool requires_grad) {

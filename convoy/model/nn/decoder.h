@@ -34,6 +34,8 @@ class Decoder final : public CausalLm {
   Residency* residency() const override { return residency_; }
   UnitUse use_head() const override { return {residency_, head_unit()}; }
   std::vector<Linear*> block_linears() override;
+  void join_projections() override;
+  void quantize_blocks(const kernels::IntegerFormat& format) override;
   void set_requires_grad(bool requires_grad) override;
 
   at::Device device() const override { return embedding_VD_.device(); }

@@ -79,9 +79,11 @@ Residual DecoderBlock::forward(const Residual& input, const BlockBatch& batch) c
 
 at::Tensor DecoderBlock::attend(const at::Tensor& x_TD, const BlockBatch& batch) const {
   const int64_t tokens = x_TD.size(0);
-  const at::Tensor q_THE = query_.forward(x_TD, batch.draw_key).view({tokens, -1, head_dim_});
-  const at::Tensor k_TKE = key_.forward(x_TD, batch.draw_key).view({tokens, -1, head_dim_});
-  const at::Tensor v_TKE = value_.forward(x_TD, batch.draw_key).view({tokens, -1, head_dim_});
+  const std::vector<at::Tensor> projected =
+      query_key_value_.forward({&query_, &key_, &value_}, x_TD, batch.draw_key);
+  const auto in_heads = [&](const at::Tensor& x) { return x.view({tokens, -1, head_dim_}); };
+  const at::Tensor q_THE = in_heads(projected[0]), k_TKE = in_heads(projected[1]),
+                   v_TKE = in_heads(projected[2]);
   kernels::HeadTransform transform{.query_norm_E = query_norm_.weight,
                                    .key_norm_E = key_norm_.weight,
                                    .norm_epsilon = norm_epsilon_,
@@ -104,9 +106,20 @@ at::Tensor DecoderBlock::attend(const at::Tensor& x_TD, const BlockBatch& batch)
 }
 
 at::Tensor DecoderBlock::feed_forward(const at::Tensor& x_TD, DrawKey draw_key) const {
-  return down_.forward(kernels::gated_activation(gate_.forward(x_TD, draw_key),
-                                                 up_.forward(x_TD, draw_key), activation_),
-                       draw_key);
+  const std::vector<at::Tensor> inner = gate_up_.forward({&gate_, &up_}, x_TD, draw_key);
+  return down_.forward(kernels::gated_activation(inner[0], inner[1], activation_), draw_key);
+}
+
+void DecoderBlock::join_projections() {
+  query_key_value_.join({&query_, &key_, &value_});
+  gate_up_.join({&gate_, &up_});
+}
+
+void DecoderBlock::quantize(const kernels::IntegerFormat& format) {
+  query_key_value_.quantize({&query_, &key_, &value_}, format);
+  attention_output_.quantize(format);
+  gate_up_.quantize({&gate_, &up_}, format);
+  down_.quantize(format);
 }
 
 bool DecoderBlock::trains() const {

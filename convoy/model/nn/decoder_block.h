@@ -13,6 +13,7 @@
 
 #include "convoy/model/architecture/decoder_spec.h"
 #include "convoy/model/nn/causal_lm.h"
+#include "convoy/model/nn/joined_linears.h"
 #include "convoy/model/nn/kv_cache.h"
 #include "convoy/model/nn/spec_kernels.h"
 
@@ -44,6 +45,12 @@ class DecoderBlock {
   DecoderBlock(const architecture::DecoderSpec& spec, int64_t index, const ParameterSource& source);
 
   Residual forward(const Residual& input, const BlockBatch& batch) const;
+
+  // Makes one product of the maps of queries, keys and values, and one of gate and up.
+  void join_projections();
+
+  // Every linear map in few bits, joined ones as one.
+  void quantize(const kernels::IntegerFormat& format);
 
   bool trains() const;                          // a parameter or an adapter in it requires grad
   int64_t rope() const { return layer_.rope; }  // or architecture::kNoRope
@@ -81,6 +88,8 @@ class DecoderBlock {
   Linear gate_;
   Linear up_;
   Linear down_;
+  JoinedLinears query_key_value_;
+  JoinedLinears gate_up_;
   Norm before_attention_;
   Norm after_attention_;
   Norm before_ffn_;

@@ -11,6 +11,10 @@
 
 namespace convoy::nn {
 
+void LinearAdapter::add_to(const at::Tensor&, const at::Tensor&) const {
+  throw StateError("an adapter that is no sum can not be added to a map's output");
+}
+
 Linear::Linear(std::string name, at::Tensor weight_OI, at::Tensor bias_O)
     : name_(std::move(name)), weight_OI_(std::move(weight_OI)), bias_O_(std::move(bias_O)) {
   CONVOY_INVARIANT(weight_OI_.dim() == 2, "the weight of {} has {} dimensions", name_,
@@ -33,6 +37,8 @@ at::Tensor Linear::base_forward(const at::Tensor& x) const {
 
 const kernels::FrozenLinear& Linear::frozen() const {
   CONVOY_INVARIANT(!weight_OI_.requires_grad(), "the weight of {} trains", name_);
+  CONVOY_INVARIANT(packed_ || !is_integer_, "{} multiplies with the maps that it is joined with",
+                   name_);
   if (!packed_)
     packed_ = coded_ ? std::make_unique<kernels::FrozenLinear>(*coded_, bias_O_)
                      : std::make_unique<kernels::FrozenLinear>(weight_OI_, bias_O_);
@@ -56,6 +62,13 @@ void Linear::quantize(const kernels::IntegerFormat& format) {
       std::make_unique<kernels::FrozenLinear>(kernels::quantize_weight(values(), format), bias_O_);
   weight_OI_ = at::empty(weight_OI_.sizes(), weight_OI_.options().device(at::kMeta));
   coded_.reset();
+  is_integer_ = true;
+}
+
+void Linear::leave_values_to_joined() {
+  weight_OI_ = at::empty(weight_OI_.sizes(), weight_OI_.options().device(at::kMeta));
+  coded_.reset();
+  packed_.reset();
   is_integer_ = true;
 }
 

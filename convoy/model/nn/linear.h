@@ -32,6 +32,10 @@ class LinearAdapter {
  public:
   virtual ~LinearAdapter() = default;
   virtual at::Tensor forward(const Linear& base, const at::Tensor& x, DrawKey draw_key) const = 0;
+  // Is it the base map and a sum that depends on x alone? Then add_to() adds that, of x_TI [T, I],
+  // to the base map's y_TO; nothing is recorded for backward.
+  virtual bool adds() const { return false; }
+  virtual void add_to(const at::Tensor& y_TO, const at::Tensor& x_TI) const;
   // A parameter of it requires grad. False lets recomputation skip blocks below the lowest one that
   // trains.
   virtual bool trains() const { return true; }
@@ -59,6 +63,8 @@ class Linear {
   // inference.
   void quantize(const kernels::IntegerFormat& format);
   bool is_integer() const { return is_integer_; }
+  // A joined map has this one's values in few bits: from now on it has a shape and no product.
+  void leave_values_to_joined();
 
   // Takes codes for the weight, which must not train: weight() holds its shape and type alone.
   void set_bitsandbytes(kernels::BitsandbytesWeight weight);
@@ -79,6 +85,7 @@ class Linear {
   // Null removes it. `leaves`: its own parameters.
   void set_adapter(std::shared_ptr<const LinearAdapter> adapter,
                    std::vector<NamedTensor> leaves = {});
+  const LinearAdapter* adapter() const { return adapter_.get(); }  // null: none
   const std::vector<NamedTensor>& adapter_leaves() const { return adapter_leaves_; }
   // Must be called after the weight's values or requires_grad changed: drops the packed copy.
   void weight_changed();

@@ -49,6 +49,7 @@ class ToyModel final : public nn::CausalLm {
   nn::Residency* residency() const override { return nullptr; }
   nn::UnitUse use_head() const override { return {nullptr, 0}; }
   std::vector<nn::Linear*> block_linears() override { return {}; }
+  void quantize_blocks(const kernels::IntegerFormat&) override {}
   void set_requires_grad(bool requires_grad) override {
     embedding_VD_.requires_grad_(requires_grad);
     head_.weight().requires_grad_(requires_grad);

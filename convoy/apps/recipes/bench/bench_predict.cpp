@@ -74,16 +74,14 @@ std::unique_ptr<nn::CausalLm> model_of(const architecture::DecoderSpec& spec,
         return parameter;
       });
   model->set_requires_grad(false);
-  if (flags.weights != "model") quantize_linears(*model, flags.weights);
   const auto format = weight_coding(flags.quantization, flags.double_quant).format;
-  if (!format) return model;
-  if (values == Values::Random) {
-    code_linears(*model, *format);
-  } else {
+  if (format && values == Values::Random) code_linears(*model, *format);
+  if (format && values == Values::None)
     for (nn::Linear* linear : model->block_linears())
       linear->set_bitsandbytes(
           kernels::declare_bitsandbytes_weight(*format, linear->weight().sizes(), dtype, options));
-  }
+  model->join_projections();
+  if (flags.weights != "model") quantize_linears(*model, flags.weights);
   return model;
 }
 

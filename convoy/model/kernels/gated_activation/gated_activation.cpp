@@ -10,9 +10,12 @@ at::Tensor gated_activation(const at::Tensor& gate_TF, const at::Tensor& up_TF,
                             Activation activation) {
   CONVOY_INVARIANT(gate_TF.sizes() == up_TF.sizes() && gate_TF.scalar_type() == up_TF.scalar_type(),
                    "gated_activation needs gate and up alike");
-  const at::Tensor gate = gate_TF.contiguous();
-  const at::Tensor up = up_TF.contiguous();
-  const bool records = records_gradient({gate, up});
+  const bool records = records_gradient({gate_TF, up_TF});
+  const auto in_rows = [&](const at::Tensor& x) {
+    return !records && x.dim() == 2 && x.stride(1) == 1 ? x : x.contiguous();
+  };
+  const at::Tensor gate = in_rows(gate_TF);
+  const at::Tensor up = in_rows(up_TF);
   const at::NoGradGuard no_grad;
   const at::Tensor y = op_table(gate).gated_activation.forward(gate, up, activation);
   if (!records) return y;

@@ -10,6 +10,7 @@ namespace convoy::kernels {
 enum class Activation { Silu, GeluTanh };
 
 // Differentiable in both. gate, up [T, F], same dtype (fp32 or bf16). Saves only its two inputs.
+// Where nothing is recorded, rows may lie apart, as columns of one product.
 at::Tensor gated_activation(const at::Tensor& gate_TF, const at::Tensor& up_TF,
                             Activation activation);
 

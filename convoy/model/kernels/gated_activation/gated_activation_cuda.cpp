@@ -21,7 +21,24 @@ void start(const char* kernel, const at::Tensor& gate_TF,
          blocks_for_elements(gate_TF.numel(), elements_per_vector(gate_TF)), launched);
 }
 
-at::Tensor run_forward(const at::Tensor& gate_TF, const at::Tensor& up_TF, Activation activation) {
+// Rows that lie apart alike.
+at::Tensor run_on_rows(const at::Tensor& gate_TF, const at::Tensor& up_TF, Activation activation) {
+  const int64_t width = gate_TF.size(1), stride = gate_TF.stride(0);
+  at::Tensor y_TF = at::empty(gate_TF.sizes(), gate_TF.options());
+  gpu::GatedActivationLaunch launched = launch_of(gate_TF, up_TF, activation);
+  launched.y = y_TF.mutable_data_ptr();
+  launched.width = static_cast<uint64_t>(width);
+  launched.between = static_cast<uint64_t>(stride - width);
+  if (fits_vectors({gate_TF, up_TF, y_TF}, width) && fits_vectors({gate_TF}, stride))
+    launched.num_vectors = launched.count / static_cast<uint64_t>(elements_per_vector(gate_TF));
+  start("gated_activation", gate_TF, launched);
+  return y_TF;
+}
+
+at::Tensor run_forward(const at::Tensor& gate, const at::Tensor& up, Activation activation) {
+  const bool is_whole = gate.is_contiguous() && up.is_contiguous();
+  if (!is_whole && gate.strides() == up.strides()) return run_on_rows(gate, up, activation);
+  const at::Tensor gate_TF = gate.contiguous(), up_TF = up.contiguous();
   at::Tensor y_TF = at::empty(gate_TF.sizes(), gate_TF.options());
   gpu::GatedActivationLaunch launched = launch_of(gate_TF, up_TF, activation);
   launched.y = y_TF.mutable_data_ptr();

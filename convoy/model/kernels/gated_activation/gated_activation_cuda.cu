@@ -39,8 +39,9 @@ CONVOY_DEVICE void activate(const GatedActivationLaunch& launch) {
   for_elements<kPerLoad<Element>>(launch.count, launch.num_vectors, [&](uint64_t at, auto count) {
     constexpr int kCount = decltype(count)::value;
     float gate[kCount], up[kCount];
-    load(static_cast<const Element*>(launch.gate) + at, gate);
-    load(static_cast<const Element*>(launch.up) + at, up);
+    const uint64_t place = launch.between == 0 ? at : at + at / launch.width * launch.between;
+    load(static_cast<const Element*>(launch.gate) + place, gate);
+    load(static_cast<const Element*>(launch.up) + place, up);
     for (int i = 0; i < kCount; ++i)
       gate[i] = gate[i] * Sigmoid(Activation::k(gate[i])).value * up[i];
     store(static_cast<Element*>(launch.y) + at, gate);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Each device implements these functions for gated_activation. Inputs are contiguous.
+// Each device implements these functions for gated_activation. Inputs are contiguous,
+// those of forward() at least within each row of two dimensions.
 #pragma once
 
 #include <ATen/core/Tensor.h>

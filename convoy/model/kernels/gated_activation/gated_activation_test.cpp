@@ -54,5 +54,16 @@ TEST(GatedActivation, LargeInputsStayFinite) {
   }
 }
 
+TEST(GatedActivation, TakesColumnsOfOneProduct) {
+  const at::NoGradGuard no_grad;
+  for (auto dtype : {at::kFloat, at::kBFloat16}) {
+    const at::Tensor both = testing::sample({5, 2 * 24}, dtype, 1);
+    const at::Tensor gate = both.narrow(1, 0, 24), up = both.narrow(1, 24, 24);
+    EXPECT_TRUE(
+        at::equal(gated_activation(gate, up, Activation::GeluTanh),
+                  gated_activation(gate.contiguous(), up.contiguous(), Activation::GeluTanh)));
+  }
+}
+
 }  // namespace
 }  // namespace convoy::kernels

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Linear maps of one input as one product, for inference: a GPU starts one kernel in place of
+// several, and reads the input once. The maps keep their names, adapters and values. One thread.
+// Shapes: T tokens, I inputs, O outputs of one map.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "convoy/model/nn/linear.h"
+
+namespace convoy::nn {
+
+class JoinedLinears {
+ public:
+  // Weights, or codes, and biases move into one tensor each, of which those of the parts become
+  // views: no more memory is taken than the parts have, and that only meanwhile. Parts that train,
+  // are quantised already or differ in form stay as they are. A second call does nothing.
+  void join(const std::vector<Linear*>& parts);
+
+  // Each of them in few bits (Linear::quantize), joined ones as one map.
+  void quantize(const std::vector<Linear*>& parts, const kernels::IntegerFormat& format);
+
+  // The outputs of the parts at x_TI, through their adapters: [T, O] each, with contiguous features.
+  // By one product where the parts are joined and nothing is recorded for backward.
+  std::vector<at::Tensor> forward(const std::vector<const Linear*>& parts, const at::Tensor& x_TI,
+                                  DrawKey draw_key) const;
+
+ private:
+  bool holds(const std::vector<const Linear*>& parts) const;
+
+  std::unique_ptr<Linear> whole_;  // null: not joined
+};
+
+}  // namespace convoy::nn
