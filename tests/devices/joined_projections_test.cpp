@@ -63,13 +63,13 @@ void expect_same_states(const fs::path& folder, void (*change)(nn::CausalLm&), d
   const at::Tensor wanted = states_of(*apart), found = states_of(*joined);
   EXPECT_LT(((found - wanted).abs().max() / wanted.abs().max()).item<double>(), tolerance)
       << folder;
-  const std::vector<nn::NamedTensor> parameters = joined->parameters();
-  ASSERT_EQ(parameters.size(), apart->parameters().size());
+  const std::vector<nn::NamedTensor> parameters = joined->parameters(),
+                                     others = apart->parameters();
+  ASSERT_EQ(parameters.size(), others.size());
   for (size_t at = 0; at < parameters.size(); ++at) {
-    const nn::NamedTensor& other = apart->parameters()[at];
-    EXPECT_EQ(parameters[at].name, other.name);
-    if (!other.value.is_meta()) {
-      EXPECT_TRUE(at::equal(parameters[at].value.cpu(), other.value.cpu())) << other.name;
+    EXPECT_EQ(parameters[at].name, others[at].name);
+    if (!others[at].value.is_meta()) {
+      EXPECT_TRUE(at::equal(parameters[at].value.cpu(), others[at].value.cpu())) << others[at].name;
     }
   }
 }
