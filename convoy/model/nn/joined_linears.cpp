@@ -31,7 +31,7 @@ bool all_of(Parts parts, bool (*is)(const Linear& first, const Linear& part)) {
                      [&](const Linear* part) { return is(*parts.front(), *part); });
 }
 
-// Of 4 bits, blocks must end where a weight ends. Nested scales have an offset of their own.
+// Blocks of 4 bits must end where a weight ends. Nested scales have an offset for each weight.
 bool have_joinable_codes(const Linear& first, const Linear& part) {
   const kernels::BitsandbytesWeight& codes = part.coded();
   return codes.format == first.coded().format && !codes.format.nested &&

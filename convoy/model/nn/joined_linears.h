@@ -25,8 +25,8 @@ class JoinedLinears {
   // Each of them in few bits (Linear::quantize), joined ones as one map.
   void quantize(const std::vector<Linear*>& parts, const kernels::IntegerFormat& format);
 
-  // The outputs of the parts at x_TI, through their adapters: [T, O] each, with contiguous features.
-  // By one product where the parts are joined and nothing is recorded for backward.
+  // The outputs of the parts at x_TI, through their adapters: [T, O] each, features side by side.
+  // One product where the parts are joined and nothing is recorded for backward.
   std::vector<at::Tensor> forward(const std::vector<const Linear*>& parts, const at::Tensor& x_TI,
                                   DrawKey draw_key) const;
 

@@ -16,7 +16,7 @@ gpu::RmsNormLaunch launch_of(const at::Tensor& x, const at::Tensor& weight_D, No
           .scale_by_one_plus = order == NormOrder::ScaleByOnePlusThenCast};
 }
 
-// Of x, or of x + added, which `sum` takes.
+// Takes the norm of x, or of x + added, which goes to `sum`.
 at::Tensor norm_of(const at::Tensor& x, const at::Tensor& added, const at::Tensor& sum,
                    const at::Tensor& weight_D, const at::Tensor& inverse_rms, double epsilon,
                    NormOrder order) {

@@ -2,8 +2,8 @@
 //
 // Rows of up to 1,024 elements are a warp's, longer ones a block's. Each is read twice, the second
 // time from cache: memory traffic is x and y once forward (and what is added, and the sum), and x,
-// the gradient and the result once backward. The weight's gradient is a kernel of its own that reads both once more: only full
-// fine-tuning needs it. Sums in fp32. Reference: rms_norm_aten.cpp.
+// the gradient and the result once backward. The weight's gradient is a kernel of its own that
+// reads both once more: only full fine-tuning needs it. Sums in fp32. Reference: rms_norm_aten.cpp.
 
 #include "convoy/model/kernels/cuda/elements.cuh"
 #include "convoy/model/kernels/cuda/functions.cuh"
