@@ -10,6 +10,7 @@
 #include "convoy/machine/device/memory.h"
 #include "convoy/machine/device/seed.h"
 #include "convoy/machine/device/threads.h"
+#include "convoy/machine/device/transfer.h"
 
 namespace convoy::device {
 namespace {
@@ -33,6 +34,28 @@ TEST(Seed, SamePointSameNumbersAndEachCounterMatters) {
     other.*counter += 1;
     EXPECT_NE(draw_key(other), first);
   }
+}
+
+TEST(Upload, TablesOfAnyTypeAndNumberKeepTheirValues) {
+  Upload upload(at::kCPU);
+  std::vector<at::Tensor> added;
+  for (int32_t round = 0; round < 40; ++round) {
+    const std::vector<int32_t> narrow(static_cast<size_t>(round), round);
+    added.push_back(upload.add(narrow));
+    added.push_back(upload.add(std::vector<int64_t>{round, -1}));
+    added.push_back(upload.add(std::vector<double>{0.5 * round}));
+  }
+  const at::Tensor last = upload.add(std::vector<float>{2.5F});
+  upload.send();
+  for (int32_t round = 0; round < 40; ++round) {
+    const auto place = static_cast<size_t>(3 * round);
+    EXPECT_TRUE(at::equal(added[place], at::full({round}, round, at::kInt)));
+    EXPECT_TRUE(at::equal(added[place + 1], at::tensor({round, -1}, at::kLong)));
+    EXPECT_EQ(added[place + 2].item<double>(), 0.5 * round);
+    EXPECT_EQ(reinterpret_cast<uintptr_t>(added[place + 1].const_data_ptr()) % 16, 0U);
+  }
+  EXPECT_EQ(last.item<float>(), 2.5F);
+  Upload(at::kCPU).send();
 }
 
 TEST(Memory, GrowsWithTouchedPagesAndPeakCanStartAnew) {

@@ -1,18 +1,59 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Small tables of the host on their way to a device.
+// Numbers on their way between the host and a device, without waiting for it.
 #pragma once
 
 #include <ATen/core/Tensor.h>
+#include <c10/core/Event.h>
 
+#include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
+#include <vector>
 
 namespace convoy::device {
 
-// A tensor [n] on `device` with `values`. Async: the copy goes through pinned memory that is kept
-// until the device has read it, so `values` may change at once. int32_t, int64_t, float and double.
+// Small tables of the host that go to `device` together, in one copy. One thread.
+class Upload {
+ public:
+  explicit Upload(at::Device device);
+
+  at::Device device() const { return device_; }
+  // A tensor [n] on the device, which has memory and its values from send() on. int32_t, int64_t,
+  // float, double and std::byte (as int8). `values` may change at once.
+  template <class Value>
+  at::Tensor add(std::span<const Value> values);
+  template <class Value>
+  at::Tensor add(const std::vector<Value>& values) {
+    return add(std::span<const Value>(values));
+  }
+  // Once. Async: the copy goes through pinned memory that is kept until the device has read it.
+  void send();
+
+ private:
+  at::Device device_;
+  std::vector<std::byte> bytes_;
+  at::Tensor sent_;  // bytes; all tensors lie in its storage
+};
+
+// A tensor [n] on `device` with `values`. Async, as an Upload of its own.
 template <class Value>
 at::Tensor to_device(std::span<const Value> values, at::Device device);
+
+// A tensor on its way to the host. One thread.
+class Download {
+ public:
+  Download() = default;
+  // Async. On CPUs the tensor itself, which must not change.
+  explicit Download(const at::Tensor& source);
+
+  // Blocks until what was asked of the device before this download is done.
+  const at::Tensor& wait();
+
+ private:
+  at::Tensor host_;
+  std::optional<c10::Event> copied_;
+};
 
 }  // namespace convoy::device

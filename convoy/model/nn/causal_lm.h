@@ -11,6 +11,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "convoy/model/kernels/row_index/row_index.h"
@@ -27,6 +28,12 @@ class TokenBatch {
   // row, then T. The tensors lie on `device`. Async.
   TokenBatch(std::span<const int64_t> ids, std::span<const int64_t> positions,
              std::vector<int64_t> row_starts, at::Device device = at::kCPU);
+  // The same with its part of `upload`, which the caller sends.
+  TokenBatch(std::span<const int64_t> ids, std::span<const int64_t> positions,
+             std::vector<int64_t> row_starts, device::Upload& upload);
+
+  // Other ids, int64 [T], which only the device has: all are in the model's vocabulary.
+  void replace_ids(at::Tensor token_ids_T) { token_ids_T_ = std::move(token_ids_T); }
 
   const at::Tensor& token_ids_T() const { return token_ids_T_; }        // int64
   const at::Tensor& position_ids_T() const { return position_ids_T_; }  // int64
@@ -37,6 +44,8 @@ class TokenBatch {
   int64_t last_position() const { return last_position_; }
 
  private:
+  TokenBatch() = default;
+
   at::Tensor token_ids_T_;
   at::Tensor position_ids_T_;
   kernels::RowIndex rows_;

@@ -2,16 +2,22 @@
 #include <algorithm>
 
 #include "convoy/core/base/error.h"
-#include "convoy/machine/device/transfer.h"
 #include "convoy/model/nn/causal_lm.h"
 
 namespace convoy::nn {
 
 TokenBatch::TokenBatch(std::span<const int64_t> ids, std::span<const int64_t> positions,
-                       std::vector<int64_t> row_starts, at::Device device)
-    : token_ids_T_(device::to_device(ids, device)),
-      position_ids_T_(device::to_device(positions, device)),
-      rows_(std::move(row_starts), device) {
+                       std::vector<int64_t> row_starts, at::Device device) {
+  device::Upload upload(device);
+  *this = TokenBatch(ids, positions, std::move(row_starts), upload);
+  upload.send();
+}
+
+TokenBatch::TokenBatch(std::span<const int64_t> ids, std::span<const int64_t> positions,
+                       std::vector<int64_t> row_starts, device::Upload& upload)
+    : token_ids_T_(upload.add(ids)),
+      position_ids_T_(upload.add(positions)),
+      rows_(std::move(row_starts), upload) {
   CONVOY_INVARIANT(
       ids.size() == positions.size() && static_cast<int64_t>(ids.size()) == rows_.num_tokens(),
       "{} ids, {} positions and rows of {} tokens", ids.size(), positions.size(),

@@ -2,10 +2,8 @@
 #include "convoy/model/kernels/paged_attention/paged_rows.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include "convoy/core/base/error.h"
-#include "convoy/machine/device/transfer.h"
 
 namespace convoy::kernels {
 namespace {
@@ -96,33 +94,6 @@ std::vector<int32_t> decode_rows_of(const std::vector<PagedRow>& rows, const Row
   return decode;
 }
 
-// Numbers of several tables, which go to the device in one copy.
-class Upload {
- public:
-  struct Range {
-    int64_t begin = 0, count = 0;
-  };
-
-  Range add(const std::vector<int32_t>& values) {
-    const Range range{static_cast<int64_t>(numbers_.size()), static_cast<int64_t>(values.size())};
-    numbers_.insert(numbers_.end(), values.begin(), values.end());
-    return range;
-  }
-  // As two words each. Only before words of 32 bits, which would leave them at odd places.
-  Range add(const std::vector<int64_t>& values) {
-    std::vector<int32_t> words(2 * values.size());
-    if (!values.empty()) std::memcpy(words.data(), values.data(), values.size() * sizeof(int64_t));
-    return add(words);
-  }
-  void send(at::Device device) { sent_ = device::to_device<int32_t>(numbers_, device); }
-  at::Tensor get(Range range) const { return sent_.narrow(0, range.begin, range.count); }
-  at::Tensor get_long(Range range) const { return get(range).view(at::kLong); }
-
- private:
-  std::vector<int32_t> numbers_;
-  at::Tensor sent_;
-};
-
 struct PrefillTables {
   std::vector<int64_t> tokens;
   std::vector<int32_t> blocks, query_starts{0}, key_starts{0}, used_keys;
@@ -159,33 +130,30 @@ PrefillTables find_prefill(const std::vector<PagedRow>& rows, const RowIndex& qu
 
 }  // namespace
 
-PagedRows::PagedRows(std::vector<PagedRow> rows, int64_t block_tokens, at::Device device)
+PagedRows::PagedRows(std::vector<PagedRow> rows, int64_t block_tokens, at::Device device) {
+  device::Upload upload(device);
+  *this = PagedRows(std::move(rows), block_tokens, upload);
+  upload.send();
+}
+
+PagedRows::PagedRows(std::vector<PagedRow> rows, int64_t block_tokens, device::Upload& upload)
     : rows_(std::move(rows)),
       block_tokens_(block_tokens),
-      queries_(starts_of(checked(rows_, block_tokens))) {
+      queries_(starts_of(checked(rows_, block_tokens)), upload) {
   end_block_ = end_block_of(rows_);
   widest_window_ = widest_window_of(rows_, block_tokens_);
   for (const PagedRow& row : rows_)
     if (row.num_queries == 1) longest_decode_keys_ = std::max(longest_decode_keys_, row.num_keys);
-  const PrefillTables prefill = find_prefill(rows_, queries_, block_tokens, prefill_);
-  Upload upload;
-  const auto slots = upload.add(slots_of(rows_, block_tokens));
-  const auto tokens = upload.add(prefill.tokens);
-  const auto table = upload.add(table_of(rows_));
-  const auto decode = upload.add(decode_rows_of(rows_, queries_));
-  const auto blocks = upload.add(prefill.blocks);
-  const auto query_starts = upload.add(prefill.query_starts);
-  const auto key_starts = upload.add(prefill.key_starts);
-  const auto used_keys = upload.add(prefill.used_keys);
-  upload.send(device);
-  slots_T_ = upload.get_long(slots);
-  block_table_RN_ = upload.get(table).view({num_rows(), num_rows() == 0 ? 0 : -1});
-  decode_rows_D3_ = upload.get(decode).view({-1, 3});
-  prefill_.tokens_P = upload.get_long(tokens);
-  prefill_.blocks_N = upload.get(blocks);
-  prefill_.query_starts = upload.get(query_starts);
-  prefill_.key_starts = upload.get(key_starts);
-  prefill_.used_keys = upload.get(used_keys);
+  slots_T_ = upload.add(slots_of(rows_, block_tokens));
+  block_table_RN_ = upload.add(table_of(rows_)).view({num_rows(), num_rows() == 0 ? 0 : -1});
+  decode_rows_D3_ = upload.add(decode_rows_of(rows_, queries_)).view({-1, 3});
+  const PrefillTables tables = find_prefill(rows_, queries_, block_tokens, prefill_);
+  if (prefill_.empty()) return;
+  prefill_.tokens_P = upload.add(tables.tokens);
+  prefill_.blocks_N = upload.add(tables.blocks);
+  prefill_.query_starts = upload.add(tables.query_starts);
+  prefill_.key_starts = upload.add(tables.key_starts);
+  prefill_.used_keys = upload.add(tables.used_keys);
 }
 
 }  // namespace convoy::kernels

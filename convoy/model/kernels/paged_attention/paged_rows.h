@@ -46,6 +46,8 @@ class PagedRows {
   PagedRows() : PagedRows({}, 1) {}
   // Throws StateError where a row's new tokens have no block. Async: nothing waits for the device.
   PagedRows(std::vector<PagedRow> rows, int64_t block_tokens, at::Device device = at::kCPU);
+  // With its part of `upload`, which the caller sends.
+  PagedRows(std::vector<PagedRow> rows, int64_t block_tokens, device::Upload& upload);
 
   int64_t num_rows() const { return static_cast<int64_t>(rows_.size()); }
   const PagedRow& row(int64_t index) const { return rows_[index]; }
@@ -68,7 +70,7 @@ class PagedRows {
 
  private:
   std::vector<PagedRow> rows_;
-  int64_t block_tokens_;
+  int64_t block_tokens_ = 0;
   int64_t end_block_ = 0;
   int64_t widest_window_ = INT64_MAX;
   RowIndex queries_;

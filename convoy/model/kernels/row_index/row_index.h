@@ -9,6 +9,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "convoy/machine/device/transfer.h"
+
 namespace convoy::kernels {
 
 class RowIndex {
@@ -17,6 +19,8 @@ class RowIndex {
   // `starts`: first token of each row, then the number of tokens T. Throws StateError when they do
   // not ascend from 0. Async: nothing waits for the device.
   explicit RowIndex(std::vector<int64_t> starts, at::Device device = at::kCPU);
+  // With its part of `upload`, which the caller sends.
+  RowIndex(std::vector<int64_t> starts, device::Upload& upload);
 
   const std::vector<int64_t>& starts() const { return starts_; }
   int64_t num_rows() const { return static_cast<int64_t>(starts_.size()) - 1; }
