@@ -80,6 +80,12 @@ class Journey {
       *part = there(*part);
     return weight;
   }
+  kernels::SamplingTables there(kernels::SamplingTables tables) {
+    for (at::Tensor* const part :
+         {&tables.rules, &tables.seen_places_N, &tables.penalties_N, &tables.unread_places_U})
+      *part = there(*part);
+    return tables;
+  }
   static at::TensorOptions there(const at::TensorOptions& options) {
     return options.device(remote_device);
   }
@@ -122,11 +128,10 @@ inline kernels::GatedActivationGradients back(const kernels::GatedActivationGrad
 inline kernels::NormGradients back(const kernels::NormGradients& of) {
   return {back(of.x), back(of.weight_D)};
 }
-inline kernels::AddedNorm back(const kernels::AddedNorm& of) {
-  return {back(of.sum), back(of.norm)};
-}
-inline std::vector<kernels::SampledToken> back(std::vector<kernels::SampledToken> tokens) {
-  return tokens;
+inline kernels::PickedTokens back(kernels::PickedTokens picked) {
+  picked.next_ids_R = back(picked.next_ids_R);
+  picked.sampled_R2 = back(picked.sampled_R2);
+  return picked;
 }
 inline kernels::PagedCache back(kernels::PagedCache cache) {
   for (at::Tensor* const part :
@@ -198,7 +203,7 @@ inline const kernels::OpTable& remote_op_table(at::Device device) {
   CONVOY_REMOTE(frozen_linear.pack_bitsandbytes);
   CONVOY_REMOTE(bitsandbytes_weight.decode);
   CONVOY_REMOTE(dropout.drop);
-  CONVOY_REMOTE(sampler.sample);
+  CONVOY_REMOTE(sampler.pick);  // its tables are moved there
   CONVOY_REMOTE(sum_of_squares.sum);
   CONVOY_REMOTE(adamw.update);
   CONVOY_REMOTE(adamw.update_narrow);

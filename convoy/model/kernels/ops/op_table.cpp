@@ -107,8 +107,8 @@ OpTable cuda_ops(const std::string& kernels) {
   return table;
 }
 
-const OpTable& op_table(const at::Tensor& tensor) {
-  switch (tensor.device().type()) {
+const OpTable& op_table(at::Device device) {
+  switch (device.type()) {
     case at::kCPU:
       if (const OpTable* table = cpu_override.load(std::memory_order_relaxed)) return *table;
       return cpu_op_table();
@@ -118,7 +118,7 @@ const OpTable& op_table(const at::Tensor& tensor) {
       return private_device_is_as_cuda.load(std::memory_order_relaxed) ? cuda_op_table()
                                                                        : aten_op_table();
     default:
-      throw DeviceError(fmt::format("no op of Convoy runs on {}", tensor.device().str()),
+      throw DeviceError(fmt::format("no op of Convoy runs on {}", device.str()),
                         {.hint = "use --devices cpu or cuda"});
   }
 }

@@ -42,7 +42,8 @@ struct OpTable {
 };
 
 // Throws DeviceError for a kind of device that has no table.
-const OpTable& op_table(const at::Tensor& tensor);
+const OpTable& op_table(at::Device device);
+inline const OpTable& op_table(const at::Tensor& tensor) { return op_table(tensor.device()); }
 
 // On CPUs with matrix units products run in oneDNN, whose bits may depend on the number of rows.
 // After this call they run in our own loops, several times slower there. Their bits depend on the

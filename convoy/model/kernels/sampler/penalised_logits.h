@@ -11,11 +11,13 @@
 
 namespace convoy::kernels {
 
-// True where a row's rule changes the logits of the ids that it has seen.
-bool penalises(std::span<const SamplingRow> rows);
+// The tables of penalties alone.
+SamplingTables penalty_tables(std::span<const SamplingRow> rows, int64_t num_ids,
+                              device::Upload& upload);
 
-// `logits_RV` (fp32, contiguous) with the penalties of `rows`, each id of a row once. The tensor
+// `logits_RV` (fp32, contiguous) with the penalties of `tables`, each id of a row once. The tensor
 // itself where no row penalises. Async.
-at::Tensor penalised_logits(const at::Tensor& logits_RV, std::span<const SamplingRow> rows);
+at::Tensor penalised_logits(const at::Tensor& logits_RV, const SamplingTables& tables,
+                            const at::Tensor& unread_ids);
 
 }  // namespace convoy::kernels

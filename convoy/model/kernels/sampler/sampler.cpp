@@ -2,6 +2,7 @@
 #include "convoy/model/kernels/sampler/sampler.h"
 
 #include <algorithm>
+#include <bit>
 
 #include "convoy/core/base/error.h"
 #include "convoy/model/kernels/ops/op_table.h"
@@ -13,37 +14,63 @@ void check_row(const SamplingRow& row, int64_t num_ids) {
   const SamplingRule& rule = row.rule;
   CONVOY_INVARIANT(rule.temperature >= 0 && rule.top_k >= 0 && rule.top_p > 0 && rule.min_p >= 0 &&
                        rule.min_p <= 1 && rule.repetition_penalty > 0,
-                   "sample_tokens needs temperature and top_k from 0, top_p and "
+                   "pick_tokens needs temperature and top_k from 0, top_p and "
                    "repetition_penalty above 0, min_p from 0 to 1, found {}, {}, {}, {}, {}",
                    rule.temperature, rule.top_k, rule.top_p, rule.repetition_penalty, rule.min_p);
   CONVOY_INVARIANT(row.uniform >= 0 && row.uniform < 1,
-                   "sample_tokens needs a number from 0 to below 1, found {}", row.uniform);
+                   "pick_tokens needs a number from 0 to below 1, found {}", row.uniform);
   CONVOY_INVARIANT(row.num_likeliest >= 0 && row.num_likeliest <= num_ids,
-                   "sample_tokens needs 0 to {} likeliest ids, found {}", num_ids,
-                   row.num_likeliest);
+                   "pick_tokens needs 0 to {} likeliest ids, found {}", num_ids, row.num_likeliest);
   if (rule.repetition_penalty == 1.0) return;
   CONVOY_INVARIANT(
       std::all_of(row.seen_ids.begin(), row.seen_ids.end(), [](int32_t id) { return id >= 0; }),
-      "sample_tokens needs seen ids from 0");
+      "pick_tokens needs seen ids from 0");
 }
 
 }  // namespace
 
-std::vector<SampledToken> sample_tokens(const at::Tensor& logits_RV, int64_t num_ids,
-                                        std::span<const SamplingRow> rows) {
+SamplingTables make_sampling_tables(std::span<const SamplingRow> rows, int64_t num_ids,
+                                    device::Upload& upload) {
+  for (const SamplingRow& row : rows) check_row(row, num_ids);
+  return op_table(upload.device()).sampler.make_tables(rows, num_ids, upload);
+}
+
+PickedTokens pick_tokens(const at::Tensor& logits_RV, int64_t num_ids,
+                         std::span<const SamplingRow> rows, const SamplingTables& tables,
+                         const at::Tensor& unread_ids) {
   CONVOY_INVARIANT(
       logits_RV.scalar_type() == at::kFloat || logits_RV.scalar_type() == at::kBFloat16,
-      "sample_tokens needs fp32 or bf16, found {}", c10::toString(logits_RV.scalar_type()));
+      "pick_tokens needs fp32 or bf16, found {}", c10::toString(logits_RV.scalar_type()));
   CONVOY_INVARIANT(logits_RV.dim() == 2 && logits_RV.stride(1) == 1,
-                   "sample_tokens needs [R, V] logits with contiguous rows");
+                   "pick_tokens needs [R, V] logits with contiguous rows");
   CONVOY_INVARIANT(num_ids > 0 && num_ids <= logits_RV.size(1),
-                   "sample_tokens needs 1 to {} ids, found {}", logits_RV.size(1), num_ids);
+                   "pick_tokens needs 1 to {} ids, found {}", logits_RV.size(1), num_ids);
   CONVOY_INVARIANT(static_cast<int64_t>(rows.size()) == logits_RV.size(0),
-                   "sample_tokens needs {} rows, found {}", logits_RV.size(0), rows.size());
-  for (const SamplingRow& row : rows) check_row(row, num_ids);
-  if (rows.empty()) return {};
+                   "pick_tokens needs {} rows, found {}", logits_RV.size(0), rows.size());
   const at::NoGradGuard no_grad;
-  return op_table(logits_RV).sampler.sample(logits_RV, num_ids, rows);
+  return op_table(logits_RV).sampler.pick(logits_RV, num_ids, rows, tables, unread_ids);
+}
+
+std::vector<SampledToken> read_tokens(const at::Tensor& sampled_R2) {
+  const auto* const words = sampled_R2.const_data_ptr<int32_t>();
+  std::vector<SampledToken> tokens(static_cast<size_t>(sampled_R2.size(0)));
+  for (size_t row = 0; row < tokens.size(); ++row) {
+    tokens[row].id = words[2 * row];
+    tokens[row].logprob = std::bit_cast<float>(words[2 * row + 1]);
+  }
+  return tokens;
+}
+
+std::vector<SampledToken> sample_tokens(const at::Tensor& logits_RV, int64_t num_ids,
+                                        std::span<const SamplingRow> rows) {
+  device::Upload upload(logits_RV.device());
+  const SamplingTables tables = make_sampling_tables(rows, num_ids, upload);
+  upload.send();
+  PickedTokens picked = pick_tokens(logits_RV, num_ids, rows, tables);
+  std::vector<SampledToken> tokens = read_tokens(picked.sampled_R2.cpu());
+  for (size_t row = 0; row < picked.likeliest.size(); ++row)
+    tokens[row].likeliest = std::move(picked.likeliest[row]);
+  return tokens;
 }
 
 }  // namespace convoy::kernels

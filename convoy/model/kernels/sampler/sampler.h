@@ -11,6 +11,8 @@
 #include <span>
 #include <vector>
 
+#include "convoy/machine/device/transfer.h"
+
 namespace convoy::kernels {
 
 // In transformers' order: repetition penalty, temperature, top-k, top-p, min-p. Equal logits prefer
@@ -30,6 +32,8 @@ struct SamplingRow {
   SamplingRule rule;
   double uniform = 0;  // in [0, 1): a place in the distribution of the ids kept, by id
   std::span<const int32_t> seen_ids = {};  // in any order; those that repeat count once
+  // The place in `unread_ids` of one more seen id, which only the device has; below 0: none.
+  int64_t unread_id = -1;
   bool wants_logprob = false;
   int64_t num_likeliest = 0;  // with wants_logprob: as many of the most likely ids as well
 };
@@ -46,8 +50,36 @@ struct SampledToken {
   std::vector<TokenLogprob> likeliest;  // by falling likelihood; none of no likelihood
 };
 
+// Numbers of the rules of rows, on the device: made before the logits.
+struct SamplingTables {
+  at::Tensor rules;  // in the form of the device's op
+  // Penalties of seen ids: their places in the logits, row by row. The ids of the last ones are
+  // unread: the op adds those at unread_places_U of `unread_ids`.
+  at::Tensor seen_places_N;    // int64
+  at::Tensor penalties_N;      // fp32
+  at::Tensor unread_places_U;  // int64
+};
+
+// Picked tokens, which the host has not read.
+struct PickedTokens {
+  at::Tensor next_ids_R;  // int64; 0 in the place of kNoToken: input of the next pass
+  at::Tensor sampled_R2;  // int32: id, and the bits of its fp32 logprob
+  std::vector<std::vector<TokenLogprob>> likeliest;  // by row when a row asked: the host waited
+};
+
+// With their part of `upload`, which the caller sends. Throws StateError on a rule out of range.
+SamplingTables make_sampling_tables(std::span<const SamplingRow> rows, int64_t num_ids,
+                                    device::Upload& upload);
 // One per row of `logits_RV`: fp32 or bf16, rows contiguous; ids below `num_ids` may be picked, and
-// only they count. Sums in fp32 or wider. Blocks until the ids are on the host. Not differentiable.
+// only they count. Sums in fp32 or wider. Async where no row asks for `num_likeliest`. Not
+// differentiable.
+PickedTokens pick_tokens(const at::Tensor& logits_RV, int64_t num_ids,
+                         std::span<const SamplingRow> rows, const SamplingTables& tables,
+                         const at::Tensor& unread_ids = {});
+// Takes PickedTokens::sampled_R2, copied to the host.
+std::vector<SampledToken> read_tokens(const at::Tensor& sampled_R2);
+
+// All of it. Blocks until the ids are on the host.
 std::vector<SampledToken> sample_tokens(const at::Tensor& logits_RV, int64_t num_ids,
                                         std::span<const SamplingRow> rows);
 

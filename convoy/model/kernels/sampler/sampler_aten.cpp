@@ -5,22 +5,42 @@
 #include <algorithm>
 #include <cmath>
 
-#include "convoy/machine/device/transfer.h"
 #include "convoy/model/kernels/sampler/penalised_logits.h"
 #include "convoy/model/kernels/sampler/sampler_ops.h"
 
 namespace convoy::kernels {
 namespace {
 
+// Columns of the table of rules.
+enum Rule : int64_t { kTemperature, kCount, kShare, kMinP, kUniform, kDraws, kRules };
+
+SamplingTables make_aten_tables(std::span<const SamplingRow> rows, int64_t num_ids,
+                                device::Upload& upload) {
+  std::vector<double> values;
+  for (const SamplingRow& row : rows) {
+    const SamplingRule& rule = row.rule;
+    const bool draws = rule.temperature != 0.0;
+    values.push_back(draws ? rule.temperature : 1.0);
+    values.push_back(static_cast<double>(rule.top_k == 0 ? num_ids : rule.top_k));
+    // A share that is reached but for the rounding of the sums is reached.
+    values.push_back(rule.top_p < 1 ? rule.top_p * (1 - 1e-12) : INFINITY);
+    values.push_back(rule.min_p);
+    values.push_back(row.uniform);
+    values.push_back(draws ? 1.0 : 0.0);
+  }
+  SamplingTables tables = penalty_tables(rows, num_ids, upload);
+  tables.rules = upload.add(values).view({-1, kRules});
+  return tables;
+}
+
 class Batch {
  public:
-  Batch(const at::Tensor& logits_RV, int64_t num_ids, std::span<const SamplingRow> rows)
-      : rows_(rows),
-        device_(logits_RV.device()),
-        raw_RV_(logits_RV.narrow(1, 0, num_ids).to(at::kFloat)) {}
+  Batch(const at::Tensor& logits_RV, int64_t num_ids, std::span<const SamplingRow> rows,
+        const SamplingTables& tables)
+      : rows_(rows), tables_(tables), raw_RV_(logits_RV.narrow(1, 0, num_ids).to(at::kFloat)) {}
 
-  at::Tensor pick() const {
-    const at::Tensor values_RV = penalised_logits(raw_RV_, rows_);
+  at::Tensor pick(const at::Tensor& unread_ids) const {
+    const at::Tensor values_RV = penalised_logits(raw_RV_, tables_, unread_ids);
     at::Tensor usable_R = raw_RV_.amax({1}).isfinite();
     if (!values_RV.is_same(raw_RV_)) usable_R.logical_and_(values_RV.amax({1}).isfinite());
     const bool all_draw = every_row([](const SamplingRule& rule) { return rule.temperature != 0; });
@@ -28,7 +48,7 @@ class Batch {
         every_row([](const SamplingRule& rule) { return rule.temperature == 0; });
     at::Tensor ids_R = all_draw ? at::Tensor() : values_RV.argmax(1);
     if (!none_draws) {
-      const at::Tensor rules_R6 = rules();
+      const at::Tensor& rules_R6 = tables_.rules;
       const at::Tensor drawn_R = draw(values_RV, rules_R6);
       ids_R = all_draw ? drawn_R : at::where(rules_R6.select(1, kDraws).gt(0), drawn_R, ids_R);
     }
@@ -39,29 +59,10 @@ class Batch {
   at::Tensor logprobs() const { return raw_RV_.log_softmax(1); }
 
  private:
-  // Columns of rules().
-  enum Rule : int64_t { kTemperature, kCount, kShare, kMinP, kUniform, kDraws, kRules };
-
   template <class Holds>
   bool every_row(const Holds& holds) const {
     return std::all_of(rows_.begin(), rows_.end(),
                        [&](const SamplingRow& row) { return holds(row.rule); });
-  }
-
-  at::Tensor rules() const {
-    std::vector<double> values;
-    for (const SamplingRow& row : rows_) {
-      const SamplingRule& rule = row.rule;
-      const bool draws = rule.temperature != 0.0;
-      values.push_back(draws ? rule.temperature : 1.0);
-      values.push_back(static_cast<double>(rule.top_k == 0 ? raw_RV_.size(1) : rule.top_k));
-      // A share that is reached but for the rounding of the sums is reached.
-      values.push_back(rule.top_p < 1 ? rule.top_p * (1 - 1e-12) : INFINITY);
-      values.push_back(rule.min_p);
-      values.push_back(row.uniform);
-      values.push_back(draws ? 1.0 : 0.0);
-    }
-    return device::to_device<double>(values, device_).view({-1, kRules});
   }
 
   // Rows without temperature in a batch with one draw too; their result is not used.
@@ -104,70 +105,100 @@ class Batch {
   }
 
   std::span<const SamplingRow> rows_;
-  at::Device device_;
+  const SamplingTables& tables_;
   at::Tensor raw_RV_;
 };
 
-void note_logprobs(const at::Tensor& logprobs_RV, std::span<const SamplingRow> rows,
-                   std::vector<SampledToken>& tokens) {
+std::vector<std::vector<TokenLogprob>> likeliest_of(const at::Tensor& logprobs_RV,
+                                                    const at::Tensor& ids_R,
+                                                    std::span<const SamplingRow> rows) {
+  const at::Tensor ids = ids_R.cpu();
+  std::vector<std::vector<TokenLogprob>> likeliest(rows.size());
   for (size_t row = 0; row < rows.size(); ++row) {
-    if (!rows[row].wants_logprob || tokens[row].id == kNoToken) continue;
-    const at::Tensor of_row = logprobs_RV.select(0, static_cast<int64_t>(row));
-    tokens[row].logprob = of_row[tokens[row].id].item<float>();
-    auto [sorted, order] = of_row.sort(/*stable=*/true, /*dim=*/0, /*descending=*/true);
-    sorted = sorted.narrow(0, 0, rows[row].num_likeliest).cpu();
-    order = order.narrow(0, 0, rows[row].num_likeliest).cpu();
-    for (int64_t at = 0; at < rows[row].num_likeliest; ++at) {
+    const int64_t count = rows[row].num_likeliest;
+    if (count == 0 || ids.const_data_ptr<int64_t>()[row] == kNoToken) continue;
+    auto [sorted, order] = logprobs_RV.select(0, static_cast<int64_t>(row))
+                               .sort(/*stable=*/true, /*dim=*/0, /*descending=*/true);
+    sorted = sorted.narrow(0, 0, count).cpu();
+    order = order.narrow(0, 0, count).cpu();
+    for (int64_t at = 0; at < count; ++at) {
       const float logprob = sorted.const_data_ptr<float>()[at];
       if (std::isfinite(logprob))
-        tokens[row].likeliest.push_back({order.const_data_ptr<int64_t>()[at], logprob});
+        likeliest[row].push_back({order.const_data_ptr<int64_t>()[at], logprob});
     }
   }
+  return likeliest;
 }
 
-std::vector<SampledToken> sample(const at::Tensor& logits_RV, int64_t num_ids,
-                                 std::span<const SamplingRow> rows) {
-  const Batch batch(logits_RV, num_ids, rows);
-  const at::Tensor ids_R = batch.pick().cpu();
-  std::vector<SampledToken> tokens(rows.size());
-  bool wanted = false;
-  for (size_t row = 0; row < rows.size(); ++row) {
-    tokens[row].id = ids_R.const_data_ptr<int64_t>()[row];
-    wanted = wanted || rows[row].wants_logprob;
+PickedTokens pick_by_aten(const at::Tensor& logits_RV, int64_t num_ids,
+                          std::span<const SamplingRow> rows, const SamplingTables& tables,
+                          const at::Tensor& unread_ids) {
+  const Batch batch(logits_RV, num_ids, rows, tables);
+  const at::Tensor ids_R = batch.pick(unread_ids);
+  PickedTokens picked;
+  picked.next_ids_R = ids_R.clamp_min(0);
+  const auto any = [&](auto holds) { return std::any_of(rows.begin(), rows.end(), holds); };
+  at::Tensor logprobs_R = at::zeros(ids_R.sizes(), ids_R.options().dtype(at::kFloat));
+  if (any([](const SamplingRow& row) { return row.wants_logprob; })) {
+    const at::Tensor logprobs_RV = batch.logprobs();
+    logprobs_R = logprobs_RV.gather(1, picked.next_ids_R.unsqueeze(1)).squeeze(1);
+    if (any([](const SamplingRow& row) { return row.num_likeliest > 0; }))
+      picked.likeliest = likeliest_of(logprobs_RV, ids_R, rows);
   }
-  if (wanted) note_logprobs(batch.logprobs(), rows, tokens);
-  return tokens;
+  picked.sampled_R2 = at::stack({ids_R.to(at::kInt), logprobs_R.view(at::kInt)}, 1);
+  return picked;
 }
 
 }  // namespace
 
-bool penalises(std::span<const SamplingRow> rows) {
-  return std::any_of(rows.begin(), rows.end(), [](const SamplingRow& row) {
-    return row.rule.repetition_penalty != 1.0 && !row.seen_ids.empty();
-  });
-}
-
-at::Tensor penalised_logits(const at::Tensor& logits_RV, std::span<const SamplingRow> rows) {
+SamplingTables penalty_tables(std::span<const SamplingRow> rows, int64_t num_ids,
+                              device::Upload& upload) {
   std::vector<int64_t> places;
   std::vector<float> penalties;
-  const int64_t num_ids = logits_RV.size(1);
+  std::vector<int64_t> unread_bases;
+  std::vector<int64_t> unread_places;
+  std::vector<float> unread_penalties;
   for (size_t row = 0; row < rows.size(); ++row) {
+    const auto penalty = static_cast<float>(rows[row].rule.repetition_penalty);
     if (rows[row].rule.repetition_penalty == 1.0) continue;
+    const int64_t base = static_cast<int64_t>(row) * num_ids;
     for (const int32_t id : rows[row].seen_ids) {
       if (id >= num_ids) continue;
-      places.push_back(static_cast<int64_t>(row) * num_ids + id);
-      penalties.push_back(static_cast<float>(rows[row].rule.repetition_penalty));
+      places.push_back(base + id);
+      penalties.push_back(penalty);
     }
+    if (rows[row].unread_id < 0) continue;
+    unread_bases.push_back(base);
+    unread_places.push_back(rows[row].unread_id);
+    unread_penalties.push_back(penalty);
   }
-  if (places.empty()) return logits_RV;
-  const at::Tensor places_N = device::to_device<int64_t>(places, logits_RV.device());
-  const at::Tensor penalties_N = device::to_device<float>(penalties, logits_RV.device());
+  places.insert(places.end(), unread_bases.begin(), unread_bases.end());
+  penalties.insert(penalties.end(), unread_penalties.begin(), unread_penalties.end());
+  SamplingTables tables;
+  if (places.empty()) return tables;
+  tables.seen_places_N = upload.add(places);
+  tables.penalties_N = upload.add(penalties);
+  if (!unread_places.empty()) tables.unread_places_U = upload.add(unread_places);
+  return tables;
+}
+
+at::Tensor penalised_logits(const at::Tensor& logits_RV, const SamplingTables& tables,
+                            const at::Tensor& unread_ids) {
+  if (!tables.seen_places_N.defined()) return logits_RV;
+  at::Tensor places_N = tables.seen_places_N;
+  if (tables.unread_places_U.defined()) {
+    const int64_t unread = tables.unread_places_U.size(0);
+    const int64_t known = places_N.size(0) - unread;
+    places_N = at::cat(
+        {places_N.narrow(0, 0, known),
+         places_N.narrow(0, known, unread) + unread_ids.index_select(0, tables.unread_places_U)});
+  }
   const at::Tensor before_N = logits_RV.flatten().index_select(0, places_N);
   const at::Tensor after_N =
-      at::where(before_N.lt(0), before_N.mul(penalties_N), before_N.div(penalties_N));
+      at::where(before_N.lt(0), before_N.mul(tables.penalties_N), before_N.div(tables.penalties_N));
   return logits_RV.flatten().index_copy(0, places_N, after_N).view(logits_RV.sizes());
 }
 
-const SamplerOps kSamplerAten = {sample};
+const SamplerOps kSamplerAten = {make_aten_tables, pick_by_aten};
 
 }  // namespace convoy::kernels

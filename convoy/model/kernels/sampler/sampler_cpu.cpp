@@ -4,6 +4,7 @@
 // vocabulary is sorted: see logit_ranks.h. A row's passes stay in cache and take about a hundredth
 // of the product that made its logits, so few rows are not cut for more threads.
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <limits>
 #include <vector>
@@ -36,11 +37,14 @@ int64_t first_of_largest(const LargestLogit& largest) {
 template <class Element>
 class RowSampler {
  public:
-  explicit RowSampler(int64_t num_ids) : num_ids_(num_ids) {}
+  // `unread_ids`: of SamplingRow::unread_id.
+  RowSampler(int64_t num_ids, const int64_t* unread_ids)
+      : num_ids_(num_ids), unread_ids_(unread_ids) {}
 
   SampledToken pick(const Element* logits, const SamplingRow& row) {
     SampledToken token;
-    const bool penalises = row.rule.repetition_penalty != 1.0 && !row.seen_ids.empty();
+    const bool penalises =
+        row.rule.repetition_penalty != 1.0 && (!row.seen_ids.empty() || row.unread_id >= 0);
     if (row.rule.temperature == 0.0 && !penalises && !row.wants_logprob) {
       token.id = first_of_largest(loops_.largest_logit(logits, num_ids_));
       return token;
@@ -83,11 +87,13 @@ class RowSampler {
 
   void penalise(const Element* logits, const SamplingRow& row) {
     const auto penalty = static_cast<float>(row.rule.repetition_penalty);
-    for (const int32_t id : row.seen_ids) {
-      if (id >= num_ids_) continue;
+    const auto penalise_id = [&](int64_t id) {
+      if (id >= num_ids_) return;
       const auto logit = static_cast<float>(logits[id]);
       logits_[id] = logit < 0 ? logit * penalty : logit / penalty;
-    }
+    };
+    for (const int32_t id : row.seen_ids) penalise_id(id);
+    if (row.unread_id >= 0) penalise_id(unread_ids_[row.unread_id]);
   }
 
   int64_t pick_penalised(const LogitRange& range, const SamplingRow& row) {
@@ -148,27 +154,48 @@ class RowSampler {
   const SimdKernels<Element>& loops_ = simd_kernels<Element>();
   const SimdKernels<float>& floats_ = simd_kernels<float>();
   int64_t num_ids_;
+  const int64_t* unread_ids_;
   LogitRanks ranks_;
   std::vector<float> logits_;
   std::vector<float> weights_;
   std::vector<double> block_sums_;
 };
 
-std::vector<SampledToken> sample(const at::Tensor& logits_RV, int64_t num_ids,
-                                 std::span<const SamplingRow> rows) {
+SamplingTables make_tables(std::span<const SamplingRow>, int64_t, device::Upload&) { return {}; }
+
+PickedTokens picked_of(std::vector<SampledToken> tokens) {
+  const auto num_rows = static_cast<int64_t>(tokens.size());
+  PickedTokens picked{.next_ids_R = at::empty({num_rows}, at::kLong),
+                      .sampled_R2 = at::empty({num_rows, 2}, at::kInt),
+                      .likeliest = {}};
+  auto* const next_ids = picked.next_ids_R.mutable_data_ptr<int64_t>();
+  auto* const words = picked.sampled_R2.mutable_data_ptr<int32_t>();
+  for (size_t row = 0; row < tokens.size(); ++row) {
+    next_ids[row] = std::max<int64_t>(tokens[row].id, 0);
+    words[2 * row] = static_cast<int32_t>(tokens[row].id);
+    words[2 * row + 1] = std::bit_cast<int32_t>(tokens[row].logprob);
+    picked.likeliest.push_back(std::move(tokens[row].likeliest));
+  }
+  return picked;
+}
+
+PickedTokens pick(const at::Tensor& logits_RV, int64_t num_ids, std::span<const SamplingRow> rows,
+                  const SamplingTables&, const at::Tensor& unread_ids) {
   std::vector<SampledToken> tokens(rows.size());
+  const int64_t* const unread =
+      unread_ids.defined() ? unread_ids.const_data_ptr<int64_t>() : nullptr;
   with_element(logits_RV, "sample_tokens", [&](auto element) {
     using Element = decltype(element);
     const auto* logits = logits_RV.const_data_ptr<Element>();
     const int64_t stride = logits_RV.stride(0);
     for_tasks(logits_RV.size(0), [&]() -> TaskBody {
-      auto sampler = std::make_shared<RowSampler<Element>>(num_ids);
+      auto sampler = std::make_shared<RowSampler<Element>>(num_ids, unread);
       return [&, logits, stride, sampler](int64_t row) {
         tokens[row] = sampler->pick(logits + row * stride, rows[row]);
       };
     });
   });
-  return tokens;
+  return picked_of(std::move(tokens));
 }
 
 }  // namespace
@@ -176,6 +203,6 @@ std::vector<SampledToken> sample(const at::Tensor& logits_RV, int64_t num_ids,
 
 namespace convoy::kernels {
 
-const SamplerOps kSamplerCpu = {sampler::sample};
+const SamplerOps kSamplerCpu = {sampler::make_tables, sampler::pick};
 
 }  // namespace convoy::kernels

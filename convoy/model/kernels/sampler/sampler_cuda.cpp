@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <limits>
 #include <numbers>
 
-#include "convoy/machine/device/transfer.h"
 #include "convoy/model/kernels/cuda/launch.h"
 #include "convoy/model/kernels/sampler/penalised_logits.h"
 #include "convoy/model/kernels/sampler/sampler_launch.h"
@@ -27,58 +25,57 @@ gpu::SampleRule device_rule(const SamplingRow& row) {
           .wants_logprob = row.wants_logprob ? 1u : 0u};
 }
 
-at::Tensor upload(std::span<const SamplingRow> rows, at::Device device) {
-  static_assert(sizeof(gpu::SampleRule) % sizeof(int64_t) == 0);
-  std::vector<int64_t> words;
-  for (const SamplingRow& row : rows) {
-    const auto of_row =
-        std::bit_cast<std::array<int64_t, sizeof(gpu::SampleRule) / sizeof(int64_t)>>(
-            device_rule(row));
-    words.insert(words.end(), of_row.begin(), of_row.end());
-  }
-  return device::to_device<int64_t>(words, device);
+bool wants_likeliest(std::span<const SamplingRow> rows) {
+  return std::any_of(rows.begin(), rows.end(),
+                     [](const SamplingRow& row) { return row.num_likeliest > 0; });
 }
 
-std::vector<SampledToken> sample(const at::Tensor& logits_RV, int64_t num_ids,
-                                 std::span<const SamplingRow> rows) {
-  // The most likely ids of a row are for people to look at: sorting is fast enough.
-  const bool wants_likeliest = std::any_of(
-      rows.begin(), rows.end(), [](const SamplingRow& row) { return row.num_likeliest > 0; });
-  if (wants_likeliest) return kSamplerAten.sample(logits_RV, num_ids, rows);
+// The most likely ids of a row are for people to look at: sorting is fast enough.
+SamplingTables make_kernel_tables(std::span<const SamplingRow> rows, int64_t num_ids,
+                                  device::Upload& upload) {
+  if (wants_likeliest(rows)) return kSamplerAten.make_tables(rows, num_ids, upload);
+  std::vector<gpu::SampleRule> rules;
+  rules.reserve(rows.size());
+  for (const SamplingRow& row : rows) rules.push_back(device_rule(row));
+  SamplingTables tables = penalty_tables(rows, num_ids, upload);
+  tables.rules = upload.add(std::as_bytes(std::span<const gpu::SampleRule>(rules)));
+  return tables;
+}
+
+PickedTokens pick_by_kernel(const at::Tensor& logits_RV, int64_t num_ids,
+                            std::span<const SamplingRow> rows, const SamplingTables& tables,
+                            const at::Tensor& unread_ids) {
+  if (wants_likeliest(rows)) return kSamplerAten.pick(logits_RV, num_ids, rows, tables, unread_ids);
   at::Tensor raw_RV = logits_RV.narrow(1, 0, num_ids);
   at::Tensor penalised_RV = raw_RV;
-  if (penalises(rows)) {
+  if (tables.seen_places_N.defined()) {
     raw_RV = raw_RV.to(at::kFloat).contiguous();
-    penalised_RV = penalised_logits(raw_RV, rows);
+    penalised_RV = penalised_logits(raw_RV, tables, unread_ids);
   }
   const auto num_rows = static_cast<int64_t>(rows.size());
-  const at::Tensor rules = upload(rows, logits_RV.device());
-  const at::Tensor sampled =
-      at::empty({num_rows, 2}, at::TensorOptions().dtype(at::kInt).device(logits_RV.device()));
+  const auto options = at::TensorOptions().device(logits_RV.device());
+  PickedTokens picked{.next_ids_R = at::empty({num_rows}, options.dtype(at::kLong)),
+                      .sampled_R2 = at::empty({num_rows, 2}, options.dtype(at::kInt)),
+                      .likeliest = {}};
+  if (num_rows == 0) return picked;
   const bool vectors = fits_vectors({raw_RV, penalised_RV}, raw_RV.stride(0));
   const gpu::SampleLaunch launched = {
       .logits = raw_RV.const_data_ptr(),
       .penalised = penalised_RV.const_data_ptr(),
-      .rules = static_cast<const gpu::SampleRule*>(rules.const_data_ptr()),
-      .sampled = static_cast<gpu::SampledId*>(sampled.mutable_data_ptr()),
+      .rules = static_cast<const gpu::SampleRule*>(tables.rules.const_data_ptr()),
+      .sampled = static_cast<gpu::SampledId*>(picked.sampled_R2.mutable_data_ptr()),
+      .next_ids = picked.next_ids_R.mutable_data_ptr<int64_t>(),
       .row_stride = raw_RV.stride(0),
       .rows = static_cast<uint32_t>(num_rows),
       .ids = static_cast<uint32_t>(num_ids),
       .vectors = vectors};
   launch(raw_RV, kernel_name("sample", raw_RV.scalar_type()), static_cast<uint64_t>(num_rows),
          launched);
-  const at::Tensor found = sampled.cpu();
-  const auto* const ids = static_cast<const gpu::SampledId*>(found.const_data_ptr());
-  std::vector<SampledToken> tokens(rows.size());
-  for (size_t row = 0; row < rows.size(); ++row) {
-    tokens[row].id = ids[row].id < 0 ? kNoToken : ids[row].id;
-    tokens[row].logprob = ids[row].logprob;
-  }
-  return tokens;
+  return picked;
 }
 
 }  // namespace
 
-const SamplerOps kSamplerCuda = {sample};
+const SamplerOps kSamplerCuda = {make_kernel_tables, pick_by_kernel};
 
 }  // namespace convoy::kernels

@@ -149,11 +149,13 @@ class RowSampler {
         rule_(launch.rules[row]),
         is_penalised_(launch.penalised != launch.logits) {}
 
-  CONVOY_DEVICE void pick(SampledId* sampled) {
+  CONVOY_DEVICE void pick(SampledId* sampled, int64_t* next_id) {
     const Top raw = top(raw_), used = is_penalised_ ? top(used_) : raw;
     const float unusable = raw.poison + used.poison + (raw.value + used.value) * 0;
     if (unusable != unusable) {
-      if (thread_of_block() == 0) *sampled = {-1, 0};
+      if (thread_of_block() != 0) return;
+      *sampled = {-1, 0};
+      *next_id = 0;
       return;
     }
     top_ = used.value;
@@ -164,6 +166,7 @@ class RowSampler {
     load(raw_.logits + id, logit);
     *sampled = {static_cast<int32_t>(id),
                 rule_.wants_logprob != 0 ? logit[0] - raw.value - logarithm(sum) : 0};
+    *next_id = id;
   }
 
  private:
@@ -325,10 +328,12 @@ template <class Element>
 CONVOY_DEVICE void sample_rows(const SampleLaunch& launch) {
   for (uint64_t row = nvidia::block_number(); row < launch.rows; row += nvidia::num_blocks()) {
     const auto number = static_cast<uint32_t>(row);
+    SampledId* const sampled = launch.sampled + row;
+    int64_t* const next_id = launch.next_ids + row;
     if (launch.vectors != 0)
-      RowSampler<Element, kPerLoad<Element>>(launch, number).pick(launch.sampled + row);
+      RowSampler<Element, kPerLoad<Element>>(launch, number).pick(sampled, next_id);
     else
-      RowSampler<Element, 1>(launch, number).pick(launch.sampled + row);
+      RowSampler<Element, 1>(launch, number).pick(sampled, next_id);
   }
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Each device implements these functions for sample_tokens. Arguments are checked.
+// Each device implements these functions for pick_tokens. Arguments are checked.
 #pragma once
 
 #include "convoy/model/kernels/sampler/sampler.h"
@@ -8,8 +8,11 @@
 namespace convoy::kernels {
 
 struct SamplerOps {
-  std::vector<SampledToken> (*sample)(const at::Tensor& logits_RV, int64_t num_ids,
-                                      std::span<const SamplingRow> rows);
+  SamplingTables (*make_tables)(std::span<const SamplingRow> rows, int64_t num_ids,
+                                device::Upload& upload);
+  PickedTokens (*pick)(const at::Tensor& logits_RV, int64_t num_ids,
+                       std::span<const SamplingRow> rows, const SamplingTables& tables,
+                       const at::Tensor& unread_ids);
 };
 
 extern const SamplerOps kSamplerCpu;

@@ -243,6 +243,37 @@ TEST(Sampler, RowsOfOneBatchHaveRulesOfTheirOwn) {
   EXPECT_EQ(sampled_tokens(logits, rows), (std::vector<int64_t>{3, 2, 3, 0, 2}));
 }
 
+TEST(Sampler, AnIdThatOnlyTheDeviceHasIsPenalisedToo) {
+  const at::Tensor logits = at::tensor({4.f, 3.f, 2.f, 1.f}).repeat({3, 1});
+  const std::vector<int32_t> seen{1};
+  const SamplingRule rule{.temperature = 0, .repetition_penalty = 8};
+  const std::vector<SamplingRow> rows{{.rule = rule, .seen_ids = seen, .unread_id = 2},
+                                      {.rule = rule, .unread_id = 0},
+                                      {.rule = {.temperature = 0}, .unread_id = 1}};
+  const at::Tensor unread_ids = at::tensor({2, 0, 0}, at::kLong);
+  device::Upload upload(at::kCPU);
+  const SamplingTables tables = make_sampling_tables(rows, 4, upload);
+  upload.send();
+  const PickedTokens picked = pick_tokens(logits, 4, rows, tables, unread_ids);
+  const auto tokens = read_tokens(picked.sampled_R2);
+  EXPECT_EQ(tokens[0].id, 2) << "0 and 1 are seen: 4 / 8, 3 / 8";
+  EXPECT_EQ(tokens[1].id, 0) << "2 is seen";
+  EXPECT_EQ(tokens[2].id, 0) << "without a penalty";
+}
+
+TEST(Sampler, TheNextPassGetsAnIdWhereNoneWasPicked) {
+  const at::Tensor logits = at::tensor({1.f, 5.f, 1.f, 5.f, NAN, 1.f}).view({2, 3});
+  const std::vector<SamplingRow> rows(2, {.rule = {.temperature = 0}});
+  device::Upload upload(at::kCPU);
+  const SamplingTables tables = make_sampling_tables(rows, 3, upload);
+  upload.send();
+  const PickedTokens picked = pick_tokens(logits, 3, rows, tables);
+  EXPECT_TRUE(at::equal(picked.next_ids_R, at::tensor({1, 0}, at::kLong)));
+  const auto tokens = read_tokens(picked.sampled_R2);
+  EXPECT_EQ(tokens[0].id, 1);
+  EXPECT_EQ(tokens[1].id, kNoToken);
+}
+
 TEST(Sampler, LogprobsAreThoseOfTheLogitsAsTheyCame) {
   at::Generator generator = at::detail::createCPUGenerator(3);
   const std::vector<int32_t> seen{5, 7};
