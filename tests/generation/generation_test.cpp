@@ -122,11 +122,14 @@ TEST_F(Tally, SolvesSums) {
 TEST_F(Tally, TextDoesNotDependOnTheBatch) {
   const auto requests = sampled(encode(test_sums(14)));
   const auto wide = answers(requests, {.max_rows = 16});
-  for (const generate::EngineConfig& config : {generate::EngineConfig{.max_rows = 1},
-                                               {.max_rows = 3},
-                                               {.prefill_chunk = 5},
-                                               {.prefill_chunk = 7, .kv_blocks = 6},
-                                               {.shares_prefixes = false}}) {
+  for (const generate::EngineConfig& config :
+       {generate::EngineConfig{.max_rows = 1},
+        {.max_rows = 3},
+        {.prefill_chunk = 5},
+        {.prefill_chunk = 7, .kv_blocks = 6},
+        {.shares_prefixes = false},
+        {.max_rows = 3, .reads_late = true},
+        {.prefill_chunk = 7, .kv_blocks = 6, .reads_late = true}}) {
     const auto narrow = answers(requests, config);
     for (size_t i = 0; i < wide.size(); ++i)
       EXPECT_EQ(narrow[i].token_ids, wide[i].token_ids) << i << " " << config.max_rows;
@@ -188,6 +191,79 @@ TEST_F(Tally, StopStringsEndATextAndAreNotPartOfIt) {
   const auto first = std::find(whole.token_ids.begin(), whole.token_ids.end(), whole.token_ids[4]);
   EXPECT_EQ(answers(asked)[0].token_ids,
             (std::vector<int32_t>{whole.token_ids.begin(), first + 1}));
+}
+
+// All that a step may draw from tokens of the step before, which the host has not read: penalties,
+// ends that nobody knew of, rows that were put back.
+TEST_F(Tally, TokensThatAreReadAStepLaterAreTheSame) {
+  auto asked = sampled(encode(test_sums(9)));
+  for (size_t index = 0; index < asked.size(); ++index) {
+    generate::Request& request = asked[index];
+    request.wants_logprobs = index % 2 == 0;
+    request.max_new_tokens = 3 + 11 * static_cast<int64_t>(index);
+    if (index % 3 == 0) request.sampling.temperature = 0;
+    if (index % 3 == 1) request.sampling.repetition_penalty = 1.7;
+    if (index % 4 == 1) request.stop = {"1", " t"};
+  }
+  asked[3].sampling.repetition_penalty = 2.5;
+  asked[6].max_new_tokens = 1;
+  asked[7].sampling = {.temperature = 0.01};  // ends by itself
+  const auto expect_equal = [&](const generate::EngineConfig& config) {
+    generate::EngineConfig now = config;
+    now.reads_late = false;
+    generate::EngineConfig late = config;
+    late.reads_late = true;
+    const auto wanted = answers(asked, now);
+    generate::Engine made = engine(late);
+    const auto found = generate::answer_all(made, asked);
+    for (size_t index = 0; index < asked.size(); ++index) {
+      EXPECT_EQ(found[index].token_ids, wanted[index].token_ids) << index;
+      EXPECT_EQ(found[index].text, wanted[index].text) << index;
+      EXPECT_EQ(found[index].logprobs, wanted[index].logprobs) << index;
+      EXPECT_EQ(found[index].finish_reason, wanted[index].finish_reason) << index;
+    }
+    EXPECT_EQ(made.figures().kv_use, 0);
+    EXPECT_TRUE(made.step().empty()) << "what came after the last end";
+    return made.figures().preemptions;
+  };
+  EXPECT_EQ(expect_equal({}), 0);
+  EXPECT_EQ(expect_equal({.max_rows = 2, .prefill_chunk = 9}), 0);
+  EXPECT_GT(expect_equal({.prefill_chunk = 7, .kv_blocks = 4}), 0);
+}
+
+// The last step is known beforehand, and an end by a token costs one step more.
+TEST_F(Tally, ReadingLateTakesNoStepThatIsKnownToBeTooMuch) {
+  auto asked = requests(encode(test_sums(1)), 5);
+  const auto steps_and_tokens = [&](bool reads_late) {
+    generate::Engine made = engine({.reads_late = reads_late});
+    made.submit(asked[0]);
+    int64_t steps = 0;
+    for (; made.unfinished() > 0; ++steps) made.step();
+    return std::pair(steps, made.figures().decode_tokens);
+  };
+  EXPECT_EQ(steps_and_tokens(false), std::pair(int64_t{5}, int64_t{4}));
+  EXPECT_EQ(steps_and_tokens(true), std::pair(int64_t{6}, int64_t{4})) << "the last one reads";
+  asked[0].stop_ids = {answers(asked)[0].token_ids[2]};
+  ASSERT_EQ(answers(asked)[0].token_ids.size(), 3U);
+  EXPECT_EQ(steps_and_tokens(true), std::pair(int64_t{4}, int64_t{3})) << "one is dropped";
+}
+
+TEST_F(Tally, ANumberThatIsCancelledAndUsedAgainIsAnotherText) {
+  const auto prompts = encode(test_sums(2));
+  const auto wanted = answers(requests({prompts[1]}));
+  generate::Engine made = engine({.reads_late = true});
+  auto asked = requests(prompts);
+  asked[1].number = asked[0].number = 7;
+  made.submit(asked[0]);
+  for (int64_t step = 0; step < 4; ++step) made.step();
+  made.cancel(7);
+  asked[1].draw = asked[0].draw;
+  made.submit(asked[1]);
+  std::vector<generate::Completion> ended;
+  while (made.unfinished() > 0)
+    for (auto& completion : made.step()) ended.push_back(std::move(completion));
+  ASSERT_EQ(ended.size(), 1U);
+  EXPECT_EQ(ended[0].token_ids, wanted[0].token_ids);
 }
 
 TEST_F(Tally, LengthLimitsEndATextWithReasonLength) {

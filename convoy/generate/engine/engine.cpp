@@ -57,7 +57,33 @@ struct Engine::Row {
   int64_t prompt_tokens = 0;
   AnswerText answer;
   std::vector<float> logprobs;
+  int64_t unread_place = -1;  // of its unread token among those of its step; below 0: there is none
 };
+
+struct Engine::Inputs {
+  nn::TokenBatch batch;
+  at::Tensor drawing_R;  // the last tokens of rows that draw; undefined: those are all tokens
+  std::vector<std::shared_ptr<Row>> drawing;
+  std::optional<TokenDraw> draw;  // where a row draws
+};
+
+namespace {
+
+// Ids that only the device has, among those of a step.
+struct UnreadIds {
+  std::vector<int64_t> tokens;  // places in the step
+  std::vector<int64_t> places;  // in the ids of the step before
+
+  // All tokens of both steps, in the same order.
+  bool are_all(int64_t num_tokens, int64_t num_before) const {
+    if (std::ssize(tokens) != num_tokens || num_tokens != num_before) return false;
+    for (int64_t token = 0; token < num_tokens; ++token)
+      if (places[static_cast<size_t>(token)] != token) return false;
+    return true;
+  }
+};
+
+}  // namespace
 
 Engine::Engine(nn::CausalLm& model, const text::Tokenizer& tokenizer, EngineConfig config)
     : model_(model),
@@ -98,13 +124,18 @@ void Engine::submit(Request request) {
                   .priority = request.priority,
                   .adapter = request.adapter});
   AnswerText answer(tokenizer_, config_.end_ids, request, most_tokens - tokens);
-  rows_.emplace(number, std::make_unique<Row>(Row{.request = std::move(request),
+  rows_.emplace(number, std::make_shared<Row>(Row{.request = std::move(request),
                                                   .prompt_tokens = tokens,
                                                   .answer = std::move(answer),
                                                   .logprobs = {}}));
 }
 
 void Engine::cancel(int64_t number) {
+  const auto is_it = [number](const Completion& ended) { return ended.number == number; };
+  if (std::erase_if(ended_, is_it) == 0) remove(number);
+}
+
+void Engine::remove(int64_t number) {
   scheduler_.remove(number);
   rows_.erase(number);
 }
@@ -113,25 +144,21 @@ std::string Engine::text_so_far(int64_t number) const { return rows_.at(number)-
 
 std::vector<Completion> Engine::step() {
   const at::NoGradGuard no_grad;
-  const auto start = std::chrono::steady_clock::now();
+  const auto begin = std::chrono::steady_clock::now();
+  // Rows of a failed step begin anew, from tokens that the host has.
+  if (std::exchange(step_failed_, true)) read_down_to(0);
   const std::vector<scheduler::PlannedRow> plan = plan_step();
-  std::vector<Completion> ended;
-  if (plan.empty()) {
-    attend_pass();
-    return ended;
-  }
-  const at::Tensor hidden_RD = compute(plan);
-  std::vector<Row*> drawing;
-  for (const scheduler::PlannedRow& planned : plan)
-    if (planned.draws) drawing.push_back(rows_.at(planned.number).get());
-  {
-    // Other ranks may draw in a step in which this one does not.
-    const nn::UnitUse use = model_.use_head();
-    if (!drawing.empty()) draw(hidden_RD, drawing, ended);
-  }
-  scheduler_.finish_step();
-  count(plan, std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
-  return ended;
+  const bool draws = start(plan);
+  read_down_to(draws && reads_late() ? 1 : 0);
+  step_failed_ = false;
+  if (!plan.empty())
+    count(plan, std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
+  return std::exchange(ended_, {});
+}
+
+bool Engine::reads_late() const {
+  if (model_.residency() != nullptr && model_.residency()->is_collective()) return false;
+  return config_.reads_late.value_or(!model_.device().is_cpu());
 }
 
 void Engine::attend_pass() {
@@ -161,64 +188,132 @@ void Engine::set_adapters(const std::vector<scheduler::PlannedRow>& plan) const 
   config_.adapters->set_tokens(tokens);
 }
 
-at::Tensor Engine::compute(const std::vector<scheduler::PlannedRow>& plan) {
+bool Engine::start(const std::vector<scheduler::PlannedRow>& plan) {
+  if (plan.empty()) {
+    attend_pass();
+    return false;
+  }
+  const at::Tensor unread_ids = unread_.empty() ? at::Tensor() : unread_.back().tokens.ids_R();
+  Inputs inputs = send_inputs(plan);
+  at::Tensor hidden_RD = model_.hidden_states(inputs.batch, {.cache = &cache_});
+  {
+    // Other ranks may draw in a step in which this one does not.
+    const nn::UnitUse use = model_.use_head();
+    if (inputs.draw) {
+      if (inputs.drawing_R.defined()) hidden_RD = hidden_RD.index_select(0, inputs.drawing_R);
+      inputs.draw->pick(hidden_RD, unread_ids);
+    }
+  }
+  scheduler_.finish_step();
+  if (!inputs.draw) return false;
+  unread_.push_back(
+      {.rows = {inputs.drawing.begin(), inputs.drawing.end()}, .tokens = std::move(*inputs.draw)});
+  if (unread_.size() == 1) announce(unread_.front());
+  return true;
+}
+
+// A row has one unread token at a time: this one as soon as the one before is read.
+void Engine::announce(const Drawn& drawn) {
+  for (size_t place = 0; place < drawn.rows.size(); ++place) {
+    const std::shared_ptr<Row> row = drawn.rows[place].lock();
+    if (row == nullptr) continue;
+    scheduler_.draw(row->request.number);
+    row->unread_place = static_cast<int64_t>(place);
+  }
+}
+
+Engine::Inputs Engine::send_inputs(const std::vector<scheduler::PlannedRow>& plan) {
   std::vector<int64_t> ids;
   std::vector<int64_t> positions;
   std::vector<int64_t> starts{0};
   std::vector<int64_t> last;
+  UnreadIds unread;
+  std::vector<std::shared_ptr<Row>> drawing;
+  std::vector<DrawPoint> points;
   std::vector<std::vector<kernels::PagedRow>> rows(groups_.size());
   for (const scheduler::PlannedRow& planned : plan) {
+    const std::shared_ptr<Row>& row = rows_.at(planned.number);
     const std::vector<int32_t>& tokens = scheduler_.tokens(planned.number);
     for (int64_t position = planned.begin; position < planned.end; ++position) {
-      ids.push_back(tokens[static_cast<size_t>(position)]);
+      const bool is_unread = row->unread_place >= 0 && position + 1 == std::ssize(tokens);
+      if (is_unread) {
+        unread.tokens.push_back(std::ssize(ids));
+        unread.places.push_back(row->unread_place);
+      }
+      ids.push_back(is_unread ? 0 : tokens[static_cast<size_t>(position)]);
       positions.push_back(position);
     }
-    starts.push_back(static_cast<int64_t>(ids.size()));
-    if (planned.draws) last.push_back(starts.back() - 1);
+    starts.push_back(std::ssize(ids));
+    if (planned.draws) {
+      last.push_back(starts.back() - 1);
+      drawing.push_back(row);
+      points.push_back(draw_point(*row));
+    }
     const std::vector<scheduler::BlockTable>& tables = scheduler_.tables(planned.number);
     for (size_t group = 0; group < groups_.size(); ++group)
       rows[group].push_back({.num_queries = planned.end - planned.begin,
                              .num_keys = planned.end,
                              .blocks = tables[group]});
   }
+  device::Upload upload(model_.device());
+  Inputs inputs{.batch = nn::TokenBatch(ids, positions, std::move(starts), upload),
+                .drawing_R = {},
+                .drawing = std::move(drawing),
+                .draw = {}};
   std::vector<kernels::PagedRows> paged;
   for (std::vector<kernels::PagedRow>& of_group : rows)
-    paged.emplace_back(std::move(of_group), kBlockTokens, model_.device());
+    paged.emplace_back(std::move(of_group), kBlockTokens, upload);
   cache_.set_rows(std::move(paged));
   set_adapters(plan);
-  const nn::TokenBatch batch(ids, positions, std::move(starts), model_.device());
-  at::Tensor hidden_TD = model_.hidden_states(batch, {.cache = &cache_});
-  if (last.empty()) return {};
-  if (last.size() == ids.size()) return hidden_TD;
-  return hidden_TD.index_select(0, device::to_device<int64_t>(last, model_.device()));
+  if (last.size() < ids.size()) inputs.drawing_R = upload.add(last);
+  if (!points.empty()) inputs.draw.emplace(model_.head(), pickable_ids_, points, upload);
+  const at::Tensor tokens_U = upload.add(unread.tokens);
+  const at::Tensor places_U = upload.add(unread.places);
+  upload.send();
+  if (unread.tokens.empty()) return inputs;
+  const at::Tensor& before = unread_.back().tokens.ids_R();
+  inputs.batch.replace_ids(
+      unread.are_all(std::ssize(ids), before.size(0))
+          ? before
+          : inputs.batch.token_ids_T().index_copy(0, tokens_U, before.index_select(0, places_U)));
+  return inputs;
 }
 
-void Engine::draw(const at::Tensor& hidden_RD, const std::vector<Row*>& rows,
-                  std::vector<Completion>& ended) {
-  std::vector<DrawPoint> points;
-  points.reserve(rows.size());
-  for (const Row* row : rows)
-    points.push_back({.sampling = row->request.sampling,
-                      .source = row->request.draw,
-                      .position = static_cast<int64_t>(row->answer.tokens().size()),
-                      .seen_ids = scheduler_.tokens(row->request.number),
-                      .wants_logprob = row->request.wants_logprobs});
-  const std::vector<kernels::SampledToken> picked =
-      next_tokens(model_.head(), hidden_RD, pickable_ids_, points);
-  for (size_t index = 0; index < rows.size(); ++index) {
-    Row& row = *rows[index];
-    const int64_t number = row.request.number;
-    std::optional<FinishReason> reason = FinishReason::NotFinite;
-    if (picked[index].id != kernels::kNoToken) {
-      const auto token = static_cast<int32_t>(picked[index].id);
-      if (row.request.wants_logprobs) row.logprobs.push_back(picked[index].logprob);
-      scheduler_.append(number, token);
-      reason = row.answer.take(token);
-    }
-    if (!reason) continue;
-    ended.push_back(complete(row, *reason));
-    cancel(number);
+DrawPoint Engine::draw_point(const Row& row) const {
+  const std::span<const int32_t> tokens = scheduler_.tokens(row.request.number);
+  const size_t unread = row.unread_place < 0 ? 0 : 1;
+  return {.sampling = row.request.sampling,
+          .source = row.request.draw,
+          .position = static_cast<int64_t>(row.answer.tokens().size() + unread),
+          .seen_ids = tokens.first(tokens.size() - unread),
+          .unread_id = row.unread_place,
+          .wants_logprob = row.request.wants_logprobs};
+}
+
+void Engine::read_down_to(size_t unread) {
+  while (unread_.size() > unread) {
+    const std::vector<kernels::SampledToken> tokens = unread_.front().tokens.read();
+    const Drawn drawn = std::move(unread_.front());
+    unread_.pop_front();
+    for (size_t place = 0; place < drawn.rows.size(); ++place)
+      if (const std::shared_ptr<Row> row = drawn.rows[place].lock()) take(*row, tokens[place]);
+    if (!unread_.empty()) announce(unread_.front());
   }
+}
+
+void Engine::take(Row& row, const kernels::SampledToken& token) {
+  const int64_t number = row.request.number;
+  row.unread_place = -1;
+  std::optional<FinishReason> reason = FinishReason::NotFinite;
+  if (token.id != kernels::kNoToken) {
+    const auto id = static_cast<int32_t>(token.id);
+    if (row.request.wants_logprobs) row.logprobs.push_back(token.logprob);
+    scheduler_.append(number, id);
+    reason = row.answer.take(id);
+  }
+  if (!reason) return;
+  ended_.push_back(complete(row, *reason));
+  remove(number);
 }
 
 Completion Engine::complete(const Row& row, FinishReason reason) const {

@@ -2,13 +2,17 @@
 //
 // The generation engine: requests come at any time, each step() is one forward pass over the next
 // tokens of all running requests - pieces of prompts and single tokens together, without padding -
-// and returns the completed requests. A request's text depends on the request alone, not on the
+// and returns the completed requests. On GPUs it starts a step before it reads the tokens of the
+// one before, so that no device waits for the host: they stay on the device as input, and what a
+// text gets after its end is dropped. A request's text depends on the request alone, not on the
 // other requests of its batch (limits: docs/decisions/0006-bits-of-a-row.md). One thread.
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -32,6 +36,9 @@ struct EngineConfig {
   int64_t kv_memory_bytes = 0;     // bound of the KV cache where `kv_blocks` is 0; 0: none
   kernels::CacheElement kv_element = kernels::CacheElement::Model;
   bool shares_prefixes = true;
+  // A step's tokens are read once the next one was started; nothing: on GPUs. Steps that all ranks
+  // take together are always read at once.
+  std::optional<bool> reads_late = {};
   adapters::ServedAdapters* adapters = nullptr;  // of the model; outlives the engine
   std::vector<int32_t> end_ids = {};  // beside the tokenizer's eos: families::end_token_ids
 };
@@ -50,8 +57,9 @@ class Engine {
   void submit(Request request);
   void cancel(int64_t number);                    // at any time; nothing is returned of it
   std::string text_so_far(int64_t number) const;  // of an unfinished request
-  int64_t unfinished() const { return static_cast<int64_t>(rows_.size()); }
-  // Runs one step. Blocks. Returns the completed requests, in the order of the step's rows. Without
+  int64_t unfinished() const { return std::ssize(rows_) + std::ssize(ended_); }
+  // Runs one step. Blocks. Returns the completed requests, in the order of the step's rows; where
+  // tokens are read late, of the step before, and the last step runs nothing. Without
   // requests it does nothing, except when the model's residency is collective: then it joins the
   // forward pass of the other ranks, since all ranks step together. After an exception the next
   // call computes the same rows again.
@@ -61,14 +69,27 @@ class Engine {
 
  private:
   struct Row;
+  struct Inputs;
+  // The tokens of a step that the host has not read. A cancelled row is gone.
+  struct Drawn {
+    std::vector<std::weak_ptr<Row>> rows;
+    TokenDraw tokens;
+  };
   // Rows of one adapter stand together in the step.
   std::vector<scheduler::PlannedRow> plan_step();
   void attend_pass();
-  // The forward pass: hidden states [R, D] of the rows that draw.
-  at::Tensor compute(const std::vector<scheduler::PlannedRow>& plan);
+  // Queues a step; returns true where a row draws in it.
+  bool start(const std::vector<scheduler::PlannedRow>& plan);
+  void announce(const Drawn& drawn);
+  // All that the pass and the draw need on the device, in one upload.
+  Inputs send_inputs(const std::vector<scheduler::PlannedRow>& plan);
+  DrawPoint draw_point(const Row& row) const;
   void set_adapters(const std::vector<scheduler::PlannedRow>& plan) const;
-  void draw(const at::Tensor& hidden_RD, const std::vector<Row*>& rows,
-            std::vector<Completion>& ended);
+  bool reads_late() const;
+  // The oldest steps, until the host has not read so many.
+  void read_down_to(size_t unread);
+  void take(Row& row, const kernels::SampledToken& token);
+  void remove(int64_t number);
   Completion complete(const Row& row, FinishReason reason) const;
   void count(const std::vector<scheduler::PlannedRow>& plan, double seconds);
 
@@ -79,7 +100,10 @@ class Engine {
   std::vector<scheduler::LayerGroup> groups_;
   scheduler::Scheduler scheduler_;
   nn::KvCache cache_;
-  std::unordered_map<int64_t, std::unique_ptr<Row>> rows_;
+  std::unordered_map<int64_t, std::shared_ptr<Row>> rows_;
+  std::deque<Drawn> unread_;
+  std::vector<Completion> ended_;  // not returned: of this step, or read before it failed
+  bool step_failed_ = false;
   EngineFigures figures_;
 };
 

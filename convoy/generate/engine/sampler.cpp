@@ -6,7 +6,6 @@
 
 #include "convoy/core/base/error.h"
 #include "convoy/core/base/hash.h"
-#include "convoy/machine/device/transfer.h"
 #include "convoy/model/kernels/frozen_linear/frozen_linear.h"
 
 namespace convoy::generate {
@@ -18,6 +17,14 @@ double draw(const DrawPoint& point) {
                                          point.source.sample,
                                          static_cast<uint64_t>(point.position)};
   return static_cast<double>(mix_seed(counters) >> 11) * 0x1.0p-53;
+}
+
+kernels::SamplingRow sampling_row(const DrawPoint& point) {
+  return {.rule = point.sampling,
+          .uniform = draw(point),
+          .seen_ids = point.seen_ids,
+          .unread_id = point.unread_id,
+          .wants_logprob = point.wants_logprob};
 }
 
 bool wants_likeliest_alone(const DrawPoint& point) {
@@ -45,44 +52,53 @@ std::vector<kernels::SampledToken> sample_tokens(const at::Tensor& logits_RV, in
                                                  const std::vector<DrawPoint>& points) {
   std::vector<kernels::SamplingRow> rows;
   rows.reserve(points.size());
-  for (const DrawPoint& point : points)
-    rows.push_back({.rule = point.sampling,
-                    .uniform = draw(point),
-                    .seen_ids = point.seen_ids,
-                    .wants_logprob = point.wants_logprob});
+  for (const DrawPoint& point : points) rows.push_back(sampling_row(point));
   return kernels::sample_tokens(logits_RV, num_ids, rows);
 }
 
-std::vector<kernels::SampledToken> next_tokens(const nn::Linear& head, const at::Tensor& hidden_RD,
-                                               int64_t num_ids,
-                                               const std::vector<DrawPoint>& points) {
-  std::vector<int64_t> likeliest;
-  std::vector<int64_t> drawn;
-  std::vector<DrawPoint> drawn_points;
+TokenDraw::TokenDraw(const nn::Linear& head, int64_t num_ids, const std::vector<DrawPoint>& points,
+                     device::Upload& upload)
+    : head_(head), num_ids_(num_ids) {
+  const bool keeps_no_logits = upload.device().is_cpu() && !head.trains();
   for (size_t row = 0; row < points.size(); ++row) {
-    if (wants_likeliest_alone(points[row]) && !head.trains()) {
-      likeliest.push_back(static_cast<int64_t>(row));
+    const bool is_likeliest = keeps_no_logits && wants_likeliest_alone(points[row]);
+    (is_likeliest ? likeliest_ : drawn_).push_back(static_cast<int64_t>(row));
+    if (!is_likeliest) rows_.push_back(sampling_row(points[row]));
+  }
+  if (!rows_.empty()) tables_ = kernels::make_sampling_tables(rows_, num_ids, upload);
+  if (likeliest_.empty() || drawn_.empty()) return;
+  likeliest_L_ = upload.add(likeliest_);
+  drawn_N_ = upload.add(drawn_);
+}
+
+void TokenDraw::pick(const at::Tensor& hidden_RD, const at::Tensor& unread_ids) {
+  const auto of = [&](const at::Tensor& rows) {
+    return rows.defined() ? hidden_RD.index_select(0, rows) : hidden_RD;
+  };
+  kernels::PickedTokens picked;
+  if (!drawn_.empty())
+    picked =
+        kernels::pick_tokens(head_.forward(of(drawn_N_)), num_ids_, rows_, tables_, unread_ids);
+  if (!likeliest_.empty()) {
+    const at::Tensor ids = head_.frozen().argmax(of(likeliest_L_), num_ids_);
+    const at::Tensor sampled_L2 = at::stack({ids, at::zeros_like(ids)}, 1).to(at::kInt);
+    if (drawn_.empty()) {
+      picked = {.next_ids_R = ids.clamp_min(0), .sampled_R2 = sampled_L2, .likeliest = {}};
     } else {
-      drawn.push_back(static_cast<int64_t>(row));
-      drawn_points.push_back(points[row]);
+      const at::Tensor places_R = at::cat({drawn_N_, likeliest_L_}).argsort();
+      const auto in_order = [&](const at::Tensor& drawn, const at::Tensor& likeliest) {
+        return at::cat({drawn, likeliest}).index_select(0, places_R);
+      };
+      picked.next_ids_R = in_order(picked.next_ids_R, ids.clamp_min(0));
+      picked.sampled_R2 = in_order(picked.sampled_R2, sampled_L2);
     }
   }
-  const auto of = [&](const std::vector<int64_t>& rows) {
-    return rows.size() == points.size()
-               ? hidden_RD
-               : hidden_RD.index_select(0, device::to_device<int64_t>(rows, hidden_RD.device()));
-  };
-  std::vector<kernels::SampledToken> tokens(points.size());
-  if (!likeliest.empty()) {
-    const at::Tensor ids = head.frozen().argmax(of(likeliest), num_ids).cpu();
-    for (size_t at = 0; at < likeliest.size(); ++at)
-      tokens[likeliest[at]].id = ids.const_data_ptr<int64_t>()[at];
-  }
-  if (drawn.empty()) return tokens;
-  std::vector<kernels::SampledToken> picked =
-      sample_tokens(head.forward(of(drawn)), num_ids, drawn_points);
-  for (size_t at = 0; at < drawn.size(); ++at) tokens[drawn[at]] = std::move(picked[at]);
-  return tokens;
+  ids_R_ = picked.next_ids_R;
+  sampled_ = device::Download(picked.sampled_R2);
+}
+
+std::vector<kernels::SampledToken> TokenDraw::read() {
+  return kernels::read_tokens(sampled_.wait());
 }
 
 }  // namespace convoy::generate

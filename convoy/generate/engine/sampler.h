@@ -11,6 +11,7 @@
 #include <span>
 #include <vector>
 
+#include "convoy/machine/device/transfer.h"
 #include "convoy/model/kernels/sampler/sampler.h"
 #include "convoy/model/nn/linear.h"
 
@@ -33,6 +34,7 @@ struct DrawPoint {
   DrawSource source = {};
   int64_t position = 0;                    // index of the new token
   std::span<const int32_t> seen_ids = {};  // of prompt and answer: for the repetition penalty
+  int64_t unread_id = -1;                  // place of one more: kernels::SamplingRow::unread_id
   bool wants_logprob = false;
 };
 
@@ -41,10 +43,32 @@ struct DrawPoint {
 std::vector<kernels::SampledToken> sample_tokens(const at::Tensor& logits_RV, int64_t num_ids,
                                                  const std::vector<DrawPoint>& points);
 
-// The same from the hidden states [R, D] that `head` turns into logits. When only the likeliest
-// token is requested, logits are never stored.
-std::vector<kernels::SampledToken> next_tokens(const nn::Linear& head, const at::Tensor& hidden_RD,
-                                               int64_t num_ids,
-                                               const std::vector<DrawPoint>& points);
+// The same from hidden states that `head` turns into logits, in three steps: what the draw needs on
+// the device, the draw, and the tokens for the host. When only the likeliest token is requested,
+// CPUs never store logits.
+class TokenDraw {
+ public:
+  // With its part of `upload`, which the caller sends. The ids that `points` name live until
+  // pick().
+  TokenDraw(const nn::Linear& head, int64_t num_ids, const std::vector<DrawPoint>& points,
+            device::Upload& upload);
+
+  // Async. hidden_RD has a row per point.
+  void pick(const at::Tensor& hidden_RD, const at::Tensor& unread_ids);
+  // int64 on the device: input of the next pass, 0 in the place of kNoToken.
+  const at::Tensor& ids_R() const { return ids_R_; }
+  // Blocks until they are picked.
+  std::vector<kernels::SampledToken> read();
+
+ private:
+  const nn::Linear& head_;
+  int64_t num_ids_;
+  std::vector<kernels::SamplingRow> rows_;  // of those that are drawn from logits
+  kernels::SamplingTables tables_;
+  std::vector<int64_t> likeliest_, drawn_;  // their places, where there are both
+  at::Tensor likeliest_L_, drawn_N_;        // the same on the device
+  at::Tensor ids_R_;
+  device::Download sampled_;
+};
 
 }  // namespace convoy::generate

@@ -30,14 +30,17 @@ struct Scheduler::Row {
   std::vector<int32_t> tokens;
   int64_t priority = 0;
   int64_t arrival = 0;
+  int64_t most_tokens = 0;
   int64_t computed = 0;            // tokens whose keys and values are stored
+  int64_t published = 0;           // blocks that were offered to other rows
   std::vector<BlockTable> tables;  // by group
   PrefixKey root{};
   std::vector<PrefixKey> keys;  // of the full blocks, as far as they were needed
-  bool runs = false;
+  enum class State { Waits, Runs, IsComplete } state = State::Waits;
 
   Place place() const { return {-priority, arrival}; }
   int64_t num_tokens() const { return static_cast<int64_t>(tokens.size()); }
+  int64_t num_read() const { return num_tokens() - (tokens.back() == kUnreadToken ? 1 : 0); }
   int64_t pending() const { return num_tokens() - computed; }
 
   void extend_keys(int64_t count, int64_t block_tokens) {
@@ -72,11 +75,12 @@ bool Scheduler::fits(int64_t most_tokens) const {
 
 void Scheduler::add(Request request) {
   CONVOY_INVARIANT(!request.prompt.empty(), "request {} has no tokens", request.number);
-  CONVOY_INVARIANT(fits(std::max<int64_t>(request.most_tokens, request.prompt.size() + 1)),
-                   "request {} is larger than the cache", request.number);
+  const int64_t most_tokens = std::max<int64_t>(request.most_tokens, request.prompt.size() + 1);
+  CONVOY_INVARIANT(fits(most_tokens), "request {} is larger than the cache", request.number);
   auto added = std::make_unique<Row>();
   added->number = request.number;
   added->tokens = std::move(request.prompt);
+  added->most_tokens = most_tokens;
   added->priority = request.priority;
   added->arrival = arrivals_++;
   added->tables.resize(groups_.size());
@@ -87,16 +91,15 @@ void Scheduler::add(Request request) {
 }
 
 void Scheduler::wait(Row& row) {
-  row.runs = false;
+  row.state = Row::State::Waits;
   waiting_.emplace(row.place(), &row);
   waiting_by_arrival_.emplace(row.arrival, &row);
 }
 
 void Scheduler::remove(int64_t number) {
   Row& gone = row(number);
-  if (gone.runs)
-    std::erase(running_, &gone);
-  else {
+  if (gone.state == Row::State::Runs) std::erase(running_, &gone);
+  if (gone.state == Row::State::Waits) {
     waiting_.erase({gone.place(), &gone});
     waiting_by_arrival_.erase({gone.arrival, &gone});
   }
@@ -105,16 +108,35 @@ void Scheduler::remove(int64_t number) {
   rows_.erase(number);
 }
 
-void Scheduler::append(int64_t number, int32_t token) {
+void Scheduler::draw(int64_t number) {
   Row& grown = row(number);
-  CONVOY_INVARIANT(grown.pending() == 0, "request {} has tokens that were not computed", number);
-  grown.tokens.push_back(token);
+  CONVOY_INVARIANT(grown.pending() == 0 && grown.tokens.back() != kUnreadToken,
+                   "request {} has tokens that were not computed or not read", number);
+  grown.tokens.push_back(kUnreadToken);
+}
+
+void Scheduler::append(int64_t number, int32_t token) {
+  int32_t& last = row(number).tokens.back();
+  CONVOY_INVARIANT(last == kUnreadToken && token >= 0, "request {} drew no token {}", number,
+                   token);
+  last = token;
 }
 
 const std::vector<BlockTable>& Scheduler::tables(int64_t number) const {
   return row(number).tables;
 }
 const std::vector<int32_t>& Scheduler::tokens(int64_t number) const { return row(number).tokens; }
+
+// Frees their blocks for others at once, before their last tokens are read.
+void Scheduler::take_out_complete() {
+  std::erase_if(running_, [&](Row* row) {
+    if (row->num_tokens() < row->most_tokens) return false;
+    for (size_t group = 0; group < groups_.size(); ++group)
+      groups_[group].release(row->tables[group]);
+    row->state = Row::State::IsComplete;
+    return true;
+  });
+}
 
 // The oldest first, then by priority and age: the last one is preempted.
 void Scheduler::sort_running() {
@@ -129,6 +151,7 @@ void Scheduler::sort_running() {
 void Scheduler::put_back(Row& row) {
   for (size_t group = 0; group < groups_.size(); ++group) groups_[group].release(row.tables[group]);
   row.computed = 0;
+  row.published = 0;
   wait(row);
   ++preemptions_;
 }
@@ -158,16 +181,22 @@ bool Scheduler::make_room(size_t index, int64_t end) {
   return true;
 }
 
-PlannedRow Scheduler::advance(Row& row, int64_t end) {
-  const int64_t full = end / config_.block_tokens;
-  if (config_.shares_prefixes) row.extend_keys(full, config_.block_tokens);
-  for (size_t group = 0; group < groups_.size(); ++group) {
-    BlockTable& table = row.tables[group];
-    groups_[group].extend(table, end);
-    if (!config_.shares_prefixes) continue;
-    for (int64_t place = row.computed / config_.block_tokens; place < full; ++place)
-      groups_[group].publish(row.keys[place], table[place]);
+// A block is named by its tokens, so one that ends in an unread token is left for the next step.
+void Scheduler::publish(Row& row, int64_t end) {
+  const int64_t full = std::min(end, row.num_read()) / config_.block_tokens;
+  row.extend_keys(full, config_.block_tokens);
+  for (; row.published < full; ++row.published) {
+    for (size_t group = 0; group < groups_.size(); ++group) {
+      const BlockId block = row.tables[group][row.published];
+      if (block != kNoBlock) groups_[group].publish(row.keys[row.published], block);
+    }
   }
+}
+
+PlannedRow Scheduler::advance(Row& row, int64_t end) {
+  for (size_t group = 0; group < groups_.size(); ++group)
+    groups_[group].extend(row.tables[group], end);
+  if (config_.shares_prefixes) publish(row, end);
   const PlannedRow planned{
       .number = row.number, .begin = row.computed, .end = end, .draws = end == row.num_tokens()};
   row.computed = end;
@@ -242,8 +271,9 @@ void Scheduler::admit(std::vector<PlannedRow>& plan, int64_t& prompt_tokens) {
     for (size_t group = 0; group < groups_.size(); ++group)
       row.tables[group] = groups_[group].hold_prefix(std::span(row.keys).first(shared));
     row.computed = shared * config_.block_tokens;
+    row.published = shared;
     cached_prompt_tokens_ += row.computed;
-    row.runs = true;
+    row.state = Row::State::Runs;
     running_.push_back(&row);
     const int64_t tokens = std::min(row.pending(), prompt_tokens);
     prompt_tokens -= tokens;
@@ -257,6 +287,7 @@ void Scheduler::finish_step() {
 }
 
 std::vector<PlannedRow> Scheduler::plan() {
+  take_out_complete();
   if (step_is_open_) undo_step();
   step_is_open_ = true;
   std::vector<PlannedRow> plan;

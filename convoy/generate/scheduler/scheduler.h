@@ -2,6 +2,7 @@
 //
 // Plans each step of a generation engine: the requests that run, their number of tokens, and their
 // KV blocks. A step mixes rows that read their prompt piece by piece with rows that take one token.
+// The next step may be planned before the host has read the tokens that rows drew in this one.
 // When blocks run short a row gives its own back and computes again later. Plans are a pure
 // function of the calls before. One thread.
 //
@@ -19,6 +20,9 @@
 #include "convoy/generate/scheduler/layer_blocks.h"
 
 namespace convoy::scheduler {
+
+// In the place of a token that a row drew and the host has not read.
+inline constexpr int32_t kUnreadToken = INT32_MIN;
 
 struct SchedulerConfig {
   int64_t block_tokens = 16;
@@ -71,10 +75,14 @@ class Scheduler {
   void finish_step();  // all of the step is computed
   // The blocks of a planned row by group; good until the next call.
   const std::vector<BlockTable>& tables(int64_t number) const;
-  const std::vector<int32_t>& tokens(int64_t number) const;  // prompt and new ones
+  // Prompt and new ones; the last may be unread.
+  const std::vector<int32_t>& tokens(int64_t number) const;
 
-  void append(int64_t number, int32_t token);  // that the row drew
-  void remove(int64_t number);                 // finished or cancelled: at any time
+  // The row drew a token in the finished step; append() gives it after the next plan at the latest.
+  // No step follows the last token of a row.
+  void draw(int64_t number);
+  void append(int64_t number, int32_t token);
+  void remove(int64_t number);  // finished or cancelled: at any time
 
   bool empty() const { return rows_.empty(); }
   SchedulerFigures figures() const;
@@ -93,6 +101,8 @@ class Scheduler {
   void put_back(Row& row);
   void undo_step();
   PlannedRow advance(Row& row, int64_t end);
+  void publish(Row& row, int64_t end);
+  void take_out_complete();
   void sort_running();
   void wait(Row& row);
   Row& row(int64_t number) const;

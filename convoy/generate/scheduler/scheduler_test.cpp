@@ -27,9 +27,16 @@ uint64_t extended(uint64_t prefix, int32_t token) {
 // The drawn token depends on the row's tokens alone, as in a model.
 int32_t drawn_after(uint64_t prefix) { return static_cast<int32_t>(prefix % 97); }
 
+// Now: tokens are read in their step, and texts end at their length alone. Late: a step later, and
+// some tokens end a text, which nobody can know before.
+enum class Reading { Now, Late };
+
+bool ends_text(Reading reading, int32_t token) { return reading == Reading::Late && token < 9; }
+
 class SimulatedEngine {
  public:
-  explicit SimulatedEngine(SchedulerConfig config) : config_(config), scheduler_(config) {
+  explicit SimulatedEngine(SchedulerConfig config, Reading reading = Reading::Now)
+      : config_(config), reading_(reading), scheduler_(config) {
     for (const LayerGroup& group : config.groups)
       slots_.emplace_back(static_cast<size_t>(group.num_blocks * config.block_tokens), 0);
   }
@@ -48,26 +55,28 @@ class SimulatedEngine {
   void cancel(int64_t number) {
     scheduler_.remove(number);
     limits_.erase(number);
+    unread_.erase(number);
   }
 
   // Returns the numbers of the requests that finished.
   std::vector<int64_t> step() {
+    finished_.clear();
     const std::vector<PlannedRow> plan = plan_step();
     store(plan);
     for (const PlannedRow& row : plan) read(row);
-    std::vector<int64_t> finished;
-    for (const PlannedRow& row : plan) {
-      if (!row.draws) continue;
-      scheduler_.append(row.number, drawn_after(prefixes(row.number)[row.end - 1]));
-      const Tokens& tokens = scheduler_.tokens(row.number);
-      if (static_cast<int64_t>(tokens.size()) < limits_[row.number].most) continue;
-      texts_[row.number] = tokens;
-      finished.push_back(row.number);
-      cancel(row.number);
-    }
+    std::map<int64_t, int32_t> drawn;
+    for (const PlannedRow& row : plan)
+      if (row.draws) drawn[row.number] = drawn_after(prefixes(row.number)[row.end - 1]);
     scheduler_.finish_step();
+    read_tokens();  // of the step before
+    for (const auto& [number, token] : drawn) {
+      if (!limits_.contains(number)) continue;  // one token too many
+      scheduler_.draw(number);
+      unread_[number] = token;
+    }
+    if (reading_ == Reading::Now || drawn.empty()) read_tokens();
     check_holders();
-    return finished;
+    return finished_;
   }
 
   // A step that ends, by an exception, when `stored` of its rows are stored.
@@ -76,6 +85,7 @@ class SimulatedEngine {
     plan.resize(std::min(stored, plan.size()));
     store(plan);
     check_holders();
+    read_tokens();
   }
 
   Scheduler& scheduler() { return scheduler_; }
@@ -93,9 +103,23 @@ class SimulatedEngine {
     int64_t adapter = 0;
   };
 
+  void read_tokens() {
+    for (const auto& [number, token] : std::exchange(unread_, {})) {
+      scheduler_.append(number, token);
+      const Tokens& tokens = scheduler_.tokens(number);
+      if (static_cast<int64_t>(tokens.size()) < limits_[number].most && !ends_text(reading_, token))
+        continue;
+      texts_[number] = tokens;
+      finished_.push_back(number);
+      cancel(number);
+    }
+  }
+
   std::vector<PlannedRow> plan_step() {
     plans_.push_back(scheduler_.plan());
-    EXPECT_EQ(plans_.back().empty(), scheduler_.empty());
+    if (reading_ == Reading::Now) {
+      EXPECT_EQ(plans_.back().empty(), scheduler_.empty());
+    }
     EXPECT_LE(static_cast<int64_t>(plans_.back().size()), config_.max_rows);
     return plans_.back();
   }
@@ -104,7 +128,8 @@ class SimulatedEngine {
     std::vector<uint64_t> hashes;
     uint64_t prefix = static_cast<uint64_t>(limits_[number].adapter) + 1;
     for (const int32_t token : scheduler_.tokens(number))
-      hashes.push_back(prefix = extended(prefix, token));
+      hashes.push_back(prefix =
+                           extended(prefix, token == kUnreadToken ? unread_.at(number) : token));
     return hashes;
   }
 
@@ -160,20 +185,25 @@ class SimulatedEngine {
   }
 
   SchedulerConfig config_;
+  Reading reading_;
   Scheduler scheduler_;
+  std::map<int64_t, int32_t> unread_;  // that the device has
+  std::vector<int64_t> finished_;      // in this step
   std::vector<std::vector<uint64_t>> slots_;
   std::map<int64_t, Limit> limits_;
   std::map<int64_t, Tokens> texts_;
   std::vector<std::vector<PlannedRow>> plans_;
 };
 
-Tokens alone(const Tokens& prompt, int64_t new_tokens, int64_t adapter) {
+Tokens alone(const Tokens& prompt, int64_t new_tokens, int64_t adapter,
+             Reading reading = Reading::Now) {
   Tokens tokens = prompt;
   uint64_t prefix = static_cast<uint64_t>(adapter) + 1;
   for (const int32_t token : prompt) prefix = extended(prefix, token);
   for (; new_tokens > 0; --new_tokens) {
     tokens.push_back(drawn_after(prefix));
     prefix = extended(prefix, tokens.back());
+    if (ends_text(reading, tokens.back())) break;
   }
   return tokens;
 }
@@ -189,6 +219,7 @@ struct Traffic {
   SchedulerConfig config = {};
   int64_t requests = 1500;
   int64_t longest = 40;  // prompt and answer
+  Reading reading = Reading::Now;
 };
 
 class RandomTraffic : public ::testing::TestWithParam<Traffic> {};
@@ -199,7 +230,7 @@ TEST_P(RandomTraffic, EveryTextIsThatOfARowAlone) {
   const Traffic& traffic = GetParam();
   std::mt19937_64 random(traffic.seed);
   const auto below = [&](int64_t bound) { return static_cast<int64_t>(random() % bound); };
-  SimulatedEngine engine(traffic.config);
+  SimulatedEngine engine(traffic.config, traffic.reading);
   std::map<int64_t, Tokens> wanted;
   int64_t number = 0;
   int64_t steps = 0;
@@ -210,7 +241,7 @@ TEST_P(RandomTraffic, EveryTextIsThatOfARowAlone) {
       prompt.back() = static_cast<int32_t>(below(3));
       if (below(2) == 0) prompt.front() = static_cast<int32_t>(below(4));
       const int64_t adapter = below(8) == 0 ? 1 : 0;
-      wanted[number] = alone(prompt, new_tokens, adapter);
+      wanted[number] = alone(prompt, new_tokens, adapter, traffic.reading);
       engine.submit(number++, std::move(prompt), new_tokens, below(3), adapter);
     }
     if (below(10) == 0 && !engine.scheduler().empty()) {
@@ -250,6 +281,51 @@ INSTANTIATE_TEST_SUITE_P(
         Traffic{.seed = 6, .config = sizes(4, 8, 8, {{5, 12}})},
         Traffic{.seed = 7, .config = sizes(4, 8, 8, {{0, 30}, {1, 9}, {9, 30}})},
         Traffic{.seed = 8, .config = sizes(4, 8, 16, {{0, 14}, {6, 14}}, false)}));
+
+INSTANTIATE_TEST_SUITE_P(
+    TokensReadAStepLater, RandomTraffic,
+    ::testing::Values(
+        Traffic{.seed = 11, .config = sizes(4, 8, 16, {{0, 200}}), .reading = Reading::Late},
+        Traffic{.seed = 12, .config = sizes(4, 8, 16, {{0, 10}}), .reading = Reading::Late},
+        Traffic{.seed = 13, .config = sizes(4, 33, 1, {{0, 40}}), .reading = Reading::Late},
+        Traffic{.seed = 14, .config = sizes(1, 5, 7, {{0, 60}}), .reading = Reading::Late},
+        Traffic{.seed = 15,
+                .config = sizes(4, 8, 8, {{0, 30}, {1, 9}, {9, 30}}),
+                .reading = Reading::Late},
+        Traffic{.seed = 16,
+                .config = sizes(4, 8, 16, {{0, 14}, {6, 14}}, false),
+                .reading = Reading::Late}));
+
+TEST(Scheduler, ALastTokenNeedsNoStepAndHoldsNothing) {
+  Scheduler scheduler(sizes(4, 1, 8, {{0, 4}}));
+  scheduler.add({.number = 1, .prompt = counted(6), .most_tokens = 7});
+  scheduler.add({.number = 2, .prompt = counted(6, 20), .most_tokens = 7});
+  ASSERT_EQ(scheduler.plan().size(), 1U);
+  scheduler.finish_step();
+  scheduler.draw(1);
+  const auto next = scheduler.plan();
+  ASSERT_EQ(next.size(), 1U);
+  EXPECT_EQ(next[0].number, 2) << "though the only place is that of a row with an unread token";
+  EXPECT_EQ(scheduler.figures().taken_blocks, 2);
+  scheduler.append(1, 5);
+  EXPECT_EQ(scheduler.tokens(1).back(), 5);
+  scheduler.remove(1);
+  EXPECT_EQ(scheduler.figures().running, 1);
+}
+
+TEST(Scheduler, ATokenIsReadOnceAndDrawnByARowThatIsComputed) {
+  Scheduler scheduler(sizes(4, 1, 8, {{0, 8}}));
+  scheduler.add({.number = 1, .prompt = counted(6), .most_tokens = 9});
+  EXPECT_THROW(scheduler.draw(1), StateError);
+  EXPECT_THROW(scheduler.append(1, 3), StateError);
+  scheduler.plan();
+  scheduler.finish_step();
+  scheduler.draw(1);
+  EXPECT_EQ(scheduler.tokens(1).back(), kUnreadToken);
+  EXPECT_THROW(scheduler.draw(1), StateError);
+  scheduler.append(1, 3);
+  EXPECT_THROW(scheduler.append(1, 3), StateError);
+}
 
 TEST(Scheduler, PlansAreTheSameForTheSameCalls) {
   const auto run = [] {
