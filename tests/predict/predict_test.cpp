@@ -73,7 +73,9 @@ TEST(BenchPredict, CountsOfASmallModelAreThoseCountedByHand) {
   EXPECT_EQ(launches.at("paged_store_bf16"), 2);
   EXPECT_EQ(launches.at("paged_decode_2_bf16"), 2);
   EXPECT_EQ(result["downloads"], 1) << "the picked ids";
-  EXPECT_EQ(result["host_waits"], 1);
+  EXPECT_EQ(launches.at("sample_bf16"), 1);
+  EXPECT_EQ(result["uploads"], 1);
+  EXPECT_EQ(result["host_waits"], 0);
   // Blocks' matrices, biases and norms, final norm, head, and three rows of the embedding.
   const int64_t layer = 64 * 64 + 64 + 2 * (64 * 32 + 32) + 64 * 64 + 3 * 64 * 160 + 2 * 64;
   const int64_t weights = 2 * (2 * layer + 64 + 512 * 64 + 3 * 64);
@@ -130,11 +132,11 @@ TEST(BenchPredict, DecodeOf7BTakesNoMoreThanItDid) {
   const testing::TemporaryFolder folder;
   const Json result =
       bench_predict(decode_of(write_config(folder.path(), kQwen7B), 16, 1024), "cpu");
-  EXPECT_LE(result["launches"].get<int64_t>(), 291);
-  EXPECT_LE(result["uploads"].get<int64_t>(), 4);
+  EXPECT_LE(result["launches"].get<int64_t>(), 487);
+  EXPECT_LE(result["uploads"].get<int64_t>(), 1);
   EXPECT_LE(result["downloads"].get<int64_t>(), 1);
-  EXPECT_LE(result["host_waits"].get<int64_t>(), 1);
-  EXPECT_LE(result["host_ops"].get<int64_t>(), 835);
+  EXPECT_LE(result["host_waits"].get<int64_t>(), 0);
+  EXPECT_LE(result["host_ops"].get<int64_t>(), 919);
   EXPECT_EQ(result["weight_bytes"], result["least_weight_bytes"]);
   EXPECT_LE(ratio(result, "kv_bytes", "least_kv_bytes"), 1.001);
   EXPECT_LE(result["other_bytes"].get<double>(), 0.202e9);
@@ -155,8 +157,9 @@ TEST(BenchPredict, PrefillOf7BTakesNoMoreThanItDid) {
               2 * 6.525e9 * 2048 + 28 * 2e0 * 3584 * 2048 * 2049, 0.01e13);
   EXPECT_NEAR(result["roofline_ms"].get<double>(),
               result["least_flops"].get<double>() / 989.4e12 * 1e3, 1e-6);
-  EXPECT_LE(result["launches"].get<int64_t>(), 3'008);
-  EXPECT_LE(result["host_waits"].get<int64_t>(), 1);
+  EXPECT_LE(result["launches"].get<int64_t>(), 3'204);
+  EXPECT_LE(result["uploads"].get<int64_t>(), 1);
+  EXPECT_LE(result["host_waits"].get<int64_t>(), 0);
   EXPECT_GE(result["roofline_share"].get<double>(), 0.28);
 }
 
@@ -179,12 +182,12 @@ TEST(BenchPredict, FewBitsAreFewerBytes) {
   EXPECT_EQ(result["least_kv_bytes"], 2 * 2 * 20 * 2 * (16 + 4)) << "and a scale of four bytes";
 }
 
-TEST(BenchPredict, DrawingWithATemperatureIsCountedToo) {
+TEST(BenchPredict, DrawingWithATemperatureIsTheSameKernel) {
   const testing::TemporaryFolder folder;
   settings::BenchPredictFlags flags = decode_of(write_config(folder.path(), kSmall), 2, 20);
-  EXPECT_FALSE(launches_by_op(bench_predict(flags, "cpu")).contains("sample_bf16"));
+  const auto likeliest = launches_by_op(bench_predict(flags, "cpu"));
   flags.temperature = 0.7;
-  EXPECT_EQ(launches_by_op(bench_predict(flags, "cpu")).at("sample_bf16"), 1);
+  EXPECT_EQ(launches_by_op(bench_predict(flags, "cpu")), likeliest);
 }
 
 // Golden, too: of the draw of 16 tokens of 152,064, beside picking the likeliest.
@@ -198,7 +201,7 @@ TEST(BenchPredict, DrawFromAVocabularyOf152kTakesNoMoreThanItDid) {
     return bench_predict(flags, "cpu").at(key).get<double>() - likeliest.at(key).get<double>();
   };
   EXPECT_LE(more("launches", 1.0), 0) << "a kernel picks the token";
-  EXPECT_LE(more("uploads", 1.0), 1);
+  EXPECT_LE(more("uploads", 1.0), 0);
   EXPECT_LE(more("host_waits", 1.0), 0);
   EXPECT_LE(more("device_ms", 1.0), 0.01);
   EXPECT_LE(more("launches", 0.9), 0) << "not sorted";

@@ -27,6 +27,12 @@ class Recorder {
     const std::lock_guard lock(mutex_);
     CONVOY_INVARIANT(!records_, "one Recording at a time");
     records_ = true;
+    ++number_;
+  }
+  // Grows with each recording.
+  uint64_t number() {
+    const std::lock_guard lock(mutex_);
+    return number_;
   }
   std::vector<Work> end() {
     const std::lock_guard lock(mutex_);
@@ -45,6 +51,7 @@ class Recorder {
  private:
   std::mutex mutex_;
   bool records_ = false;
+  uint64_t number_ = 0;
   std::vector<Work> work_;
 };
 
@@ -133,12 +140,18 @@ class CountingGuard final : public c10::impl::DeviceGuardImplInterface {
   void synchronizeDevice(c10::DeviceIndex) const override { wait("device"); }
   void recordDataPtrOnStream(const c10::DataPtr&, const c10::Stream&) const override {}
   void record(void** event, const c10::Stream&, c10::DeviceIndex, c10::EventFlag) const override {
-    *event = nullptr;
+    if (*event == nullptr) *event = new uint64_t;
+    *static_cast<uint64_t*>(*event) = recorder().number();
   }
   void block(void*, const c10::Stream&) const override {}
   bool queryEvent(void*) const override { return true; }
-  void synchronizeEvent(void*) const override { wait("event"); }
-  void destroyEvent(void*, c10::DeviceIndex) const noexcept override {}
+  void synchronizeEvent(void* event) const override {
+    if (*static_cast<uint64_t*>(event) == recorder().number()) return wait("event");
+    counting::record({.name = "wait for an earlier event", .host_reads_earlier = true});
+  }
+  void destroyEvent(void* event, c10::DeviceIndex) const noexcept override {
+    delete static_cast<uint64_t*>(event);
+  }
 
  private:
   static c10::Stream stream() { return c10::Stream(c10::Stream::DEFAULT, device()); }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <ATen/ATen.h>
 #include <c10/core/DeviceGuard.h>
+#include <c10/core/Event.h>
 #include <gtest/gtest.h>
 
 #include "convoy/core/base/error.h"
@@ -82,6 +83,25 @@ TEST(Counting, CopiesFromPinnedMemoryDoNotHoldTheHost) {
   EXPECT_TRUE(late[0].host_waits);
 }
 
+// As a read that was asked for before.
+TEST(Counting, AWaitForWhatCameBeforeIsNoWaitForThisWork) {
+  counted(at::kLong);
+  c10::Event before(c10::kPrivateUse1), now(c10::kPrivateUse1);
+  const c10::Stream stream(c10::Stream::DEFAULT, device());
+  before.record(stream);
+  const auto all = [&] {
+    Recording recording;
+    now.record(stream);
+    before.synchronize();
+    now.synchronize();
+    return recording.take();
+  }();
+  ASSERT_EQ(all.size(), 2U);
+  EXPECT_TRUE(all[0].host_reads_earlier);
+  EXPECT_FALSE(all[0].host_waits);
+  EXPECT_TRUE(all[1].host_waits);
+}
+
 TEST(Counting, WhatTheHostReadsIsZeroAndAWait) {
   const at::Tensor x = at::empty({4}, counted(at::kLong));
   at::Tensor host;
@@ -161,6 +181,23 @@ TEST(PredictedTime, HostAndDeviceOverlapUntilTheHostWaits) {
   const Prediction many = predict(std::vector<Work>(100, small), gpu);
   EXPECT_NEAR(many.seconds, 100 * assumed.op_seconds + assumed.kernel_seconds, 1e-9)
       << "the host is slower than the device";
+}
+
+TEST(PredictedTime, AStepThatReadsTheOneBeforeHidesTheHostBehindTheDevice) {
+  const GpuSpeed& gpu = gpu_speed("h200");
+  const Assumptions& assumed = assumptions();
+  Work large{.name = "large", .kind = WorkKind::Op, .launches = 1};
+  large.bytes_of(Content::Weights) = 1e-3 * gpu.bytes * assumed.bytes_share;  // a millisecond
+  const Work small{.name = "small", .kind = WorkKind::Op, .launches = 1};
+  const Work read{.name = "wait", .host_reads_earlier = true};
+  const Prediction by_device = predict(std::vector<Work>{small, large, read}, gpu);
+  EXPECT_NEAR(by_device.seconds, 1e-3 + assumed.kernel_seconds, 1e-9);
+  EXPECT_EQ(by_device.host_waits, 0);
+  EXPECT_EQ(by_device.host_ops, 0);
+  std::vector<Work> many(100, small);
+  many.push_back(read);
+  EXPECT_NEAR(predict(many, gpu).seconds, 100 * assumed.op_seconds + assumed.wait_seconds, 1e-9)
+      << "the host is slower";
 }
 
 TEST(PredictedTime, ProductTakesTheLongerOfItsBytesAndItsSums) {

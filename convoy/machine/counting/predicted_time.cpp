@@ -21,11 +21,13 @@ double product_share(const ProductShape& product, const GpuSpeed& gpu) {
          static_cast<double>(waves * gpu.processors);
 }
 
+bool waits(const Work& work) { return work.host_waits || work.host_reads_earlier; }
+
 double host_seconds(const Work& work) {
   const Assumptions& assumed = assumptions();
   switch (work.kind) {
     case WorkKind::Host:
-      return work.host_waits ? 0 : assumed.view_seconds;
+      return waits(work) ? 0 : assumed.view_seconds;
     case WorkKind::Op:
       return assumed.op_seconds + assumed.more_launch_seconds *
                                       static_cast<double>(std::max<int64_t>(work.launches - 1, 0));
@@ -47,6 +49,35 @@ void add(const Work& work, double seconds, WorkTotal& total) {
   total.device_seconds += seconds;
 }
 
+// When each side is done.
+struct Timeline {
+  double host = 0;
+  double device = 0;
+
+  void run(std::span<const Work> all, const GpuSpeed& gpu) {
+    const double earlier = device;
+    for (const Work& work : all) {
+      host += host_seconds(work);
+      const double doing = device_seconds(work, gpu);
+      if (doing > 0) device = std::max(device, host) + doing;
+      if (waits(work))
+        host = std::max(host, work.host_waits ? device : earlier) + assumptions().wait_seconds;
+    }
+  }
+};
+
+double seconds_of(std::span<const Work> all, const GpuSpeed& gpu) {
+  Timeline timeline;
+  timeline.run(all, gpu);
+  if (std::none_of(all.begin(), all.end(),
+                   [](const Work& work) { return work.host_reads_earlier; }))
+    return std::max(timeline.host, timeline.device);
+  timeline.run(all, gpu);
+  const double before = timeline.device;
+  timeline.run(all, gpu);
+  return timeline.device - before;
+}
+
 }  // namespace
 
 double device_seconds(const Work& work, const GpuSpeed& gpu) {
@@ -65,28 +96,22 @@ double device_seconds(const Work& work, const GpuSpeed& gpu) {
 
 Prediction predict(std::span<const Work> all, const GpuSpeed& gpu) {
   Prediction result;
+  result.seconds = seconds_of(all, gpu);
   std::map<std::string, WorkTotal> totals;
-  double host = 0;
-  double device = 0;
   for (const Work& work : all) {
-    const double asking = host_seconds(work);
     const double doing = device_seconds(work, gpu);
-    host += asking;
-    if (doing > 0) device = std::max(device, host) + doing;
-    if (work.host_waits) host = std::max(host, device) + assumptions().wait_seconds;
-    result.host_seconds += asking;
+    result.host_seconds += host_seconds(work);
     result.device_seconds += doing;
     result.launches += work.launches;
     result.uploads += work.kind == WorkKind::Upload ? 1 : 0;
     result.downloads += work.kind == WorkKind::Download ? 1 : 0;
     result.host_waits += work.host_waits ? 1 : 0;
-    result.host_ops += work.kind == WorkKind::Host && !work.host_waits ? 1 : 0;
+    result.host_ops += work.kind == WorkKind::Host && !waits(work) ? 1 : 0;
     result.flops += work.flops;
     for (size_t content = 0; content < kContents; ++content)
       result.bytes[content] += work.bytes[content];
     if (work.kind != WorkKind::Host) add(work, doing, totals[work.name]);
   }
-  result.seconds = std::max(host, device);
   for (auto& [name, total] : totals) result.totals.push_back(std::move(total));
   std::stable_sort(result.totals.begin(), result.totals.end(), [](const auto& a, const auto& b) {
     return a.device_seconds > b.device_seconds;

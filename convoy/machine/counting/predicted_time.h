@@ -2,7 +2,7 @@
 //
 // The time that recorded work would take: the host asks for one thing after another, the device
 // does them in order when it comes to them, and where the host waits it goes on when the device is
-// done.
+// done, or done with what came before this work.
 #pragma once
 
 #include <span>
@@ -32,9 +32,11 @@ struct Prediction {
   int64_t host_ops = 0;  // views and memory
   std::array<double, kContents> bytes = {};
   double flops = 0;
-  double host_seconds = 0;        // of asking, without waits
-  double device_seconds = 0;      // of doing, without gaps
-  double seconds = 0;             // from the first request to the end of both
+  double host_seconds = 0;    // of asking, without waits
+  double device_seconds = 0;  // of doing, without gaps
+  // From the first request to the end of both. Where the host reads what came before: from one end
+  // of the device's work to the next one's, if the same work comes again and again.
+  double seconds = 0;
   std::vector<WorkTotal> totals;  // of what the device does; the longest first
 };
 

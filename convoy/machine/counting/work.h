@@ -32,8 +32,9 @@ struct ProductShape {
 struct Work {
   std::string name;  // "mm", "rms_norm_bf16"
   WorkKind kind = WorkKind::Host;
-  int64_t launches = 0;                      // kernels, fills and copies within the device
-  bool host_waits = false;                   // until the device has done all that came before
+  int64_t launches = 0;             // kernels, fills and copies within the device
+  bool host_waits = false;          // until the device has done all that came before
+  bool host_reads_earlier = false;  // the host waits for what came before the recorded work alone
   std::array<double, kContents> bytes = {};  // read and written, by Content
   double flops = 0;
   ProductShape product = {};

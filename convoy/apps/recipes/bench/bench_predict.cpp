@@ -308,18 +308,15 @@ double measure_step(const BenchPredictFlags& given, at::Device device) {
     if (!device.is_cpu()) c10::impl::VirtualGuardImpl(device.type()).synchronizeDevice(0);
   };
   step.prepare();
-  std::vector<double> seconds;
+  wait();
+  const auto start = std::chrono::steady_clock::now();
   for (int64_t count = 0; count < kMeasuredSteps; ++count) {
     if (count > 0) step.repeat();
-    wait();
-    const auto start = std::chrono::steady_clock::now();
     step.run();
-    wait();
-    seconds.push_back(
-        std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
   }
-  std::sort(seconds.begin(), seconds.end());
-  return seconds[seconds.size() / 2];
+  wait();
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count() /
+         static_cast<double>(kMeasuredSteps);
 }
 
 nlohmann::ordered_json bench_predict(const BenchPredictFlags& given, const std::string& devices) {
