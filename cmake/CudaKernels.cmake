@@ -27,10 +27,17 @@ function(convoy_cuda_kernels layer)
     get_filename_component(_name ${_source} NAME_WE)
     set(_ptx ${_folder}/${_name}.ptx)
     if(CONVOY_CLANG AND CONVOY_CLANG_HAS_PTX)
-      # sm_75, PTX 6.3: what every driver from CUDA 10.0 on compiles for every GPU from Turing on.
+      # sm_75, PTX 6.3: what every driver from CUDA 10.0 on compiles for every GPU from Turing on. A source whose name says
+      # sm80 uses matrix units in bf16, which GPUs have from Ampere on: PTX 7.0, CUDA 11.0.
+      set(_level sm_75 +ptx63)
+      if(_name MATCHES "_sm80_")
+        set(_level sm_80 +ptx70)
+      endif()
+      list(GET _level 0 _gpu)
+      list(GET _level 1 _version)
       add_custom_command(OUTPUT ${_ptx}
-        COMMAND ${CONVOY_CLANG} -x cuda --cuda-device-only -nocudainc -nocudalib --cuda-gpu-arch=sm_75
-          -Xclang -target-feature -Xclang +ptx63 -std=c++20 -O3 -ffp-contract=off -Wall -Wextra -I${CMAKE_SOURCE_DIR}
+        COMMAND ${CONVOY_CLANG} -x cuda --cuda-device-only -nocudainc -nocudalib --cuda-gpu-arch=${_gpu}
+          -Xclang -target-feature -Xclang ${_version} -std=c++20 -O3 -ffp-contract=off -Wall -Wextra -I${CMAKE_SOURCE_DIR}
           -S ${_source} -o ${_ptx} -MD -MT ${_ptx} -MF ${_ptx}.d
         DEPENDS ${_source} DEPFILE ${_ptx}.d VERBATIM COMMENT "Compiling ${_name} for GPUs")
       list(APPEND _texts ${_ptx})

@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <bit>
 
 namespace convoy::testing {
 namespace {
@@ -49,14 +51,14 @@ void PtxBlock::run(uint32_t block) {
 
 void PtxBlock::run_warp(uint32_t first, uint32_t end) {
   for (;;) {
-    bool shuffles = false;
+    bool meets = false;
     memory_.begin_stretch();
     for (uint32_t number = first; number < end; ++number) {
       run_thread(number);
-      shuffles |= is_shuffle(stop_of(number));
+      meets |= is_of_warp(stop_of(number));
     }
-    if (!shuffles) return;
-    shuffle(first, end);
+    if (!meets) return;
+    meet(first, end);
   }
 }
 
@@ -81,28 +83,70 @@ void PtxBlock::run_thread(uint32_t number) {
   }
 }
 
-// shfl.sync.bfly: each lane gets the number of the lane whose number differs in the bits of the
-// operand. shfl.sync.idx: that of the lane that the operand names.
-void PtxBlock::shuffle(uint32_t first, uint32_t end) {
+void PtxBlock::meet(uint32_t first, uint32_t end) {
   const Kind kind = stop_of(first);
-  require_all(first, end, is_shuffle(kind) ? kind : Kind::Shuffle);
+  require_all(first, end, is_of_warp(kind) ? kind : Kind::Shuffle);
   const int64_t at = threads_[first].at;
   const PtxInstruction& instruction = entry_.instructions_[static_cast<size_t>(at)];
-  std::vector<uint64_t> given;
-  for (uint32_t number = first; number < end; ++number) {
-    const std::vector<uint64_t>& numbers = threads_[number].numbers;
+  const bool has_mask = kind != Kind::MatrixProduct;
+  for (uint32_t number = first; number < end; ++number)
     if (threads_[number].at != at || end - first != kWarpThreads ||
-        static_cast<uint32_t>(numbers[instruction.from[3]]) != kAllLanes)
+        (has_mask &&
+         static_cast<uint32_t>(threads_[number].numbers[instruction.from[3]]) != kAllLanes))
       throw PtxError("a shuffle needs all threads of a warp");
-    given.push_back(numbers[instruction.from[0]]);
-  }
+  if (kind == Kind::MatrixProduct)
+    multiply(first, instruction);
+  else
+    shuffle(first, instruction);
+  for (uint32_t number = first; number < end; ++number) ++threads_[number].at;
+}
+
+// shfl.sync.bfly: each lane gets the number of the lane whose number differs in the bits of the
+// operand. shfl.sync.idx: that of the lane that the operand names.
+void PtxBlock::shuffle(uint32_t first, const PtxInstruction& instruction) {
+  std::array<uint64_t, kWarpThreads> given;
+  for (uint32_t lane = 0; lane < kWarpThreads; ++lane)
+    given[lane] = threads_[first + lane].numbers[instruction.from[0]];
   for (uint32_t lane = 0; lane < kWarpThreads; ++lane) {
-    Thread& thread = threads_[first + lane];
-    const uint64_t operand = thread.numbers[instruction.from[1]];
-    const uint64_t from = kind == Kind::Shuffle ? lane ^ operand : operand;
-    thread.numbers[instruction.to[0]] = given[from % kWarpThreads];
-    ++thread.at;
+    std::vector<uint64_t>& numbers = threads_[first + lane].numbers;
+    const uint64_t operand = numbers[instruction.from[1]];
+    const uint64_t from = instruction.kind == Kind::Shuffle ? lane ^ operand : operand;
+    numbers[instruction.to[0]] = given[from % kWarpThreads];
   }
+}
+
+// mma.sync.m16n8k16 of bf16, sums in fp32: each lane holds two neighbours of k in a register of A,
+// rows lane / 4 and 8 more, and of B, column lane / 4; of C two neighbouring columns. A GPU adds in
+// an order of its own.
+void PtxBlock::multiply(uint32_t first, const PtxInstruction& instruction) {
+  float a[16][16], b[16][8], c[16][8];
+  const auto each_sum = [](uint32_t lane, auto body) {
+    for (uint32_t at = 0; at < 4; ++at) body(at, lane / 4 + at / 2 * 8, lane % 4 * 2 + at % 2);
+  };
+  for (uint32_t lane = 0; lane < kWarpThreads; ++lane) {
+    const std::vector<uint64_t>& numbers = threads_[first + lane].numbers;
+    const auto number = [&](uint32_t operand, uint32_t half) {
+      return std::bit_cast<float>(
+          static_cast<uint32_t>(numbers[instruction.from[operand]] >> 16 * half << 16));
+    };
+    for (uint32_t half = 0; half < 2; ++half) {
+      const uint32_t k = lane % 4 * 2 + half;
+      for (uint32_t at = 0; at < 4; ++at)
+        a[lane / 4 + at % 2 * 8][k + at / 2 * 8] = number(at, half);
+      for (uint32_t at = 0; at < 2; ++at) b[k + at * 8][lane / 4] = number(4 + at, half);
+    }
+    each_sum(lane, [&](uint32_t at, uint32_t row, uint32_t column) {
+      c[row][column] =
+          std::bit_cast<float>(static_cast<uint32_t>(numbers[instruction.from[6 + at]]));
+    });
+  }
+  for (uint32_t lane = 0; lane < kWarpThreads; ++lane)
+    each_sum(lane, [&](uint32_t at, uint32_t row, uint32_t column) {
+      double sum = c[row][column];
+      for (uint32_t k = 0; k < 16; ++k) sum += double{a[row][k]} * b[k][column];
+      threads_[first + lane].numbers[instruction.to[at]] =
+          std::bit_cast<uint32_t>(static_cast<float>(sum));
+    });
 }
 
 PtxInstruction::Kind PtxBlock::stop_of(uint32_t number) const {

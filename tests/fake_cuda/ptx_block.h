@@ -23,7 +23,9 @@ class PtxBlock {
 
   void run_warp(uint32_t first, uint32_t end);
   void run_thread(uint32_t number);
-  void shuffle(uint32_t first, uint32_t end);
+  void meet(uint32_t first, uint32_t end);
+  void shuffle(uint32_t first, const PtxInstruction& instruction);
+  void multiply(uint32_t first, const PtxInstruction& instruction);
   PtxInstruction::Kind stop_of(uint32_t number) const;
   void require_all(uint32_t first, uint32_t end, PtxInstruction::Kind kind) const;
 

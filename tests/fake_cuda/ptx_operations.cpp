@@ -141,6 +141,34 @@ int32_t truncated(float value) {
 
 double to_nearest(double value) { return std::nearbyint(value); }
 
+// To nearest, ties to even; a NaN is the one that GPUs give.
+uint32_t bf16_of(double value) {
+  if (value != value) return 0x7fff;
+  constexpr int kBits = 8, kLeastExponent = -133;
+  if (value == 0 || std::isinf(value))
+    return std::bit_cast<uint32_t>(static_cast<float>(value)) >> 16;
+  const int exponent = std::max(std::ilogb(value) + 1 - kBits, kLeastExponent);
+  const double rounded = std::ldexp(std::nearbyint(std::ldexp(value, -exponent)), exponent);
+  return std::bit_cast<uint32_t>(static_cast<float>(rounded)) >> 16;
+}
+
+double of_bf16(uint64_t bits) { return std::bit_cast<float>(static_cast<uint32_t>(bits << 16)); }
+
+// fma.rn.bf16x2: both halves, each rounded once.
+void multiply_add_pair(const PtxInstruction& i, Numbers n, PtxMemory&) {
+  uint32_t both = 0;
+  for (const int shift : {0, 16})
+    both |= bf16_of(std::fma(of_bf16(n[i.from[0]] >> shift), of_bf16(n[i.from[1]] >> shift),
+                             of_bf16(n[i.from[2]] >> shift)))
+            << shift;
+  n[i.to[0]] = both;
+}
+
+// cvt.rn.bf16x2.f32: the first operand goes to the upper half.
+void round_pair(const PtxInstruction& i, Numbers n, PtxMemory&) {
+  n[i.to[0]] = bf16_of(read<float>(n[i.from[0]])) << 16 | bf16_of(read<float>(n[i.from[1]]));
+}
+
 using Table = std::map<std::string, PtxInstruction::Run>;
 
 void add_moves(Table& table) {
@@ -244,6 +272,8 @@ void add_floats(Table& table) {
   table["abs.f64"] = UNARY(double, double, std::fabs(a));
   table["min.f32"] = BINARY(float, std::fmin(a, b));
   table["max.f32"] = BINARY(float, std::fmax(a, b));
+  table["fma.rn.bf16x2"] = multiply_add_pair;
+  table["cvt.rn.bf16x2.f32"] = round_pair;
   table["min.f64"] = BINARY(double, std::fmin(a, b));
   table["max.f64"] = BINARY(double, std::fmax(a, b));
 }

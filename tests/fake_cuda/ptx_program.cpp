@@ -159,14 +159,17 @@ class PtxReader {
     if (name.starts_with("mov.b") && operands.at(1).starts_with("{")) name += ".join";
     if (name == "shfl.sync.bfly.b32") instruction.kind = PtxInstruction::Kind::Shuffle;
     if (name == "shfl.sync.idx.b32") instruction.kind = PtxInstruction::Kind::ShuffleFromLane;
+    if (name == "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32")
+      instruction.kind = PtxInstruction::Kind::MatrixProduct;
     instruction.run = ptx_operation(name, results_);
-    const bool known = instruction.run != nullptr || is_shuffle(instruction.kind);
+    const bool known = instruction.run != nullptr || is_of_warp(instruction.kind);
     if (!known || operands.empty()) throw PtxError("not known: " + text);
     const bool stores = name.starts_with("st.");
     std::vector<uint32_t> to, from;
     for (size_t at = 0; at < operands.size(); ++at)
       add_operand(operands[at], instruction, at == 0 && !stores ? to : from);
-    if (to.size() > 4 || from.size() > 5) throw PtxError("not known: " + text);
+    if (to.size() > 4 || from.size() > std::size(instruction.from))
+      throw PtxError("not known: " + text);
     std::copy(to.begin(), to.end(), instruction.to);
     std::copy(from.begin(), from.end(), instruction.from);
     instruction.count = static_cast<uint32_t>(stores ? from.size() - 1 : to.size());

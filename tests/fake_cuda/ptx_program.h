@@ -29,7 +29,7 @@ inline constexpr uint32_t kFirstFreeRegister = 6;
 
 struct PtxInstruction {
   using Run = void (*)(const PtxInstruction& instruction, uint64_t* numbers, PtxMemory& memory);
-  enum class Kind { Operation, Jump, Exit, Shuffle, ShuffleFromLane, Barrier };
+  enum class Kind { Operation, Jump, Exit, Shuffle, ShuffleFromLane, MatrixProduct, Barrier };
 
   Kind kind = Kind::Operation;
   Run run = nullptr;   // of an operation
@@ -37,14 +37,16 @@ struct PtxInstruction {
   int64_t guard = -1;  // register; -1 = always
   bool guard_value = true;
   uint32_t to[4] = {};
-  uint32_t from[5] = {};
+  uint32_t from[10] = {};
   uint32_t count = 1;   // of a vector
   int64_t offset = 0;   // of an address
   int64_t target = -1;  // of a jump: an index
 };
 
-constexpr bool is_shuffle(PtxInstruction::Kind kind) {
-  return kind == PtxInstruction::Kind::Shuffle || kind == PtxInstruction::Kind::ShuffleFromLane;
+// All threads of a warp do it together.
+constexpr bool is_of_warp(PtxInstruction::Kind kind) {
+  return kind == PtxInstruction::Kind::Shuffle || kind == PtxInstruction::Kind::ShuffleFromLane ||
+         kind == PtxInstruction::Kind::MatrixProduct;
 }
 
 class PtxEntry {

@@ -32,6 +32,7 @@ fi
 most_registers() {
   case $1 in
   paged_attention_cuda) echo 255 ;;
+  coded_product_sm80_cuda) echo 128 ;; # sums of 32 outputs and 32 rows, and the codes that come next
   sampler_cuda) echo 128 ;; # a block takes a row: there are fewer rows than multiprocessors hold blocks
   *) echo 64 ;;
   esac
@@ -39,6 +40,8 @@ most_registers() {
 
 for ptx; do
   text=$(basename "$ptx" .ptx)
+  generations="75 80 86 89 90 100 120"
+  case $text in *_sm80_*) generations=${generations#75 } ;; esac
   for generation in $generations; do
     log=$folder/$text.sm_$generation.log
     if ! "$assembler" -arch=sm_$generation -v "$ptx" -o "$folder/$text.sm_$generation.cubin" >"$log" 2>&1; then

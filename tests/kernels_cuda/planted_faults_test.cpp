@@ -11,6 +11,7 @@
 #include "convoy/model/kernels/cross_entropy/linear_cross_entropy_launch.h"
 #include "convoy/model/kernels/cuda/block_shape.h"
 #include "convoy/model/kernels/cuda/launch.h"
+#include "convoy/model/kernels/frozen_linear/coded_product_launch.h"
 #include "convoy/model/kernels/paged_attention/paged_attention_launch.h"
 #include "convoy/model/kernels/rms_norm/rms_norm_launch.h"
 #include "fake_cuda/ptx_program.h"
@@ -235,6 +236,126 @@ TEST_F(PlantedFaults, EveryMissingBarrierOfDecodingIsFound) {
   for (const size_t place : barriers_of(text))
     EXPECT_THROW(DecodeOnHost(kKeysOfTwoSplits).run(without_barrier(text, place)), PtxError)
         << place;
+}
+
+// A product of few rows with codes, of which an output and a row end within a tile and the inputs
+// within a chunk.
+class CodedProductOnHost {
+ public:
+  CodedProductOnHost(const std::string& form, uint32_t rows, uint32_t inputs = 37 * kGroup)
+      : form_(form),
+        rows_(rows),
+        inputs_(inputs),
+        codes_(kOutputs * inputs / (form == "bytes" ? 1 : 2), 0x57),
+        scales_(form == "bytes"    ? kOutputs * sizeof(float)
+                : form == "nested" ? kOutputs * inputs / kGroup
+                                   : kOutputs * inputs / kGroup * sizeof(float)),
+        nested_(256 + kOutputs * inputs / kGroup / 256 + 2),
+        x_(rows * inputs, 0x3c00),
+        y_(rows * kOutputs) {
+    add(codes_);
+    add(scales_);
+    add(nested_);
+    add(x_);
+    add(y_);
+  }
+
+  // One block of threads takes all outputs in turn.
+  testing::PtxTraffic run(const std::string& text, uint32_t tiles) {
+    gpu::CodedProductLaunch launch{.x = x_.data(),
+                                   .codes = codes_.data(),
+                                   .scales = scales_.data(),
+                                   .nested_absmax = nested_.data() + 257,
+                                   .nested_offset = nested_.data() + 256,
+                                   .nested_table = nested_.data(),
+                                   .y = y_.data(),
+                                   .inputs = inputs_,
+                                   .outputs = kOutputs,
+                                   .rows = rows_,
+                                   .group_bits = 5,
+                                   .groups = inputs_ / kGroup};
+    return testing::read_ptx(text, PtxResults::WithinBounds)
+        .at(kernel(tiles))
+        .measure(1, gpu::kBlockThreads, &launch, memory_);
+  }
+  testing::PtxTraffic run(uint32_t tiles) { return run(text_of(kernel(tiles).c_str()), tiles); }
+  std::string kernel(uint32_t tiles) const {
+    return "coded_product_" + form_ + "_" + std::to_string(tiles);
+  }
+  uint64_t weight_bytes() const { return codes_.size() + scales_.size(); }
+  // Each warp reads the rows for its 32 outputs, from a cache.
+  uint64_t x_bytes(uint32_t tiles) const {
+    const uint32_t of_block = gpu::outputs_of_block(tiles);
+    const uint32_t warps = (kOutputs + of_block - 1) / of_block * (of_block / gpu::kWarpOutputs);
+    return uint64_t{warps} * x_.size() * sizeof(uint16_t);
+  }
+  uint64_t y_bytes() const { return y_.size() * sizeof(uint16_t); }
+
+  static constexpr uint32_t kGroup = 32;
+
+ private:
+  static constexpr uint32_t kOutputs = 70;
+
+  template <class Number>
+  void add(const std::vector<Number>& numbers) {
+    memory_[reinterpret_cast<uint64_t>(numbers.data())] = numbers.size() * sizeof(Number);
+  }
+
+  std::string form_;
+  uint32_t rows_, inputs_;
+  std::vector<uint8_t> codes_, scales_;
+  std::vector<float> nested_;  // a table, an offset, absmax
+  std::vector<uint16_t> x_, y_;
+  PtxAllocations memory_;
+};
+
+const std::array kCodedForms = {"bytes", "groups", "table", "nested"};
+
+TEST_F(PlantedFaults, AProductOfFewRowsReadsEachCodeOnce) {
+  for (const char* form : kCodedForms)
+    for (const auto& [rows, tiles] :
+         std::vector<std::pair<uint32_t, uint32_t>>{{1, 1}, {13, 2}, {30, 4}}) {
+      CodedProductOnHost product(form, rows);
+      const testing::PtxTraffic moved = product.run(tiles);
+      const uint64_t of_weight = moved.read_bytes - product.x_bytes(tiles);
+      EXPECT_GE(of_weight, product.weight_bytes()) << form;
+      // Each warp reads the last output once more where it lacks some, and tables once.
+      EXPECT_LE(100 * of_weight, 110 * product.weight_bytes()) << form << " " << tiles;
+      EXPECT_EQ(moved.written_bytes, product.y_bytes()) << form << " " << tiles;
+    }
+}
+
+TEST_F(PlantedFaults, EveryMissingBarrierOfACodedProductIsFound) {
+  for (const char* form : kCodedForms)
+    for (const uint32_t tiles : {1, 4}) {
+      CodedProductOnHost product(form, 5);
+      const std::string text = text_of(product.kernel(tiles).c_str());
+      ASSERT_GE(barriers_of(text).size(), 2U);
+      for (const size_t place : barriers_of(text))
+        EXPECT_THROW(product.run(without_barrier(text, place), tiles), PtxError)
+            << form << " " << tiles << " at " << place;
+    }
+}
+
+// min.u32 keeps a place within outputs, rows and inputs: those of the first chunk, and of others.
+TEST_F(PlantedFaults, EveryMissingBoundOfACodedProductIsFound) {
+  const std::string text = text_of("coded_product_groups_1");
+  int bounds = 0;
+  for (size_t at = text.find("min.u32"); at != std::string::npos;
+       at = text.find("min.u32", at + 1)) {
+    std::string unbound = text;
+    const size_t end = text.find(';', at), last = text.rfind(',', end);
+    unbound.erase(last, end - last).replace(at, 7, "mov.u32");
+    int faults = 0;
+    for (const uint32_t vectors : {5, 37}) try {
+        CodedProductOnHost("groups", 5, vectors * CodedProductOnHost::kGroup).run(unbound, 1);
+      } catch (const PtxError&) {
+        ++faults;
+      }
+    EXPECT_GE(faults, 1) << text.substr(at, end - at);
+    ++bounds;
+  }
+  EXPECT_GE(bounds, 4);
 }
 
 TEST_F(PlantedFaults, AnAccessBeyondMemoryIsFound) {

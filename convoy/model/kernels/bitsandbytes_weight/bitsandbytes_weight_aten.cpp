@@ -7,8 +7,6 @@
 namespace convoy::kernels {
 namespace {
 
-constexpr double kInt8Step = 7.874015718698502e-3;  // bitsandbytes' 1 / 127
-
 at::Tensor table_of(CodeType type, const at::Tensor& like) {
   const NibbleTable& numbers = type == CodeType::Nf4 ? nf4_table() : fp4_table();
   return at::tensor(at::ArrayRef<float>(numbers)).to(like.device());

@@ -49,11 +49,6 @@ CONVOY_DEVICE void decode_nibbles(const DecodeLaunch& launch) {
   });
 }
 
-// The value of a signed byte. Adding 2^23 leaves a small whole number in the low bits of a float.
-CONVOY_DEVICE float whole_number(uint32_t byte) {
-  return as_float(0x4b000000u | (byte ^ 0x80u)) - 8388736.0f;
-}
-
 template <class Element>
 CONVOY_DEVICE void decode_bytes(const DecodeLaunch& launch) {
   constexpr float kStep = 7.874015718698502e-3f;

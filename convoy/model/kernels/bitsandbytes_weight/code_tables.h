@@ -16,6 +16,9 @@ const NibbleTable& nf4_table();
 // By bit pattern: a sign, two bits of exponent, one of mantissa; beside the largest number.
 const NibbleTable& fp4_table();
 
+// A code of 8 bits is this many absmax: bitsandbytes' 1 / 127.
+inline constexpr double kInt8Step = 7.874015718698502e-3;
+
 // fp32 [256], ascending: seven decades, the finer the larger (arXiv 1511.04561).
 enum class DynamicMap { Signed, Unsigned };
 at::Tensor dynamic_map(DynamicMap kind);

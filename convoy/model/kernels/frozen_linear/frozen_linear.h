@@ -29,7 +29,7 @@ class FrozenLinear {
   FrozenLinear(const IntegerWeight& weight, const at::Tensor& bias_O);
 
   // The same for a quantised weight. Its tensors' memory may go and come back, too: they are read
-  // in each product and their values rounded once, to the type of x.
+  // in each product and their values rounded at most once, to the type of x.
   FrozenLinear(const BitsandbytesWeight& weight, const at::Tensor& bias_O);
 
   // Frees the packed copy; the next product packs the weight as it is by then.

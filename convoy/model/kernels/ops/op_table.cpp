@@ -89,6 +89,7 @@ const OpTable& own_kernel_op_table() {
     own.paged_attention = kPagedAttentionCuda;
     own.cross_entropy = kCrossEntropyCuda;
     own.bitsandbytes_weight = kBitsandbytesWeightCuda;
+    own.frozen_linear = kFrozenLinearCuda;
     own.dropout = kDropoutCuda;
     own.sampler = kSamplerCuda;
     own.adamw = kAdamWCuda;

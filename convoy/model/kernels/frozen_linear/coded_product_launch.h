@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The arguments that the host passes to the kernels of coded_product_sm80_cuda.cu. Pointers are
+// addresses on the GPU; those of codes, x and their rows are multiples of 16.
+#pragma once
+
+#include <stdint.h>
+
+#include "convoy/model/kernels/cuda/block_shape.h"
+
+namespace convoy::kernels::gpu {
+
+struct CodedProductLaunch {
+  const void* x = nullptr;      // bf16 [rows, inputs]
+  const void* codes = nullptr;  // [outputs, inputs] of 8 or 4 bits
+  // Bytes: fp32 by output. Int4: bf16 [outputs, groups, 2], scales and offsets. Tables: absmax by
+  // block, fp32, or uint8 where nested.
+  const void* scales = nullptr;
+  const float* nested_absmax = nullptr;
+  const float* nested_offset = nullptr;
+  const float* nested_table = nullptr;
+  const void* bias = nullptr;  // bf16 [outputs], or none
+  void* y = nullptr;           // bf16 [rows, outputs]
+  uint32_t inputs = 0;
+  uint32_t outputs = 0;
+  uint32_t rows = 0;        // rows * inputs < 2^32
+  uint32_t group_bits = 0;  // 4 bits: 2^group_bits inputs share a scale
+  uint32_t groups = 0;      // of an output of Int4
+  float step = 1;           // bytes: a code of 1 beside the scale
+  float table[16] = {};
+};
+
+// A warp's share of a product: two tiles of the matrix units' 16 outputs, whose sums over the
+// inputs the block's warps share.
+inline constexpr uint32_t kWarpOutputs = 32;
+// Rows of x go in tiles of 8, up to four of them in a pass. With four, two warps read the same rows
+// for different outputs, so that x comes from the cache half as often.
+inline constexpr uint32_t kTileRows = 8;
+constexpr uint32_t outputs_of_block(uint32_t row_tiles) {
+  return row_tiles == 4 ? 2 * kWarpOutputs : kWarpOutputs;
+}
+constexpr uint32_t passes_over_codes(uint32_t rows, uint32_t row_tiles) {
+  return (rows + row_tiles * kTileRows - 1) / (row_tiles * kTileRows);
+}
+
+}  // namespace convoy::kernels::gpu
