@@ -470,24 +470,23 @@ std::vector<CodedSample> coded_samples(at::IntArrayRef shape) {
 // many.
 TEST(OwnCodedLinear, IsThatOfLibTorch) {
   for (const auto& [outputs, inputs, row_counts] :
-       std::vector<std::tuple<int64_t, int64_t, std::vector<int64_t>>>{
-           {1, 32, {1, 3}},
-           {35, 96, {1, 8, 9, 33}},
-           {100, 160, {16, 17, 128, 129}},
-           {40, 2080, {1, 12, 31}},
-           {70, 48, {2, 20}},
-           {9, 50, {0, 2}},
-           {3, 1, {1}}})
+       std::vector<std::tuple<int64_t, int64_t, std::vector<int64_t>>>{{1, 32, {1, 3}},
+                                                                       {35, 96, {1, 8, 9, 33}},
+                                                                       {100, 160, {16, 128, 129}},
+                                                                       {40, 2080, {1, 12, 31}},
+                                                                       {70, 48, {2, 20}},
+                                                                       {9, 50, {0, 2}},
+                                                                       {3, 1, {1}}})
     for (const CodedSample& of : coded_samples({outputs, inputs}))
       for (const int64_t rows : row_counts) {
         const std::string what = fmt::format("{}: {} x {} x {}", of.what, rows, inputs, outputs);
         const at::Tensor x = sample({rows, inputs}, at::kBFloat16, 1);
         const at::Tensor bias = rows % 2 == 0 ? sample({outputs}, at::kBFloat16, 3) : at::Tensor();
-        const ProductTerm added = {sample({rows, 4}, at::kBFloat16, 4),
-                                   sample({4, outputs}, at::kBFloat16, 5)};
+        ProductTerm added;
+        if (rows % 3 == 0)
+          added = {sample({rows, 4}, at::kBFloat16, 4), sample({4, outputs}, at::kBFloat16, 5)};
         const auto found = of.pack(own().frozen_linear, bias);
         const auto wanted = of.pack(aten().frozen_linear, bias);
-        expect_close(found->forward(x, {}), wanted->forward(x, {}), inputs, what);
         expect_close(found->forward(x, added), wanted->forward(x, added), inputs, what);
         const at::Tensor grad = sample({rows, outputs}, at::kBFloat16, 6);
         expect_close(found->input_gradient(grad, {}), wanted->input_gradient(grad, {}), outputs,

@@ -182,7 +182,33 @@ TEST(BenchPredict, FewBitsAreFewerBytes) {
   EXPECT_EQ(result["least_kv_bytes"], 2 * 2 * 20 * 2 * (16 + 4)) << "and a scale of four bytes";
 }
 
-TEST(BenchPredict, DrawingWithATemperatureIsTheSameKernel) {
+// A layer of 7B: each code is read once, in the one launch that a product in bf16 takes.
+TEST(BenchPredict, ProductsOfFewRowsReadCodesOnce) {
+  const testing::TemporaryFolder folder;
+  Sizes sizes = kQwen7B;
+  sizes.layers = 1;
+  sizes.vocab = 1024;
+  const settings::BenchPredictFlags whole = decode_of(write_config(folder.path(), sizes), 16, 64);
+  const Json in_bf16 = bench_predict(whole, "cpu");
+  for (const auto& [weights, quantization, doubled] :
+       std::vector<std::tuple<std::string, std::string, bool>>{{"int8", "none", false},
+                                                               {"int4", "none", false},
+                                                               {"model", "nf4", false},
+                                                               {"model", "nf4", true},
+                                                               {"model", "int8", false}}) {
+    settings::BenchPredictFlags flags = whole;
+    flags.weights = weights;
+    flags.quantization = quantization;
+    flags.double_quant = doubled;
+    const Json result = bench_predict(flags, "cpu");
+    const std::string what = weights + " " + quantization;
+    EXPECT_EQ(result["weight_bytes"], result["least_weight_bytes"]) << what;
+    EXPECT_EQ(result["launches"], in_bf16["launches"]) << what;
+    EXPECT_LT(result["device_ms"].get<double>(), 0.8 * in_bf16["device_ms"].get<double>()) << what;
+  }
+}
+
+TEST(BenchPredict, DrawingWithATemperatureIsCountedToo) {
   const testing::TemporaryFolder folder;
   settings::BenchPredictFlags flags = decode_of(write_config(folder.path(), kSmall), 2, 20);
   const auto likeliest = launches_by_op(bench_predict(flags, "cpu"));

@@ -46,9 +46,10 @@ CONVOY_DEVICE void load_vector(const void* from, uint32_t vector, uint32_t (&wor
   load_words<Words4>(static_cast<const Words4*>(from) + vector, words);
 }
 
-// The forms of codes. Each is what a thread holds of one output: a vector of 16 bytes, which
-// are kInputs codes; an output has launch.inputs / kInputs of them, one after another. read() asks for them, open() waits for what all pairs need, pair(n) is the values 2n and 2n + 1
-// in bf16, all 0 unless `is_real`; sums are multiplied by factor().
+// The forms of codes. Each is what a thread holds of one output: a vector of 16 bytes, which are
+// kInputs codes; an output has launch.inputs / kInputs of them, one after another. read() asks for
+// them, open() waits for what all pairs need, pair(n) is the values 2n and 2n + 1 in bf16, all 0
+// unless `is_real`; sums are multiplied by factor().
 struct ByteCodes {
   static constexpr int kInputs = 16;
   uint32_t words[4];

@@ -17,7 +17,7 @@ namespace {
 // in bf16 beside one pass.
 constexpr int64_t kMostCodedRows = 128;
 
-// What a product needs to read a weight's codes.
+// A weight's codes as a product reads them.
 struct ReadableCodes {
   const char* form;                 // of kernels, coded_product_FORM_n
   int64_t vector_inputs;            // that lie in 16 bytes

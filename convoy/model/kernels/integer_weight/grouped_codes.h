@@ -16,8 +16,9 @@ struct GroupedCodes {
 
   int64_t inputs;
   int64_t group_inputs;
-  at::Tensor words_OW;  // int32: codes + 8 of eight inputs, those of 2n and 2n + 1 from the bits 4n
-                        // and 4n + 16 on; an output begins with a multiple of four words
+  // int32: codes + 8 of eight inputs, those of 2n and 2n + 1 from the bits 4n and 4n + 16 on. An
+  // output has a multiple of four words.
+  at::Tensor words_OW;
   at::Tensor scales_OG2;  // bf16
 };
 
