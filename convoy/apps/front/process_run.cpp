@@ -28,6 +28,7 @@
 #include "convoy/farm/process/request_check.h"
 #include "convoy/farm/process/row_pipeline.h"
 #include "convoy/farm/process/row_supervisor.h"
+#include "convoy/farm/process/rows_in_flight.h"
 #include "convoy/farm/process/run_files.h"
 #include "convoy/farm/process/run_usage.h"
 #include "convoy/machine/processes/signals.h"
@@ -276,7 +277,7 @@ class Processing {
     const process::WorkerAssignment task{
         .store = store_,
         .run = run,
-        .rows_in_flight = wanted.batch_size.value.value_or(kRowsInFlight),
+        .rows_in_flight = process::rows_in_flight(wanted, workers_.hardware()),
         .num_workers = workers_.count * wanted.num_nodes,
         .lease_ms = 1000 * wanted.lease_s,
         .max_tries = wanted.max_tries};
@@ -395,8 +396,6 @@ class Processing {
                                 .hint = "--problem-field names the column of the problem"});
     throw ProgressError(message, {.hint = "the same command computes these rows again"});
   }
-
-  static constexpr int64_t kRowsInFlight = 64;
 
   Context& context_;
   ProcessConfig& config_;

@@ -10,6 +10,7 @@
 
 #include "convoy/apps/front/command.h"
 #include "convoy/core/settings/process_settings.h"
+#include "convoy/generate/scheduler/engine_defaults.h"
 
 namespace convoy::apps {
 
@@ -22,6 +23,9 @@ struct ProcessWorkers {
 
   // model.dtype with `auto` resolved: one type for all workers of a run.
   std::string dtype() const { return devices == "cuda" && has_bf16 ? "bf16" : "fp32"; }
+  scheduler::Hardware hardware() const {
+    return devices == "cpu" ? scheduler::Hardware::Cpu : scheduler::Hardware::Gpu;
+  }
   std::string text() const;  // "2 workers on cuda"
 };
 

@@ -5,6 +5,8 @@
 #include <chrono>
 
 #include "convoy/core/base/error.h"
+#include "convoy/generate/scheduler/engine_defaults.h"
+#include "convoy/machine/device/device_claim.h"
 #include "convoy/machine/device/memory.h"
 #include "convoy/model/architecture/families/family.h"
 
@@ -75,6 +77,34 @@ double temperature_of(const settings::SamplingFlags& sampling) {
   return 0.0;
 }
 
+// Returns the bytes for the KV cache and a step's activations.
+int64_t memory_for_engine(at::Device device, const EngineSurroundings& surroundings,
+                          bool deterministic) {
+  // The plan of a run that repeats must not change with the memory of other processes.
+  const int64_t all_bytes = device::device_memory_bytes(device);
+  if (deterministic && all_bytes > 0) return all_bytes - device::rank_memory(device).held_bytes;
+  return device::usable_rank_memory_bytes(device, surroundings.engines_on_host);
+}
+
+std::shared_ptr<const device::DeviceClaim> claim_of(at::Device device,
+                                                    const settings::EngineFlags& flags,
+                                                    const Log& log) {
+  auto claim = std::make_shared<const device::DeviceClaim>(device::claim_device(device));
+  if (!claim->is_taken) return claim;
+  const std::string holder = claim->holder_process > 0
+                                 ? fmt::format("process {}", claim->holder_process)
+                                 : "a process of another container";
+  if (flags.kv_blocks.is_auto())
+    throw ConfigError(
+        fmt::format("{} has the engine of {} on it, which fills its memory", device.str(), holder),
+        {.key = "kv_blocks",
+         .hint = "wait for its end, name another GPU in CUDA_VISIBLE_DEVICES, or let both engines "
+                 "share this one: give each its --kv-blocks"});
+  log.warning(fmt::format("{} also has the engine of {} on it: they share its speed", device.str(),
+                          holder));
+  return claim;
+}
+
 int64_t longest_row(const std::vector<std::vector<int32_t>>& prompts,
                     const settings::SamplingFlags& sampling) {
   size_t longest = 0;
@@ -85,18 +115,26 @@ int64_t longest_row(const std::vector<std::vector<int32_t>>& prompts,
 }  // namespace
 
 generate::EngineConfig engine_config(const settings::EngineFlags& flags, const LoadedModel& model,
-                                     int64_t longest_row_tokens, int engines_on_host) {
-  // Half of the free memory: packed weights and activations also need some.
-  const int64_t free_bytes =
-      device::usable_rank_memory_bytes(model.model->device(), engines_on_host);
-  return {.max_rows = flags.batch_size,
-          .prefill_chunk = flags.prefill_chunk,
-          .kv_blocks = flags.kv_blocks.value.value_or(0),
-          .longest_row_tokens = longest_row_tokens,
-          .kv_memory_bytes = free_bytes / 2,
-          .kv_element =
-              flags.kv_dtype == "int8" ? kernels::CacheElement::Int8 : kernels::CacheElement::Model,
-          .end_ids = families::end_token_ids(model.folder)};
+                                     const EngineSurroundings& surroundings, const Log& log) {
+  const at::Device device = model.model->device();
+  const bool fills_gpu = !device.is_cpu() && !surroundings.is_beside_training;
+  const scheduler::EngineDefaults defaults =
+      scheduler::engine_defaults(fills_gpu ? scheduler::Hardware::Gpu : scheduler::Hardware::Cpu,
+                                 device::device_memory_bytes(device));
+  device::release_kept_memory(device);
+  generate::EngineConfig config{
+      .max_rows = flags.batch_size.value.value_or(defaults.max_rows),
+      .prefill_chunk = flags.prefill_chunk.value.value_or(defaults.step_tokens),
+      .kv_blocks = flags.kv_blocks.value.value_or(0),
+      .longest_row_tokens = surroundings.longest_row_tokens,
+      .kv_memory_bytes =
+          static_cast<int64_t>(defaults.kv_share * static_cast<double>(memory_for_engine(
+                                                       device, surroundings, flags.deterministic))),
+      .kv_element =
+          flags.kv_dtype == "int8" ? kernels::CacheElement::Int8 : kernels::CacheElement::Model,
+      .end_ids = families::end_token_ids(model.folder)};
+  if (fills_gpu) config.claim = claim_of(device, flags, log);
+  return config;
 }
 
 generate::Request answer_request(const settings::SamplingFlags& sampling, int64_t prompt,
@@ -120,7 +158,10 @@ void answer_prompts(RankShare& share, const LoadedModel& loaded,
   const int64_t samples = options.sampling.n;
   generate::Engine engine(
       *loaded.model, loaded.tokenizer,
-      engine_config(options.engine, loaded, longest_row(prompts, options.sampling), share.size()));
+      engine_config(options.engine, loaded,
+                    {.longest_row_tokens = longest_row(prompts, options.sampling),
+                     .engines_on_host = share.size()},
+                    log));
   const auto is_done = [&options](int64_t prompt, int64_t sample) {
     return options.is_done && options.is_done(prompt, sample);
   };

@@ -40,10 +40,18 @@ void answer_prompts(RankShare& share, const LoadedModel& loaded,
                     const std::vector<std::vector<int32_t>>& prompts, const AnswerOptions& options,
                     const Log& log, const std::function<void(const Answer&)>& take);
 
-// `longest_row_tokens`: prompt and answer together; 0 = unknown. `engines_on_host` engines share
-// the memory of the CPU.
+struct EngineSurroundings {
+  int64_t longest_row_tokens = 0;  // prompt and answer together; 0 = the model's positions
+  int engines_on_host = 1;         // that share the memory of the CPU
+  // A training keeps its memory on the device: the engine takes half of the rest.
+  bool is_beside_training = false;
+};
+
+// The device settles the values that the user has left open (scheduler/engine_defaults.h):
+// an engine takes a whole GPU for itself. Throws ConfigError where another engine of this host has it and
+// --kv-blocks does not settle the share of this one.
 generate::EngineConfig engine_config(const settings::EngineFlags& flags, const LoadedModel& model,
-                                     int64_t longest_row_tokens, int engines_on_host = 1);
+                                     const EngineSurroundings& surroundings, const Log& log);
 
 // The request for a sample of a prompt, without its ids.
 generate::Request answer_request(const settings::SamplingFlags& sampling, int64_t prompt,

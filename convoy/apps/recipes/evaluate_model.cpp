@@ -70,6 +70,9 @@ data::EncodedSplits encode(RankShare& share, const data::EncodeInputs& inputs,
   return splits;
 }
 
+// Rows of a forward pass whose logits are all kept, whatever an engine takes.
+constexpr int64_t kLossRows = 16;
+
 train::EvaluationFigures evaluate_loss(RankShare& share, const LoadedModel& loaded,
                                        const data::TokenDataset& dataset, int64_t batch_size,
                                        const Log& log) {
@@ -166,7 +169,8 @@ nlohmann::json evaluate_model(const EvaluateRun& run, const Log& given_log) {
                                            "with data.split.test_ratio=0.1"});
   if (flags.limit > 0) dataset = first_rows(dataset, flags.limit);
   const at::NoGradGuard no_grad;
-  nlohmann::json figures = loss_json(evaluate_loss(share, loaded, dataset, engine.batch_size, log));
+  nlohmann::json figures = loss_json(
+      evaluate_loss(share, loaded, dataset, engine.batch_size.value.value_or(kLossRows), log));
 
   std::vector<evaluate::ScoredAnswer> samples;
   if (flags.generate) {

@@ -288,8 +288,10 @@ void generate_text(const GenerateRun& run, const Log& given_log) {
   const at::NoGradGuard no_grad;
   const PromptReader reader(flags, loaded, log);
   if (flags.interactive) {
+    settings::EngineFlags for_one = run.engine;
+    if (for_one.batch_size.is_auto()) for_one.batch_size = 1;
     generate::Engine engine(*loaded.model, loaded.tokenizer,
-                            engine_config(run.engine, loaded, /*longest_row_tokens=*/0));
+                            engine_config(for_one, loaded, {}, log));
     return converse(engine, reader.encoder(),
                     {.model = run.model.model,
                      .system_prompt = flags.system_prompt,

@@ -173,9 +173,12 @@ std::optional<GeneratingObjective::Answers> GeneratingObjective::answer(
   const double limit_seconds = settings_.train.generating_evaluation.eval_generate_seconds;
   settings::EngineFlags flags;
   flags.batch_size = settings_.generation.batch_size;
-  generate::Engine engine(
-      *loaded_.model, loaded_.tokenizer,
-      engine_config(flags, loaded_, longest_row_tokens_, options_.engines_on_host));
+  generate::Engine engine(*loaded_.model, loaded_.tokenizer,
+                          engine_config(flags, loaded_,
+                                        {.longest_row_tokens = longest_row_tokens_,
+                                         .engines_on_host = options_.engines_on_host,
+                                         .is_beside_training = true},
+                                        Log(LogLevel::Quiet)));
   Answers answers;
   for (int64_t row = group.rank(); row < questions_.size(); row += group.size()) {
     generate::Request request = request_of(row);

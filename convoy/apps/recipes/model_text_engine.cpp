@@ -69,22 +69,25 @@ process::TextResult text_result(const generate::Completion& completion) {
   return result;
 }
 
-generate::EngineConfig engine_config(const LoadedModel& loaded, const TextEngineOptions& options) {
+generate::EngineConfig engine_config(const LoadedModel& loaded, const TextEngineOptions& options,
+                                     const Log& log) {
   settings::EngineFlags flags;
   flags.batch_size = options.rows;
   if (options.kv_blocks > 0) flags.kv_blocks = options.kv_blocks;
-  flags.prefill_chunk = options.prefill_chunk;
+  if (options.prefill_chunk > 0) flags.prefill_chunk = options.prefill_chunk;
   flags.kv_dtype = options.kv_int8 ? "int8" : "model";
-  return engine_config(flags, loaded, options.longest_row_tokens,
-                       static_cast<int>(options.workers_on_host));
+  return engine_config(flags, loaded,
+                       {.longest_row_tokens = options.longest_row_tokens,
+                        .engines_on_host = static_cast<int>(options.workers_on_host)},
+                       log);
 }
 
 class ModelTextEngine final : public process::TextEngine {
  public:
-  ModelTextEngine(const LoadedModel& loaded, const TextEngineOptions& options)
+  ModelTextEngine(const LoadedModel& loaded, const TextEngineOptions& options, const Log& log)
       : encoder_(loaded.tokenizer, loaded.template_or_null(), data::Supervision()),
         template_kwargs_(options.template_kwargs),
-        engine_(*loaded.model, loaded.tokenizer, engine_config(loaded, options)),
+        engine_(*loaded.model, loaded.tokenizer, engine_config(loaded, options, log)),
         max_rows_(static_cast<size_t>(options.rows)) {}
 
   void submit(process::TextRequest request) override {
@@ -192,8 +195,8 @@ class ModelTextEngine final : public process::TextEngine {
 }  // namespace
 
 std::unique_ptr<process::TextEngine> make_text_engine(const LoadedModel& loaded,
-                                                      TextEngineOptions options) {
-  return std::make_unique<ModelTextEngine>(loaded, options);
+                                                      TextEngineOptions options, const Log& log) {
+  return std::make_unique<ModelTextEngine>(loaded, options, log);
 }
 
 }  // namespace convoy::recipes

@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "convoy/apps/recipes/loaded_model.h"
+#include "convoy/core/base/log.h"
 #include "convoy/farm/process/text_engine.h"
 
 namespace convoy::recipes {
@@ -16,17 +17,17 @@ namespace convoy::recipes {
 struct TextEngineOptions {
   int64_t rows = 16;               // that are generated together
   int64_t longest_row_tokens = 0;  // prompt and answer, where it is known; 0: the model's positions
-  // 0: as many as `rows` rows may need, in half of the free memory.
-  int64_t kv_blocks = 0;
-  int64_t workers_on_host = 1;                  // that share this memory
-  bool kv_int8 = false;                         // keys and values in 8 bits
-  int64_t prefill_chunk = 512;                  // most tokens of a step
+  int64_t kv_blocks = 0;           // 0: as many as `rows` rows may need and the device has
+  int64_t workers_on_host = 1;     // that share this memory
+  bool kv_int8 = false;            // keys and values in 8 bits
+  int64_t prefill_chunk = 0;       // most tokens of a step; 0: as the device takes
   nlohmann::ordered_json template_kwargs = {};  // variables for the chat template
 };
 
 // `loaded` must outlive it. Prompts that cannot be encoded or answered end as TextFinish::Error.
 // Throws ConfigError on options out of range.
 std::unique_ptr<process::TextEngine> make_text_engine(const LoadedModel& loaded,
-                                                      TextEngineOptions options);
+                                                      TextEngineOptions options,
+                                                      const Log& log = Log(LogLevel::Quiet));
 
 }  // namespace convoy::recipes

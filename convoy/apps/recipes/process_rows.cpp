@@ -12,6 +12,7 @@
 #include "convoy/core/settings/template_kwargs.h"
 #include "convoy/farm/process/row_pipeline.h"
 #include "convoy/farm/process/row_worker_process.h"
+#include "convoy/farm/process/rows_in_flight.h"
 #include "convoy/farm/process/run_files.h"
 #include "convoy/machine/device/rank_device.h"
 #include "convoy/machine/device/threads.h"
@@ -42,16 +43,17 @@ ModelRequest worker_model(const settings::ProcessSettings& settings,
 TextEngineOptions engine_options(const process::PipelinePlan& plan, const LoadedModel& loaded,
                                  const process::WorkerAssignment& task, int64_t workers_on_host) {
   const settings::ProcessEngineSettings& engine = plan.settings.engine;
-  return {
-      .rows = engine.max_requests.value.value_or(task.rows_in_flight * plan.settings.generate.n),
-      .longest_row_tokens =
-          std::min(process::longest_request_tokens(plan.settings), loaded.model->max_positions()),
-      .kv_blocks = engine.kv_blocks.value.value_or(0),
-      .workers_on_host = workers_on_host,
-      .kv_int8 = engine.kv_dtype == "int8",
-      .prefill_chunk = engine.prefill_chunk,
-      .template_kwargs =
-          settings::template_kwargs(plan.settings.model.template_kwargs, "model.template_kwargs")};
+  const auto hardware =
+      loaded.model->device().is_cpu() ? scheduler::Hardware::Cpu : scheduler::Hardware::Gpu;
+  return {.rows = process::texts_together(plan.settings, task.rows_in_flight, hardware),
+          .longest_row_tokens = std::min(process::longest_request_tokens(plan.settings),
+                                         loaded.model->max_positions()),
+          .kv_blocks = engine.kv_blocks.value.value_or(0),
+          .workers_on_host = workers_on_host,
+          .kv_int8 = engine.kv_dtype == "int8",
+          .prefill_chunk = engine.prefill_chunk.value.value_or(0),
+          .template_kwargs = settings::template_kwargs(plan.settings.model.template_kwargs,
+                                                       "model.template_kwargs")};
 }
 
 }  // namespace
@@ -66,8 +68,8 @@ void process_rows(const ProcessRowsRequest& request, const Log& log) {
     device::share_cpu_threads(static_cast<int>(request.workers_on_host));
     loaded.emplace(load_model(worker_model(plan.settings, rank_device), log));
     process::WorkerEquipment equipment;
-    equipment.engine =
-        make_text_engine(*loaded, engine_options(plan, *loaded, task, request.workers_on_host));
+    equipment.engine = make_text_engine(
+        *loaded, engine_options(plan, *loaded, task, request.workers_on_host), log);
     equipment.program = std::make_unique<process::RowPipeline>(std::move(plan));
     return equipment;
   });

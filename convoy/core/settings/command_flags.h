@@ -160,23 +160,24 @@ struct SamplingFlags {
 
 // Parameters of the generation engine.
 struct EngineFlags {
-  int64_t batch_size = 16;
+  config::AutoOr<int64_t> batch_size;
   config::AutoOr<int64_t> kv_blocks;
-  int64_t prefill_chunk = 512;
+  config::AutoOr<int64_t> prefill_chunk;
   bool deterministic = false;
   std::string weights = "model";
   std::string kv_dtype = "model";
 
   template <class Visitor>
   void fields(Visitor& visit) {
-    visit("batch_size", batch_size, "answers generated together").at_least(1);
+    visit("batch_size", batch_size, "answers generated together; auto = 16 on CPUs, 256 on GPUs")
+        .at_least(1);
     visit("kv_blocks", kv_blocks,
           "KV-cache blocks of 32 tokens; auto = as many as the answers may need, in at most half "
-          "of the free memory")
+          "of the free memory of a CPU and 90 % of a GPU's")
         .at_least(1);
     visit("prefill_chunk", prefill_chunk,
           "maximum tokens of a step: longer prompts are processed in chunks, together with other "
-          "answers")
+          "answers; auto = 512 on CPUs, 2048 to 8192 on GPUs by their memory")
         .at_least(1);
     visit("deterministic", deterministic,
           "on CPUs, an answer does not depend on the others in its batch; on GPUs, use LibTorch's "

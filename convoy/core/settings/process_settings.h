@@ -220,8 +220,7 @@ struct WorkerSettings {
     visit("store", store,
           "ledger of rows: a SQLite file or postgresql://...; empty = in the run folder");
     visit("devices", devices, "devices of the workers").one_of({"auto", "cpu", "cuda"});
-    visit("batch_size", batch_size,
-          "rows in flight in each worker; auto = as many as increase the speed")
+    visit("batch_size", batch_size, "rows in flight in each worker; auto = 64 on CPUs, 256 on GPUs")
         .at_least(1)
         .at_most(65536);
     visit("lease_s", lease_s, "seconds after which a silent worker's rows go to another")
@@ -239,7 +238,7 @@ struct ProcessEngineSettings {
   bool low_memory = false;
   double memory_gib = 12;
   config::AutoOr<int64_t> kv_blocks;
-  int64_t prefill_chunk = 512;
+  config::AutoOr<int64_t> prefill_chunk;
   config::AutoOr<int64_t> max_requests;
   std::string kv_dtype = "model";
   std::string weights = "model";
@@ -254,14 +253,15 @@ struct ProcessEngineSettings {
     visit("memory_gib", memory_gib, "memory limit of a low_memory worker, in GiB").above(0);
     visit("kv_blocks", kv_blocks,
           "KV-cache blocks of 32 tokens; auto = as many as the texts may need, in at most half of "
-          "the free memory")
+          "the free memory of a CPU and 90 % of a GPU's")
         .at_least(1);
     visit("prefill_chunk", prefill_chunk,
           "maximum tokens of a step: longer prompts are processed in chunks, together with other "
-          "texts")
+          "texts; auto = 512 on CPUs, 2048 to 8192 on GPUs by their memory")
         .at_least(1);
     visit("max_requests", max_requests,
-          "texts generated together; auto = batch_size times generate.n")
+          "texts generated together; auto = batch_size times generate.n, on GPUs 256 where "
+          "batch_size is auto, too")
         .at_least(1);
     visit("kv_dtype", kv_dtype, "KV cache in the model's type, or in 8 bits")
         .one_of({"model", "int8"});

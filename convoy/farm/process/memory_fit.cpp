@@ -4,12 +4,12 @@
 #include <algorithm>
 
 #include "convoy/core/base/error.h"
+#include "convoy/generate/scheduler/engine_defaults.h"
 
 namespace convoy::process {
 namespace {
 
 constexpr double kBytesPerGib = 1024.0 * 1024.0 * 1024.0;
-constexpr int64_t kUsualRows = 16;
 
 }  // namespace
 
@@ -26,12 +26,14 @@ std::string fit_memory(settings::ProcessSettings& settings, const ModelFacts& mo
   scheduler::MemoryNeeds needs =
       model.memory_needs(settings.model.dtype == "bf16" ? 2 : 4, settings.model);
   if (held) needs.int8_weight_bytes = needs.weight_bytes;
+  // As on a CPU: a budget does not fill a card.
+  const scheduler::EngineDefaults usual = scheduler::engine_defaults(scheduler::Hardware::Cpu);
   const scheduler::MemoryRequest request{
       .budget_bytes = budget_bytes,
       .rows = engine.max_requests.value.value_or(
-          samples * settings.workers.batch_size.value.value_or(kUsualRows)),
+          samples * settings.workers.batch_size.value.value_or(usual.max_rows)),
       .row_tokens = model.positions > 0 ? std::min(longest, model.positions) : longest,
-      .step_tokens = engine.prefill_chunk,
+      .step_tokens = engine.prefill_chunk.value.value_or(usual.step_tokens),
       .int8_kv = engine.kv_dtype == "int8",
       .int8_weights = engine.weights == "int8" || held,
       .int4_weights = engine.weights == "int4"};

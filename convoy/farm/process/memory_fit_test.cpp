@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "convoy/core/base/error.h"
+#include "convoy/farm/process/rows_in_flight.h"
 
 namespace convoy::process {
 namespace {
@@ -39,6 +40,18 @@ TEST(FitMemory, AWideBudgetCostsNothing) {
   EXPECT_EQ(settings.engine.weights, "model");
   EXPECT_EQ(settings.engine.kv_dtype, "model");
   EXPECT_EQ(settings.engine.max_requests.value, 16);
+  EXPECT_EQ(settings.engine.prefill_chunk.value, 512);
+}
+
+// A card's defaults would take more than the budget.
+TEST(FitMemory, SettlesAllThatAGpuWouldFill) {
+  settings::ProcessSettings settings = within(12);
+  fit_memory(settings, seven_billion());
+  const int64_t rows = rows_in_flight(settings.workers, scheduler::Hardware::Gpu);
+  EXPECT_LE(rows, 16);
+  EXPECT_LE(texts_together(settings, rows, scheduler::Hardware::Gpu), 16);
+  EXPECT_LE(settings.engine.prefill_chunk.value, 512);
+  EXPECT_FALSE(settings.engine.kv_blocks.is_auto());
 }
 
 // The guide's low-memory mode: 12 GiB. In bf16 the weights alone take 14.

@@ -22,6 +22,7 @@
 #include "convoy/generate/engine/request.h"
 #include "convoy/generate/scheduler/engine_figures.h"
 #include "convoy/generate/scheduler/scheduler.h"
+#include "convoy/machine/device/device_claim.h"
 #include "convoy/model/adapters/served_adapters.h"
 #include "convoy/model/nn/causal_lm.h"
 #include "convoy/model/nn/kv_cache.h"
@@ -41,6 +42,7 @@ struct EngineConfig {
   std::optional<bool> reads_late = {};
   adapters::ServedAdapters* adapters = nullptr;  // of the model; outlives the engine
   std::vector<int32_t> end_ids = {};  // beside the tokenizer's eos: families::end_token_ids
+  std::shared_ptr<const device::DeviceClaim> claim = {};  // held as long as the engine
 };
 
 using EngineFigures = scheduler::EngineFigures;

@@ -3,7 +3,9 @@
 
 #include <ATen/Context.h>
 #include <dlfcn.h>
+#include <fmt/ranges.h>
 
+#include <array>
 #include <filesystem>
 #include <mutex>
 
@@ -39,6 +41,25 @@ void open() {
                                "2.11 with all it depends on, or use --devices cpu"});
 }
 
+// One of the driver's devices.
+class DriverDevice {
+ public:
+  explicit DriverDevice(int index) : driver_(dlopen(kDriver, RTLD_LAZY | RTLD_LOCAL)) {
+    const auto device_of = function<int (*)(int* device, int ordinal)>("cuDeviceGet");
+    if (device_of == nullptr || device_of(&number_, index) != 0) driver_ = nullptr;
+  }
+  int number() const { return number_; }
+  // Null where the driver does not have it, or not the device.
+  template <class Function>
+  Function function(const char* name) const {
+    return driver_ == nullptr ? nullptr : reinterpret_cast<Function>(dlsym(driver_, name));
+  }
+
+ private:
+  void* driver_;
+  int number_ = 0;
+};
+
 }  // namespace
 
 // LibTorch looks for its CUDA half once, at the first call that needs it (at::hasCUDA(), seeds): no
@@ -51,18 +72,22 @@ void open_cuda_library() {
 int cuda_compute_capability(int index) {
   // cuda.h: CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR.
   constexpr int kMajor = 75;
-  void* const driver = dlopen(kDriver, RTLD_LAZY | RTLD_LOCAL);
-  if (driver == nullptr) return 0;
-  const auto device_of =
-      reinterpret_cast<int (*)(int* device, int ordinal)>(dlsym(driver, "cuDeviceGet"));
-  const auto attribute_of = reinterpret_cast<int (*)(int* value, int attribute, int device)>(
-      dlsym(driver, "cuDeviceGetAttribute"));
-  int device = 0;
+  const DriverDevice device(index);
+  const auto attribute_of =
+      device.function<int (*)(int* value, int attribute, int device)>("cuDeviceGetAttribute");
   int major = 0;
-  if (device_of == nullptr || attribute_of == nullptr || device_of(&device, index) != 0 ||
-      attribute_of(&major, kMajor, device) != 0)
-    return 0;
+  if (attribute_of == nullptr || attribute_of(&major, kMajor, device.number()) != 0) return 0;
   return major;
+}
+
+std::string cuda_uuid(int index) {
+  const DriverDevice device(index);
+  // The second version gives parts of a GPU UUIDs of their own.
+  const auto uuid_of =
+      device.function<int (*)(unsigned char* bytes, int device)>("cuDeviceGetUuid_v2");
+  std::array<unsigned char, 16> bytes{};
+  if (uuid_of == nullptr || uuid_of(bytes.data(), device.number()) != 0) return {};
+  return fmt::format("{:02x}", fmt::join(bytes, ""));
 }
 
 }  // namespace convoy::device

@@ -6,10 +6,22 @@
 #include <fstream>
 #include <sstream>
 #include <string>
+#include <utility>
 
 #include "convoy/core/base/usable_memory.h"
 
 namespace convoy::device {
+namespace {
+
+std::pair<int64_t, int64_t> free_and_all_bytes(at::Device device) {
+  try {
+    return at::getDeviceAllocator(device.type())->getMemoryInfo(device.index());
+  } catch (const c10::Error&) {
+    return {0, 0};  // this allocator does not report it
+  }
+}
+
+}  // namespace
 
 ProcessMemory process_memory() {
   ProcessMemory memory;
@@ -44,12 +56,15 @@ RankMemory rank_memory(at::Device device) {
 
 int64_t usable_rank_memory_bytes(at::Device device, int ranks_on_host) {
   if (device.is_cpu()) return usable_memory_bytes() / ranks_on_host;
-  try {
-    return static_cast<int64_t>(
-        at::getDeviceAllocator(device.type())->getMemoryInfo(device.index()).first);
-  } catch (const c10::Error&) {
-    return 0;  // this allocator does not report it
-  }
+  return free_and_all_bytes(device).first;
+}
+
+int64_t device_memory_bytes(at::Device device) {
+  return device.is_cpu() ? 0 : free_and_all_bytes(device).second;
+}
+
+void release_kept_memory(at::Device device) {
+  if (!device.is_cpu()) at::getDeviceAllocator(device.type())->emptyCache();
 }
 
 bool reset_peak_memory() {

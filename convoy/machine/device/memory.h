@@ -31,6 +31,12 @@ RankMemory rank_memory(at::Device device);
 // CPU. 0 = unknown.
 int64_t usable_rank_memory_bytes(at::Device device, int ranks_on_host);
 
+// Returns the memory of the whole device; 0 = unknown, and for the CPU.
+int64_t device_memory_bytes(at::Device device);
+
+// Gives memory of freed tensors that the device's allocator keeps back to the device.
+void release_kept_memory(at::Device device);
+
 // Starts the peak anew at the present size. Returns false where the kernel does not allow it.
 bool reset_peak_memory();
 

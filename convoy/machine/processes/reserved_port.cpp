@@ -3,15 +3,14 @@
 
 #include <netinet/in.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
 #include <fstream>
 #include <random>
 
 #include "convoy/core/base/error.h"
+#include "convoy/core/base/held_name.h"
 
 namespace convoy::processes {
 namespace {
@@ -41,18 +40,6 @@ bool can_bind(int family, const Address& address) {
          errno == EADDRNOTAVAIL;
 }
 
-Descriptor claim(int number) {
-  Descriptor name(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  const std::string text = fmt::format("convoy-port-{}", number);
-  std::memcpy(address.sun_path + 1, text.data(), text.size());
-  const auto length = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + text.size());
-  if (!name.open() || ::bind(name.get(), reinterpret_cast<sockaddr*>(&address), length) != 0)
-    name.reset();
-  return name;
-}
-
 }  // namespace
 
 bool port_is_free(int number) {
@@ -70,7 +57,7 @@ ReservedPort::ReservedPort() {
   std::uniform_int_distribution<int> any(kLowest, highest_quiet_port());
   for (int turn = 0; turn < kTries; ++turn) {
     const int number = any(random);
-    Descriptor held = claim(number);
+    Descriptor held = hold_name(fmt::format("convoy-port-{}", number));
     if (!held.open() || !port_is_free(number)) continue;
     number_ = number;
     claim_ = std::move(held);

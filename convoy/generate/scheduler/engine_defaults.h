@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The size of an engine where the user has settled none: on a GPU it fills the card, on a CPU it
+// leaves memory to the host.
+#pragma once
+
+#include <cstdint>
+
+namespace convoy::scheduler {
+
+enum class Hardware { Cpu, Gpu };
+
+struct EngineDefaults {
+  int64_t max_rows = 16;
+  int64_t step_tokens = 512;
+  double kv_share = 0.5;        // of the memory that is free after the weights, for keys and values
+  int64_t rows_in_flight = 64;  // of a worker that also does other work than generation on them
+};
+
+// `gpu_bytes`: memory of the whole GPU; 0 = unknown.
+EngineDefaults engine_defaults(Hardware hardware, int64_t gpu_bytes = 0);
+
+}  // namespace convoy::scheduler

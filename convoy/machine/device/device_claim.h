@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A GPU for one engine of this host, which fills its memory.
+#pragma once
+
+#include <c10/core/Device.h>
+
+#include "convoy/core/base/descriptor.h"
+
+namespace convoy::device {
+
+// Held until it is destroyed or this process ends.
+struct DeviceClaim {
+  Descriptor held;         // closed on the CPU, which is shared, and where `is_taken`
+  bool is_taken = false;   // by another engine
+  int holder_process = 0;  // that has it; 0 = unknown
+};
+
+// Devices are told apart by their UUID, whatever their number in this process; simulated ones by
+// process and number.
+DeviceClaim claim_device(at::Device device);
+
+}  // namespace convoy::device
