@@ -406,8 +406,9 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor, at::Tensor> flash_att
   work.flops = 4.0 * rows * pairs * static_cast<double>(query.size(1) * query.size(2));
   work.product = {.batch = (starts->numel() - 1) * query.size(1),
                   .rows = most_queries,
-                  .columns = most_keys,
-                  .on_tensor_cores = true};
+                  .columns = 1,
+                  .on_tensor_cores = true,
+                  .is_attention = true};
   record(std::move(work));
   return {out, sums, state, at::empty({0}, state.options()), at::empty({0}, query.options())};
 }

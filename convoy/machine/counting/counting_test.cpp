@@ -213,6 +213,25 @@ TEST(PredictedTime, ProductTakesTheLongerOfItsBytesAndItsSums) {
   EXPECT_GT(device_seconds(product, gpu), 10 * sums);
 }
 
+// FlashAttention-2 on an H100 and on an A100 (arXiv:2407.08608, arXiv:2307.08691).
+TEST(PredictedTime, AttentionReachesTheShareOfThePeakThatItsPapersName) {
+  Work attention{.name = "_flash_attention_forward", .kind = WorkKind::Op, .launches = 1};
+  attention.flops = 1e12;
+  attention.product = {
+      .batch = 1 << 16, .rows = 128, .columns = 1, .on_tensor_cores = true, .is_attention = true};
+  for (const auto& [name, share] : {std::pair{"h100", 0.35}, {"h200", 0.35}, {"a100", 0.6}}) {
+    const GpuSpeed& gpu = gpu_speed(name);
+    EXPECT_NEAR(device_seconds(attention, gpu) * gpu.tensor_flops / attention.flops, 1 / share,
+                0.01)
+        << name;
+  }
+  // A block of 128 queries of one head stays on one processor.
+  const GpuSpeed& gpu = gpu_speed("a100");
+  const double whole = device_seconds(attention, gpu);
+  attention.product.batch = gpu.processors / 4;
+  EXPECT_NEAR(device_seconds(attention, gpu), 4 * whole, 0.01 * whole);
+}
+
 TEST(PredictedTime, UnknownGpuNamesThoseThereAre) {
   try {
     gpu_speed("h20");

@@ -13,11 +13,12 @@ namespace convoy::counting {
 struct GpuSpeed {
   const char* name;
   const char* words;
-  double tensor_flops;  // a second: bf16, dense, fp32 sums
-  double fp32_flops;    // without tensor cores: LibTorch's fp32 products
-  double bytes;         // a second, of its memory
-  int64_t processors;   // SMs
-  double host_bytes;    // a second, over the bus, one way
+  double tensor_flops;     // a second: bf16, dense, fp32 sums
+  double fp32_flops;       // without tensor cores: LibTorch's fp32 products
+  double bytes;            // a second, of its memory
+  int64_t processors;      // SMs
+  double host_bytes;       // a second, over the bus, one way
+  double attention_share;  // of `tensor_flops` that FlashAttention-2 reaches
 };
 
 std::span<const GpuSpeed> gpu_speeds();

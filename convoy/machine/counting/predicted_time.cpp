@@ -15,10 +15,10 @@ double product_share(const ProductShape& product, const GpuSpeed& gpu) {
   const Assumptions& assumed = assumptions();
   const int64_t tiles = product.batch * up_to(product.rows, assumed.tile_rows) *
                         up_to(product.columns, assumed.tile_columns);
-  if (tiles <= gpu.processors) return assumed.product_share;
+  const double best = product.is_attention ? gpu.attention_share : assumed.product_share;
+  if (tiles <= gpu.processors && !product.is_attention) return best;
   const int64_t waves = up_to(tiles, gpu.processors);
-  return assumed.product_share * static_cast<double>(tiles) /
-         static_cast<double>(waves * gpu.processors);
+  return best * static_cast<double>(tiles) / static_cast<double>(waves * gpu.processors);
 }
 
 bool waits(const Work& work) { return work.host_waits || work.host_reads_earlier; }

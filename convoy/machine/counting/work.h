@@ -21,12 +21,14 @@ enum class WorkKind {
   Download,
 };
 
-// Sizes of one matrix product; `batch` products run at a time.
+// Sizes of one matrix product; `batch` products run at a time. FlashAttention is a product whose
+// blocks of queries are tiles that nothing splits.
 struct ProductShape {
   int64_t batch = 0;  // 0: the work is no product
   int64_t rows = 0;
   int64_t columns = 0;
   bool on_tensor_cores = false;  // 16-bit elements
+  bool is_attention = false;
 };
 
 struct Work {

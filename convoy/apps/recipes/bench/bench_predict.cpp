@@ -248,6 +248,7 @@ Json assumed_of(const counting::GpuSpeed& gpu) {
           {"terabytes_per_s", gpu.bytes / 1e12},
           {"bytes_share", assumed.bytes_share},
           {"product_share", assumed.product_share},
+          {"attention_share", gpu.attention_share},
           {"kernel_us", assumed.kernel_seconds * 1e6},
           {"op_us", assumed.op_seconds * 1e6},
           {"more_launch_us", assumed.more_launch_seconds * 1e6},

@@ -75,7 +75,7 @@ AttentionGradients backward(const at::Tensor& grad_THE, const at::Tensor& q_THE,
 }  // namespace
 
 bool takes_flash(const at::Tensor& q_THE) {
-  return q_THE.is_cuda() && q_THE.scalar_type() == at::kBFloat16 && q_THE.size(2) % 8 == 0 &&
+  return !q_THE.is_cpu() && q_THE.scalar_type() == at::kBFloat16 && q_THE.size(2) % 8 == 0 &&
          q_THE.size(2) <= 256 && q_THE.size(0) > 0;
 }
 
