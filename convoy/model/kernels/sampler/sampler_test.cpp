@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "convoy/model/kernels/sampler/sampler.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
 #include <fstream>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <random>
 
+#include "convoy/model/kernels/ops/op_table.h"
 #include "convoy/model/kernels/simd/cpu_isa.h"
 #include "kernel_checks/op_check.h"
 #include "kernel_checks/reference_ops.h"
@@ -140,21 +145,25 @@ const nlohmann::json& golden() {
   return file;
 }
 
+SamplingRule golden_rule(const nlohmann::json& entry) {
+  const nlohmann::json& rule = entry["rule"];
+  return {.temperature = rule["temperature"].get<double>(),
+          .top_k = rule["top_k"].get<int64_t>(),
+          .top_p = rule["top_p"].get<double>(),
+          .min_p = rule["min_p"].get<double>(),
+          .repetition_penalty = rule["repetition_penalty"].get<double>()};
+}
+
 // Numbers spread evenly over [0, 1) find each id as often as its share predicts, but for its two
 // ends.
 TEST(Sampler, SharesEqualThoseAfterTransformersProcessors) {
   constexpr int64_t kNumbers = 2000;
   for (const nlohmann::json& entry : golden()) {
-    const auto& rule = entry["rule"];
     const auto seen = entry["seen"].get<std::vector<int32_t>>();
     const at::Tensor logits = at::tensor(entry["logits"].get<std::vector<float>>());
     std::vector<SamplingRow> rows;
     for (int64_t number = 0; number < kNumbers; ++number)
-      rows.push_back({.rule = {.temperature = rule["temperature"].get<double>(),
-                               .top_k = rule["top_k"].get<int64_t>(),
-                               .top_p = rule["top_p"].get<double>(),
-                               .min_p = rule["min_p"].get<double>(),
-                               .repetition_penalty = rule["repetition_penalty"].get<double>()},
+      rows.push_back({.rule = golden_rule(entry),
                       .uniform = (static_cast<double>(number) + 0.5) / kNumbers,
                       .seen_ids = seen});
     std::vector<double> found(logits.size(0));
@@ -162,7 +171,31 @@ TEST(Sampler, SharesEqualThoseAfterTransformersProcessors) {
       found[id] += 1.0 / kNumbers;
     for (size_t id = 0; id < found.size(); ++id)
       EXPECT_NEAR(found[id], entry["shares"].value(std::to_string(id), 0.0), 1.01 / kNumbers)
-          << rule.dump() << " id " << id;
+          << entry["rule"].dump() << " id " << id;
+  }
+}
+
+// The same, for tables that take long for each row: every number has to find the id whose share
+// holds it.
+TEST(Sampler, FewNumbersFindTheSharesAfterTransformersProcessors) {
+  constexpr int64_t kNumbers = 3;
+  for (const nlohmann::json& entry : golden()) {
+    std::map<int64_t, double> by_id;
+    for (const auto& [id, share] : entry["shares"].items()) by_id[std::stoll(id)] = share;
+    std::vector<reference::Share> shares;
+    double end = 0;
+    for (const auto& [id, share] : by_id) shares.push_back({.id = id, .end = end += share});
+    const auto seen = entry["seen"].get<std::vector<int32_t>>();
+    const at::Tensor logits = at::tensor(entry["logits"].get<std::vector<float>>());
+    std::vector<SamplingRow> rows;
+    for (int64_t number = 0; number < kNumbers; ++number)
+      rows.push_back({.rule = golden_rule(entry),
+                      .uniform = (static_cast<double>(number) + 0.5) / kNumbers,
+                      .seen_ids = seen});
+    const auto found = sampled_tokens(logits.expand({kNumbers, logits.size(0)}), rows);
+    for (size_t row = 0; row < rows.size(); ++row)
+      EXPECT_LE(distance_from_share(shares, found[row], rows[row].uniform), kShareTolerance)
+          << entry["rule"].dump() << " number " << rows[row].uniform << " id " << found[row];
   }
 }
 
@@ -227,6 +260,113 @@ TEST(Sampler, DrawsPassAChiSquareTest) {
     std::swap(shares[0], shares[kind.kept - 1]);
     EXPECT_GT(chi_square(sampled_tokens(logits, kind.rule, uniform), shares, cells),
               freedom + 5 * std::sqrt(2 * freedom));
+  }
+}
+
+constexpr int32_t kSeenIds[] = {2, 7, 7};
+
+// Temperature, top-k, top-p, min-p and penalty in every combination, and greedy with and without.
+std::vector<SamplingRule> every_combination() {
+  std::vector<SamplingRule> rules;
+  for (int parts = 0; parts < 32; ++parts)
+    rules.push_back({.temperature = (parts & 1) != 0 ? 0.7 : 1.0,
+                     .top_k = (parts & 2) != 0 ? 7 : 0,
+                     .top_p = (parts & 4) != 0 ? 0.85 : 1.0,
+                     .min_p = (parts & 8) != 0 ? 0.1 : 0.0,
+                     .repetition_penalty = (parts & 16) != 0 ? 1.5 : 1.0});
+  for (const double penalty : {1.0, 1.5})
+    rules.push_back({.temperature = 0, .repetition_penalty = penalty});
+  return rules;
+}
+
+std::string text_of(const SamplingRule& rule) {
+  return fmt::format("temperature {} top_k {} top_p {} min_p {} penalty {}", rule.temperature,
+                     rule.top_k, rule.top_p, rule.min_p, rule.repetition_penalty);
+}
+
+// Likely and unlikely ids in turn.
+at::Tensor ordinary_logits(int64_t ids) {
+  const at::Tensor order = at::arange(ids, at::kLong).mul_(5).remainder(ids);
+  return order.to(at::kFloat).div_(-0.25f * static_cast<float>(ids)).add_(1.0f);
+}
+
+// A statistic above this comes once in a million: Wilson and Hilferty's cube root.
+double chi_square_bound(int64_t freedom) {
+  constexpr double kDeviations = 4.75;
+  const double ninth = 2.0 / (9.0 * static_cast<double>(freedom));
+  return static_cast<double>(freedom) * std::pow(1 - ninth + kDeviations * std::sqrt(ninth), 3);
+}
+
+// Several answers to one prompt: rows of the same logits that differ in their numbers alone.
+TEST(Sampler, FewDrawsOfEveryCombinationPassAChiSquareTest) {
+  constexpr int64_t kIds = 12;
+  constexpr int64_t kDraws = 40;
+  const at::Tensor logits = ordinary_logits(kIds);
+  const at::Tensor logprobs = logits.to(at::kDouble).log_softmax(0);
+  const at::Tensor wide = logits.to(at::kDouble);
+  std::mt19937_64 random(12);
+  bool finds_greedy = false;
+  for (const SamplingRule& rule : every_combination()) {
+    SCOPED_TRACE(text_of(rule));
+    std::vector<SamplingRow> rows;
+    for (int64_t draw = 0; draw < kDraws; ++draw)
+      rows.push_back({.rule = rule,
+                      .uniform = std::uniform_real_distribution<double>()(random),
+                      .seen_ids = kSeenIds,
+                      .wants_logprob = true});
+    std::vector<int64_t> drawn;
+    for (const SampledToken& token : sample_tokens(logits.expand({kDraws, kIds}), kIds, rows)) {
+      ASSERT_NE(token.id, kNoToken);
+      EXPECT_NEAR(token.logprob, logprobs[token.id].item<double>(), 1e-5);
+      drawn.push_back(token.id);
+    }
+    std::vector<double> shares(kIds);
+    double begin = 0;
+    for (const reference::Share& share :
+         reference::shares_of_row({wide.const_data_ptr<double>(), kIds}, rule, kSeenIds)) {
+      shares[share.id] = share.end - begin;
+      begin = share.end;
+    }
+    for (const int64_t id : drawn) EXPECT_GT(shares[id], 0) << id << " may not be picked";
+    int64_t cells = 0;
+    const double statistic = chi_square(drawn, shares, cells);
+    if (cells > 1) {
+      EXPECT_LT(statistic, chi_square_bound(cells - 1)) << cells << " cells";
+    }
+    if (!finds_greedy) {
+      // A sampler that draws the likeliest id alone would be found.
+      const auto most = std::max_element(shares.begin(), shares.end()) - shares.begin();
+      const double of_greedy = chi_square(std::vector<int64_t>(kDraws, most), shares, cells);
+      finds_greedy = cells > 1 && of_greedy > chi_square_bound(cells - 1);
+      EXPECT_TRUE(finds_greedy);
+    }
+  }
+}
+
+// But where a number lies on the edge between two ids, whose places each table rounds itself.
+TEST(Sampler, SameSeedDrawsTheIdsOfTheAtenTable) {
+  constexpr int64_t kIds = 96;
+  constexpr int64_t kDraws = 6;
+  std::mt19937_64 random(13);
+  for (const auto dtype : {at::kFloat, at::kBFloat16}) {
+    const at::Tensor logits = ordinary_logits(kIds).to(dtype);
+    const at::Tensor wide = logits.to(at::kDouble);
+    for (const SamplingRule& rule : every_combination()) {
+      std::vector<SamplingRow> rows;
+      for (int64_t draw = 0; draw < kDraws; ++draw)
+        rows.push_back({.rule = rule,
+                        .uniform = std::uniform_real_distribution<double>()(random),
+                        .seen_ids = kSeenIds});
+      const at::Tensor logits_RV = logits.expand({kDraws, kIds});
+      const auto found = sampled_tokens(logits_RV, rows);
+      const auto wanted = aten_op_table().sampler.sample(logits_RV, kIds, rows);
+      for (size_t row = 0; row < rows.size(); ++row) {
+        if (found[row] == wanted[row].id) continue;
+        EXPECT_LE(smallest_distance({wide.const_data_ptr<double>(), kIds}, rows[row], found[row]),
+                  kShareTolerance)
+            << text_of(rule) << ": " << found[row] << " instead of " << wanted[row].id;
+      }
+    }
   }
 }
 
