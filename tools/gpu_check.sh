@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Tries Convoy on this machine's GPUs, unpacked from the archive (checks/gpu_check.sh) or in a built checkout. No network, no compiler.
 #   gpu_check.sh [--part NAME]... [--devices cuda|cpu] [--output FOLDER] [--geometry NAME]... [--seq N] [--steps N]
-#                [--peak-tflops N] [--peer-python PYTHON]
+#                [--peak-tflops N] [--peer-python PYTHON] [--predictions FILE]
 # Parts (all of them unless named):
 #   launcher  every GPU is found and gets a rank
 #   ops       each op against its reference, by Convoy's own kernels and by LibTorch's
@@ -9,10 +9,12 @@
 #   ranks     two ranks train as one does (two GPUs are needed)
 #   har       activity recognition trains as on the CPU; two replicas in threads (dp) as two ranks (ddp; two GPUs are needed)
 #   sweep     the sweeps' kernels give the bits of the CPU
+#   predict   what `convoy bench predict` says of this GPU beside what it measures there; more than a fifth apart fails
 #   bench     speed at the geometries of Qwen2.5-0.5B, 1.5B and 7B beside transformers and PEFT
 # Writes a log per part, bench.jsonl and table.txt into FOLDER (gpu-check). Ends with 1 when a part failed. Without a Python that has
 # torch, transformers and peft the benchmarks run without a peer. --peak-tflops: dense bf16, for the share of it that is reached;
-# known for A100, H100, H200, L4, L40S and RTX 4090.
+# known for A100, H100, H200, L4, L40S and RTX 4090. --predictions FILE: part predict compares the lines of this file (a name, a tab,
+# the JSON of `bench predict`) and runs nothing.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 usage() { sed -n '2,/^[^#]/s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; }
@@ -21,7 +23,7 @@ wrong() {
   usage >&2
   exit 2
 }
-parts=() geometries=() devices=cuda output=gpu-check python=${CONVOY_PEER_PYTHON:-python3} seq=4096 steps=5 peak=
+parts=() geometries=() devices=cuda output=gpu-check python=${CONVOY_PEER_PYTHON:-python3} seq=4096 steps=5 peak= predictions=
 while [ $# -gt 0 ]; do
   [ "$1" != --help ] && [ "$1" != -h ] || { usage; exit 0; }
   [ $# -gt 1 ] || wrong "$1 wants a value"
@@ -32,6 +34,7 @@ while [ $# -gt 0 ]; do
     --output) output=$2 ;;
     --peer-python) python=$2 ;;
     --peak-tflops) peak=$2 ;;
+    --predictions) predictions=$2 ;;
     --seq) seq=$2 ;;
     --steps) steps=$2 ;;
     *) wrong "there is no $1" ;;
@@ -39,7 +42,7 @@ while [ $# -gt 0 ]; do
   shift 2
 done
 [ "$devices" = cuda ] || [ "$devices" = cpu ] || wrong "--devices is cuda or cpu, not $devices"
-[ ${#parts[@]} -gt 0 ] || parts=(launcher ops parity ranks har sweep bench)
+[ ${#parts[@]} -gt 0 ] || parts=(launcher ops parity ranks har sweep predict bench)
 [ ${#geometries[@]} -gt 0 ] || geometries=(qwen05b qwen15b qwen7b)
 
 if [ -d "$here/bin" ]; then  # the archive
@@ -185,6 +188,118 @@ check_sweep() {
   fi
 }
 
+# config_of GEOMETRY: its config.json.
+config_of() {
+  local hidden ffn layers heads kv_heads vocab tied
+  case "$1" in
+    qwen05b) read -r hidden ffn layers heads kv_heads vocab tied <<<"896 4864 24 14 2 151936 true" ;;
+    qwen15b) read -r hidden ffn layers heads kv_heads vocab tied <<<"1536 8960 28 12 2 151936 true" ;;
+    qwen7b) read -r hidden ffn layers heads kv_heads vocab tied <<<"3584 18944 28 28 4 152064 false" ;;
+    *) return 1 ;;
+  esac
+  printf '{"model_type": "qwen2", "hidden_size": %s, "intermediate_size": %s, "num_hidden_layers": %s, "num_attention_heads": %s,
+ "num_key_value_heads": %s, "vocab_size": %s, "tie_word_embeddings": %s, "max_position_embeddings": 32768, "rms_norm_eps": 1e-6,
+ "hidden_act": "silu"}\n' "$hidden" "$ffn" "$layers" "$heads" "$kv_heads" "$vocab" "$tied"
+}
+
+# The name that `bench predict --device` has for this GPU.
+predicted_gpu() {
+  case "$(nvidia-smi --query-gpu=name --format=csv,noheader 2>/dev/null | head -n 1)" in
+    *H200*) echo h200 ;;
+    *H100*PCIe*) echo h100-pcie ;;
+    *H100*) echo h100 ;;
+    *A100*) echo a100 ;;
+    *L40S*) echo l40s ;;
+    *4090*) echo rtx4090 ;;
+  esac
+}
+
+# prediction NAME FLAGS...: a line of `predictions`.
+prediction() {
+  local name=$1 line
+  shift
+  if line=$(timeout 300 "$convoy" bench predict --devices cuda "$@" --json 2>"$output/predict.err"); then
+    printf '%s\t%s\n' "$name" "$line" >>"$predictions"
+  else
+    failure predict "$name: $(tail -n 1 "$output/predict.err")"
+  fi
+}
+
+predict_steps() {
+  local gpu geometry rows config
+  gpu=$(predicted_gpu)
+  if [ "$devices" = cpu ] || [ -z "$gpu" ]; then
+    say "predict: left out, the speeds of this device are not known"
+    return 1
+  fi
+  predictions=$output/predictions.tsv
+  : >"$predictions"
+  for geometry in "${geometries[@]}"; do
+    config=$output/$geometry.json
+    if ! config_of "$geometry" >"$config"; then
+      say "predict: $geometry left out, its sizes are not known here"
+      continue
+    fi
+    for rows in 1 16 64 200; do
+      prediction "$geometry decode $rows" --device "$gpu" --config "$config" --decode --rows "$rows" --context 1024
+    done
+    prediction "$geometry decode 16 drawn" --device "$gpu" --config "$config" --decode --rows 16 --context 1024 --temperature 0.7 --top-p 0.9
+    prediction "$geometry decode 16 int8 KV" --device "$gpu" --config "$config" --decode --rows 16 --context 1024 --kv-dtype int8
+    prediction "$geometry decode 16 int8" --device "$gpu" --config "$config" --decode --rows 16 --context 1024 --weights int8
+    prediction "$geometry decode 16 int4" --device "$gpu" --config "$config" --decode --rows 16 --context 1024 --weights int4
+    prediction "$geometry prefill 2048" --device "$gpu" --config "$config" --prefill --tokens 2048
+  done
+}
+
+# The table of `predictions`: predicted and measured ms of each step, and of its ops that should take a tenth of the GPU's time or more,
+# and their ratio, marked outside 0.8 to 1.2. Ends with 1 where one is marked, with 2 where there is nothing to compare.
+compare_predictions() {
+  awk -F '\t' '
+    function number(json, key,    at) {
+      if (!match(json, "\"" key "\": *[-+0-9.eE]+")) return -1
+      at = substr(json, RSTART, RLENGTH)
+      sub(/^[^:]*: */, "", at)
+      return at + 0
+    }
+    function compare(name, predicted, measured,    ratio, is_apart) {
+      ratio = measured / predicted
+      is_apart = ratio < 0.8 || ratio > 1.2
+      apart = apart || is_apart
+      compared++
+      printf "%-34s %12.3f %12.3f %7.2f%s\n", name, predicted, measured, ratio, is_apart ? "  <- more than a fifth apart" : ""
+    }
+    BEGIN { printf "%-34s %12s %12s %7s\n", "step, op", "predicted ms", "measured ms", "ratio" }
+    {
+      if (number($2, "predicted_ms") <= 0 || number($2, "measured_ms") <= 0) {
+        printf "%-34s was not measured\n", $1
+        missing = 1
+        next
+      }
+      compare($1, number($2, "predicted_ms"), number($2, "measured_ms"))
+      count = split($2, ops, /{"op": */)
+      for (i = 2; i <= count; i++) {
+        name = ops[i]
+        sub(/^"/, "", name)
+        sub(/".*/, "", name)
+        sub(/}.*/, "", ops[i])
+        if (number(ops[i], "share") >= 0.1 && number(ops[i], "measured_device_ms") >= 0)
+          compare("  " name, number(ops[i], "device_ms"), number(ops[i], "measured_device_ms"))
+      }
+    }
+    END { exit missing || !compared ? 2 : apart ? 1 : 0 }' "$1"
+}
+
+check_predict() {
+  [ -n "$predictions" ] || predict_steps || return 0
+  local code=0
+  compare_predictions "$predictions" | tee "$output/predict.txt" || code=$?
+  case $code in
+    0) say "predict: $(wc -l <"$predictions") steps and their ops are within a fifth of their predictions" ;;
+    1) failure predict "marked times are more than a fifth apart from their predictions" ;;
+    *) failure predict "a step was not measured" ;;
+  esac
+}
+
 peak_tflops() {
   [ -z "$peak" ] || { echo "$peak"; return; }
   case "$(nvidia-smi --query-gpu=name --format=csv,noheader 2>/dev/null | head -n 1)" in
@@ -237,7 +352,7 @@ check_bench() {
 "$convoy" --version
 for part in "${parts[@]}"; do
   case "$part" in
-    launcher | ops | parity | ranks | har | sweep | bench) "check_$part" ;;
+    launcher | ops | parity | ranks | har | sweep | predict | bench) "check_$part" ;;
     *) wrong "there is no part $part" ;;
   esac
 done

@@ -5,6 +5,7 @@
 #include <fstream>
 
 #include "convoy/apps/recipes/bench/bench_predict.h"
+#include "convoy/apps/recipes/bench/measured_ops.h"
 #include "convoy/core/base/error.h"
 #include "convoy/core/config/field_list.h"
 #include "convoy/machine/counting/gpu_speed.h"
@@ -299,11 +300,36 @@ TEST(BenchPredict, FlagsNameTheGpusWhoseSpeedIsKnown) {
 TEST(BenchPredict, TheSameStepIsTimedOnADeviceThatComputes) {
   const testing::TemporaryFolder folder;
   settings::BenchPredictFlags flags = decode_of(write_config(folder.path(), kSmall), 2, 20);
-  EXPECT_GT(measure_step(flags, at::kCPU), 0);
+  const MeasuredStep decode = measure_step(flags, at::kCPU);
+  EXPECT_GT(decode.seconds, 0);
+  EXPECT_TRUE(decode.seconds_by_op.contains("index_select")) << "embedding";
   flags.decode = false;
   flags.prefill = true;
   flags.tokens = 20;
-  EXPECT_GT(measure_step(flags, at::kCPU), 0);
+  EXPECT_GT(measure_step(flags, at::kCPU).seconds, 0);
+}
+
+TEST(MeasuredOps, AreThoseOfThePredictionByItsNames) {
+  const testing::TemporaryFolder folder;
+  const auto flags = decode_of(write_config(folder.path(), kSmall), 2, 20);
+  Json predicted;
+  const auto measured = measure_ops(at::kCPU, [&] { predicted = bench_predict(flags, "cpu"); });
+  for (const Json& op : predicted["ops"]) {
+    const std::string name = op["op"];
+    if (name == "download" || name == "upload") continue;
+    EXPECT_TRUE(measured.contains(name)) << name;
+  }
+  EXPECT_TRUE(measured.contains("rms_norm_bf16")) << "a kernel of Convoy";
+}
+
+// A call within another one is in both times.
+TEST(MeasuredOps, TakeTheTimeOfTheirCalls) {
+  const at::Tensor a = at::ones({300, 300});
+  const auto once = measure_ops(at::kCPU, [&] { a.matmul(a); });
+  EXPECT_GT(once.at("mm"), 0);
+  EXPECT_GT(once.at("matmul"), 0);
+  EXPECT_FALSE(once.contains("fill_"));
+  EXPECT_TRUE(measure_ops(at::kCPU, [] {}).empty());
 }
 
 }  // namespace

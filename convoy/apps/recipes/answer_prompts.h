@@ -47,9 +47,9 @@ struct EngineSurroundings {
   bool is_beside_training = false;
 };
 
-// The device settles the values that the user has left open (scheduler/engine_defaults.h):
-// an engine takes a whole GPU for itself. Throws ConfigError where another engine of this host has it and
-// --kv-blocks does not settle the share of this one.
+// The device settles the values that the user has left open (scheduler/engine_defaults.h): an
+// engine takes a whole GPU for itself. Throws ConfigError where another engine of this host has it
+// and --kv-blocks does not settle the share of this one.
 generate::EngineConfig engine_config(const settings::EngineFlags& flags, const LoadedModel& model,
                                      const EngineSurroundings& surroundings, const Log& log);
 

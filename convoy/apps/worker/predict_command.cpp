@@ -17,13 +17,17 @@ using Json = nlohmann::ordered_json;
 double number(const Json& result, const char* key) { return result.at(key).get<double>(); }
 
 void print_ops(const Json& result) {
-  std::cout << fmt::format("{:<34}{:>10}{:>12}{:>11}{:>8}\n", "op", "launches", "MB", "GPU ms",
-                           "share");
+  const bool is_measured = result.contains("measured_ms");
+  std::cout << fmt::format("{:<34}{:>10}{:>12}{:>11}{:>8}{}\n", "op", "launches", "MB", "GPU ms",
+                           "share", is_measured ? "   measured" : "");
   for (const Json& op : result.at("ops"))
-    std::cout << fmt::format("{:<34}{:>10}{:>12.1f}{:>11.3f}{:>7.1f}%\n",
+    std::cout << fmt::format("{:<34}{:>10}{:>12.1f}{:>11.3f}{:>7.1f}%{}\n",
                              op.at("op").get<std::string>(), op.at("launches").get<int64_t>(),
                              number(op, "bytes") / 1e6, number(op, "device_ms"),
-                             100 * number(op, "share"));
+                             100 * number(op, "share"),
+                             op.contains("measured_device_ms")
+                                 ? fmt::format("{:>11.3f}", number(op, "measured_device_ms"))
+                                 : "");
 }
 
 void print_totals(const Json& result) {

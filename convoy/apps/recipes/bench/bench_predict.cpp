@@ -7,6 +7,7 @@
 #include <chrono>
 
 #include "convoy/apps/recipes/bench/bench_model.h"
+#include "convoy/apps/recipes/bench/measured_ops.h"
 #include "convoy/apps/recipes/loaded_model.h"
 #include "convoy/core/base/error.h"
 #include "convoy/core/io/json_reader.h"
@@ -298,7 +299,7 @@ Json report(const BenchPredictFlags& flags, const CountedStep& counted,
 
 }  // namespace
 
-double measure_step(const BenchPredictFlags& given, at::Device device) {
+MeasuredStep measure_step(const BenchPredictFlags& given, at::Device device) {
   const BenchPredictFlags flags = checked(given);
   const auto model = model_of(spec_of(flags), flags, device, Values::Random);
   require_positions(*model, row_tokens(flags) + kMeasuredSteps + 1,
@@ -309,15 +310,19 @@ double measure_step(const BenchPredictFlags& given, at::Device device) {
     if (!device.is_cpu()) c10::impl::VirtualGuardImpl(device.type()).synchronizeDevice(0);
   };
   step.prepare();
-  wait();
-  const auto start = std::chrono::steady_clock::now();
-  for (int64_t count = 0; count < kMeasuredSteps; ++count) {
-    if (count > 0) step.repeat();
+  std::vector<double> seconds;
+  for (int64_t count = 0; count + 1 < kMeasuredSteps; ++count) {
+    wait();
+    const auto start = std::chrono::steady_clock::now();
     step.run();
+    wait();
+    seconds.push_back(
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+    step.repeat();
   }
-  wait();
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count() /
-         static_cast<double>(kMeasuredSteps);
+  std::sort(seconds.begin(), seconds.end());
+  return {.seconds = seconds[seconds.size() / 2],
+          .seconds_by_op = measure_ops(device, [&step] { step.run(); })};
 }
 
 nlohmann::ordered_json bench_predict(const BenchPredictFlags& given, const std::string& devices) {
@@ -325,11 +330,16 @@ nlohmann::ordered_json bench_predict(const BenchPredictFlags& given, const std::
   const counting::GpuSpeed& gpu = counting::gpu_speed(flags.device);
   const architecture::DecoderSpec spec = spec_of(flags);
   // Before the counting device is there: LibTorch takes pinned memory from it from then on.
-  std::optional<double> measured;
+  std::optional<MeasuredStep> measured;
   if (flags.measure && devices == "cuda")
     measured = measure_step(flags, device::take_rank_device(devices, 0).device);
   Json result = report(flags, count_step(spec, flags), gpu);
-  if (measured) result["measured_ms"] = *measured * 1e3;
+  if (!measured) return result;
+  result["measured_ms"] = measured->seconds * 1e3;
+  for (Json& op : result["ops"]) {
+    const auto found = measured->seconds_by_op.find(op["op"]);
+    if (found != measured->seconds_by_op.end()) op["measured_device_ms"] = found->second * 1e3;
+  }
   return result;
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "convoy/model/kernels/cuda/launch.h"
 
+#include <ATen/record_function.h>
 #include <c10/core/DeviceGuard.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
 
@@ -175,6 +176,8 @@ void take_launches(LaunchTaker taker) { launch_taker = taker; }
 void launch_bytes(const at::Tensor& on, std::string_view kernel, uint64_t blocks,
                   std::span<const std::byte> bytes, const PartlyMoved& partly_moved) {
   const void* const parameters = bytes.data();
+  at::RecordFunction recorded(at::RecordScope::FUNCTION);  // LibTorch's profilers see it as an op
+  if (recorded.isActive()) recorded.before(kernel);
   if (on.is_privateuseone()) {
     const LaunchTaker taker = launch_taker.load(std::memory_order_relaxed);
     CONVOY_INVARIANT(taker != nullptr, "kernel {} can not run on {}", kernel, on.device().str());
