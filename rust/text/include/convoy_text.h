@@ -70,6 +70,14 @@ int convoy_template_render(const ConvoyTemplate* chat_template, const ConvoyConv
                            size_t num_messages, int add_generation_prompt, ConvoyRender* render, int64_t* line,
                            ConvoyText* error);
 
+typedef enum { CONVOY_LETTER_OTHER, CONVOY_LETTER_OR_NUMBER, CONVOY_MARK } ConvoyLetterClass;
+
+// Python's str.isalnum(), or a mark that follows a letter; `code` is of any character.
+ConvoyLetterClass convoy_letter_class(uint32_t code);
+// Python's str.lower() and str.casefold(). Bytes that are not UTF-8 stay as they are.
+ConvoyText convoy_text_lowered(const uint8_t* text, size_t size);
+ConvoyText convoy_text_case_folded(const uint8_t* text, size_t size);
+
 #ifdef __cplusplus
 }
 #endif

@@ -7,6 +7,7 @@ mod budget;
 mod direct;
 mod generation;
 mod jinja;
+mod letters;
 mod picture;
 mod template;
 mod tokenizer;

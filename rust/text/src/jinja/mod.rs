@@ -15,6 +15,7 @@ mod values;
 
 pub use error::{Error, Result};
 pub use interpreter::state::{Brackets, Variables};
+pub use values::text::casefold;
 pub use values::value::{Items, Value};
 
 use grammar::cursor::{Cursor, Known};

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Python's str() and repr(), and what Python takes for a space, a letter or the title case of one.
 
+use unicase::UniCase;
 use unicode_categories::UnicodeCategories;
 
 use crate::jinja::error::{descend, fail, reserve, spend, spend_copy, spend_text, Result};
@@ -228,13 +229,8 @@ pub fn swapcase(text: &str) -> String {
     out
 }
 
-/// Folding is lower case of upper case, except for the dotless i.
 pub fn casefold(text: &str) -> String {
-    let fold = |letter: char| {
-        let upper: String = if letter == 'ı' { letter.into() } else { letter.to_uppercase().collect() };
-        upper.chars().flat_map(char::to_lowercase).collect::<String>()
-    };
-    text.chars().flat_map(char::to_lowercase).map(fold).collect()
+    UniCase::unicode(text).to_folded_case()
 }
 
 /// str.strip() and its kin.
