@@ -10,35 +10,25 @@
 #include <string>
 #include <vector>
 
+#include "convoy/farm/experiments/shared_flags.h"
 #include "convoy/farm/experiments/workload_kind.h"
 #include "convoy/farm/sweep/workload.h"
 
 namespace convoy::experiments {
 
-struct BallFlags {
+struct BallFlags : SeedFlags {
   std::vector<int64_t> dims = {2, 3, 4};
-  int64_t num_seeds = 2;
-  std::vector<int64_t> seeds;
   int64_t num_points = 1'000'000;
-  double target_standard_error = 0;
-  std::string config;
-  std::string figures_dir;
-  std::string checkpoint_dir;
 
   static constexpr int64_t kMostDims = 64;
+
+  BallFlags() { num_seeds = 2; }
 
   template <class Visitor>
   void fields(Visitor& visit) {
     visit("dims", dims, "dimensions of the ball").at_least(1).at_most(kMostDims);
-    visit("num_seeds", num_seeds, "seeds 0 to N - 1").at_least(1);
-    visit("seeds", seeds, "these seeds, in place of --num-seeds");
     visit("num_points", num_points, "random points of each cell").at_least(1);
-    visit("target_standard_error", target_standard_error,
-          "a cell ends at this standard error of its volume; 0 = off")
-        .at_least(0);
-    visit("config", config, "JSON or YAML file of these flags; the command line wins");
-    visit("figures_dir", figures_dir, "folder of figures; empty = none are drawn");
-    visit("checkpoint_dir", checkpoint_dir, "folder of the store; empty = --results-dir");
+    SeedFlags::fields(visit);
   }
 };
 

@@ -39,37 +39,33 @@ MfShortcut shortcut_of(const MfFlags& flags, const MfParameters& parameters) {
   return MfShortcut::None;
 }
 
-MfParameters common_parameters(const MfFlags& flags) {
-  MfParameters common;
-  common.n_rows = flags.n_rows;
-  common.n_cols = flags.n_cols;
-  common.gt_rank = flags.gt_rank;
-  common.gt_norm = flags.gt_norm;
-  common.completion = flags.completion;
-  common.num_measurements = flags.num_measurements;
-  common.activation = parse_activation(flags.activation);
-  if (common.activation == MfActivation::LeakyReLU) common.negative_slope = flags.negative_slope;
-  common.sweep_seed = flags.sweep_seed;
-  return common;
+// Without those that only guesses or only a descent use.
+MfParameters problem_parameters(const MfFlags& flags) {
+  const MfParameters defaults;
+  MfParameters problem = flags.common;
+  problem.activation = parse_activation(flags.activation);
+  if (problem.activation != MfActivation::LeakyReLU)
+    problem.negative_slope = defaults.negative_slope;
+  problem.gnc_eps_train = defaults.gnc_eps_train;
+  problem.gnc_normalize = defaults.gnc_normalize;
+  problem.gnc_softening = defaults.gnc_softening;
+  problem.descent = defaults.descent;
+  return problem;
 }
 
 MfParameters guess_parameters(const MfFlags& flags, MfParameters parameters) {
-  parameters.gnc_eps_train = flags.gnc_eps_train;
+  parameters.gnc_eps_train = flags.common.gnc_eps_train;
   parameters.gnc_init = parse_prior(flags.gnc_init);
-  parameters.gnc_normalize = flags.gnc_normalize;
-  if (flags.gnc_normalize) parameters.gnc_softening = flags.gnc_softening;
+  parameters.gnc_normalize = flags.common.gnc_normalize;
+  if (parameters.gnc_normalize) parameters.gnc_softening = flags.common.gnc_softening;
   parameters.shortcut = shortcut_of(flags, parameters);
   return parameters;
 }
 
 MfDescent descent_of(const MfFlags& flags, size_t place, size_t count) {
-  MfDescent descent;
+  MfDescent descent = flags.common.descent;
   descent.lr = entry_of(flags.gd_lrs, place, count, "gd_lrs");
   descent.init_scale = entry_of(flags.gd_init_scales, place, count, "gd_init_scales");
-  descent.epochs = flags.gd_epochs;
-  descent.log_period = flags.gd_log_period;
-  descent.momentum = flags.gd_momentum;
-  descent.apply_momentum = flags.gd_apply_momentum;
   return descent;
 }
 
@@ -164,7 +160,7 @@ sweep::SweepPlan plan_mf(const MfFlags& flags) {
                         .mode = flags.mode,
                         .version = MfWorkload(precision_of(flags.mode)).version(),
                         .cells = {}};
-  MfParameters common = common_parameters(flags);
+  MfParameters common = problem_parameters(flags);
   for (size_t place = 0; place < axis.size(); ++place) {
     common.width = flags.over_depths() ? flags.width.value.value_or(kDefaultWidth) : axis[place];
     common.depth = flags.over_depths() ? axis[place] : flags.depth.value.value_or(kDefaultDepth);

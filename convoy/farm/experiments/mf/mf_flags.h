@@ -10,81 +10,56 @@
 #include <vector>
 
 #include "convoy/core/config/field.h"
+#include "convoy/farm/experiments/mf/mf_parameters.h"
+#include "convoy/farm/experiments/shared_flags.h"
 #include "convoy/farm/experiments/workload_kind.h"
 #include "convoy/farm/sweep/runner/planned_cell.h"
 
 namespace convoy::experiments {
 
-struct MfFlags {
-  int64_t n_rows = 5;
-  int64_t n_cols = 5;
-  int64_t gt_rank = 1;
-  double gt_norm = 1;
-  int64_t num_seeds = 8;
-  std::vector<int64_t> seeds;
-  bool completion = false;
-  int64_t num_measurements = 15;
+struct MfFlags : GuessFlags {
+  MfParameters common;  // of every cell; words of its enumerations are below
   std::string activation = "Linear";
-  double negative_slope = 0.2;
-  bool gnc = true;
-  int64_t gnc_num_samples = 100'000'000;
   std::vector<int64_t> gnc_batch_sizes;
-  double gnc_eps_train = 0.01;
   std::string gnc_init = "gauss";
-  bool gnc_normalize = false;
-  double gnc_softening = 1e-6;
   std::string shortcut = "none";
   bool prior = true;
-  bool gd = true;
   std::vector<double> gd_lrs = {1e-2};
-  int64_t gd_epochs = 100'000;
   std::vector<double> gd_init_scales = {1e-2};
-  int64_t gd_log_period = 100;
   int64_t gd_print_period = kPrintPeriod;
-  double gd_momentum = 0;
-  bool gd_apply_momentum = true;
   bool gd_verbose = false;
   std::vector<int64_t> widths;
   config::AutoOr<int64_t> depth;
   std::vector<int64_t> depths;
   config::AutoOr<int64_t> width;
-  std::string config;
-  std::string figures_dir;
-  std::string checkpoint_dir;
-  std::string mode = "exact";
-  double target_standard_error = 0;
-  int64_t target_accepted = 0;
-  int64_t sweep_seed = 0;
 
   static constexpr int64_t kPrintPeriod = 10'000;
   static constexpr int64_t kPriorGuesses = 1'000'000;
 
   template <class Visitor>
   void fields(Visitor& visit) {
+    GuessFlags::fields(visit);
     visit("widths", widths, "the width experiment, over these widths; default 5 10 20 40 80 160")
         .at_least(1);
     visit("depth", depth, "layers in the width experiment; auto = 2").at_least(1);
     visit("depths", depths, "the depth experiment, over these numbers of layers").at_least(1);
     visit("width", width, "hidden units in the depth experiment; auto = 5").at_least(1);
-    visit("n_rows", n_rows, "rows of the matrix").at_least(1);
-    visit("n_cols", n_cols, "columns of the matrix").at_least(1);
-    visit("gt_rank", gt_rank, "rank of the matrix").at_least(1);
-    visit("gt_norm", gt_norm, "Frobenius norm of the matrix").at_least(0);
-    visit("num_seeds", num_seeds, "seeds 0 to N - 1").at_least(1);
-    visit("seeds", seeds, "these seeds, in place of --num-seeds");
-    visit("completion", completion, "measure entries, not products with Gaussian matrices");
-    visit("num_measurements", num_measurements, "measurements to train on").at_least(1);
+    visit("n_rows", common.n_rows, "rows of the matrix").at_least(1);
+    visit("n_cols", common.n_cols, "columns of the matrix").at_least(1);
+    visit("gt_rank", common.gt_rank, "rank of the matrix").at_least(1);
+    visit("gt_norm", common.gt_norm, "Frobenius norm of the matrix").at_least(0);
+    visit("completion", common.completion, "measure entries, not products with Gaussian matrices");
+    visit("num_measurements", common.num_measurements, "measurements to train on").at_least(1);
     visit("activation", activation, "after each hidden layer")
         .one_of({"Linear", "Tanh", "LeakyReLU", "Leaky ReLU"});
-    visit("negative_slope", negative_slope, "of LeakyReLU").at_least(0);
-    visit("gnc", gnc, "guess and check");
-    visit("gnc_num_samples", gnc_num_samples, "guesses of each cell").at_least(1);
+    visit("negative_slope", common.negative_slope, "of LeakyReLU").at_least(0);
     visit("gnc_batch_sizes", gnc_batch_sizes, "ignored: results do not depend on batches").hidden();
-    visit("gnc_eps_train", gnc_eps_train, "a guess passes with a smaller training loss").above(0);
+    visit("gnc_eps_train", common.gnc_eps_train, "a guess passes with a smaller training loss")
+        .above(0);
     visit("gnc_init", gnc_init, "guessed weights: gauss for N(0, 1), unif for U(-1, 1)")
         .one_of({"gauss", "unif"});
-    visit("gnc_normalize", gnc_normalize, "guesses are divided by their norm");
-    visit("gnc_softening", gnc_softening, "added to that norm").at_least(0);
+    visit("gnc_normalize", common.gnc_normalize, "guesses are divided by their norm");
+    visit("gnc_softening", common.gnc_softening, "added to that norm").at_least(0);
     visit("shortcut", shortcut,
           "draw fewer numbers of the same distribution: gram for Gaussian layers, bartlett for "
           "linear ones, auto for the best that is allowed")
@@ -92,31 +67,20 @@ struct MfFlags {
     visit("prior", prior,
           "width experiment: where the prior's mean loss has no closed form, a cell of 1e6 guesses "
           "without the check");
-    visit("gd", gd, "gradient descent");
     visit("gd_lrs", gd_lrs, "learning rate, one or one for each value of the axis").above(0);
-    visit("gd_epochs", gd_epochs, "steps").at_least(1);
+    visit("gd_epochs", common.descent.epochs, "steps").at_least(1);
     visit("gd_init_scales", gd_init_scales,
           "scale of the initial weights, one or one for each value of the axis")
         .at_least(0);
-    visit("gd_log_period", gd_log_period,
+    visit("gd_log_period", common.descent.log_period,
           "the loss after the last epoch that this divides is the value")
         .at_least(1);
     visit("gd_print_period", gd_print_period, "ignored: descents print nothing").hidden();
-    visit("gd_momentum", gd_momentum, "momentum of the steps").at_least(0);
-    visit("gd_apply_momentum", gd_apply_momentum,
+    visit("gd_momentum", common.descent.momentum, "momentum of the steps").at_least(0);
+    visit("gd_apply_momentum", common.descent.apply_momentum,
           "false: --gd-momentum has no effect, as in the original program");
     visit("gd_verbose", gd_verbose, "ignored: descents print nothing").hidden();
-    visit("config", config, "JSON or YAML file of these flags; the command line wins");
-    visit("figures_dir", figures_dir, "folder of figures; empty = none are drawn");
-    visit("checkpoint_dir", checkpoint_dir, "folder of the store; empty = --results-dir");
-    visit("mode", mode, "exact: the same bits on every machine; fast: approximate functions")
-        .one_of({"exact", "fast"});
-    visit("target_standard_error", target_standard_error,
-          "a cell ends at this standard error of its mean loss; 0 = off")
-        .at_least(0);
-    visit("target_accepted", target_accepted, "a cell ends at this many accepted guesses; 0 = off")
-        .at_least(0);
-    visit("sweep_seed", sweep_seed, "another sweep of the same seeds").at_least(0);
+    visit("sweep_seed", common.sweep_seed, "another sweep of the same seeds").at_least(0);
   }
 
   bool over_depths() const { return !depths.empty(); }

@@ -32,7 +32,8 @@ std::vector<SsmDataEntry> data_entries(const SsmFlags& flags) {
 
 std::vector<int64_t> seeds_of(const SsmFlags& flags) {
   std::vector<int64_t> seeds = sweep::chosen_seeds(flags.seeds, flags.num_seeds);
-  for (const int64_t seed : seeds) stream_key(flags.sweep_seed, seed);  // refuses what is no seed
+  for (const int64_t seed : seeds)
+    stream_key(flags.common.sweep_seed, seed);  // refuses what is no seed
   return seeds;
 }
 
@@ -79,31 +80,16 @@ void read_schedule_parameters(const std::map<std::string, double>& parameters,
 }
 
 SsmDescent descent_of(const SsmFlags& flags) {
-  SsmDescent descent;
-  descent.lr = flags.gd_lr;
-  descent.epochs = flags.gd_epochs;
-  descent.init_scale = flags.gd_init_scale;
+  SsmDescent descent = flags.common.descent;
   descent.optimizer = flags.gd_optimizer == "gd" ? SsmOptimizer::Sgd : SsmOptimizer::Adam;
   descent.init = init_of(flags.gd_init_type);
   descent.schedule = schedule_of(flags.gd_scheduler);
-  descent.step_size = flags.step_size;
-  descent.step_gamma = flags.step_gamma;
-  descent.exp_gamma = flags.exp_gamma;
-  descent.cosine_eta_min = flags.cosine_eta_min;
   read_schedule_parameters(flags.gd_scheduler_params, descent);
   return descent;
 }
 
 SsmParameters common_parameters(const SsmFlags& flags) {
-  SsmParameters common;
-  common.sequence_length = flags.sequence_length;
-  common.num_sequences = flags.num_sequences;
-  common.input_e1 = flags.input_e1;
-  common.calc_loss_only_on_last_output = flags.calc_loss_only_on_last_output;
-  common.w_that_minimizes_loss = flags.w_that_minimizes_loss;
-  common.w2_that_minimizes_loss = flags.w2_that_minimizes_loss;
-  common.w2_that_maximizes_loss = flags.w2_that_maximizes_loss;
-  common.sweep_seed = flags.sweep_seed;
+  SsmParameters common = flags.common;
   if (flags.preset == "first") {
     common.teacher_mean = 0;
     common.teacher_sd = 1;
@@ -137,8 +123,10 @@ SsmShortcut shortcut_of(const SsmFlags& flags, const SsmParameters& parameters, 
 
 void add_cells(sweep::SweepPlan& plan, const SsmFlags& flags, int64_t seed,
                SsmParameters parameters) {
+  // A descent leaves out parameters that only guesses use, and guesses those that only a descent
+  // uses.
   if (flags.gnc) {
-    parameters.eps_train = flags.eps_train;
+    parameters.descent = {};
     parameters.shortcut = shortcut_of(flags, parameters, seed);
     sweep::PlannedCell planned;
     planned.cell = cell_of("gnc", seed, parameters);
@@ -149,8 +137,6 @@ void add_cells(sweep::SweepPlan& plan, const SsmFlags& flags, int64_t seed,
     plan.cells.push_back(std::move(planned));
   }
   if (!flags.gd) return;
-  // A descent leaves out parameters that only guesses use, and guesses those that only a descent
-  // uses.
   parameters.eps_train = SsmParameters{}.eps_train;
   parameters.shortcut = SsmShortcut::None;
   parameters.descent = descent_of(flags);
@@ -169,12 +155,12 @@ void SsmFlags::apply_preset(const std::string& name) {
   } else if (name == "first") {
     teacher_ranks = {2};
     student_dims = {3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
-    num_sequences = 3;
-    sequence_length = 3;
-    eps_train = 1e-3;
+    common.num_sequences = 3;
+    common.sequence_length = 3;
+    common.eps_train = 1e-3;
     gnc_num_samples = 100'000'000;
-    gd_lr = 1e-2;
-    gd_epochs = 100'000;
+    common.descent.lr = 1e-2;
+    common.descent.epochs = 100'000;
   } else {
     throw ConfigError(fmt::format("--preset: unknown `{}`", name), {.hint = "published, first"});
   }

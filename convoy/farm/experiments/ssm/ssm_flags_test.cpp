@@ -55,7 +55,7 @@ TEST(SsmFlags, ShortcutsArePartOfTheirCells) {
   flags.shortcut = "projection";
   EXPECT_THROW(plan_ssm(flags), ConfigError);
   flags.preset = "";
-  flags.sequence_length = 3;
+  flags.common.sequence_length = 3;
   flags.shortcut = "two_randoms";
   EXPECT_EQ(parameters_of(flags, "gnc")[0].shortcut, SsmShortcut::TwoRandoms);
 }

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Flags that the sweeps of several workloads have. Plain data.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace convoy::experiments {
+
+struct SeedFlags {
+  int64_t num_seeds = 8;
+  std::vector<int64_t> seeds;
+  double target_standard_error = 0;
+  std::string config;
+  std::string figures_dir;
+  std::string checkpoint_dir;
+
+  template <class Visitor>
+  void fields(Visitor& visit) {
+    visit("num_seeds", num_seeds, "seeds 0 to N - 1").at_least(1);
+    visit("seeds", seeds, "these seeds, in place of --num-seeds");
+    visit("target_standard_error", target_standard_error,
+          "a cell ends at this standard error of its mean; 0 = off")
+        .at_least(0);
+    visit("config", config, "JSON or YAML file of these flags; the command line wins");
+    visit("figures_dir", figures_dir, "folder of figures; empty = none are drawn");
+    visit("checkpoint_dir", checkpoint_dir, "folder of the store; empty = --results-dir");
+  }
+};
+
+// Of sweeps that compare guesses with descents.
+struct GuessFlags : SeedFlags {
+  bool gnc = true;
+  int64_t gnc_num_samples = 100'000'000;
+  bool gd = true;
+  std::string mode = "exact";
+  int64_t target_accepted = 0;
+
+  template <class Visitor>
+  void fields(Visitor& visit) {
+    SeedFlags::fields(visit);
+    visit("gnc", gnc, "guess and check");
+    visit("gnc_num_samples", gnc_num_samples, "guesses of each cell").at_least(1);
+    visit("gd", gd, "gradient descent");
+    visit("mode", mode,
+          "exact: the same bits on every machine; fast: approximate functions and fewer random "
+          "bits, which give other numbers")
+        .one_of({"exact", "fast"});
+    visit("target_accepted", target_accepted, "a cell ends at this many accepted guesses; 0 = off")
+        .at_least(0);
+  }
+};
+
+}  // namespace convoy::experiments
