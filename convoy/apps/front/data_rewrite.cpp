@@ -2,7 +2,6 @@
 //
 // `convoy data convert|system|style|render|mix`: maps each row to one row.
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <functional>
 
@@ -10,6 +9,7 @@
 #include "convoy/apps/front/left_columns.h"
 #include "convoy/core/base/counted.h"
 #include "convoy/core/base/error.h"
+#include "convoy/core/base/text_as.h"
 #include "convoy/core/io/model_folder.h"
 #include "convoy/core/settings/template_kwargs.h"
 #include "convoy/data/datasets/chain/mixed_rows.h"
@@ -101,10 +101,8 @@ data::WeighedSet weighed_set(const std::string& word, const settings::DataMixFla
   if (sign == std::string::npos || std::filesystem::exists(word, ignored))
     return {.dataset = data::find_dataset(request)};
   request.name = word.substr(0, sign);
-  double weight = 0;
-  const char* const end = word.data() + word.size();
-  const auto [stop, fault] = std::from_chars(word.data() + sign + 1, end, weight);
-  if (fault != std::errc() || stop != end || !(weight > 0) || !std::isfinite(weight))
+  const double weight = text_as<double>(word.substr(sign + 1)).value_or(0);
+  if (!(weight > 0) || !std::isfinite(weight))
     throw ConfigError(
         fmt::format("`{}` is no weight: wanted a number above 0", word.substr(sign + 1)),
         {.key = word, .hint = "such as rows.jsonl=0.3"});

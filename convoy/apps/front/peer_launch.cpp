@@ -5,11 +5,11 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cstdlib>
 #include <string_view>
 
 #include "convoy/core/base/error.h"
+#include "convoy/core/base/text_as.h"
 
 namespace convoy::apps {
 namespace {
@@ -24,13 +24,11 @@ bool is_library_variable(std::string_view word) {
 }
 
 int64_t number_of(const settings::RequestedValue& requested, std::string_view flag) {
-  int64_t number = 0;
-  const std::string& text = requested.value;
-  const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (status != std::errc() || end != text.data() + text.size())
-    throw ConfigError(
-        fmt::format("{}: wanted a number for --{}, found \"{}\"", requested.origin, flag, text));
-  return number;
+  const auto number = text_as<int64_t>(requested.value);
+  if (!number)
+    throw ConfigError(fmt::format("{}: wanted a number for --{}, found \"{}\"", requested.origin,
+                                  flag, requested.value));
+  return *number;
 }
 
 void say(const Log& log, std::string_view flag, const settings::RequestedValue& requested) {

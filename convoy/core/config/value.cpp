@@ -6,13 +6,13 @@
 
 #include <algorithm>
 #include <cctype>
-#include <charconv>
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <type_traits>
 
 #include "convoy/core/base/error.h"
 #include "convoy/core/base/suggest.h"
+#include "convoy/core/base/text_as.h"
 #include "convoy/core/base/trimmed.h"
 
 namespace convoy::config {
@@ -56,11 +56,9 @@ double read_double(const Node& node, const std::string& path, const std::string&
   if (node.kind != NodeKind::Scalar) refuse(path, wanted, node);
   std::string_view text = node.text;
   if (text.starts_with('+')) text.remove_prefix(1);
-  double number = 0;
-  const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), number);
-  const bool whole_text = status == std::errc() && end == text.data() + text.size();
-  if (!whole_text || !std::isfinite(number) || text.starts_with("+")) refuse(path, wanted, node);
-  return number;
+  const auto number = text_as<double>(text);
+  if (!number || !std::isfinite(*number)) refuse(path, wanted, node);
+  return *number;
 }
 
 int64_t read_integer(const Node& node, const std::string& path, const std::string& wanted) {
@@ -70,10 +68,7 @@ int64_t read_integer(const Node& node, const std::string& path, const std::strin
   const std::string_view digits = text.starts_with('-') ? text.substr(1) : text;
   if (digits.size() > 1 && digits[0] == '0' && std::isdigit(static_cast<unsigned char>(digits[1])))
     refuse(path, wanted, node, "a leading 0 is octal to some readers; write it without");
-  int64_t number = 0;
-  const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (status == std::errc() && end == text.data() + text.size() && !text.starts_with("+"))
-    return number;
+  if (const auto number = text_as<int64_t>(text)) return *number;
   // 2e8 and 3.0 count as whole numbers. Beyond 2^53 a double is not exact.
   const double real = read_double(node, path, wanted);
   if (std::trunc(real) != real || std::abs(real) > 9007199254740992.0) refuse(path, wanted, node);
@@ -183,15 +178,8 @@ Json json_of_word(const Node& node) {
       !text.empty() && text.find_first_not_of("+-.0123456789eE") == std::string::npos;
   if (!may_be_number) return text;
   const std::string_view digits = std::string_view(text).substr(text[0] == '+' ? 1 : 0);
-  const char* const end = digits.data() + digits.size();
-  int64_t integer = 0;
-  if (const auto read = std::from_chars(digits.data(), end, integer);
-      read.ec == std::errc() && read.ptr == end)
-    return integer;
-  double number = 0;
-  if (const auto read = std::from_chars(digits.data(), end, number);
-      read.ec == std::errc() && read.ptr == end && std::isfinite(number))
-    return number;
+  if (const auto integer = text_as<int64_t>(digits)) return *integer;
+  if (const auto number = text_as<double>(digits); number && std::isfinite(*number)) return *number;
   return text;
 }
 

@@ -3,11 +3,11 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <fstream>
 #include <string_view>
 
 #include "convoy/core/base/error.h"
+#include "convoy/core/base/text_as.h"
 #include "convoy/core/io/json_reader.h"
 
 namespace convoy::io {
@@ -94,13 +94,11 @@ void refuse_trainer_output(const fs::path& folder) {
   for (const fs::directory_entry& entry : fs::directory_iterator(folder, ignored)) {
     const std::string name = entry.path().filename().string();
     if (!name.starts_with(kPrefix)) continue;
-    int64_t step = 0;
-    const char* const end = name.data() + name.size();
-    const auto read = std::from_chars(name.data() + kPrefix.size(), end, step);
+    const auto step = text_as<int64_t>(std::string_view(name).substr(kPrefix.size()));
     const bool is_start =
         is_file(entry.path() / "config.json") || is_file(entry.path() / "adapter_config.json");
-    if (read.ec != std::errc() || read.ptr != end || !is_start || step <= newest_step) continue;
-    newest_step = step;
+    if (!step || !is_start || *step <= newest_step) continue;
+    newest_step = *step;
     newest = entry.path();
   }
   if (newest_step < 0) return;

@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <charconv>
 #include <cstdio>
 #include <set>
 #include <utility>
@@ -15,6 +14,7 @@
 #include "convoy/core/base/error.h"
 #include "convoy/core/base/files.h"
 #include "convoy/core/base/hash.h"
+#include "convoy/core/base/text_as.h"
 #include "convoy/core/io/file_failure.h"
 #include "convoy/core/io/json_reader.h"
 #include "convoy/core/io/model_folder.h"
@@ -135,12 +135,8 @@ void check_file(const fs::path& folder, const std::string& name, const JsonReade
 std::optional<int64_t> step_of(const std::string& folder_name) {
   constexpr std::string_view kPrefix = "step-";
   if (!folder_name.starts_with(kPrefix)) return std::nullopt;
-  int64_t step = 0;
-  const char* end = folder_name.data() + folder_name.size();
-  const auto result = std::from_chars(folder_name.data() + kPrefix.size(), end, step);
-  if (result.ec != std::errc() || result.ptr != end || snapshot_folder_name(step) != folder_name)
-    return std::nullopt;
-  return step;
+  const auto step = text_as<int64_t>(std::string_view(folder_name).substr(kPrefix.size()));
+  return step && snapshot_folder_name(*step) == folder_name ? step : std::nullopt;
 }
 
 // Returns the step that a symbolic link points to, or that a file in place of a link holds as text;

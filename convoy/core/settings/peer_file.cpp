@@ -5,11 +5,11 @@
 
 #include <algorithm>
 #include <cctype>
-#include <charconv>
 #include <cmath>
 
 #include "convoy/core/base/lower_case.h"
 #include "convoy/core/base/suggest.h"
+#include "convoy/core/base/text_as.h"
 
 namespace convoy::settings {
 namespace {
@@ -148,12 +148,8 @@ void PeerFile::refuse_kind(const std::string& path, const std::string& wanted) {
 std::optional<double> PeerFile::number(const std::string& path) {
   const Node* const node = find(path);
   if (node == nullptr) return std::nullopt;
-  double value = 0;
-  const std::string& text = node->text;
-  const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (node->kind == NodeKind::Scalar && !text.empty() && status == std::errc() &&
-      end == text.data() + text.size() && std::isfinite(value))
-    return value;
+  const auto value = text_as<double>(node->text);
+  if (node->kind == NodeKind::Scalar && value && std::isfinite(*value)) return value;
   refuse_kind(path, "a number");
   return std::nullopt;
 }

@@ -3,9 +3,8 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
-
 #include "convoy/core/base/error.h"
+#include "convoy/core/base/text_as.h"
 
 namespace convoy::settings {
 namespace {
@@ -16,11 +15,8 @@ constexpr int64_t kLastStep = 1'000'000'000'000;
 constexpr int64_t kMostSteps = 100'000;
 
 std::optional<int64_t> number_of(std::string_view text) {
-  int64_t number = 0;
-  const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (status != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  if (number < 0 || number > kLastStep) return std::nullopt;
-  return number;
+  const auto number = text_as<int64_t>(text);
+  return number && *number >= 0 && *number <= kLastStep ? number : std::nullopt;
 }
 
 struct Reading {

@@ -4,9 +4,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 
 #include "convoy/core/base/counted.h"
+#include "convoy/core/base/text_as.h"
 #include "convoy/core/settings/accelerate_file.h"
 #include "convoy/core/settings/fsdp_section.h"
 
@@ -51,11 +51,8 @@ void check_precision(const ImportedValue& precision, const TrainingSettings& tra
 }
 
 RequestedValue num_gpus(const Node& node) {
-  int64_t number = 0;
   const std::string& text = node.text;
-  const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), number);
-  const bool whole = status == std::errc() && end == text.data() + text.size();
-  if (text != "auto" && (!whole || number < 1))
+  if (text != "auto" && text_as<int64_t>(text).value_or(0) < 1)
     throw node.error(fmt::format("num_gpus: wanted a number of ranks or auto, found \"{}\"", text),
                      "num_gpus");
   return {text, node.where()};

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "convoy/core/telemetry/device_rows.h"
 
-#include <charconv>
 #include <cmath>
 #include <cstdio>
 #include <ctime>
+
+#include "convoy/core/base/text_as.h"
 
 namespace convoy::telemetry {
 namespace {
@@ -41,13 +42,6 @@ std::optional<int64_t> wall_ns_of(const std::string& text) {
   return static_cast<int64_t>(::timegm(&time)) * 1'000'000'000 + std::llround(seconds * 1e9);
 }
 
-std::optional<double> number_of(const std::string& cell) {
-  double value = 0;
-  const char* const end = cell.data() + cell.size();
-  if (cell.empty() || std::from_chars(cell.data(), end, value).ptr != end) return std::nullopt;
-  return value;
-}
-
 }  // namespace
 
 std::optional<DeviceRow> DeviceRowReader::read(const std::string& line) {
@@ -68,7 +62,7 @@ std::optional<DeviceRow> DeviceRowReader::read(const std::string& line) {
       row.device = "gpu" + cell;
     else if (name == "host")
       row.host = cell;
-    else if (const std::optional<double> value = number_of(cell))
+    else if (const std::optional<double> value = text_as<double>(cell))
       row.values.emplace_back(name, *value);
   }
   if (row.device.empty()) row.device = "host";

@@ -4,10 +4,10 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cstdlib>
 
 #include "convoy/core/base/error.h"
+#include "convoy/core/base/text_as.h"
 #include "convoy/core/telemetry/flight_record_page.h"
 
 namespace convoy::telemetry {
@@ -16,13 +16,6 @@ namespace {
 std::string variable(const char* name) {
   const char* value = std::getenv(name);
   return value == nullptr ? "" : value;
-}
-
-int descriptor_number(const std::string& text) {
-  int number = -1;
-  const char* const end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, number);
-  return error == std::errc() && stop == end && number >= 0 ? number : -1;
 }
 
 }  // namespace
@@ -35,7 +28,8 @@ TelemetryEnvironment read_environment() {
   environment.force_color = !variable("FORCE_COLOR").empty();
   environment.progress = variable("CONVOY_PROGRESS");
   environment.columns = std::strtol(variable("COLUMNS").c_str(), nullptr, 10);
-  environment.flight_descriptor = descriptor_number(variable(kFlightVariable));
+  environment.flight_descriptor =
+      std::max(-1, text_as<int>(variable(kFlightVariable)).value_or(-1));
   return environment;
 }
 

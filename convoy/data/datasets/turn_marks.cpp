@@ -2,11 +2,11 @@
 #include "convoy/data/datasets/turn_marks.h"
 
 #include <algorithm>
-#include <charconv>
 #include <optional>
 #include <string_view>
 
 #include "convoy/core/base/error.h"
+#include "convoy/core/base/text_as.h"
 
 namespace convoy::data {
 namespace {
@@ -79,14 +79,10 @@ std::optional<std::vector<Content>> take_marks(std::string& text, size_t num_mes
     const std::string_view letter = rest.substr(at, kOpening.size());
     rest.remove_prefix(at + letter.size());
     const size_t close = rest.find(letter);
-    size_t message = 0;
-    const auto digits = rest.substr(0, close);
-    const auto [end, fault] =
-        std::from_chars(digits.data(), digits.data() + digits.size(), message);
-    if (close == std::string_view::npos || fault != std::errc() ||
-        end != digits.data() + digits.size() || message >= num_messages)
+    const auto message = text_as<size_t>(rest.substr(0, close));
+    if (close == std::string_view::npos || !message || *message >= num_messages)
       return std::nullopt;
-    auto& place = letter == kOpening ? contents[message].begin : contents[message].end;
+    auto& place = letter == kOpening ? contents[*message].begin : contents[*message].end;
     if (place) return std::nullopt;
     place = clean.size();
     rest.remove_prefix(close + letter.size());

@@ -2,13 +2,13 @@
 #include "convoy/data/hub/hub_client.h"
 
 #include <algorithm>
-#include <charconv>
 #include <chrono>
 #include <cmath>
 #include <thread>
 #include <utility>
 
 #include "convoy/core/base/error.h"
+#include "convoy/core/base/text_as.h"
 #include "convoy/core/io/json_reader.h"
 #include "convoy/core/telemetry/progress.h"
 #include "convoy/data/hub/url.h"
@@ -40,9 +40,7 @@ bool is_redirect(int status) {
 bool may_pass(int status) { return status == 408 || status == 429 || status >= 500; }
 
 int64_t whole_number(const std::string& text) {  // -1 where it is none
-  int64_t value = -1;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  return error == std::errc() && end == text.data() + text.size() ? value : -1;
+  return text_as<int64_t>(text).value_or(-1);
 }
 
 // W/"abc" -> abc

@@ -3,12 +3,12 @@
 
 #include <algorithm>
 #include <cctype>
-#include <charconv>
 #include <cstdlib>
 #include <filesystem>
 
 #include "convoy/core/base/error.h"
 #include "convoy/core/base/files.h"
+#include "convoy/core/base/text_as.h"
 #include "convoy/core/base/trimmed.h"
 #include "convoy/core/io/hub_cache.h"
 
@@ -58,9 +58,8 @@ void read_token(HubSettings& settings) {
 int64_t seconds_or(const char* name, int64_t fallback) {
   const std::string text = environment(name);
   if (text.empty()) return fallback;
-  int64_t seconds = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), seconds);
-  if (error != std::errc() || end != text.data() + text.size() || seconds < 1 || seconds > 86400)
+  const int64_t seconds = text_as<int64_t>(text).value_or(0);
+  if (seconds < 1 || seconds > 86400)
     throw ConfigError(fmt::format("{} is `{}`: wanted seconds, from 1 to 86400", name, text),
                       {.key = name});
   return seconds;

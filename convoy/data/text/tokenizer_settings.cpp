@@ -2,13 +2,13 @@
 #include "convoy/data/text/tokenizer_settings.h"
 
 #include <algorithm>
-#include <charconv>
 #include <set>
 #include <utility>
 #include <vector>
 
 #include "convoy/core/base/error.h"
 #include "convoy/core/base/files.h"
+#include "convoy/core/base/text_as.h"
 #include "convoy/data/text/checked_json.h"
 
 namespace convoy::text {
@@ -48,10 +48,8 @@ void read_declared_tokens(const ordered_json& root, const fs::path& file, nlohma
   if (declared == root.end() || !declared->is_object()) return;
   std::vector<std::pair<int64_t, nlohmann::json>> tokens;
   for (const auto& [key, value] : declared->items()) {
-    int64_t id = -1;
-    const auto [end, code] = std::from_chars(key.data(), key.data() + key.size(), id);
-    if (code != std::errc() || end != key.data() + key.size() || id < 0 || id > kMaxTokenId ||
-        !token_text(value))
+    const int64_t id = text_as<int64_t>(key).value_or(-1);
+    if (id < 0 || id > kMaxTokenId || !token_text(value))
       throw DataError(fmt::format("added_tokens_decoder[`{}`]: wanted an id from 0 to {} and an "
                                   "object with content",
                                   key, kMaxTokenId),

@@ -6,11 +6,11 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <vector>
 
 #include "convoy/core/base/error.h"
 #include "convoy/core/base/suggest.h"
+#include "convoy/core/base/text_as.h"
 #include "convoy/farm/process/stages/stage.h"
 
 namespace convoy::process {
@@ -86,10 +86,9 @@ FilterCondition::FilterCondition(const std::string& text) : text_(trimmed(text))
   }
   is_number_ = known->words.empty();
   if (is_number_) {
-    const auto [stop, failure] =
-        std::from_chars(value.data(), value.data() + value.size(), number_);
-    if (value.empty() || failure != std::errc() || stop != value.data() + value.size())
-      throw wrong(text_, fmt::format("wanted a number, found `{}`", value));
+    const auto number = text_as<double>(value);
+    if (!number) throw wrong(text_, fmt::format("wanted a number, found `{}`", value));
+    number_ = *number;
     return;
   }
   if (std::find(known->words.begin(), known->words.end(), value) == known->words.end())

@@ -2,10 +2,10 @@
 #include "convoy/launch/logs/log_options.h"
 
 #include <algorithm>
-#include <charconv>
 #include <optional>
 
 #include "convoy/core/base/error.h"
+#include "convoy/core/base/text_as.h"
 #include "convoy/core/base/trimmed.h"
 
 namespace convoy::launch {
@@ -18,10 +18,8 @@ constexpr int kBothBits = kOutputBit | kErrorsBit;
 // A whole number >= 0 and nothing else.
 std::optional<int> natural_number(std::string_view text) {
   text = trimmed(text, " ");
-  int number = -1;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc{} || end != text.data() + text.size() || number < 0) return std::nullopt;
-  return number;
+  const auto number = text_as<int>(text);
+  return number && *number >= 0 ? number : std::nullopt;
 }
 
 std::vector<std::string_view> split_at_commas(std::string_view text) {

@@ -5,6 +5,7 @@
 #include <charconv>
 
 #include "convoy/core/base/error.h"
+#include "convoy/core/base/text_as.h"
 #include "convoy/launch/place/devices.h"
 
 namespace convoy::launch {
@@ -156,15 +157,13 @@ std::vector<Visible> visible_of_amd(const std::vector<Gpu>& gpus, const Selectio
 
 const Visible& find_wanted(const std::vector<Visible>& visible, const std::string& wanted) {
   const bool by_uuid = wanted.starts_with("GPU-") || wanted.starts_with("MIG-");
-  int position = by_uuid ? -1 : 0;
+  int position = -1;
   if (by_uuid) {
     for (size_t index = 0; index < visible.size(); ++index)
       if (visible[index].device.uuid.starts_with(wanted) || visible[index].token == wanted)
         position = static_cast<int>(index);
   } else {
-    const char* const end = wanted.data() + wanted.size();
-    const auto [rest, error] = std::from_chars(wanted.data(), end, position);
-    if (error != std::errc() || rest != end || wanted.empty()) position = -1;
+    position = text_as<int>(wanted).value_or(-1);
   }
   if (position >= 0 && position < static_cast<int>(visible.size()))
     return visible[static_cast<size_t>(position)];

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "convoy/launch/place/devices.h"
 
-#include <charconv>
-
 #include "convoy/core/base/error.h"
+#include "convoy/core/base/text_as.h"
 
 namespace convoy::launch {
 
@@ -17,10 +16,8 @@ int rank_count(const std::string& wanted, const CountFacts& facts) {
                     facts.why_none.empty() ? "CUDA_VISIBLE_DEVICES leaves no GPU" : facts.why_none),
         {.hint = "give a number, cpu, or auto"});
   }
-  int number = 0;
-  const char* const end = wanted.data() + wanted.size();
-  const auto [rest, error] = std::from_chars(wanted.data(), end, number);
-  CONVOY_CHECK(error == std::errc() && rest == end && number >= 1, ConfigError,
+  const int number = text_as<int>(wanted).value_or(0);
+  CONVOY_CHECK(number >= 1, ConfigError,
                "--ranks: wanted auto, gpu, cpu or a number from 1 on, found `{}`", wanted);
   return number;
 }

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "convoy/core/base/error.h"
+#include "convoy/core/base/text_as.h"
 
 namespace convoy::launch {
 namespace {
@@ -106,10 +107,8 @@ class HostListParser {
   }
 
   static std::optional<int64_t> number(std::string_view digits) {
-    int64_t value = 0;
-    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
-    if (error != std::errc() || end != digits.data() + digits.size() || value < 0) return {};
-    return value;
+    const auto value = text_as<int64_t>(digits);
+    return value && *value >= 0 ? value : std::nullopt;
   }
 
   std::string_view list_;

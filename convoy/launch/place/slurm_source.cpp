@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
-#include <charconv>
 
 #include "convoy/core/base/error.h"
+#include "convoy/core/base/text_as.h"
 #include "convoy/launch/place/host_list.h"
 #include "convoy/launch/place/rank_source.h"
 
@@ -13,9 +13,7 @@ namespace {
 // numbers near 2^32, left out of the environment by most releases.
 bool is_step_number(const std::string& text) {
   constexpr uint32_t kFirstSpecialStep = 0xfffffff0;
-  uint32_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  return error == std::errc() && end == text.data() + text.size() && number < kFirstSpecialStep;
+  return text_as<uint32_t>(text).value_or(kFirstSpecialStep) < kFirstSpecialStep;
 }
 
 std::string first_set(const Variables& variables, const std::vector<std::string_view>& names) {

@@ -2,9 +2,9 @@
 #include "convoy/launch/place/variables.h"
 
 #include <algorithm>
-#include <charconv>
 
 #include "convoy/core/base/error.h"
+#include "convoy/core/base/text_as.h"
 
 namespace convoy::launch {
 
@@ -92,10 +92,8 @@ std::string Variables::pair(std::string_view name) const {
 Fact Variables::number(std::string_view name) const {
   const std::string value = text(name);
   if (value.empty()) return {};
-  int number = -1;
-  const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), number);
-  const bool whole = error == std::errc() && end == value.data() + value.size();
-  if (!whole || number < 0)
+  const int number = text_as<int>(value).value_or(-1);
+  if (number < 0)
     throw ConfigError(
         fmt::format("wanted a number from 0 on in the variable {}, found `{}`", name, value),
         {.hint = "set it right, unset it, or choose another source with --env-source"});

@@ -10,11 +10,11 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <charconv>
 #include <cstring>
 #include <utility>
 
 #include "convoy/core/base/error.h"
+#include "convoy/core/base/text_as.h"
 #include "convoy/launch/rendezvous/resolve_host.h"
 
 namespace convoy::rendezvous {
@@ -123,9 +123,9 @@ Endpoint parse_endpoint(std::string_view text, int default_port, std::string_vie
     if (port.empty()) throw fail();
   }
   if (!port.empty()) {
-    const auto [stop, error] =
-        std::from_chars(port.data(), port.data() + port.size(), endpoint.port);
-    if (error != std::errc() || stop != port.data() + port.size()) throw fail();
+    const auto number = text_as<int>(port);
+    if (!number) throw fail();
+    endpoint.port = *number;
   }
   if (endpoint.host.empty() || endpoint.port < 0 || endpoint.port > 65535) throw fail();
   return endpoint;

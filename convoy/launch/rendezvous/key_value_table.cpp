@@ -2,10 +2,10 @@
 #include "convoy/launch/rendezvous/key_value_table.h"
 
 #include <algorithm>
-#include <charconv>
 #include <utility>
 
 #include "convoy/core/base/error.h"
+#include "convoy/core/base/text_as.h"
 #include "convoy/launch/rendezvous/messages.h"
 
 namespace convoy::rendezvous {
@@ -135,10 +135,9 @@ void KeyValueTable::complete(ClientId client, const Waiter& waiter) {
 void KeyValueTable::add(ClientId client, const std::string& key, int64_t amount) {
   int64_t number = 0;
   if (const Value old = find(key)) {
-    const char* const end = old->data() + old->size();
-    const auto [stop, problem] = std::from_chars(old->data(), end, number);
-    if (problem != std::errc() || stop != end)
-      return error(client, "not_a_number", "the value to add to is no number");
+    const auto held = text_as<int64_t>(*old);
+    if (!held) return error(client, "not_a_number", "the value to add to is no number");
+    number = *held;
   }
   int64_t sum = 0;
   if (__builtin_add_overflow(number, amount, &sum))

@@ -6,11 +6,11 @@
 
 #include <algorithm>
 #include <cctype>
-#include <charconv>
 #include <nlohmann/json.hpp>
 #include <optional>
 
 #include "convoy/core/base/error.h"
+#include "convoy/core/base/text_as.h"
 #include "convoy/core/config/describe.h"
 #include "convoy/core/config/field_list.h"
 #include "convoy/core/config/flags.h"
@@ -135,10 +135,8 @@ void check_line(std::string_view flag, const std::string& value) {
 }
 
 std::optional<int64_t> number(std::string_view text) {
-  int64_t value = 0;
-  const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || stop != text.data() + text.size() || value < 0) return std::nullopt;
-  return value;
+  const auto value = text_as<int64_t>(text);
+  return value && *value >= 0 ? value : std::nullopt;
 }
 
 void check_memory(const std::string& text) {

@@ -4,10 +4,10 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <charconv>
 
 #include "convoy/core/base/counted.h"
 #include "convoy/core/base/error.h"
+#include "convoy/core/base/text_as.h"
 #include "convoy/launch/place/variables.h"
 #include "convoy/launch/supervisor/rdzv_conf.h"
 #include "convoy/machine/monitor/machine.h"
@@ -30,19 +30,12 @@ std::string value_of(const Environment& environment, const std::string& name) {
   return found == environment.end() ? "" : found->second;
 }
 
-int whole_number(std::string_view text) {
-  int number = -1;
-  const char* const end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, number);
-  return error == std::errc() && stop == end ? number : -1;
-}
-
 NodesRange nodes_of(const std::string& text) {
   const size_t colon = text.find(':');
   NodesRange range;
-  range.least = whole_number(std::string_view(text).substr(0, colon));
-  range.most = colon == std::string::npos ? range.least
-                                          : whole_number(std::string_view(text).substr(colon + 1));
+  range.least = text_as<int>(text.substr(0, colon)).value_or(-1);
+  range.most =
+      colon == std::string::npos ? range.least : text_as<int>(text.substr(colon + 1)).value_or(-1);
   if (range.least < 1 || range.most < range.least)
     throw ConfigError(fmt::format("--nnodes needs N or MIN:MAX, at least 1, found `{}`", text),
                       {.key = "nnodes"});

@@ -6,12 +6,12 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
-#include <charconv>
 #include <sstream>
 
 #include "convoy/core/base/error.h"
 #include "convoy/core/base/milliseconds.h"
 #include "convoy/core/base/suggest.h"
+#include "convoy/core/base/text_as.h"
 #include "convoy/core/base/trimmed.h"
 
 namespace convoy::launch {
@@ -31,20 +31,14 @@ constexpr int kHeartbeatsOfTorchrun = 3;  // its default for keep_alive_max_atte
 }
 
 std::chrono::milliseconds duration_of(const std::string& key, const std::string& value) {
-  double seconds = 0;
-  const char* const end = value.data() + value.size();
-  const auto [stop, error] = std::from_chars(value.data(), end, seconds);
-  if (error != std::errc() || stop != end || !(seconds > 0) || seconds > kMostSeconds)
-    refuse(key, "a number of seconds above 0", value);
+  const double seconds = text_as<double>(value).value_or(0);
+  if (!(seconds > 0) || seconds > kMostSeconds) refuse(key, "a number of seconds above 0", value);
   return milliseconds_of(seconds);
 }
 
 int count_of(const std::string& key, const std::string& value) {
-  int count = 0;
-  const char* const end = value.data() + value.size();
-  const auto [stop, error] = std::from_chars(value.data(), end, count);
-  if (error != std::errc() || stop != end || count < 1 || count > 1'000'000)
-    refuse(key, "a whole number from 1 on", value);
+  const int count = text_as<int>(value).value_or(0);
+  if (count < 1 || count > 1'000'000) refuse(key, "a whole number from 1 on", value);
   return count;
 }
 

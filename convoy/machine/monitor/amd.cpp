@@ -4,9 +4,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <fstream>
 #include <map>
+
+#include "convoy/core/base/text_as.h"
 
 namespace convoy::monitor {
 namespace {
@@ -85,10 +86,8 @@ std::vector<Gpu> list_amd_gpus(const DeviceSources& sources) {
   std::error_code absent;
   for (const auto& entry :
        fs::directory_iterator(sources.sys / "class/kfd/kfd/topology/nodes", absent)) {
-    const std::string name = entry.path().filename().string();
-    int number = -1;
-    const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), number);
-    if (error == std::errc() && end == name.data() + name.size()) nodes[number] = entry.path();
+    if (const auto number = text_as<int>(entry.path().filename().string()))
+      nodes[*number] = entry.path();
   }
   std::vector<Gpu> gpus;
   for (const auto& [number, node] : nodes) {

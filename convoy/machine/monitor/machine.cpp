@@ -10,6 +10,7 @@
 #include <set>
 
 #include "convoy/core/base/cgroups.h"
+#include "convoy/core/base/text_as.h"
 #include "convoy/core/base/usable_cpus.h"
 
 namespace convoy::monitor {
@@ -76,12 +77,11 @@ std::map<int, std::vector<int>> cpus_of_nodes(const fs::path& sys) {
   std::error_code absent;
   for (const auto& entry : fs::directory_iterator(sys / "devices/system/node", absent)) {
     const std::string name = entry.path().filename().string();
-    int number = -1;
     if (!name.starts_with("node")) continue;
-    const auto [end, error] = std::from_chars(name.data() + 4, name.data() + name.size(), number);
-    if (error != std::errc() || end != name.data() + name.size()) continue;
+    const auto number = text_as<int>(std::string_view(name).substr(4));
+    if (!number) continue;
     const std::vector<int> cpus = read_cpu_list(trimmed_text_of(entry.path() / "cpulist"));
-    if (!cpus.empty()) nodes[number] = cpus;  // nodes of memory alone have no CPUs
+    if (!cpus.empty()) nodes[*number] = cpus;  // nodes of memory alone have no CPUs
   }
   return nodes;
 }

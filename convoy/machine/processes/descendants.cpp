@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <charconv>
 #include <csignal>
 #include <filesystem>
 #include <fstream>
@@ -17,6 +16,7 @@
 #include <vector>
 
 #include "convoy/core/base/descriptor.h"
+#include "convoy/core/base/text_as.h"
 
 namespace convoy::processes {
 namespace {
@@ -29,10 +29,8 @@ std::vector<pid_t> numbers_in(const std::filesystem::path& folder) {
   std::error_code error;
   for (std::filesystem::directory_iterator entry(folder, error), end; !error && entry != end;
        entry.increment(error)) {
-    const std::string name = entry->path().filename().string();
-    pid_t number = 0;
-    const auto [stop, wrong] = std::from_chars(name.data(), name.data() + name.size(), number);
-    if (wrong == std::errc() && stop == name.data() + name.size()) numbers.push_back(number);
+    if (const auto number = text_as<pid_t>(entry->path().filename().string()))
+      numbers.push_back(*number);
   }
   return numbers;
 }

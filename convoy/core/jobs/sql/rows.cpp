@@ -5,13 +5,13 @@
 #include <fmt/format.h>
 
 #include <array>
-#include <charconv>
 #include <cstring>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <sstream>
 
 #include "convoy/core/base/hash.h"
+#include "convoy/core/base/text_as.h"
 
 namespace convoy::jobs {
 namespace {
@@ -129,11 +129,9 @@ Failure parse_failure(std::string_view text, const std::string& store, int64_t& 
 
 int64_t parse_time(std::string_view text, const std::string& store) {
   if (text.empty()) return 0;
-  int64_t milliseconds = 0;
-  const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), milliseconds);
-  if (status != std::errc() || end != text.data() + text.size())
-    throw_damaged(store, "the time of a result is no number");
-  return milliseconds;
+  const auto milliseconds = text_as<int64_t>(text);
+  if (!milliseconds) throw_damaged(store, "the time of a result is no number");
+  return *milliseconds;
 }
 
 // The text column beside the payload.

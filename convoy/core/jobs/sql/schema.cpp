@@ -4,8 +4,8 @@
 #include <fmt/format.h>
 
 #include <array>
-#include <charconv>
 
+#include "convoy/core/base/text_as.h"
 #include "convoy/core/jobs/sql/rows.h"
 
 namespace convoy::jobs {
@@ -66,12 +66,8 @@ int64_t stored_version(SqlSession& session) {
       session.run("SELECT value FROM convoy_meta WHERE key = 'schema_version'", {});
   const std::string* const text =
       rows.size() == 1 ? std::get_if<std::string>(&rows[0].at(0)) : nullptr;
-  int64_t version = 0;
-  if (text == nullptr ||
-      std::from_chars(text->data(), text->data() + text->size(), version).ptr !=
-          text->data() + text->size() ||
-      version < 1)
-    throw_damaged(session.name(), "its schema version can not be read");
+  const int64_t version = text == nullptr ? 0 : text_as<int64_t>(*text).value_or(0);
+  if (version < 1) throw_damaged(session.name(), "its schema version can not be read");
   return version;
 }
 

@@ -3,9 +3,10 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cmath>
 #include <nlohmann/json.hpp>
+
+#include "convoy/core/base/text_as.h"
 
 namespace convoy::sweep {
 namespace {
@@ -63,11 +64,8 @@ std::map<CellState, int64_t> SweepResults::counts() const {
 }
 
 std::optional<double> number_in(const std::string& text) {
-  double number = 0;
-  const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (status != std::errc() || end != text.data() + text.size() || !std::isfinite(number))
-    return std::nullopt;
-  return number;
+  const auto number = text_as<double>(text);
+  return number && std::isfinite(*number) ? number : std::nullopt;
 }
 
 std::map<std::string, nlohmann::json> axes_of(const Cell& cell) {
