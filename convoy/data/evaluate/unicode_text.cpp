@@ -15,7 +15,7 @@ bool is_of(char32_t code, ConvoyLetterClass wanted) {
   return code != kNoCharacter && convoy_letter_class(code) == wanted;
 }
 
-// What `change` makes of the whole text.
+// Applies `change` to the whole text.
 std::string changed(std::string_view text, decltype(&convoy_text_lowered) change) {
   const ConvoyText result = change(reinterpret_cast<const uint8_t*>(text.data()), text.size());
   std::string copy(reinterpret_cast<const char*>(result.data), result.size);

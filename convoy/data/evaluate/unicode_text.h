@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Characters of UTF-8 text as in Python's str, by the Unicode of the Rust library. No locale. A byte
-// that is not UTF-8 counts as one character without a class.
+// Characters of UTF-8 text as in Python's str, by the Unicode of the Rust library. No locale. A
+// byte that is not UTF-8 counts as one character without a class.
 #pragma once
 
 #include <cstddef>

@@ -30,7 +30,7 @@ struct SeedFlags {
   }
 };
 
-// Of sweeps that compare guesses with descents.
+// Sweeps that compare guesses with descents have these.
 struct GuessFlags : SeedFlags {
   bool gnc = true;
   int64_t gnc_num_samples = 100'000'000;

@@ -13,9 +13,9 @@
 #include "convoy/core/jobs/job_store.h"
 #include "convoy/farm/process/finished_rows.h"
 #include "convoy/farm/process/ledger_plan.h"
-#include "convoy/farm/process/noop_engine.h"
 #include "convoy/farm/process/row_worker.h"
 #include "files/temporary_folder.h"
+#include "process/noop_engine.h"
 
 namespace convoy::process {
 

@@ -6,7 +6,7 @@
 
 #include "convoy/farm/experiments/mf/factor_kernels.h"
 #include "convoy/farm/experiments/mf/factor_sizes.h"
-#include "convoy/farm/experiments/random/numbers.h"
+#include "convoy/farm/experiments/random/address_tables.h"
 
 namespace convoy::experiments {
 namespace {
@@ -89,40 +89,6 @@ class MfGuesses : public sweep::GuessExperiment {
 std::unique_ptr<sweep::GuessExperiment> mf_guess_experiment(const MfProblem& problem, MfCheck check,
                                                             Precision precision, CpuLevel level) {
   return std::make_unique<MfGuesses>(problem, check, precision, level);
-}
-
-MfGuess mf_guess(const MfProblem& problem, uint64_t guess, Precision precision, CpuLevel level) {
-  const FactorSizes all = factor_sizes(problem, MfCheck::Nothing, precision);
-  const FactorSizes checked = factor_sizes(problem, MfCheck::TrainLoss, precision);
-  const AddressTables tables(problem.key, Stream::Guess, precision, guess, all.num_blocks);
-  const FactorKernel kernel = factor_kernel(level, precision, problem.parameters.gnc_init);
-  FactorMemory memory(all);
-  std::vector<float> y(size_t{problem.num_entries} * kFactorGuesses + kFactorGuesses);
-  float* const aligned = aligned_to_lanes(y.data());
-  const auto lower = static_cast<uint32_t>(guess);
-  MfGuess made;
-  made.passes = (kernel(checked, tables, lower, memory, aligned) & 1u) != 0;
-  kernel(all, tables, lower, memory, aligned);
-  made.y = by_rows(all, aligned, 0);
-  return made;
-}
-
-std::vector<std::vector<float>> mf_guess_weights(const MfProblem& problem, uint64_t guess,
-                                                 Precision precision) {
-  const FactorSizes sizes = factor_sizes(problem, MfCheck::Nothing, precision);
-  std::vector<std::vector<float>> weights;
-  for (const FactorSizes::Layer& layer : sizes.layers) {
-    std::vector<float>& drawn = weights.emplace_back(layer.num_slots);
-    const Address address{problem.key, Stream::Guess, precision, guess};
-    const uint32_t slot = layer.first_block * sizes.slots_per_block;
-    if (problem.parameters.gnc_init == MfPrior::Uniform)
-      fill_uniforms(address, slot, drawn);
-    else if (precision == Precision::Fast)
-      fill_packed_normals(address, slot, drawn);
-    else
-      fill_normals(address, slot, drawn);
-  }
-  return weights;
 }
 
 }  // namespace convoy::experiments

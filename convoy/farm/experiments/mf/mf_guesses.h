@@ -5,7 +5,6 @@
 #pragma once
 
 #include <memory>
-#include <vector>
 
 #include "convoy/farm/experiments/mf/mf_problem.h"
 #include "convoy/farm/experiments/random/cpu_level.h"
@@ -22,16 +21,5 @@ enum class MfCheck {
 // unit and then input. Throws StateError for a level this machine cannot run.
 std::unique_ptr<sweep::GuessExperiment> mf_guess_experiment(const MfProblem& problem, MfCheck check,
                                                             Precision precision, CpuLevel level);
-
-// The outcome of guess `guess`: Y by rows, and whether its training loss passes.
-struct MfGuess {
-  std::vector<double> y;
-  bool passes = false;
-};
-MfGuess mf_guess(const MfProblem& problem, uint64_t guess, Precision precision, CpuLevel level);
-
-// The weights of a guess without shortcut, by layer, [output unit][input].
-std::vector<std::vector<float>> mf_guess_weights(const MfProblem& problem, uint64_t guess,
-                                                 Precision precision);
 
 }  // namespace convoy::experiments

@@ -6,10 +6,12 @@
 #include <cmath>
 
 #include "convoy/core/base/error.h"
+#include "convoy/farm/experiments/mf/factor_kernels.h"
 #include "convoy/farm/experiments/mf/factor_sizes.h"
 #include "convoy/farm/experiments/mf/mf_golden_test.h"
 #include "convoy/farm/experiments/mf/mf_theory.h"
 #include "convoy/farm/experiments/mf/mf_workload.h"
+#include "convoy/farm/experiments/random/numbers.h"
 
 namespace convoy::experiments {
 namespace {
@@ -24,6 +26,56 @@ double activated(const MfParameters& p, double x) {
   if (p.activation == MfActivation::Tanh) return std::tanh(x);
   if (p.activation == MfActivation::LeakyReLU) return x > 0 ? x : p.negative_slope * x;
   return x;
+}
+
+// The outcome of one guess: Y by rows, and whether its training loss passes.
+struct MfGuess {
+  std::vector<double> y;
+  bool passes = false;
+};
+
+std::vector<double> guessed_rows(const FactorSizes& sizes, const float* y, uint32_t lane) {
+  std::vector<double> rows(size_t{sizes.n_rows} * sizes.n_cols);
+  for (uint32_t col = 0; col < sizes.n_cols; ++col)
+    for (uint32_t row = 0; row < sizes.n_rows; ++row)
+      rows[row * sizes.n_cols + col] =
+          double{y[size_t{col * sizes.n_rows + row} * kFactorGuesses + lane]};
+  return rows;
+}
+
+MfGuess mf_guess(const MfProblem& problem, uint64_t guess, Precision precision, CpuLevel level) {
+  const FactorSizes all = factor_sizes(problem, MfCheck::Nothing, precision);
+  const FactorSizes checked = factor_sizes(problem, MfCheck::TrainLoss, precision);
+  const AddressTables tables(problem.key, Stream::Guess, precision, guess, all.num_blocks);
+  const FactorKernel kernel = factor_kernel(level, precision, problem.parameters.gnc_init);
+  FactorMemory memory(all);
+  std::vector<float> y(size_t{problem.num_entries} * kFactorGuesses + kFactorGuesses);
+  float* const aligned = aligned_to_lanes(y.data());
+  const auto lower = static_cast<uint32_t>(guess);
+  MfGuess made;
+  made.passes = (kernel(checked, tables, lower, memory, aligned) & 1u) != 0;
+  kernel(all, tables, lower, memory, aligned);
+  made.y = guessed_rows(all, aligned, 0);
+  return made;
+}
+
+// The weights of a guess without shortcut, by layer, [output unit][input].
+std::vector<std::vector<float>> mf_guess_weights(const MfProblem& problem, uint64_t guess,
+                                                 Precision precision) {
+  const FactorSizes sizes = factor_sizes(problem, MfCheck::Nothing, precision);
+  std::vector<std::vector<float>> weights;
+  for (const FactorSizes::Layer& layer : sizes.layers) {
+    std::vector<float>& drawn = weights.emplace_back(layer.num_slots);
+    const Address address{problem.key, Stream::Guess, precision, guess};
+    const uint32_t slot = layer.first_block * sizes.slots_per_block;
+    if (problem.parameters.gnc_init == MfPrior::Uniform)
+      fill_uniforms(address, slot, drawn);
+    else if (precision == Precision::Fast)
+      fill_packed_normals(address, slot, drawn);
+    else
+      fill_normals(address, slot, drawn);
+  }
+  return weights;
 }
 
 // The definition, in plain double precision; weights are [output unit][input].

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "convoy/farm/process/noop_engine.h"
+#include "process/noop_engine.h"
 
 #include <fmt/format.h>
 
