@@ -9,7 +9,7 @@
 //   once=PATH            only where PATH does not exist; it is made then
 //   results=bounded      kernels may use approximate operations (PtxResults::WithinBounds)
 // Memory of the host becomes memory of the GPU by fake_cuda_host_memory().
-// Like a GPU, it can not be used any more after a kernel that went wrong.
+// Like a GPU, it cannot be used any more after a kernel that went wrong.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>

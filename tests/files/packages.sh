@@ -17,7 +17,7 @@ install_packages() {  # "PACKAGES" "PROGRAMS THAT ARE MISSING"
     DEBIAN_FRONTEND=noninteractive timeout 300 apt-get -qq -o DPkg::Lock::Timeout=120 install -y --no-install-recommends $packages 9>&-; } \
     9>/tmp/convoy-tests-apt.lock >"$log" 2>&1 </dev/null || {
     echo "(code $?; 124 is a timeout)" >>"$log"
-    skip "not installed: $missing, and apt-get can not install $packages here: $(tail -n 2 "$log" | tr '\n' ' ')$(rm -f "$log")"
+    skip "not installed: $missing, and apt-get cannot install $packages here: $(tail -n 2 "$log" | tr '\n' ' ')$(rm -f "$log")"
   }
   rm -f "$log"
 }
@@ -52,8 +52,8 @@ python_environment() {
   [ "$(cat "$folder/.packages" 2>/dev/null)" != "$*" ] || return 0
   mkdir -p "$folder"
   python3 -m venv --without-pip "$folder" >"$folder/venv.log" 2>&1 ||
-    skip "python3 can not make a virtual environment: $(tail -n 1 "$folder/venv.log")"
+    skip "python3 cannot make a virtual environment: $(tail -n 1 "$folder/venv.log")"
   timeout 300 python3 -m pip --python "$folder/bin/python" install --quiet --disable-pip-version-check "$@" \
-    >"$folder/pip.log" 2>&1 || skip "pip can not fetch $*: $(tail -n 1 "$folder/pip.log")"
+    >"$folder/pip.log" 2>&1 || skip "pip cannot fetch $*: $(tail -n 1 "$folder/pip.log")"
   printf '%s' "$*" >"$folder/.packages"
 }

@@ -16,7 +16,7 @@ def skip(reason):
 
 
 def skip_without(*programs):
-    """Ends the test as skipped where hosts can not be made or one of these programs is missing."""
+    """Ends the test as skipped where hosts cannot be made or one of these programs is missing."""
     if os.geteuid() != 0:
         skip("network namespaces need root")
     for program in ("ip", "iptables", *programs):

@@ -18,7 +18,7 @@ def check(browser, url, pictures):
     browser.press("Enter")
     browser.expect("state.shown.length === 1 && state.shown[0] === state.runs[1].name", "enter shows a run alone")
     browser.expect(f"{focused} === state.runs[1].name", "the focus stays while the list is drawn again")
-    assert browser.value("getComputedStyle(document.activeElement).outlineStyle") != "none", "FAILED: the focus can not be seen"
+    assert browser.value("getComputedStyle(document.activeElement).outlineStyle") != "none", "FAILED: the focus cannot be seen"
     browser.expect("document.querySelector('#facts h2').textContent.trim() === state.shown[0]", "the run's facts")
     browser.value("byId('tables').firstElementChild.id = 'kept'; update(true).then(() => true)")
     assert browser.value("byId('kept') !== null"), "FAILED: a table is drawn again though nothing changed"

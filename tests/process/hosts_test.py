@@ -21,7 +21,7 @@ WORDS = [f"rows={ROWS}", "step_us=10000", "all_workers=4", "workers=2", f"lease_
 
 
 class Node:
-    """The run on one host. Processes of b have numbers of their own, as on another machine: a can not see whether they
+    """The run on one host. Processes of b have numbers of their own, as on another machine: a cannot see whether they
     live."""
 
     def __init__(self, hosts, host, folder, store):

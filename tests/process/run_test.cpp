@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Whole runs as processes: ends, signals, workers that can not work, rows that take workers down,
+// Whole runs as processes: ends, signals, workers that cannot work, rows that take workers down,
 // sharing of work.
 #include <fmt/format.h>
 

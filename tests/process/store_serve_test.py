@@ -101,7 +101,7 @@ def a_wrong_password_and_a_dead_server_are_said(folder):
 def what_can_not_be_served_is_said(folder):
     nowhere = serve(os.path.join(folder, "port"), "--host", "192.0.2.1")
     assert nowhere.wait(60) == 2
-    assert "can not listen on 192.0.2.1" in nowhere.stderr.read()
+    assert "cannot listen on 192.0.2.1" in nowhere.stderr.read()
     nobody = serve(os.path.join(folder, "user"), "--user", "nobody-at-all")
     if os.geteuid() == 0:
         assert nobody.wait(60) == 2

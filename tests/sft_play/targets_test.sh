@@ -102,7 +102,7 @@ refused_saying 'no DeepSpeed configuration none.json' train-deepspeed DEEPSPEED_
 refused_saying "no adapter in outputs/run-bnb/adapter. Run 'make train' first" merge
 refused_saying 'there is no program no-convoy' train CONVOY=no-convoy
 printf 'train: {batchsize: 1}\n' >wrong.yaml
-refused_saying 'wrong.yaml can not be used' train CONFIG=wrong.yaml
+refused_saying 'wrong.yaml cannot be used' train CONFIG=wrong.yaml
 grep -q 'did you mean `train.batch_size`' "$work/log" || fail "the key is not named"
 target process '' RAW="$work/sums.jsonl" CONFIG=configs/multi_gpu_config.yaml
 [ -s data/processed/train.jsonl ] && [ -s data/processed/val.jsonl ] || fail "process wrote no splits"

@@ -25,7 +25,7 @@ class Node:
     def __init__(self, hosts, host, arguments, folder):
         self.errors = tempfile.TemporaryFile("w+")
         self.output = tempfile.TemporaryFile("w+")
-        # Processes of b have numbers of their own, as on another machine: a can not see whether they live.
+        # Processes of b have numbers of their own, as on another machine: a cannot see whether they live.
         self.apart = ["unshare", "--pid", "--fork", "--kill-child=KILL", "--mount-proc"] if host == "b" else []
         self.process = subprocess.Popen(
             hosts.inside(host, [*self.apart, CONVOY, "sweep", *arguments]), stdin=subprocess.DEVNULL,
@@ -164,7 +164,7 @@ def wrong_stores_are_said_in_a_line(sweeps):
     server = sweeps.server
     for store, words in ((server.url("none"), "does not exist"),
                          (server.url("postgres", "wr0ng"), "password authentication failed"),
-                         (server.url("postgres", port=5433), "can not be reached")):
+                         (server.url("postgres", port=5433), "cannot be reached")):
         begin = time.monotonic()
         node = sweeps.start("b", store)
         assert node.end() == 12, node.text

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Stores that can not be used, and two runners at one.
+// Stores that cannot be used, and two runners at one.
 #include <fstream>
 #include <iterator>
 #include <nlohmann/json.hpp>
@@ -129,7 +129,7 @@ TEST_F(SweepStore, ADamagedSweepHidesNoOther) {
   const SweepEnd shown = run({"export"});
   EXPECT_EQ(shown.status, 0) << shown.errors;
   EXPECT_EQ(shown.output, table);
-  EXPECT_NE(shown.errors.find("can not be read"), std::string::npos) << shown.errors;
+  EXPECT_NE(shown.errors.find("cannot be read"), std::string::npos) << shown.errors;
   EXPECT_NE(shown.errors.find("damaged"), std::string::npos) << shown.errors;
   const json list = json::parse(run({"show", "--list", "--json"}).output);
   ASSERT_EQ(list.size(), 2u);
@@ -175,14 +175,13 @@ TEST_F(SweepStore, ASweepOfAnotherBuildHidesNoOther) {
     const SweepEnd end = run({action});
     EXPECT_EQ(end.status, 0) << action << end.errors;
     EXPECT_FALSE(end.output.empty()) << action;
-    EXPECT_NE(end.errors.find("sweep ssm-00000000000a@7-exact can not be read: "),
-              std::string::npos)
+    EXPECT_NE(end.errors.find("sweep ssm-00000000000a@7-exact cannot be read: "), std::string::npos)
         << end.errors;
     EXPECT_NE(end.errors.find("unknown workload `tomorrow`"), std::string::npos) << end.errors;
   }
   const SweepEnd list = run({"show", "--list"});
   EXPECT_EQ(list.status, 0) << list.errors;
-  EXPECT_NE(list.errors.find("ssm-00000000000a can not be read"), std::string::npos) << list.errors;
+  EXPECT_NE(list.errors.find("ssm-00000000000a cannot be read"), std::string::npos) << list.errors;
   EXPECT_EQ(run({"show", "--name", "ssm-00000000000a"}).status, 2);
 }
 

@@ -121,12 +121,12 @@ TEST_F(SweepOnGpus, SaysWhatIsMissing) {
   EXPECT_NE(driver.errors.find("there is no NVIDIA driver"), std::string::npos) << driver.errors;
 }
 
-// One that can not be opened leaves its work to the others.
+// One that cannot be opened leaves its work to the others.
 TEST_F(SweepOnGpus, GoesOnWithTheCpuWhereThatIsAllowed) {
   set("FAKE_CUDA", "fail=cuDevicePrimaryCtxRetain:46");
   const SweepEnd end = sweep("auto", "broken");
   ASSERT_EQ(end.status, 0) << end.errors;
-  const std::string said = "its GPU can not be used";
+  const std::string said = "its GPU cannot be used";
   const size_t place = end.errors.find(said);
   ASSERT_NE(place, std::string::npos) << end.errors;
   EXPECT_EQ(end.errors.find(said, place + 1), std::string::npos) << "once, not by each worker";

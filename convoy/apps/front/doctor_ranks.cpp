@@ -186,7 +186,7 @@ class RanksTrial {
 std::string why_no_nccl(const RanksToTry& wanted) {
   const bool several = has_several_nodes(wanted.members);
   if (wanted.num_gpus == 0)
-    return wanted.has_gpus ? "ranks here can not compute on the GPUs" : "no GPU";
+    return wanted.has_gpus ? "ranks here cannot compute on the GPUs" : "no GPU";
   if (!several && wanted.num_gpus == 1) return "skipped: communication needs at least two GPUs";
   return "";
 }
@@ -216,7 +216,7 @@ std::vector<Finding> try_ranks(const Context& context, const RanksToTry& wanted)
         std::find_if(gloo.ranks.begin(), gloo.ranks.end(),
                      [](const monitor::RankLocation& rank) { return rank.gpus == 0; });
     if (nccl.not_checked.empty() && without != gloo.ranks.end())
-      nccl.not_checked = fmt::format("ranks on {} can not use a GPU", without->host);
+      nccl.not_checked = fmt::format("ranks on {} cannot use a GPU", without->host);
     if (nccl.not_checked.empty()) nccl = RanksTrial(context, wanted, "cuda").run();
   }
   std::vector<Finding> findings = monitor::judge_ranks(gloo);

@@ -136,7 +136,7 @@ std::string unread_timeout(const Environment& environment,
 launch::SetupRequest setup_request(const LaunchCommandFlags& flags,
                                    const Environment& environment) {
   CONVOY_CHECK(flags.launch.logs_specs.empty(), ConfigError,
-               "--logs-specs names a Python entry point, which this program can not load");
+               "--logs-specs names a Python entry point, which this program cannot load");
   launch::SetupRequest request;
   request.members = flags.members;
   request.standalone = flags.launch.standalone;

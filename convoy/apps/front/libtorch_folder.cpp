@@ -160,7 +160,7 @@ namespace {
 std::string why_no_driver() {
   constexpr int kCuda13 = 13'000;
   const std::optional<int> version = nvidia::driver_version(kDriver);
-  if (!version) return "the driver's library libcuda.so.1 can not be opened";
+  if (!version) return "the driver's library libcuda.so.1 cannot be opened";
   if (*version == 0 || *version >= kCuda13) return {};
   return fmt::format("the driver is for {}, LibTorch 2.11 needs CUDA 13.0 (driver 580 or newer)",
                      nvidia::version_text(*version));

@@ -111,7 +111,7 @@ int64_t free_port(const std::string& host) {
   const Descriptor probe(::socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
   if (!probe.open() || ::bind(probe.get(), found->ai_addr, found->ai_addrlen) != 0)
     throw ConfigError(
-        fmt::format("this machine can not listen on {}: {}", host, std::strerror(errno)),
+        fmt::format("this machine cannot listen on {}: {}", host, std::strerror(errno)),
         {.key = "--host", .hint = "name an address of this machine"});
   sockaddr_storage bound{};
   socklen_t length = sizeof(bound);
@@ -180,7 +180,7 @@ void PrivateStore::give_to_server(const fs::path& path) const {
                        .hint = "PostgreSQL does not run as root: name a user who may own the "
                                "store's folder, or start this command as one"});
   if (::chown(path.c_str(), user->pw_uid, user->pw_gid) != 0)
-    throw IoError(fmt::format("{} can not be given to {}: {}", path.string(), options_.user,
+    throw IoError(fmt::format("{} cannot be given to {}: {}", path.string(), options_.user,
                               std::strerror(errno)));
 }
 

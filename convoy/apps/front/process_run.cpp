@@ -172,7 +172,7 @@ class Processing {
       return jobs::open_store(store_);
     } catch (const IoError& error) {
       if (nodes.publishes()) throw;
-      throw IoError(fmt::format("the store of node 0 can not be reached: {}", error.what()),
+      throw IoError(fmt::format("the store of node 0 cannot be reached: {}", error.what()),
                     {.hint = "its server ends with node 0: check that node 0 runs, and restart it "
                              "with the same command"});
     }
@@ -350,7 +350,7 @@ class Processing {
         start.seconds_by_stage[stage] += spent;
       const process::Publication done = process::publish_rows(store, run, plan_);
       if (done.reopened == 0) return conclude(folder, run, done, start);
-      warn(fmt::format("{} of the ledger can not be read; they are computed again",
+      warn(fmt::format("{} of the ledger cannot be read; they are computed again",
                        counted(done.reopened, "row")));
     }
   }

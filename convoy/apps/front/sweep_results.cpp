@@ -99,7 +99,7 @@ std::string read_if_possible(jobs::JobStore& store, const sweep::SweepName& name
 }
 
 std::string problem_words(const sweep::SweepName& name, const std::string& problem) {
-  return fmt::format("sweep {}@{} can not be read: {}", name.name, name.version, problem);
+  return fmt::format("sweep {}@{} cannot be read: {}", name.name, name.version, problem);
 }
 
 // Without --name, the last readable sweep; skipped ones are named. A sweep with a damaged name is
@@ -186,7 +186,7 @@ int list_sweeps(const Context& context, jobs::JobStore& store) {
           fmt::format("{} {}", text_of(row["workload"]), text_of(row["version"])));
   for (const auto& row : rows)
     if (!row["problem"].is_null())
-      context.log().warning(fmt::format("sweep {} can not be read: {}", text_of(row["name"]),
+      context.log().warning(fmt::format("sweep {} cannot be read: {}", text_of(row["name"]),
                                         text_of(row["problem"])));
   return 0;
 }

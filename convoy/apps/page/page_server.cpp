@@ -103,7 +103,7 @@ std::string new_token() {
   std::string token;
   for (int byte = 0; byte < 16; ++byte)
     token += fmt::format("{:02x}", static_cast<unsigned char>(random.get()));
-  CONVOY_CHECK(random.good(), IoError, "/dev/urandom can not be read");
+  CONVOY_CHECK(random.good(), IoError, "/dev/urandom cannot be read");
   return token;
 }
 

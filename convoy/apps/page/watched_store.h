@@ -22,7 +22,7 @@ struct WatchedSweep {
   jobs::Counts counts;  // counts of cells
   bool at_work = false;
   double updated_seconds = 0;  // since 1970
-  std::string problem;         // why it can not be read; empty = it can
+  std::string problem;         // why it cannot be read; empty = it can
 };
 
 class WatchedStore {

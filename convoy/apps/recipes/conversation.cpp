@@ -66,7 +66,7 @@ class LineReader {
         pending_.clear();
         return Typed::Interrupt;
       }
-      CONVOY_CHECK(count >= 0, IoError, "stdin can not be read: {}", std::strerror(errno));
+      CONVOY_CHECK(count >= 0, IoError, "stdin cannot be read: {}", std::strerror(errno));
       if (count > 0)
         pending_.append(bytes, static_cast<size_t>(count));
       else

@@ -41,7 +41,7 @@ Error bug(const std::string& message) {
 Error fault_of_libtorch(const std::string& message, const std::string& memory_hint) {
   if (holds_any(message, {"does not have a deterministic implementation",
                           "Deterministic behavior was enabled"}))
-    return ConfigError(fmt::format("deterministic: LibTorch can not: {}", first_line(message)),
+    return ConfigError(fmt::format("deterministic: LibTorch cannot: {}", first_line(message)),
                        {.key = "deterministic", .hint = "leave it out, or use --devices cpu"});
   if (is_of_device(message)) return failed_device(message);
   if (is_out_of_memory(message)) return IoError("out of memory", {.hint = memory_hint});

@@ -67,7 +67,7 @@ struct ResolvedValue {
   std::string origin;
   std::string file;  // the file, when the origin is one
   int64_t line = 0;
-  bool readable = true;  // false: some source gives a value that the key can not have
+  bool readable = true;  // false: some source gives a value that the key cannot have
   bool agreed = true;    // false: an import says another value, which is in the errors
   // Lines of the value's items and their keys: "[1].weight".
   std::map<std::string, int64_t> lines_below = {};

@@ -192,7 +192,7 @@ bool on_network_file_system(const std::string& url);
 // `url`: a path or sqlite:PATH (made when missing; Access::ReadOnly: DataError), postgresql://...,
 // postgres://... or libpq's "host=... dbname=...". Throws ConfigError (exit 2) for a store of a
 // newer Convoy or an unknown scheme; DataError for a file that is no store or is damaged (small
-// files are checked whole, for reading without their rows); IoError before any work when it can not
+// files are checked whole, for reading without their rows); IoError before any work when it cannot
 // be written. An older schema is migrated. Blocks.
 std::unique_ptr<JobStore> open_store(const std::string& url, const StoreOptions& options = {});
 

@@ -71,7 +71,7 @@ struct ProcessDataSettings {
     visit("solution_field", solution_field, "column of the reference solution");
     visit("answer_field", answer_field, "column of the reference answer");
     visit("bad_rows", bad_rows,
-          "rows that can not be read or have no problem: keep them as bad_input, or stop")
+          "rows that cannot be read or have no problem: keep them as bad_input, or stop")
         .one_of({"keep", "error"});
   }
 };

@@ -25,7 +25,7 @@ std::optional<QuantizationSettings::Problem> QuantizationSettings::problem(
     return Problem{"type", "tuning.mode qlora needs weights in few bits, found none"};
   if (mode == "full" && chosen != "none")
     return Problem{"type", fmt::format("tuning.mode full trains the weights themselves, which {} "
-                                       "can not hold",
+                                       "cannot hold",
                                        chosen)};
   if ((block_size & (block_size - 1)) != 0)
     return Problem{"block_size",

@@ -136,7 +136,7 @@ TEST(TrainSettings, CombinationsAreChecked) {
     }
   EXPECT_EQ(fate("data.split.val_ratio=0.2"), "") << "training takes what is left";
   EXPECT_EQ(fate("train.greater_is_better=true").find("train.greater_is_better is true"), 0u);
-  // A share that can not be read is said alone: what it does to the sum is not known.
+  // A share that cannot be read is said alone: what it does to the sum is not known.
   EXPECT_EQ(fate("data.split.val_ratio=many").find("sum to 1"), std::string::npos);
 }
 
@@ -269,7 +269,7 @@ TEST_F(TrainInputs, WhatIsMissingIsSaidWithEverythingElse) {
   EXPECT_EQ(elsewhere,
             "run.yaml:4: unknown key `eval.every`, did you mean `train.eval_steps`?\n"
             "run.yaml:5: unknown key `eval.zzz`\n2 errors");
-  // In a file that can not be read nothing is missed.
+  // In a file that cannot be read nothing is missed.
   EXPECT_EQ(error_of("model: [\n").find("not set"), std::string::npos);
 }
 

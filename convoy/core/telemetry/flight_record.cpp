@@ -166,7 +166,7 @@ std::filesystem::path write_flight_file(const std::filesystem::path& folder,
   const std::filesystem::path path = folder / fmt::format("flight-{}.json", flight.rank);
   std::ofstream file(path, std::ios::trunc);
   file << render(flight, kMaxRecords, "\n") << std::flush;
-  if (!file) throw IoError("can not be written", {.file = path});
+  if (!file) throw IoError("cannot be written", {.file = path});
   return path;
 }
 

@@ -91,7 +91,7 @@ std::optional<Node> phrase_node(const std::string& phrase) {
 
 bool declines(const std::string& phrase) {
   static constexpr std::string_view kDeclining[] = {
-      "unknown", "unclear",    "not sure",     "unsure", "cannot",  "can not",
+      "unknown", "unclear",    "not sure",     "unsure", "cannot",  "cannot",
       "can't",   "not enough", "insufficient", "i do",   "i don't", "i cannot",
       "i can",   "i am",       "i'm",          "n a",    "sorry"};
   return std::any_of(std::begin(kDeclining), std::end(kDeclining), [&](std::string_view start) {

@@ -14,7 +14,7 @@ CurlLibrary::CurlLibrary() {
   }
   if (library_ == nullptr)
     throw ConfigError(
-        "downloading needs libcurl.so.4, which can not be loaded",
+        "downloading needs libcurl.so.4, which cannot be loaded",
         {.hint = "install the package libcurl4 (Debian, Ubuntu) or libcurl (others)"});
   decltype(&::curl_global_init) global_init = nullptr;
   find("curl_global_init", global_init);

@@ -25,7 +25,7 @@ struct PublishedRow {
 
 struct FinishedPass {
   int64_t rows = 0;
-  // Rows whose record can not be read: they are open again. Then the rows that were visited are not
+  // Rows whose record cannot be read: they are open again. Then the rows that were visited are not
   // all of them.
   int64_t reopened = 0;
 };

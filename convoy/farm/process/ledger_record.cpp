@@ -20,7 +20,7 @@ auto decoded(std::string_view bytes, const char* what, Read&& read) {
   try {
     return read(ordered_json::parse(bytes));
   } catch (const nlohmann::json::exception& error) {
-    throw DataError(fmt::format("{} can not be read: {}", what, error.what()));
+    throw DataError(fmt::format("{} cannot be read: {}", what, error.what()));
   }
 }
 

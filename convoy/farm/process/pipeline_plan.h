@@ -31,7 +31,7 @@ ProblemFields problem_fields(const settings::ProcessDataSettings& data);
 int64_t longest_request_tokens(const settings::ProcessSettings& settings);
 
 struct PipelinePlan {
-  // Throws ConfigError: stages, prompts or conditions that can not be.
+  // Throws ConfigError: stages, prompts or conditions that cannot be.
   PipelinePlan(settings::ProcessSettings settings, const PromptTexts& prompts);
 
   settings::ProcessSettings settings;  // nothing of `prompts` is "auto"

@@ -32,7 +32,7 @@ void require_outputs(const settings::ProcessOutputSettings& output);
 struct Publication {
   std::vector<data::FileRecord> files = {};
   RunReport report = {};
-  int64_t reopened = 0;  // rows that can not be read and are open again: then nothing was published
+  int64_t reopened = 0;  // rows that cannot be read and are open again: then nothing was published
 };
 
 // Also publishes rows that were finished under other conditions. Rejected rows are in the report

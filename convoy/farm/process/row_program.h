@@ -31,7 +31,7 @@ struct Step {
   TextRequest request;  // `number` is filled in by who submits it
 };
 
-// A text that a row has. An Error is kept once it can not pass, or did not within the tries that a
+// A text that a row has. An Error is kept once it cannot pass, or did not within the tries that a
 // text has.
 struct KeptStep {
   std::string key;

@@ -50,7 +50,7 @@ bool is_of_its_surroundings(const WorkerDeath& death) {
 }
 
 std::string waiting_text(milliseconds left) {
-  return fmt::format("the store can not be reached; waiting for it, {} s more at most",
+  return fmt::format("the store cannot be reached; waiting for it, {} s more at most",
                      std::chrono::duration_cast<std::chrono::seconds>(left).count());
 }
 

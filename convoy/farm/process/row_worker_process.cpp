@@ -71,7 +71,7 @@ WorkerAssignment WorkerAssignment::take_from_environment() {
     task.lease_ms = told.at("lease_ms");
     task.max_tries = told.at("max_tries");
   } catch (const json::exception& error) {
-    throw ConfigError(fmt::format("{} can not be read: {}", kTaskVariable, error.what()));
+    throw ConfigError(fmt::format("{} cannot be read: {}", kTaskVariable, error.what()));
   }
   return task;
 }

@@ -93,7 +93,7 @@ class SegmentReader {
 };
 
 // The sound records of a file from its begin to the first that is not, in bounded memory but for
-// the longest record. Returns how many bytes those are. Throws DataError for a file that can not be
+// the longest record. Returns how many bytes those are. Throws DataError for a file that cannot be
 // read.
 int64_t for_each_record(
     const std::filesystem::path& path,

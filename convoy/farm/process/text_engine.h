@@ -71,14 +71,14 @@ using EngineFigures = scheduler::EngineFigures;
 class TextEngine {
  public:
   virtual ~TextEngine() = default;
-  // Never blocks. A prompt that can not be answered ends as an Error of a later step().
+  // Never blocks. A prompt that cannot be answered ends as an Error of a later step().
   virtual void submit(TextRequest request) = 0;
   // The request ends without a text. Nothing happens for a number that is not unfinished.
   virtual void cancel(int64_t number) = 0;
   // Unfinished requests.
   virtual int64_t unfinished() const = 0;
   // One step of all that run. Returns what ended, which may be nothing. Throws convoy::Error when
-  // the engine as a whole can not go on.
+  // the engine as a whole cannot go on.
   virtual std::vector<TextResult> step() = 0;
   virtual EngineFigures figures() const = 0;
 };

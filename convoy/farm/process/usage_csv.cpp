@@ -28,7 +28,7 @@ UsageCsv::UsageCsv(const std::filesystem::path& path)
   const bool goes_on = begins_with_header(path);
   file_.open(path, goes_on ? std::ios::app : std::ios::trunc);
   if (!goes_on) file_ << header() << '\n' << std::flush;
-  if (!file_) throw IoError("the usage of devices can not be written", {.file = path.string()});
+  if (!file_) throw IoError("the usage of devices cannot be written", {.file = path.string()});
 }
 
 void UsageCsv::add(std::span<const monitor::DeviceReading> devices, const UsageFigures& figures) {
@@ -46,7 +46,7 @@ void UsageCsv::add(std::span<const monitor::DeviceReading> devices, const UsageF
   }
   if (!any) file_ << time << ',' << monitor::seed_csv_no_device() << ',' << work << '\n';
   file_.flush();
-  if (!file_) throw IoError("the usage of devices can not be written", {.file = path_.string()});
+  if (!file_) throw IoError("the usage of devices cannot be written", {.file = path_.string()});
 }
 
 }  // namespace convoy::process

@@ -211,7 +211,7 @@ bool WorkerSupervisor::keep_waiting(milliseconds left) {
   if (Clock::now() >= next_warning_) {
     next_warning_ = Clock::now() + kSayWaitingEvery;
     log_.warning(waiting_text_ ? waiting_text_(left)
-                               : fmt::format("{} can not be reached; {}", store_->name(),
+                               : fmt::format("{} cannot be reached; {}", store_->name(),
                                              server_wait_text(left)));
   }
   if (stop_signal_ == 0) stop_signal_ = next_stop_signal();

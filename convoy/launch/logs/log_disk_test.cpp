@@ -88,7 +88,7 @@ TEST_F(LogDisk, AFolderWithoutPermissionIsAWarning) {
   }
   int status = 0;
   ASSERT_EQ(::waitpid(child, &status, 0), child);
-  if (WEXITSTATUS(status) == 3) GTEST_SKIP() << "another user can not be taken on";
+  if (WEXITSTATUS(status) == 3) GTEST_SKIP() << "another user cannot be taken on";
   EXPECT_EQ(status, 0);
   EXPECT_NE(errors().find("rank-00.log: Permission denied"), std::string::npos) << errors();
   EXPECT_EQ(output(), "[rank 0] shown\n");

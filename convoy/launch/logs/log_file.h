@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A log file on a disk that may be full or failing: what can not be stored is the caller's to show
+// A log file on a disk that may be full or failing: what cannot be stored is the caller's to show
 // elsewhere, and storing is tried again from time to time.
 #pragma once
 

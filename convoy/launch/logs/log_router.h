@@ -32,7 +32,7 @@ class LogRouter {
   using Clock = std::chrono::steady_clock;
   static constexpr size_t kMostHurriedBytes = 16 << 20;
 
-  // Makes the files. Throws nothing for a file that can not be made: that is a warning.
+  // Makes the files. Throws nothing for a file that cannot be made: that is a warning.
   explicit LogRouter(const LogOptions& options);
   // As close(-1, 1 s).
   ~LogRouter();

@@ -54,7 +54,7 @@ SelectionRequest selection_request(const std::map<std::string, std::string>& env
 // visible.
 DeviceSelection select_devices(const std::vector<Gpu>& gpus, const SelectionRequest& request);
 
-// Why convoy-workers can not compute on these, whatever LibTorch there is; empty = they may.
+// Why convoy-workers cannot compute on these, whatever LibTorch there is; empty = they may.
 std::string why_not_for_workers(const std::vector<Gpu>& gpus);
 
 struct CountFacts {

@@ -165,7 +165,7 @@ Finding check_folder(const FolderCheck& what) {
   const std::string problem = write_problem(folder);
   if (!problem.empty())
     return {what.if_unwritable, what.check,
-            fmt::format("{} can not be written: {}", folder.string(), problem),
+            fmt::format("{} cannot be written: {}", folder.string(), problem),
             what.check == "logs"
                 ? "choose another --log-dir; without it the ranks' output is shown but not stored"
                 : "set TMPDIR to a folder that can be written"};

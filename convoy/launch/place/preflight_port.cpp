@@ -76,7 +76,7 @@ Finding port_finding(const std::string& address, int port, const std::filesystem
   }
   if (failure != 0)
     return {Severity::Error, "port",
-            fmt::format("{} can not be bound: {}", place, std::strerror(failure)),
+            fmt::format("{} cannot be bound: {}", place, std::strerror(failure)),
             failure == EACCES ? "choose a port from 1024 on" : "choose another address or port"};
   if (foreign) return foreign_address(address, port);
   return {Severity::Ok, "port", place + " is free", ""};

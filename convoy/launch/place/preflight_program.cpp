@@ -15,7 +15,7 @@ Finding program_finding(const std::string& program, const std::string& script) {
     return {Severity::Error, "program", problem.found, problem.to_do};
   if (!script.empty() && ::access(script.c_str(), R_OK) != 0)
     return {Severity::Error, "program",
-            fmt::format("`{}` can not be read: {}", script, std::strerror(errno)),
+            fmt::format("`{}` cannot be read: {}", script, std::strerror(errno)),
             "name a script that exists"};
   return {Severity::Ok, "program",
           script.empty() ? processes::program_file(program).string() : script + " can be read", ""};

@@ -27,7 +27,7 @@ class CoordinatorSearch {
   // Set when there is no hope: Refused with exit code 2 or 13, or CoordinatorLost.
   const std::optional<Notice>& outcome() const { return outcome_; }
 
-  // The coordinator took the connection but can not take this node yet: try again, for a while.
+  // The coordinator took the connection but cannot take this node yet: try again, for a while.
   void retry_later(const Notice& refusal, TimePoint now);
 
   int descriptor() const;  // -1 = nothing to poll

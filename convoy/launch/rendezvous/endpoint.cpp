@@ -76,7 +76,7 @@ Descriptor try_listen(const SocketAddress& address, bool both_families) {
 
 [[noreturn]] void refuse_to_listen(const Endpoint& endpoint, int error) {
   const std::string found =
-      fmt::format("the rendezvous can not listen on {}: {}", endpoint.text(), std::strerror(error));
+      fmt::format("the rendezvous cannot listen on {}: {}", endpoint.text(), std::strerror(error));
   if (error == EADDRINUSE)
     throw PortTakenError(found,
                          {.hint = fmt::format("another program or job holds port {}: choose "

@@ -41,7 +41,7 @@ class PortTakenError : public ConfigError {
 // address, a container's host, a name that does not resolve here or resolves to loopback only)
 // listens on every interface: others may arrive by it all the same. Then endpoint.host is
 // 127.0.0.1. Blocks while a name resolves. Throws PortTakenError, and ConfigError when the address
-// can not be listened on.
+// cannot be listened on.
 BoundListener listen_on(const std::string& host, int port);
 
 // True when `host` is an address of this host, its name, or resolves to one of its addresses: then

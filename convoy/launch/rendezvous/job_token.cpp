@@ -73,7 +73,7 @@ JobToken JobToken::from_file(const std::filesystem::path& path) {
     return ConfigError("the job token file " + message, {.file = path.string(), .hint = hint});
   };
   const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
-  if (!file.open()) throw fail(fmt::format("can not be read: {}", std::strerror(errno)), {});
+  if (!file.open()) throw fail(fmt::format("cannot be read: {}", std::strerror(errno)), {});
   struct stat info {};
   if (::fstat(file.get(), &info) != 0 || !S_ISREG(info.st_mode))
     throw fail("is not a plain file", {});
@@ -86,7 +86,7 @@ JobToken JobToken::from_file(const std::filesystem::path& path) {
                "chmod 600 " + path.string());
   std::string text(kMostSecretBytes + 1, '\0');
   const ssize_t count = ::pread(file.get(), text.data(), text.size(), 0);
-  if (count < 0) throw fail(fmt::format("can not be read: {}", std::strerror(errno)), {});
+  if (count < 0) throw fail(fmt::format("cannot be read: {}", std::strerror(errno)), {});
   if (static_cast<size_t>(count) > kMostSecretBytes)
     throw fail(fmt::format("is larger than {} bytes", kMostSecretBytes), kHowToMakeOne);
   text.resize(static_cast<size_t>(count));

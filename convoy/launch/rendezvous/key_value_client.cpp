@@ -48,7 +48,7 @@ Channel connect_to(const Endpoint& store, const JobToken& token, Clock::time_poi
     std::this_thread::sleep_for(kRetryPause);
   }
   throw CommError(
-      fmt::format("the key-value store at {} can not be reached: {}", store.text(), last),
+      fmt::format("the key-value store at {} cannot be reached: {}", store.text(), last),
       {.hint = "the launcher of the master node has ended, or the network between is gone"});
 }
 

@@ -31,7 +31,7 @@ class KeyValueClient {
   static constexpr size_t kMaxKeyBytes = 64 << 10;
   static constexpr size_t kMaxValueBytes = 64 << 20;
 
-  // Blocks. Throws ConfigError for a wrong token or run id, CommError when the store can not be
+  // Blocks. Throws ConfigError for a wrong token or run id, CommError when the store cannot be
   // reached or the attempt is over.
   KeyValueClient(KeyValueOptions options, const JobToken& token);
   ~KeyValueClient();

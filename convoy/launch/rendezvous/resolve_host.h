@@ -40,7 +40,7 @@ struct Resolved {
 // A numeric address costs no look-up. Blocks as long as the resolver takes.
 Resolved resolve_host(const std::string& host, int port);
 
-// The same on a thread of its own, for a resolver may take many seconds and can not be interrupted.
+// The same on a thread of its own, for a resolver may take many seconds and cannot be interrupted.
 // Destroying it leaves the thread to end by itself.
 class HostLookup {
  public:

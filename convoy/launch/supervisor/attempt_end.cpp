@@ -76,7 +76,7 @@ void Attempt::reap(int local_rank) {
   ::waitid(P_PID, static_cast<id_t>(rank.process.pid), &end, WEXITED | WNOHANG | WNOWAIT);
   rank.held = end.si_pid == 0;
   if (rank.held) return;
-  // The leader is a zombie until it is reaped, so its group's number can not have been given away
+  // The leader is a zombie until it is reaped, so its group's number cannot have been given away
   // yet.
   processes::signal_group(rank.process.pid, SIGKILL);
   guard_.forget(rank.process.pid);

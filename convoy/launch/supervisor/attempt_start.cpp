@@ -11,7 +11,7 @@
 namespace convoy::launch {
 namespace {
 
-// Lets a rank draw on the launcher's terminal, which it can not see itself.
+// Lets a rank draw on the launcher's terminal, which it cannot see itself.
 std::map<std::string, std::string> terminal_environment() {
   std::map<std::string, std::string> environment = {{"CONVOY_PROGRESS", "bar"}};
   winsize size{};

@@ -25,7 +25,7 @@ namespace convoy::launch {
 // The ranks are convoy-workers. They share the CPUs, report progress, and save when asked to stop.
 struct OwnProgram {
   std::string devices = "auto";  // DeviceFlags
-  // Why what they load can not compute on GPUs, empty = it can; asked only where there are some.
+  // Why what they load cannot compute on GPUs, empty = it can; asked only where there are some.
   std::function<std::string()> why_no_cuda = {};
   bool one_rank = false;  // of one rank by nature: GPUs without a rank are not announced
 };
@@ -77,7 +77,7 @@ struct JobSetup {
 };
 
 // Throws ConfigError naming flag or variable; DeviceError when convoy-workers are to compute on
-// GPUs and can not.
+// GPUs and cannot.
 JobSetup set_up_job(const SetupRequest& request, const Environment& environment);
 
 // Empty = not checked.

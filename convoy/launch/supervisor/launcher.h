@@ -138,8 +138,8 @@ struct LaunchReport {
 };
 
 // Blocks until every rank and everything it started is gone. `signals` reads the spec's stop
-// signals; `peers` may be null: no other nodes. Throws ConfigError when the program can not be
-// started, IoError when a process or log folder can not be made.
+// signals; `peers` may be null: no other nodes. Throws ConfigError when the program cannot be
+// started, IoError when a process or log folder cannot be made.
 LaunchReport run_ranks(const LaunchSpec& spec, processes::SignalStream& signals, Peers* peers);
 LaunchReport run_ranks(const LaunchSpec& spec);
 

@@ -306,7 +306,7 @@ TEST_F(Launcher, MemoryKillIsSeenByTheCounters) {
 TEST_F(Launcher, RankBeyondTheMemoryLimitEndsWithTwelve) {
   const fs::path group = "/sys/fs/cgroup/memory/convoy-test-" + std::to_string(getpid());
   std::error_code failure;
-  if (!fs::create_directory(group, failure)) GTEST_SKIP() << "memory cgroups can not be made here";
+  if (!fs::create_directory(group, failure)) GTEST_SKIP() << "memory cgroups cannot be made here";
   const pid_t launcher = fork();
   if (launcher == 0) {
     std::ofstream(group / "memory.limit_in_bytes") << (64 << 20);

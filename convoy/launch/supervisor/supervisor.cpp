@@ -143,7 +143,7 @@ LaunchReport concluded(LaunchReport report, const Notice& end) {
   return report;
 }
 
-// Ranks that can not even be started here are the root cause for the other nodes too.
+// Ranks that cannot even be started here are the root cause for the other nodes too.
 LaunchReport run_attempt(const LaunchSpec& spec, processes::SignalStream& signals, NodeLink& link) {
   LinkedPeers peers(link);
   try {

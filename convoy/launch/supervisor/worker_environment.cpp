@@ -18,7 +18,7 @@ const std::array<LibraryDefault, 2>& library_variables() {
   static const std::array<LibraryDefault, 2> kVariables = {{
       // Into a pipe Python writes blocks: lines would come late, and those before a crash never.
       {"1", {"PYTHONUNBUFFERED"}},
-      // Rows of changing length leave holes that a fixed segment can not close. PYTORCH_ALLOC_CONF
+      // Rows of changing length leave holes that a fixed segment cannot close. PYTORCH_ALLOC_CONF
       // is the newer name, which PyTorch 2.9 does not read for this (pytorch #183387); every
       // version reads the older one first.
       {"expandable_segments:True",

@@ -282,7 +282,7 @@ void Replicas::join(const std::vector<at::Tensor*>& inputs, const TensorLists& d
       std::vector<at::Tensor> pieces;
       for (const auto& of_replica : outputs) {
         CONVOY_CHECK(of_replica.size() == joined.size(), ConfigError,
-                     "the replicas return {} and {} tensors: they can not be joined", joined.size(),
+                     "the replicas return {} and {} tensors: they cannot be joined", joined.size(),
                      of_replica.size());
         records = records || of_replica[at].requires_grad();
         pieces.push_back(as_rows(of_replica[at].detach()).to(state_->devices[0]));

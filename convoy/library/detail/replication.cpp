@@ -104,7 +104,7 @@ struct Replication::State {
 
   void begin_pass() {
     CONVOY_CHECK(pass == -1, StateError,
-                 "the last backward pass has failed midway: the ranks can not go on together");
+                 "the last backward pass has failed midway: the ranks cannot go on together");
     pass = backward_pass();
     at_end_of_backward([this] { finish_pass(); });
   }

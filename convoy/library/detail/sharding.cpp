@@ -100,7 +100,7 @@ struct Sharding::State {
     units.acquire(0);
     if (pass == backward_pass()) return;
     CONVOY_CHECK(pass == -1, StateError,
-                 "the last backward pass has failed midway: the ranks can not go on together");
+                 "the last backward pass has failed midway: the ranks cannot go on together");
     pass = backward_pass();
     gradients->begin_pass(synchronises);
     at_end_of_backward([this] { finish_backward(); });

@@ -33,8 +33,8 @@ io::Json to_json(const c10::IValue& value, const std::string& key) {
       list.push_back(to_json(element, key));
     return list;
   }
-  throw ConfigError(fmt::format("the optimizer's `{}` is a {}, which a checkpoint can not hold",
-                                key, value.tagKind()));
+  throw ConfigError(fmt::format("the optimizer's `{}` is a {}, which a checkpoint cannot hold", key,
+                                value.tagKind()));
 }
 
 c10::IValue from_json(const io::Json& json) {

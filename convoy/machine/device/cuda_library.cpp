@@ -36,7 +36,7 @@ void open() {
                       {.hint = "name a torch 2.11 with CUDA in CONVOY_TORCH (pip install "
                                "torch==2.11.0), or use --devices cpu"});
   if (dlopen(library.c_str(), RTLD_NOW | RTLD_GLOBAL) == nullptr)
-    throw DeviceError(fmt::format("{} can not be opened: {}", library.string(), dlerror()),
+    throw DeviceError(fmt::format("{} cannot be opened: {}", library.string(), dlerror()),
                       {.hint = "it comes with the CUDA libraries that it names: install torch "
                                "2.11 with all it depends on, or use --devices cpu"});
 }

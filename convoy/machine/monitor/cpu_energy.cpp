@@ -10,7 +10,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// More than any package draws: by this it is known that a counter can not have wrapped twice.
+// More than any package draws: by this it is known that a counter cannot have wrapped twice.
 constexpr double kMostWatts = 1000;
 
 std::string word_in(const fs::path& path) {
@@ -53,7 +53,7 @@ void CpuEnergy::add_zone(const fs::path& folder) {
     return;
   }
   reason_ =
-      fmt::format("{} can not be read (the kernel shows it to root alone)", zone.counter.string());
+      fmt::format("{} cannot be read (the kernel shows it to root alone)", zone.counter.string());
 }
 
 std::optional<double> CpuEnergy::read(Clock::time_point now) {
@@ -62,7 +62,7 @@ std::optional<double> CpuEnergy::read(Clock::time_point now) {
   for (Zone& zone : zones_) {
     const std::optional<int64_t> energy_uj = whole_number_in(zone.counter);
     if (!energy_uj) {
-      reason_ = fmt::format("{} can not be read any more", zone.counter.string());
+      reason_ = fmt::format("{} cannot be read any more", zone.counter.string());
       return std::nullopt;
     }
     if (static_cast<double>(zone.range_uj) < seconds * kMostWatts * 1e6) {

@@ -88,7 +88,7 @@ void judge_peers(const PeerAccess& peers, std::vector<Finding>& findings) {
   const auto named = std::min(kNamed, peers.refused.size());
   findings.push_back(
       {FindingLevel::Warning, "peer-access",
-       fmt::format("{} of {} can not read each other's memory, so their exchanges go through the "
+       fmt::format("{} of {} cannot read each other's memory, so their exchanges go through the "
                    "host's memory: {}{}",
                    peers.refused.size(), pairs,
                    fmt::join(peers.refused.begin(),
@@ -106,7 +106,7 @@ std::vector<Finding> judge_devices(const DeviceFacts& facts) {
   for (const Nvml::Broken& broken : facts.broken)
     findings.push_back(
         {FindingLevel::Blocking, "gpu-answers",
-         fmt::format("gpu{} can not be opened: {}", broken.index, broken.reason),
+         fmt::format("gpu{} cannot be opened: {}", broken.index, broken.reason),
          "drain the host and reset the GPU (nvidia-smi --gpu-reset) or reboot; if it comes back, "
          "replace it",
          ExitCode::Device});

@@ -80,7 +80,7 @@ TEST(DoctorOfDevices, AGpuThatWasLostBeforeIsInTheWay) {
   ::unsetenv("FAKE_NVML_SCENARIO");
   const auto findings = judge_devices({.broken = reader.broken(), .devices = reader.devices()});
   ASSERT_EQ(level_of(findings, "gpu-answers"), FindingLevel::Blocking);
-  EXPECT_EQ(find(findings, "gpu-answers")->text, "gpu1 can not be opened: GPU is lost");
+  EXPECT_EQ(find(findings, "gpu-answers")->text, "gpu1 cannot be opened: GPU is lost");
 }
 
 TEST(DoctorOfDevices, ADriverOfAnotherVersionIsInTheWayNoDriverIsNot) {

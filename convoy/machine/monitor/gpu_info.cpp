@@ -94,7 +94,7 @@ std::string gpu_info_text(const GpuInfo& info) {
   else if (info.num_gpus == 0)
     text += fmt::format("  {}\n", info.why_none);
   for (const Nvml::Broken& broken : info.broken)
-    text += fmt::format("  GPU {} can not be opened: {}\n", broken.index, broken.reason);
+    text += fmt::format("  GPU {} cannot be opened: {}\n", broken.index, broken.reason);
   if (!info.devices.empty()) text += "\n" + device_table(info);
   const bool nvidia = !info.versions.driver.empty();
   text += "\n";

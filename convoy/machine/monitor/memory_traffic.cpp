@@ -121,7 +121,7 @@ MemoryTrafficReader::MemoryTrafficReader(const std::vector<TrafficCounter>& coun
       reason_ = errno == EACCES || errno == EPERM
                     ? "the kernel gives the counters of the memory controllers to root and "
                       "CAP_PERFMON alone (or sysctl kernel.perf_event_paranoid=0)"
-                    : fmt::format("the counters of the memory controllers can not be opened: {}",
+                    : fmt::format("the counters of the memory controllers cannot be opened: {}",
                                   std::strerror(errno));
       counters_.clear();
       return;
@@ -136,7 +136,7 @@ std::optional<MemoryTraffic> MemoryTrafficReader::read() {
   for (const OpenCounter& counter : counters_) {
     uint64_t count = 0;
     if (::read(counter.descriptor.get(), &count, sizeof(count)) != sizeof(count)) {
-      reason_ = "the counters of the memory controllers can not be read any more";
+      reason_ = "the counters of the memory controllers cannot be read any more";
       return std::nullopt;
     }
     (counter.writes ? traffic.written_mib : traffic.read_mib) +=

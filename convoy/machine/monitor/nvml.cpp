@@ -53,7 +53,7 @@ void Nvml::open() {
   problem_.clear();
   library_ = ::dlopen(path_.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (library_ == nullptr) {
-    problem_ = fmt::format("there is no NVIDIA driver ({} can not be opened)", path_.string());
+    problem_ = fmt::format("there is no NVIDIA driver ({} cannot be opened)", path_.string());
     return;
   }
   const std::string missing = call_.load(library_);

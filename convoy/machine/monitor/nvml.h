@@ -43,7 +43,7 @@ class Nvml {
   NvmlVersions versions() const;
   // In the order of PCI addresses, without those that this process may not open.
   std::vector<Gpu> gpus() const;
-  // GPUs that the driver counts and can not open, with the reason: lost ones. GPUs that this
+  // GPUs that the driver counts and cannot open, with the reason: lost ones. GPUs that this
   // process may not use are not among them.
   struct Broken {
     int index = -1;

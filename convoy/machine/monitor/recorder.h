@@ -27,7 +27,7 @@ struct RecorderOptions {
 class Recorder {
  public:
   // Goes on with a file of the same columns; a last line that was not finished is cut off. Throws
-  // ConfigError for a file of other columns, IoError for one that can not be written.
+  // ConfigError for a file of other columns, IoError for one that cannot be written.
   Recorder(RecorderOptions options, const Log& log);
 
   // One write per look. A full disk costs looks and one warning.

@@ -39,7 +39,7 @@ struct TrainingRecord {
 
 class RunRecorder {
  public:
-  // Begins to watch. A file that can not be written costs one warning: a job does not fail for its
+  // Begins to watch. A file that cannot be written costs one warning: a job does not fail for its
   // figures.
   RunRecorder(RunRecorderOptions options, const Log& log);
   ~RunRecorder();

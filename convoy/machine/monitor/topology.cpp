@@ -162,7 +162,7 @@ Topology read_topology(const DeviceSources& sources,
       const std::string &one = topology.nodes[row].label, &other = topology.nodes[column].label;
       topology.peers.refused.push_back(one + "-" + other);
       topology.notes.push_back(
-          fmt::format("{} and {} can not read each other's memory: their exchanges go through the "
+          fmt::format("{} and {} cannot read each other's memory: their exchanges go through the "
                       "host's memory",
                       one, other));
     }

@@ -31,7 +31,7 @@ struct PeerAccess {
 struct Topology {
   std::vector<TopologyNode> nodes;              // GPUs, then network cards
   std::vector<std::vector<std::string>> links;  // "X", "NV18", "PIX", ...; "?" = not known
-  std::vector<std::string> notes;               // "GPU0 can not read GPU1's memory directly"
+  std::vector<std::string> notes;               // "GPU0 cannot read GPU1's memory directly"
   PeerAccess peers;
   std::string why_no_gpu;
 };

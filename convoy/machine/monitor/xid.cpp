@@ -56,7 +56,7 @@ constexpr Row kRows[] = {
     {44, 44, kWarning, "graphics engine fault during a context switch", kNothing},
     {45, 45, kApplication, "the driver cleans up after a program that was ended", kNothing},
     {46, 46, kFatal, "the GPU stopped processing", kReset},
-    {48, 48, kFatal, "double bit ECC error: memory that can not be corrected", kReset},
+    {48, 48, kFatal, "double bit ECC error: memory that cannot be corrected", kReset},
     {54, 54, kFatal, "auxiliary power is not connected to the board",
      "look at the power cables of the GPU"},
     {62, 62, kFatal, "internal micro-controller halt", kReset},

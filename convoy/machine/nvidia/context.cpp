@@ -19,25 +19,25 @@ Context::Context(std::shared_ptr<const Driver> driver, int number) : driver_(std
   CONVOY_CHECK(number >= 0 && number < driver_->device_count(), ConfigError,
                "wanted GPU {}, found {} that this process may use", number,
                driver_->device_count());
-  driver_->check(call().DeviceGet(&device_, number), "the GPU can not be queried");
+  driver_->check(call().DeviceGet(&device_, number), "the GPU cannot be queried");
   int clock = 0;
   if (call().DeviceGetAttribute(&clock, kClockRate, device_) == 0 && clock > 0)
     clock_hertz_ = clock * 1e3;
   driver_->check(call().DeviceGetAttribute(&multiprocessors_, kMultiprocessorCount, device_),
-                 "the GPU's size can not be read");
-  driver_->check(call().DevicePrimaryCtxRetain(&context_, device_), "the GPU can not be opened");
+                 "the GPU's size cannot be read");
+  driver_->check(call().DevicePrimaryCtxRetain(&context_, device_), "the GPU cannot be opened");
 }
 
 Context::~Context() { call().DevicePrimaryCtxRelease(device_); }
 
 void Context::make_current() const {
-  driver_->check(call().CtxSetCurrent(context_), "the GPU can not be used");
+  driver_->check(call().CtxSetCurrent(context_), "the GPU cannot be used");
 }
 
 std::string Context::gpu_name() const {
   std::array<char, 256> text{};
   driver_->check(call().DeviceGetName(text.data(), static_cast<int>(text.size()) - 1, device_),
-                 "the GPU's name can not be read");
+                 "the GPU's name cannot be read");
   return text.data();
 }
 

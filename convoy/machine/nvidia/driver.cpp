@@ -50,7 +50,7 @@ Driver::~Driver() {
 std::string Driver::open(const std::filesystem::path& library) {
   library_ = ::dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (library_ == nullptr)
-    return fmt::format("there is no NVIDIA driver ({} can not be opened)", library.string());
+    return fmt::format("there is no NVIDIA driver ({} cannot be opened)", library.string());
   std::string missing;
   const auto find = [&](const char* symbol, auto& function) {
     function = reinterpret_cast<std::decay_t<decltype(function)>>(::dlsym(library_, symbol));

@@ -14,7 +14,7 @@
 
 namespace convoy::nvidia {
 
-// The GPU, or what this process has on it, can not be used any more: only another process may go
+// The GPU, or what this process has on it, cannot be used any more: only another process may go
 // on.
 class DeviceLost : public DeviceError {
  public:

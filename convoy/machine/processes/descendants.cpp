@@ -74,7 +74,7 @@ bool is_guard(pid_t pid) {
   return name == kGuardName;
 }
 
-// Children first seen stopped can not start others behind our back: kill top down.
+// Children first seen stopped cannot start others behind our back: kill top down.
 int kill_tree(pid_t pid) {
   ::kill(pid, SIGSTOP);
   int killed = 1;

@@ -87,7 +87,7 @@ bool asks_env(const InterpreterLine& line) {
          line.argument[0] != '-' && line.argument.find('=') == std::string::npos;
 }
 
-// Why a script can not be run by what its first line names, and what to do. Empty `found`: nothing
+// Why a script cannot be run by what its first line names, and what to do. Empty `found`: nothing
 // is wrong with it.
 ProgramProblem first_line_problem(const fs::path& file) {
   const InterpreterLine line = interpreter_line(file);

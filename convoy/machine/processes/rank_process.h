@@ -37,7 +37,7 @@ struct RankStart {
 // On return the process leads its session and its group, and runs the program. It inherits this
 // process's environment without the job's token, which lets its holder join the job: a program gets
 // the token only when `environment` names it. Call on the thread that outlives the child: the
-// kernel ties the child's life to it. Throws ConfigError when the program can not be executed,
+// kernel ties the child's life to it. Throws ConfigError when the program cannot be executed,
 // IoError when no process can be made.
 RankProcess start_rank(const RankStart& start);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A TCP port that this process keeps for its ranks. The program that will listen on it opens the
-// port itself, so it can not be held open here; instead its number is reserved among all jobs of
+// port itself, so it cannot be held open here; instead its number is reserved among all jobs of
 // this network namespace by an abstract socket name, which the kernel frees when this process ends,
 // however it ends. Numbers lie below the range from which the kernel takes ports for outgoing
 // connections and for binds to port 0.

@@ -137,7 +137,7 @@ void LoraModel::attach(nn::CausalLm& model) {
     at::Tensor value = parameter.value;
     if (!value.is_floating_point())
       throw ConfigError(
-          fmt::format("`{}` is quantised and can not be trained whole", parameter.name),
+          fmt::format("`{}` is quantised and cannot be trained whole", parameter.name),
           {.key = "modules_to_save",
            .hint = "list it in tuning.quantization.skip_modules, or leave it out"});
     value.requires_grad_();

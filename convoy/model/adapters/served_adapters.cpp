@@ -69,7 +69,7 @@ class MixedAdapter final : public nn::LinearAdapter {
 
 void refuse_whole_modules(const LoraConfig& config, const std::filesystem::path& folder) {
   if (config.modules_to_save.empty()) return;
-  throw ConfigError("an adapter with modules_to_save can not be served beside others",
+  throw ConfigError("an adapter with modules_to_save cannot be served beside others",
                     {.file = folder.string(),
                      .key = "modules_to_save",
                      .hint = "merge it into a model of its own"});

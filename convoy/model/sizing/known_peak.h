@@ -27,7 +27,7 @@ PeakOwner peak_owner(const std::string& device, const std::string& dtype);
 // $XDG_CACHE_HOME/convoy/peaks.json, or in ~/.cache; empty where neither is known.
 std::filesystem::path peaks_file();
 
-// FLOP/s; nothing where it was not measured, or the file can not be read.
+// FLOP/s; nothing where it was not measured, or the file cannot be read.
 std::optional<double> known_peak(const std::filesystem::path& file, const PeakOwner& owner);
 
 // Unless a higher one is known: what ran beside a measurement made it slower. Throws IoError.

@@ -6,7 +6,7 @@ penalty PENALTY (null where they turn on too little); "drawn": a rule, and the p
 token of prompt 4 under it.
 
 Prompts of 1 to 90 tokens; some share their first 70. No end token: each answer has NEW tokens. A prompt whose answer
-would turn on less than MARGIN between two logits is left out, so that rounding can not change an answer.
+would turn on less than MARGIN between two logits is left out, so that rounding cannot change an answer.
 Run: python make_answers.py
 """
 

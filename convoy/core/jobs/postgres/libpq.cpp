@@ -11,7 +11,7 @@ namespace convoy::jobs {
 Libpq::Libpq() {
   library_ = ::dlopen("libpq.so.5", RTLD_NOW | RTLD_LOCAL);
   if (library_ == nullptr)
-    throw ConfigError("a PostgreSQL job store needs libpq.so.5, which can not be loaded",
+    throw ConfigError("a PostgreSQL job store needs libpq.so.5, which cannot be loaded",
                       {.hint = "install the package libpq5 (Debian, Ubuntu) or postgresql-libs"});
   try {
     find("PQconnectdbParams", connectdb_params);

@@ -312,7 +312,7 @@ void PostgresSession::throw_lost() {
     throw IoError(fmt::format("PostgreSQL refused the connection: {}", said),
                   {.file = name_, .hint = "check the user, password and database of the URL"});
   throw RetryTransaction(
-      fmt::format("PostgreSQL can not be reached: {}", said),
+      fmt::format("PostgreSQL cannot be reached: {}", said),
       {.file = name_, .hint = "check that the server runs and accepts your connection"});
 }
 
@@ -335,7 +335,7 @@ void PostgresSession::throw_failure(const std::string& state, const std::string&
         fmt::format("a row was locked by another process for more than {} ms", busy_limit_ms_),
         location);
   if (starts("25006") || starts("42501"))
-    throw IoError(fmt::format("the job store can not be written: {}", said), location);
+    throw IoError(fmt::format("the job store cannot be written: {}", said), location);
   if (starts("XX") || starts("42") || starts("23"))
     throw_damaged(name_, fmt::format("{} ({})", said, state));
   throw IoError(fmt::format("PostgreSQL: {} ({})", said, state), location);

@@ -105,7 +105,7 @@ GroupRegistration SqlStore::register_group(const std::string& name, const std::s
       registration.others.push_back(found);
   }
   if (registration.group.number == 0)
-    throw_damaged(session_->name(), fmt::format("group '{}' can not be found", name));
+    throw_damaged(session_->name(), fmt::format("group '{}' cannot be found", name));
   return registration;
 }
 

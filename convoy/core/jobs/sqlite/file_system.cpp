@@ -53,7 +53,7 @@ bool is_local_file_system(int64_t type) {
 int64_t file_system_type(const std::filesystem::path& folder) {
   struct statfs info {};
   if (::statfs(folder.c_str(), &info) != 0)
-    throw IoError(fmt::format("can not use the folder of the job store: {}", std::strerror(errno)),
+    throw IoError(fmt::format("cannot use the folder of the job store: {}", std::strerror(errno)),
                   {.file = folder.string(), .hint = "make the folder, or name another"});
   return static_cast<int64_t>(info.f_type);
 }

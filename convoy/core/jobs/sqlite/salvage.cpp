@@ -116,7 +116,7 @@ void refuse_newer(SqliteSession& source) {
   try {
     prepare_schema(source, Access::ReadOnly);
   } catch (const DataError&) {
-    // Its version can not be read.
+    // Its version cannot be read.
   }
 }
 

@@ -374,12 +374,12 @@ void SqliteSession::throw_failure(int code) const {
       // same.
       if (code == SQLITE_READONLY && access_ == Access::ReadWrite &&
           ::access(path_.c_str(), W_OK) == 0)
-        throw_damaged(name(), "its header names a format that SQLite can not write");
+        throw_damaged(name(), "its header names a format that SQLite cannot write");
       [[fallthrough]];
     case SQLITE_CANTOPEN:
     case SQLITE_PERM:
     case SQLITE_AUTH:
-      throw IoError(fmt::format("the job store can not be opened for writing ({})", said),
+      throw IoError(fmt::format("the job store cannot be opened for writing ({})", said),
                     with_hint("check that its folder exists and may be written"));
     case SQLITE_IOERR:
       if (code == SQLITE_IOERR_LOCK || code == SQLITE_IOERR_RDLOCK ||
@@ -390,7 +390,7 @@ void SqliteSession::throw_failure(int code) const {
       [[fallthrough]];
     case SQLITE_NOMEM:
     case SQLITE_TOOBIG:
-      throw IoError(fmt::format("the job store can not be used: {} (code {}, errno {})", said, code,
+      throw IoError(fmt::format("the job store cannot be used: {} (code {}, errno {})", said, code,
                                 database_ == nullptr ? 0 : ::sqlite3_system_errno(database_)),
                     location);
     case SQLITE_CONSTRAINT:

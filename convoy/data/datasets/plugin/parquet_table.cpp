@@ -68,7 +68,7 @@ extern "C" __attribute__((visibility("default"))) std::string* convoy_parquet_by
     throw convoy::DataError("the table needs more memory than there is");
   } catch (const std::exception& error) {
     throw convoy::DataError(
-        fmt::format("the table can not be written as Parquet: {}", error.what()));
+        fmt::format("the table cannot be written as Parquet: {}", error.what()));
   }
 }
 

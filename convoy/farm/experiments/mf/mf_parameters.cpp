@@ -162,8 +162,8 @@ void MfParameters::check() const {
   const std::string refusal = shortcut_refusal(*this, shortcut);
   if (!refusal.empty())
     throw ConfigError(
-        fmt::format("shortcut {} can not be used at width {}, depth {}: {}",
-                    shortcut_word(shortcut), width, depth, refusal),
+        fmt::format("shortcut {} cannot be used at width {}, depth {}: {}", shortcut_word(shortcut),
+                    width, depth, refusal),
         {.key = "shortcut", .hint = "use auto: it takes a shortcut where one is allowed"});
 }
 

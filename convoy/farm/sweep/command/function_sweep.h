@@ -65,7 +65,7 @@ struct SweepResults {
 // show --store STORE` reads them too. Blocks until every cell has a value or has failed. Progress
 // goes to standard error. One call at a time per process: it owns the stop signals while it runs.
 // Throws ConfigError (a name without values, a value or a seed twice), StopRequest on a stop signal
-// (the same call continues), StateError when workers can not work, and the errors of the store
+// (the same call continues), StateError when workers cannot work, and the errors of the store
 // (<convoy/error.h>).
 std::optional<SweepResults> run_function_sweep(const FunctionSweep& sweep,
                                                const SweepOptions& options, int argc,

@@ -30,7 +30,7 @@ void drain_program(Descriptor& from, std::string& kept, size_t limit, int pass_o
 // Runs `program` (argv; looked up in PATH unless it has a '/') in a session of its own, without a
 // stdin, and passes its stderr on. Processes left in its group are killed when it ends, or after
 // `timeout_seconds` (0 = never). The kernel kills it when this process dies. Blocks. Throws
-// ConfigError when it can not be started, IoError.
+// ConfigError when it cannot be started, IoError.
 ProgramEnd run_program(const std::vector<std::string>& program,
                        const std::map<std::string, std::string>& environment,
                        double timeout_seconds);

@@ -174,7 +174,7 @@ class SessionFolder {
     std::error_code failed;
     fs::create_directories(folder_ / place, failed);
     if (failed)
-      throw IoError(fmt::format("the folder can not be made: {}", failed.message()),
+      throw IoError(fmt::format("the folder cannot be made: {}", failed.message()),
                     {.file = (folder_ / place).string()});
     return EventWriter(folder_ / place, log_);
   }

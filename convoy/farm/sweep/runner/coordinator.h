@@ -26,7 +26,7 @@ struct RunOptions {
   // The devices that compute guesses: "cpu"; "auto": GPUs as well, where they can be used; "cuda":
   // only GPUs.
   std::string guess_device = "cpu";
-  bool has_gpu_kernels = true;  // false: this build can not guess on GPUs
+  bool has_gpu_kernels = true;  // false: this build cannot guess on GPUs
   int64_t max_gpus = -1;  // for guesses, and for programs that workers start; -1 = all, 0 = none
   int64_t workers_per_device = 1;
   double timeout_seconds = 3600;               // of a descent, a command, or silence; 0 = none

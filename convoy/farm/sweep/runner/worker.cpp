@@ -217,7 +217,7 @@ class Worker : public workers::WorkSource {
     return *experiment_;
   }
 
-  // Empties `leases`. One that failed before is computed alone, so that it can not take others with
+  // Empties `leases`. One that failed before is computed alone, so that it cannot take others with
   // it.
   void descend_all(std::vector<Lease>& leases) {
     std::vector<Lease> together;

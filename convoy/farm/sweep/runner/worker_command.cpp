@@ -49,7 +49,7 @@ std::vector<std::string> wanted_devices(const RunOptions& options) {
                                     options.max_gpus, why_none));
   if (for_guesses && !devices.empty() && !options.has_gpu_kernels) {
     const std::string why =
-        "GPUs can not be used: this Convoy was built without clang++, which compiles its kernels";
+        "GPUs cannot be used: this Convoy was built without clang++, which compiles its kernels";
     if (options.guess_device == "cuda") throw ConfigError(why, {.hint = "use --device cpu"});
     options.log.warning(why);
     return {};

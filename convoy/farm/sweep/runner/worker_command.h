@@ -14,7 +14,7 @@
 namespace convoy::sweep {
 
 // GPUs that workers use, as CUDA_VISIBLE_DEVICES names each of them alone. Warns of GPUs that were
-// asked for and are not there, or can not be used. Throws ConfigError where only GPUs are to
+// asked for and are not there, or cannot be used. Throws ConfigError where only GPUs are to
 // compute guesses and there are none.
 std::vector<std::string> wanted_devices(const RunOptions& options);
 

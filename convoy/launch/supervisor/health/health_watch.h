@@ -33,7 +33,7 @@ enum class HealthKind {
   Silent,     // no beats: the job has lost it
   Slow,       // it beats, and others wait for it
   Straggler,  // the job goes on, at this rank's pace
-  Stuck,      // ranks wait for what can not come: they entered different collectives
+  Stuck,      // ranks wait for what cannot come: they entered different collectives
   Stopped,    // a foreign program stopped, or any rank held by a debugger: its owner's business
   CoreFile,   // it crashed and writes its core file
   Recovered,  // of what was reported before

@@ -41,7 +41,7 @@ TimerWatch::TimerWatch(std::filesystem::path path, WallClock wall_clock)
   if (pipe_.open()) return;
   const int number = errno;
   ::unlink(path_.c_str());
-  throw IoError(fmt::format("{} can not be read: {}", path_.string(), std::strerror(number)));
+  throw IoError(fmt::format("{} cannot be read: {}", path_.string(), std::strerror(number)));
 }
 
 TimerWatch::~TimerWatch() { ::unlink(path_.c_str()); }

@@ -180,11 +180,11 @@ void launch_bytes(const at::Tensor& on, std::string_view kernel, uint64_t blocks
   if (recorded.isActive()) recorded.before(kernel);
   if (on.is_privateuseone()) {
     const LaunchTaker taker = launch_taker.load(std::memory_order_relaxed);
-    CONVOY_INVARIANT(taker != nullptr, "kernel {} can not run on {}", kernel, on.device().str());
+    CONVOY_INVARIANT(taker != nullptr, "kernel {} cannot run on {}", kernel, on.device().str());
     return taker(kernel, bytes, partly_moved);
   }
   if (!on.is_cpu()) return launch_on_gpu(on, kernel, blocks, parameters);
-  CONVOY_INVARIANT(host_gpus != nullptr, "kernel {} can not run on a CPU", kernel);
+  CONVOY_INVARIANT(host_gpus != nullptr, "kernel {} cannot run on a CPU", kernel);
   host_gpus->launch(0, kernel, blocks, nullptr, parameters);
 }
 

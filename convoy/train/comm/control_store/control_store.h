@@ -15,7 +15,7 @@ namespace convoy::comm {
 // Thread-safe. Every call blocks for its answer and throws CommError.
 class ControlStore : public c10d::Store {
  public:
-  // Blocks. Throws ConfigError for a wrong token, CommError when the store can not be reached.
+  // Blocks. Throws ConfigError for a wrong token, CommError when the store cannot be reached.
   ControlStore(rendezvous::KeyValueOptions options, rendezvous::JobToken token,
                std::chrono::milliseconds timeout);
 
