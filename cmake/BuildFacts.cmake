@@ -1,4 +1,5 @@
-# Writes build_facts.cpp: version, git id and the text of presets/*.yaml and presets/prompts/*.txt, so that the front needs no file at run time.
+# Writes build_facts.cpp: version, git id and the text of presets/*.yaml and presets/prompts/*.txt,
+# so that the front needs no file at run time.
 file(GLOB _preset_files CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/presets/*.yaml)
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${_preset_files})
 set(CONVOY_PRESET_ENTRIES "")

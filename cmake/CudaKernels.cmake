@@ -1,5 +1,6 @@
-# Kernels for NVIDIA GPUs: clang++ compiles each source to PTX, which becomes a text inside a layer; the GPU's driver
-# compiles that at run time (convoy/machine/nvidia/kernels.h). Nothing of CUDA is needed here. Without clang++ there are no texts.
+# Kernels for NVIDIA GPUs: clang++ compiles each source to PTX, which becomes a text inside a layer;
+# the GPU's driver compiles that at run time (convoy/machine/nvidia/kernels.h). Nothing of CUDA is
+# needed here. Without clang++ there are no texts.
 find_program(CONVOY_CLANG NAMES clang++ clang++-14 clang++-15 clang++-16 clang++-17 clang++-18 clang++-19 clang++-20
   DOC "compiler of the kernels for NVIDIA GPUs")
 if(CONVOY_CLANG AND NOT DEFINED CONVOY_CLANG_HAS_PTX)
@@ -16,8 +17,9 @@ if(NOT CONVOY_CLANG OR NOT CONVOY_CLANG_HAS_PTX)
     "CONVOY_CUDA_KERNELS=aten. Install clang (apt-get install clang) and configure again.")
 endif()
 
-# convoy_cuda_kernels(layer DECLARED_IN header NAMESPACE name SOURCES sources...): defines the function kernel_texts() that the
-# header declares, over the PTX of all sources. CONVOY_PTX_<layer> becomes the list of their files.
+# convoy_cuda_kernels(layer DECLARED_IN header NAMESPACE name SOURCES sources...): defines the
+# function kernel_texts() that the header declares, over the PTX of all sources. CONVOY_PTX_<layer>
+# becomes the list of their files.
 function(convoy_cuda_kernels layer)
   cmake_parse_arguments(ARG "" "DECLARED_IN;NAMESPACE" "SOURCES" ${ARGN})
   set(_folder ${CMAKE_BINARY_DIR}/generated/${layer}_kernels)

@@ -1,5 +1,5 @@
-# The page of `convoy runs serve` as a C++ source: ASSETS/page.html with page.css and the PROGRAMS inside, in their order, written
-# to CPP.
+# The page of `convoy runs serve` as a C++ source: ASSETS/page.html with page.css and the PROGRAMS
+# inside, in their order, written to CPP.
 file(READ ${ASSETS}/page.html _page)
 file(READ ${ASSETS}/page.css _style)
 set(_program "")

@@ -1,13 +1,14 @@
 # What `cmake --install` puts where, all of it movable:
-#   bin/                     convoy, convoy-worker (LibTorch is found at start, see `convoy --version`)
+#   bin/                     convoy, convoy-worker (`convoy --version` shows the LibTorch found)
 #   lib/convoy/              private shared libraries: the Parquet plugin with Arrow
 #   lib/libconvoy.a          the library: the objects of the layers behind the public headers
 #   include/convoy/          the public headers, flat; detail/ holds those that they include
-#   lib/cmake/Convoy/        find_package(Convoy): Convoy::convoy, and Convoy::sweep for sweeps over functions alone
+#   lib/cmake/Convoy/        find_package(Convoy): Convoy::convoy, Convoy::sweep for function sweeps
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
-# convoy_closure(out layers...): the layers that these link, directly or not, and they themselves, in the order of the table.
+# convoy_closure(out layers...): the layers that these link, directly or not, and they themselves,
+# in the order of the table.
 function(convoy_closure out)
   set(_needed ${ARGN})
   set(_open ${ARGN})
@@ -29,8 +30,8 @@ function(convoy_closure out)
   set(${out} ${_ordered} PARENT_SCOPE)
 endfunction()
 
-# convoy_foreign_libraries(out layers...): the libraries of others that a program links with these layers. No public header
-# shows fmt.
+# convoy_foreign_libraries(out layers...): the libraries of others that a program links with these
+# layers. No public header shows fmt.
 function(convoy_foreign_libraries out)
   set(_links "")
   foreach(_layer IN LISTS ARGN)
@@ -41,7 +42,8 @@ function(convoy_foreign_libraries out)
   set(${out} "${_links}" PARENT_SCOPE)
 endfunction()
 
-# One archive. A linker takes from it only the objects that a program needs, so a sweep takes none that needs LibTorch.
+# One archive. A linker takes from it only the objects that a program needs, so a sweep takes none
+# that needs LibTorch.
 convoy_closure(_sweep_layers sweep)
 set(_public_layers sweep)
 if(TARGET convoy_library)
@@ -58,8 +60,9 @@ install(FILES $<TARGET_FILE:convoy_archive> DESTINATION lib COMPONENT library)
 convoy_foreign_libraries(CONVOY_SWEEP_LINKS ${_sweep_layers})
 convoy_foreign_libraries(CONVOY_LINKS ${_archived_layers})
 
-# Programs of others include <convoy/NAME.h>: where a header lies in the source tree is no matter of theirs. So the public
-# headers are written with such includes, for the installation and for the example that is built here.
+# Programs of others include <convoy/NAME.h>: where a header lies in the source tree is no matter of
+# theirs. So the public headers are written with such includes, for the installation and for the
+# example that is built here.
 set(_sources convoy/core/base/error_types.h convoy/farm/sweep/command/function_sweep.h)
 set(_names error.h sweep.h)
 if(TARGET convoy_library)

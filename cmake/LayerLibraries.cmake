@@ -1,7 +1,8 @@
-# The libraries of others that each layer links; Install.cmake lists them for programs that find_package(Convoy).
+# The libraries of others that each layer links; Install.cmake lists them for programs that
+# find_package(Convoy).
 
-# What fmt does with a parsed argument list is compiled once (core/base/formatting.cpp), not in every unit: half of the time
-# of a small unit. A shared libfmt would be one more library to ship.
+# What fmt does with a parsed argument list is compiled once (core/base/formatting.cpp), not in
+# every unit: half of the time of a small unit. A shared libfmt would be one more library to ship.
 add_library(convoy_fmt_headers INTERFACE)
 target_include_directories(convoy_fmt_headers SYSTEM INTERFACE
   $<TARGET_PROPERTY:fmt::fmt-header-only,INTERFACE_INCLUDE_DIRECTORIES>)

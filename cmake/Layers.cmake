@@ -1,5 +1,6 @@
-# Reads layers.toml: CONVOY_LAYERS (in order), CONVOY_LAYER_<name>_INCLUDES, CONVOY_LAYER_<name>_LIBTORCH,
-# CONVOY_LAYER_<name>_FOLDER (convoy/DISTRICT/NAME, or convoy/NAME where the layer is all of its district).
+# Reads layers.toml: CONVOY_LAYERS (in order), CONVOY_LAYER_<name>_INCLUDES,
+# CONVOY_LAYER_<name>_LIBTORCH, CONVOY_LAYER_<name>_FOLDER (convoy/DISTRICT/NAME, or convoy/NAME
+# where the layer is all of its district).
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/layers.toml)
 file(STRINGS ${CMAKE_SOURCE_DIR}/layers.toml _lines)
 set(CONVOY_LAYERS "")
@@ -23,14 +24,16 @@ foreach(_line IN LISTS _lines)
   endif()
 endforeach()
 
-# Jumbo units: a few sources of a library are compiled as one, so that the headers they share are read and the templates
-# they share are made once. Names of a layer's anonymous namespaces must differ for that. OFF compiles each source by itself:
+# Jumbo units: a few sources of a library are compiled as one, so that the headers they share are
+# read and the templates they share are made once. Names of a layer's anonymous namespaces must
+# differ for that. OFF compiles each source by itself:
 # fewer seconds after an edit, more processor time for all.
 option(CONVOY_JUMBO "compile several sources of a layer as one unit" ON)
 set(CONVOY_JUMBO_SOURCES 20 CACHE STRING "sources in a jumbo unit")  # 10 take a fifth longer in all, and 1.2 GB in place of 1.4
 
-# convoy_jumbo(target): compiles a target in jumbo units. A source with compile options of its own stays alone. The variants of
-# an op (x_cpu.cpp, x_aten.cpp, x_cuda.cpp) name their functions alike, so each kind has units of its own.
+# convoy_jumbo(target): compiles a target in jumbo units. A source with compile options of its own
+# stays alone. The variants of an op (x_cpu.cpp, x_aten.cpp, x_cuda.cpp) name their functions alike,
+# so each kind has units of its own.
 function(convoy_jumbo target)
   if(NOT CONVOY_JUMBO)
     return()
@@ -54,8 +57,9 @@ endfunction()
 # Tests are compiled more often than they run long.
 set(CONVOY_TEST_FLAGS -O1)
 
-# convoy_layer(name [LIBRARIES targets...] [OWN_FLAGS flags...]): the static library of one layer, from every source in
-# its folder, linked by the layer table; and one test program from every *_test.cpp beside the sources.
+# convoy_layer(name [LIBRARIES targets...] [OWN_FLAGS flags...]): the static library of one layer,
+# from every source in its folder, linked by the layer table; and one test program from every
+# *_test.cpp beside the sources.
 function(convoy_layer name)
   cmake_parse_arguments(ARG "" "" "LIBRARIES;OWN_FLAGS" ${ARGN})
   set(_dir ${CMAKE_SOURCE_DIR}/${CONVOY_LAYER_${name}_FOLDER})

@@ -1,5 +1,5 @@
-# Precompiled headers: half of a small unit's compile time is the headers of JSON, fmt and the standard library, and
-# 15 s of every unit that sees LibTorch.
+# Precompiled headers: half of a small unit's compile time is the headers of JSON, fmt and the
+# standard library, and 15 s of every unit that sees LibTorch.
 option(CONVOY_PRECOMPILED_HEADERS "precompile the headers of libraries (off shows a unit that forgets an include)" ON)
 
 set(CONVOY_PLAIN_HEADERS <algorithm> <array> <charconv> <chrono> <cmath> <cstdint> <cstring> <filesystem> <fstream>
@@ -8,7 +8,8 @@ set(CONVOY_PLAIN_HEADERS <algorithm> <array> <charconv> <chrono> <cmath> <cstdin
 set(CONVOY_LIBTORCH_HEADERS <algorithm> <array> <cmath> <cstdint> <functional> <map> <memory> <optional> <string>
   <unordered_map> <vector> <ATen/ATen.h> <ATen/Parallel.h> <ATen/core/grad_mode.h> <torch/csrc/autograd/autograd.h> ${CMAKE_SOURCE_DIR}/convoy/core/base/compiled_json.h)
 
-# convoy_precompiled_set(name LINKS targets... HEADERS headers...): headers that other targets share.
+# convoy_precompiled_set(name LINKS targets... HEADERS headers...): headers that other targets
+# share.
 function(convoy_precompiled_set name)
   cmake_parse_arguments(ARG "" "" "LINKS;HEADERS" ${ARGN})
   file(WRITE ${CMAKE_BINARY_DIR}/${name}_headers.cpp "")

@@ -1,4 +1,5 @@
-# convoy::rust_text: the static library of rust/text (Hugging Face tokenizers, chat templates and pictures behind a C ABI).
+# convoy::rust_text: the static library of rust/text (Hugging Face tokenizers, chat templates and
+# pictures behind a C ABI).
 set(_rust_dir ${CMAKE_SOURCE_DIR}/rust/text)
 set(_rust_target ${CMAKE_BINARY_DIR}/rust)
 set(_rust_lib ${_rust_target}/release/libconvoy_text.a)
@@ -19,7 +20,8 @@ add_dependencies(convoy_rust_text convoy_rust_text_build)
 target_link_libraries(convoy_rust_text INTERFACE pthread dl m)
 add_library(convoy::rust_text ALIAS convoy_rust_text)
 
-# convoy_rust_text_test(): the tests inside the crate. They are compiled when they run, from the libraries that the build made.
+# convoy_rust_text_test(): the tests inside the crate. They are compiled when they run, from the
+# libraries that the build made.
 function(convoy_rust_text_test)
   add_test(NAME rust_text COMMAND ${CMAKE_COMMAND} -E env --unset=MAKEFLAGS CARGO_TARGET_DIR=${CMAKE_BINARY_DIR}/rust
     ${CONVOY_CARGO} test --release --locked --quiet --manifest-path ${CMAKE_SOURCE_DIR}/rust/text/Cargo.toml)

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# The demo: a real small model that has never seen its chat template learns to answer in chat, with LoRA on two ranks.
+# The demo: a real small model that has never seen its chat template learns to answer in chat, with
+# LoRA on two ranks.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 convoy=build/bin/convoy

@@ -1,8 +1,11 @@
 #!/usr/bin/env bash
-# Tries README's two commands on a bare Debian 12, so that no package of this machine hides a missing step: makes the system's
-# root with mmdebstrap, clones the project's last commit into it, and runs each command there with its wall and processor time.
-#   tools/fresh_machine.sh [FOLDER [COMMAND...]]     default: a temporary folder, `./run demo` and `./run test`
-# Needs root. The machine's own settings for mirrors (apt, pip, cargo, certificates, PIP_* and *_proxy) are passed on.
+# Tries README's two commands on a bare Debian 12, so that no package of this machine hides a
+# missing step: makes the system's root with mmdebstrap, clones the project's last commit into it,
+# and runs each command there with its wall and processor time.
+#   tools/fresh_machine.sh [FOLDER [COMMAND...]]
+# Default: a temporary folder, `./run demo` and `./run test`.
+# Needs root. The machine's own settings for mirrors (apt, pip, cargo, certificates, PIP_* and
+# *_proxy) are passed on.
 set -euo pipefail
 source_folder=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 source "$source_folder/tools/setup.sh"

@@ -1,20 +1,23 @@
 #!/usr/bin/env bash
-# Tries Convoy on this machine's GPUs, unpacked from the archive (checks/gpu_check.sh) or in a built checkout. No network, no compiler.
-#   gpu_check.sh [--part NAME]... [--devices cuda|cpu] [--output FOLDER] [--geometry NAME]... [--seq N] [--steps N]
-#                [--peak-tflops N] [--peer-python PYTHON] [--predictions FILE]
+# Tries Convoy on this machine's GPUs, unpacked from the archive (checks/gpu_check.sh) or in a built
+# checkout. No network, no compiler.
+#   gpu_check.sh [--part NAME]... [--devices cuda|cpu] [--output FOLDER]
+#                [--geometry NAME]... [--seq N] [--steps N]
+#                [--peak-tflops N] [--peer-python PYTHON]
 # Parts (all of them unless named):
 #   launcher  every GPU is found and gets a rank
 #   ops       each op against its reference, by Convoy's own kernels and by LibTorch's
 #   parity    training and scores against results of transformers and PEFT
 #   ranks     two ranks train as one does (two GPUs are needed)
-#   har       activity recognition trains as on the CPU; two replicas in threads (dp) as two ranks (ddp; two GPUs are needed)
+#   har       activity recognition trains as on the CPU; two replicas in threads (dp)
+#             as two ranks (ddp; two GPUs are needed)
 #   sweep     the sweeps' kernels give the bits of the CPU
 #   predict   what `convoy bench predict` says of this GPU beside what it measures there; more than a fifth apart fails
 #   bench     speed at the geometries of Qwen2.5-0.5B, 1.5B and 7B beside transformers and PEFT
-# Writes a log per part, bench.jsonl and table.txt into FOLDER (gpu-check). Ends with 1 when a part failed. Without a Python that has
-# torch, transformers and peft the benchmarks run without a peer. --peak-tflops: dense bf16, for the share of it that is reached;
-# known for A100, H100, H200, L4, L40S and RTX 4090. --predictions FILE: part predict compares the lines of this file (a name, a tab,
-# the JSON of `bench predict`) and runs nothing.
+# Writes a log per part, bench.jsonl and table.txt into FOLDER (gpu-check). Ends with 1 when a part
+# failed. Without a Python that has torch, transformers and peft the benchmarks run without a peer.
+# --peak-tflops: dense bf16, for the share of it that is reached; known for A100, H100, H200, L4,
+# L40S and RTX 4090.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 usage() { sed -n '2,/^[^#]/s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; }
@@ -109,7 +112,8 @@ check_parity() {
   judged parity "$output/parity.log" env CONVOY_TEST_DEVICES="$devices" timeout 600 "$tests/parity_tests" --gtest_filter='*Family.*'
 }
 
-# trained_loss NAME ARGUMENTS...: the loss of the last evaluation of `convoy train ARGUMENTS` in the run folder NAME.
+# trained_loss NAME ARGUMENTS...: the loss of the last evaluation of `convoy train ARGUMENTS` in the
+# run folder NAME.
 trained_loss() {
   local run=$output/$1 log=$output/$1.log
   shift

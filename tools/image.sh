@@ -1,8 +1,10 @@
 #!/usr/bin/env bash
-# Makes dist/convoy-VERSION-image.tar, an OCI archive: a small Debian 12 with the programs and their LibTorch in /opt/convoy.
+# Makes dist/convoy-VERSION-image.tar, an OCI archive: a small Debian 12 with the programs and their
+# LibTorch in /opt/convoy.
 #   tools/image.sh [BUILD_FOLDER [OUTPUT_FOLDER]]
-# Push it with any tool that reads OCI archives: skopeo copy oci-archive:dist/convoy-VERSION-image.tar docker://REGISTRY/convoy:VERSION
-# Needs root, for the files of a system belong to root.
+# Push it with any tool that reads OCI archives: skopeo copy
+# oci-archive:dist/convoy-VERSION-image.tar docker://REGISTRY/convoy:VERSION Needs root, for the
+# files of a system belong to root.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 source tools/setup.sh

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Makes dist/convoy-VERSION-linux-x86_64.tar.gz: programs and the shared libraries they need beyond glibc, libstdc++ and
-# LibTorch. It runs from any folder of another Linux (glibc 2.35 or newer); docs/how-to/install.md says how LibTorch is found.
+# Makes dist/convoy-VERSION-linux-x86_64.tar.gz: programs and the shared libraries they need beyond
+# glibc, libstdc++ and LibTorch. It runs from any folder of another Linux (glibc 2.35 or newer);
+# docs/how-to/install.md says how LibTorch is found.
 #   tools/package.sh [BUILD_FOLDER [OUTPUT_FOLDER]]
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."

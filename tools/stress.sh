@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Runs tests under the conditions of a busy machine: in a clone of HEAD inside a folder that no other user may enter, beside a busy
-# loop on every core. Ends at the first test that fails.
+# Runs tests under the conditions of a busy machine: in a clone of HEAD inside a folder that no
+# other user may enter, beside a busy loop on every core. Ends at the first test that fails.
 #   tools/stress.sh [--times N] [ctest arguments]    each test that starts processes N times (20)
 #   tools/stress.sh --suite [--times N]              the whole suite N times (5)
 set -euo pipefail

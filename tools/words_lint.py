@@ -2,14 +2,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Checks the words of the sources: comments and texts are plain sentences. Prints FILE:LINE: FAULT and exits with 1 on a fault.
 
-  tools/words_lint.py [SOURCE_FOLDER]      every source below convoy/
+  tools/words_lint.py [SOURCE_FOLDER]      the sources below convoy/, pages, scripts and CMake files
   tools/words_lint.py --self-test          the rules on lines that break them, and on lines that do not
 
 Faults: a comment line wider than 100 columns; a comment that opens with What, Who, Whose or Of; a text with "wants", "knows" or
-"speaks"; a comment behind a declaration that goes on in the next line, or that breaks the declaration in two.
+"speaks"; a comment behind a declaration that goes on in the next line, or that breaks the declaration in two. In scripts, CMake files
+and pages: a comment line wider than 100 columns, and "cannot" in two words.
 """
 import pathlib
 import re
+import subprocess
 import sys
 
 COLUMNS = 100
@@ -19,6 +21,9 @@ TOKEN = re.compile(r'R"(\w*)\(.*?\)\1"|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])\'
 FRAGMENT = re.compile(r"^(?:What|Who|Whose|Of)\b(?!.*\?$)")
 SENTENCE_END = re.compile(r"(?<=[a-z)`\"'])[.:;] (?=(?:What|Who|Whose|Of) [a-z])")
 MACHINE_WORD = re.compile(r"\b(?:wants|knows|speaks)\b")
+TWO_WORDS = re.compile(r"\bcan(?:\s+|\n\s*(?://|#)\s*)not\b", re.I)
+PLAIN_TEXTS = ("*.md", "*.sh", "*.py", "*.cmake", "CMakeLists.txt", "run", "*.toml", "Makefile")
+SCRIPTS = {".sh", ".cmake", ".txt", ""}
 # `std::vector<int64_t>` with the name on the next line, which only a comment behind it forces.
 BROKEN_TYPE = re.compile(r"^\s*(?:(?:static|const|mutable|inline) )*[A-Za-z_](?:[\w:]*\w)?(?:<.*>)?[&*]?$")
 NAME_AND_COMMENT = re.compile(r"^\s+\w+(?:\s*=.*|\{.*\})?[;,]\s+//")
@@ -66,7 +71,23 @@ def faults_of(text):
         found = MACHINE_WORD.search(token)
         if found:
             faults.append((line, f"a text says \"{found.group(0)}\": a program needs, has or expects"))
-    return sorted(faults)
+    return sorted(faults + spelling_faults(text))
+
+
+def spelling_faults(text):
+    return [(text.count("\n", 0, match.start()) + 1, 'the words "can not": write "cannot"') for match in TWO_WORDS.finditer(text)]
+
+
+def script_faults(text):
+    """Of a shell script or a CMake file."""
+    faults = [(number, f"a comment line of {len(line)} columns, more than {COLUMNS}")
+              for number, line in enumerate(text.split("\n"), 1) if line.lstrip().startswith("#") and len(line) > COLUMNS]
+    return faults + spelling_faults(text)
+
+
+def tracked(source, *patterns):
+    found = subprocess.run(["git", "ls-files", *patterns], cwd=source, capture_output=True, text=True)
+    return [source / name for name in found.stdout.split("\n") if name]
 
 
 def self_test():
@@ -78,6 +99,8 @@ def self_test():
         ('throw ConfigError("split wants a file");', '"wants"'),
         ("int a = 0;  // begins here\n            // and goes on", "goes on"),
         ("  std::vector<int64_t>\n      rows_;  // by rank", "breaks it in two"),
+        ("// A rank can" + " not end.", "cannot"),
+        ("// A rank can" + "\n// not end.", "cannot"),
     ]
     holds = [
         "// Returns the rows of a rank.\nint64_t rows();",
@@ -91,6 +114,7 @@ def self_test():
     for text, wanted in breaks:
         found = faults_of(text)
         assert any(wanted in fault for _, fault in found), (text, wanted, found)
+    assert script_faults("# " + "x" * 100) and not script_faults("run_it " + "x" * 100)
     for text in holds:
         assert not faults_of(text), (text, faults_of(text))
 
@@ -106,6 +130,14 @@ def main():
         if path.suffix not in SUFFIXES or not path.is_file():
             continue
         for line, fault in faults_of(path.read_text(encoding="utf-8")):
+            print(f"{name}:{line}: {fault}")
+            count += 1
+    for path in tracked(source, *PLAIN_TEXTS):
+        name = path.relative_to(source).as_posix()
+        if path.is_symlink() or not path.is_file() or path.name == "words_lint.py":
+            continue
+        text = path.read_text(encoding="utf-8")
+        for line, fault in script_faults(text) if path.suffix in SCRIPTS else spelling_faults(text):
             print(f"{name}:{line}: {fault}")
             count += 1
     return 1 if count else 0

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# What a script prints into a file or a pipe holds no escape codes; on a terminal the demo's headings are bold unless NO_COLOR says no.
+# What a script prints into a file or a pipe holds no escape codes; on a terminal the demo's
+# headings are bold unless NO_COLOR says no.
 #   colors_test.sh SOURCE_FOLDER
 set -euo pipefail
 source=$1

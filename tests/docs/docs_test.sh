@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# Runs every ```sh block of the documentation, file by file, each in a folder of its own that holds examples/. Training is
-# cut to four steps by the environment, as a user may do, and there are few sums, so that batches that are chosen and
-# evaluations are small; nothing else is changed and nothing is left out.
+# Runs every ```sh block of the documentation, file by file, each in a folder of its own that holds
+# examples/. Training is cut to four steps by the environment, as a user may do, and there are few
+# sums, so that batches that are chosen and evaluations are small; nothing else is changed and
+# nothing is left out.
 #   docs_test.sh SOURCE_FOLDER PROGRAM_FOLDER [FILE.md ...]
 set -euo pipefail
 source=$1 programs=$2

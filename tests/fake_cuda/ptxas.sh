@@ -1,8 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# ptxas.sh FOLDER "GENERATION..." PTX...: NVIDIA's assembler takes the kernels for these generations of GPUs, and keeps all of
-# their numbers in registers. Fetches the assembler, a wheel, into FOLDER; ends with 77 where that is not possible.
+# ptxas.sh FOLDER PTX...: NVIDIA's assembler takes the kernels for every generation of GPUs that
+# they run on, and keeps all of their numbers in registers. Fetches the assembler, a wheel, into
+# FOLDER; ends with 77 where that is not possible.
 set -eu
 folder=$1
 generations=$2
@@ -27,8 +28,9 @@ if [ ! -x "$assembler" ]; then
   chmod +x "$assembler"
 fi
 
-# With more, fewer than 1,024 threads are on a multiprocessor at once. Decoding holds a query, sums and pieces of several
-# keys for up to eight heads: its loads in flight, not its threads, hide the latency.
+# With more, fewer than 1,024 threads are on a multiprocessor at once. Decoding holds a query, sums
+# and pieces of several keys for up to eight heads: its loads in flight, not its threads, hide the
+# latency.
 most_registers() {
   case $1 in
   paged_attention_cuda) echo 255 ;;

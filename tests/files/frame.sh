@@ -1,5 +1,6 @@
-# The frame of a test script that starts other programs, as far as scripts share it: a folder `work`, and however the script ends, what it
-# started is ended and the folder is gone. To be sourced when nothing can skip the test any more; the script then says how, by defining
+# The frame of a test script that starts other programs, as far as scripts share it: a folder
+# `work`, and however the script ends, what it started is ended and the folder is gone. To be
+# sourced when nothing can skip the test any more; the script then says how, by defining
 #   end_started   ends what it started
 #   show_logs     after fail(), when all that has ended
 

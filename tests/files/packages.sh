@@ -11,7 +11,8 @@ install_packages() {  # "PACKAGES" "PROGRAMS THAT ARE MISSING"
   local packages=$1 missing=$2 log
   [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null || skip "not installed: $missing"
   log=$(mktemp)
-  # apt refuses a second one at once, and tests run side by side. A service that a package starts does not keep the lock.
+  # apt refuses a second one at once, and tests run side by side. A service that a package starts
+  # does not keep the lock.
   # shellcheck disable=SC2086
   { flock -w 300 9 && timeout 150 apt-get -qq update 9>&- &&
     DEBIAN_FRONTEND=noninteractive timeout 300 apt-get -qq -o DPkg::Lock::Timeout=120 install -y --no-install-recommends $packages 9>&-; } \
@@ -22,7 +23,8 @@ install_packages() {  # "PACKAGES" "PROGRAMS THAT ARE MISSING"
   rm -f "$log"
 }
 
-# require_programs "PACKAGES" PROGRAM...: installs the packages when a program is missing and it can.
+# require_programs "PACKAGES" PROGRAM...: installs the packages when a program is missing and it
+# can.
 require_programs() {
   local packages=$1 program missing=()
   shift
@@ -32,7 +34,8 @@ require_programs() {
   for program in "$@"; do command -v "$program" >/dev/null || skip "the packages $packages lack $program"; done
 }
 
-# Prints the folder of the newest PostgreSQL server's programs, which Debian keeps out of PATH; 1 = there is none.
+# Prints the folder of the newest PostgreSQL server's programs, which Debian keeps out of PATH; 1 =
+# there is none.
 find_postgres() {
   ls -d /usr/lib/postgresql/*/bin 2>/dev/null | sort -V | tail -n 1 | grep . || { command -v initdb >/dev/null && dirname "$(command -v initdb)"; }
 }
@@ -44,8 +47,8 @@ require_postgres() {
   [ "$(id -u)" != 0 ] || id postgres >/dev/null 2>&1 || skip "there is no user postgres"
 }
 
-# python_environment FOLDER PACKAGE==VERSION...: a virtual environment with these packages, made once. Debian's python3 has
-# no ensurepip, so the machine's pip fills it.
+# python_environment FOLDER PACKAGE==VERSION...: a virtual environment with these packages, made
+# once. Debian's python3 has no ensurepip, so the machine's pip fills it.
 python_environment() {
   local folder=$1
   shift

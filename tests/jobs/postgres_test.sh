@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# The tests of every job store against a real PostgreSQL server: postgres_test.sh SOURCE_DIR JOBS_TESTS
+# The tests of every job store against a real PostgreSQL server: postgres_test.sh SOURCE_DIR
+# JOBS_TESTS
 set -u
 source "$1/tests/files/packages.sh"
 source "$1/tests/jobs/private_postgres.sh"

@@ -1,5 +1,5 @@
-# A PostgreSQL server of its own: temporary folder, socket only, gone with the script. To be sourced after
-# tests/files/packages.sh; sets POSTGRES_URL and the command POSTGRES_RESTART.
+# A PostgreSQL server of its own: temporary folder, socket only, gone with the script. To be sourced
+# after tests/files/packages.sh; sets POSTGRES_URL and the command POSTGRES_RESTART.
 
 start_private_postgres() {
   require_root  # the server refuses to run as root, and another user can be had by root only

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
-# What `convoy submit --engine kubernetes` writes holds against the published schemas of Kubernetes, strictly: no unknown key.
+# What `convoy submit --engine kubernetes` writes holds against the published schemas of Kubernetes,
+# strictly: no unknown key.
 #   schema_test.sh SOURCE_FOLDER PROGRAM_FOLDER VIRTUAL_ENVIRONMENT
-# The schemas come with the package kubernetes-validate, which is installed into the virtual environment (made when it is not
-# there). Exit 77: skipped, with the reason.
+# The schemas come with the package kubernetes-validate, which is installed into the virtual
+# environment (made when it is not there). Exit 77: skipped, with the reason.
 set -uo pipefail
 source=$1 programs=$2 environment=$3
 source "$source/tests/files/packages.sh"

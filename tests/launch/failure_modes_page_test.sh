@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Every test that docs/explanation/failure-modes.md names exists, and every test named after a failure mode is on the page.
+# Every test that docs/explanation/failure-modes.md names exists, and every test named after a
+# failure mode is on the page.
 #   failure_modes_page_test.sh SOURCE_FOLDER
 set -euo pipefail
 cd "$1"

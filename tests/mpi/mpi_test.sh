@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# `convoy submit --engine mpi --go` under a real mpirun: it starts ranks that are adopted, or one launcher that starts them; a
-# request to stop lets every rank save; exit codes arrive.
+# `convoy submit --engine mpi --go` under a real mpirun: it starts ranks that are adopted, or one
+# launcher that starts them; a request to stop lets every rank save; exit codes arrive.
 #   mpi_test.sh SOURCE_FOLDER PROGRAM_FOLDER
 # Exit 77: skipped, with the reason.
 set -uo pipefail

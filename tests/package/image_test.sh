@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# The image is an OCI archive that its readers accept: every part is where its digest says, and convoy runs in the system in it.
-# That system is a small one of this machine's libraries: a Debian would have to be fetched.
+# The image is an OCI archive that its readers accept: every part is where its digest says, and
+# convoy runs in the system in it. That system is a small one of this machine's libraries: a Debian
+# would have to be fetched.
 #   image_test.sh SOURCE_FOLDER BUILD_FOLDER
 set -euo pipefail
 source=$1 build=$2

@@ -1,6 +1,8 @@
 #!/usr/bin/env bash
-# An installation that was moved serves find_package(Convoy): its headers compile, and examples build against it and run.
-#   installed_library_test.sh SOURCE_FOLDER BUILD_FOLDER TORCH_FOLDER PART    PART: headers (and cpp-ddp), or examples (all others)
+# An installation that was moved serves find_package(Convoy): its headers compile, and examples
+# build against it and run.
+#   installed_library_test.sh SOURCE_FOLDER BUILD_FOLDER TORCH_FOLDER PART
+# PART: headers (and cpp-ddp), or examples (all others).
 set -euo pipefail
 source=$1 build=$2 torch=$3 part=$4
 work=$(mktemp -d)
@@ -42,7 +44,8 @@ headers_and_ddp() {
   build_against_installation "$work/every_header"
   build_against_installation "$source/examples/cpp-ddp"
 
-  # Under this launcher and under torchrun, where Python has torch; on one process without a launcher: the same training.
+  # Under this launcher and under torchrun, where Python has torch; on one process without a
+  # launcher: the same training.
   program=$work/cpp-ddp/cpp_ddp
   expect_learned() { # NAME FILE
     [ "$(grep -cE 'epoch +[0-9]+ +[0-9.]+ % right$' "$2")" -eq 15 ] || { cat "$2"; fail "$1: not 15 epochs"; }

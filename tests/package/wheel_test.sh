@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# The wheel in a fresh virtual environment: `convoy` is in PATH, runs with that environment's LibTorch, and goes again.
+# The wheel in a fresh virtual environment: `convoy` is in PATH, runs with that environment's
+# LibTorch, and goes again.
 #   wheel_test.sh SOURCE_FOLDER BUILD_FOLDER TORCH_FOLDER
 set -euo pipefail
 source=$1 build=$2 torch=$3

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # The page of runs in Chromium: browser_test.sh SOURCE_FOLDER PROGRAM_FOLDER [SCREENSHOT_FOLDER]
-# Without a Chromium and without a package of that name the test is skipped (Ubuntu has it as a snap only).
+# Without a Chromium and without a package of that name the test is skipped (Ubuntu has it as a snap
+# only).
 set -euo pipefail
 source=$1 programs=$2 pictures=${3:-}
 cd "$source"
@@ -64,7 +65,8 @@ expect() { # NAME PATTERN WHAT
   grep -qE "$2" "$work/$1.html" || { echo "FAILED: $1 does not show $3 ($2)"; tail -c 3000 "$work/$1.html"; exit 1; }
 }
 
-# These wait by the machine's clock: afterwards the server has read all runs, however busy the machine is.
+# These wait by the machine's clock: afterwards the server has read all runs, however busy the
+# machine is.
 timeout 200 python3 tests/page/looks.py "$url" ${pictures:+"$pictures"}
 timeout 120 python3 tests/page/keyboard.py "$url" ${pictures:+"$pictures"}
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# `convoy profile` on a real training, and its traces in Perfetto's own trace processor: profile_test.sh SOURCE_FOLDER PROGRAM_FOLDER
-# Exit 77: skipped, with the reason.
+# `convoy profile` on a real training, and its traces in Perfetto's own trace processor:
+# profile_test.sh SOURCE_FOLDER PROGRAM_FOLDER Exit 77: skipped, with the reason.
 set -euo pipefail
 source=$1 programs=$2
 cd "$source"

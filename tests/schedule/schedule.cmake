@@ -1,7 +1,8 @@
-# When each entry runs, and beside how many others. ctest reads this itself; ./run test starts it with four slots a core.
+# When each entry runs, and beside how many others. ctest reads this itself; ./run test starts it
+# with four slots a core.
 
-# Entries that compute, with their seconds of processor time: three slots each, so that two cores get two of them and two that
-# wait. The longest begin first.
+# Entries that compute, with their seconds of processor time: three slots each, so that two cores
+# get two of them and two that wait. The longest begin first.
 set(computing
   docs:140 sharing:95 random_kills_many:90 resume_combinations:80 parity:80 recipes:75 random_kills:40
   resume_0:60 resume_1:60 resume_2:60 resume_3:60 sharing_combinations:60 installed_examples:60 monitor_training:45

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Which half of LibTorch ./run fetches: pip is a stand-in that makes tiny wheels and lists what was asked for.
+# Which half of LibTorch ./run fetches: pip is a stand-in that makes tiny wheels and lists what was
+# asked for.
 #   setup_test.sh SOURCE_FOLDER
 set -euo pipefail
 source=$1
@@ -29,7 +30,8 @@ PYTHON
 chmod +x "$work/bin/python3"
 echo '' | cc -shared -o "$work/driver/libcuda.so.1" -xc -
 
-# set_up NAME [VARIABLE=VALUE...]: LibTorch set up in folder NAME; what pip was asked for in NAME/asked, messages in NAME/said.
+# set_up NAME [VARIABLE=VALUE...]: LibTorch set up in folder NAME; what pip was asked for in
+# NAME/asked, messages in NAME/said.
 set_up() {
   local folder=$work/$1
   shift

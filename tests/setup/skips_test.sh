@@ -15,7 +15,8 @@ set_tests_properties(script PROPERTIES SKIP_RETURN_CODE 77)
 TESTS
 ctest --test-dir "$work/project" >"$work/ctest.log" || { cat "$work/ctest.log"; fail "ctest"; }
 
-# expect CODE KNOWN WORDS...: with the skips in KNOWN listed, a strict look ends with CODE and prints WORDS.
+# expect CODE KNOWN WORDS...: with the skips in KNOWN listed, a strict look ends with CODE and
+# prints WORDS.
 expect() {
   local code=0
   printf '%b' "$2" >"$work/known.txt"

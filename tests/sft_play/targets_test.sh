@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Runs every target of SFT-Play's Makefile, as its users type them, through examples/sft-play/Makefile: the small model,
-# a few sums, two steps. tensorboard and nvidia-smi are stand-ins that write down how they were called.
+# Runs every target of SFT-Play's Makefile, as its users type them, through
+# examples/sft-play/Makefile: the small model, a few sums, two steps. tensorboard and nvidia-smi are
+# stand-ins that write down how they were called.
 #   targets_test.sh SOURCE_FOLDER PROGRAM_FOLDER
 set -euo pipefail
 source=$1 programs=$2
@@ -40,7 +41,8 @@ target() {
   done_targets+=("$name")
 }
 
-# watched NAME WORDS...: the same of a target that starts TensorBoard beside the run; it stays, and make tb-stop ends it.
+# watched NAME WORDS...: the same of a target that starts TensorBoard beside the run; it stays, and
+# make tb-stop ends it.
 watched() {
   : >"$CALLS"
   target "$1" 'TensorBoard of the runs in .*/outputs: http://localhost:16006/; `kill [0-9]+` ends it' TB_PORT=16006 "${@:2}"
@@ -170,7 +172,8 @@ target tb-stop 'No TensorBoard of a watched run is there'
 target tb-clean ''
 [ ! -d outputs/run-bnb/tb ] || fail "tb-clean left events"
 
-# As the guide's demo: as many steps as the sums want are not taken here, so the answers are short and wrong.
+# As the guide's demo: as many steps as the sums want are not taken here, so the answers are short
+# and wrong.
 short='--max-new-tokens 4'
 for name in eval eval-val eval-test eval-quick eval-full; do
   target "$name" 'exact_match' EVAL_FLAGS="$short $([ $name = eval-quick ] || echo --limit 2)" LIMIT_QUICK=2

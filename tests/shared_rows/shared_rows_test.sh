@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# `eval`, `score` and `generate` on ranks: the same bytes for every number of ranks, one voice, and no output when a rank fails or a person
-# stops it.
+# `eval`, `score` and `generate` on ranks: the same bytes for every number of ranks, one voice, and
+# no output when a rank fails or a person stops it.
 #   shared_rows_test.sh SOURCE_FOLDER PROGRAM_FOLDER
 set -euo pipefail
 source=$1 convoy=$2/convoy

@@ -1,5 +1,6 @@
-# A real SLURM of this host's packages for one test: munge, a controller and two nodes, all on loopback, with configuration,
-# state, sockets and logs in one folder. To be sourced, with tests/files/frame.sh; the caller's end_started() calls stop_slurm.
+# A real SLURM of this host's packages for one test: munge, a controller and two nodes, all on
+# loopback, with configuration, state, sockets and logs in one folder. To be sourced, with
+# tests/files/frame.sh; the caller's end_started() calls stop_slurm.
 #   start_slurm FOLDER     exports SLURM_CONF; returns when both nodes are idle
 #   stop_slurm             ends what was started, with whatever jobs still run
 

@@ -1,6 +1,7 @@
 #!/bin/bash
-# One rank of a job that saves: counts steps in a file of its own, and when it is told to stop, finishes the step, saves and
-# leaves with 75. The second of two requests to stop from the same sender would be a hurry that this rank does not know.
+# One rank of a job that saves: counts steps in a file of its own, and when it is told to stop,
+# finishes the step, saves and leaves with 75. The second of two requests to stop from the same
+# sender would be a hurry that this rank does not know.
 #   saving_rank.sh FOLDER STEPS
 folder=$1 steps=$2
 state=$folder/rank-$RANK.steps

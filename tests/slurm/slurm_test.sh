@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# `convoy submit --engine slurm --go` under a real SLURM that runs for this test alone: a job of two nodes is preempted,
-# runs into its time limit and is cancelled, and each time what it saved is where it goes on.
+# `convoy submit --engine slurm --go` under a real SLURM that runs for this test alone: a job of two
+# nodes is preempted, runs into its time limit and is cancelled, and each time what it saved is
+# where it goes on.
 #   slurm_test.sh SOURCE_FOLDER PROGRAM_FOLDER
 # Exit 77: skipped, with the reason.
 set -uo pipefail
@@ -69,7 +70,8 @@ preempted_job() {
   say "preempted: saved, requeued by SLURM, finished"
 }
 
-# With a GraceTime SLURM tells the step alone and leaves the batch shell running: the job requeues itself.
+# With a GraceTime SLURM tells the step alone and leaves the batch shell running: the job requeues
+# itself.
 graced_job() {
   mkdir graced
   job=$(submit --name graced --partition graced -- convoy launch "$here/saving_rank.sh" "$work/jobs/graced" 40)

@@ -1,5 +1,5 @@
-# The demo's fine-tuning as a job of two nodes: preempted in the middle, it must end with the very weights of a run that nobody
-# disturbed. To be sourced by slurm_test.sh.
+# The demo's fine-tuning as a job of two nodes: preempted in the middle, it must end with the very
+# weights of a run that nobody disturbed. To be sourced by slurm_test.sh.
 
 training_steps=24
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# A SLURM array over one PostgreSQL store, with a real slurmctld, slurmd and server that run for this test alone: its
-# tasks know nothing of each other, one is cancelled, and the results are those of one host.
+# A SLURM array over one PostgreSQL store, with a real slurmctld, slurmd and server that run for
+# this test alone: its tasks know nothing of each other, one is cancelled, and the results are those
+# of one host.
 #   slurm_test.sh SOURCE_FOLDER PROGRAM_FOLDER
 # Exit 77: skipped, with the reason.
 set -uo pipefail
