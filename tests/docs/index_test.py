@@ -42,6 +42,14 @@ def commands_without_use(source, pages):
     return [name for name in names if not re.search(rf"\bconvoy {re.escape(name)}\b", blocks)]
 
 
+def strange_layers(source):
+    """Names in the layer column of the glossary that are neither a layer nor a folder."""
+    layers = set(re.findall(r"^\[(\w+)\]", (source / "layers.toml").read_text(), re.M))
+    columns = re.findall(r"^\|.*\| ([^|]*`) \|$", (source / "docs/reference/glossary.md").read_text(), re.M)
+    names = {name for column in columns for name in re.findall(r"`([^`]+)`", column)}
+    return sorted(name for name in names - layers if "/" not in name or not (source / name).is_dir())
+
+
 def faults_of(source):
     """What is wrong with the pages of a copy of the repository."""
     docs = source / "docs"
@@ -64,6 +72,7 @@ def faults_of(source):
             faults += [f"{page.relative_to(source)} riddles: {found.group(0)!r}" for found in RIDDLE.finditer(without_code(page.read_text()))]
     errors = (docs / "reference/errors.md").read_text()
     faults += [f"a message of the sources riddles: {found.group(0)!r}" for found in re.finditer(r".*\b(?:wants|knows|speaks)\b.*", errors)]
+    faults += [f"the glossary names the layer {name}, which layers.toml lacks" for name in strange_layers(source)]
     faults += [f"no block of a page uses `convoy {name}`" for name in commands_without_use(source, pages)]
     return faults
 
@@ -77,7 +86,7 @@ def finds_planted_faults(source):
             shutil.copytree(source / "docs", copy / "docs")
             for page in source.glob("*.md"):
                 shutil.copy(page, copy)
-            for other in ["LICENSE", "examples", "tests", "convoy"]:
+            for other in ["LICENSE", "examples", "tests", "convoy", "presets", "layers.toml"]:
                 (copy / other).symlink_to(source / other)
             change(copy / "docs")
             found = faults_of(copy)
@@ -93,6 +102,7 @@ def finds_planted_faults(source):
     plant("a riddle", lambda docs: add(docs / "tutorial.md", "\nA tutorial wants a reader.\n"))
     plant("a fragment", lambda docs: add(docs / "tutorial.md", "\n- Who reads it is pleased.\n"))
     plant("a command that no page uses", lambda docs: add(docs / "reference/commands.md", "\n## convoy sing\n"))
+    plant("a layer that is none", lambda docs: add(docs / "reference/glossary.md", "| ship | It sails. | `sea` |\n"))
     plant("a link to no heading", lambda docs: add(docs / "tutorial.md", "\n[gone](how-to/models.md#gone)\n"))
 
 
