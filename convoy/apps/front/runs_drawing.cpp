@@ -35,6 +35,7 @@ std::vector<telemetry::RunHistory> readable_runs(const std::string& folder, cons
   for (const fs::path& path : telemetry::find_runs(folder)) {
     try {
       runs.push_back(telemetry::read_run(path));
+      runs.back().name = telemetry::run_name(path, folder);
     } catch (const Error& error) {
       log.warning(error.sentence());
     }

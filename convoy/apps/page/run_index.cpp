@@ -61,11 +61,6 @@ std::vector<std::string> log_files(const fs::path& folder) {
   return names;
 }
 
-std::string run_name(const fs::path& path, const fs::path& parent) {
-  const std::string name = path.lexically_relative(parent).generic_string();
-  return name.empty() || name == "." ? path.filename().string() : name;
-}
-
 json lines_of(const std::vector<telemetry::ComparedValue>& lines) {
   json list = json::array();
   for (const auto& line : lines) list.push_back({{"name", line.name}, {"values", line.values}});
@@ -79,7 +74,7 @@ void RunIndex::refresh() {
   if (refreshed_ != decltype(refreshed_){} && now - refreshed_ < kReadEvery) return;
   std::set<std::string> there;
   for (const fs::path& path : telemetry::find_runs(folder_)) {
-    const std::string name = run_name(path, folder_);
+    const std::string name = telemetry::run_name(path, folder_);
     there.insert(name);
     auto& run = runs_[name];
     if (!run) run = std::make_unique<WatchedRun>(path, name);

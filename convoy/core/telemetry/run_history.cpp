@@ -172,6 +172,11 @@ std::vector<fs::path> find_runs(const fs::path& parent) {
   return found;
 }
 
+std::string run_name(const fs::path& run, const fs::path& parent) {
+  const std::string name = run.lexically_relative(parent).generic_string();
+  return name.empty() || name == "." ? run.filename().string() : name;
+}
+
 fs::path resolve_run(const std::string& word, const fs::path& parent) {
   if (is_run_folder(word)) return word;
   const std::vector<fs::path> runs = find_runs(parent);
@@ -179,13 +184,17 @@ fs::path resolve_run(const std::string& word, const fs::path& parent) {
                parent.string());
   if (word == "last") return last_run(runs, parent);
   std::vector<std::string> names;
+  std::vector<fs::path> named;
   std::vector<fs::path> begun;
   for (const fs::path& run : runs) {
-    const std::string name = run.filename().string();
+    const std::string name = run_name(run, parent);
+    const std::string last_part = run.filename().string();
     names.push_back(name);
     if (name == word) return run;
-    if (name.starts_with(word)) begun.push_back(run);
+    if (last_part == word) named.push_back(run);
+    if (name.starts_with(word) || last_part.starts_with(word)) begun.push_back(run);
   }
+  if (named.size() == 1) return named.front();
   if (begun.size() == 1) return begun.front();
   if (begun.empty())
     throw ConfigError(
@@ -193,9 +202,9 @@ fs::path resolve_run(const std::string& word, const fs::path& parent) {
         {.hint = "`convoy runs list` shows them"});
   std::sort(begun.begin(), begun.end());
   std::string candidates;
-  for (const fs::path& run : begun) candidates += " " + run.filename().string();
+  for (const fs::path& run : begun) candidates += " " + run_name(run, parent);
   throw ConfigError(
-      fmt::format("`{}` begins the names of {} runs:{}", word, begun.size(), candidates));
+      fmt::format("`{}` names or begins the names of {} runs:{}", word, begun.size(), candidates));
 }
 
 }  // namespace convoy::telemetry

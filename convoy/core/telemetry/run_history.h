@@ -62,9 +62,12 @@ RunHistory read_run(const std::filesystem::path& folder);
 // Folders below `parent` (at most three deep) that hold events.jsonl or run.json, oldest first.
 std::vector<std::filesystem::path> find_runs(const std::filesystem::path& parent);
 
-// `word`: a folder, a run's name, a unique prefix of one, or "last": the newest run that is in
-// progress or took a step (starts that failed at once are skipped). Throws ConfigError with the
-// candidates.
+// The name of a run found below `parent`: its path from there, "profiles/a/ranks".
+std::string run_name(const std::filesystem::path& run, const std::filesystem::path& parent);
+
+// `word`: a folder, a run's name or the last part of one, a unique prefix of either, or "last": the
+// newest run that is in progress or took a step (starts that failed at once are skipped). Throws
+// ConfigError with the candidates.
 std::filesystem::path resolve_run(const std::string& word, const std::filesystem::path& parent);
 
 }  // namespace convoy::telemetry

@@ -76,6 +76,17 @@ TEST(RunHistory, NamesResolve) {
         << error.sentence();
   }
   EXPECT_THROW(resolve_run("last", folder.path() / "none"), ConfigError);
+  // Two profiles have a run `ranks` each.
+  write_run(folder.path() / "a-1" / "ranks", true);
+  write_run(folder.path() / "a-2" / "ranks", true);
+  EXPECT_EQ(run_name(folder.path() / "a-1" / "ranks", folder.path()), "a-1/ranks");
+  EXPECT_EQ(resolve_run("a-2/ranks", folder.path()), folder.path() / "a-2" / "ranks");
+  try {
+    name_of("ranks");
+    FAIL();
+  } catch (const ConfigError& error) {
+    EXPECT_NE(error.sentence().find("a-1/ranks a-2/ranks"), std::string::npos) << error.sentence();
+  }
 }
 
 TEST(RunHistory, LastIsTheNewestThatTookAStepOrGoesOn) {
