@@ -3,7 +3,7 @@
 # checkout. No network, no compiler.
 #   gpu_check.sh [--part NAME]... [--devices cuda|cpu] [--output FOLDER]
 #                [--geometry NAME]... [--seq N] [--steps N]
-#                [--peak-tflops N] [--peer-python PYTHON]
+#                [--peak-tflops N] [--peer-python PYTHON] [--predictions FILE]
 # Parts (all of them unless named):
 #   launcher  every GPU is found and gets a rank
 #   ops       each op against its reference, by Convoy's own kernels and by LibTorch's
@@ -17,7 +17,8 @@
 # Writes a log per part, bench.jsonl and table.txt into FOLDER (gpu-check). Ends with 1 when a part
 # failed. Without a Python that has torch, transformers and peft the benchmarks run without a peer.
 # --peak-tflops: dense bf16, for the share of it that is reached; known for A100, H100, H200, L4,
-# L40S and RTX 4090.
+# L40S and RTX 4090. --predictions FILE: part predict compares the lines of this file (a name, a
+# tab, the JSON of `bench predict`) and runs nothing.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 usage() { sed -n '2,/^[^#]/s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; }

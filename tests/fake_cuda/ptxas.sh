@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# ptxas.sh FOLDER PTX...: NVIDIA's assembler takes the kernels for every generation of GPUs that
-# they run on, and keeps all of their numbers in registers. Fetches the assembler, a wheel, into
-# FOLDER; ends with 77 where that is not possible.
+# ptxas.sh FOLDER "GENERATION..." PTX...: NVIDIA's assembler takes the kernels for these generations
+# of GPUs, and keeps all of their numbers in registers. Fetches the assembler, a wheel, into FOLDER;
+# ends with 77 where that is not possible.
 set -eu
 folder=$1
 generations=$2
@@ -42,7 +42,7 @@ most_registers() {
 
 for ptx; do
   text=$(basename "$ptx" .ptx)
-  for generation in 75 80 86 89 90 100 120; do
+  for generation in $generations; do
     log=$folder/$text.sm_$generation.log
     case $text.$generation in *_sm80_*.75) continue ;; esac
     if ! "$assembler" -arch=sm_$generation -v "$ptx" -o "$folder/$text.sm_$generation.cubin" >"$log" 2>&1; then

@@ -128,6 +128,9 @@ inline kernels::GatedActivationGradients back(const kernels::GatedActivationGrad
 inline kernels::NormGradients back(const kernels::NormGradients& of) {
   return {back(of.x), back(of.weight_D)};
 }
+inline kernels::AddedNorm back(const kernels::AddedNorm& of) {
+  return {back(of.sum), back(of.norm)};
+}
 inline kernels::PickedTokens back(kernels::PickedTokens picked) {
   picked.next_ids_R = back(picked.next_ids_R);
   picked.sampled_R2 = back(picked.sampled_R2);

@@ -4,12 +4,14 @@
 # Entries that compute, with their seconds of processor time: three slots each, so that two cores
 # get two of them and two that wait. The longest begin first.
 set(computing
-  docs:140 sharing:95 random_kills_many:90 resume_combinations:80 parity:80 recipes:75 random_kills:40
-  resume_0:60 resume_1:60 resume_2:60 resume_3:60 sharing_combinations:60 installed_examples:60 monitor_training:45
-  kernels_sim:45 installed_library:45 kernels_aten_long:45 kernels_sim_long:40 kernels_ptx_long:80 profile_program:40 package:55 parity_families:40
-  generation:33 guides:40 kernels_aten:30 parallel:30 sft_play:25 library:25 faultfs:22 shared_rows:20 sweep_program:24 comm:20
-  sweep_ptxas:20 pipeline:15 sweep:15 tensorboard:15 sweep_cuda:12 devices:12 kernels_ptx:10 kernels_cuda:10 kernels_ptxas:10
-  kernels:10 rows:9 page_browser:15)
+  docs:110 sharing:95 random_kills_many:90 resume_combinations:80 parity:80 recipes:75
+  random_kills:40 resume_0:55 resume_1:55 resume_2:55 resume_3:55 sharing_combinations:60
+  installed_examples:60 monitor_training:45 kernels_sim:45 installed_library:45
+  kernels_aten_long:45 kernels_sim_long:40 kernels_ptx_long:80 profile_program:40 package:55
+  parity_families:40 generation:33 guides:40 kernels_aten:30 parallel:30 sft_play:25 library:25
+  faultfs:22 shared_rows:20 sweep_program:24 comm:20 sweep_ptxas:9 sweep_ptxas_others:10
+  pipeline:15 sweep:15 tensorboard:15 sweep_cuda:12 devices:12 kernels_ptx:10 kernels_cuda:10
+  kernels_ptxas:20 kernels_ptxas_others:28 kernels:10 rows:9 page_browser:15)
 # Entries that wait most of the time, with their seconds: one slot.
 set(waiting
   slurm:111 hub_program:91 launch_random_kills_many:70 hosts_doctor:62 sweep_nodes:50 row_ledger_hosts:44 launch_signals:42

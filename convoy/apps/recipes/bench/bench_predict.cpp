@@ -310,18 +310,16 @@ MeasuredStep measure_step(const BenchPredictFlags& given, at::Device device) {
     if (!device.is_cpu()) c10::impl::VirtualGuardImpl(device.type()).synchronizeDevice(0);
   };
   step.prepare();
-  std::vector<double> seconds;
-  for (int64_t count = 0; count + 1 < kMeasuredSteps; ++count) {
-    wait();
-    const auto start = std::chrono::steady_clock::now();
+  wait();
+  const auto start = std::chrono::steady_clock::now();
+  for (int64_t count = 0; count < kMeasuredSteps; ++count) {
     step.run();
-    wait();
-    seconds.push_back(
-        std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
     step.repeat();
   }
-  std::sort(seconds.begin(), seconds.end());
-  return {.seconds = seconds[seconds.size() / 2],
+  wait();
+  const double seconds =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return {.seconds = seconds / static_cast<double>(kMeasuredSteps),
           .seconds_by_op = measure_ops(device, [&step] { step.run(); })};
 }
 

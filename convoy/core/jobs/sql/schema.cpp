@@ -66,12 +66,8 @@ int64_t stored_version(SqlSession& session) {
       session.run("SELECT value FROM convoy_meta WHERE key = 'schema_version'", {});
   const std::string* const text =
       rows.size() == 1 ? std::get_if<std::string>(&rows[0].at(0)) : nullptr;
-  int64_t version = 0;
-  if (text == nullptr ||
-      std::from_chars(text->data(), text->data() + text->size(), version).ptr !=
-          text->data() + text->size() ||
-      version < 1)
-    throw_damaged(session.name(), "its schema version cannot be read");
+  const int64_t version = text == nullptr ? 0 : text_as<int64_t>(*text).value_or(0);
+  if (version < 1) throw_damaged(session.name(), "its schema version cannot be read");
   return version;
 }
 

@@ -42,6 +42,12 @@ CONVOY_DEVICE float rounded(float value) {
   return rounded_to(value, static_cast<const Element*>(nullptr));
 }
 
+// A normalised element times its weight, in one of the two orders of rms_norm.h.
+template <class Element>
+CONVOY_DEVICE float scaled_norm(float normal, float weight, bool by_one_plus) {
+  return by_one_plus ? normal * (1.0f + weight) : rounded<Element>(normal) * weight;
+}
+
 // The value of a signed byte. Adding 2^23 leaves a small whole number in the low bits of a float.
 CONVOY_DEVICE float whole_number(uint32_t byte) {
   return as_float(0x4b000000u | (byte ^ 0x80u)) - 8388736.0f;

@@ -76,7 +76,7 @@ gpu::PagedStoreLaunch launch_of(const at::Tensor& keys, const at::Tensor& values
 
 void start_store(const at::Tensor& keys, const PagedCache& cache,
                  const gpu::PagedStoreLaunch& launched, PartlyMoved moved = {}) {
-  for (auto& of_pool : moved_of_pool(cache, keys.size(0))) moved.push_back(of_pool);
+  for (auto& of_pool : moved_of_pool(cache, [&] { return keys.size(0); })) moved.push_back(of_pool);
   const uint64_t heads = launched.tokens * (launched.query_heads + 2 * launched.pool.kv_heads);
   launch(keys, stored_kernel("paged_store", cache), gpu::blocks_for_rows(heads, 1), launched,
          moved);
@@ -86,18 +86,54 @@ void store(const at::Tensor& k_TKE, const at::Tensor& v_TKE, const PagedCache& c
            const PagedRows& rows) {
   if (!fits_kernels(cache)) return kPagedAttentionAten.store(k_TKE, v_TKE, cache, rows);
   const at::Tensor keys = with_vectors(k_TKE), values = with_vectors(v_TKE);
-  const gpu::PagedStoreLaunch launched = {.pool = pool_of(cache),
-                                          .keys = keys.const_data_ptr(),
-                                          .values = values.const_data_ptr(),
-                                          .slots = rows.slots_T().const_data_ptr<int64_t>(),
-                                          .key_token_stride = keys.stride(0),
-                                          .key_head_stride = keys.stride(1),
-                                          .value_token_stride = values.stride(0),
-                                          .value_head_stride = values.stride(1),
-                                          .tokens = static_cast<uint64_t>(keys.size(0))};
-  const auto heads = static_cast<uint64_t>(2 * keys.size(0) * keys.size(1));
-  launch(keys, stored_kernel("paged_store", cache), gpu::blocks_for_rows(heads, 1), launched,
-         moved_of_pool(cache, [&] { return keys.size(0); }));
+  start_store(keys, cache, launch_of(keys, values, cache, rows));
+}
+
+// A lane rotates elements of one half of a head with those of another lane.
+bool fits_transform(const HeadTransform& transform, const PagedCache& cache) {
+  const int64_t features = cache.shape.head_dim;
+  const auto fits = [](const at::Tensor& tensor, int64_t width) {
+    return !tensor.defined() || fits_vectors({tensor}, width);
+  };
+  return fits_kernels(cache) && fits(transform.query_norm_E, features) &&
+         fits(transform.key_norm_E, features) &&
+         (!transform.cos_PE.defined() ||
+          (features % (2 * gpu::kThreadElements) == 0 && fits(transform.cos_PE, features / 2) &&
+           fits(transform.sin_PE, features / 2)));
+}
+
+const void* address_of(const at::Tensor& tensor) {
+  return tensor.defined() ? tensor.const_data_ptr() : nullptr;
+}
+
+at::Tensor transform_and_store(const at::Tensor& q_THE, const at::Tensor& k_TKE,
+                               const at::Tensor& v_TKE, const HeadTransform& transform,
+                               const PagedCache& cache, const PagedRows& rows) {
+  if (transform.is_empty() || !fits_transform(transform, cache))
+    return transform_and_store_in_steps(q_THE, k_TKE, v_TKE, transform, cache, rows);
+  const at::Tensor queries = with_vectors(q_THE), keys = with_vectors(k_TKE),
+                   values = with_vectors(v_TKE);
+  const at::Tensor out_THE = at::empty(q_THE.sizes(), q_THE.options());
+  gpu::PagedStoreLaunch launched = launch_of(keys, values, cache, rows);
+  launched.queries = queries.const_data_ptr();
+  launched.transformed_queries = out_THE.mutable_data_ptr();
+  launched.query_token_stride = queries.stride(0);
+  launched.query_head_stride = queries.stride(1);
+  launched.query_heads = static_cast<uint64_t>(queries.size(1));
+  launched.query_norm = address_of(transform.query_norm_E);
+  launched.key_norm = address_of(transform.key_norm_E);
+  launched.epsilon = static_cast<float>(transform.norm_epsilon);
+  launched.scale_by_one_plus = transform.norm_order == NormOrder::ScaleByOnePlusThenCast;
+  PartlyMoved moved;
+  if (transform.cos_PE.defined()) {
+    launched.cos = transform.cos_PE.const_data_ptr<float>();
+    launched.sin = transform.sin_PE.const_data_ptr<float>();
+    launched.positions = transform.positions_T.const_data_ptr<int64_t>();
+    const int64_t read_bytes = keys.size(0) * transform.cos_PE.size(1) * int64_t{sizeof(float)};
+    moved = {{launched.cos, read_bytes}, {launched.sin, read_bytes}};
+  }
+  start_store(keys, cache, launched, std::move(moved));
+  return out_THE;
 }
 
 // Query heads of one kv head that a block takes at once.
