@@ -117,8 +117,10 @@ TEST(FinishedRun, StartedAgainKeepsItsFiguresAndSaysThatNothingIsLeft) {
   EXPECT_GT(first["train_samples_per_second"], 0.0);
   const Ended again = fixture.run("run", {});
   EXPECT_EQ(again.status, 0) << again.errors;
-  EXPECT_NE(again.errors.find("nothing left to train: step 18 of 18"), std::string::npos)
+  EXPECT_NE(again.errors.find("the run is complete at step 18: "), std::string::npos)
       << again.errors;
+  EXPECT_NE(again.errors.find("to train on"), std::string::npos) << again.errors;
+  EXPECT_EQ(again.errors.find("step 18/18"), std::string::npos) << again.errors;
   EXPECT_EQ(figures(), first);
 }
 

@@ -23,6 +23,11 @@ constexpr std::chrono::seconds kSayWaitingEvery{60};
 
 // Advice for the waiting user.
 std::string why_it_waits(const std::string& state, const fs::path& folder) {
+  if (state == "absent" && fs::exists(folder / "config.yaml"))
+    return fmt::format(
+        "the run in {} was started as the run of one node. Stop it, and start node 0 with the same "
+        "number of nodes as this one",
+        folder.string());
   if (state == "absent")
     return fmt::format(
         "it has written nothing to {}. All nodes share one folder: start node 0. If it runs "

@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "convoy/core/base/error.h"
+#include "convoy/core/base/files.h"
 #include "files/temporary_folder.h"
 
 namespace convoy::apps {
@@ -64,6 +65,16 @@ TEST_F(ProcessNodesTest, ANodeWithoutTheSharedFolderIsToldWhatToDo) {
   expect_said("it has written nothing to " + folder_.path().string());
   expect_said("give every node --run-dir with a folder that all nodes see");
   expect_said("it is planning the rows");
+}
+
+TEST_F(ProcessNodesTest, ANodeBesideTheRunOfOneNodeIsToldSo) {
+  write_file_atomic(folder_.path() / "config.yaml", "{}");
+  std::unique_ptr<ProcessNodes> zero;
+  joins_after([&] {
+    zero = node(0);
+    share(*zero);
+  });
+  expect_said("was started as the run of one node. Stop it, and start node 0 with the same number");
 }
 
 TEST_F(ProcessNodesTest, ANodeThatComesAfterTheEndIsToldSo) {

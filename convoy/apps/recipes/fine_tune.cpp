@@ -120,10 +120,6 @@ void FineTune::report_plan() const {
   for (size_t part = 0; part < input.splits.mix.size(); ++part)
     run.log.info(mix_text(input.splits, *batch.plan.mix_schedule(), part));
   report_batch(run.log, settings.train, order, settings.train.packing ? "block" : "row");
-  const int64_t total_steps = train::total_steps(settings.train, order.steps_per_epoch());
-  if (checkpoint.progress.step >= total_steps)
-    run.log.info(
-        fmt::format("nothing left to train: step {} of {}", checkpoint.progress.step, total_steps));
 }
 
 std::map<std::string, std::string> FineTune::record(telemetry::TrainingLogOptions& options) const {

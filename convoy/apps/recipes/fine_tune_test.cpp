@@ -206,6 +206,12 @@ TEST_F(FineTuned, APlanTrainsAndWritesNothing) {
     EXPECT_FALSE(fs::exists(run() / entry)) << entry;
 }
 
+TEST_F(FineTuned, APlanRefusesAFolderThatIsNoCheckpoint) {
+  fs::create_directories(run() / "wrong");
+  config_["train"]["resume_from_checkpoint"] = (run() / "wrong").string();
+  EXPECT_THROW(train(/*plan_only=*/true), CheckpointError);
+}
+
 TEST_F(FineTuned, AStoppedRunExportsNothingUntilItIsContinued) {
   config_["train"]["steps"] = 4;
   config_["tuning"]["lora"]["dropout"] = 0.2;

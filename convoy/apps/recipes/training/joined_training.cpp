@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "convoy/apps/recipes/effective_batch.h"
+#include "convoy/core/base/counted.h"
 #include "convoy/core/base/files.h"
 #include "convoy/core/telemetry/environment.h"
 
@@ -47,6 +48,21 @@ telemetry::RunIdentity identity_of(const JoinedTraining& joined,
 
 }  // namespace
 
+bool JoinedTraining::is_complete() const {
+  return checkpoint.progress.step >= train::total_steps(settings.train, order.steps_per_epoch());
+}
+
+void JoinedTraining::report_complete() const {
+  if (!is_complete()) return;
+  const int64_t total = train::total_steps(settings.train, order.steps_per_epoch());
+  const bool counts_steps = settings.train.steps > 0;
+  run.log.info(fmt::format(
+      "the run is complete at step {}: {} asks for {}; raise {} to train on",
+      checkpoint.progress.step,
+      counts_steps ? "train.max_steps" : fmt::format("train.epochs={:g}", settings.train.epochs),
+      counted(total, "step"), counts_steps ? "it" : "it, or give train.max_steps,"));
+}
+
 optim::LearningRateSchedule JoinedTraining::restore_steps() const {
   const settings::TrainingSettings& train = settings.train;
   const int64_t steps_per_epoch = order.steps_per_epoch();
@@ -81,7 +97,8 @@ std::optional<telemetry::TrainingLog> JoinedTraining::open_log(
   options.progress.total = options.total_steps;
   options.progress.start = step;
   options.progress.color = run.request.color;
-  if (run.log.level() == LogLevel::Quiet) options.progress.style = telemetry::ProgressStyle::None;
+  if (run.log.level() == LogLevel::Quiet || is_complete())
+    options.progress.style = telemetry::ProgressStyle::None;
   telemetry::RunIdentity identity = identity_of(*this, options);
   identity.data_hashes = std::move(data_hashes);
   run.folder.write_identity(identity);

@@ -47,6 +47,10 @@ struct JoinedTraining {
   PreparedState& state;
   nn::CausalLm* model = nullptr;  // for a language model's training
 
+  // True when the checkpoint is at or past the last step.
+  bool is_complete() const;
+  // Logs, for such a run, what to raise to train on.
+  void report_complete() const;
   // Collective. Restores the optimizer from the checkpoint.
   optim::LearningRateSchedule restore_steps() const;
   // Writes run.json and opens the log on rank 0; empty on other ranks.
@@ -67,6 +71,7 @@ ExitCode train_joined(const Kind& kind) {
   const JoinedTraining& joined = kind;
   const optim::LearningRateSchedule schedule = joined.restore_steps();
   kind.report_plan();
+  joined.report_complete();
   if (joined.run.request.plan_only) return ExitCode::Done;
   telemetry::TrainingLogOptions options;
   std::map<std::string, std::string> data_hashes = kind.record(options);

@@ -29,11 +29,12 @@ void refuse_foreign_checkpoint(const std::string& folder) {
 }
 
 std::optional<checkpoint::LoadedCheckpoint> load_wished(TrainingRun& run) {
-  if (run.store_barrier->rank() != 0 || run.request.plan_only) return std::nullopt;
+  if (run.store_barrier->rank() != 0) return std::nullopt;
   const std::string& wish = run.settings.train.resume_from_checkpoint;
-  run.checkpoints.prepare();
+  // A plan writes nothing, and its own folder has no checkpoints.
+  if (!run.request.plan_only) run.checkpoints.prepare();
+  if (wish == "never" || (wish == "auto" && run.request.plan_only)) return std::nullopt;
   if (wish == "auto") return run.checkpoints.load_newest();
-  if (wish == "never") return std::nullopt;
   refuse_foreign_checkpoint(wish);
   return checkpoint::load_checkpoint(wish);
 }
