@@ -47,7 +47,7 @@ struct DoctorFlags {
     visit("try_ranks", try_ranks,
           "test a sum over ranks: two on this host, or one on each of --nnodes hosts, which all "
           "run this command");
-    visit("no_ranks", no_ranks, "as --no-try-ranks").hidden();
+    visit("no_ranks", no_ranks, "the same as --no-try-ranks").hidden();
     visit("strict", strict, "warnings fail too");
   }
 };

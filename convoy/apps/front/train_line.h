@@ -39,30 +39,32 @@ struct TrainFlags : launch::DeviceFlags {
   void fields(Visitor& visit) {
     DeviceFlags::fields(visit);
     visit("config", config, "the configuration; the same as the word without a flag");
-    visit("model", model, "as model.name");
-    visit("data", data, "training rows, as data.train_path").alias("dataset");
+    visit("model", model, "folder or hub name of the model; sets model.name");
+    visit("data", data, "file or data set of the training rows; sets data.train_path")
+        .alias("dataset");
     visit("resume", resume,
-          "auto, never, a run folder or one of its checkpoints; overrides "
+          "auto, never, a run folder or one of its checkpoints; sets "
           "train.resume_from_checkpoint");
-    visit("output_dir", output_dir, "run folder; overrides train.output_dir").flag("run_dir");
+    visit("output_dir", output_dir, "run folder; sets train.output_dir").flag("run_dir");
     visit("preset", preset, "start from this preset (`convoy config presets`)");
-    visit("deepspeed", deepspeed, "DeepSpeed's JSON file, as train.deepspeed")
+    visit("deepspeed", deepspeed, "DeepSpeed's JSON file; sets train.deepspeed")
         .alias("deepspeed_config");
-    visit("accelerate_config", accelerate_config, "file of `accelerate config`, as accelerate");
+    visit("accelerate_config", accelerate_config,
+          "file that `accelerate config` wrote; sets accelerate");
     visit("tensorboard", tensorboard,
           "start TensorBoard with the run and end it with it; needs Python's tensorboard");
     visit("tensorboard_stays", tensorboard_stays,
-          "as --tensorboard, for all runs in the run folder's parent, and left running");
+          "like --tensorboard, but for all runs beside this one, and it stays when the run ends");
     visit("tensorboard_port", tensorboard_port, "port of --tensorboard").at_least(1).at_most(65535);
     visit("device_interval", device_interval,
           "seconds between samples of GPUs and host in devices.csv of the run folder; 0 = off")
         .at_least(0)
         .at_most(86'400);
     visit("profile_steps", profile_steps,
-          "trace these steps, as logging.profile_steps: 10:15 (both included); then `convoy "
-          "profile report RUN`");
+          "steps to trace, such as 10:15 (both included), for `convoy profile report RUN`; sets "
+          "logging.profile_steps");
     visit("deterministic", deterministic,
-          "as train.deterministic: a run on GPUs is bit-exact when repeated");
+          "make a repeated run on GPUs bit-exact; sets train.deterministic");
     visit("dry_run", dry_run, "check everything, print the plan and stop");
     visit("placement", placement,
           "print where each rank would run, without reading model and rows, and stop");

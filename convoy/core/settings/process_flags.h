@@ -57,7 +57,7 @@ struct ProcessCommandFlags {
         .at_least(0)
         .hidden();
     visit("no_warnings", no_warnings, "no warnings on the terminal");
-    visit("debug", debug, "as --verbose");
+    visit("debug", debug, "the same as --verbose");
   }
 
   // One line per given flag that has another meaning here or no effect.

@@ -84,10 +84,14 @@ std::string line_of(const std::string& text, int64_t line) {
 }
 
 [[noreturn]] void fail(ConvoyText error, int64_t line, const Source& source) {
-  std::string message =
-      fmt::format("{}: {}", source.in_json ? "the chat template in this file" : "chat template",
-                  take_text(error));
+  const std::string found = take_text(error);
+  std::string message = fmt::format(
+      "{}: {}", source.in_json ? "the chat template in this file" : "chat template", found);
   ErrorLocation location{.file = source.file};
+  if (found.find("no attribute 'content'") != std::string::npos)
+    location.hint =
+        "this template needs a text in every turn: where `content` is null, beside tool calls, "
+        "write \"\", or use a template that handles tool calls";
   if (source.in_json) location.key = "chat_template";
   if (line > 0) {
     message += fmt::format("; template line {}: `{}`", line, line_of(source.text, line));
