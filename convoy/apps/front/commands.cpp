@@ -3,6 +3,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cctype>
 
 #include "convoy/apps/front/command.h"
 #include "convoy/core/base/error.h"
@@ -53,11 +54,60 @@ bool has_flag(const Command& action, std::string_view flag) {
   });
 }
 
+// `text` with `typed` for each whole `--flag`.
+std::string respelt(std::string text, const std::string& flag, const std::string& typed) {
+  for (size_t at = text.find(flag); at != std::string::npos;
+       at = text.find(flag, at + typed.size())) {
+    const size_t end = at + flag.size();
+    if (end < text.size() && (text[end] == '-' || std::isalnum(text[end]) != 0)) continue;
+    text.replace(at, flag.size(), typed);
+  }
+  return text;
+}
+
+// The last of `words` that is another spelling of `flag`, which belongs to `field`; empty: none.
+std::string typed_for(const std::string& flag, const config::Field& field, const Words& words) {
+  std::string typed;
+  for (const std::string& argument : words) {
+    const std::string word = argument.substr(0, argument.find('='));
+    if (word == "--" || word == flag) break;
+    const size_t name = word.find_first_not_of('-');
+    if (name != 0 && name != std::string::npos && config::is_flag_of(field, word.substr(name)))
+      typed = word;
+  }
+  return typed;
+}
+
+// Errors name a flag as help does. Returns the error with the spelling that was typed.
+ConfigError as_typed(const ConfigError& error, const Command& command, const Words& arguments) {
+  std::string message = error.what();
+  ErrorLocation location = error.location();
+  for (const FlagGroup& group : command.flags) {
+    const config::Section list = group.fields();
+    for (const config::Field& field : list.fields) {
+      const std::string flag = "--" + config::flag_word(field);
+      const std::string typed = typed_for(flag, field, arguments);
+      if (typed.empty()) continue;
+      for (std::string* text : {&message, &location.hint, &location.key})
+        *text = respelt(std::move(*text), flag, typed);
+    }
+  }
+  return ConfigError(message, std::move(location));
+}
+
+int run_named(Context& context, const Command& command, const Words& arguments) {
+  try {
+    return command.run(context, arguments);
+  } catch (const ConfigError& error) {
+    throw as_typed(error, command, arguments);
+  }
+}
+
 // Reports a flag that belongs to another action as such.
 int run_action(Context& context, const Command& command, const Command& action,
                const Words& arguments) {
   try {
-    return action.run(context, arguments);
+    return run_named(context, action, arguments);
   } catch (const ConfigError& error) {
     const std::string& flag = error.location().key;
     if (!flag.starts_with("--") || !std::string_view(error.what()).starts_with("unknown flag"))
@@ -112,7 +162,7 @@ const Command* find_action(const Command& command, const Words& words) {
 }
 
 int run_command(Context& context, const Command& command, const Words& arguments) {
-  if (command.actions.empty()) return command.run(context, arguments);
+  if (command.actions.empty()) return run_named(context, command, arguments);
   const size_t place = action_place(command, arguments);
   const bool is_named = place < arguments.size();
   const Command* action = is_named ? find_action(command, {arguments[place]}) : nullptr;
@@ -121,7 +171,7 @@ int run_command(Context& context, const Command& command, const Words& arguments
     rest.erase(rest.begin() + static_cast<std::ptrdiff_t>(place));
     return run_action(context, command, *action, rest);
   }
-  if (command.run != nullptr) return command.run(context, arguments);
+  if (command.run != nullptr) return run_named(context, command, arguments);
   if (!is_named && !command.usual_action.empty())
     return run_action(context, command, *find_action(command, {std::string(command.usual_action)}),
                       arguments);
@@ -129,6 +179,9 @@ int run_command(Context& context, const Command& command, const Words& arguments
   for (const Command& one : command.actions)
     if (!one.hidden) names.emplace_back(one.name);
   const std::string known = fmt::format("{}", fmt::join(names, ", "));
+  for (const OldWords& old : old_words())
+    if (old.before.size() == 2 && old.before.front() == command.name)
+      names.push_back(old.before.back());
   if (is_named)
     throw ConfigError(fmt::format("unknown action `{}`{}", arguments[place],
                                   did_you_mean(arguments[place], names)),

@@ -11,6 +11,7 @@
 #include <string>
 
 #include "convoy/apps/front/command.h"
+#include "convoy/core/base/error.h"
 #include "convoy/core/base/files.h"
 
 namespace convoy::apps {
@@ -129,6 +130,51 @@ const config::Field* field_of(const std::vector<config::Field>& fields, const st
   for (const config::Field& field : fields)
     if (config::is_flag_of(field, name)) return &field;
   return nullptr;
+}
+
+TEST(Commands, ErrorsNameAFlagAsItWasTyped) {
+  Context context;
+  const auto error_of = [&](const Words& words) -> std::string {
+    for (const Command& command : commands()) {
+      if (command.name != words.front()) continue;
+      try {
+        run_command(context, command, Words(words.begin() + 1, words.end()));
+      } catch (const ConfigError& error) {
+        return error.sentence();
+      }
+    }
+    return "";
+  };
+  for (const char* spelling : {"--ranks", "--nproc", "--nproc_per_node", "--nproc-per-node"}) {
+    const std::string said = error_of({"launch", spelling, "0", "true"});
+    EXPECT_TRUE(said.starts_with(std::string(spelling) + ": wanted auto")) << said;
+  }
+  // Words behind `--` belong to another program.
+  const std::string own = error_of({"launch", "--ranks", "0", "--", "true", "--nproc", "2"});
+  EXPECT_TRUE(own.starts_with("--ranks: wanted auto")) << own;
+}
+
+TEST(Commands, AMisspeltActionIsCorrectedToItsOldNameToo) {
+  Context context;
+  for (const Command& command : commands()) {
+    if (command.name != "data") continue;
+    try {
+      run_command(context, command, {"prosess"});
+      FAIL() << "there is no such action";
+    } catch (const ConfigError& error) {
+      EXPECT_NE(std::string(error.what()).find("did you mean `process`?"), std::string::npos)
+          << error.what();
+    }
+  }
+}
+
+TEST(Commands, NoHelpShowsAnEmptyChoice) {
+  for_each_command([](const Command& command, const std::string& words) {
+    for (const config::Field& field : fields_of(command)) {
+      const std::string line = config::flag_line(field);
+      EXPECT_EQ(line.substr(0, line.find("  ")).find(" |"), std::string::npos) << words << line;
+    }
+  });
 }
 
 TEST(Commands, EverySpellingOfEarlierVersionsAndGuidesIsAccepted) {
