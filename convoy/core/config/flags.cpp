@@ -226,7 +226,9 @@ std::string flag_spelling(const Field& field) {
     if (alias.size() == 1) text += fmt::format("-{}, ", alias);
   text += "--" + flag_word(field);
   if (is_bool(field)) return text;
-  if (!field.choices.empty()) return fmt::format("{} {}", text, fmt::join(field.choices, "|"));
+  std::vector<std::string> choices = field.choices;
+  std::erase(choices, "");  // an empty default is no word to type
+  if (!choices.empty()) return fmt::format("{} {}", text, fmt::join(choices, "|"));
   const std::string kind = value_kind(field);  // "name: number" is of {name: number, ...}
   return fmt::format("{} {}", text,
                      kind.starts_with("name:") ? "{...}" : kind.substr(0, kind.find(' ')));
