@@ -1,17 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "convoy/model/kernels/integer_weight/integer_panels.h"
 
-#include <array>
-
 #include "convoy/model/kernels/simd/element.h"
 
 namespace convoy::kernels {
 namespace {
 
-// Number of k whose unpacked panel stays in the nearest cache; a multiple of every group.
+// Number of k whose unpacked panel stays in the nearest cache.
 constexpr int64_t kUnpackedInner = 256;
 constexpr int64_t kTileRows = 64;
-using Columns = std::array<float, kPanelColumns>;
 
 // [O, N] -> [panels, N, 32], columns beyond O zero.
 at::Tensor in_panels(const at::Tensor& of_ON) {
@@ -44,17 +41,6 @@ at::Tensor in_words(const at::Tensor& codes_OI, int64_t per_word, int32_t mask,
   return words;
 }
 
-Columns columns_at(const at::Tensor& of_PGC, int64_t panel, int64_t group) {
-  Columns values;
-  const int64_t place = (panel * of_PGC.size(1) + group) * kPanelColumns;
-  with_element(of_PGC, "integer_weight", [&](auto element) {
-    using Element = decltype(element);
-    simd_kernels<Element>().to_float(of_PGC.const_data_ptr<Element>() + place, values.data(),
-                                     kPanelColumns);
-  });
-  return values;
-}
-
 }  // namespace
 
 IntegerPanels::IntegerPanels(const IntegerWeight& weight)
@@ -78,18 +64,12 @@ at::Tensor IntegerPanels::group_sums(const at::Tensor& a_MK) const {
   const at::Tensor sums_MG = at::empty({a_MK.size(0), num_groups()}, at::kFloat);
   with_element(a_MK, "integer_weight", [&](auto element) {
     using Element = decltype(element);
-    for_rows(a_MK.size(0), inner_, [&](int64_t begin, int64_t end) {
-      std::vector<float> wide(inner_);
-      for (int64_t row = begin; row < end; ++row) {
-        simd_kernels<Element>().to_float(a_MK.const_data_ptr<Element>() + row * a_MK.stride(0),
-                                         wide.data(), inner_);
-        for (int64_t group = 0; group < num_groups(); ++group) {
-          const int64_t first = group * group_inputs();
-          sums_MG.mutable_data_ptr<float>()[row * num_groups() + group] =
-              static_cast<float>(simd_kernels<float>().sum(
-                  wide.data() + first, std::min(group_inputs(), inner_ - first)));
-        }
-      }
+    const auto& loops = simd_kernels<Element>();
+    const auto* rows = a_MK.const_data_ptr<Element>();
+    auto* sums = sums_MG.mutable_data_ptr<float>();
+    for_rows(a_MK.size(0), inner_, [&, stride = a_MK.stride(0)](int64_t begin, int64_t end) {
+      for (int64_t row = begin; row < end; ++row)
+        loops.group_sums(rows + row * stride, inner_, group_inputs(), sums + row * num_groups());
     });
   });
   return sums_MG;
@@ -97,26 +77,22 @@ at::Tensor IntegerPanels::group_sums(const at::Tensor& a_MK) const {
 
 // Into scratch.products, unscaled.
 template <class Element>
-void IntegerPanels::multiply_group(const Rows<Element>& rows, int64_t panel, int64_t k,
-                                   int64_t count, Scratch<Element>& scratch) const {
+void IntegerPanels::multiply_bytes(const Rows<Element>& rows, const uint32_t* codes,
+                                   Scratch<Element>& scratch) const {
   const auto& loops = simd_kernels<Element>();
-  const auto* codes = reinterpret_cast<const uint32_t*>(words_.const_data_ptr<int32_t>()) +
-                      panel * words_per_panel() + k / codes_per_word() * kPanelColumns;
+  scratch.products.resize(rows.count * kPanelColumns);
   float* products = scratch.products.data();
-  if (rows.count <= loops.coded_rows) {
-    const auto loop = is_int8() ? loops.multiply_bytes : loops.multiply_nibbles;
-    return loop(rows.a + k, rows.stride_a, codes, products, kPanelColumns, rows.count, count,
-                false);
-  }
+  if (rows.count <= loops.coded_rows)
+    return loops.multiply_bytes(rows.a, rows.stride_a, codes, products, kPanelColumns, rows.count,
+                                inner_, false);
   if (!scratch.panel)
     scratch.panel = std::make_unique_for_overwrite<Element[]>(kUnpackedInner * kPanelColumns);
-  const auto unpack = is_int8() ? loops.unpack_bytes : loops.unpack_nibbles;
-  for (int64_t at = 0; at < count; at += kUnpackedInner) {
-    const int64_t depth = std::min(kUnpackedInner, count - at);
-    unpack(codes + at / codes_per_word() * kPanelColumns, depth, scratch.panel.get());
+  for (int64_t at = 0; at < inner_; at += kUnpackedInner) {
+    const int64_t depth = std::min(kUnpackedInner, inner_ - at);
+    loops.unpack_bytes(codes + at / codes_per_word() * kPanelColumns, depth, scratch.panel.get());
     const PackedView<Element> view{scratch.panel.get(), panel_elements<Element>(depth)};
     for (int64_t row = 0; row < rows.count; row += kTileRows)
-      loops.multiply(rows.a + row * rows.stride_a + k + at, rows.stride_a, view,
+      loops.multiply(rows.a + row * rows.stride_a + at, rows.stride_a, view,
                      products + row * kPanelColumns, kPanelColumns,
                      {std::min(kTileRows, rows.count - row), kPanelColumns, depth}, at > 0);
   }
@@ -125,19 +101,26 @@ void IntegerPanels::multiply_group(const Rows<Element>& rows, int64_t panel, int
 template <class Element>
 void IntegerPanels::multiply(const Rows<Element>& rows, int64_t column, float* c, int64_t stride_c,
                              bool accumulate, Scratch<Element>& scratch) const {
+  const auto& loops = simd_kernels<Element>();
   const int64_t panel = column / kPanelColumns;
-  scratch.products.resize(rows.count * kPanelColumns);
-  for (int64_t group = 0; group < num_groups(); ++group) {
-    const int64_t k = group * group_inputs();
-    multiply_group(rows, panel, k, std::min(group_inputs(), inner_ - k), scratch);
-    const Columns scales = columns_at(scales_, panel, group);
-    Columns offsets;
-    if (offsets_.defined()) offsets = columns_at(offsets_, panel, group);
-    simd_kernels<Element>().add_scaled_panel(
-        scratch.products.data(), {scales.data(), offsets.data()},
-        rows.group_sums == nullptr ? nullptr : rows.group_sums + group, num_groups(), c, stride_c,
-        rows.count, accumulate || group > 0);
+  const auto* codes = reinterpret_cast<const uint32_t*>(words_.const_data_ptr<int32_t>()) +
+                      panel * words_per_panel();
+  const int64_t first_scale = panel * num_groups() * kPanelColumns;
+  if (is_int8()) {
+    multiply_bytes(rows, codes, scratch);
+    return loops.add_scaled_panel(scratch.products.data(),
+                                  scales_.const_data_ptr<float>() + first_scale, c, stride_c,
+                                  rows.count, accumulate);
   }
+  NibbleGroups groups{.scales = scales_.const_data_ptr<at::BFloat16>() + first_scale,
+                      .inputs = group_inputs()};
+  if (offsets_.defined()) {
+    groups.offsets = offsets_.const_data_ptr<at::BFloat16>() + first_scale;
+    groups.row_sums = rows.group_sums;
+    groups.row_sums_stride = num_groups();
+  }
+  loops.multiply_nibbles(rows.a, rows.stride_a, codes, groups, c, stride_c, rows.count, inner_,
+                         accumulate);
 }
 
 at::Tensor IntegerPanels::values() const {

@@ -55,7 +55,7 @@ class IntegerPanels {
     return round_up(inner_, codes_per_word()) / codes_per_word() * kPanelColumns;
   }
   template <class Element>
-  void multiply_group(const Rows<Element>& rows, int64_t panel, int64_t k, int64_t count,
+  void multiply_bytes(const Rows<Element>& rows, const uint32_t* codes,
                       Scratch<Element>& scratch) const;
 
   IntegerFormat format_;

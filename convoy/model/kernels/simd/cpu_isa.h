@@ -13,7 +13,7 @@ enum class CpuIsa {
   Baseline,
   Avx2,        // with FMA
   Avx512,      // F, BW, DQ, VL
-  Avx512Bf16,  // and the bf16 dot product
+  Avx512Bf16,  // and the bf16 dot product and VBMI
 };
 
 // The best level of this machine. Thread-safe.

@@ -15,6 +15,18 @@ CONVOY_INLINE RegisterFloats decode(RegisterWords words, int place) {
   return __builtin_convertvector(code, RegisterFloats);
 }
 
+#if CONVOY_SIMD_LEVEL >= 2
+// By nibble.
+constexpr float kNibbleFloats[16] = {0.0f,  1.0f,  2.0f,  3.0f,  4.0f,  5.0f,  6.0f,  7.0f,
+                                     -8.0f, -7.0f, -6.0f, -5.0f, -4.0f, -3.0f, -2.0f, -1.0f};
+template <>
+CONVOY_INLINE RegisterFloats decode<4>(RegisterWords words, int place) {
+  const RegisterWords nibbles = words >> (4 * (place / 2) + 16 * (place % 2));
+  return reinterpret_cast<RegisterFloats>(_mm512_maskz_permutexvar_ps(
+      0xffff, reinterpret_cast<__m512i>(nibbles), _mm512_loadu_ps(kNibbleFloats)));
+}
+#endif
+
 // What a row's two elements are multiplied by.
 struct FloatPair {
   RegisterFloats first;
@@ -46,10 +58,54 @@ CONVOY_INLINE RegisterFloats multiply_pair(RegisterFloats c, const c10::BFloat16
       reinterpret_cast<__m512bh>(pair)));
 }
 CONVOY_INLINE RegisterWords as_bf16(RegisterWords pair) { return pair; }
+// The bytes of the bf16 of 0 to 127. The magnitude of -128 has the index of 0: it is no code of a
+// weight, and of keys and values neither.
+struct ByteValues {
+  uint8_t lower[128] = {};
+  uint8_t upper[128] = {};
+};
+constexpr ByteValues make_byte_values() {
+  ByteValues values;
+  for (uint32_t magnitude = 1; magnitude < 128; ++magnitude) {
+    uint32_t exponent = 0;
+    while (magnitude >> (exponent + 1) != 0) ++exponent;
+    const uint32_t bits =
+        (127 + exponent) << 7 | ((magnitude << (7 - exponent)) & 0x7fu);
+    values.lower[magnitude] = static_cast<uint8_t>(bits & 0xffu);
+    values.upper[magnitude] = static_cast<uint8_t>(bits >> 8);
+  }
+  return values;
+}
+constexpr ByteValues kByteValues = make_byte_values();
+// Where the bytes of a pair lie: in the lower ones of 64 codes, and from 64 on in the upper ones.
+struct PairOrder {
+  uint8_t order[64] = {};
+};
+constexpr PairOrder make_pair_order(int place) {
+  PairOrder pair;
+  for (int at = 0; at < 64; ++at)
+    pair.order[at] = static_cast<uint8_t>(at / 4 * 4 + place + at % 4 / 2 + (at % 2) * 64);
+  return pair;
+}
+constexpr PairOrder kFirstPair = make_pair_order(0);
+constexpr PairOrder kSecondPair = make_pair_order(2);
 template <>
 struct PairDecoder<c10::BFloat16, 8> {
+  // Signs and the two bytes of a magnitude's bf16, from tables of 128 bytes, then joined.
   static CONVOY_INLINE RegisterWords decode_pair(RegisterWords words, int place) {
-    return as_bf16(FloatPair{decode<8>(words, place), decode<8>(words, place + 1)});
+    const auto codes = reinterpret_cast<__m512i>(words);
+    const __m512i magnitudes = _mm512_abs_epi8(codes);
+    const __m512i lower = by_magnitude(kByteValues.lower, magnitudes);
+    // upper | (codes & 0x80)
+    const __m512i upper = _mm512_ternarylogic_epi32(by_magnitude(kByteValues.upper, magnitudes),
+                                                    codes, _mm512_set1_epi8(-128), 0xf8);
+    const uint8_t* order = place == 0 ? kFirstPair.order : kSecondPair.order;
+    return reinterpret_cast<RegisterWords>(
+        _mm512_permutex2var_epi8(lower, _mm512_loadu_si512(order), upper));
+  }
+  static CONVOY_INLINE __m512i by_magnitude(const uint8_t* table, __m512i magnitudes) {
+    return _mm512_permutex2var_epi8(_mm512_loadu_si512(table), magnitudes,
+                                    _mm512_loadu_si512(table + 64));
   }
 };
 // bf16 by nibble. The fifth bit of its index is the next nibble's, so it stands there twice.
@@ -166,13 +222,184 @@ void unpack_codes(const uint32_t* codes, int64_t k, Element* panel) {
   }
 }
 
-inline void add_scaled_panel(const float* from, const ColumnScales& scales, const float* row_sums,
-                             int64_t row_sums_stride, float* c, int64_t stride_c, int64_t m,
-                             bool accumulate) {
+CONVOY_INLINE RegisterFloats load_wide(const c10::BFloat16* from) {
+  using RegisterHalves = uint16_t __attribute__((vector_size(2 * kRegisterLanes)));
+  return reinterpret_cast<RegisterFloats>(
+      __builtin_convertvector(load_register<RegisterHalves>(from), RegisterWords) << 16);
+}
+
+// The compiler fuses within a basic block only, so that a sum's bits would depend on its loop.
+CONVOY_INLINE RegisterFloats fused(RegisterFloats a, RegisterFloats b, RegisterFloats c) {
+#if CONVOY_SIMD_LEVEL >= 2
+  return reinterpret_cast<RegisterFloats>(_mm512_fmadd_ps(
+      reinterpret_cast<__m512>(a), reinterpret_cast<__m512>(b), reinterpret_cast<__m512>(c)));
+#elif CONVOY_SIMD_LEVEL >= 1
+  return reinterpret_cast<RegisterFloats>(_mm256_fmadd_ps(
+      reinterpret_cast<__m256>(a), reinterpret_cast<__m256>(b), reinterpret_cast<__m256>(c)));
+#else
+  return c + a * b;
+#endif
+}
+
+// The scales and offsets of a group for one register of columns. An element takes its offset's part
+// first, so that it has the same bits wherever its sum comes from.
+struct GroupScale {
+  CONVOY_INLINE GroupScale(const NibbleGroups& groups, int64_t group, int64_t part) {
+    const int64_t at = group * kPanelColumns + part * kRegisterLanes;
+    scale = load_wide(groups.scales + at);
+    if (groups.offsets != nullptr) offset = load_wide(groups.offsets + at);
+  }
+  CONVOY_INLINE RegisterFloats add(RegisterFloats to, const float* row_sum,
+                                   RegisterFloats sum) const {
+    if (row_sum != nullptr) to = fused(offset, RegisterFloats{} + *row_sum, to);
+    return fused(scale, sum, to);
+  }
+  RegisterFloats scale;
+  RegisterFloats offset{};
+};
+inline const float* row_sum_at(const NibbleGroups& groups, int64_t row, int64_t group) {
+  return groups.offsets == nullptr ? nullptr
+                                   : groups.row_sums + row * groups.row_sums_stride + group;
+}
+
+// Rows whose nibbles are decoded in registers. Out of line: else registers are spilt.
+constexpr int64_t kNibbleRows = std::min<int64_t>(4, kBlockRows);
+template <class Element, int64_t rows>
+__attribute__((noinline)) void nibble_block(const Element* a, int64_t stride_a,
+                                            const uint32_t* codes, const NibbleGroups& groups,
+                                            float* c, int64_t stride_c, int64_t k,
+                                            bool accumulate) {
+  constexpr int64_t kPerWord = 8;
+  RegisterFloats totals[rows][kRegistersOfRow];
+#pragma GCC unroll 8
+  for (int64_t row = 0; row < rows; ++row) {
+#pragma GCC unroll 8
+    for (int64_t part = 0; part < kRegistersOfRow; ++part)
+      totals[row][part] = accumulate ? load_register<RegisterFloats>(c + row * stride_c +
+                                                                     part * kRegisterLanes)
+                                     : RegisterFloats{};
+  }
+  for (int64_t group = 0, first = 0; first < k; ++group, first += groups.inputs) {
+    const int64_t end = std::min(first + groups.inputs, k);
+    RegisterFloats sums[rows][kRegistersOfRow]{};
+    int64_t at = first;
+    for (; at + kPerWord <= end; at += kPerWord, codes += kPanelColumns) {
+#pragma GCC unroll 8
+      for (int64_t part = 0; part < kRegistersOfRow; ++part) {
+        const auto words = load_register<RegisterWords>(codes + part * kRegisterLanes);
+#pragma GCC unroll 4
+        for (int place = 0; place < kPerWord; place += 2) {
+          const auto pair = PairDecoder<Element, 4>::decode_pair(words, place);
+#pragma GCC unroll 8
+          for (int64_t row = 0; row < rows; ++row)
+            sums[row][part] = multiply_pair(sums[row][part], a + row * stride_a + at + place, pair);
+        }
+      }
+    }
+    for (int place = 0; at + place < end; place += 2) {
+#pragma GCC unroll 8
+      for (int64_t part = 0; part < kRegistersOfRow; ++part) {
+        const auto pair = PairDecoder<Element, 4>::decode_pair(
+            load_register<RegisterWords>(codes + part * kRegisterLanes), place);
+#pragma GCC unroll 8
+        for (int64_t row = 0; row < rows; ++row) {
+          const Element* from = a + row * stride_a + at + place;
+          const Element both[2] = {from[0], at + place + 1 < end ? from[1] : Element(0.0f)};
+          sums[row][part] = multiply_pair(sums[row][part], both, pair);
+        }
+      }
+    }
+#pragma GCC unroll 8
+    for (int64_t part = 0; part < kRegistersOfRow; ++part) {
+      const GroupScale scale(groups, group, part);
+#pragma GCC unroll 8
+      for (int64_t row = 0; row < rows; ++row)
+        totals[row][part] =
+            scale.add(totals[row][part], row_sum_at(groups, row, group), sums[row][part]);
+    }
+  }
+#pragma GCC unroll 8
+  for (int64_t row = 0; row < rows; ++row) {
+#pragma GCC unroll 8
+    for (int64_t part = 0; part < kRegistersOfRow; ++part)
+      __builtin_memcpy(c + row * stride_c + part * kRegisterLanes, &totals[row][part],
+                       sizeof totals[row][part]);
+  }
+}
+
+template <class Element, int64_t rows>
+inline void nibble_rows(int64_t count, const Element* a, int64_t stride_a, const uint32_t* codes,
+                        const NibbleGroups& groups, float* c, int64_t stride_c, int64_t k,
+                        bool accumulate) {
+  if constexpr (rows > 0) {
+    if (count == rows)
+      return nibble_block<Element, rows>(a, stride_a, codes, groups, c, stride_c, k, accumulate);
+    nibble_rows<Element, rows - 1>(count, a, stride_a, codes, groups, c, stride_c, k, accumulate);
+  }
+}
+
+// Of a group: C (+)= scales * products (+ offsets * row sums), `products` contiguous.
+inline void add_group(const float* products, const NibbleGroups& groups, int64_t first_row,
+                      int64_t group, float* c, int64_t stride_c, int64_t m, bool accumulate) {
+#pragma GCC unroll 8
+  for (int64_t part = 0; part < kRegistersOfRow; ++part) {
+    const GroupScale scale(groups, group, part);
+    const float* row_sum = row_sum_at(groups, first_row, group);
+    float* to = c + part * kRegisterLanes;
+    for (int64_t row = 0; row < m; ++row, to += stride_c) {
+      const auto sum =
+          load_register<RegisterFloats>(products + row * kPanelColumns + part * kRegisterLanes);
+      const RegisterFloats value = scale.add(
+          accumulate ? load_register<RegisterFloats>(to) : RegisterFloats{}, row_sum, sum);
+      __builtin_memcpy(to, &value, sizeof value);
+      if (row_sum != nullptr) row_sum += groups.row_sums_stride;
+    }
+  }
+}
+
+template <class Element>
+void multiply_nibbles(const Element* a, int64_t stride_a, const uint32_t* codes,
+                      const NibbleGroups& groups, float* c, int64_t stride_c, int64_t m, int64_t k,
+                      bool accumulate) {
+  if (m <= kNibbleRows)
+    return nibble_rows<Element, kNibbleRows>(m, a, stride_a, codes, groups, c, stride_c, k,
+                                             accumulate);
+  constexpr int64_t kUnpackedInner = 256;  // in the nearest cache; a multiple of every group
+  alignas(64) Element panel[kUnpackedInner * kPanelColumns];
+  alignas(64) float products[kBlockRows * kPanelColumns];
+  for (int64_t at = 0; at < k; at += kUnpackedInner) {
+    const int64_t depth = std::min(kUnpackedInner, k - at);
+    unpack_codes<Element, 4>(codes + at / 8 * kPanelColumns, depth, panel);
+    for (int64_t row = 0; row < m; row += kBlockRows) {
+      const int64_t rows = std::min(kBlockRows, m - row);
+      for (int64_t first = 0; first < depth; first += groups.inputs) {
+        multiply_panel<Element, kRegistersOfRow>(
+            a + row * stride_a + at + first, stride_a, panel + first * kPanelColumns, products,
+            kPanelColumns, {rows, kPanelColumns, std::min(groups.inputs, depth - first)}, false);
+        add_group(products, groups, row, (at + first) / groups.inputs, c + row * stride_c, stride_c,
+                  rows, accumulate || at + first > 0);
+      }
+    }
+  }
+}
+
+template <class Element>
+void group_sums(const Element* values, int64_t count, int64_t inputs, float* sums) {
+  for (int64_t first = 0; first < count; first += inputs) {
+    Floats total{};
+    for_lanes(std::min(inputs, count - first), [&](int64_t at, auto lanes) {
+      total += load_lanes(values + first + at, lanes);
+    });
+    *sums++ = sum(total);
+  }
+}
+
+// `from` is contiguous.
+inline void add_scaled_panel(const float* from, const float* scales, float* c, int64_t stride_c,
+                             int64_t m, bool accumulate) {
   for (int64_t row = 0; row < m; ++row, from += kPanelColumns, c += stride_c) {
     for (int64_t at = 0; at < kPanelColumns; at += kLanes) {
-      Floats value = load(from + at) * load(scales.scales + at);
-      if (row_sums != nullptr) value += load(scales.offsets + at) * row_sums[row * row_sums_stride];
+      const Floats value = load(from + at) * load(scales + at);
       store(c + at, accumulate ? load(c + at) + value : value);
     }
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The loops compiled for AVX-512 with the bf16 dot product.
+// The loops compiled for AVX-512 with the bf16 dot product and shuffles of bytes.
 #include <immintrin.h>
 
 #include <algorithm>
@@ -17,7 +17,7 @@
 #define CONVOY_SIMD_LEVEL 3  // CpuIsa
 
 #pragma GCC target( \
-    "avx2,fma,f16c,avx512f,avx512bw,avx512dq,avx512vl,avx512bf16,prefer-vector-width=512")
+    "avx2,fma,f16c,avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512bf16,prefer-vector-width=512")
 #pragma GCC optimize("fp-contract=fast")
 
 namespace convoy::kernels::avx512_bf16 {

@@ -94,10 +94,14 @@ struct LogitMass {
   double weight = 0;
 };
 
-// The scales of a panel's kPanelColumns columns.
-struct ColumnScales {
-  const float* scales = nullptr;
-  const float* offsets = nullptr;
+// Groups of `inputs` successive k (a multiple of 32) of a panel of nibbles, each with kPanelColumns
+// scales and offsets.
+struct NibbleGroups {
+  const c10::BFloat16* scales = nullptr;
+  const c10::BFloat16* offsets = nullptr;  // null: none
+  int64_t inputs = 0;
+  const float* row_sums = nullptr;  // of A by row and group; null without offsets
+  int64_t row_sums_stride = 0;
 };
 
 // The values that the nibbles of a block of a coded weight represent.
@@ -222,20 +226,23 @@ struct SimdKernels {
   void (*pack_float_rows)(const float* b, int64_t stride, GemmShape shape,
                           Element* packed);  // rounds
   // Codes of one panel of a quantised weight: words [k of a word, kPanelColumns], each of
-  // successive k of a column; four signed bytes, or eight signed nibbles, those of even k in the
-  // lower half. C [m, kPanelColumns] = A [m, k] codes, or C += A codes. For more than `coded_rows`
-  // rows it is faster to unpack the codes and multiply, which gives the same bits.
-  using MultiplyCodes = void (*)(const Element* a, int64_t stride_a, const uint32_t* codes,
-                                 float* c, int64_t stride_c, int64_t m, int64_t k, bool accumulate);
+  // successive k of a column; four signed bytes, none of them -128, or eight signed nibbles, those
+  // of even k in the lower half. C [m, kPanelColumns] = A [m, k] codes, or C += A codes. For more
+  // than `coded_rows` rows it is faster to unpack the codes and multiply, which gives the same bits.
   int64_t coded_rows;
-  MultiplyCodes multiply_bytes;
-  MultiplyCodes multiply_nibbles;
+  void (*multiply_bytes)(const Element* a, int64_t stride_a, const uint32_t* codes, float* c,
+                         int64_t stride_c, int64_t m, int64_t k, bool accumulate);
   void (*unpack_bytes)(const uint32_t* codes, int64_t k, Element* panel);
   void (*unpack_nibbles)(const uint32_t* codes, int64_t k, Element* panel);
-  // C [m, kPanelColumns] = scales * from (+ offsets * row_sums, unless that is null), or C += it.
-  void (*add_scaled_panel)(const float* from, const ColumnScales& scales, const float* row_sums,
-                           int64_t row_sums_stride, float* c, int64_t stride_c, int64_t m,
-                           bool accumulate);
+  // C = the sum over groups of scales * (A codes) + offsets * row_sums, or C += it, for any m.
+  void (*multiply_nibbles)(const Element* a, int64_t stride_a, const uint32_t* codes,
+                           const NibbleGroups& groups, float* c, int64_t stride_c, int64_t m,
+                           int64_t k, bool accumulate);
+  // Of each `inputs` successive values, of the last ones fewer.
+  void (*group_sums)(const Element* values, int64_t count, int64_t inputs, float* sums);
+  // C [m, kPanelColumns] = scales * from, or C += it.
+  void (*add_scaled_panel)(const float* from, const float* scales, float* c, int64_t stride_c,
+                           int64_t m, bool accumulate);
   // Values of a coded weight: of `count` nibbles from element `first` on, the even one in the upper
   // half of its byte; of bytes of a row.
   void (*decode_nibbles)(const uint8_t* codes, int64_t first, const NibbleScale& scale, Element* to,

@@ -222,48 +222,111 @@ void check_rows_alone(CpuIsa isa, int64_t k, int64_t n) {
         << cpu_isa_name(isa) << " " << rows << " rows of " << k << " to " << n;
 }
 
-// Random words are codes like any; both ways must agree to the last bit.
-template <class Element>
-void check_codes(CpuIsa isa, int bits, int64_t k) {
-  const auto dtype = c10::CppTypeToScalarType<Element>::value;
-  const auto& loops = simd_kernels<Element>(isa);
+// Random words and the codes [k, kPanelColumns] in them; bytes are never -128.
+struct Codes {
+  at::Tensor words;
+  at::Tensor b;
+
+  const uint32_t* data() const {
+    return reinterpret_cast<const uint32_t*>(words.const_data_ptr<int32_t>());
+  }
+};
+Codes random_codes(int bits, int64_t k) {
   const int64_t per_word = 32 / bits;
-  const at::Tensor words = at::randint(
-      std::numeric_limits<int32_t>::min(), std::numeric_limits<int32_t>::max(),
-      {(k + per_word - 1) / per_word, kPanelColumns}, at::detail::createCPUGenerator(k), at::kInt);
-  const auto* codes = reinterpret_cast<const uint32_t*>(words.const_data_ptr<int32_t>());
-  std::vector<at::Tensor> by_place;
+  const auto mask = static_cast<int32_t>(bits == 8 ? 0xff : 0xf);
+  at::Tensor b = at::randint(bits == 8 ? -127 : -8, bits == 8 ? 128 : 8,
+                             {round_up(k, per_word), kPanelColumns},
+                             at::detail::createCPUGenerator(k), at::kInt);
+  const at::Tensor places = b.view({-1, per_word, kPanelColumns}).bitwise_and(mask);
+  at::Tensor words = at::zeros({b.size(0) / per_word, kPanelColumns}, at::kInt);
   for (int64_t place = 0; place < per_word; ++place) {
     const int64_t shift = bits == 8 ? 8 * place : 4 * (place / 2) + 16 * (place % 2);
-    by_place.push_back(words.bitwise_left_shift(at::Scalar(32 - bits - shift))
-                           .bitwise_right_shift(at::Scalar(32 - bits)));
+    words.bitwise_or_(places.select(1, place).bitwise_left_shift(at::Scalar(shift)));
   }
-  const at::Tensor b = at::stack(by_place, 1).view({-1, kPanelColumns}).slice(0, 0, k);
+  return {words, b.slice(0, 0, k)};
+}
+
+// Both ways must agree to the last bit.
+template <class Element>
+void check_bytes(CpuIsa isa, int64_t k) {
+  const auto dtype = c10::CppTypeToScalarType<Element>::value;
+  const auto& loops = simd_kernels<Element>(isa);
+  const Codes codes = random_codes(8, k);
   std::vector<Element> panel(panel_elements<Element>(k));
-  (bits == 8 ? loops.unpack_bytes : loops.unpack_nibbles)(codes, k, panel.data());
+  loops.unpack_bytes(codes.data(), k, panel.data());
   const PackedView<Element> view{panel.data(), panel_elements<Element>(k)};
   for (const int64_t rows : {int64_t{1}, loops.coded_rows, loops.coded_rows + 3}) {
     const at::Tensor a = testing::sample({rows, k}, dtype, 1);
     const at::Tensor coded = at::ones({rows, kPanelColumns});
     const at::Tensor unpacked = at::ones({rows, kPanelColumns});
-    (bits == 8 ? loops.multiply_bytes : loops.multiply_nibbles)(
-        a.const_data_ptr<Element>(), k, codes, coded.mutable_data_ptr<float>(), kPanelColumns, rows,
-        k, true);
+    loops.multiply_bytes(a.const_data_ptr<Element>(), k, codes.data(),
+                         coded.mutable_data_ptr<float>(), kPanelColumns, rows, k, true);
     loops.multiply(a.const_data_ptr<Element>(), k, view, unpacked.mutable_data_ptr<float>(),
                    kPanelColumns, {rows, kPanelColumns, k}, true);
-    EXPECT_TRUE(at::equal(coded, unpacked)) << cpu_isa_name(isa) << " " << bits << " bits " << k;
-    const at::Tensor wanted = at::matmul(a.to(at::kDouble), b.to(at::kDouble)) + 1;
+    EXPECT_TRUE(at::equal(coded, unpacked)) << cpu_isa_name(isa) << " " << k;
+    const at::Tensor wanted = at::matmul(a.to(at::kDouble), codes.b.to(at::kDouble)) + 1;
     EXPECT_LT(testing::relative_error(coded, wanted), testing::tolerance(at::kFloat, k))
-        << cpu_isa_name(isa) << " " << bits << " bits " << k;
+        << cpu_isa_name(isa) << " " << k;
   }
 }
 
-TEST(SimdKernels, CodesOnEveryLevel) {
+TEST(SimdKernels, ProductsWithBytesOnEveryLevel) {
   for (CpuIsa isa : usable_cpu_isas()) {
-    for (const int64_t k : {1, 7, 8, 32, 77}) {
-      for (const int bits : {4, 8}) {
-        check_codes<float>(isa, bits, k);
-        check_codes<at::BFloat16>(isa, bits, k);
+    for (const int64_t k : {1, 7, 8, 32, 77, 254}) {
+      check_bytes<float>(isa, k);
+      check_bytes<at::BFloat16>(isa, k);
+    }
+  }
+}
+
+// Few rows decode in registers, many unpack first: a row has the same bits both ways.
+template <class Element>
+void check_nibbles(CpuIsa isa, int64_t k, int64_t inputs, bool with_offsets) {
+  const auto dtype = c10::CppTypeToScalarType<Element>::value;
+  const auto& loops = simd_kernels<Element>(isa);
+  const Codes codes = random_codes(4, k);
+  const int64_t num_groups = (k + inputs - 1) / inputs;
+  const int64_t most = loops.coded_rows + 3;
+  const at::Tensor scales = testing::sample({num_groups, kPanelColumns}, at::kBFloat16, 2);
+  const at::Tensor offsets = testing::sample({num_groups, kPanelColumns}, at::kBFloat16, 3);
+  const at::Tensor a = testing::sample({most, k}, dtype, 1);
+  const auto by_k = [&](const at::Tensor& of_GC) {
+    return of_GC.to(at::kDouble).repeat_interleave(inputs, 0).slice(0, 0, k);
+  };
+  const at::Tensor sums = at::empty({most, num_groups});
+  for (int64_t row = 0; row < most; ++row)
+    loops.group_sums(a.const_data_ptr<Element>() + row * k, k, inputs,
+                     sums.mutable_data_ptr<float>() + row * num_groups);
+  NibbleGroups groups{.scales = scales.const_data_ptr<at::BFloat16>(), .inputs = inputs};
+  at::Tensor b = codes.b.to(at::kDouble) * by_k(scales);
+  if (with_offsets) {
+    groups.offsets = offsets.const_data_ptr<at::BFloat16>();
+    groups.row_sums = sums.const_data_ptr<float>();
+    groups.row_sums_stride = num_groups;
+    b += by_k(offsets);
+  }
+  const auto product = [&](int64_t rows) {
+    at::Tensor c = at::ones({rows, kPanelColumns});
+    loops.multiply_nibbles(a.const_data_ptr<Element>(), k, codes.data(), groups,
+                           c.mutable_data_ptr<float>(), kPanelColumns, rows, k, true);
+    return c;
+  };
+  const at::Tensor all_rows = product(most);
+  EXPECT_LT(testing::relative_error(all_rows, at::matmul(a.to(at::kDouble), b) + 1),
+            testing::tolerance(at::kFloat, k))
+      << cpu_isa_name(isa) << " " << k << " in groups of " << inputs;
+  for (const int64_t rows : {int64_t{1}, loops.coded_rows, loops.coded_rows + 1})
+    EXPECT_TRUE(at::equal(product(rows), all_rows.slice(0, 0, rows)))
+        << cpu_isa_name(isa) << " " << k << " in groups of " << inputs << ": " << rows;
+}
+
+TEST(SimdKernels, ProductsWithGroupsOfNibblesOnEveryLevel) {
+  for (CpuIsa isa : usable_cpu_isas()) {
+    for (const auto& [k, inputs] : std::vector<std::pair<int64_t, int64_t>>{
+             {1, 32}, {7, 32}, {32, 32}, {77, 32}, {320, 64}, {600, 128}}) {
+      for (const bool with_offsets : {false, true}) {
+        check_nibbles<float>(isa, k, inputs, with_offsets);
+        check_nibbles<at::BFloat16>(isa, k, inputs, with_offsets);
       }
     }
   }

@@ -46,9 +46,10 @@ constexpr SimdKernels<Element> make_table() {
   table.pack_float_rows = pack_rows_from<float, Element>;
   table.coded_rows = kCodedRows;
   table.multiply_bytes = multiply_codes<Element, 8>;
-  table.multiply_nibbles = multiply_codes<Element, 4>;
+  table.multiply_nibbles = multiply_nibbles<Element>;
   table.unpack_bytes = unpack_codes<Element, 8>;
   table.unpack_nibbles = unpack_codes<Element, 4>;
+  table.group_sums = group_sums<Element>;
   table.add_scaled_panel = add_scaled_panel;
   table.decode_nibbles = decode_nibbles<Element>;
   table.decode_bytes = decode_bytes<Element>;
