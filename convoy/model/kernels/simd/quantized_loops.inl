@@ -69,8 +69,7 @@ constexpr ByteValues make_byte_values() {
   for (uint32_t magnitude = 1; magnitude < 128; ++magnitude) {
     uint32_t exponent = 0;
     while (magnitude >> (exponent + 1) != 0) ++exponent;
-    const uint32_t bits =
-        (127 + exponent) << 7 | ((magnitude << (7 - exponent)) & 0x7fu);
+    const uint32_t bits = (127 + exponent) << 7 | ((magnitude << (7 - exponent)) & 0x7fu);
     values.lower[magnitude] = static_cast<uint8_t>(bits & 0xffu);
     values.upper[magnitude] = static_cast<uint8_t>(bits >> 8);
   }
@@ -117,12 +116,22 @@ template <>
 struct PairDecoder<c10::BFloat16, 4> {
   static CONVOY_INLINE RegisterWords decode_pair(RegisterWords words, int place) {
     constexpr __mmask32 kAllLanes = 0xffffffffu;
-    return reinterpret_cast<RegisterWords>(_mm512_maskz_permutexvar_epi16(
-        kAllLanes, reinterpret_cast<__m512i>(words >> (2 * place)),
-        _mm512_loadu_si512(kNibbleValues)));
+    return reinterpret_cast<RegisterWords>(
+        _mm512_maskz_permutexvar_epi16(kAllLanes, reinterpret_cast<__m512i>(words >> (2 * place)),
+                                       _mm512_loadu_si512(kNibbleValues)));
   }
 };
 #endif
+
+// Where products take longer than reading, the hardware fetches codes too late; where they do not, a
+// fetch of ours is in its way.
+template <int64_t bytes>
+CONVOY_INLINE void fetch_ahead(const uint32_t* codes) {
+  constexpr int64_t kAhead = bytes / sizeof(uint32_t);
+#pragma GCC unroll 2
+  for (int64_t line = 0; line < kPanelColumns; line += 16)
+    __builtin_prefetch(codes + kAhead + line);
+}
 
 // Rows whose products decode in registers.
 constexpr int64_t kCodedRows = kBlockRows;
@@ -137,12 +146,13 @@ inline void coded_block(const Element* a, int64_t stride_a, const uint32_t* code
   for (int64_t row = 0; row < rows; ++row) {
 #pragma GCC unroll 8
     for (int64_t part = 0; part < kRegistersOfRow; ++part)
-      sums[row][part] = accumulate ? load_register<RegisterFloats>(c + row * stride_c +
-                                                                   part * kRegisterLanes)
-                                   : RegisterFloats{};
+      sums[row][part] =
+          accumulate ? load_register<RegisterFloats>(c + row * stride_c + part * kRegisterLanes)
+                     : RegisterFloats{};
   }
   int64_t at = 0;
   for (; at + kPerWord <= k; at += kPerWord, codes += kPanelColumns) {
+    if constexpr (rows > 4) fetch_ahead<2048>(codes);
 #pragma GCC unroll 8
     for (int64_t part = 0; part < kRegistersOfRow; ++part) {
       const auto words = load_register<RegisterWords>(codes + part * kRegisterLanes);
@@ -158,8 +168,8 @@ inline void coded_block(const Element* a, int64_t stride_a, const uint32_t* code
   for (int place = 0; at + place < k; place += 2) {
 #pragma GCC unroll 8
     for (int64_t part = 0; part < kRegistersOfRow; ++part) {
-      const auto pair = Decoder::decode_pair(
-          load_register<RegisterWords>(codes + part * kRegisterLanes), place);
+      const auto pair =
+          Decoder::decode_pair(load_register<RegisterWords>(codes + part * kRegisterLanes), place);
 #pragma GCC unroll 8
       for (int64_t row = 0; row < rows; ++row) {
         const Element* from = a + row * stride_a + at + place;
@@ -198,10 +208,14 @@ void multiply_codes(const Element* a, int64_t stride_a, const uint32_t* codes, f
                                             c + row * stride_c, stride_c, k, accumulate);
 }
 
+// Number of k whose unpacked panel stays in the nearest cache; a multiple of every group.
+constexpr int64_t kUnpackedInner = 256;
+
 template <class Element, int bits>
 void unpack_codes(const uint32_t* codes, int64_t k, Element* panel) {
   constexpr int64_t kPerWord = 32 / bits;
   for (int64_t at = 0; at < k; at += kPerWord, codes += kPanelColumns) {
+    fetch_ahead<kUnpackedInner * kPanelColumns * bits / 8>(codes);
 #pragma GCC unroll 8
     for (int64_t part = 0; part < kRegistersOfRow; ++part) {
       const auto words = load_register<RegisterWords>(codes + part * kRegisterLanes);
@@ -212,7 +226,8 @@ void unpack_codes(const uint32_t* codes, int64_t k, Element* panel) {
         Element* to = panel + (at + place) * kPanelColumns + part * kRegisterLanes * kPair<Element>;
         if constexpr (std::is_same_v<Element, float>) {
           __builtin_memcpy(to, &pair.first, sizeof pair.first);
-          if (at + place + 1 < k) __builtin_memcpy(to + kPanelColumns, &pair.second, sizeof pair.second);
+          if (at + place + 1 < k)
+            __builtin_memcpy(to + kPanelColumns, &pair.second, sizeof pair.second);
         } else {
           const RegisterWords rounded = as_bf16(pair);
           __builtin_memcpy(to, &rounded, sizeof rounded);
@@ -275,9 +290,9 @@ __attribute__((noinline)) void nibble_block(const Element* a, int64_t stride_a,
   for (int64_t row = 0; row < rows; ++row) {
 #pragma GCC unroll 8
     for (int64_t part = 0; part < kRegistersOfRow; ++part)
-      totals[row][part] = accumulate ? load_register<RegisterFloats>(c + row * stride_c +
-                                                                     part * kRegisterLanes)
-                                     : RegisterFloats{};
+      totals[row][part] =
+          accumulate ? load_register<RegisterFloats>(c + row * stride_c + part * kRegisterLanes)
+                     : RegisterFloats{};
   }
   for (int64_t group = 0, first = 0; first < k; ++group, first += groups.inputs) {
     const int64_t end = std::min(first + groups.inputs, k);
@@ -364,7 +379,6 @@ void multiply_nibbles(const Element* a, int64_t stride_a, const uint32_t* codes,
   if (m <= kNibbleRows)
     return nibble_rows<Element, kNibbleRows>(m, a, stride_a, codes, groups, c, stride_c, k,
                                              accumulate);
-  constexpr int64_t kUnpackedInner = 256;  // in the nearest cache; a multiple of every group
   alignas(64) Element panel[kUnpackedInner * kPanelColumns];
   alignas(64) float products[kBlockRows * kPanelColumns];
   for (int64_t at = 0; at < k; at += kUnpackedInner) {
@@ -387,9 +401,8 @@ template <class Element>
 void group_sums(const Element* values, int64_t count, int64_t inputs, float* sums) {
   for (int64_t first = 0; first < count; first += inputs) {
     Floats total{};
-    for_lanes(std::min(inputs, count - first), [&](int64_t at, auto lanes) {
-      total += load_lanes(values + first + at, lanes);
-    });
+    for_lanes(std::min(inputs, count - first),
+              [&](int64_t at, auto lanes) { total += load_lanes(values + first + at, lanes); });
     *sums++ = sum(total);
   }
 }
