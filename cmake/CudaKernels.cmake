@@ -29,8 +29,9 @@ function(convoy_cuda_kernels layer)
     get_filename_component(_name ${_source} NAME_WE)
     set(_ptx ${_folder}/${_name}.ptx)
     if(CONVOY_CLANG AND CONVOY_CLANG_HAS_PTX)
-      # sm_75, PTX 6.3: what every driver from CUDA 10.0 on compiles for every GPU from Turing on. A source whose name says
-      # sm80 uses matrix units in bf16, which GPUs have from Ampere on: PTX 7.0, CUDA 11.0.
+      # sm_75, PTX 6.3: every driver from CUDA 10.0 on compiles it for every GPU from Turing on. A
+      # source whose name says sm80 uses matrix units in bf16, which GPUs have from Ampere on: PTX
+      # 7.0, CUDA 11.0.
       set(_level sm_75 +ptx63)
       if(_name MATCHES "_sm80_")
         set(_level sm_80 +ptx70)

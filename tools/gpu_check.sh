@@ -12,7 +12,8 @@
 #   har       activity recognition trains as on the CPU; two replicas in threads (dp)
 #             as two ranks (ddp; two GPUs are needed)
 #   sweep     the sweeps' kernels give the bits of the CPU
-#   predict   what `convoy bench predict` says of this GPU beside what it measures there; more than a fifth apart fails
+#   predict   the predictions of `convoy bench predict` beside what it measures on this GPU; more
+#             than a fifth apart fails
 #   bench     speed at the geometries of Qwen2.5-0.5B, 1.5B and 7B beside transformers and PEFT
 # Writes a log per part, bench.jsonl and table.txt into FOLDER (gpu-check). Ends with 1 when a part
 # failed. Without a Python that has torch, transformers and peft the benchmarks run without a peer.
@@ -256,8 +257,9 @@ predict_steps() {
   done
 }
 
-# The table of `predictions`: predicted and measured ms of each step, and of its ops that should take a tenth of the GPU's time or more,
-# and their ratio, marked outside 0.8 to 1.2. Ends with 1 where one is marked, with 2 where there is nothing to compare.
+# The table of `predictions`: predicted and measured ms of each step, and of its ops that should
+# take a tenth of the GPU's time or more, and their ratio, marked outside 0.8 to 1.2. Ends with 1
+# where one is marked, with 2 where there is nothing to compare.
 compare_predictions() {
   awk -F '\t' '
     function number(json, key,    at) {

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# gpu_check_test.sh SOURCE: tools/gpu_check.sh holds predictions against measurements, here those of a file.
+# gpu_check_test.sh SOURCE: tools/gpu_check.sh holds predictions against measurements, here those of
+# a file.
 set -euo pipefail
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
@@ -7,7 +8,8 @@ fail() {
   printf 'gpu_check_test: %s\n' "$*" >&2
   exit 1
 }
-# line NAME PREDICTED [MEASURED [OF_PRODUCTS]], as `bench predict --json` prints it; products should take 3 ms.
+# line NAME PREDICTED [MEASURED [OF_PRODUCTS]], as `bench predict --json` prints it; products should
+# take 3 ms.
 line() {
   printf '%s\t{"tool":"convoy","ops":[{"op":"mm","device_ms":3.0,"share":0.9'"${4:+,\"measured_device_ms\":$4}"'},{"op":"add","device_ms":0.1,"share":0.03,"measured_device_ms":0.9}],"device_ms":3.1,"predicted_ms":%s,"roofline_ms":2.0%s}\n' \
     "$1" "$2" "${3:+,\"measured_ms\":$3}"

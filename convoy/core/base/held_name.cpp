@@ -36,7 +36,7 @@ Descriptor hold_name(const std::string& name) {
       ::listen(held.get(), 1) == 0)
     return held;
   if (errno != EADDRINUSE)
-    throw IoError(fmt::format("the name {} can not be held: {}", name, std::strerror(errno)));
+    throw IoError(fmt::format("the name {} cannot be held: {}", name, std::strerror(errno)));
   return {};
 }
 

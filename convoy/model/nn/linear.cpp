@@ -12,7 +12,7 @@
 namespace convoy::nn {
 
 void LinearAdapter::add_to(const at::Tensor&, const at::Tensor&) const {
-  throw StateError("an adapter that is no sum can not be added to a map's output");
+  throw StateError("an adapter that is no sum cannot be added to a map's output");
 }
 
 Linear::Linear(std::string name, at::Tensor weight_OI, at::Tensor bias_O)
