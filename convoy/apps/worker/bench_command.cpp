@@ -255,9 +255,9 @@ int bench_command(const Arguments& arguments) {
     const auto refused =
         config::flags_that_differ(config::list_fields(others), config::list_fields(defaults));
     if (!refused.empty())
-      throw ConfigError(
-          fmt::format("bench peak measures every type alone: it takes no {}", refused.front()),
-          {.key = refused.front(), .hint = "give --devices and --threads"});
+      throw ConfigError(fmt::format("bench peak measures each dtype by itself and does not take {}",
+                                    refused.front()),
+                        {.key = refused.front(), .hint = "give --devices and --threads"});
     return bench_peak(flags, ranks.devices, worker);
   }
   throw ConfigError(

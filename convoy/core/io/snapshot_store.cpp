@@ -120,7 +120,8 @@ bool is_relative_and_inside(const std::string& name) {
 }
 
 void check_file(const fs::path& folder, const std::string& name, const JsonReader& entry) {
-  if (!is_relative_and_inside(name)) throw DataError(fmt::format("file name `{:.200}`", name));
+  if (!is_relative_and_inside(name))
+    throw DataError(fmt::format("the file name `{:.200}` leaves the snapshot folder", name));
   const int64_t bytes = entry.require_int("bytes", 0, INT64_MAX);
   const std::string crc = entry.require_string("crc32c");
   const fs::path path = folder / name;

@@ -63,7 +63,7 @@ bool epoch_ends(const MixConfig& config, const std::vector<int64_t>& counts) {
 
 void check_parts(const MixConfig& config) {
   CONVOY_CHECK(!config.parts.empty() && config.parts.size() <= 255, ConfigError,
-               "1 to 255 data sets are mixed, found {}", config.parts.size());
+               "a mix has 1 to 255 data sets, found {}", config.parts.size());
   double sum = 0;
   for (const MixPart& part : config.parts) {
     CONVOY_CHECK(part.num_rows > 0, ConfigError, "the data set `{}` has no row to draw", part.name);

@@ -64,7 +64,8 @@ class PieceReader {
   template <class T>
   std::span<const T> take(int64_t count) {
     const auto limit = static_cast<int64_t>(rest_.size() / sizeof(T));
-    CONVOY_CHECK(count >= 0 && count <= limit, DataError, "wanted {} items, {} fit", count, limit);
+    CONVOY_CHECK(count >= 0 && count <= limit, DataError,
+                 "{} items are recorded, but the file holds {}", count, limit);
     const size_t bytes = static_cast<size_t>(count) * sizeof(T);
     const auto values =
         std::span(reinterpret_cast<const T*>(rest_.data()), static_cast<size_t>(count));

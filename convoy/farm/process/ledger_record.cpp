@@ -67,7 +67,7 @@ std::string encode_text(int64_t row_index, const KeptStep& step) {
 KeptStep decode_text(int64_t row_index, std::string_view bytes) {
   return decoded(bytes, "a text", [&](ordered_json record) {
     CONVOY_CHECK(record.at("index") == row_index, DataError,
-                 "a text of row {} where one of row {} should be", record.at("index").dump(),
+                 "found a text of row {} in the place of row {}", record.at("index").dump(),
                  row_index);
     KeptStep step{.key = record.at("key"), .result = {}};
     step.tries = record.value("tries", 1);

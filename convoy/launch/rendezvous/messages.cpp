@@ -31,13 +31,13 @@ int read_int(const Json& json, const char* key) {
 
 bool read_flag(const Json& json, const char* key) {
   const Json& value = member(json, key);
-  CONVOY_CHECK(value.is_boolean(), CommError, "`{}` of a message is no boolean", key);
+  CONVOY_CHECK(value.is_boolean(), CommError, "`{}` of a message is not a boolean", key);
   return value.get<bool>();
 }
 
 const Json& read_object(const Json& json, const char* key) {
   const Json& value = member(json, key);
-  CONVOY_CHECK(value.is_object(), CommError, "`{}` of a message is no object", key);
+  CONVOY_CHECK(value.is_object(), CommError, "`{}` of a message is not an object", key);
   return value;
 }
 
@@ -56,14 +56,14 @@ Json runs_of(const std::vector<int>& numbers) {
 std::vector<int> read_runs(const Json& json, const char* key) {
   constexpr int64_t kMostNodes = 1 << 20;
   const Json& runs = member(json, key);
-  CONVOY_CHECK(runs.is_array(), CommError, "`{}` of a message is no list", key);
+  CONVOY_CHECK(runs.is_array(), CommError, "`{}` of a message is not a list", key);
   std::vector<int> numbers;
   for (const Json& run : runs) {
     const bool pair = run.is_array() && run.size() == 2 && run[0].is_number_integer() &&
                       run[1].is_number_integer();
     CONVOY_CHECK(pair && run[1].get<int64_t>() > 0 &&
                      run[1].get<int64_t>() <= kMostNodes - static_cast<int64_t>(numbers.size()),
-                 CommError, "`{}` of a message is no list of counts", key);
+                 CommError, "`{}` of a message is not a list of counts", key);
     numbers.insert(numbers.end(), run[1].get<size_t>(), run[0].get<int>());
   }
   return numbers;
@@ -79,10 +79,10 @@ telemetry::RankFlight read_flight(const std::string& text) {
 
 std::vector<int> read_ints(const Json& json, const char* key) {
   const Json& list = member(json, key);
-  CONVOY_CHECK(list.is_array(), CommError, "`{}` of a message is no list", key);
+  CONVOY_CHECK(list.is_array(), CommError, "`{}` of a message is not a list", key);
   std::vector<int> numbers;
   for (const Json& entry : list) {
-    CONVOY_CHECK(entry.is_number_integer(), CommError, "`{}` of a message is no list of numbers",
+    CONVOY_CHECK(entry.is_number_integer(), CommError, "`{}` of a message is not a list of numbers",
                  key);
     numbers.push_back(entry.get<int>());
   }
@@ -93,13 +93,14 @@ std::vector<int> read_ints(const Json& json, const char* key) {
 
 int64_t read_number(const Json& json, const char* key) {
   const Json& value = member(json, key);
-  CONVOY_CHECK(value.is_number_integer(), CommError, "`{}` of a message is no whole number", key);
+  CONVOY_CHECK(value.is_number_integer(), CommError, "`{}` of a message is not a whole number",
+               key);
   return value.get<int64_t>();
 }
 
 std::string read_text(const Json& json, const char* key) {
   const Json& value = member(json, key);
-  CONVOY_CHECK(value.is_string(), CommError, "`{}` of a message is no text", key);
+  CONVOY_CHECK(value.is_string(), CommError, "`{}` of a message is not a text", key);
   return value.get<std::string>();
 }
 

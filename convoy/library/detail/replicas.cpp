@@ -163,8 +163,9 @@ class JoinedGraphs : public autograd::Node {
 
   autograd::variable_list apply(autograd::variable_list&&) override {
     const autograd::variable_list joined = std::exchange(*handed_, {});
-    CONVOY_CHECK(!outputs_.empty(), ConfigError,
-                 "backward through a DataParallel a second time: its graph is gone");
+    CONVOY_CHECK(
+        !outputs_.empty(), ConfigError,
+        "backward ran through this DataParallel before: its graph is freed; run forward again");
     autograd::variable_list gradients;
     {
       const c10::MultiStreamGuard of_forward(streams_);

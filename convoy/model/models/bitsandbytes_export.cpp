@@ -167,7 +167,7 @@ void write_bitsandbytes_model(const io::ModelFolder& source, const fs::path& fol
     }
   }
   if (!any)
-    throw ConfigError("every linear map is left out, so that nothing is quantised",
+    throw ConfigError("skip_modules leaves out every linear layer, so nothing is quantised",
                       {.key = "skip_modules"});
   std::map<std::string, std::string> files = model_files(source, {});
   nlohmann::json config = nlohmann::json::parse(files.at("config.json"));

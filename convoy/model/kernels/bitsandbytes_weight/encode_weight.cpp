@@ -150,7 +150,7 @@ void encode_int8(const at::Tensor& weight, BitsandbytesWeight& coded) {
     require_finite(part);
     const at::Tensor half = part.to(at::kHalf);
     CONVOY_CHECK(half.isfinite().all().item<bool>(), DataError,
-                 "int8 goes by fp16, which does not hold a weight beyond 65504");
+                 "int8 quantisation rounds to fp16 first, which holds no weight beyond 65504");
     const at::Tensor wide = half.to(at::kFloat);
     const at::Tensor largest = wide.abs().amax({1});
     coded.absmax.narrow(0, row, rows).copy_(largest);
