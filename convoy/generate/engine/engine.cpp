@@ -256,14 +256,14 @@ Engine::Inputs Engine::send_inputs(const std::vector<scheduler::PlannedRow>& pla
                              .blocks = tables[group]});
   }
   device::Upload upload(model_.device());
-  Inputs inputs{.batch = nn::TokenBatch(ids, positions, std::move(starts), upload),
-                .drawing_R = {},
-                .drawing = std::move(drawing),
-                .draw = {}};
   std::vector<kernels::PagedRows> paged;
   for (std::vector<kernels::PagedRow>& of_group : rows)
     paged.emplace_back(std::move(of_group), kBlockTokens, upload);
   cache_.set_rows(std::move(paged));
+  Inputs inputs{.batch = nn::TokenBatch(ids, positions, std::move(starts), upload),
+                .drawing_R = {},
+                .drawing = std::move(drawing),
+                .draw = {}};
   set_adapters(plan);
   if (last.size() < ids.size()) inputs.drawing_R = upload.add(last);
   if (!points.empty()) inputs.draw.emplace(model_.head(), pickable_ids_, points, upload);
