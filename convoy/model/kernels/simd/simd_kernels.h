@@ -228,7 +228,7 @@ struct SimdKernels {
   // Codes of one panel of a quantised weight: words [k of a word, kPanelColumns], each of
   // successive k of a column; four signed bytes, none of them -128, or eight signed nibbles, those
   // of even k in the lower half. C [m, kPanelColumns] = A [m, k] codes, or C += A codes. For more
-  // than `coded_rows` rows it is faster to unpack the codes and multiply, with the same bits.
+  // than `coded_rows` rows it is faster to unpack the codes and multiply: the same bits.
   int64_t coded_rows;
   void (*multiply_bytes)(const Element* a, int64_t stride_a, const uint32_t* codes, float* c,
                          int64_t stride_c, int64_t m, int64_t k, bool accumulate);
@@ -238,7 +238,7 @@ struct SimdKernels {
   void (*multiply_nibbles)(const Element* a, int64_t stride_a, const uint32_t* codes,
                            const NibbleGroups& groups, float* c, int64_t stride_c, int64_t m,
                            int64_t k, bool accumulate);
-  // The sum of each `inputs` successive values; the last group may have fewer.
+  // Sums `inputs` successive values at a time, the last ones as they are left.
   void (*group_sums)(const Element* values, int64_t count, int64_t inputs, float* sums);
   // C [m, kPanelColumns] = scales * from, or C += it.
   void (*add_scaled_panel)(const float* from, const float* scales, float* c, int64_t stride_c,
