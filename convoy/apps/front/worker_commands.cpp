@@ -231,13 +231,14 @@ Command bench_command() {
                      flags_of<launch::DeviceFlags>("Devices"),
                      flags_of<launch::HostRankFlags>(kRankHeading)},
            .first_flags = {"mode", "strategy", "seq", "batch", "steps", "output", "geometry",
-                           "dtype", "threads", "peer", "devices", "ranks"},
+                           "dtype", "threads", "no-peer", "devices", "ranks"},
            .run = bench_train},
           {.name = "generate",
            .summary = "Time new tokens of rows together",
            .usage = "convoy bench generate [flags]",
            .examples = "convoy bench generate --batches 1,8 --rounds 3\n"
-                       "convoy bench generate --geometry tiny --no-peer --weights int8",
+                       "convoy bench generate --geometry tiny --no-peer --weights int8\n"
+                       "convoy bench generate --peer llama.cpp --weights int4",
            .flags = {flags_of<settings::BenchGenerateFlags>("Generation"),
                      flags_of<settings::BenchFlags>("Measurement"),
                      flags_of<launch::DeviceFlags>("Devices")},

@@ -29,7 +29,7 @@ using Json = nlohmann::ordered_json;
 
 // The last line that a command prints, as JSON. Arguments come from this program's own flags, so
 // simple quoting is enough.
-Json run_and_read(const std::string& command) {
+Json run_and_read(const std::string& command, const std::string& packages) {
   FILE* pipe = ::popen(command.c_str(), "r");
   CONVOY_CHECK(pipe != nullptr, IoError, "`{}` cannot be started", command);
   std::string output;
@@ -37,9 +37,8 @@ Json run_and_read(const std::string& command) {
   while (const size_t count = std::fread(chunk.data(), 1, chunk.size(), pipe))
     output.append(chunk.data(), count);
   const int status = ::pclose(pipe);
-  CONVOY_CHECK(status == 0, ConfigError,
-               "`{}` failed with status {}: does it have torch, transformers and peft?", command,
-               WEXITSTATUS(status));
+  CONVOY_CHECK(status == 0, ConfigError, "`{}` failed with status {}: does it have {}?", command,
+               WEXITSTATUS(status), packages);
   while (!output.empty() && output.back() == '\n') output.pop_back();
   return Json::parse(output.substr(output.rfind('\n') + 1));
 }
@@ -62,7 +61,9 @@ struct Benchmark {
   std::string name;
   std::string script;
   std::string work;
-  std::string own = {};  // flags of Convoy's side alone
+  std::string own = {};       // flags of Convoy's side alone
+  std::string for_peer = {};  // and of the peer's
+  std::string packages = "torch, transformers and peft";
 };
 
 // {"bench","convoy":[...],"peer":[...]}: the output of each side, by round.
@@ -78,12 +79,12 @@ Json run_in_turn(const Benchmark& benchmark, const settings::BenchFlags& flags,
   if (flags.threads > 0) work += fmt::format(" --threads {}", flags.threads);
   const std::string own = fmt::format("'{}' bench {} --no-peer{}{}", program.string(),
                                       benchmark.name, work, benchmark.own);
-  const std::string peer =
-      fmt::format("'{}' '{}'{}", python, peer_script(program, benchmark.script), work);
+  const std::string peer = fmt::format(
+      "'{}' '{}'{}{}", python, peer_script(program, benchmark.script), work, benchmark.for_peer);
   Json result = {{"bench", benchmark.name}, {"convoy", Json::array()}, {"peer", Json::array()}};
   for (int64_t round = 0; round < flags.rounds; ++round) {
-    result["convoy"].push_back(run_and_read(own));
-    result["peer"].push_back(run_and_read(peer));
+    result["convoy"].push_back(run_and_read(own, "enough memory"));
+    result["peer"].push_back(run_and_read(peer, benchmark.packages));
   }
   return result;
 }
@@ -130,7 +131,7 @@ int bench_train(const settings::BenchFlags& flags, const settings::BenchTrainFla
                 const settings::RankFlags& ranks, const CommonFlags& worker) {
   const bool json = worker.json;
   const std::string& devices = ranks.devices;
-  if (!flags.peer || !ranks.ranks_folder.empty()) {
+  if (flags.no_peer || !ranks.ranks_folder.empty()) {
     const Json result = recipes::bench_train(flags, train, ranks, worker.log());
     if (!result.empty()) std::cout << result.dump() << std::endl;
     return 0;
@@ -180,15 +181,26 @@ int bench_peak(const settings::BenchFlags& flags, const std::string& devices,
   return 0;
 }
 
+// The type of llama.cpp's file that stands beside Convoy's weights.
+std::string llama_cpp_file_type(const settings::BenchFlags& flags,
+                                const settings::BenchGenerateFlags& generate) {
+  if (flags.dtype != "bf16" || generate.quantization != "none")
+    throw ConfigError("llama.cpp runs beside bf16 models alone, without --quantization",
+                      {.key = "peer", .hint = "use --weights int8 or int4, or --no-peer"});
+  if (generate.weights == "int8") return "q8_0";
+  return generate.weights == "int4" ? "q4_0" : "bf16";
+}
+
 int bench_generate(const settings::BenchFlags& flags, const settings::BenchGenerateFlags& generate,
                    const std::string& devices, bool json) {
-  if (!flags.peer) {
+  if (flags.no_peer) {
     std::cout << recipes::bench_generate(flags, generate, devices).dump() << std::endl;
     return 0;
   }
+  const bool llama_cpp = generate.peer == "llama.cpp";
   Json result = run_in_turn(
       {.name = "generate",
-       .script = "hf_generate.py",
+       .script = llama_cpp ? "llama_cpp_generate.py" : "hf_generate.py",
        .work =
            fmt::format("--batches {} --prompts {} --prompt-tokens {} --new-tokens {} "
                        "--temperature {} --top-p {} --repeats {}",
@@ -196,7 +208,9 @@ int bench_generate(const settings::BenchFlags& flags, const settings::BenchGener
                        generate.new_tokens, generate.temperature, generate.top_p, generate.repeats),
        .own = fmt::format(" --weights {} --kv-dtype {} --quantization {}{}", generate.weights,
                           generate.kv_dtype, generate.quantization,
-                          generate.double_quant ? " --double-quant" : "")},
+                          generate.double_quant ? " --double-quant" : ""),
+       .for_peer = llama_cpp ? " --file-type " + llama_cpp_file_type(flags, generate) : "",
+       .packages = llama_cpp ? "llama-cpp-python and gguf" : "torch and transformers"},
       flags, devices);
   result["points"] = Json::array();
   for (size_t index = 0; index < result["peer"][0]["points"].size(); ++index) {

@@ -285,7 +285,7 @@ struct BenchFlags {
   std::string geometry = "small";
   int64_t threads = 0;
   int64_t rounds = 1;
-  bool peer = true;
+  bool no_peer = false;
   std::string peer_python;
 
   template <class Visitor>
@@ -296,9 +296,9 @@ struct BenchFlags {
                  "qwen2.5-7b", "llama-3.1-8b"});
     visit("threads", threads, "compute threads; 0 = usable CPUs").at_least(0);
     visit("rounds", rounds, "number of rounds in which both run in turn").at_least(1);
-    visit("peer", peer, "time transformers (and PEFT) beside it; with one rank");
+    visit("no_peer", no_peer, "no peer (transformers, PEFT) beside it; it runs with one rank only");
     visit("peer_python", peer_python,
-          "python with torch, transformers and peft; empty = CONVOY_PEER_PYTHON or python3");
+          "python with the peer's packages; empty = CONVOY_PEER_PYTHON or python3");
   }
 };
 
@@ -341,6 +341,7 @@ struct BenchGenerateFlags {
   std::string quantization = "none";
   bool double_quant = false;
   std::string kv_dtype = "model";
+  std::string peer = "transformers";
 
   template <class Visitor>
   void fields(Visitor& visit) {
@@ -360,6 +361,8 @@ struct BenchGenerateFlags {
         .one_of({"none", "nf4", "fp4", "int8"});
     visit("double_quant", double_quant, "nf4 and fp4: also store the block scales in 8 bits");
     visit("kv_dtype", kv_dtype, "format of Convoy's KV cache").one_of({"model", "int8"});
+    visit("peer", peer, "library beside it; llama.cpp takes q8_0 for int8 weights, q4_0 for int4")
+        .one_of({"transformers", "llama.cpp"});
   }
 };
 
