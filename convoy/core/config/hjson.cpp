@@ -16,7 +16,7 @@ bool is_space(char letter) {
   return letter == ' ' || letter == '\t' || letter == '\r' || letter == '\n';
 }
 
-std::string_view trimmed(std::string_view text) {
+std::string_view without_spaces_after(std::string_view text) {
   while (!text.empty() && is_space(text.back())) text.remove_suffix(1);
   return text;
 }
@@ -216,7 +216,7 @@ class Reader {
       const bool line_ends = done() || peek() == '\n' || peek() == '\r';
       const bool may_end =
           line_ends || peek() == ',' || peek() == '}' || peek() == ']' || at_comment();
-      const std::string_view word = trimmed(text_.substr(begin, at_ - begin));
+      const std::string_view word = without_spaces_after(text_.substr(begin, at_ - begin));
       if (may_end &&
           (word == "true" || word == "false" || word == "null" || is_hjson_number(word))) {
         node.text = word;
@@ -296,7 +296,7 @@ class Reader {
     std::string_view text = text_.substr(at_ + 3, end - at_ - 3);
     step(end + 3 - at_);
     if (const size_t first = text.find('\n');
-        first != std::string_view::npos && trimmed(text.substr(0, first)).empty())
+        first != std::string_view::npos && without_spaces_after(text.substr(0, first)).empty())
       text.remove_prefix(first + 1);
     while (!text.empty()) {
       for (size_t spaces = 0;
