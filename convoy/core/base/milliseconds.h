@@ -18,8 +18,6 @@ inline std::chrono::milliseconds milliseconds_of(double seconds) {
       static_cast<int64_t>(std::clamp(seconds, -kLongest, kLongest) * 1000));
 }
 
-inline double seconds_of(std::chrono::milliseconds time) {
-  return static_cast<double>(time.count()) / 1000;
-}
+inline double seconds_of(std::chrono::duration<double> time) { return time.count(); }
 
 }  // namespace convoy

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "convoy/core/base/error.h"
+#include "convoy/core/base/milliseconds.h"
 
 namespace convoy::rendezvous {
 namespace {
@@ -16,10 +17,6 @@ constexpr std::chrono::milliseconds kLongestPause{1'000};
 constexpr std::chrono::milliseconds kSearchLimit{5'000};
 // The port may still belong to a job that is ending.
 constexpr std::chrono::milliseconds kTokenPatience{3'000};
-
-double seconds_of(std::chrono::steady_clock::duration time) {
-  return std::chrono::duration<double>(time).count();
-}
 
 }  // namespace
 

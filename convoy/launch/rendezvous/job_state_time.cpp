@@ -6,14 +6,10 @@
 
 #include "convoy/core/base/counted.h"
 #include "convoy/core/base/error.h"
+#include "convoy/core/base/milliseconds.h"
 #include "convoy/launch/rendezvous/job_state.h"
 
 namespace convoy::rendezvous {
-namespace {
-
-double seconds_of(Clock::duration time) { return std::chrono::duration<double>(time).count(); }
-
-}  // namespace
 
 void JobState::tick(Clock::time_point now) {
   // This process itself was stopped or starved, which proves nothing about the others.
