@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <concepts>
 #include <cstdint>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -22,6 +23,10 @@
 #include "convoy/core/base/json_depth.h"
 
 namespace convoy::experiments {
+
+// `Type` is Parameters, const or not: each_field() of a workload takes its own parameters alone.
+template <class Type, class Parameters>
+concept FieldsOf = std::same_as<std::remove_const_t<Type>, Parameters>;
 
 // The words of one enumerator each, in the order of the enumerators.
 struct EnumWords {

@@ -21,7 +21,7 @@ struct BallParameters {
   int64_t dim = 2;
 };
 
-template <class Parameters, class Visitor>
+template <FieldsOf<BallParameters> Parameters, class Visitor>
 void each_field(Parameters& parameters, Visitor&& visit) {
   visit("dim", parameters.dim);
 }

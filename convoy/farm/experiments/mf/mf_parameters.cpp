@@ -22,7 +22,7 @@ static const EnumWords& words(MfShortcut) {
 }
 
 // The one list of keys: a visitor either reads or writes every member.
-template <class Parameters, class Visitor>
+template <FieldsOf<MfParameters> Parameters, class Visitor>
 static void each_field(Parameters& p, Visitor&& visit) {
   visit("n_rows", p.n_rows);
   visit("n_cols", p.n_cols);

@@ -28,7 +28,7 @@ static const EnumWords& words(SsmShortcut) {
 }
 
 // The one list of keys: a visitor either reads or writes every member.
-template <class Parameters, class Visitor>
+template <FieldsOf<SsmParameters> Parameters, class Visitor>
 static void each_field(Parameters& p, Visitor&& visit) {
   visit("student_dim", p.student_dim);
   visit("teacher_rank", p.teacher_rank);
