@@ -28,7 +28,8 @@ namespace {
 using Json = nlohmann::ordered_json;
 using settings::BenchPredictFlags;
 
-constexpr int64_t kMeasuredSteps = 10;
+constexpr int64_t kTimedSteps = 9;
+constexpr int64_t kMeasuredSteps = kTimedSteps + 1;  // in the last one each op is timed
 
 // One row has this many tokens when the step is over.
 int64_t row_tokens(const BenchPredictFlags& flags) {
@@ -312,14 +313,14 @@ MeasuredStep measure_step(const BenchPredictFlags& given, at::Device device) {
   step.prepare();
   wait();
   const auto start = std::chrono::steady_clock::now();
-  for (int64_t count = 0; count < kMeasuredSteps; ++count) {
+  for (int64_t count = 0; count < kTimedSteps; ++count) {
     step.run();
     step.repeat();
   }
   wait();
   const double seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  return {.seconds = seconds / static_cast<double>(kMeasuredSteps),
+  return {.seconds = seconds / static_cast<double>(kTimedSteps),
           .seconds_by_op = measure_ops(device, [&step] { step.run(); })};
 }
 
