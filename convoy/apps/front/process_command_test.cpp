@@ -204,7 +204,7 @@ TEST_F(ProcessCommand, OtherRowsOfTheSameSetAreRefusedByTheirName) {
   };
   EXPECT_NE(start("--num-examples 2").out.find("none, found none"), std::string::npos);
   expect_refusal(start(""), "(data.num_examples (--limit): all now, 2 then)");
-  expect_refusal(start("--num-examples 1"), "(data.num_examples (--limit): 1 now, 2 then)");
+  expect_refusal(start("--num-examples 1"), "(data.num_examples (--num-examples): 1 now, 2 then)");
   expect_refusal(start("--start-from 2"), "data.start_from (--start-from): 2 now, 0 then");
   expect_refusal(start("--num-examples 1"), "--keep-apart");
 }

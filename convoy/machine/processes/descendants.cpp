@@ -93,6 +93,17 @@ std::string variable_of(pid_t pid, const std::string& name) {
   return "";
 }
 
+// A process in the middle of an exec has memory, and neither an environment nor arguments yet.
+// Threads of the kernel and zombies have no memory.
+bool is_in_an_exec(pid_t pid) {
+  const std::string folder = "/proc/" + std::to_string(pid);
+  std::ifstream environment(folder + "/environ");
+  if (!environment.good() || environment.peek() != EOF) return false;
+  std::ifstream arguments(folder + "/cmdline"), memory(folder + "/statm");
+  int64_t pages = 0;
+  return arguments.good() && arguments.peek() == EOF && memory >> pages && pages > 0;
+}
+
 // The number of a process that ended in between may be another's by now: the descriptor is not.
 bool kill_if_marked(pid_t pid, const std::string& name, const MarkWanted& wanted) {
   const Descriptor process(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
@@ -146,8 +157,7 @@ int DescendantKeeper::kill_orphans(std::chrono::milliseconds limit) {
 
 int kill_marked(const std::string& name, const MarkWanted& wanted,
                 std::chrono::milliseconds limit) {
-  // A process in the middle of an exec has no environment to be read: one look without a find
-  // proves nothing.
+  // A process may exec while this looks: one look without a find proves nothing.
   constexpr int kLooks = 4;
   constexpr std::chrono::milliseconds kBetweenLooks{15};
   const auto until = Clock::now() + limit;
@@ -155,9 +165,10 @@ int kill_marked(const std::string& name, const MarkWanted& wanted,
   for (int clean = 0; clean < kLooks && Clock::now() < until;) {
     ++clean;
     for (const pid_t pid : numbers_in("/proc")) {
-      if (pid == ::getpid() || !kill_if_marked(pid, name, wanted)) continue;
-      clean = 0;
-      killed.insert(pid);
+      if (pid == ::getpid()) continue;
+      const bool was_marked = kill_if_marked(pid, name, wanted);
+      if (was_marked) killed.insert(pid);
+      if (was_marked || is_in_an_exec(pid)) clean = 0;
     }
     std::this_thread::sleep_for(clean == 0 ? kTurn : kBetweenLooks);
   }
