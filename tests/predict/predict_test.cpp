@@ -133,15 +133,15 @@ TEST(BenchPredict, DecodeOf7BTakesNoMoreThanItDid) {
   const testing::TemporaryFolder folder;
   const Json result =
       bench_predict(decode_of(write_config(folder.path(), kQwen7B), 16, 1024), "cpu");
-  EXPECT_LE(result["launches"].get<int64_t>(), 291);
+  EXPECT_LE(result["launches"].get<int64_t>(), 284);
   EXPECT_LE(result["uploads"].get<int64_t>(), 1);
   EXPECT_LE(result["downloads"].get<int64_t>(), 1);
   EXPECT_LE(result["host_waits"].get<int64_t>(), 0);
-  EXPECT_LE(result["host_ops"].get<int64_t>(), 835);
+  EXPECT_LE(result["host_ops"].get<int64_t>(), 823);
   EXPECT_EQ(result["weight_bytes"], result["least_weight_bytes"]);
   EXPECT_LE(ratio(result, "kv_bytes", "least_kv_bytes"), 1.001);
   EXPECT_LE(result["other_bytes"].get<double>(), 0.202e9);
-  EXPECT_GE(result["roofline_share"].get<double>(), 0.81);
+  EXPECT_GE(result["roofline_share"].get<double>(), 0.82);
   EXPECT_NEAR(result["least_weight_bytes"].get<double>(), 14.14e9, 0.02e9);
 }
 
@@ -158,10 +158,10 @@ TEST(BenchPredict, PrefillOf7BTakesNoMoreThanItDid) {
               2 * 6.525e9 * 2048 + 28 * 2e0 * 3584 * 2048 * 2049, 0.01e13);
   EXPECT_NEAR(result["roofline_ms"].get<double>(),
               result["least_flops"].get<double>() / 989.4e12 * 1e3, 1e-6);
-  EXPECT_LE(result["launches"].get<int64_t>(), 348);
+  EXPECT_LE(result["launches"].get<int64_t>(), 341);
   EXPECT_LE(result["uploads"].get<int64_t>(), 1);
   EXPECT_LE(result["host_waits"].get<int64_t>(), 0);
-  EXPECT_LE(result["host_ops"].get<int64_t>(), 1'201);
+  EXPECT_LE(result["host_ops"].get<int64_t>(), 1'104);
   EXPECT_LE(result["other_bytes"].get<double>(), 24.02e9);
   EXPECT_LE(ratio(result, "flops", "least_flops"), 1.0001) << "attention computes visible pairs";
   EXPECT_GE(result["roofline_share"].get<double>(), 0.59);
