@@ -10,7 +10,7 @@ namespace convoy::kernels {
 enum class Activation { Silu, GeluTanh };
 
 // Differentiable in both. gate, up [T, F], same dtype (fp32 or bf16). Saves only its two inputs.
-// Where nothing is recorded, rows may lie apart, as columns of one product.
+// Without gradients the rows may have a stride, as columns of a joined product have.
 at::Tensor gated_activation(const at::Tensor& gate_TF, const at::Tensor& up_TF,
                             Activation activation);
 

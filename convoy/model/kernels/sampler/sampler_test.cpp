@@ -154,6 +154,17 @@ SamplingRule golden_rule(const nlohmann::json& entry) {
           .repetition_penalty = rule["repetition_penalty"].get<double>()};
 }
 
+// Rows of one rule whose numbers are spread evenly over [0, 1).
+std::vector<SamplingRow> spread_rows(const SamplingRule& rule, int64_t count,
+                                     std::span<const int32_t> seen) {
+  std::vector<SamplingRow> rows;
+  for (int64_t number = 0; number < count; ++number)
+    rows.push_back({.rule = rule,
+                    .uniform = (static_cast<double>(number) + 0.5) / static_cast<double>(count),
+                    .seen_ids = seen});
+  return rows;
+}
+
 // Numbers spread evenly over [0, 1) find each id as often as its share predicts, but for its two
 // ends.
 TEST(Sampler, SharesEqualThoseAfterTransformersProcessors) {
@@ -161,11 +172,7 @@ TEST(Sampler, SharesEqualThoseAfterTransformersProcessors) {
   for (const nlohmann::json& entry : golden()) {
     const auto seen = entry["seen"].get<std::vector<int32_t>>();
     const at::Tensor logits = at::tensor(entry["logits"].get<std::vector<float>>());
-    std::vector<SamplingRow> rows;
-    for (int64_t number = 0; number < kNumbers; ++number)
-      rows.push_back({.rule = golden_rule(entry),
-                      .uniform = (static_cast<double>(number) + 0.5) / kNumbers,
-                      .seen_ids = seen});
+    const auto rows = spread_rows(golden_rule(entry), kNumbers, seen);
     std::vector<double> found(logits.size(0));
     for (const int64_t id : sampled_tokens(logits.expand({kNumbers, logits.size(0)}), rows))
       found[id] += 1.0 / kNumbers;
@@ -187,11 +194,7 @@ TEST(Sampler, FewNumbersFindTheSharesAfterTransformersProcessors) {
     for (const auto& [id, share] : by_id) shares.push_back({.id = id, .end = end += share});
     const auto seen = entry["seen"].get<std::vector<int32_t>>();
     const at::Tensor logits = at::tensor(entry["logits"].get<std::vector<float>>());
-    std::vector<SamplingRow> rows;
-    for (int64_t number = 0; number < kNumbers; ++number)
-      rows.push_back({.rule = golden_rule(entry),
-                      .uniform = (static_cast<double>(number) + 0.5) / kNumbers,
-                      .seen_ids = seen});
+    const auto rows = spread_rows(golden_rule(entry), kNumbers, seen);
     const auto found = sampled_tokens(logits.expand({kNumbers, logits.size(0)}), rows);
     for (size_t row = 0; row < rows.size(); ++row)
       EXPECT_LE(distance_from_share(shares, found[row], rows[row].uniform), kShareTolerance)
