@@ -14,15 +14,6 @@ namespace {
 // Losses from here on leave the range of the exact sums: counted as not finite.
 constexpr double kLargestLoss = 0x1p40;
 
-std::vector<double> by_rows(const FactorSizes& sizes, const float* y, uint32_t lane) {
-  std::vector<double> rows(size_t{sizes.n_rows} * sizes.n_cols);
-  for (uint32_t col = 0; col < sizes.n_cols; ++col)
-    for (uint32_t row = 0; row < sizes.n_rows; ++row)
-      rows[row * sizes.n_cols + col] =
-          double{y[size_t{col * sizes.n_rows + row} * kFactorGuesses + lane]};
-  return rows;
-}
-
 class MfGuesses : public sweep::GuessExperiment {
  public:
   MfGuesses(const MfProblem& problem, MfCheck check, Precision precision, CpuLevel level)
@@ -67,7 +58,7 @@ class MfGuesses : public sweep::GuessExperiment {
   }
 
   void add_loss(const float* y, uint32_t lane, sweep::Tally& tally) const {
-    const double loss = problem_.test_loss(by_rows(sizes_, y, lane).data());
+    const double loss = problem_.test_loss(rows_of_guess(sizes_, y, lane).data());
     ++tally.accepted;
     if (!(loss < kLargestLoss)) {
       ++tally.non_finite;
@@ -85,6 +76,15 @@ class MfGuesses : public sweep::GuessExperiment {
 };
 
 }  // namespace
+
+std::vector<double> rows_of_guess(const FactorSizes& sizes, const float* y, uint32_t lane) {
+  std::vector<double> rows(size_t{sizes.n_rows} * sizes.n_cols);
+  for (uint32_t col = 0; col < sizes.n_cols; ++col)
+    for (uint32_t row = 0; row < sizes.n_rows; ++row)
+      rows[row * sizes.n_cols + col] =
+          double{y[size_t{col * sizes.n_rows + row} * kFactorGuesses + lane]};
+  return rows;
+}
 
 std::unique_ptr<sweep::GuessExperiment> mf_guess_experiment(const MfProblem& problem, MfCheck check,
                                                             Precision precision, CpuLevel level) {

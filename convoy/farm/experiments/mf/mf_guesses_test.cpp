@@ -34,15 +34,6 @@ struct MfGuess {
   bool passes = false;
 };
 
-std::vector<double> guessed_rows(const FactorSizes& sizes, const float* y, uint32_t lane) {
-  std::vector<double> rows(size_t{sizes.n_rows} * sizes.n_cols);
-  for (uint32_t col = 0; col < sizes.n_cols; ++col)
-    for (uint32_t row = 0; row < sizes.n_rows; ++row)
-      rows[row * sizes.n_cols + col] =
-          double{y[size_t{col * sizes.n_rows + row} * kFactorGuesses + lane]};
-  return rows;
-}
-
 MfGuess mf_guess(const MfProblem& problem, uint64_t guess, Precision precision, CpuLevel level) {
   const FactorSizes all = factor_sizes(problem, MfCheck::Nothing, precision);
   const FactorSizes checked = factor_sizes(problem, MfCheck::TrainLoss, precision);
@@ -55,7 +46,7 @@ MfGuess mf_guess(const MfProblem& problem, uint64_t guess, Precision precision, 
   MfGuess made;
   made.passes = (kernel(checked, tables, lower, memory, aligned) & 1u) != 0;
   kernel(all, tables, lower, memory, aligned);
-  made.y = guessed_rows(all, aligned, 0);
+  made.y = rows_of_guess(all, aligned, 0);
   return made;
 }
 
