@@ -224,7 +224,7 @@ predicted_gpu() {
 prediction() {
   local name=$1 line
   shift
-  if line=$(timeout 300 "$convoy" bench predict --devices cuda "$@" --json 2>"$output/predict.err"); then
+  if line=$(timeout 300 "$convoy" bench predict "$@" --json 2>"$output/predict.err"); then
     printf '%s\t%s\n' "$name" "$line" >>"$predictions"
   else
     failure predict "$name: $(tail -n 1 "$output/predict.err")"

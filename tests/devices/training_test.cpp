@@ -71,7 +71,7 @@ data::TokenDataset rows() {
 }
 
 // The state after a few steps of two micro-batches.
-struct Trained {
+struct TrainedValues {
   std::vector<double> losses;
   std::vector<double> norms;
   Tensors parameters;  // on the CPU
@@ -126,7 +126,7 @@ class Training {
     model_->head().weight_changed();
   }
 
-  Trained result() {
+  TrainedValues result() {
     for (const nn::NamedTensor& parameter : parameters_)
       trained_.parameters.push_back(parameter.value.detach().cpu());
     for (const optim::NamedState& state : optimizer_->state())
@@ -145,10 +145,10 @@ class Training {
   std::unique_ptr<parallel::Strategy> strategy_ = parallel::make_strategy({}, *group_);
   std::optional<optim::AdamW> optimizer_;
   data::TokenDataset dataset_ = rows();
-  Trained trained_;
+  TrainedValues trained_;
 };
 
-Trained train(const Case& what, at::Device device) {
+TrainedValues train(const Case& what, at::Device device) {
   Training training(what, device);
   for (uint64_t step = 0; step < 3; ++step) training.step(step);
   return training.result();
@@ -167,9 +167,9 @@ class OnTheDevice : public ::testing::TestWithParam<Case> {
 };
 
 TEST_P(OnTheDevice, TrainsToTheBitsOfTheCpu) {
-  const Trained found = train(GetParam(), simulated::device(1));
+  const TrainedValues found = train(GetParam(), simulated::device(1));
   const kernels::CpuTableOverride same_ops(kernels::aten_op_table());
-  const Trained wanted = train(GetParam(), at::kCPU);
+  const TrainedValues wanted = train(GetParam(), at::kCPU);
   EXPECT_EQ(found.losses, wanted.losses);
   EXPECT_EQ(found.norms, wanted.norms);
   expect_equal(found.parameters, wanted.parameters);

@@ -30,6 +30,7 @@ SharedSlots::SharedSlots(const std::string& name, int rank, int size)
   if (file >= 0) close(file);
   if (memory == MAP_FAILED) throw std::runtime_error("no shared memory: " + name);
   layout_ = static_cast<Layout*>(memory);  // a new file is all zeros
+  ++layout_->num_opened;
 }
 
 SharedSlots::~SharedSlots() {

@@ -33,9 +33,12 @@ class SharedSlots {
   // Waits until all ranks have called it as often as this one. False when `is_over` becomes true
   // before.
   bool meet(const std::function<bool()>& is_over) const;
+  // Whether every rank has opened the memory. The first to leave removes its name.
+  bool is_opened_by_all() const { return layout_->num_opened == size_; }
 
  private:
   struct Layout {
+    std::atomic<int> num_opened;
     std::array<std::atomic<uint64_t>, kMaxRanks> came;  // arrivals of each rank
     std::array<std::array<char, kSlotBytes>, kMaxRanks> slots;
   };

@@ -20,8 +20,6 @@ namespace {
 
 using FailureModes = LaunchTest;
 
-const std::string kReady = "echo $$ >> $HERE/pids; echo $MASTER_PORT >> $HERE/ports; ";
-
 TEST_F(FailureModes, L08_PortTakenAfterItWasChosenIsAnotherOneAtTheNextAttempt) {
   // Rank 0 of the first attempt finds its port taken, as if another program had been faster.
   const LaunchEnd end = run(shell(1,

@@ -26,7 +26,6 @@ using FailureModes = LaunchTest;
 using nlohmann::json;
 
 // Every rank writes its number when it runs; then the script goes on.
-const std::string kReady = "echo $$ >> $HERE/pids; echo $MASTER_PORT >> $HERE/ports; ";
 const std::string kAllReady =
     kReady + "while [ $(wc -l < $HERE/pids) -lt $WORLD_SIZE ]; do sleep 0.01; done; ";
 

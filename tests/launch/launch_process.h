@@ -27,6 +27,10 @@ using std::chrono::milliseconds;
 // takes longer.
 constexpr double kHeldUpSeconds = 10;
 
+// Shell: notes the process and the port of its group; waits until it is ended.
+inline const std::string kReady = "echo $$ >> $HERE/pids; echo $MASTER_PORT >> $HERE/ports; ";
+inline const std::string kWait = "while :; do sleep 0.02; done";
+
 struct LaunchEnd {
   int status = -1;         // as in a shell: 128 + n for signal n
   bool timed_out = false;  // it was still there when the patience ended, and was killed

@@ -17,9 +17,6 @@ namespace {
 
 using Signals = LaunchTest;
 
-const std::string kReady = "echo $$ >> $HERE/pids; echo $MASTER_PORT >> $HERE/ports; ";
-const std::string kWait = "while :; do sleep 0.02; done";
-
 std::string noting(const std::string& names) {
   std::string script;
   for (const std::string& name : {std::string("TERM"), std::string("INT"), std::string("HUP"),

@@ -19,8 +19,6 @@
 namespace convoy::testing {
 namespace {
 
-const std::string kReady = "echo $$ >> $HERE/pids; echo $MASTER_PORT >> $HERE/ports; ";
-
 // A terminal with the launcher in the foreground, as a user has it.
 class Terminal : public LaunchTest {
  protected:

@@ -16,8 +16,6 @@
 namespace convoy::testing {
 namespace {
 
-const std::string kWait = "while :; do sleep 0.02; done";
-
 // Two launchers on this machine; rank 0 leaves with 75 as soon as it is asked to stop, rank 1 needs
 // a while to save.
 class TwoNodes : public LaunchTest {

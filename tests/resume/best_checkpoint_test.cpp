@@ -13,19 +13,12 @@
 namespace convoy::testing {
 namespace {
 
-using Settings = std::vector<std::string>;
-
 // A rate that spoils the model within a few steps, and too few steps to recover: the best
 // evaluation is not the last.
 const Settings& worsening() {
   static const Settings settings = {
       "train.eval_strategy=steps", "train.eval_steps=1", "train.learning_rate=0.2",
       "train.save_steps=1",        "train.epochs=2",     "train.lr_scheduler_type=constant"};
-  return settings;
-}
-
-Settings with(Settings settings, const std::string& more) {
-  settings.push_back(more);
   return settings;
 }
 
@@ -54,13 +47,14 @@ TEST(BestCheckpoint, IsExportedAndKept) {
   kept.erase(std::unique(kept.begin(), kept.end()), kept.end());
   EXPECT_EQ(fixture.checkpoint_steps("run"), kept);
 
-  ASSERT_EQ(fixture.run("last", with(worsening(), "train.load_best_model_at_end=false")).status, 0);
+  ASSERT_EQ(
+      fixture.run("last", worsening() + Settings{"train.load_best_model_at_end=false"}).status, 0);
   EXPECT_TRUE(fixture.weights("last") ==
               read_file(fixture.checkpoint("last", 12) / "adapter_model.safetensors"));
 }
 
 TEST(EarlyStop, EndsAfterThePatienceAndStaysEndedWhenStartedAgain) {
-  const Settings settings = with(worsening(), "train.early_stopping_patience=3");
+  const Settings settings = worsening() + Settings{"train.early_stopping_patience=3"};
   const TrainFixture fixture;
   const Ended ended = fixture.run("run", settings);
   ASSERT_EQ(ended.status, 0) << ended.errors;

@@ -12,8 +12,6 @@
 namespace convoy::testing {
 namespace {
 
-using Settings = std::vector<std::string>;
-
 // One bit of the last byte: the file still parses, so only its hash differs.
 void damage(const std::filesystem::path& file) {
   std::string bytes = read_file(file);

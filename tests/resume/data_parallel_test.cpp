@@ -17,7 +17,6 @@
 namespace convoy::testing {
 namespace {
 
-using Settings = std::vector<std::string>;
 using nlohmann::json;
 
 Settings in_threads(const std::string& replicas, Settings more = {}) {

@@ -14,7 +14,6 @@ namespace convoy::testing {
 namespace {
 
 namespace fs = std::filesystem;
-using Settings = std::vector<std::string>;
 
 const Settings kStill = {"train.learning_rate=0", "train.steps=1", "train.weight_decay=0"};
 
@@ -26,11 +25,6 @@ bool contains(const Ended& ended, const std::string& text) {
 void add_trainer_state(const fs::path& folder) {
   write_file_atomic(folder / "optimizer.pt", "a pickle");
   write_file_atomic(folder / "trainer_state.json", "{}");
-}
-
-Settings with(Settings settings, const std::string& more) {
-  settings.push_back(more);
-  return settings;
 }
 
 class ForeignStart : public ::testing::Test {
@@ -46,7 +40,7 @@ TEST_F(ForeignStart, AnAdapterIsGoneOnWithOnItsBase) {
   add_trainer_state(folder());
   const std::string model = fmt::format("model.name={}", folder().string());
 
-  const Ended ended = fixture_.run("second", with(kStill, model));
+  const Ended ended = fixture_.run("second", kStill + Settings{model});
   ASSERT_EQ(ended.status, 0) << ended.errors;
   EXPECT_TRUE(contains(ended, "is a PEFT adapter of")) << ended.errors;
   EXPECT_TRUE(contains(ended, "its optimizer, schedule and data position are not used"))
@@ -62,7 +56,7 @@ TEST_F(ForeignStart, AWholeModelIsLoadedWithoutItsState) {
   fs::copy(fs::path(std::getenv("CONVOY_SOURCE_DIR")) / "examples/tally-3m", folder());
   add_trainer_state(folder());
   const std::string model = fmt::format("model.name={}", folder().string());
-  const Ended ended = fixture_.run("run", with(kStill, model));
+  const Ended ended = fixture_.run("run", kStill + Settings{model});
   ASSERT_EQ(ended.status, 0) << ended.errors;
   EXPECT_TRUE(contains(ended, "is a checkpoint of transformers' Trainer")) << ended.errors;
 }

@@ -19,17 +19,11 @@ namespace convoy::testing {
 namespace {
 
 using nlohmann::json;
-using Settings = std::vector<std::string>;
-
-Settings operator+(Settings settings, const Settings& more) {
-  settings.insert(settings.end(), more.begin(), more.end());
-  return settings;
-}
 
 const Settings kAnswers = {"train.predict_with_generate=true", "train.eval_strategy=steps",
                            "train.generation_max_new_tokens=6",
                            "train.eval_metrics=[rougeL, exact_match, sari, rougeL_stem]"};
-const Settings kFull = {"tuning.mode=full", "train.learning_rate=1e-4"};
+const Settings kFullTuning = {"tuning.mode=full", "train.learning_rate=1e-4"};
 const Settings kZero3 = {"--nproc", "2", "parallel.strategy=zero3", "parallel.keep_whole_below=0"};
 
 json evaluation_at(const TrainFixture& fixture, const std::string& name, int64_t step) {
@@ -70,9 +64,10 @@ TEST_P(GeneratingEvaluation, LeavesTrainingAsItIsWithoutIt) {
 
 INSTANTIATE_TEST_SUITE_P(
     Ways, GeneratingEvaluation,
-    ::testing::Values(Way{"Lora", {}}, Way{"Full", kFull}, Way{"LoraDdp", {"--nproc", "2"}},
-                      Way{"FullZero1", kFull + Settings{"--nproc", "2", "parallel.strategy=zero1"}},
-                      Way{"LoraZero3", kZero3}, Way{"FullZero3", kFull + kZero3},
+    ::testing::Values(Way{"Lora", {}}, Way{"Full", kFullTuning}, Way{"LoraDdp", {"--nproc", "2"}},
+                      Way{"FullZero1",
+                          kFullTuning + Settings{"--nproc", "2", "parallel.strategy=zero1"}},
+                      Way{"LoraZero3", kZero3}, Way{"FullZero3", kFullTuning + kZero3},
                       Way{"LoraDp", {"parallel.strategy=dp", "parallel.replicas=2"}}),
     [](const auto& one) { return one.param.name; });
 
@@ -92,15 +87,16 @@ TEST(GeneratingEvaluationFigures, AreTheSameForAllWhoAnswer) {
   EXPECT_EQ(first["pred"].get<std::string>().find(first["input"].get<std::string>()),
             std::string::npos)
       << "the prompt is no part of the answer";
-  const std::vector<Way> ways = {{"ddp", {"--nproc", "2"}},
-                                 {"three", {"--nproc", "3"}},
-                                 {"zero2", {"--nproc", "2", "parallel.strategy=zero2"}},
-                                 {"zero3", kZero3},
-                                 {"zero3of3",
-                                  {"--nproc", "3", "parallel.strategy=zero3",
-                                   "parallel.keep_whole_below=0", "generation.batch_size=1"}},
-                                 {"full zero3", kFull + kZero3 + Settings{"train.learning_rate=0"}},
-                                 {"dp", {"parallel.strategy=dp", "parallel.replicas=2"}}};
+  const std::vector<Way> ways = {
+      {"ddp", {"--nproc", "2"}},
+      {"three", {"--nproc", "3"}},
+      {"zero2", {"--nproc", "2", "parallel.strategy=zero2"}},
+      {"zero3", kZero3},
+      {"zero3of3",
+       {"--nproc", "3", "parallel.strategy=zero3", "parallel.keep_whole_below=0",
+        "generation.batch_size=1"}},
+      {"full zero3", kFullTuning + kZero3 + Settings{"train.learning_rate=0"}},
+      {"dp", {"parallel.strategy=dp", "parallel.replicas=2"}}};
   for (const Way& way : ways) {
     const Ended ended = fixture.run(way.name, still + way.settings);
     ASSERT_EQ(ended.status, 0) << way.name << ended.errors;

@@ -13,8 +13,6 @@
 namespace convoy::testing {
 namespace {
 
-using Settings = std::vector<std::string>;
-
 void expect_same_losses(const TrainFixture& fixture, const std::string& expected,
                         const std::string& found) {
   const std::map<int64_t, double> wanted = fixture.losses(expected);

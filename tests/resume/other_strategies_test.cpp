@@ -14,14 +14,12 @@
 namespace convoy::testing {
 namespace {
 
-using Settings = std::vector<std::string>;
-
 struct Leg {
   const char* strategy;
   const char* ranks;
 };
 
-Settings with(Settings settings, const Leg& leg) {
+Settings with_leg(Settings settings, const Leg& leg) {
   settings.insert(settings.end(),
                   {"--nproc", leg.ranks, fmt::format("parallel.strategy={}", leg.strategy),
                    "parallel.keep_whole_below=0"});
@@ -36,18 +34,18 @@ void expect_one_run(const Settings& mode, const std::vector<Leg>& legs) {
   Settings settings = mode;
   settings.insert(settings.end(),
                   {"train.epochs=6", "train.eval_strategy=epoch", "train.save_steps=1000"});
-  const Ended unbroken = fixture.run("unbroken", with(settings, {"ddp", legs.front().ranks}));
+  const Ended unbroken = fixture.run("unbroken", with_leg(settings, {"ddp", legs.front().ranks}));
   ASSERT_EQ(unbroken.status, 0) << unbroken.errors;
   int64_t stop_after = 3;
   for (size_t leg = 0; leg + 1 < legs.size(); ++leg) {
-    TrainProcess process = fixture.start("run", with(settings, legs[leg]));
+    TrainProcess process = fixture.start("run", with_leg(settings, legs[leg]));
     EXPECT_TRUE(process.wait_until([&] { return fixture.has_event("run", "step", stop_after); }));
     process.signal(SIGTERM);
     const Ended stopped = process.wait();
     ASSERT_EQ(stopped.status, 75) << legs[leg].strategy << ": " << stopped.errors;
     stop_after = fixture.losses("run").rbegin()->first + 3;
   }
-  const Ended ended = fixture.run("run", with(settings, legs.back()));
+  const Ended ended = fixture.run("run", with_leg(settings, legs.back()));
   ASSERT_EQ(ended.status, 0) << ended.errors;
   ASSERT_EQ(fixture.num_events("run", "start"), std::ssize(legs));
   for (const auto& [wanted, found] :
@@ -91,9 +89,9 @@ TEST(OtherStrategies, SavingBehindTheTrainingChangesNothing) {
     const std::string behind = fmt::format("{}-behind", strategy);
     Settings copying = kFull;
     copying.emplace_back("train.epochs=2");
-    ASSERT_EQ(fixture.run(plain, with(copying, {strategy, "2"})).status, 0);
+    ASSERT_EQ(fixture.run(plain, with_leg(copying, {strategy, "2"})).status, 0);
     copying.emplace_back("train.async_save=true");
-    const Ended ended = fixture.run(behind, with(copying, {strategy, "2"}));
+    const Ended ended = fixture.run(behind, with_leg(copying, {strategy, "2"}));
     ASSERT_EQ(ended.status, 0) << ended.errors;
     expect_same_result(fixture, plain, behind);
     ASSERT_EQ(fixture.checkpoint_steps(behind), fixture.checkpoint_steps(plain));
@@ -113,11 +111,11 @@ void expect_model_of_ddp(const TrainFixture& fixture, const std::string& name, S
   settings.insert(settings.end(), {"tuning.mode=full", "train.grad_accum=1", "train.epochs=2",
                                    "train.save_steps=1000"});
   const std::string ddp = "ddp-" + name;
-  const Ended ended = fixture.run(ddp, with(settings, {"ddp", "2"}));
+  const Ended ended = fixture.run(ddp, with_leg(settings, {"ddp", "2"}));
   ASSERT_EQ(ended.status, 0) << ended.errors;
   for (const char* strategy : {"zero1", "zero2", "zero3"}) {
     const std::string run = strategy + ("-" + name);
-    const Ended sharded = fixture.run(run, with(settings, {strategy, "2"}));
+    const Ended sharded = fixture.run(run, with_leg(settings, {strategy, "2"}));
     ASSERT_EQ(sharded.status, 0) << sharded.errors;
     EXPECT_EQ(fixture.losses(run), fixture.losses(ddp)) << run;
     EXPECT_TRUE(fixture.weights(run) == fixture.weights(ddp)) << run;

@@ -24,8 +24,6 @@ using std::chrono::microseconds;
 
 constexpr int64_t kSteps = 16;
 
-using Settings = std::vector<std::string>;
-
 const Settings& settings() {
   static const Settings settings = {"train.batch_size=1", "train.grad_accum=2",
                                     "train.save_steps=1", fmt::format("train.steps={}", kSteps)};

@@ -17,7 +17,6 @@ namespace convoy::testing {
 namespace {
 
 namespace fs = std::filesystem;
-using Settings = std::vector<std::string>;
 
 class SeparateFolders : public ::testing::Test {
  protected:

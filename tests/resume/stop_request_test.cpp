@@ -17,8 +17,6 @@
 namespace convoy::testing {
 namespace {
 
-using Settings = std::vector<std::string>;
-
 // Two signals of one number that are pending together count as one.
 constexpr std::chrono::milliseconds kBetweenSignals{50};
 

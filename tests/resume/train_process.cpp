@@ -99,6 +99,11 @@ std::map<int64_t, double> losses_of(const fs::path& run_folder, const std::strin
 
 }  // namespace
 
+Settings operator+(Settings settings, const Settings& more) {
+  settings.insert(settings.end(), more.begin(), more.end());
+  return settings;
+}
+
 TrainProcess::TrainProcess(const std::vector<std::string>& arguments, const fs::path& errors_file)
     : errors_file_(errors_file) {
   // Ranks of a killed launcher become children of this process, so that none can escape.

@@ -19,6 +19,10 @@
 
 namespace convoy::testing {
 
+using Settings = std::vector<std::string>;  // arguments of `convoy train`, such as "train.epochs=2"
+
+Settings operator+(Settings settings, const Settings& more);
+
 struct Ended {
   int status = -1;     // as in a shell: 128 + n for signal n
   std::string errors;  // stderr

@@ -86,6 +86,7 @@ nlohmann::ordered_json bench_generate(const settings::BenchFlags& common,
   const std::unique_ptr<nn::CausalLm> model = bench_model(common, device);
   require_positions(*model, flags.prompt_tokens + flags.new_tokens, "prompt_tokens, new_tokens");
   model->set_requires_grad(false);
+  model->join_projections();
   if (flags.weights != "model") quantize_linears(*model, flags.weights);
   if (const auto format = weight_coding(flags.quantization, flags.double_quant).format)
     code_linears(*model, *format);

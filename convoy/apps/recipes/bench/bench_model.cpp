@@ -70,14 +70,20 @@ architecture::DecoderSpec geometry_spec(const std::string& name) {
 void read_random(const std::string& name, int64_t begin, const at::Tensor& out) {
   constexpr int64_t kBlock = 1 << 16;
   const int64_t end = begin + out.numel();
-  for (int64_t block = begin / kBlock; block * kBlock < end; ++block) {
-    at::Generator generator = at::detail::createCPUGenerator(
-        (static_cast<uint64_t>(crc32c(name)) << 32) + static_cast<uint64_t>(block));
+  const uint64_t seed = static_cast<uint64_t>(crc32c(name)) << 32;
+  const auto fill = [&](int64_t block) {
+    const int64_t number = begin / kBlock + block;
+    at::Generator generator = at::detail::createCPUGenerator(seed + static_cast<uint64_t>(number));
     const at::Tensor values = at::empty({kBlock}).normal_(0, 0.02, generator);
-    const int64_t first = std::max(begin, block * kBlock);
-    const int64_t count = std::min(end, (block + 1) * kBlock) - first;
-    out.narrow(0, first - begin, count).copy_(values.narrow(0, first - block * kBlock, count));
-  }
+    const int64_t first = std::max(begin, number * kBlock);
+    const int64_t count = std::min(end, (number + 1) * kBlock) - first;
+    out.narrow(0, first - begin, count)
+        .copy_(values.narrow(0, first - number * kBlock, count).to(out.scalar_type()));
+  };
+  const int64_t num_blocks = (end + kBlock - 1) / kBlock - begin / kBlock;
+  at::parallel_for(0, num_blocks, 1, [&](int64_t from, int64_t to) {
+    for (int64_t block = from; block < to; ++block) fill(block);
+  });
 }
 
 bool is_norm(const std::string& name) { return name.ends_with("norm.weight"); }

@@ -105,8 +105,6 @@ TEST(NarrowAdamW, LibTorchsOpsAgreeWithOurLoops) {
       const CpuTableOverride as_other_devices(aten_op_table());
       take_steps(aten, 5);
     }
-    EXPECT_TRUE(at::allclose(own.value.to(at::kFloat), aten.value.to(at::kFloat), 1e-5, 1e-6) ||
-                form.value == at::kBFloat16);
     const auto wanted = written(own), found = written(aten);
     for (size_t at = 0; at < wanted.size(); ++at) {
       const at::Tensor apart = (wanted[at].to(at::kDouble) - found[at].to(at::kDouble)).abs();

@@ -111,7 +111,8 @@ TEST(PackedAttention, OneVisibleKey) {
     for (at::Tensor& input : in) input.requires_grad_(true);
     const at::Tensor out =
         packed_attention(in[0], in[1], in[2], RowIndex(shape.row_starts), shape.config);
-    EXPECT_TRUE(at::equal(out, in[2].repeat_interleave(2, 1)));
+    // On a GPU the weight is e^x / e^x with a reciprocal that may be off by its last bit.
+    EXPECT_TRUE(at::allclose(out, in[2].repeat_interleave(2, 1), 1e-6, 0));
     const Tensors gradients = torch::autograd::grad({out.sum()}, in);
     EXPECT_LT(gradients[0].abs().max().item<float>(), 1e-5);
     EXPECT_LT(gradients[1].abs().max().item<float>(), 1e-5);
