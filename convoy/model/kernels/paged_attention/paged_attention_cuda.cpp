@@ -136,18 +136,18 @@ at::Tensor transform_and_store(const at::Tensor& q_THE, const at::Tensor& k_TKE,
   return out_THE;
 }
 
-// Query heads of one kv head that a block takes at once.
-int64_t heads_together(int64_t group) {
-  return group == 1 ? 1 : group == 2 ? 2 : group <= 4 ? 4 : 8;
-}
+// A kernel for one new token per row, and the query heads of a kv head that a block of it takes.
+struct DecodeKernel {
+  std::string name;
+  int64_t heads;
+};
 
-// Splits of the longest row. A window may begin within a split.
-int64_t most_splits(const PagedRows& rows, const AttentionConfig& config) {
-  const auto splits_of = [](int64_t keys) {
-    return (keys + gpu::kSplitKeys - 1) / gpu::kSplitKeys;
-  };
-  const int64_t all = splits_of(rows.longest_decode_keys());
-  return config.sliding_window == 0 ? all : std::min(all, splits_of(config.sliding_window) + 1);
+DecodeKernel decode_kernel(const PagedCache& cache, int64_t group) {
+  const int64_t features = cache.shape.head_dim;
+  if (cache.dtype == at::kBFloat16 && (features == 64 || features == 128))
+    return {stored_kernel(fmt::format("paged_group_{}", features), cache), 8};
+  const int64_t heads = group == 1 ? 1 : group == 2 ? 2 : group <= 4 ? 4 : 8;
+  return {stored_kernel(fmt::format("paged_decode_{}", heads), cache), heads};
 }
 
 int64_t visible_keys(const PagedRows& rows, const AttentionConfig& config) {
@@ -159,13 +159,31 @@ int64_t visible_keys(const PagedRows& rows, const AttentionConfig& config) {
   return keys;
 }
 
+// Enough splits for some blocks on each of a large GPU's multiprocessors, of which each holds two at
+// a time, so that the last ones end together. `blocks_of_key`: blocks that read the same key.
+int64_t keys_of_split(int64_t visible_keys, int64_t blocks_of_key) {
+  constexpr int64_t kWantedSplits = 1024, kStep = gpu::kSplitStep;
+  return std::max(visible_keys * blocks_of_key / kWantedSplits + kStep - 1, kStep) / kStep * kStep;
+}
+
+// Splits of the longest row. A window may begin within a split.
+int64_t most_splits(const PagedRows& rows, const AttentionConfig& config, int64_t split_keys) {
+  const auto splits_of = [&](int64_t keys) { return (keys + split_keys - 1) / split_keys; };
+  const int64_t all = splits_of(rows.longest_decode_keys());
+  return config.sliding_window == 0 ? all : std::min(all, splits_of(config.sliding_window) + 1);
+}
+
 void decode(const at::Tensor& q_THE, const PagedCache& cache, const PagedRows& rows,
             const AttentionConfig& config, const at::Tensor& out_THE) {
   const int64_t num_rows = rows.decode_rows_D3().size(0);
   if (num_rows == 0) return;
   const at::Tensor q = with_vectors(q_THE);
   const int64_t heads = q.size(1), kv_heads = cache.shape.num_kv_heads;
-  const int64_t splits = most_splits(rows, config);
+  const DecodeKernel kernel = decode_kernel(cache, heads / kv_heads);
+  const int64_t chunks = (heads / kv_heads + kernel.heads - 1) / kernel.heads;
+  const int64_t keys = visible_keys(rows, config);
+  const int64_t split_keys = keys_of_split(keys, kv_heads * chunks);
+  const int64_t splits = most_splits(rows, config, split_keys);
   const int64_t parts = splits == 1 ? 0 : num_rows * heads * splits;
   const at::Tensor partial =
       at::empty({parts * (cache.shape.head_dim + 2)}, q.options().dtype(at::kFloat));
@@ -186,13 +204,11 @@ void decode(const at::Tensor& q_THE, const PagedCache& cache, const PagedRows& r
       .table_width = static_cast<uint32_t>(rows.block_table_RN().size(1)),
       .heads = static_cast<uint32_t>(heads),
       .splits = static_cast<uint32_t>(splits),
+      .split_keys = static_cast<uint32_t>(split_keys),
       .window = static_cast<uint32_t>(config.sliding_window),
       .scale_for_base_2 = static_cast<float>(config.scale * std::numbers::log2e)};
-  const int64_t together = heads_together(heads / kv_heads);
-  const int64_t chunks = (heads / kv_heads + together - 1) / together;
-  launch(q, stored_kernel(fmt::format("paged_decode_{}", together), cache),
-         static_cast<uint64_t>(num_rows * kv_heads * chunks * splits), launched,
-         moved_of_pool(cache, [&] { return chunks * visible_keys(rows, config); }));
+  launch(q, kernel.name, static_cast<uint64_t>(num_rows * kv_heads * chunks * splits), launched,
+         moved_of_pool(cache, [&] { return chunks * keys; }));
   if (splits == 1) return;
   gpu::PagedDecodeLaunch joined = launched;
   joined.q = nullptr;

@@ -1,51 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Attention of one new token per row over a paged cache. A block of threads takes kSplitKeys keys
+// Attention of one new token per row over a paged cache. A block of threads takes a split of the keys
 // of one row and one kv head, for up to kHeads query heads at once, so that keys and values are
 // read once for a group. A team of 8, 16 or 32 lanes holds one token: each lane kThreadElements of
 // its head. Softmax runs online in base 2; a second kernel joins the splits of long rows.
 // Reference: paged_attention_aten.cpp. Flash-Decoding: Dao et al., 2023.
-#include "convoy/model/kernels/cuda/elements.cuh"
 #include "convoy/model/kernels/cuda/functions.cuh"
 #include "convoy/model/kernels/cuda/teams.cuh"
-#include "convoy/model/kernels/paged_attention/paged_attention_launch.h"
+#include "convoy/model/kernels/paged_attention/paged_splits.cuh"
 
 namespace convoy::kernels::gpu {
 namespace {
-
-constexpr int kElements = kThreadElements;
-constexpr float kLowest = -3.402823466e38f;
-constexpr float kInfinity = __builtin_huge_valf();
-
-struct Int8 {
-  int8_t value;
-};
-
-// kElements of a stored token as they lie in memory.
-template <class Stored>
-struct Piece {
-  static constexpr int kWords = kElements * sizeof(Stored) / sizeof(uint32_t);
-  uint32_t words[kWords];
-
-  CONVOY_DEVICE void read(const Stored* from) {
-    load_words<std::conditional_t<kWords == 2, Words2, Words4>>(from, words);
-  }
-  CONVOY_DEVICE void clear() {
-#pragma unroll
-    for (uint32_t& word : words) word = 0;
-  }
-  CONVOY_DEVICE float at(int element) const {
-    if constexpr (std::is_same_v<Stored, float>) {
-      return as_float(words[element]);
-    } else if constexpr (std::is_same_v<Stored, Bf16>) {
-      const uint32_t both = words[element / 2];
-      return as_float(element % 2 == 0 ? both << 16 : both & 0xffff0000u);
-    } else {
-      const auto word = static_cast<int32_t>(words[element / 4] << (24 - element % 4 * 8));
-      return static_cast<float>(word >> 24);
-    }
-  }
-};
 
 // By bits: a choice between elements of an array would put the array into the thread's memory.
 CONVOY_DEVICE void exchange_if(bool condition, float& a, float& b) {
@@ -75,8 +40,6 @@ CONVOY_DEVICE float scattered_sum(const float (&values)[kCount], uint32_t lane, 
     return scattered_sum<kHalf>(kept, lane, distance / 2);
   }
 }
-
-CONVOY_DEVICE float larger(float a, float b) { return a > b ? a : b; }
 
 // Lanes that hold one token together.
 struct TokenTeam {
@@ -229,17 +192,6 @@ struct TeamAttention {
   }
 };
 
-// One split of a row, for heads `first_head` to first_head + num_heads - 1 of one kv head.
-struct SplitTask {
-  DecodeRow row;
-  uint32_t row_number, kv_head, split, first_head, num_heads;
-};
-
-CONVOY_DEVICE uint64_t partial_place(const PagedDecodeLaunch& launch, uint32_t row, uint32_t head,
-                                     uint32_t split) {
-  return (uint64_t{row} * launch.heads + head) * launch.splits + split;
-}
-
 template <class Element, class Stored, int kHeads>
 CONVOY_DEVICE void attend_split(const PagedDecodeLaunch& launch, const SplitTask& task) {
   CONVOY_SHARED float sums[kBlockWarps][kLargestHeadDim];
@@ -247,9 +199,8 @@ CONVOY_DEVICE void attend_split(const PagedDecodeLaunch& launch, const SplitTask
   CONVOY_SHARED float divisors[kBlockWarps][kHeads];
   const uint32_t warp = thread_of_block() / kWarpThreads;
   const auto row_keys = static_cast<uint32_t>(task.row.keys);
-  const uint32_t split_begin = (first_split(row_keys, launch.window) + task.split) * kSplitKeys;
   const uint32_t begin = first_visible_key(row_keys, launch.window);
-  const uint32_t end = row_keys < split_begin + kSplitKeys ? row_keys : split_begin + kSplitKeys;
+  const uint32_t split_begin = first_key_of(launch, task), end = end_key_of(launch, task);
 
   TeamAttention<Element, Stored, kHeads> own(launch, task.row, task.first_head, task.num_heads);
   const TokenTeam& team = own.team;
@@ -267,7 +218,6 @@ CONVOY_DEVICE void attend_split(const PagedDecodeLaunch& launch, const SplitTask
     divisors[warp][team.lane / lanes_of_head] = own.divisor;
   }
   wait_for_block();
-  const bool is_whole = num_splits(row_keys, launch.window) == 1;
 #pragma unroll
   for (int head = 0; head < kHeads; ++head) {
     float top = kLowest;
@@ -286,22 +236,8 @@ CONVOY_DEVICE void attend_split(const PagedDecodeLaunch& launch, const SplitTask
         sum += sums[from][element];
         divisor += divisors[from][head] * power_of_two(tops[from][head] - top);
       }
-      const uint32_t of_head = task.first_head + head;
-      if (is_whole) {
-        const uint64_t at =
-            (uint64_t{static_cast<uint32_t>(task.row.token)} * launch.heads + of_head) *
-                launch.pool.head_dim +
-            element;
-        const float result[1] = {quotient(sum, divisor)};
-        store(static_cast<Element*>(launch.out) + at, result);
-      } else {
-        const uint64_t place = partial_place(launch, task.row_number, of_head, task.split);
-        launch.partial_sums[place * launch.pool.head_dim + element] = sum;
-        if (element == 0) {
-          launch.partial_tops[place] = top;
-          launch.partial_divisors[place] = divisor;
-        }
-      }
+      write_share<Element>(launch, task, static_cast<uint32_t>(head), element,
+                           {sum, top, divisor});
     }
     wait_for_block();  // shared memory is free for the next head
   }
@@ -309,22 +245,9 @@ CONVOY_DEVICE void attend_split(const PagedDecodeLaunch& launch, const SplitTask
 
 template <class Element, class Stored, int kHeads>
 CONVOY_DEVICE void decode(const PagedDecodeLaunch& launch) {
-  const uint32_t group = launch.heads / launch.pool.kv_heads;
-  const uint32_t chunks = (group + kHeads - 1) / kHeads;
-  const uint64_t tasks = uint64_t{launch.num_rows} * launch.pool.kv_heads * chunks * launch.splits;
-  for (uint64_t number = nvidia::block_number(); number < tasks; number += nvidia::num_blocks()) {
-    SplitTask task;
-    task.split = static_cast<uint32_t>(number % launch.splits);
-    const uint64_t of_row = number / launch.splits;
-    const auto chunk = static_cast<uint32_t>(of_row % chunks);
-    task.kv_head = static_cast<uint32_t>(of_row / chunks % launch.pool.kv_heads);
-    task.row_number = static_cast<uint32_t>(of_row / chunks / launch.pool.kv_heads);
-    task.row = launch.rows[task.row_number];
-    if (task.split >= num_splits(static_cast<uint32_t>(task.row.keys), launch.window)) continue;
-    task.first_head = task.kv_head * group + chunk * kHeads;
-    task.num_heads = chunk + 1 < chunks ? kHeads : group - chunk * kHeads;
+  for_splits<kHeads>(launch, [&](const SplitTask& task) {
     attend_split<Element, Stored, kHeads>(launch, task);
-  }
+  });
 }
 
 // A block takes one head of one row.
@@ -335,7 +258,7 @@ CONVOY_DEVICE void join_splits(const PagedDecodeLaunch& launch) {
   if (element >= launch.pool.head_dim) return;
   for (uint64_t number = nvidia::block_number(); number < tasks; number += nvidia::num_blocks()) {
     const DecodeRow row = launch.rows[number / launch.heads];
-    const uint32_t splits = num_splits(static_cast<uint32_t>(row.keys), launch.window);
+    const uint32_t splits = num_splits(static_cast<uint32_t>(row.keys), launch.window, launch.split_keys);
     if (splits == 1) continue;
     const uint64_t first = number * launch.splits;
     float top = kLowest, sum = 0, divisor = 0;

@@ -9,9 +9,8 @@
 
 namespace convoy::kernels::gpu {
 
-// Keys that one block of threads reads. The number is constant so that the bits of a row depend on
-// the row alone, not on the GPU or on other rows.
-inline constexpr uint32_t kSplitKeys = 512;
+// Splits are multiples of this: a block of threads takes so many keys at once.
+inline constexpr uint32_t kSplitStep = 128;
 
 // Elements that a thread holds of each head.
 inline constexpr uint32_t kThreadElements = 8;
@@ -52,8 +51,10 @@ struct PagedDecodeLaunch {
   uint32_t table_width = 0;
   uint32_t heads = 0;
   uint32_t splits = 0;         // of the row with most
+  uint32_t split_keys = 0;     // keys that one block of threads takes: a multiple of kSplitStep
   uint32_t window = 0;         // 0: none
   float scale_for_base_2 = 0;  // scale * log2(e)
+  uint32_t unused = 0;
 };
 
 // Without queries, norms and tables, keys are stored as they are.
@@ -85,11 +86,11 @@ struct PagedStoreLaunch {
 constexpr uint32_t first_visible_key(uint32_t keys, uint32_t window) {
   return window > 0 && keys > window ? keys - window : 0;
 }
-constexpr uint32_t first_split(uint32_t keys, uint32_t window) {
-  return first_visible_key(keys, window) / kSplitKeys;
+constexpr uint32_t first_split(uint32_t keys, uint32_t window, uint32_t split_keys) {
+  return first_visible_key(keys, window) / split_keys;
 }
-constexpr uint32_t num_splits(uint32_t keys, uint32_t window) {
-  return (keys + kSplitKeys - 1) / kSplitKeys - first_split(keys, window);
+constexpr uint32_t num_splits(uint32_t keys, uint32_t window, uint32_t split_keys) {
+  return (keys + split_keys - 1) / split_keys - first_split(keys, window, split_keys);
 }
 
 }  // namespace convoy::kernels::gpu

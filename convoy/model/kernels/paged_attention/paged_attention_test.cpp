@@ -159,6 +159,8 @@ const std::vector<PagedCase>& paged_cases() {
       {.heads = {3, 1, 20}, .tokens = {129, 3}, .chunk = 48, .layout = {}},
       {.heads = {40, 1, 8}, .tokens = {65}, .chunk = 5, .layout = {}},
       {.heads = {8, 2, 64}, .tokens = {300, 64}, .chunk = 300, .config = {0.125, 0}, .layout = {}},
+      {.heads = {14, 2, 64}, .tokens = {1, 277}, .chunk = 1, .config = {0.125, 0}, .layout = {}},
+      {.heads = {9, 1, 128}, .tokens = {150, 40}, .chunk = 20, .config = {0.1, 37}, .layout = {96}},
       {.heads = {}, .tokens = {150, 20}, .chunk = 13, .config = {0.25, 7}, .layout = {}},
       {.heads = {}, .tokens = {200}, .chunk = 64, .config = {0.25, 70}, .layout = {96}},
       // Several splits of keys.
