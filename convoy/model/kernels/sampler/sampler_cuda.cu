@@ -217,8 +217,9 @@ class RowSampler {
   CONVOY_DEVICE Lowest search(const Cut& cut, Enough enough) const {
     Lowest found;
     // Invariant: from found.pattern on there is enough, from found.pattern + 8 * step on there is
-    // not.
-    for (int shift = 30; shift >= 0; shift -= 3) {
+    // not. The lower half of a pattern in bf16 says nothing that its sign does not say.
+    constexpr int kLastShift = sizeof(Element) == 2 ? 15 : 0;
+    for (int shift = 30; shift >= kLastShift; shift -= 3) {
       const uint32_t step = 1u << shift;
       const uint32_t first = found.pattern + step;
       // The first pass has four patterns only: beyond them the number would wrap.
@@ -237,6 +238,8 @@ class RowSampler {
       }
       found.pattern += chosen * step;
     }
+    if (kLastShift > 0 && found.pattern >> 31 == 0 && found.pattern != 0)
+      found.pattern |= (1u << kLastShift) - 1;
     return found;
   }
 
