@@ -147,8 +147,9 @@ TEST_F(PlantedFaults, AMissingBarrierOfTheGradientInPlaceIsFound) {
 // One row of `keys` keys, 8 query heads over one kv head of 128 features in bf16.
 class DecodeOnHost {
  public:
-  explicit DecodeOnHost(uint32_t keys)
-      : keys_(keys),
+  DecodeOnHost(const std::string& kernel, uint32_t keys)
+      : kernel_(kernel),
+        keys_(keys),
         table_(keys / 32 + 1),
         row_{0, 0, static_cast<int32_t>(keys)},
         pool_(size_t{keys / 32 + 1} * 32 * kFeatures),
@@ -171,7 +172,8 @@ class DecodeOnHost {
       memory_[reinterpret_cast<uint64_t>(data)] = bytes;
   }
 
-  testing::PtxTraffic run(const std::string& text, const std::string& kernel = kDecode) {
+  testing::PtxTraffic run(const std::string& text) { return run(text, kernel_); }
+  testing::PtxTraffic run(const std::string& text, const std::string& kernel) {
     float* const tops = partial_.data() + kHeads * splits() * kFeatures;
     const gpu::PagedDecodeLaunch launch{.pool = {.keys = pool_.data(),
                                                  .values = values_.data(),
@@ -191,6 +193,7 @@ class DecodeOnHost {
                                         .table_width = static_cast<uint32_t>(table_.size()),
                                         .heads = kHeads,
                                         .splits = splits(),
+                                        .split_keys = kSplitKeys,
                                         .scale_for_base_2 = 0.1f};
     const auto entries = testing::read_ptx(text, PtxResults::WithinBounds);
     // One block takes all splits in turn.
@@ -203,12 +206,13 @@ class DecodeOnHost {
     return uint64_t{splits()} * gpu::kBlockWarps * q_.size() * sizeof(uint16_t);
   }
 
-  static constexpr const char* kDecode = "paged_decode_8_bf16";
+  static constexpr uint32_t kSplitKeys = 4 * gpu::kSplitStep;
 
  private:
   static constexpr uint32_t kHeads = 8, kFeatures = 128;
-  uint32_t splits() const { return gpu::num_splits(keys_, 0); }
+  uint32_t splits() const { return gpu::num_splits(keys_, 0, kSplitKeys); }
 
+  std::string kernel_;
   uint32_t keys_;
   std::vector<int32_t> table_;
   gpu::DecodeRow row_;
@@ -217,25 +221,33 @@ class DecodeOnHost {
   PtxAllocations memory_;
 };
 
+constexpr const char* kDecodeKernels[] = {"paged_decode_8_bf16", "paged_group_128_bf16"};
+
 TEST_F(PlantedFaults, DecodingReadsEachKeyAndValueOnce) {
-  DecodeOnHost decode(1500);
-  const testing::PtxTraffic split = decode.run(text_of(DecodeOnHost::kDecode));
-  const testing::PtxTraffic join = decode.run(text_of("paged_join_bf16"), "paged_join_bf16");
-  EXPECT_GE(split.read_bytes, decode.visible_bytes());
-  // Queries are few bytes, which each warp of a split reads from a cache.
-  const uint64_t others = split.read_bytes - decode.query_bytes() + join.read_bytes;
-  EXPECT_LE(100 * others, 105 * decode.visible_bytes());
-  EXPECT_LE(100 * (split.written_bytes + join.written_bytes), 5 * decode.visible_bytes());
+  for (const char* const kernel : kDecodeKernels) {
+    DecodeOnHost decode(kernel, 1500);
+    const testing::PtxTraffic split = decode.run(text_of(kernel));
+    const testing::PtxTraffic join = decode.run(text_of("paged_join_bf16"), "paged_join_bf16");
+    EXPECT_GE(split.read_bytes, decode.visible_bytes());
+    // Queries are few bytes, which each warp of a split reads from a cache.
+    const uint64_t others = split.read_bytes - decode.query_bytes() + join.read_bytes;
+    EXPECT_LE(100 * others, 105 * decode.visible_bytes()) << kernel;
+    EXPECT_LE(100 * (split.written_bytes + join.written_bytes), 5 * decode.visible_bytes())
+        << kernel;
+  }
 }
 
 TEST_F(PlantedFaults, EveryMissingBarrierOfDecodingIsFound) {
-  const std::string text = text_of(DecodeOnHost::kDecode);
-  constexpr uint32_t kKeysOfTwoSplits = gpu::kSplitKeys + 9;
-  EXPECT_NO_THROW(DecodeOnHost(kKeysOfTwoSplits).run(text));
-  ASSERT_GE(barriers_of(text).size(), 3U);
-  for (const size_t place : barriers_of(text))
-    EXPECT_THROW(DecodeOnHost(kKeysOfTwoSplits).run(without_barrier(text, place)), PtxError)
-        << place;
+  for (const char* const kernel : kDecodeKernels) {
+    const std::string text = text_of(kernel);
+    constexpr uint32_t kKeysOfTwoSplits = DecodeOnHost::kSplitKeys + 9;
+    EXPECT_NO_THROW(DecodeOnHost(kernel, kKeysOfTwoSplits).run(text));
+    ASSERT_GE(barriers_of(text).size(), 3U);
+    for (const size_t place : barriers_of(text))
+      EXPECT_THROW(DecodeOnHost(kernel, kKeysOfTwoSplits).run(without_barrier(text, place)),
+                   PtxError)
+          << kernel << place;
+  }
 }
 
 // A product of few rows with codes, of which an output and a row end within a tile and the inputs

@@ -159,11 +159,13 @@ int64_t visible_keys(const PagedRows& rows, const AttentionConfig& config) {
   return keys;
 }
 
-// Enough splits for some blocks on each of a large GPU's multiprocessors, of which each holds two at
-// a time, so that the last ones end together. `blocks_of_key`: blocks that read the same key.
+// About two splits for each of the 264 blocks of threads that an H200 holds at once, as long as they
+// are not so short that their partial sums count, nor so long that the last ones hold up the rest.
+// `blocks_of_key`: blocks that read the same key.
 int64_t keys_of_split(int64_t visible_keys, int64_t blocks_of_key) {
-  constexpr int64_t kWantedSplits = 1024, kStep = gpu::kSplitStep;
-  return std::max(visible_keys * blocks_of_key / kWantedSplits + kStep - 1, kStep) / kStep * kStep;
+  constexpr int64_t kWantedSplits = 512, kStep = gpu::kSplitStep, kMost = 4 * kStep;
+  const int64_t keys = visible_keys * blocks_of_key / kWantedSplits;
+  return std::clamp((keys + kStep - 1) / kStep * kStep, kStep, kMost);
 }
 
 // Splits of the longest row. A window may begin within a split.

@@ -236,8 +236,7 @@ CONVOY_DEVICE void attend_split(const PagedDecodeLaunch& launch, const SplitTask
         sum += sums[from][element];
         divisor += divisors[from][head] * power_of_two(tops[from][head] - top);
       }
-      write_share<Element>(launch, task, static_cast<uint32_t>(head), element,
-                           {sum, top, divisor});
+      write_share<Element>(launch, task, static_cast<uint32_t>(head), element, {sum, top, divisor});
     }
     wait_for_block();  // shared memory is free for the next head
   }
@@ -245,9 +244,8 @@ CONVOY_DEVICE void attend_split(const PagedDecodeLaunch& launch, const SplitTask
 
 template <class Element, class Stored, int kHeads>
 CONVOY_DEVICE void decode(const PagedDecodeLaunch& launch) {
-  for_splits<kHeads>(launch, [&](const SplitTask& task) {
-    attend_split<Element, Stored, kHeads>(launch, task);
-  });
+  for_splits<kHeads>(
+      launch, [&](const SplitTask& task) { attend_split<Element, Stored, kHeads>(launch, task); });
 }
 
 // A block takes one head of one row.
@@ -258,7 +256,8 @@ CONVOY_DEVICE void join_splits(const PagedDecodeLaunch& launch) {
   if (element >= launch.pool.head_dim) return;
   for (uint64_t number = nvidia::block_number(); number < tasks; number += nvidia::num_blocks()) {
     const DecodeRow row = launch.rows[number / launch.heads];
-    const uint32_t splits = num_splits(static_cast<uint32_t>(row.keys), launch.window, launch.split_keys);
+    const uint32_t splits =
+        num_splits(static_cast<uint32_t>(row.keys), launch.window, launch.split_keys);
     if (splits == 1) continue;
     const uint64_t first = number * launch.splits;
     float top = kLowest, sum = 0, divisor = 0;
@@ -336,8 +335,8 @@ struct HeadPiece {
   CONVOY_DEVICE void rotate(const float* cos, const float* sin, uint64_t table_row) {
     const uint32_t half = head_dim / 2, lanes = half / kElements;
     const bool is_second = element >= half;
-    const uint32_t other = (WarpTeam::thread() + (is_second ? kWarpThreads - lanes : lanes)) %
-                           kWarpThreads;
+    const uint32_t other =
+        (WarpTeam::thread() + (is_second ? kWarpThreads - lanes : lanes)) % kWarpThreads;
     float cosines[kElements] = {}, sines[kElements] = {};
     if (has_elements) {
       const uint64_t place = table_row * half + (is_second ? element - half : element);
@@ -432,7 +431,7 @@ CONVOY_DEVICE void store_tokens(const PagedStoreLaunch& launch) {
 #define CONVOY_PAGED_STORED(Element, Stored, name)                      \
   CONVOY_PAGED_DECODE(Element, Stored, name, 1, 2)                      \
   CONVOY_PAGED_DECODE(Element, Stored, name, 2, 2)                      \
-  CONVOY_PAGED_DECODE(Element, Stored, name, 4, 2)                      \
+  CONVOY_PAGED_DECODE(Element, Stored, name, 4, 1)                      \
   CONVOY_PAGED_DECODE(Element, Stored, name, 8, 1)                      \
   CONVOY_KERNEL void paged_store##name(const PagedStoreLaunch launch) { \
     store_tokens<Element, Stored>(launch);                              \

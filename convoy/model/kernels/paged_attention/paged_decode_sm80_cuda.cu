@@ -124,8 +124,7 @@ struct WarpAttention {
       }
 #pragma unroll
       for (int head = 0; head < 2; ++head)
-        scores[half * 2 + head] =
-            is_seen(key) ? scores[half * 2 + head] * factor : -kInfinity;
+        scores[half * 2 + head] = is_seen(key) ? scores[half * 2 + head] * factor : -kInfinity;
     }
     weigh(scores, value_scales, values);
   }
@@ -231,33 +230,31 @@ CONVOY_DEVICE void attend_split(const PagedDecodeLaunch& launch, const SplitTask
     const float factor = power_of_two(own.tops[head] - joined_tops[of_task]);
 #pragma unroll
     for (int piece = 0; piece < own.kValuePieces; ++piece)
-      own.write_sums(head, piece, factor,
-                     &sums[warp][of_task][piece * 64 + own.group * kElements]);
+      own.write_sums(head, piece, factor, &sums[warp][of_task][piece * 64 + own.group * kElements]);
   }
   wait_for_block();
   for (uint32_t at = thread; at < task.num_heads * kHeadDim; at += kBlockThreads) {
     const uint32_t head = at / kHeadDim, element = at % kHeadDim;
     float sum = 0;
     for (uint32_t from = 0; from < kBlockWarps; ++from) sum += sums[from][head][element];
-    write_share<Bf16>(launch, task, head, element,
-                      {sum, joined_tops[head], joined_divisors[head]});
+    write_share<Bf16>(launch, task, head, element, {sum, joined_tops[head], joined_divisors[head]});
   }
-  wait_for_block();  // shared memory is free for the next split
+  // The next split writes nothing that is read here before its first barrier.
 }
 
 template <class Stored, int kHeadDim>
 CONVOY_DEVICE void decode(const PagedDecodeLaunch& launch) {
-  for_splits<kHeads>(
-      launch, [&](const SplitTask& task) { attend_split<Stored, kHeadDim>(launch, task); });
+  for_splits<kHeads>(launch,
+                     [&](const SplitTask& task) { attend_split<Stored, kHeadDim>(launch, task); });
 }
 
 }  // namespace
 
 // Two blocks on a multiprocessor: one loads while the other joins its warps.
-#define CONVOY_PAGED_GROUP(Stored, name, head_dim)                                     \
-  CONVOY_KERNEL __attribute__((launch_bounds(                                          \
+#define CONVOY_PAGED_GROUP(Stored, name, head_dim)                                            \
+  CONVOY_KERNEL __attribute__((launch_bounds(                                                 \
       kBlockThreads, 2))) void paged_group_##head_dim##name(const PagedDecodeLaunch launch) { \
-    decode<Stored, head_dim>(launch);                                                  \
+    decode<Stored, head_dim>(launch);                                                         \
   }
 CONVOY_PAGED_GROUP(Bf16, _bf16, 64)
 CONVOY_PAGED_GROUP(Bf16, _bf16, 128)
