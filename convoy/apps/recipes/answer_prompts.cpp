@@ -7,6 +7,7 @@
 #include "convoy/core/base/error.h"
 #include "convoy/generate/scheduler/engine_defaults.h"
 #include "convoy/machine/device/device_claim.h"
+#include "convoy/machine/device/device_graph.h"
 #include "convoy/machine/device/memory.h"
 #include "convoy/model/architecture/families/family.h"
 
@@ -112,6 +113,17 @@ int64_t longest_row(const std::vector<std::vector<int32_t>>& prompts,
   return static_cast<int64_t>(longest) + sampling.max_new_tokens;
 }
 
+std::optional<bool> records_steps(const std::string& cuda_graphs, at::Device device) {
+  if (cuda_graphs == "auto") return {};
+  if (cuda_graphs == "off") return false;
+  const std::string problem =
+      device.is_cuda() ? device::DeviceGraph::problem(device) : "the device is no CUDA device";
+  if (!problem.empty())
+    throw ConfigError(fmt::format("CUDA graphs cannot be had: {}", problem),
+                      {.key = "cuda_graphs", .hint = "leave it out, or use --cuda-graphs off"});
+  return true;
+}
+
 }  // namespace
 
 generate::EngineConfig engine_config(const settings::EngineFlags& flags, const LoadedModel& model,
@@ -132,6 +144,7 @@ generate::EngineConfig engine_config(const settings::EngineFlags& flags, const L
                                                        device, surroundings, flags.deterministic))),
       .kv_element =
           flags.kv_dtype == "int8" ? kernels::CacheElement::Int8 : kernels::CacheElement::Model,
+      .records_steps = records_steps(flags.cuda_graphs, device),
       .end_ids = families::end_token_ids(model.folder)};
   if (fills_gpu) config.claim = claim_of(device, flags, log);
   return config;

@@ -76,6 +76,7 @@ generate::EngineConfig engine_config(const LoadedModel& loaded, const TextEngine
   if (options.kv_blocks > 0) flags.kv_blocks = options.kv_blocks;
   if (options.prefill_chunk > 0) flags.prefill_chunk = options.prefill_chunk;
   flags.kv_dtype = options.kv_int8 ? "int8" : "model";
+  flags.cuda_graphs = options.cuda_graphs;
   return engine_config(flags, loaded,
                        {.longest_row_tokens = options.longest_row_tokens,
                         .engines_on_host = static_cast<int>(options.workers_on_host)},

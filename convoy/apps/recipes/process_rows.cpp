@@ -52,6 +52,7 @@ TextEngineOptions engine_options(const process::PipelinePlan& plan, const Loaded
           .workers_on_host = workers_on_host,
           .kv_int8 = engine.kv_dtype == "int8",
           .prefill_chunk = engine.prefill_chunk.value.value_or(0),
+          .cuda_graphs = engine.cuda_graphs,
           .template_kwargs = settings::template_kwargs(plan.settings.model.template_kwargs,
                                                        "model.template_kwargs")};
 }

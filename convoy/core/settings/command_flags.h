@@ -166,6 +166,7 @@ struct EngineFlags {
   bool deterministic = false;
   std::string weights = "model";
   std::string kv_dtype = "model";
+  std::string cuda_graphs = "auto";
 
   template <class Visitor>
   void fields(Visitor& visit) {
@@ -187,6 +188,10 @@ struct EngineFlags {
         .one_of({"model", "int8", "int4"});
     visit("kv_dtype", kv_dtype, "KV cache in the model's type, or in 8 bits")
         .one_of({"model", "int8"});
+    visit("cuda_graphs", cuda_graphs,
+          "start the decode steps of a GPU as a whole, not launch by launch; auto = on where LibTorch "
+          "has CUDA graphs")
+        .one_of({"auto", "on", "off"});
   }
 };
 

@@ -242,6 +242,7 @@ struct ProcessEngineSettings {
   config::AutoOr<int64_t> max_requests;
   std::string kv_dtype = "model";
   std::string weights = "model";
+  std::string cuda_graphs = "auto";
 
   template <class Visitor>
   void fields(Visitor& visit) {
@@ -268,6 +269,10 @@ struct ProcessEngineSettings {
     visit("weights", weights,
           "linear layers in the model's type, or in 8 or 4 bits: less memory, different rounding")
         .one_of({"model", "int8", "int4"});
+    visit("cuda_graphs", cuda_graphs,
+          "start the decode steps of a GPU as a whole, not launch by launch; auto = on where LibTorch "
+          "has CUDA graphs")
+        .one_of({"auto", "on", "off"});
   }
 };
 

@@ -1,12 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "convoy/generate/engine/engine.h"
 
+#include <c10/core/Event.h>
+#include <c10/core/StreamGuard.h>
+#include <c10/core/impl/VirtualGuardImpl.h>
+
 #include <algorithm>
+#include <bit>
 #include <chrono>
 #include <utility>
 
 #include "convoy/core/base/error.h"
 #include "convoy/generate/engine/kv_budget.h"
+#include "convoy/machine/device/device_graph.h"
 #include "convoy/machine/device/transfer.h"
 
 namespace convoy::generate {
@@ -60,13 +66,6 @@ struct Engine::Row {
   int64_t unread_place = -1;  // of its unread token among those of its step; below 0: there is none
 };
 
-struct Engine::Inputs {
-  nn::TokenBatch batch;
-  at::Tensor drawing_R;  // the last tokens of rows that draw; undefined: those are all tokens
-  std::vector<std::shared_ptr<Row>> drawing;
-  std::optional<TokenDraw> draw;  // where a row draws
-};
-
 namespace {
 
 // Ids that only the device has, among those of a step.
@@ -84,6 +83,34 @@ struct UnreadIds {
 };
 
 }  // namespace
+
+struct Engine::Inputs {
+  nn::TokenBatch batch;
+  std::vector<kernels::PagedRows> paged;  // by layer group
+  UnreadIds unread;
+  at::Tensor unread_tokens_U, unread_places_U;
+  at::Tensor drawing_R;  // the last tokens of rows that draw; undefined: those are all tokens
+  std::vector<std::shared_ptr<Row>> drawing;
+  std::optional<TokenDraw> draw;  // where a row draws
+
+  void replace_unread_ids(const at::Tensor& before) {
+    if (unread.tokens.empty()) return;
+    batch.replace_ids(unread.are_all(batch.num_tokens(), before.size(0))
+                          ? before
+                          : batch.token_ids_T().index_copy(
+                                0, unread_tokens_U, before.index_select(0, unread_places_U)));
+  }
+};
+
+// Tables and ids of later steps take the place of its own. Draw holds the tokens of its last start.
+struct Engine::RecordedStep {
+  device::DeviceGraph graph;
+  nn::TokenBatch batch;
+  std::vector<kernels::PagedRows> paged;
+  std::optional<TokenDraw> draw;
+  at::Tensor tables;
+  at::Tensor ids_T;
+};
 
 Engine::Engine(nn::CausalLm& model, const text::Tokenizer& tokenizer, EngineConfig config)
     : model_(model),
@@ -142,8 +169,23 @@ void Engine::remove(int64_t number) {
 
 std::string Engine::text_so_far(int64_t number) const { return rows_.at(number)->answer.text(); }
 
+// A graph is not recorded on the default stream, on which others of this process work on the model.
+std::optional<c10::Stream> Engine::stream_of_steps() {
+  if (!can_record() || !model_.device().is_cuda()) return {};
+  const c10::impl::VirtualGuardImpl streams(model_.device().type());
+  if (!stream_) stream_ = streams.getStreamFromGlobalPool(model_.device());
+  if (unread_.empty()) {
+    c10::Event asked(model_.device().type());
+    asked.record(streams.getStream(model_.device()));
+    asked.block(*stream_);
+  }
+  return stream_;
+}
+
 std::vector<Completion> Engine::step() {
   const at::NoGradGuard no_grad;
+  c10::OptionalStreamGuard on_stream;
+  if (const auto stream = stream_of_steps()) on_stream.reset_stream(*stream);
   const auto begin = std::chrono::steady_clock::now();
   // Rows of a failed step begin anew, from tokens that the host has.
   if (std::exchange(step_failed_, true)) read_down_to(0);
@@ -194,22 +236,96 @@ bool Engine::start(const std::vector<scheduler::PlannedRow>& plan) {
     return false;
   }
   const at::Tensor unread_ids = unread_.empty() ? at::Tensor() : unread_.back().tokens.ids_R();
-  Inputs inputs = send_inputs(plan);
-  at::Tensor hidden_RD = model_.hidden_states(inputs.batch, {.cache = &cache_});
-  {
-    // Other ranks may draw in a step in which this one does not.
-    const nn::UnitUse use = model_.use_head();
-    if (inputs.draw) {
-      if (inputs.drawing_R.defined()) hidden_RD = hidden_RD.index_select(0, inputs.drawing_R);
-      inputs.draw->pick(hidden_RD, unread_ids);
-    }
+  const int64_t planned_keys = recorded_keys(plan);
+  device::Upload upload(model_.device());
+  Inputs inputs = list_inputs(plan, planned_keys, upload);
+  set_adapters(plan);
+  const RecordedStep* const recorded =
+      planned_keys == 0 ? nullptr : start_recorded(inputs, planned_keys, upload);
+  if (recorded == nullptr) {
+    upload.send();
+    inputs.replace_unread_ids(unread_ids);
+    cache_.set_rows(std::move(inputs.paged));
+    run(inputs.batch, inputs.drawing_R, inputs.draw, unread_ids);
   }
   scheduler_.finish_step();
   if (!inputs.draw) return false;
-  unread_.push_back(
-      {.rows = {inputs.drawing.begin(), inputs.drawing.end()}, .tokens = std::move(*inputs.draw)});
+  const TokenDraw& draw = recorded == nullptr ? *inputs.draw : *recorded->draw;
+  unread_.push_back({.rows = {inputs.drawing.begin(), inputs.drawing.end()},
+                     .tokens = UnreadTokens(draw.picked())});
   if (unread_.size() == 1) announce(unread_.front());
   return true;
+}
+
+void Engine::run(const nn::TokenBatch& batch, const at::Tensor& drawing_R,
+                 std::optional<TokenDraw>& draw, const at::Tensor& unread_ids) {
+  at::Tensor hidden_RD = model_.hidden_states(batch, {.cache = &cache_});
+  // Other ranks may draw in a step in which this one does not.
+  const nn::UnitUse use = model_.use_head();
+  if (!draw) return;
+  if (drawing_R.defined()) hidden_RD = hidden_RD.index_select(0, drawing_R);
+  draw->pick(hidden_RD, unread_ids);
+}
+
+bool Engine::can_record() const {
+  if (config_.adapters != nullptr || model_.residency() != nullptr || !reads_late()) return false;
+  const at::Device device = model_.device();
+  return config_.records_steps.value_or(device.is_cuda() &&
+                                        device::DeviceGraph::problem(device).empty());
+}
+
+int64_t Engine::recorded_keys(const std::vector<scheduler::PlannedRow>& plan) const {
+  constexpr int64_t kLeastKeys = 512;
+  if (!can_record()) return 0;
+  int64_t longest = kLeastKeys;
+  for (const scheduler::PlannedRow& planned : plan) {
+    const Row& row = *rows_.at(planned.number);
+    const bool is_fit = planned.end - planned.begin == 1 && planned.draws &&
+                        row.unread_place >= 0 && row.request.sampling.repetition_penalty == 1;
+    if (!is_fit) return 0;
+    longest = std::max(longest, planned.end);
+  }
+  return static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(longest)));
+}
+
+const Engine::RecordedStep* Engine::start_recorded(const Inputs& inputs, int64_t planned_keys,
+                                                   device::Upload& upload) {
+  // A recording costs about a step, so steps that come rarely are not worth it.
+  constexpr int64_t kUsesBefore = 2;
+  constexpr size_t kMostKinds = 256;
+  const at::Tensor& before = unread_.back().tokens.ids_R();
+  const int64_t num_rows = inputs.batch.num_tokens();
+  const auto kind = step_kinds_.try_emplace({num_rows, planned_keys}).first;
+  if (++kind->second.uses <= kUsesBefore || step_kinds_.size() > kMostKinds) return nullptr;
+  const at::Tensor ids_T =
+      inputs.unread.are_all(num_rows, before.size(0))
+          ? before
+          : before.index_select(0, device::to_device(std::span<const int64_t>(inputs.unread.places),
+                                                     model_.device()));
+  std::unique_ptr<RecordedStep>& recorded = kind->second.recorded;
+  if (recorded != nullptr) {
+    upload.send_in_place_of(recorded->tables);
+    recorded->ids_T.copy_(ids_T);
+  } else {
+    upload.send();
+    recorded = std::unique_ptr<RecordedStep>(new RecordedStep{
+        .graph = device::DeviceGraph(model_.device(),
+                                     first_recorded_ == nullptr ? nullptr : &first_recorded_->graph),
+        .batch = inputs.batch,
+        .paged = inputs.paged,
+        .draw = inputs.draw,
+        .tables = upload.sent_bytes(),
+        .ids_T = ids_T.clone()});
+    recorded->batch.replace_ids(recorded->ids_T);
+    recorded->graph.record([this, step = recorded.get()] {
+      cache_.set_rows(step->paged);
+      run(step->batch, {}, step->draw, {});
+    });
+    if (first_recorded_ == nullptr) first_recorded_ = recorded.get();
+  }
+  recorded->graph.start();
+  ++figures_.recorded_steps;
+  return recorded.get();
 }
 
 // A row has one unread token at a time: this one as soon as the one before is read.
@@ -222,7 +338,8 @@ void Engine::announce(const Drawn& drawn) {
   }
 }
 
-Engine::Inputs Engine::send_inputs(const std::vector<scheduler::PlannedRow>& plan) {
+Engine::Inputs Engine::list_inputs(const std::vector<scheduler::PlannedRow>& plan,
+                                   int64_t planned_keys, device::Upload& upload) {
   std::vector<int64_t> ids;
   std::vector<int64_t> positions;
   std::vector<int64_t> starts{0};
@@ -255,27 +372,21 @@ Engine::Inputs Engine::send_inputs(const std::vector<scheduler::PlannedRow>& pla
                              .num_keys = planned.end,
                              .blocks = tables[group]});
   }
-  device::Upload upload(model_.device());
   std::vector<kernels::PagedRows> paged;
   for (std::vector<kernels::PagedRow>& of_group : rows)
-    paged.emplace_back(std::move(of_group), kBlockTokens, upload);
-  cache_.set_rows(std::move(paged));
+    paged.emplace_back(std::move(of_group), kBlockTokens, upload, planned_keys);
   Inputs inputs{.batch = nn::TokenBatch(ids, positions, std::move(starts), upload),
+                .paged = std::move(paged),
+                .unread = std::move(unread),
+                .unread_tokens_U = {},
+                .unread_places_U = {},
                 .drawing_R = {},
                 .drawing = std::move(drawing),
                 .draw = {}};
-  set_adapters(plan);
   if (last.size() < ids.size()) inputs.drawing_R = upload.add(last);
   if (!points.empty()) inputs.draw.emplace(model_.head(), pickable_ids_, points, upload);
-  const at::Tensor tokens_U = upload.add(unread.tokens);
-  const at::Tensor places_U = upload.add(unread.places);
-  upload.send();
-  if (unread.tokens.empty()) return inputs;
-  const at::Tensor& before = unread_.back().tokens.ids_R();
-  inputs.batch.replace_ids(
-      unread.are_all(std::ssize(ids), before.size(0))
-          ? before
-          : inputs.batch.token_ids_T().index_copy(0, tokens_U, before.index_select(0, places_U)));
+  inputs.unread_tokens_U = upload.add(inputs.unread.tokens);
+  inputs.unread_places_U = upload.add(inputs.unread.places);
   return inputs;
 }
 

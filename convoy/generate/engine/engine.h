@@ -8,13 +8,17 @@
 // other requests of its batch (limits: docs/decisions/0006-bits-of-a-row.md). One thread.
 #pragma once
 
+#include <c10/core/Stream.h>
+
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "convoy/data/text/tokenizer.h"
@@ -40,6 +44,9 @@ struct EngineConfig {
   // A step's tokens are read once the next one was started; nothing: on GPUs. Steps that all ranks
   // take together are always read at once.
   std::optional<bool> reads_late = {};
+  // Steps of single tokens are recorded and then started as a whole (device::DeviceGraph); nothing:
+  // on CUDA devices that can. Not with adapters to serve, or a model whose weights come and go.
+  std::optional<bool> records_steps = {};
   adapters::ServedAdapters* adapters = nullptr;  // of the model; outlives the engine
   std::vector<int32_t> end_ids = {};  // beside the tokenizer's eos: families::end_token_ids
   std::shared_ptr<const device::DeviceClaim> claim = {};  // held as long as the engine
@@ -72,10 +79,11 @@ class Engine {
  private:
   struct Row;
   struct Inputs;
+  struct RecordedStep;
   // The tokens of a step that the host has not read. A cancelled row is gone.
   struct Drawn {
     std::vector<std::weak_ptr<Row>> rows;
-    TokenDraw tokens;
+    UnreadTokens tokens;
   };
   // Rows of one adapter stand together in the step.
   std::vector<scheduler::PlannedRow> plan_step();
@@ -83,8 +91,20 @@ class Engine {
   // Queues a step; returns true where a row draws in it.
   bool start(const std::vector<scheduler::PlannedRow>& plan);
   void announce(const Drawn& drawn);
-  // All that the pass and the draw need on the device, in one upload.
-  Inputs send_inputs(const std::vector<scheduler::PlannedRow>& plan);
+  // All that the pass and the draw need on the device, which the caller sends. `planned_keys`: of
+  // kernels::PagedRows.
+  Inputs list_inputs(const std::vector<scheduler::PlannedRow>& plan, int64_t planned_keys,
+                     device::Upload& upload);
+  void run(const nn::TokenBatch& batch, const at::Tensor& drawing_R, std::optional<TokenDraw>& draw,
+           const at::Tensor& unread_ids);
+  std::optional<c10::Stream> stream_of_steps();
+  bool can_record() const;
+  // Keys up to which steps like this one may be recorded as one; 0: it is no such step.
+  int64_t recorded_keys(const std::vector<scheduler::PlannedRow>& plan) const;
+  // The recorded step that does the work of this one, up to date and started; null where there is
+  // none: the first ones of a kind run by themselves.
+  const RecordedStep* start_recorded(const Inputs& inputs, int64_t planned_keys,
+                                     device::Upload& upload);
   DrawPoint draw_point(const Row& row) const;
   void set_adapters(const std::vector<scheduler::PlannedRow>& plan) const;
   bool reads_late() const;
@@ -104,6 +124,14 @@ class Engine {
   nn::KvCache cache_;
   std::unordered_map<int64_t, std::shared_ptr<Row>> rows_;
   std::deque<Drawn> unread_;
+  // By rows and keys.
+  struct StepKind {
+    int64_t uses = 0;
+    std::unique_ptr<RecordedStep> recorded;
+  };
+  std::map<std::pair<int64_t, int64_t>, StepKind> step_kinds_;
+  RecordedStep* first_recorded_ = nullptr;  // whose memory the others share
+  std::optional<c10::Stream> stream_;       // of all steps, where they are recorded
   std::vector<Completion> ended_;  // not returned: of this step, or read before it failed
   bool step_failed_ = false;
   EngineFigures figures_;

@@ -93,12 +93,7 @@ void TokenDraw::pick(const at::Tensor& hidden_RD, const at::Tensor& unread_ids) 
       picked.sampled_R2 = in_order(picked.sampled_R2, sampled_L2);
     }
   }
-  ids_R_ = picked.next_ids_R;
-  sampled_ = device::Download(picked.sampled_R2);
-}
-
-std::vector<kernels::SampledToken> TokenDraw::read() {
-  return kernels::read_tokens(sampled_.wait());
+  picked_ = std::move(picked);
 }
 
 }  // namespace convoy::generate

@@ -43,8 +43,8 @@ struct DrawPoint {
 std::vector<kernels::SampledToken> sample_tokens(const at::Tensor& logits_RV, int64_t num_ids,
                                                  const std::vector<DrawPoint>& points);
 
-// The same from hidden states that `head` turns into logits, in three steps: what the draw needs on
-// the device, the draw, and the tokens for the host. When only the likeliest token is requested,
+// The same from hidden states that `head` turns into logits, in two steps: what the draw needs on
+// the device, and the draw. When only the likeliest token is requested,
 // CPUs never store logits.
 class TokenDraw {
  public:
@@ -55,10 +55,7 @@ class TokenDraw {
 
   // Async. hidden_RD has a row per point.
   void pick(const at::Tensor& hidden_RD, const at::Tensor& unread_ids);
-  // int64 on the device: input of the next pass, 0 in the place of kNoToken.
-  const at::Tensor& ids_R() const { return ids_R_; }
-  // Blocks until they are picked.
-  std::vector<kernels::SampledToken> read();
+  const kernels::PickedTokens& picked() const { return picked_; }  // after pick()
 
  private:
   const nn::Linear& head_;
@@ -67,6 +64,22 @@ class TokenDraw {
   kernels::SamplingTables tables_;
   std::vector<int64_t> likeliest_, drawn_;  // their places, where there are both
   at::Tensor likeliest_L_, drawn_N_;        // the same on the device
+  kernels::PickedTokens picked_;
+};
+
+// Picked tokens on their way to the host.
+class UnreadTokens {
+ public:
+  // Async.
+  explicit UnreadTokens(const kernels::PickedTokens& picked)
+      : ids_R_(picked.next_ids_R), sampled_(picked.sampled_R2) {}
+
+  // int64 on the device: input of the next pass, 0 in the place of kNoToken.
+  const at::Tensor& ids_R() const { return ids_R_; }
+  // Blocks until they are picked.
+  std::vector<kernels::SampledToken> read() { return kernels::read_tokens(sampled_.wait()); }
+
+ private:
   at::Tensor ids_R_;
   device::Download sampled_;
 };

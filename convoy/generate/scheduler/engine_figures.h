@@ -16,6 +16,7 @@ struct EngineFigures {
   int64_t cached_prompt_tokens = 0;  // taken from a shared prefix, not computed
   int64_t decode_tokens = 0;
   int64_t preemptions = 0;
+  int64_t recorded_steps = 0;  // started as a whole (EngineConfig::records_steps)
   double prefill_seconds = 0;  // of a step that did both, by its tokens
   double decode_seconds = 0;
 };

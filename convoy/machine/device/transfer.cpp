@@ -8,6 +8,8 @@
 #include <array>
 #include <cstring>
 
+#include "convoy/core/base/error.h"
+
 namespace convoy::device {
 namespace {
 
@@ -48,6 +50,14 @@ at::Tensor Upload::add(std::span<const Value> values) {
   return view<Value>(sent_, begin, values.size());
 }
 
+at::Tensor Upload::sent_bytes() const { return view<uint8_t>(sent_, 0, bytes_.size()); }
+
+void Upload::send_in_place_of(const at::Tensor& bytes) const {
+  CONVOY_INVARIANT(bytes.numel() == std::ssize(bytes_), "tables of {} bytes take the place of {}",
+                   bytes_.size(), bytes.numel());
+  copy_to(bytes);
+}
+
 void Upload::send() {
   if (bytes_.empty()) return;
   c10::StorageImpl& storage = *sent_.storage().unsafeGetStorageImpl();
@@ -56,7 +66,10 @@ void Upload::send() {
     storage.set_data_ptr_noswap(storage.allocator()->allocate(bytes_.size()));
     storage.set_nbytes(bytes_.size());
   }
-  const at::Tensor target = view<uint8_t>(sent_, 0, bytes_.size());
+  copy_to(sent_bytes());
+}
+
+void Upload::copy_to(const at::Tensor& target) const {
   if (device_.is_cpu()) {
     std::memcpy(target.mutable_data_ptr(), bytes_.data(), bytes_.size());
     return;

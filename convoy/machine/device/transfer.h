@@ -30,8 +30,14 @@ class Upload {
   }
   // Once. Async: the copy goes through pinned memory that is kept until the device has read it.
   void send();
+  // The same tables, with other values, in the place of those of an earlier upload; its own tensors
+  // get no memory. `bytes`: sent_bytes() of the earlier one.
+  void send_in_place_of(const at::Tensor& bytes) const;
+  at::Tensor sent_bytes() const;  // after send(): all tables
 
  private:
+  void copy_to(const at::Tensor& target) const;
+
   at::Device device_;
   std::vector<std::byte> bytes_;
   at::Tensor sent_;  // bytes; all tensors lie in its storage

@@ -98,6 +98,8 @@ class CausalLm {
   // input become one product where a device gains by it. Names and values of parameters stay. Not
   // while the model has a residency.
   virtual void join_projections() {}
+  // Tables for so many positions now: no pass up to there makes others.
+  virtual void prepare_positions(int64_t /*num_positions*/) {}
   // All block_linears() in few bits: Linear::quantize().
   virtual void quantize_blocks(const kernels::IntegerFormat& format) = 0;
   // Freezes or thaws every parameter; packed copies are dropped.

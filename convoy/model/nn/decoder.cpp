@@ -70,7 +70,7 @@ at::Tensor Decoder::with_noise(const at::Tensor& x_TD, const TokenBatch& batch,
 at::Tensor Decoder::hidden_states(const TokenBatch& batch, const ForwardOptions& options) {
   check_token_ids(batch, spec_.vocab_size);
   const at::AutoGradMode gradients(at::GradMode::is_enabled() && options.cache == nullptr);
-  for (RopeTable& table : rope_tables_) table.ensure(batch.last_position() + 1, device());
+  prepare_positions(batch.last_position() + 1);
 
   BlockBatch shared;
   shared.position_ids_T = batch.position_ids_T();
@@ -164,6 +164,10 @@ void Decoder::join_projections() {
   for (DecoderBlock& block : blocks_) block.join_projections();
   // Memory of the parts would stay with LibTorch in pieces that are too small for the next ones.
   if (device().is_cuda()) at::getDeviceAllocator(device().type())->emptyCache();
+}
+
+void Decoder::prepare_positions(int64_t num_positions) {
+  for (RopeTable& table : rope_tables_) table.ensure(num_positions, device());
 }
 
 void Decoder::quantize_blocks(const kernels::IntegerFormat& format) {

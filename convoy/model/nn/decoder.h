@@ -35,6 +35,7 @@ class Decoder final : public CausalLm {
   UnitUse use_head() const override { return {residency_, head_unit()}; }
   std::vector<Linear*> block_linears() override;
   void join_projections() override;
+  void prepare_positions(int64_t num_positions) override;
   void quantize_blocks(const kernels::IntegerFormat& format) override;
   void set_requires_grad(bool requires_grad) override;
 

@@ -29,7 +29,9 @@ using Json = nlohmann::ordered_json;
 using settings::BenchPredictFlags;
 
 constexpr int64_t kTimedSteps = 9;
-constexpr int64_t kMeasuredSteps = kTimedSteps + 1;  // in the last one each op is timed
+// Before them CUDA graphs are recorded; after them each op of one is timed.
+constexpr int64_t kStepsBefore = 4;
+constexpr int64_t kMeasuredSteps = kStepsBefore + kTimedSteps + 1;
 
 // One row has this many tokens when the step is over.
 int64_t row_tokens(const BenchPredictFlags& flags) {
@@ -91,7 +93,7 @@ std::unique_ptr<nn::CausalLm> model_of(const architecture::DecoderSpec& spec,
 class StepOfGeneration {
  public:
   StepOfGeneration(nn::CausalLm& model, const text::Tokenizer& tokenizer,
-                   const BenchPredictFlags& flags, int64_t steps)
+                   const BenchPredictFlags& flags, int64_t steps, bool records)
       : flags_(flags),
         vocab_size_(model.vocab_size()),
         steps_(steps),
@@ -102,7 +104,8 @@ class StepOfGeneration {
                  .longest_row_tokens = row_tokens(flags) + steps + 1,
                  .kv_element = flags.kv_dtype == "int8" ? kernels::CacheElement::Int8
                                                         : kernels::CacheElement::Model,
-                 .shares_prefixes = false}) {}
+                 .shares_prefixes = false,
+                 .records_steps = records ? std::nullopt : std::optional(false)}) {}
 
   // All that comes before. A first pass makes tables for its positions, and a first step after a
   // prompt may differ from those that follow it: so a pass of each kind has been before, of a
@@ -221,7 +224,7 @@ CountedStep count_step(const architecture::DecoderSpec& spec, const BenchPredict
           spec, flags, static_cast<double>(counting::labelled_bytes(counting::Content::Weights))),
       .kv_bytes = least_kv_bytes(*model, flags)};
   const text::Tokenizer tokenizer = word_tokenizer(model->vocab_size());
-  StepOfGeneration step(*model, tokenizer, flags, 1);
+  StepOfGeneration step(*model, tokenizer, flags, 1, false);
   counting::label_memory(counting::Content::KeysAndValues);
   step.prepare();
   counting::Recording recording;
@@ -306,22 +309,32 @@ MeasuredStep measure_step(const BenchPredictFlags& given, at::Device device) {
   require_positions(*model, row_tokens(flags) + kMeasuredSteps + 1,
                     flags.decode ? "context" : "tokens");
   const text::Tokenizer tokenizer = word_tokenizer(model->vocab_size());
-  StepOfGeneration step(*model, tokenizer, flags, kMeasuredSteps);
   const auto wait = [&] {
     if (!device.is_cpu()) c10::impl::VirtualGuardImpl(device.type()).synchronizeDevice(0);
   };
+  MeasuredStep measured;
+  {
+    StepOfGeneration step(*model, tokenizer, flags, kMeasuredSteps, true);
+    step.prepare();
+    const auto run = [&](int64_t steps) {
+      for (int64_t count = 0; count < steps; ++count) {
+        step.run();
+        step.repeat();
+      }
+      wait();
+    };
+    run(kStepsBefore);
+    const auto start = std::chrono::steady_clock::now();
+    run(kTimedSteps);
+    const double seconds =
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    measured.seconds = seconds / static_cast<double>(kTimedSteps);
+  }
+  StepOfGeneration step(*model, tokenizer, flags, kMeasuredSteps, false);
   step.prepare();
   wait();
-  const auto start = std::chrono::steady_clock::now();
-  for (int64_t count = 0; count < kTimedSteps; ++count) {
-    step.run();
-    step.repeat();
-  }
-  wait();
-  const double seconds =
-      std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  return {.seconds = seconds / static_cast<double>(kTimedSteps),
-          .seconds_by_op = measure_ops(device, [&step] { step.run(); })};
+  measured.seconds_by_op = measure_ops(device, [&step] { step.run(); });
+  return measured;
 }
 
 nlohmann::ordered_json bench_predict(const BenchPredictFlags& given, const std::string& devices) {

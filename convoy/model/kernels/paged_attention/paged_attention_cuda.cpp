@@ -150,15 +150,6 @@ DecodeKernel decode_kernel(const PagedCache& cache, int64_t group) {
   return {stored_kernel(fmt::format("paged_decode_{}", heads), cache), heads};
 }
 
-int64_t visible_keys(const PagedRows& rows, const AttentionConfig& config) {
-  int64_t keys = 0;
-  for (const PagedRow& row : rows.rows())
-    if (row.num_queries == 1)
-      keys +=
-          config.sliding_window > 0 ? std::min(row.num_keys, config.sliding_window) : row.num_keys;
-  return keys;
-}
-
 // About two splits for each of the 264 blocks of threads that an H200 holds at once, as long as they
 // are not so short that their partial sums count, nor so long that the last ones hold up the rest.
 // `blocks_of_key`: blocks that read the same key.
@@ -183,7 +174,7 @@ void decode(const at::Tensor& q_THE, const PagedCache& cache, const PagedRows& r
   const int64_t heads = q.size(1), kv_heads = cache.shape.num_kv_heads;
   const DecodeKernel kernel = decode_kernel(cache, heads / kv_heads);
   const int64_t chunks = (heads / kv_heads + kernel.heads - 1) / kernel.heads;
-  const int64_t keys = visible_keys(rows, config);
+  const int64_t keys = rows.decode_keys(config.sliding_window);
   const int64_t split_keys = keys_of_split(keys, kv_heads * chunks);
   const int64_t splits = most_splits(rows, config, split_keys);
   const int64_t parts = splits == 1 ? 0 : num_rows * heads * splits;

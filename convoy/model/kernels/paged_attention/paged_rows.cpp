@@ -38,14 +38,20 @@ std::vector<int64_t> slots_of(const std::vector<PagedRow>& rows, int64_t block_t
   return slots;
 }
 
-// Row by row, as wide as the widest.
-std::vector<int32_t> table_of(const std::vector<PagedRow>& rows) {
+size_t widest_of(const std::vector<PagedRow>& rows) {
   size_t widest = 0;
   for (const PagedRow& row : rows) widest = std::max(widest, row.blocks.size());
+  return widest;
+}
+
+// Row by row.
+std::vector<int32_t> table_of(const std::vector<PagedRow>& rows, size_t width) {
   std::vector<int32_t> table;
   for (const PagedRow& row : rows) {
-    table.insert(table.end(), row.blocks.begin(), row.blocks.end());
-    table.resize(table.size() + widest - row.blocks.size(), kNoBlock);
+    const size_t held = std::min(row.blocks.size(), width);
+    table.insert(table.end(), row.blocks.begin(),
+                 row.blocks.begin() + static_cast<std::ptrdiff_t>(held));
+    table.resize(table.size() + width - held, kNoBlock);
   }
   return table;
 }
@@ -136,16 +142,22 @@ PagedRows::PagedRows(std::vector<PagedRow> rows, int64_t block_tokens, at::Devic
   upload.send();
 }
 
-PagedRows::PagedRows(std::vector<PagedRow> rows, int64_t block_tokens, device::Upload& upload)
+PagedRows::PagedRows(std::vector<PagedRow> rows, int64_t block_tokens, device::Upload& upload,
+                     int64_t planned_keys)
     : rows_(std::move(rows)),
       block_tokens_(block_tokens),
       queries_(starts_of(checked(rows_, block_tokens)), upload) {
   end_block_ = end_block_of(rows_);
   widest_window_ = widest_window_of(rows_, block_tokens_);
+  planned_keys_ = planned_keys;
   for (const PagedRow& row : rows_)
-    if (row.num_queries == 1) longest_decode_keys_ = std::max(longest_decode_keys_, row.num_keys);
+    if (row.num_queries == 1)
+      longest_decode_keys_ = std::max({longest_decode_keys_, row.num_keys, planned_keys});
   slots_T_ = upload.add(slots_of(rows_, block_tokens));
-  block_table_RN_ = upload.add(table_of(rows_)).view({num_rows(), num_rows() == 0 ? 0 : -1});
+  const size_t width = longest_decode_keys_ > planned_keys || planned_keys == 0
+                           ? widest_of(rows_)
+                           : static_cast<size_t>((planned_keys + block_tokens - 1) / block_tokens);
+  block_table_RN_ = upload.add(table_of(rows_, width)).view({num_rows(), num_rows() == 0 ? 0 : -1});
   decode_rows_D3_ = upload.add(decode_rows_of(rows_, queries_)).view({-1, 3});
   const PrefillTables tables = find_prefill(rows_, queries_, block_tokens, prefill_);
   if (prefill_.empty()) return;
@@ -154,6 +166,16 @@ PagedRows::PagedRows(std::vector<PagedRow> rows, int64_t block_tokens, device::U
   prefill_.query_starts = upload.add(tables.query_starts);
   prefill_.key_starts = upload.add(tables.key_starts);
   prefill_.used_keys = upload.add(tables.used_keys);
+}
+
+int64_t PagedRows::decode_keys(int64_t window) const {
+  int64_t keys = 0;
+  for (const PagedRow& row : rows_) {
+    if (row.num_queries != 1) continue;
+    const int64_t planned = std::max(row.num_keys, planned_keys_);
+    keys += window > 0 ? std::min(planned, window) : planned;
+  }
+  return keys;
 }
 
 }  // namespace convoy::kernels

@@ -46,8 +46,11 @@ class PagedRows {
   PagedRows() : PagedRows({}, 1) {}
   // Throws StateError where a row's new tokens have no block. Async: nothing waits for the device.
   PagedRows(std::vector<PagedRow> rows, int64_t block_tokens, at::Device device = at::kCPU);
-  // With its part of `upload`, which the caller sends.
-  PagedRows(std::vector<PagedRow> rows, int64_t block_tokens, device::Upload& upload);
+  // With its part of `upload`, which the caller sends. Tables and launches are those of rows of
+  // `planned_keys`, where these are more: of as many rows of one new token each they stay the same
+  // until then.
+  PagedRows(std::vector<PagedRow> rows, int64_t block_tokens, device::Upload& upload,
+            int64_t planned_keys = 0);
 
   int64_t num_rows() const { return static_cast<int64_t>(rows_.size()); }
   const PagedRow& row(int64_t index) const { return rows_[index]; }
@@ -65,7 +68,9 @@ class PagedRows {
   const at::Tensor& block_table_RN() const { return block_table_RN_; }
   // Rows of one new token, int32 [D, 3] on the device: token in the step, row, keys.
   const at::Tensor& decode_rows_D3() const { return decode_rows_D3_; }
+  // At most, of any such row and of all together.
   int64_t longest_decode_keys() const { return longest_decode_keys_; }
+  int64_t decode_keys(int64_t window) const;
   const PrefillRows& prefill() const { return prefill_; }
 
  private:
@@ -78,6 +83,7 @@ class PagedRows {
   at::Tensor block_table_RN_;
   at::Tensor decode_rows_D3_;
   int64_t longest_decode_keys_ = 0;
+  int64_t planned_keys_ = 0;
   PrefillRows prefill_;
 };
 

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Steps that are recorded and started again, over our CUDA kernels on the CPU (tests/fake_cuda): a
+// recording runs again there with the memory and the numbers of its first call, as a CUDA graph.
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cstdlib>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "convoy/data/text/tokenizer.h"
+#include "convoy/generate/engine/engine.h"
+#include "convoy/model/kernels/ops/op_table.h"
+#include "convoy/model/models/registry.h"
+#include "kernel_checks/host_kernels.h"
+
+namespace convoy {
+namespace {
+
+std::filesystem::path example(const std::string& name) {
+  const char* const source = std::getenv("CONVOY_SOURCE_DIR");
+  return std::filesystem::path(source == nullptr ? "." : source) / "examples" / name;
+}
+
+class RecordedSteps : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    const char* const binaries = std::getenv("CONVOY_BIN_DIR");
+    ASSERT_NE(binaries, nullptr) << "CONVOY_BIN_DIR names the folder of libfake_cuda.so";
+    if (kernels::kernel_texts().empty()) GTEST_SKIP() << "built without clang++";
+    kernels_ = testing::host_kernels(binaries);
+    override_ = std::make_unique<kernels::CpuTableOverride>(kernels::own_kernel_op_table());
+    const io::ModelFolder folder = io::ModelFolder::open(example("tally-3m"));
+    model_ = models::load_causal_lm(folder, at::kFloat);
+    tokenizer_ = std::make_unique<text::Tokenizer>(text::Tokenizer::load(folder.path()));
+  }
+
+  // Answers of 3 to 12 tokens, two greedy and one drawn.
+  std::vector<generate::Request> requests() const {
+    std::ifstream file(example("sums/test.jsonl"));
+    std::vector<generate::Request> made;
+    for (std::string line; made.size() < 3 && std::getline(file, line);) {
+      const auto number = static_cast<int64_t>(made.size());
+      made.push_back(
+          {.prompt = tokenizer_->encode(nlohmann::json::parse(line).at("question").get<std::string>(),
+                                        text::SpecialTokens::Add).ids,
+           .sampling = {.temperature = number == 1 ? 0.9 : 0.0, .top_p = 0.95},
+           .draw = {.seed = 3, .row = number},
+           .max_new_tokens = std::array<int64_t, 3>{12, 9, 4}[made.size()],
+           .wants_logprobs = number == 0});
+    }
+    return made;
+  }
+
+  std::vector<generate::Completion> answers(bool records, kernels::CacheElement element) {
+    generate::Engine engine(*model_, *tokenizer_,
+                            {.max_rows = 3,
+                             .longest_row_tokens = 600,
+                             .kv_element = element,
+                             .reads_late = true,
+                             .records_steps = records});
+    auto found = generate::answer_all(engine, requests());
+    EXPECT_EQ(engine.figures().recorded_steps > 0, records);
+    return found;
+  }
+
+  std::unique_ptr<kernels::HostKernels> kernels_;
+  std::unique_ptr<kernels::CpuTableOverride> override_;
+  std::unique_ptr<nn::CausalLm> model_;
+  std::unique_ptr<text::Tokenizer> tokenizer_;
+};
+
+TEST_F(RecordedSteps, GiveTheTokensOfStepsByThemselves) {
+  for (const auto element : {kernels::CacheElement::Model, kernels::CacheElement::Int8}) {
+    const auto wanted = answers(false, element), found = answers(true, element);
+    for (size_t row = 0; row < wanted.size(); ++row) {
+      EXPECT_EQ(found[row].token_ids, wanted[row].token_ids) << row;
+      EXPECT_EQ(found[row].logprobs.size(), wanted[row].logprobs.size()) << row;
+      for (size_t at = 0; at < found[row].logprobs.size(); ++at)
+        EXPECT_NEAR(found[row].logprobs[at], wanted[row].logprobs[at], 1e-5);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace convoy
