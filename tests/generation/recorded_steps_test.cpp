@@ -43,8 +43,10 @@ class RecordedSteps : public ::testing::Test {
     for (std::string line; made.size() < 3 && std::getline(file, line);) {
       const auto number = static_cast<int64_t>(made.size());
       made.push_back(
-          {.prompt = tokenizer_->encode(nlohmann::json::parse(line).at("question").get<std::string>(),
-                                        text::SpecialTokens::Add).ids,
+          {.prompt = tokenizer_
+                         ->encode(nlohmann::json::parse(line).at("question").get<std::string>(),
+                                  text::SpecialTokens::Add)
+                         .ids,
            .sampling = {.temperature = number == 1 ? 0.9 : 0.0, .top_p = 0.95},
            .draw = {.seed = 3, .row = number},
            .max_new_tokens = std::array<int64_t, 3>{12, 9, 4}[made.size()],

@@ -309,8 +309,8 @@ const Engine::RecordedStep* Engine::start_recorded(const Inputs& inputs, int64_t
   } else {
     upload.send();
     recorded = std::unique_ptr<RecordedStep>(new RecordedStep{
-        .graph = device::DeviceGraph(model_.device(),
-                                     first_recorded_ == nullptr ? nullptr : &first_recorded_->graph),
+        .graph = device::DeviceGraph(
+            model_.device(), first_recorded_ == nullptr ? nullptr : &first_recorded_->graph),
         .batch = inputs.batch,
         .paged = inputs.paged,
         .draw = inputs.draw,

@@ -132,7 +132,7 @@ class Engine {
   std::map<std::pair<int64_t, int64_t>, StepKind> step_kinds_;
   RecordedStep* first_recorded_ = nullptr;  // whose memory the others share
   std::optional<c10::Stream> stream_;       // of all steps, where they are recorded
-  std::vector<Completion> ended_;  // not returned: of this step, or read before it failed
+  std::vector<Completion> ended_;           // not returned: of this step, or read before it failed
   bool step_failed_ = false;
   EngineFigures figures_;
 };

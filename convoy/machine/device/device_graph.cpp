@@ -32,8 +32,8 @@ const GraphFunctions& graph_functions() {
   static const GraphFunctions found = [] {
     GraphFunctions functions;
     const auto find = [](auto& function, const char* name) {
-      function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(
-          dlsym(RTLD_DEFAULT, name));
+      function =
+          reinterpret_cast<std::remove_reference_t<decltype(function)>>(dlsym(RTLD_DEFAULT, name));
     };
     find(functions.construct, "_ZN2at4cuda9CUDAGraphC1Eb");
     find(functions.destroy, "_ZN2at4cuda9CUDAGraphD1Ev");

@@ -28,8 +28,7 @@ CONVOY_DEVICE void multiply_add_tile(float (&c)[4], const uint32_t (&a)[4], uint
       : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b_low), "r"(b_high));
 }
 
-// Of 8 x 8 values in bf16, of which a lane holds row l / 4, columns l % 4 * 2 and one more: the
-// same of the transposed matrix.
+// Transposes 8 x 8 values in bf16, of which a lane holds row l / 4, columns l % 4 * 2 and one more.
 CONVOY_DEVICE uint32_t transposed(uint32_t pair) {
   const uint32_t lane = thread_of_block() % kWarpThreads, row = lane / 4, first = lane % 4 * 2;
   const auto of_row = [&](uint32_t from) {

@@ -150,8 +150,9 @@ DecodeKernel decode_kernel(const PagedCache& cache, int64_t group) {
   return {stored_kernel(fmt::format("paged_decode_{}", heads), cache), heads};
 }
 
-// About two splits for each of the 264 blocks of threads that an H200 holds at once, as long as they
-// are not so short that their partial sums count, nor so long that the last ones hold up the rest.
+// About two splits for each of the 264 blocks of threads that an H200 holds at once, as long as
+// they are not so short that their partial sums count, nor so long that the last ones hold up the
+// rest.
 // `blocks_of_key`: blocks that read the same key.
 int64_t keys_of_split(int64_t visible_keys, int64_t blocks_of_key) {
   constexpr int64_t kWantedSplits = 512, kStep = gpu::kSplitStep, kMost = 4 * kStep;

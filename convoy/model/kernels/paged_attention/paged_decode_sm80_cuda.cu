@@ -35,7 +35,7 @@ CONVOY_DEVICE void interleave(const Piece<Int8>& first, const Piece<Int8>& secon
   upper = bf16_pair(first.at(2 * pair + 1), second.at(2 * pair + 1));
 }
 
-// What a warp sums up over its keys. A lane has the heads `quarter` * 2 and one more; of scores the
+// Sums of a warp over its keys. A lane has the heads `quarter` * 2 and one more; of scores the
 // keys `group` and 8 more of a tile; of sums, in the tile of the matrix units numbered
 // 4 * piece + pair, the features 64 * piece + 8 * group + 2 * pair and one more.
 template <class Stored, int kHeadDim>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the kernels of one new token per row share: pieces of stored tokens, the splits that blocks
-// of threads take, and where the results of a split go.
+// Shared by the kernels of one new token per row: pieces of stored tokens, the splits that blocks
+// of threads take, and the places of their results.
 #pragma once
 
 #include "convoy/model/kernels/cuda/elements.cuh"
@@ -91,8 +91,8 @@ CONVOY_DEVICE void for_splits(const PagedDecodeLaunch& launch, Body body) {
   }
 }
 
-// Of a split and a head: the sum of one element of the values, each weighed by 2^(score - top), and
-// the sum of the weights.
+// One head's part of a split: the sum of one element of the values, each weighed by
+// 2^(score - top), and the sum of the weights.
 struct SplitShare {
   float sum, top, divisor;
 };
