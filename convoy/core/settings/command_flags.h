@@ -189,7 +189,8 @@ struct EngineFlags {
     visit("kv_dtype", kv_dtype, "KV cache in the model's type, or in 8 bits")
         .one_of({"model", "int8"});
     visit("cuda_graphs", cuda_graphs,
-          "start the decode steps of a GPU as a whole, not launch by launch; auto = on where LibTorch "
+          "start the decode steps of a GPU as a whole, not launch by launch; auto = on where "
+          "LibTorch "
           "has CUDA graphs")
         .one_of({"auto", "on", "off"});
   }

@@ -270,7 +270,8 @@ struct ProcessEngineSettings {
           "linear layers in the model's type, or in 8 or 4 bits: less memory, different rounding")
         .one_of({"model", "int8", "int4"});
     visit("cuda_graphs", cuda_graphs,
-          "start the decode steps of a GPU as a whole, not launch by launch; auto = on where LibTorch "
+          "start the decode steps of a GPU as a whole, not launch by launch; auto = on where "
+          "LibTorch "
           "has CUDA graphs")
         .one_of({"auto", "on", "off"});
   }
