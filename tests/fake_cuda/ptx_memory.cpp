@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstring>
 
 namespace convoy::testing {
 namespace {
@@ -41,7 +42,24 @@ uint8_t* PtxMemory::shared(uint64_t address, uint64_t bytes, bool writes) {
   return shared_.data() + begin;
 }
 
+void PtxMemory::start_copy(uint32_t place, uint64_t to, uint64_t from, uint64_t bytes) {
+  count(from, bytes, false);
+  global(place, from, bytes);
+  shared(to, bytes, true);
+  const uint64_t begin = (to - kSharedBegin) / kWordBytes;
+  for (uint64_t word = begin; word < begin + bytes / kWordBytes; ++word) words_[word].written = -1;
+  copies().back().push_back({place, to, from, bytes});
+}
+
+void PtxMemory::wait_for_copies(uint64_t groups) {
+  for (Copies& own = copies(); own.size() > groups + 1; own.pop_front())
+    for (const Copy& copy : own.front())
+      std::memcpy(shared(copy.to, copy.bytes, true), global(copy.place, copy.from, copy.bytes),
+                  copy.bytes);
+}
+
 void PtxMemory::begin_block() {
+  copies_.clear();
   std::fill(words_.begin(), words_.end(), Word());
   epoch_ = 0;
 }

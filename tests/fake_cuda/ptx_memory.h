@@ -3,10 +3,12 @@
 // The memory that the threads of a grid reach by loads and stores: allocations of the GPU, and the
 // shared memory of one block at a time. Wrong uses are errors in any order of threads: an access
 // outside of any allocation or not aligned; shared memory read before it was written; two threads
-// that use the same word of it, one of them writing, with no barrier between them.
+// that use the same word of it, one of them writing, with no barrier between them. What a thread has
+// under way into shared memory arrives when it waits for it, and no sooner.
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <stdexcept>
 #include <unordered_set>
@@ -52,6 +54,11 @@ class PtxMemory {
   }
   const PtxTraffic& traffic() const { return traffic_; }
 
+  // Copies from global to shared memory, in groups: a wait leaves the newest `groups` under way.
+  void start_copy(uint32_t place, uint64_t to, uint64_t from, uint64_t bytes);
+  void end_copies() { copies().emplace_back(); }
+  void wait_for_copies(uint64_t groups);
+
   void begin_block();
   void begin_thread(uint32_t thread) { thread_ = thread; }  // of its block: makes what follows
   void pass_barrier() { ++epoch_; }
@@ -67,6 +74,17 @@ class PtxMemory {
     bool many_readers = false;  // in that epoch
   };
 
+  struct Copy {
+    uint32_t place;
+    uint64_t to, from, bytes;
+  };
+  using Copies = std::deque<std::vector<Copy>>;  // the last group is open
+
+  Copies& copies() {
+    Copies& own = copies_[thread_];
+    if (own.empty()) own.emplace_back();
+    return own;
+  }
   void find(uint32_t place, uint64_t address, uint64_t bytes);
   void read(Word& word, uint64_t address) const;
   void write(Word& word, uint64_t address) const;
@@ -79,6 +97,7 @@ class PtxMemory {
   int64_t epoch_ = 0;
   bool measures_ = false;
   std::unordered_set<uint64_t> moved_;
+  std::map<uint32_t, Copies> copies_;  // by thread
   PtxTraffic traffic_;
 };
 

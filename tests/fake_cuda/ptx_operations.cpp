@@ -75,6 +75,30 @@ void multiply_add_integer(const PtxInstruction& i, Numbers n, PtxMemory&) {
   n[i.to[0]] = static_cast<uint32_t>(n[i.from[0]] * n[i.from[1]] + n[i.from[2]]);
 }
 
+// Bit n of the table is the result for the bits of n: of a the highest one, of c the lowest.
+void look_up_bits(const PtxInstruction& i, Numbers n, PtxMemory&) {
+  const auto a = static_cast<uint32_t>(n[i.from[0]]), b = static_cast<uint32_t>(n[i.from[1]]),
+             c = static_cast<uint32_t>(n[i.from[2]]);
+  uint32_t bits = 0;
+  for (int number = 0; number < 8; ++number)
+    if (n[i.from[3]] >> number & 1)
+      bits |= (number & 4 ? a : ~a) & (number & 2 ? b : ~b) & (number & 1 ? c : ~c);
+  n[i.to[0]] = bits;
+}
+
+// Each of the four bytes is one of eight, by the lower three bits of four of the selector; the
+// fourth, which repeats a sign, is not known here.
+void permute_bytes(const PtxInstruction& i, Numbers n, PtxMemory&) {
+  const uint64_t bytes = n[i.from[1]] << 32 | static_cast<uint32_t>(n[i.from[0]]);
+  uint32_t chosen = 0;
+  for (int at = 0; at < 4; ++at) {
+    const uint64_t selector = n[i.from[2]] >> 4 * at & 15;
+    if (selector > 7) throw PtxError("prmt with a sign is not known");
+    chosen |= static_cast<uint32_t>(bytes >> 8 * selector & 0xff) << 8 * at;
+  }
+  n[i.to[0]] = chosen;
+}
+
 void extract_bits(const PtxInstruction& i, Numbers n, PtxMemory&) {
   const auto length = static_cast<uint32_t>(n[i.from[2]]);
   const uint32_t shifted = static_cast<uint32_t>(n[i.from[0]]) >> n[i.from[1]];
@@ -132,6 +156,14 @@ void atomic_add(const PtxInstruction& i, Numbers n, PtxMemory& memory) {
   n[i.to[0]] = before;
 }
 
+void start_copy(const PtxInstruction& i, Numbers n, PtxMemory& memory) {
+  memory.start_copy(i.place, n[i.from[0]], n[i.from[1]], n[i.from[2]]);
+}
+void end_copies(const PtxInstruction&, Numbers, PtxMemory& memory) { memory.end_copies(); }
+void wait_for_copies(const PtxInstruction& i, Numbers n, PtxMemory& memory) {
+  memory.wait_for_copies(n[i.from[0]]);
+}
+
 // As the GPU: the nearest number that there is, 0 for NaN.
 int32_t truncated(float value) {
   if (value != value) return 0;
@@ -181,7 +213,8 @@ void add_moves(Table& table) {
   table["mov.b32.split"] = split<32>;
   table["mov.b64.join"] = join<64>;
   table["mov.b32.join"] = join<32>;
-  for (const char* name : {"cvta.to.global.u64", "cvta.local.u64", "cvta.global.u64"})
+  for (const char* name : {"cvta.to.global.u64", "cvta.to.shared.u64", "cvta.shared.u64",
+                           "cvta.local.u64", "cvta.global.u64"})
     table[name] = move;
 }
 
@@ -202,6 +235,9 @@ void add_memory(Table& table) {
   for (const char* type : {"u16", "b16"}) add_memory_of<uint16_t>(table, type);
   for (const char* type : {"u32", "b32", "s32", "f32"}) add_memory_of<uint32_t>(table, type);
   for (const char* type : {"u64", "b64", "s64", "f64"}) add_memory_of<uint64_t>(table, type);
+  table["cp.async.cg.shared.global"] = table["cp.async.ca.shared.global"] = start_copy;
+  table["cp.async.commit_group"] = end_copies;
+  table["cp.async.wait_group"] = wait_for_copies;
   table["atom.global.add.u32"] = table["atom.add.u32"] = atomic_add<uint32_t>;
   table["atom.global.add.u64"] = table["atom.add.u64"] = atomic_add<uint64_t>;
 }
@@ -243,6 +279,8 @@ void add_integers(Table& table) {
   table["shr.u32"] = BINARY(uint32_t, b < 32 ? a >> b : 0);
   table["shr.u64"] = BINARY(uint64_t, b < 64 ? a >> b : 0);
   table["shr.s32"] = BINARY(int32_t, a >> (b < 32 ? b : 31));
+  table["lop3.b32"] = look_up_bits;
+  table["prmt.b32"] = permute_bytes;
   table["bfe.u32"] = extract_bits;
   table["bfe.s32"] = extract_signed_bits;
   table["add.s16"] = BINARY(uint16_t, static_cast<uint16_t>(a + b));

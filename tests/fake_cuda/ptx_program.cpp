@@ -163,8 +163,8 @@ class PtxReader {
       instruction.kind = PtxInstruction::Kind::MatrixProduct;
     instruction.run = ptx_operation(name, results_);
     const bool known = instruction.run != nullptr || is_of_warp(instruction.kind);
-    if (!known || operands.empty()) throw PtxError("not known: " + text);
-    const bool stores = name.starts_with("st.");
+    const bool stores = name.starts_with("st.") || name.starts_with("cp.async.");
+    if (!known || (operands.empty() && !stores)) throw PtxError("not known: " + text);
     std::vector<uint32_t> to, from;
     for (size_t at = 0; at < operands.size(); ++at)
       add_operand(operands[at], instruction, at == 0 && !stores ? to : from);
@@ -172,7 +172,8 @@ class PtxReader {
       throw PtxError("not known: " + text);
     std::copy(to.begin(), to.end(), instruction.to);
     std::copy(from.begin(), from.end(), instruction.from);
-    instruction.count = static_cast<uint32_t>(stores ? from.size() - 1 : to.size());
+    instruction.count =
+        static_cast<uint32_t>(stores ? std::max<size_t>(from.size(), 1) - 1 : to.size());
   }
 
   void add_operand(const std::string& text, PtxInstruction& instruction,

@@ -254,17 +254,23 @@ TEST_F(PlantedFaults, EveryMissingBarrierOfDecodingIsFound) {
 // within a chunk.
 class CodedProductOnHost {
  public:
-  CodedProductOnHost(const std::string& form, uint32_t rows, uint32_t inputs = 37 * kGroup)
+  CodedProductOnHost(const std::string& form, uint32_t rows, uint32_t inputs = 37 * kGroup,
+                     uint32_t outputs = 70)
       : form_(form),
         rows_(rows),
         inputs_(inputs),
-        codes_(kOutputs * inputs / (form == "bytes" ? 1 : 2), 0x57),
-        scales_(form == "bytes"    ? kOutputs * sizeof(float)
-                : form == "nested" ? kOutputs * inputs / kGroup
-                                   : kOutputs * inputs / kGroup * sizeof(float)),
-        nested_(256 + kOutputs * inputs / kGroup / 256 + 2),
+        outputs_(outputs),
+        codes_(form == "values"  ? outputs * inputs * 2
+               : form == "bytes" ? outputs * inputs
+                                 : outputs * inputs / 2,
+               0x57),
+        scales_(form == "values"   ? 0
+                : form == "bytes"  ? outputs * sizeof(float)
+                : form == "nested" ? (outputs * inputs / kGroup + 3) / 4 * 4
+                                   : outputs * inputs / kGroup * sizeof(float)),
+        nested_(256 + outputs * inputs / kGroup / 256 + 2),
         x_(rows * inputs, 0x3c00),
-        y_(rows * kOutputs) {
+        y_(rows * outputs_) {
     add(codes_);
     add(scales_);
     add(nested_);
@@ -282,10 +288,11 @@ class CodedProductOnHost {
                                    .nested_table = nested_.data(),
                                    .y = y_.data(),
                                    .inputs = inputs_,
-                                   .outputs = kOutputs,
+                                   .outputs = outputs_,
                                    .rows = rows_,
                                    .group_bits = 5,
-                                   .groups = inputs_ / kGroup};
+                                   .groups = inputs_ / kGroup,
+                                   .output_warp_bits = kWarpBits};
     return testing::read_ptx(text, PtxResults::WithinBounds)
         .at(kernel(tiles))
         .measure(1, gpu::kBlockThreads, &launch, memory_);
@@ -295,18 +302,18 @@ class CodedProductOnHost {
     return "coded_product_" + form_ + "_" + std::to_string(tiles);
   }
   uint64_t weight_bytes() const { return codes_.size() + scales_.size(); }
-  // Each warp reads the rows for its 32 outputs, from a cache.
+  // The warps of some outputs read the rows once, from a cache.
   uint64_t x_bytes(uint32_t tiles) const {
-    const uint32_t of_block = gpu::outputs_of_block(tiles);
-    const uint32_t warps = (kOutputs + of_block - 1) / of_block * (of_block / gpu::kWarpOutputs);
-    return uint64_t{warps} * x_.size() * sizeof(uint16_t);
+    const uint32_t outputs = gpu::outputs_of_warp(tiles) << kWarpBits;
+    const uint64_t times = (outputs_ + outputs - 1) / outputs << kWarpBits;
+    return times * x_.size() * sizeof(uint16_t);
   }
   uint64_t y_bytes() const { return y_.size() * sizeof(uint16_t); }
 
   static constexpr uint32_t kGroup = 32;
 
  private:
-  static constexpr uint32_t kOutputs = 70;
+  static constexpr uint32_t kWarpBits = 1;
 
   template <class Number>
   void add(const std::vector<Number>& numbers) {
@@ -314,14 +321,14 @@ class CodedProductOnHost {
   }
 
   std::string form_;
-  uint32_t rows_, inputs_;
+  uint32_t rows_, inputs_, outputs_;
   std::vector<uint8_t> codes_, scales_;
   std::vector<float> nested_;  // a table, an offset, absmax
   std::vector<uint16_t> x_, y_;
   PtxAllocations memory_;
 };
 
-const std::array kCodedForms = {"bytes", "groups", "table", "nested"};
+const std::array kCodedForms = {"values", "bytes", "groups", "table", "nested"};
 
 TEST_F(PlantedFaults, AProductOfFewRowsReadsEachCodeOnce) {
   for (const char* form : kCodedForms)
@@ -331,8 +338,9 @@ TEST_F(PlantedFaults, AProductOfFewRowsReadsEachCodeOnce) {
       const testing::PtxTraffic moved = product.run(tiles);
       const uint64_t of_weight = moved.read_bytes - product.x_bytes(tiles);
       EXPECT_GE(of_weight, product.weight_bytes()) << form;
-      // Each warp reads the last output once more where it lacks some, and tables once.
-      EXPECT_LE(100 * of_weight, 110 * product.weight_bytes()) << form << " " << tiles;
+      // Each warp reads the last output once more where it lacks some, tables once, and nested
+      // scales by words.
+      EXPECT_LE(100 * of_weight, 111 * product.weight_bytes()) << form << " " << tiles;
       EXPECT_EQ(moved.written_bytes, product.y_bytes()) << form << " " << tiles;
     }
 }
@@ -349,7 +357,8 @@ TEST_F(PlantedFaults, EveryMissingBarrierOfACodedProductIsFound) {
     }
 }
 
-// min.u32 keeps a place within outputs, rows and inputs: those of the first chunk, and of others.
+// min.u32 keeps a place within outputs, rows and inputs: those of the copies that a warp starts with, and
+// of later ones.
 TEST_F(PlantedFaults, EveryMissingBoundOfACodedProductIsFound) {
   const std::string text = text_of("coded_product_groups_1");
   int bounds = 0;
@@ -359,11 +368,13 @@ TEST_F(PlantedFaults, EveryMissingBoundOfACodedProductIsFound) {
     const size_t end = text.find(';', at), last = text.rfind(',', end);
     unbound.erase(last, end - last).replace(at, 7, "mov.u32");
     int faults = 0;
-    for (const uint32_t vectors : {5, 37}) try {
-        CodedProductOnHost("groups", 5, vectors * CodedProductOnHost::kGroup).run(unbound, 1);
-      } catch (const PtxError&) {
-        ++faults;
-      }
+    for (const uint32_t vectors : {5, 21, 37, 53})
+      for (const uint32_t outputs : {5, 70}) try {
+          CodedProductOnHost("groups", 5, vectors * CodedProductOnHost::kGroup, outputs)
+              .run(unbound, 1);
+        } catch (const PtxError&) {
+          ++faults;
+        }
     EXPECT_GE(faults, 1) << text.substr(at, end - at);
     ++bounds;
   }
@@ -430,6 +441,52 @@ TEST_F(PlantedFaults, ThreadsThatDoNotMeetAreFound) {
   EXPECT_EQ(
       says(shared + "@%p1 st.shared.u32 [s], %r1;\nbar.sync 0;\nld.shared.u32 %r2, [s];\nret;"),
       "");
+}
+
+// Of two groups of copies a thread that waits for the older one may not use the newer one's.
+TEST_F(PlantedFaults, CopiesThatAThreadDoesNotWaitForAreFound) {
+  const std::vector<uint32_t> numbers = {7, 8};
+  const auto* const from = numbers.data();
+  PtxAllocations memory{{reinterpret_cast<uint64_t>(from), 2 * sizeof(uint32_t)}};
+  const auto says = [&](const std::string& waits, const char* read) -> std::string {
+    const std::string body =
+        ".shared .align 4 .b8 s[8];\nmov.u32 %r1, %tid.x;\nsetp.ne.u32 %p1, %r1, 5;\n@%p1 bra "
+        "END;\n"
+        "ld.param.u64 %rd1, [f_param_0];\nadd.s64 %rd2, %rd1, 4;\nmov.u32 %r2, s;\n"
+        "add.s32 %r3, %r2, 4;\ncp.async.ca.shared.global [%r2], [%rd1], 4;\n"
+        "cp.async.commit_group;\ncp.async.ca.shared.global [%r3], [%rd2], 4;\n"
+        "cp.async.commit_group;\n" +
+        waits + "ld.shared.u32 %r4, " + read + ";\nst.global.u32 [%rd1], %r4;\nEND:\nret;";
+    try {
+      run(program(body), "f", from, memory);
+    } catch (const PtxError& error) {
+      return error.what();
+    }
+    return "";
+  };
+  const std::string early = "is read before it is written";
+  EXPECT_NE(says("", "[s]").find(early), std::string::npos);
+  EXPECT_NE(says("cp.async.wait_group 1;\n", "[s+4]").find(early), std::string::npos);
+  EXPECT_EQ(says("cp.async.wait_group 1;\n", "[s]"), "");
+  EXPECT_EQ(numbers[0], 7U);
+  EXPECT_EQ(says("cp.async.wait_group 0;\n", "[s+4]"), "");
+  EXPECT_EQ(numbers[0], 8U);
+  memory.begin()->second = sizeof(uint32_t);
+  EXPECT_NE(says("cp.async.wait_group 0;\n", "[s]").find("not of any allocation"),
+            std::string::npos);
+}
+
+// Each wait of a product is for the copies that it reads next.
+TEST_F(PlantedFaults, EveryMissingWaitOfACodedProductIsFound) {
+  for (const char* form : kCodedForms)
+    for (const uint32_t tiles : {1, 4}) {
+      CodedProductOnHost product(form, 5);
+      std::string text = text_of(product.kernel(tiles).c_str());
+      const size_t at = text.find("cp.async.wait_group");
+      ASSERT_NE(at, std::string::npos);
+      text.replace(at, text.find(';', at) - at, "cp.async.wait_group 9");
+      EXPECT_THROW(product.run(text, tiles), PtxError) << form << " " << tiles;
+    }
 }
 
 }  // namespace

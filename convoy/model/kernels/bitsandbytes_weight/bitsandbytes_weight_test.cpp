@@ -235,11 +235,11 @@ testing::OpErrors linear_errors(const BitsandbytesWeight& weight, at::ScalarType
 TEST(BitsandbytesLinear, EqualsTheProductWithItsValues) {
   for (const BitsandbytesFormat& format : formats())
     for (const std::vector<int64_t>& shape :
-         std::vector<std::vector<int64_t>>{{1, 1}, {64, 33}, {100, 700}}) {
+         std::vector<std::vector<int64_t>>{{1, 1}, {64, 33}, {100, 700}, {70, 1184}}) {
       const BitsandbytesWeight weight =
           encode_weight(testing::sample(shape, at::kFloat, 2), format);
       for (const auto dtype : {at::kFloat, at::kBFloat16})
-        for (const int64_t rows : {0, 5, 70})
+        for (const int64_t rows : {0, 5, 14, 29, 50, 70})
           EXPECT_LT(linear_errors(weight, dtype, rows, rows == 5).worst(),
                     testing::tolerance(dtype, std::max(shape[0], shape[1])))
               << text_of(format) << " " << dtype << " " << at::IntArrayRef(shape) << " " << rows;

@@ -12,7 +12,7 @@ namespace convoy::kernels::gpu {
 
 struct CodedProductLaunch {
   const void* x = nullptr;      // bf16 [rows, inputs]
-  const void* codes = nullptr;  // [outputs, inputs] of 8 or 4 bits
+  const void* codes = nullptr;  // [outputs, inputs] of 16 (the values in bf16), 8 or 4 bits
   // Bytes: fp32 by output. Int4: bf16 [outputs, groups, 2], scales and offsets. Tables: absmax by
   // block, fp32, or uint8 where nested.
   const void* scales = nullptr;
@@ -23,24 +23,27 @@ struct CodedProductLaunch {
   void* y = nullptr;           // bf16 [rows, outputs]
   uint32_t inputs = 0;
   uint32_t outputs = 0;
-  uint32_t rows = 0;        // rows * inputs < 2^32
-  uint32_t group_bits = 0;  // 4 bits: 2^group_bits inputs share a scale
-  uint32_t groups = 0;      // of an output of Int4
-  float step = 1;           // bytes: a code of 1 beside the scale
+  uint32_t rows = 0;              // rows * inputs < 2^32
+  uint32_t group_bits = 0;        // 4 bits: 2^group_bits inputs share a scale
+  uint32_t groups = 0;            // of an output of Int4
+  uint32_t output_warp_bits = 0;  // 2^bits warps of a block have outputs of their own
+  uint32_t pass_bits = 0;         // 2^bits passes over the codes
+  float step = 1;                 // bytes: a code of 1 beside the scale
   float table[16] = {};
 };
 
-// A warp's share of a product: two tiles of the matrix units' 16 outputs, whose sums over the
-// inputs the block's warps share.
-inline constexpr uint32_t kWarpOutputs = 32;
-// Rows of x go in tiles of 8, up to four of them in a pass. With four, two warps read the same rows
-// for different outputs, so that x comes from the cache half as often.
+// Rows of x go in tiles of 8, one, two or four of them in a pass over the codes; eight where codes
+// are bytes, for whose sums registers are left.
 inline constexpr uint32_t kTileRows = 8;
-constexpr uint32_t outputs_of_block(uint32_t row_tiles) {
-  return row_tiles == 4 ? 2 * kWarpOutputs : kWarpOutputs;
+constexpr uint32_t row_tiles_of(uint32_t rows, uint32_t most_tiles) {
+  uint32_t tiles = 1;
+  while (tiles < most_tiles && tiles * kTileRows < rows) tiles *= 2;
+  return tiles;
 }
-constexpr uint32_t passes_over_codes(uint32_t rows, uint32_t row_tiles) {
-  return (rows + row_tiles * kTileRows - 1) / (row_tiles * kTileRows);
-}
+
+// A warp's share of a product: tiles of the matrix units' 16 outputs, whose sums over the inputs
+// warps of the block share. Two tiles halve the reading of x, one gives more blocks work.
+constexpr uint32_t output_tiles_of(uint32_t row_tiles) { return row_tiles == 1 ? 1 : 2; }
+constexpr uint32_t outputs_of_warp(uint32_t row_tiles) { return 16 * output_tiles_of(row_tiles); }
 
 }  // namespace convoy::kernels::gpu
