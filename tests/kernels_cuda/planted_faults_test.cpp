@@ -260,12 +260,8 @@ class CodedProductOnHost {
         rows_(rows),
         inputs_(inputs),
         outputs_(outputs),
-        codes_(form == "values"  ? outputs * inputs * 2
-               : form == "bytes" ? outputs * inputs
-                                 : outputs * inputs / 2,
-               0x57),
-        scales_(form == "values"   ? 0
-                : form == "bytes"  ? outputs * sizeof(float)
+        codes_(form == "bytes" ? outputs * inputs : outputs * inputs / 2, 0x57),
+        scales_(form == "bytes"    ? outputs * sizeof(float)
                 : form == "nested" ? (outputs * inputs / kGroup + 3) / 4 * 4
                                    : outputs * inputs / kGroup * sizeof(float)),
         nested_(256 + outputs * inputs / kGroup / 256 + 2),
@@ -328,7 +324,7 @@ class CodedProductOnHost {
   PtxAllocations memory_;
 };
 
-const std::array kCodedForms = {"values", "bytes", "groups", "table", "nested"};
+const std::array kCodedForms = {"bytes", "groups", "table", "nested"};
 
 TEST_F(PlantedFaults, AProductOfFewRowsReadsEachCodeOnce) {
   for (const char* form : kCodedForms)
@@ -357,8 +353,8 @@ TEST_F(PlantedFaults, EveryMissingBarrierOfACodedProductIsFound) {
     }
 }
 
-// min.u32 keeps a place within outputs, rows and inputs: those of the copies that a warp starts with, and
-// of later ones.
+// min.u32 keeps a place within outputs, rows and inputs: those of the copies that a warp starts with,
+// and of later ones.
 TEST_F(PlantedFaults, EveryMissingBoundOfACodedProductIsFound) {
   const std::string text = text_of("coded_product_groups_1");
   int bounds = 0;

@@ -69,8 +69,8 @@ at::Tensor lora(const at::Tensor& x, const at::Tensor& a_RI, const at::Tensor& b
   const at::Tensor x_TI = two_dimensional(x).contiguous();
   const at::Tensor u_TR = kernels::matrix_product(
       {{kernels::drop(x_TI, terms.dropout, terms.drop_key), of_type(a_RI, x.scalar_type()).t()}});
-  const kernels::ProductTerm added{u_TR, of_type(b_OR, x.scalar_type(), terms.scaling).t()};
-  const at::Tensor y_TO = records ? terms.base.product(x_TI, added) : terms.base.infer(x_TI, added);
+  const at::Tensor y_TO =
+      terms.base.product(x_TI, {u_TR, of_type(b_OR, x.scalar_type(), terms.scaling).t()});
   const at::Tensor y = shaped_like(y_TO, x.sizes());
   if (!records) return y;
   return kernels::with_backward(

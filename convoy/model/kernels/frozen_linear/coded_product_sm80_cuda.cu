@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// y = x W^T + bias of few rows in bf16, where W is bf16 or codes: each is read from memory once for
-// up to 64 rows and is bf16 in registers, on its way to the matrix units (mma.sync, fp32 sums). A
+// y = x W^T + bias of few rows in bf16, where W is codes: each is read from memory once for up to
+// 32 rows and becomes bf16 in registers, on its way to the matrix units (mma.sync, fp32 sums). A
 // thread takes 16 bytes of one output: neighbouring inputs, of one scale. The units add products
 // over k in any order, so a thread's k are the inputs of its own codes, for W and for x, and
 // nothing is exchanged between threads.
@@ -10,8 +10,7 @@
 // warp has a ring of 4 KB in shared memory, which cp.async fills: a thread copies what it will
 // read itself, so it waits for its own copies alone. The ring goes on from one task's outputs to
 // the next one's, also while warps join their sums. Reference: frozen_linear_aten.cpp.
-#include "convoy/model/kernels/cuda/elements.cuh"
-#include "convoy/model/kernels/cuda/teams.cuh"
+#include "convoy/model/kernels/cuda/matrix_units.cuh"
 #include "convoy/model/kernels/frozen_linear/coded_product_launch.h"
 
 namespace convoy::kernels::gpu {
@@ -19,12 +18,6 @@ namespace {
 
 CONVOY_SHARED float number_table[16];
 CONVOY_SHARED float absmax_table[256];
-
-CONVOY_DEVICE uint32_t bf16_pair(float lower, float upper) {
-  uint32_t both;
-  asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(both) : "f"(upper), "f"(lower));
-  return both;
-}
 
 // a * b + c of two bf16 at once, each rounded once.
 CONVOY_DEVICE uint32_t multiply_add_pair(uint32_t a, uint32_t b, uint32_t c) {
@@ -42,16 +35,6 @@ CONVOY_DEVICE uint32_t bits_of(uint32_t word, uint32_t mask, uint32_t more) {
 }
 
 CONVOY_DEVICE uint32_t smaller(uint32_t a, uint32_t b) { return a < b ? a : b; }
-
-// Sums of 16 outputs and 8 rows, 16 inputs more.
-CONVOY_DEVICE void multiply_add_tile(float (&sums)[4], const uint32_t (&w)[4], uint32_t x_low,
-                                     uint32_t x_high) {
-  asm volatile(
-      "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, "
-      "{%8, %9}, {%0, %1, %2, %3};"
-      : "+f"(sums[0]), "+f"(sums[1]), "+f"(sums[2]), "+f"(sums[3])
-      : "r"(w[0]), "r"(w[1]), "r"(w[2]), "r"(w[3]), "r"(x_low), "r"(x_high));
-}
 
 template <class Place>
 CONVOY_DEVICE uint32_t shared_address(const Place* place) {
@@ -94,23 +77,22 @@ struct Place {
 };
 
 // The forms of codes. Each is what a thread holds of one output: the words of a vector and, where
-// kScales, the word at scale_place(). open() makes of these what all pairs need; pair(n) is the values 2n and 2n + 1 in bf16, of the next eight inputs in the order
-// that arrange() gives to those of x; sums are multiplied by factor().
-struct Values {
-  static constexpr int kInputs = 8;
+// kScales, the word at scale_place(). open() makes of these what all pairs need; pair(n) is the
+// values 2n and 2n + 1 in bf16, of the next eight inputs in the order that arrange() gives to those
+// of x; sums are multiplied by factor().
+struct CodedVector {
   static constexpr int kScales = 0;
   uint32_t words[4];
 
   CONVOY_DEVICE static void prepare(const CodedProductLaunch&) {}
   CONVOY_DEVICE void open(const CodedProductLaunch&, const Place&) {}
   CONVOY_DEVICE static void arrange(uint32_t (&)[4]) {}
-  CONVOY_DEVICE uint32_t pair(int number) const { return words[number]; }
   CONVOY_DEVICE static float factor(const CodedProductLaunch&, uint32_t) { return 1; }
 };
 
 // A pair is two bytes of a word that lie 16 bits apart. In bf16 128 + b for the low seven bits b is
 // 0x4300 | b, and what the sign takes off, 128 or 256, is 0x4300 | sign.
-struct ByteCodes : Values {
+struct ByteCodes : CodedVector {
   static constexpr int kInputs = 16;
 
   CONVOY_DEVICE static void arrange(uint32_t (&x)[4]) {
@@ -133,7 +115,7 @@ struct ByteCodes : Values {
 };
 
 // Codes 0 to 15 stand for -8 to 7; in a word of eight, the two of a pair lie 16 bits apart.
-struct GroupCodes : Values {
+struct GroupCodes : CodedVector {
   static constexpr int kInputs = 32;
   static constexpr int kScales = 1;
   uint32_t scale, offset;  // twice each; before open() `scale` holds both
@@ -155,7 +137,7 @@ struct GroupCodes : Values {
 };
 
 // The even input of a byte is its upper half.
-struct TableCodes : Values {
+struct TableCodes : CodedVector {
   static constexpr int kInputs = 32;
   static constexpr int kScales = 1;
   uint32_t scale;
@@ -417,9 +399,7 @@ CONVOY_DEVICE void multiply_codes(const CodedProductLaunch& launch) {
   CONVOY_CODED_PRODUCT(name, Codes, 1)     \
   CONVOY_CODED_PRODUCT(name, Codes, 2)     \
   CONVOY_CODED_PRODUCT(name, Codes, 4)
-CONVOY_CODED_PRODUCTS(values, Values)
 CONVOY_CODED_PRODUCTS(bytes, ByteCodes)
-CONVOY_CODED_PRODUCT(bytes, ByteCodes, 8)
 CONVOY_CODED_PRODUCTS(groups, GroupCodes)
 CONVOY_CODED_PRODUCTS(table, TableCodes)
 CONVOY_CODED_PRODUCTS(nested, NestedCodes)

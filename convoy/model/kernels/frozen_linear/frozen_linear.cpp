@@ -8,7 +8,7 @@
 namespace convoy::kernels {
 
 at::Tensor PackedLinear::argmax(const at::Tensor& x_TI, int64_t num_outputs) {
-  auto [largest_T, output_T] = infer(x_TI, {}).narrow(1, 0, num_outputs).max(1);
+  auto [largest_T, output_T] = forward(x_TI, {}).narrow(1, 0, num_outputs).max(1);
   return output_T.masked_fill(largest_T.isfinite().logical_not(), -1);
 }
 
@@ -52,8 +52,7 @@ at::Tensor FrozenLinear::forward(const at::Tensor& x) const {
   const bool records = records_gradient({x});
   const at::NoGradGuard no_grad;
   std::vector<int64_t> sizes = x.sizes().vec();
-  const at::Tensor x_TI = x.reshape({-1, x.size(-1)});
-  const at::Tensor y_TO = records ? product(x_TI) : infer(x_TI);
+  const at::Tensor y_TO = product(x.reshape({-1, x.size(-1)}));
   sizes.back() = y_TO.size(1);
   const at::Tensor y = y_TO.view(sizes);
   if (!records) return y;
@@ -71,11 +70,6 @@ at::Tensor FrozenLinear::forward(const at::Tensor& x) const {
 at::Tensor FrozenLinear::product(const at::Tensor& x_TI, const ProductTerm& added) const {
   const at::NoGradGuard no_grad;
   return packed().forward(x_TI.contiguous(), added);
-}
-
-at::Tensor FrozenLinear::infer(const at::Tensor& x_TI, const ProductTerm& added) const {
-  const at::NoGradGuard no_grad;
-  return packed().infer(x_TI.contiguous(), added);
 }
 
 at::Tensor FrozenLinear::input_gradient(const at::Tensor& grad_TO, const ProductTerm& added) const {

@@ -42,8 +42,6 @@ class FrozenLinear {
   // The products alone, for ops that fuse more into them: x W^T + bias and grad W, plus `added`
   // where it is defined.
   at::Tensor product(const at::Tensor& x_TI, const ProductTerm& added = {}) const;
-  // product() where nothing is recorded for backward: GPUs may have a faster one for few rows.
-  at::Tensor infer(const at::Tensor& x_TI, const ProductTerm& added = {}) const;
   at::Tensor input_gradient(const at::Tensor& grad_TO, const ProductTerm& added = {}) const;
 
   // int64 [T]: the output that is largest once rounded to x's type, of the first `num_outputs`; the

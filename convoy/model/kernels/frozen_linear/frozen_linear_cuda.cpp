@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Weights on GPUs. Few rows are multiplied by a kernel of ours, by the codes as they lie in memory
-// or by values in bf16. For many a weight of few bits is decoded by one kernel, into memory that the
-// next product takes over, and LibTorch multiplies.
+// Weights of few bits on GPUs. Few rows are multiplied by the codes as they lie in memory. For many
+// the weight is decoded by one kernel, into memory that the next product takes over.
 #include <bit>
 
 #include "convoy/model/kernels/bitsandbytes_weight/code_tables.h"
@@ -14,20 +13,17 @@
 namespace convoy::kernels {
 namespace {
 
-// Each 32 rows, 64 of bytes, are a pass over the codes: up to two bytes a value, where decoding
-// writes and reads two in bf16 beside one pass.
+// Each 32 rows are a pass over the codes: up to a byte a value, where decoding writes and reads two
+// in bf16 beside one pass.
 constexpr int64_t kMostCodedRows = 128;
-// One pass. cuBLAS has tiles of 64 rows and more, so it wins where they fill.
-constexpr int64_t kMostRowsOfValues = 32;
 // Of weights with more outputs, two of a block's warps share the rows that they read; with fewer
 // outputs there would not be blocks enough.
 constexpr uint32_t kOutputsOfNarrowBlocks = 16'384;
 
-// A weight's values or codes as a product of few rows reads them.
+// A weight's codes as a product of few rows reads them.
 struct ReadableCodes {
   const char* form;                 // of kernels, coded_product_FORM_n
   int64_t vector_inputs;            // that lie in 16 bytes
-  uint32_t most_row_tiles;          // of a pass
   std::vector<at::Tensor> tensors;  // codes first
   gpu::CodedProductLaunch launch;   // without rows
 };
@@ -61,7 +57,7 @@ at::Tensor few_rows_product(const at::Tensor& x_TI, const at::Tensor& bias_O,
   launched.bias = bias_O.defined() ? bias_O.const_data_ptr() : nullptr;
   launched.y = y_TO.mutable_data_ptr();
   launched.rows = static_cast<uint32_t>(x_TI.size(0));
-  const uint32_t tiles = gpu::row_tiles_of(launched.rows, codes.most_row_tiles);
+  const uint32_t tiles = gpu::row_tiles_of(launched.rows);
   const uint32_t pass_rows = tiles * gpu::kTileRows;
   launched.pass_bits = std::bit_width((launched.rows + pass_rows - 1) / pass_rows - 1);
   if (tiles > 1 && launched.outputs > kOutputsOfNarrowBlocks) launched.output_warp_bits = 1;
@@ -103,45 +99,6 @@ class CodedLinear : public PackedLinear {
   at::Tensor bias_O_;
 };
 
-// LibTorch's products, but for few rows in bf16 of which nothing is recorded for backward.
-class ValuesLinear : public PackedLinear {
- public:
-  ValuesLinear(const at::Tensor& weight_OI, const at::Tensor& bias_O)
-      : weight_OI_(weight_OI),
-        bias_O_(bias_O),
-        of_libtorch_(kFrozenLinearAten.pack(weight_OI, bias_O)) {}
-
-  at::Tensor forward(const at::Tensor& x_TI, const ProductTerm& added) override {
-    return of_libtorch_->forward(x_TI, added);
-  }
-  at::Tensor infer(const at::Tensor& x_TI, const ProductTerm& added) override {
-    if (weight_OI_.scalar_type() == at::kBFloat16 && x_TI.size(0) <= kMostRowsOfValues) {
-      const ReadableCodes codes = readable_values();
-      if (takes(x_TI, bias_O_, codes))
-        return plus_product(few_rows_product(x_TI, bias_O_, codes), added);
-    }
-    return forward(x_TI, added);
-  }
-  at::Tensor input_gradient(const at::Tensor& grad_TO, const ProductTerm& added) override {
-    return of_libtorch_->input_gradient(grad_TO, added);
-  }
-
- private:
-  ReadableCodes readable_values() const {
-    return {.form = "values",
-            .vector_inputs = 8,
-            .most_row_tiles = 4,
-            .tensors = {weight_OI_},
-            .launch = {.codes = weight_OI_.const_data_ptr(),
-                       .inputs = static_cast<uint32_t>(weight_OI_.size(1)),
-                       .outputs = static_cast<uint32_t>(weight_OI_.size(0))}};
-  }
-
-  at::Tensor weight_OI_;
-  at::Tensor bias_O_;
-  std::shared_ptr<PackedLinear> of_libtorch_;
-};
-
 class GroupedLinear : public CodedLinear {
  public:
   GroupedLinear(const IntegerWeight& weight, const at::Tensor& bias_O)
@@ -151,7 +108,6 @@ class GroupedLinear : public CodedLinear {
   ReadableCodes readable_codes() const override {
     return {.form = "groups",
             .vector_inputs = 32,
-            .most_row_tiles = 4,
             .tensors = {codes_.words_OW, codes_.scales_OG2},
             .launch = {.codes = codes_.words_OW.const_data_ptr(),
                        .scales = codes_.scales_OG2.const_data_ptr(),
@@ -177,7 +133,6 @@ class BitsandbytesLinear : public CodedLinear {
     const bool bytes = weight_.format.type == CodeType::Int8;
     ReadableCodes codes{.form = bytes ? "bytes" : "table",
                         .vector_inputs = bytes ? 16 : 32,
-                        .most_row_tiles = bytes ? 8U : 4U,
                         .tensors = {weight_.codes, weight_.absmax},
                         .launch = {.codes = weight_.codes.const_data_ptr(),
                                    .scales = weight_.absmax.const_data_ptr(),
@@ -203,10 +158,6 @@ class BitsandbytesLinear : public CodedLinear {
   BitsandbytesWeight weight_;
 };
 
-std::shared_ptr<PackedLinear> pack_values(const at::Tensor& weight_OI, const at::Tensor& bias_O) {
-  return std::make_shared<ValuesLinear>(weight_OI, bias_O);
-}
-
 std::shared_ptr<PackedLinear> pack_bitsandbytes(const BitsandbytesWeight& weight,
                                                 const at::Tensor& bias_O) {
   return std::make_shared<BitsandbytesLinear>(weight, bias_O);
@@ -227,6 +178,6 @@ std::shared_ptr<PackedLinear> pack_integer(const IntegerWeight& weight, const at
 
 }  // namespace
 
-const FrozenLinearOps kFrozenLinearCuda = {pack_values, pack_integer, pack_bitsandbytes};
+const FrozenLinearOps kFrozenLinearCuda = {kFrozenLinearAten.pack, pack_integer, pack_bitsandbytes};
 
 }  // namespace convoy::kernels

@@ -20,11 +20,7 @@ class PackedLinear {
   virtual ~PackedLinear() = default;
   // Contiguous [T, I] -> [T, O].
   virtual at::Tensor forward(const at::Tensor& x_TI, const ProductTerm& added) = 0;
-  // The same where nothing is recorded for backward. Its bits may differ.
-  virtual at::Tensor infer(const at::Tensor& x_TI, const ProductTerm& added) {
-    return forward(x_TI, added);
-  }
-  // The largest of the first `num_outputs` of each row of infer(x_TI, {}): see
+  // The largest of the first `num_outputs` of each row of forward(x_TI, {}): see
   // FrozenLinear::argmax().
   virtual at::Tensor argmax(const at::Tensor& x_TI, int64_t num_outputs);
   // Contiguous [T, O] -> [T, I].

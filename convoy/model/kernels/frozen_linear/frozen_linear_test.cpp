@@ -46,29 +46,6 @@ TEST(FrozenLinear, PlantedErrorIsSeen) {
   }
 }
 
-// Sizes that end within a vector, a tile of the matrix units, and the inputs that warps share.
-TEST(FrozenLinear, EqualsReferenceWhereNothingIsRecorded) {
-  const at::NoGradGuard no_grad;
-  for (auto dtype : {at::kFloat, at::kBFloat16})
-    for (const int64_t inputs : {7, 8, 40, 328, 1096})
-      for (const int64_t outputs : {1, 35, 100}) {
-        const at::Tensor weight = testing::sample({outputs, inputs}, dtype, 2);
-        const at::Tensor bias = testing::sample({outputs}, dtype, 3);
-        const at::Tensor values = weight.to(at::kDouble).t();
-        for (const int64_t rows : {1, 7, 16, 27, 32, 33}) {
-          const at::Tensor x = testing::sample({rows, inputs}, dtype, 1);
-          const at::Tensor y = at::matmul(x.to(at::kDouble), values);
-          EXPECT_LT(testing::relative_error(FrozenLinear(weight, {}).forward(x), y),
-                    testing::tolerance(dtype, inputs))
-              << dtype << " " << rows << " " << outputs << " " << inputs;
-          EXPECT_LT(testing::relative_error(FrozenLinear(weight, bias).forward(x),
-                                            y + bias.to(at::kDouble)),
-                    testing::tolerance(dtype, inputs))
-              << dtype << " " << rows << " " << outputs << " " << inputs << " with a bias";
-        }
-      }
-}
-
 TEST(FrozenLinear, InputGradientIsWhatBackwardComputes) {
   const FrozenLinear linear(testing::sample({35, 64}, at::kBFloat16, 2), {});
   const at::Tensor x = testing::sample({9, 64}, at::kBFloat16, 1).requires_grad_(true);
