@@ -254,6 +254,9 @@ predict_steps() {
     prediction "$geometry decode 16 int8" --device "$gpu" --config "$config" --decode --rows 16 --context 1024 --weights int8
     prediction "$geometry decode 16 int4" --device "$gpu" --config "$config" --decode --rows 16 --context 1024 --weights int4
     prediction "$geometry prefill 2048" --device "$gpu" --config "$config" --prefill --tokens 2048
+    prediction "$geometry train lora" --device "$gpu" --config "$config" --train --mode lora --tokens 4096
+    # A full training of 7B takes 138 GB of tensors.
+    [ "$geometry" = qwen7b ] || prediction "$geometry train full" --device "$gpu" --config "$config" --train --mode full --tokens 4096
   done
 }
 

@@ -262,6 +262,108 @@ TEST(BenchPredict, DrawFromAVocabularyOf152kTakesNoMoreThanItDid) {
   EXPECT_LE(more("launches", 0.9), 0) << "not sorted";
 }
 
+settings::BenchPredictFlags training_of(const std::string& config, const std::string& mode,
+                                        int64_t rows, int64_t tokens) {
+  settings::BenchPredictFlags flags;
+  flags.config = config;
+  flags.train = true;
+  flags.mode = mode;
+  flags.rows = rows;
+  flags.tokens = tokens;
+  return flags;
+}
+
+int64_t products_in(const std::map<std::string, int64_t>& launches) {
+  int64_t all = 0;
+  for (const char* op : {"mm", "addmm", "addmm_"})
+    if (const auto found = launches.find(op); found != launches.end()) all += found->second;
+  return all;
+}
+
+TEST(BenchPredict, TrainingCountsOfASmallModelAreThoseCountedByHand) {
+  const testing::TemporaryFolder folder;
+  const std::string config = write_config(folder.path(), kSmall);
+  const Json lora = bench_predict(training_of(config, "lora", 3, 50), "cpu");
+  const auto launches = launches_by_op(lora);
+  EXPECT_EQ(lora["step"], "train");
+  EXPECT_EQ(launches.at("_flash_attention_forward"), 2);
+  EXPECT_EQ(launches.at("_flash_attention_backward"), 2 * 5) << "heads share keys";
+  EXPECT_EQ(launches.at("rms_norm_bf16"), 2 * 2 + 1);
+  EXPECT_EQ(launches.at("rms_norm_backward_bf16"), 2 * 2) << "the embedding is frozen";
+  EXPECT_EQ(launches.at("gated_activation_backward_bf16"), 2);
+  EXPECT_EQ(launches.at("cross_entropy_gradient_bf16"), 1);
+  EXPECT_EQ(launches.at("adamw"), 1);
+  // Of seven maps a layer: three products forward, five backward, but for the gradients of the
+  // embedding; of the head two.
+  EXPECT_EQ(products_in(launches), 2 * 7 * (3 + 5) - 3 * 2 + 2);
+  EXPECT_EQ(lora["uploads"], 3) << "the batch, the labels and their places";
+  EXPECT_EQ(lora["downloads"], 2) << "loss and gradient norm";
+  EXPECT_EQ(lora["host_waits"], 2);
+  const auto full = launches_by_op(bench_predict(training_of(config, "full", 3, 50), "cpu"));
+  EXPECT_EQ(products_in(full), 2 * 7 * 3 + 3);
+  EXPECT_EQ(full.at("embedding_dense_backward"), 2);
+  const auto qlora = launches_by_op(bench_predict(training_of(config, "qlora", 3, 50), "cpu"));
+  EXPECT_EQ(qlora.at("decode_nibbles_bf16"), 2 * 7 * 2 - 3) << "for each product of a weight";
+  EXPECT_EQ(products_in(qlora), products_in(launches));
+}
+
+// The products of a step are those of its formula, and one more of FlashAttention's backward, which
+// computes the scores again.
+TEST(BenchPredict, TrainingComputesWhatTheModelNeeds) {
+  const testing::TemporaryFolder folder;
+  const std::string config = write_config(folder.path(), kSmall);
+  const double pairs = 3 * 50 * 51 / 2.0;
+  const double scores = 2 * 2.0 * pairs * 64;  // of both layers
+  // The adapters of the first queries, keys and values have no gradient of x either.
+  const double left_out = 2.0 * 3 * 50 * 3 * 16 * 64;
+  for (const char* mode : {"lora", "full", "qlora"}) {
+    settings::BenchPredictFlags flags = training_of(config, mode, 3, 50);
+    const Json result = bench_predict(flags, "cpu");
+    const auto flops = result["flops"].get<double>();
+    const bool adapts = std::string(mode) != "full";
+    EXPECT_NEAR((flops - scores + (adapts ? left_out : 0)) / result["least_flops"].get<double>(),
+                1.0, 1e-9)
+        << mode;
+    EXPECT_NEAR(result["mfu"].get<double>(),
+                result["least_flops"].get<double>() /
+                    (989.4e12 * 1e-3 * result["predicted_ms"].get<double>()),
+                1e-12);
+    flags.recompute = true;
+    const Json again = bench_predict(flags, "cpu");
+    EXPECT_EQ(again["least_flops"], result["least_flops"]);
+    EXPECT_GT(again["flops"].get<double>(), 1.1 * flops) << mode;
+    EXPECT_LT(again["peak_memory_bytes"], result["peak_memory_bytes"]) << mode;
+  }
+}
+
+// Golden, too.
+TEST(BenchPredict, LoraStepOf7BTakesNoMoreThanItDid) {
+  const testing::TemporaryFolder folder;
+  const Json result =
+      bench_predict(training_of(write_config(folder.path(), kQwen7B), "lora", 1, 4096), "cpu");
+  EXPECT_LE(result["launches"].get<int64_t>(), 4'030);
+  EXPECT_LE(result["uploads"].get<int64_t>(), 3);
+  EXPECT_LE(result["host_waits"].get<int64_t>(), 2);
+  EXPECT_LE(result["host_ms"].get<double>(), 22.8);
+  EXPECT_LE(result["other_bytes"].get<double>(), 212e9);
+  EXPECT_LE(result["predicted_ms"].get<double>(), 245.7);
+  EXPECT_GE(result["mfu"].get<double>(), 0.521);
+  EXPECT_NEAR(ratio(result, "peak_memory_bytes", "planned_memory_bytes"), 1.0, 0.02);
+}
+
+TEST(BenchPredict, FullStepOf7BTakesNoMoreThanItDid) {
+  const testing::TemporaryFolder folder;
+  const Json result =
+      bench_predict(training_of(write_config(folder.path(), kQwen7B), "full", 1, 4096), "cpu");
+  EXPECT_LE(result["launches"].get<int64_t>(), 2'375);
+  EXPECT_LE(result["host_waits"].get<int64_t>(), 2);
+  EXPECT_LE(result["state_bytes"].get<double>(), 205.4e9);
+  EXPECT_LE(result["other_bytes"].get<double>(), 377.5e9);
+  EXPECT_LE(result["predicted_ms"].get<double>(), 404.1);
+  EXPECT_LE(ratio(result, "peak_memory_bytes", "planned_memory_bytes"), 1.0);
+  EXPECT_EQ(result["products"].size(), 12);
+}
+
 TEST(BenchPredict, RefusesWhatIsNoStep) {
   const testing::TemporaryFolder folder;
   const settings::BenchPredictFlags good = decode_of(write_config(folder.path(), kSmall), 1, 20);
@@ -279,6 +381,19 @@ TEST(BenchPredict, RefusesWhatIsNoStep) {
   flags = good;
   flags.prefill = true;
   EXPECT_EQ(key_of_error(flags), "decode");
+  flags = good;
+  flags.train = true;
+  EXPECT_EQ(key_of_error(flags), "decode");
+  flags = training_of(good.config, "lora", 1, 20);
+  flags.kv_dtype = "int8";
+  EXPECT_EQ(key_of_error(flags), "kv_dtype");
+  flags = training_of(good.config, "lora", 1, 1);
+  EXPECT_EQ(key_of_error(flags), "tokens");
+  flags = training_of(good.config, "lora", 1, 40'000);
+  EXPECT_EQ(key_of_error(flags), "tokens");
+  flags = training_of(good.config, "full", 1, 20);
+  flags.dtype = "fp32";
+  EXPECT_EQ(key_of_error(flags), "dtype");
   flags = good;
   flags.context = 40'000;
   EXPECT_EQ(key_of_error(flags), "context");
@@ -312,17 +427,31 @@ TEST(BenchPredict, TheSameStepIsTimedOnADeviceThatComputes) {
   EXPECT_GT(measure_step(flags, at::kCPU).seconds, 0);
 }
 
+TEST(BenchPredict, TheSameTrainingStepIsTimedOnADeviceThatComputes) {
+  install_counting_gpu();  // LibTorch's engine counts devices at its first backward pass
+  const testing::TemporaryFolder folder;
+  const std::string config = write_config(folder.path(), kSmall);
+  for (const char* mode : {"lora", "full", "qlora"}) {
+    const MeasuredStep step = measure_step(training_of(config, mode, 1, 20), at::kCPU);
+    EXPECT_GT(step.seconds, 0) << mode;
+    EXPECT_TRUE(step.seconds_by_op.contains("index_select")) << "labelled tokens";
+  }
+}
+
 TEST(MeasuredOps, AreThoseOfThePredictionByItsNames) {
   const testing::TemporaryFolder folder;
-  const auto flags = decode_of(write_config(folder.path(), kSmall), 2, 20);
-  Json predicted;
-  const auto measured = measure_ops(at::kCPU, [&] { predicted = bench_predict(flags, "cpu"); });
-  for (const Json& op : predicted["ops"]) {
-    const std::string name = op["op"];
-    if (name == "download" || name == "upload") continue;
-    EXPECT_TRUE(measured.contains(name)) << name;
+  const std::string config = write_config(folder.path(), kSmall);
+  for (const auto& flags : {decode_of(config, 2, 20), training_of(config, "lora", 2, 20),
+                            training_of(config, "full", 2, 20)}) {
+    Json predicted;
+    const auto measured = measure_ops(at::kCPU, [&] { predicted = bench_predict(flags, "cpu"); });
+    for (const Json& op : predicted["ops"]) {
+      const std::string name = op["op"];
+      if (name == "download" || name == "upload") continue;
+      EXPECT_TRUE(measured.contains(name)) << name;
+    }
+    EXPECT_TRUE(measured.contains("rms_norm_bf16")) << "a kernel of Convoy";
   }
-  EXPECT_TRUE(measured.contains("rms_norm_bf16")) << "a kernel of Convoy";
 }
 
 // A call within another one is in both times.

@@ -254,17 +254,20 @@ Command bench_command() {
                      flags_of<launch::DeviceFlags>("Devices")},
            .run = bench_peak},
           {.name = "predict",
-           .summary = "Count a step of generation, and what it would take of a GPU",
+           .summary = "Count a step of generation or training, and what it would take of a GPU",
            .usage = "convoy bench predict --device NAME (--model D | --config CONFIG.json) "
-                    "(--decode | --prefill) [flags]",
+                    "(--decode | --prefill | --train) [flags]",
            .examples =
                "convoy bench predict --device h200 --model models/tally-3m --decode --rows 16 "
                "--context 200\n"
                "convoy bench predict --device a100 --config config.json --prefill --tokens 4096 "
-               "--json",
+               "--json\n"
+               "convoy bench predict --device h200 --config config.json --train --mode lora "
+               "--tokens 4096",
            .flags = {flags_of<settings::BenchPredictFlags>("The step")},
-           .first_flags = {"device", "model", "config", "decode", "prefill", "rows", "context",
-                           "tokens", "dtype", "weights", "kv-dtype", "temperature"},
+           .first_flags = {"device", "model", "config", "decode", "prefill", "train", "mode",
+                           "rows", "context", "tokens", "recompute", "dtype", "weights", "kv-dtype",
+                           "temperature"},
            .run = bench_predict}}};
 }
 

@@ -3,6 +3,7 @@
 // `convoy bench predict` inside the worker.
 #include <fmt/format.h>
 
+#include <cmath>
 #include <iostream>
 
 #include "convoy/apps/recipes/bench/bench_predict.h"
@@ -30,30 +31,72 @@ void print_ops(const Json& result) {
                                  : "");
 }
 
-void print_totals(const Json& result) {
-  const auto line = [](const std::string& name, const std::string& text) {
-    std::cout << fmt::format("{:<22}{}\n", name, text);
-  };
+// As "4096 x 3584 x 18944": rows, elements of each sum, columns.
+void print_products(const Json& result) {
+  std::cout << fmt::format("{:<34}{:>26}{:>7}{:>11}{:>11}\n", "product", "shape", "calls", "TFLOP",
+                           "GPU ms");
+  for (const Json& product : result.at("products")) {
+    const int64_t batch = product.at("batch").get<int64_t>();
+    const std::string shape = fmt::format(
+        "{}{} x {} x {}", batch > 1 ? fmt::format("{}: ", batch) : "", product.at("rows").dump(),
+        product.at("inner").dump(), product.at("columns").dump());
+    std::cout << fmt::format("{:<34}{:>26}{:>7}{:>11.3f}{:>11.3f}\n",
+                             product.at("op").get<std::string>(), shape,
+                             product.at("calls").get<int64_t>(), number(product, "flops") / 1e12,
+                             number(product, "device_ms"));
+  }
+}
+
+void print_line(const std::string& name, const std::string& text) {
+  std::cout << fmt::format("{:<22}{}\n", name, text);
+}
+
+std::string megabytes(const Json& result, const char* bytes) {
+  return fmt::format("{:.1f} MB", number(result, bytes) / 1e6);
+}
+
+void print_bytes(const Json& result) {
+  if (result.at("step") == "train") {
+    print_line("weights", megabytes(result, "weight_bytes"));
+    print_line("states", megabytes(result, "state_bytes"));
+    print_line("other tensors", megabytes(result, "other_bytes"));
+    print_line("memory", fmt::format("{:.2f} GiB of tensors at a time, planned {:.2f}",
+                                     std::ldexp(number(result, "peak_memory_bytes"), -30),
+                                     std::ldexp(number(result, "planned_memory_bytes"), -30)));
+    return;
+  }
   const auto moved = [&](const char* bytes, const char* least) {
-    return fmt::format("{:.1f} MB, at least {:.1f}", number(result, bytes) / 1e6,
+    return fmt::format("{}, at least {:.1f}", megabytes(result, bytes),
                        number(result, least) / 1e6);
   };
-  line("launches", result.at("launches").dump());
-  line("uploads, downloads",
-       fmt::format("{}, {}", result.at("uploads").dump(), result.at("downloads").dump()));
-  line("waits of the host", result.at("host_waits").dump());
-  line("weights", moved("weight_bytes", "least_weight_bytes"));
-  line("keys and values", moved("kv_bytes", "least_kv_bytes"));
-  line("other tensors", fmt::format("{:.1f} MB", number(result, "other_bytes") / 1e6));
-  line("host", fmt::format("{:.3f} ms", number(result, "host_ms")));
-  line("GPU", fmt::format("{:.3f} ms", number(result, "device_ms")));
-  line("predicted", fmt::format("{:.3f} ms, {:.0f} tokens/s", number(result, "predicted_ms"),
-                                number(result, "tokens_per_s")));
-  line("roofline",
-       fmt::format("{:.3f} ms: the prediction reaches {:.1f} % of it",
-                   number(result, "roofline_ms"), 100 * number(result, "roofline_share")));
+  print_line("weights", moved("weight_bytes", "least_weight_bytes"));
+  print_line("keys and values", moved("kv_bytes", "least_kv_bytes"));
+  print_line("other tensors", megabytes(result, "other_bytes"));
+}
+
+void print_totals(const Json& result) {
+  print_line("launches", result.at("launches").dump());
+  print_line("uploads, downloads",
+             fmt::format("{}, {}", result.at("uploads").dump(), result.at("downloads").dump()));
+  print_line("waits of the host", result.at("host_waits").dump());
+  print_bytes(result);
+  print_line("host", fmt::format("{:.3f} ms", number(result, "host_ms")));
+  print_line("GPU", fmt::format("{:.3f} ms", number(result, "device_ms")));
+  print_line("predicted", fmt::format("{:.3f} ms, {:.0f} tokens/s, {:.1f} % of the peak (MFU)",
+                                      number(result, "predicted_ms"),
+                                      number(result, "tokens_per_s"), 100 * number(result, "mfu")));
+  print_line("roofline",
+             fmt::format("{:.3f} ms: the prediction reaches {:.1f} % of it",
+                         number(result, "roofline_ms"), 100 * number(result, "roofline_share")));
   if (result.contains("measured_ms"))
-    line("measured", fmt::format("{:.3f} ms on this machine's GPU", number(result, "measured_ms")));
+    print_line("measured",
+               fmt::format("{:.3f} ms on this machine's GPU", number(result, "measured_ms")));
+}
+
+std::string step_name(const settings::BenchPredictFlags& flags) {
+  if (flags.train)
+    return fmt::format("training step ({}{})", flags.mode, flags.recompute ? ", recompute" : "");
+  return flags.decode ? "decode" : "prefill";
 }
 
 }  // namespace
@@ -73,12 +116,13 @@ int predict_command(const Arguments& arguments) {
     std::cout << result.dump() << std::endl;
     return 0;
   }
-  const bool decodes = flags.decode;
-  std::cout << fmt::format("{} of {} rows of {} tokens, {}, on one {}\n\n",
-                           decodes ? "decode" : "prefill", result.at("rows").dump(),
-                           result.at(decodes ? "context" : "tokens").dump(), flags.dtype,
+  std::cout << fmt::format("{} of {} rows of {} tokens, {}, on one {}\n\n", step_name(flags),
+                           result.at("rows").dump(),
+                           result.at(flags.decode ? "context" : "tokens").dump(), flags.dtype,
                            result.at("assumed").at("gpu").get<std::string>());
   print_ops(result);
+  std::cout << "\n";
+  print_products(result);
   std::cout << "\n";
   print_totals(result);
   return 0;

@@ -378,9 +378,12 @@ struct BenchPredictFlags {
   std::string config;
   bool decode = false;
   bool prefill = false;
+  bool train = false;
+  std::string mode = "lora";
   int64_t rows = 0;
   int64_t context = 1024;
   int64_t tokens = 2048;
+  bool recompute = false;
   std::string dtype = "bf16";
   std::string weights = "model";
   std::string quantization = "none";
@@ -399,10 +402,13 @@ struct BenchPredictFlags {
     visit("config", config, "config.json itself, in place of --model");
     visit("decode", decode, "a step that draws one token more for each row");
     visit("prefill", prefill, "a step that reads whole prompts");
-    visit("rows", rows, "rows of the step; 0 = 16, in a prefill 1").at_least(0);
+    visit("train", train, "a step of a training, as of convoy bench train");
+    visit("mode", mode, "of --train: what is trained").one_of({"lora", "qlora", "full"});
+    visit("rows", rows, "rows of the step; 0 = 16 of --decode, else 1").at_least(0);
     visit("context", context, "of --decode: tokens of each row, with the one that is read")
         .at_least(2);
-    visit("tokens", tokens, "of --prefill: tokens of each prompt").at_least(1);
+    visit("tokens", tokens, "of --prefill and --train: tokens of each row").at_least(1);
+    visit("recompute", recompute, "of --train: recompute each block in backward");
     visit("dtype", dtype, "compute type").one_of({"fp32", "bf16"});
     visit("weights", weights, "linear maps, as for convoy generate")
         .one_of({"model", "int8", "int4"});

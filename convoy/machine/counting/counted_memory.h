@@ -4,7 +4,7 @@
 // them, and what follows one faults.
 #pragma once
 
-#include <c10/core/Allocator.h>
+#include <c10/core/CachingDeviceAllocator.h>
 
 #include <cstdint>
 #include <map>
@@ -30,6 +30,10 @@ class CountedMemory {
   // All blocks that hold nothing else by now.
   void label_others(Content content);
   size_t bytes_of(Content content) const;
+  // All tensors that are alive, in the steps of CUDA's caching allocator.
+  int64_t alive_bytes() const;
+  int64_t peak_bytes() const;  // of those, since reset_peak()
+  void reset_peak();
 
  private:
   struct Taken {
@@ -39,11 +43,13 @@ class CountedMemory {
   mutable std::mutex mutex_;
   std::map<uintptr_t, Taken> taken_;
   uintptr_t next_ = uintptr_t{1} << 60;  // on no machine an address of a process
+  int64_t alive_bytes_ = 0;
+  int64_t peak_bytes_ = 0;
 };
 
 // The process has one. It is never destroyed, since tensors may outlive any static.
 CountedMemory& counted_memory();
 
-c10::Allocator& counted_allocator();
+c10::DeviceAllocator& counted_allocator();
 
 }  // namespace convoy::counting

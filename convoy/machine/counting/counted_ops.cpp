@@ -407,10 +407,94 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor, at::Tensor> flash_att
   work.product = {.batch = (starts->numel() - 1) * query.size(1),
                   .rows = most_queries,
                   .columns = 1,
+                  .inner = query.size(2),
                   .on_tensor_cores = true,
-                  .is_attention = true};
+                  .kind = ProductKind::Attention};
   record(std::move(work));
   return {out, sums, state, at::empty({0}, state.options()), at::empty({0}, query.options())};
+}
+
+// Three kernels, and where heads share keys two that add up what each head has for them.
+std::tuple<at::Tensor, at::Tensor, at::Tensor> flash_attention_backward(
+    const at::Tensor& grad, const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
+    const at::Tensor& out, const at::Tensor& sums, const at::Tensor& starts, const at::Tensor&,
+    int64_t most_queries, int64_t most_keys, double, bool is_causal, const at::Tensor&,
+    const at::Tensor&, std::optional<double>, std::optional<int64_t> before,
+    std::optional<int64_t>) {
+  constexpr double kOfForward = 2.5;
+  const bool shares_keys = query.size(1) != key.size(1);
+  const auto rows = static_cast<double>(starts.numel() - 1);
+  const auto pairs = static_cast<double>(seen_pairs(most_queries, most_keys, is_causal, before));
+  const auto wide = query.options().dtype(at::kFloat);
+  const at::Tensor query_sums = at::empty(query.sizes(), wide);
+  const at::Tensor dots = at::empty(sums.sizes(), wide);
+  const at::Tensor grad_query = at::empty(query.sizes(), query.options());
+  const at::Tensor grad_key = at::empty(key.sizes(), key.options());
+  const at::Tensor grad_value = at::empty(value.sizes(), value.options());
+  OpTensors tensors{.name = "aten::_flash_attention_backward",
+                    .arguments = {{grad}, {query}, {key}, {value}, {out}, {sums}},
+                    .results = {grad_query, grad_key, grad_value}};
+  tensors.arguments.push_back({query_sums, /*writes=*/true});
+  tensors.arguments.push_back({dots, /*writes=*/true});
+  if (shares_keys)
+    for (int each = 0; each < 2; ++each)
+      tensors.arguments.push_back({at::empty(query.sizes(), query.options()), /*writes=*/true});
+  Work work = work_of(tensors);
+  work.launches = shares_keys ? 5 : 3;
+  work.flops = kOfForward * 4.0 * rows * pairs * static_cast<double>(query.size(1) * query.size(2));
+  work.product = {.batch = (starts.numel() - 1) * query.size(1),
+                  .rows = most_keys,
+                  .columns = 1,
+                  .inner = query.size(2),
+                  .on_tensor_cores = true,
+                  .kind = ProductKind::AttentionBackward};
+  record(std::move(work));
+  return {grad_query, grad_key, grad_value};
+}
+
+// cuBLAS alone has it: no kernel of the CPU says its sizes.
+at::Tensor mm_to_type(const at::Tensor& a, const at::Tensor& b, at::ScalarType type) {
+  const at::Tensor out = at::empty({a.size(0), b.size(1)}, a.options().dtype(type));
+  record(work_of({.name = "aten::mm", .arguments = {{a}, {b}}, .results = {out}}));
+  return out;
+}
+
+// In chunks of many tensors to a launch (ForeachReduceOp.cu, MultiTensorApply.cuh). CPUs, which
+// have no such kernel, take a formula of other ops.
+std::vector<at::Tensor> foreach_norm(at::TensorList tensors, const at::Scalar&,
+                                     std::optional<at::ScalarType> type) {
+  constexpr int64_t kChunk = 65536, kTensors = 110, kBlocks = 320, kCleanupTensors = 400;
+  const auto up_to = [](int64_t count, int64_t step) { return (count + step - 1) / step; };
+  const auto count = static_cast<int64_t>(tensors.size());
+  int64_t chunks = 0, most_chunks = 1;
+  OpTensors op{.name = "aten::_foreach_norm", .arguments = {}, .results = {}};
+  for (const at::Tensor& tensor : tensors) {
+    chunks += up_to(tensor.numel(), kChunk);
+    most_chunks = std::max(most_chunks, up_to(tensor.numel(), kChunk));
+    op.arguments.push_back({tensor});
+  }
+  const auto options = type ? tensors[0].options().dtype(*type) : tensors[0].options();
+  op.arguments.push_back({at::zeros({count * most_chunks}, options), /*writes=*/true});
+  op.results = {at::empty({count}, options)};
+  Work work = work_of(op);
+  work.launches =
+      std::max(up_to(count, kTensors), up_to(chunks, kBlocks)) + up_to(count, kCleanupTensors);
+  record(std::move(work));
+  return op.results[0].unbind();
+}
+
+// Few rows are added where they belong; many are sorted first (Embedding.cu,
+// EmbeddingBackwardKernel.cu: a radix sort, segments by scans, two kernels of sums).
+at::Tensor embedding_backward(const at::Tensor& grad, const at::Tensor& places, int64_t rows,
+                              int64_t, bool) {
+  constexpr int64_t kFewPlaces = 3072;
+  const at::Tensor out = at::empty({rows, grad.size(-1)}, grad.options());
+  Work work = work_of({.name = "aten::embedding_dense_backward",
+                       .arguments = {{grad}, {places}},
+                       .results = {out}});
+  work.launches = places.numel() <= kFewPlaces ? 2 : 20;
+  record(std::move(work));
+  return out;
 }
 
 void own_ops(torch::Library& library) {
@@ -429,6 +513,10 @@ void own_ops(torch::Library& library) {
   library.impl("set_.source_Storage", &set_storage);
   library.impl("set_.source_Storage_storage_offset", &set_storage_and_shape);
   library.impl("_flash_attention_forward", &flash_attention);
+  library.impl("_flash_attention_backward", &flash_attention_backward);
+  library.impl("mm.dtype", &mm_to_type);
+  library.impl("_foreach_norm.Scalar", &foreach_norm);
+  library.impl("embedding_dense_backward", &embedding_backward);
 }
 
 // Ops for which CPUs have a kernel have one for CUDA, too, as a rule; for a device that has none

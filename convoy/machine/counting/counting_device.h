@@ -25,6 +25,10 @@ c10::Device device();
 void label_memory(Content content);
 size_t labelled_bytes(Content content);
 
+// The most that tensors took at a time since reset_peak_memory().
+int64_t peak_memory_bytes();
+void reset_peak_memory();
+
 // All work of all threads while it lives, in its order. One at a time.
 class Recording {
  public:

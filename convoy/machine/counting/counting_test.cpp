@@ -4,6 +4,8 @@
 #include <c10/core/Event.h>
 #include <gtest/gtest.h>
 
+#include <functional>
+
 #include "convoy/core/base/error.h"
 #include "convoy/machine/counting/counting_device.h"
 #include "convoy/machine/counting/predicted_time.h"
@@ -137,6 +139,67 @@ TEST(Counting, BytesAreOfWhatTheMemoryHolds) {
   EXPECT_EQ(work[0].bytes_of(Content::Other), 512);
 }
 
+TEST(Counting, ProductIntoATensorIsOneOfItsSizes) {
+  const at::Tensor a = at::empty({16, 64}, counted(at::kBFloat16));
+  const at::Tensor b = at::empty({64, 32}, counted(at::kBFloat16));
+  at::Tensor out = at::empty({16, 32}, counted(at::kBFloat16));
+  const at::Tensor wide = at::empty({16, 32}, counted(at::kFloat));
+  for (const auto& [run, element_bytes] : std::vector<std::pair<std::function<void()>, double>>{
+           {[&] { at::mm_out(out, a, b); }, 2.0}, {[&] { at::mm(a, b, at::kFloat); }, 4.0}}) {
+    const auto work = work_of_device(run);
+    ASSERT_EQ(work.size(), 1U);
+    EXPECT_EQ(work[0].name, "mm");
+    EXPECT_EQ(work[0].flops, 2.0 * 16 * 64 * 32);
+    EXPECT_EQ(work[0].product.inner, 64);
+    EXPECT_GE(work[0].total_bytes(), 2.0 * 64 * (16 + 32) + element_bytes * 16 * 32);
+  }
+}
+
+// Rows of 8 and of 4 tokens, each taken to have the longest's pairs; four heads share two keys.
+TEST(Counting, BackwardOfAttentionIsFiveProductsForTwo) {
+  const auto bf16 = counted(at::kBFloat16);
+  const at::Tensor q = at::empty({12, 4, 16}, bf16);
+  const at::Tensor k = at::empty({12, 2, 16}, bf16);
+  const at::Tensor starts = at::empty({3}, bf16.dtype(at::kInt));
+  at::Tensor out, sums, state, unused, mask;
+  const auto forward = work_of_device([&] {
+    std::tie(out, sums, state, unused, mask) = at::_flash_attention_forward(
+        q, k, k, starts, starts, 8, 8, 0.0, true, false, 0.25, std::nullopt);
+  });
+  const auto backward = work_of_device([&] {
+    const auto [grad_q, grad_k, grad_v] =
+        at::_flash_attention_backward(out, q, k, k, out, sums, starts, starts, 8, 8, 0.0, true,
+                                      state, unused, 0.25, std::nullopt);
+    EXPECT_EQ(grad_q.sizes(), q.sizes());
+    EXPECT_EQ(grad_k.sizes(), k.sizes());
+    EXPECT_EQ(grad_v.sizes(), k.sizes());
+  });
+  ASSERT_EQ(backward.size(), 1U);
+  EXPECT_EQ(backward[0].flops, 2.5 * forward[0].flops);
+  EXPECT_EQ(backward[0].launches, 5);
+  EXPECT_EQ(backward[0].product.kind, ProductKind::AttentionBackward);
+}
+
+TEST(Counting, NormsOfManyTensorsTakeFewLaunches) {
+  const std::vector<at::Tensor> tensors(200, at::empty({100}, counted(at::kFloat)));
+  const auto work = work_of_device([&] { at::stack(at::_foreach_norm(tensors)); });
+  ASSERT_EQ(work.size(), 3U) << "zeros, norms, cat";
+  EXPECT_EQ(work[1].launches, 2 + 1);
+  EXPECT_EQ(work[1].total_bytes(), 200 * (400 + 8 + 4));
+  EXPECT_EQ(work[2].launches, 2);
+}
+
+TEST(Counting, MemoryHasAPeak) {
+  const at::Tensor kept = at::empty({1024}, counted(at::kFloat));
+  reset_peak_memory();
+  const int64_t before = peak_memory_bytes();
+  { const at::Tensor gone = at::empty({1000}, counted(at::kFloat)); }
+  at::empty({1}, counted(at::kFloat));
+  EXPECT_EQ(peak_memory_bytes() - before, 4096) << "in steps of 512 bytes";
+  reset_peak_memory();
+  EXPECT_EQ(peak_memory_bytes(), before);
+}
+
 TEST(Counting, OwnKernelMovesWhatItsParametersPointInto) {
   const at::Tensor x = at::empty({16}, counted(at::kFloat));
   struct Parameters {
@@ -217,14 +280,20 @@ TEST(PredictedTime, ProductTakesTheLongerOfItsBytesAndItsSums) {
 TEST(PredictedTime, AttentionReachesTheShareOfThePeakThatItsPapersName) {
   Work attention{.name = "_flash_attention_forward", .kind = WorkKind::Op, .launches = 1};
   attention.flops = 1e12;
-  attention.product = {
-      .batch = 1 << 16, .rows = 128, .columns = 1, .on_tensor_cores = true, .is_attention = true};
+  attention.product = {.batch = 1 << 16,
+                       .rows = 128,
+                       .columns = 1,
+                       .on_tensor_cores = true,
+                       .kind = ProductKind::Attention};
   for (const auto& [name, share] : {std::pair{"h100", 0.35}, {"h200", 0.35}, {"a100", 0.6}}) {
     const GpuSpeed& gpu = gpu_speed(name);
     EXPECT_NEAR(device_seconds(attention, gpu) * gpu.tensor_flops / attention.flops, 1 / share,
                 0.01)
         << name;
   }
+  attention.product.kind = ProductKind::AttentionBackward;
+  EXPECT_NEAR(device_seconds(attention, gpu_speed("h200")) * 989.4e12 / 1e12, 1 / 0.31, 0.02);
+  attention.product.kind = ProductKind::Attention;
   // A block of 128 queries of one head stays on one processor.
   const GpuSpeed& gpu = gpu_speed("a100");
   const double whole = device_seconds(attention, gpu);

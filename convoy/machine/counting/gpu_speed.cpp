@@ -16,15 +16,18 @@ namespace {
 // Bus: PCIe 5 x16 about 55, PCIe 4 x16 about 25 GB/s of 64 and 32.
 // Attention: 4 FLOPs for each feature of a visible pair of query and key. FlashAttention-2, which
 // LibTorch has, reaches 50 to 73 % of an A100's peak in forward passes (arXiv:2307.08691), and 35 %
-// of an H100's, whose tensor cores its instructions do not fill (arXiv:2407.08608). L40S and RTX
-// 4090 are taken to be as the A100.
+// of an H100's, whose tensor cores its instructions do not fill (arXiv:2407.08608). Backward passes
+// take 2.5 times the operations, five products for two; they reach up to 63 % of an A100's peak
+// (50 % is taken here, as 60 % is forward), and 310 TFLOP/s on an H100 for heads of 128 and rows of
+// 4,096 (279 for heads of 64; figure 6 of the second paper). L40S and RTX 4090 are taken to be as
+// the A100.
 constexpr std::array kSpeeds{
-    GpuSpeed{"h100", "H100 SXM", 989.4e12, 66.9e12, 3.35e12, 132, 55e9, 0.35},
-    GpuSpeed{"h200", "H200 SXM", 989.4e12, 66.9e12, 4.8e12, 132, 55e9, 0.35},
-    GpuSpeed{"h100-pcie", "H100 PCIe", 756e12, 51.2e12, 2.0e12, 114, 55e9, 0.35},
-    GpuSpeed{"a100", "A100 SXM 80 GB", 312e12, 19.5e12, 2.039e12, 108, 25e9, 0.60},
-    GpuSpeed{"l40s", "L40S", 362e12, 91.6e12, 0.864e12, 142, 25e9, 0.60},
-    GpuSpeed{"rtx4090", "RTX 4090", 165.2e12, 82.6e12, 1.008e12, 128, 25e9, 0.60},
+    GpuSpeed{"h100", "H100 SXM", 989.4e12, 66.9e12, 3.35e12, 132, 55e9, 0.35, 0.31},
+    GpuSpeed{"h200", "H200 SXM", 989.4e12, 66.9e12, 4.8e12, 132, 55e9, 0.35, 0.31},
+    GpuSpeed{"h100-pcie", "H100 PCIe", 756e12, 51.2e12, 2.0e12, 114, 55e9, 0.35, 0.31},
+    GpuSpeed{"a100", "A100 SXM 80 GB", 312e12, 19.5e12, 2.039e12, 108, 25e9, 0.60, 0.50},
+    GpuSpeed{"l40s", "L40S", 362e12, 91.6e12, 0.864e12, 142, 25e9, 0.60, 0.50},
+    GpuSpeed{"rtx4090", "RTX 4090", 165.2e12, 82.6e12, 1.008e12, 128, 25e9, 0.60, 0.50},
 };
 
 }  // namespace

@@ -19,6 +19,7 @@ struct GpuSpeed {
   int64_t processors;      // SMs
   double host_bytes;       // a second, over the bus, one way
   double attention_share;  // of `tensor_flops` that FlashAttention-2 reaches
+  double attention_backward_share;
 };
 
 std::span<const GpuSpeed> gpu_speeds();

@@ -9,14 +9,26 @@ namespace {
 
 int64_t up_to(int64_t count, int64_t step) { return (count + step - 1) / step; }
 
+double best_share(ProductKind kind, const GpuSpeed& gpu) {
+  switch (kind) {
+    case ProductKind::Matrix:
+      return assumptions().product_share;
+    case ProductKind::Attention:
+      return gpu.attention_share;
+    case ProductKind::AttentionBackward:
+      return gpu.attention_backward_share;
+  }
+  return assumptions().product_share;
+}
+
 // The share of the peak that a product reaches. Tiles fill the SMs in waves, and the last wave
 // takes as long as a full one; where there are fewer tiles than SMs, several share a tile's sum.
 double product_share(const ProductShape& product, const GpuSpeed& gpu) {
   const Assumptions& assumed = assumptions();
   const int64_t tiles = product.batch * up_to(product.rows, assumed.tile_rows) *
                         up_to(product.columns, assumed.tile_columns);
-  const double best = product.is_attention ? gpu.attention_share : assumed.product_share;
-  if (tiles <= gpu.processors && !product.is_attention) return best;
+  const double best = best_share(product.kind, gpu);
+  if (tiles <= gpu.processors && product.kind == ProductKind::Matrix) return best;
   const int64_t waves = up_to(tiles, gpu.processors);
   return best * static_cast<double>(tiles) / static_cast<double>(waves * gpu.processors);
 }
@@ -47,6 +59,24 @@ void add(const Work& work, double seconds, WorkTotal& total) {
   total.bytes += work.total_bytes();
   total.flops += work.flops;
   total.device_seconds += seconds;
+}
+
+void add_product(const Work& work, double seconds, std::vector<ProductTotal>& products) {
+  auto found = std::find_if(products.begin(), products.end(), [&](const ProductTotal& product) {
+    return product.shape == work.product && product.name == work.name;
+  });
+  if (found == products.end())
+    found = products.insert(found, {.name = work.name, .shape = work.product});
+  ++found->calls;
+  found->flops += work.flops;
+  found->device_seconds += seconds;
+}
+
+template <class Total>
+void sort_longest_first(std::vector<Total>& totals) {
+  std::stable_sort(totals.begin(), totals.end(), [](const Total& a, const Total& b) {
+    return a.device_seconds > b.device_seconds;
+  });
 }
 
 // When each side is done.
@@ -111,11 +141,11 @@ Prediction predict(std::span<const Work> all, const GpuSpeed& gpu) {
     for (size_t content = 0; content < kContents; ++content)
       result.bytes[content] += work.bytes[content];
     if (work.kind != WorkKind::Host) add(work, doing, totals[work.name]);
+    if (work.product.batch > 0) add_product(work, doing, result.products);
   }
   for (auto& [name, total] : totals) result.totals.push_back(std::move(total));
-  std::stable_sort(result.totals.begin(), result.totals.end(), [](const auto& a, const auto& b) {
-    return a.device_seconds > b.device_seconds;
-  });
+  sort_longest_first(result.totals);
+  sort_longest_first(result.products);
   return result;
 }
 

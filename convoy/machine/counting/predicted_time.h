@@ -24,6 +24,15 @@ struct WorkTotal {
   double device_seconds = 0;
 };
 
+// All products of one shape.
+struct ProductTotal {
+  std::string name;
+  ProductShape shape;
+  int64_t calls = 0;
+  double flops = 0;
+  double device_seconds = 0;
+};
+
 struct Prediction {
   int64_t launches = 0;
   int64_t uploads = 0;
@@ -37,7 +46,8 @@ struct Prediction {
   // From the first request to the end of both. Where the host reads what came before: from one end
   // of the device's work to the next one's, if the same work comes again and again.
   double seconds = 0;
-  std::vector<WorkTotal> totals;  // of what the device does; the longest first
+  std::vector<WorkTotal> totals;       // of what the device does; the longest first
+  std::vector<ProductTotal> products;  // as well
 };
 
 double device_seconds(const Work& work, const GpuSpeed& gpu);

@@ -43,10 +43,18 @@ std::optional<size_t> left_matrix(const std::string& name) {
   return std::nullopt;
 }
 
+// A new tensor, or the one that the op writes.
+at::Tensor product_of(const OpTensors& op) {
+  if (!op.results.empty()) return op.results.front();
+  const auto written = std::find_if(op.arguments.begin(), op.arguments.end(),
+                                    [](const auto& argument) { return argument.writes; });
+  return (written == op.arguments.end() ? op.arguments.front() : *written).tensor;
+}
+
 void add_product(const OpTensors& op, size_t left, Work& work) {
   if (left >= op.arguments.size()) return;
   const at::Tensor& a = op.arguments[left].tensor;
-  const at::Tensor& out = op.results.empty() ? op.arguments.front().tensor : op.results.front();
+  const at::Tensor out = product_of(op);
   if (a.dim() == 0 || out.dim() == 0) return;
   const int64_t columns = out.dim() > 1 ? out.size(-1) : 1;
   const int64_t rows = out.dim() > 1 ? out.size(-2) : out.size(-1);
@@ -54,6 +62,7 @@ void add_product(const OpTensors& op, size_t left, Work& work) {
   work.product = {.batch = out.numel() / std::max<int64_t>(rows * columns, 1),
                   .rows = rows,
                   .columns = columns,
+                  .inner = a.size(-1),
                   .on_tensor_cores = a.element_size() <= 2};
 }
 
@@ -72,7 +81,9 @@ void add_sort(const OpTensors& op, Work& work) {
 }
 
 // Launches of an op that starts several kernels.
-int64_t launches_of(const std::string& name) {
+int64_t launches_of(const std::string& name, size_t tensors) {
+  constexpr size_t kCatTogether = 128;  // Shape.cu
+  if (name == "aten::cat") return static_cast<int64_t>((tensors + kCatTogether - 1) / kCatTogether);
   if (name == "aten::topk")
     return 12;  // TensorTopK.cu: counts and sums by digit, gather, a small sort
   if (name == "aten::nonzero") return 4;        // Nonzero.cu: count, copy, flagged select in two
@@ -99,7 +110,7 @@ Content content_of(const at::Tensor& tensor) {
 Work work_of(const OpTensors& op) {
   Work work{.name = op.name.substr(op.name.find("::") + 2),
             .kind = WorkKind::Op,
-            .launches = launches_of(op.name)};
+            .launches = launches_of(op.name, op.arguments.size())};
   double of_results = 0;
   for (const at::Tensor& result : op.results) {
     of_results += distinct_bytes(result);

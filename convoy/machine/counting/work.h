@@ -10,8 +10,9 @@
 namespace convoy::counting {
 
 // The kind of data that work moves.
-enum class Content { Other, Weights, KeysAndValues };
-inline constexpr size_t kContents = 3;
+// States: what a training keeps from step to step beside the weights.
+enum class Content { Other, Weights, KeysAndValues, States };
+inline constexpr size_t kContents = 4;
 
 enum class WorkKind {
   Host,       // views, memory: the device does nothing
@@ -21,14 +22,20 @@ enum class WorkKind {
   Download,
 };
 
-// Sizes of one matrix product; `batch` products run at a time. FlashAttention is a product whose
-// blocks of queries are tiles that nothing splits.
+// FlashAttention is a product whose blocks of queries (backward: of keys) are tiles that nothing
+// splits.
+enum class ProductKind { Matrix, Attention, AttentionBackward };
+
+// Sizes of one matrix product; `batch` products run at a time.
 struct ProductShape {
   int64_t batch = 0;  // 0: the work is no product
   int64_t rows = 0;
   int64_t columns = 0;
+  int64_t inner = 0;             // elements of each sum
   bool on_tensor_cores = false;  // 16-bit elements
-  bool is_attention = false;
+  ProductKind kind = ProductKind::Matrix;
+
+  bool operator==(const ProductShape&) const = default;
 };
 
 struct Work {
@@ -43,7 +50,7 @@ struct Work {
 
   double& bytes_of(Content content) { return bytes[static_cast<size_t>(content)]; }
   double bytes_of(Content content) const { return bytes[static_cast<size_t>(content)]; }
-  double total_bytes() const { return bytes[0] + bytes[1] + bytes[2]; }
+  double total_bytes() const { return bytes[0] + bytes[1] + bytes[2] + bytes[3]; }
 };
 
 }  // namespace convoy::counting

@@ -20,14 +20,17 @@ gpu::AdamWParameter addresses_of(const AdamWTensors& of) {
 
 void update(const std::vector<AdamWTensors>& parameters, const AdamWStep& step) {
   gpu::AdamWLaunch launched{.factors = factors_of(step)};
+  PartlyMoved moved;
   const auto start = [&] {
     const uint64_t chunks = launched.first_chunk[launched.num_parameters];
-    if (chunks > 0) launch(parameters[0].value, "adamw", chunks, launched);
+    if (chunks > 0) launch(parameters[0].value, "adamw", chunks, launched, moved);
     launched.num_parameters = 0;
+    moved.clear();
   };
   for (const AdamWTensors& parameter : parameters) {
     const uint32_t number = launched.num_parameters++;
     launched.parameters[number] = addresses_of(parameter);
+    add_read_and_written({parameter.value, parameter.exp_avg, parameter.exp_avg_sq}, moved);
     const uint64_t chunks =
         (launched.parameters[number].count + gpu::kAdamWChunk - 1) / gpu::kAdamWChunk;
     launched.first_chunk[number + 1] = launched.first_chunk[number] + chunks;

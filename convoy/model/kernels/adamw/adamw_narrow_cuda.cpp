@@ -52,14 +52,19 @@ void update_narrow_on_cuda(const std::vector<AdamWTensors>& parameters, const Ad
   gpu::NarrowAdamWLaunch launched{.factors = factors_of(step),
                                   .with_sign = {first_table, first_table + 256},
                                   .without_sign = {first_table + 512, first_table + 768}};
+  PartlyMoved moved;
   const auto start = [&] {
     const uint64_t blocks = launched.first_block[launched.num_parameters];
-    if (blocks > 0) launch(parameters[0].value, "adamw_narrow", blocks, launched);
+    if (blocks > 0) launch(parameters[0].value, "adamw_narrow", blocks, launched, moved);
     launched.num_parameters = 0;
+    moved.clear();
   };
   for (const AdamWTensors& parameter : parameters) {
     const uint32_t number = launched.num_parameters++;
     launched.parameters[number] = narrow_addresses_of(parameter);
+    add_read_and_written({parameter.value, parameter.exp_avg, parameter.exp_avg_sq,
+                          parameter.exp_avg_scale, parameter.exp_avg_sq_scale},
+                         moved);
     const uint64_t blocks =
         (launched.parameters[number].count + gpu::kNarrowBlock - 1) / gpu::kNarrowBlock;
     launched.first_block[number + 1] = launched.first_block[number] + blocks;

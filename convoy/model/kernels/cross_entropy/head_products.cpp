@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "convoy/model/kernels/cross_entropy/head_products.h"
 
+#include "convoy/model/kernels/ops/op_table.h"
+
 namespace convoy::kernels {
 namespace {
 
@@ -48,7 +50,7 @@ LabelLosses empty_label_losses(const at::Tensor& hidden_ND) {
 }
 
 const WideProducts& wide_products(const at::Tensor& tensor) {
-  return tensor.is_cuda() ? kMixed : kWidened;
+  return takes_cuda_ops(tensor.device()) ? kMixed : kWidened;
 }
 
 void for_logit_chunks(const at::Tensor& hidden_ND, const at::Tensor& weight_VD,

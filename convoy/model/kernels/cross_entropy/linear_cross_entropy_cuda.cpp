@@ -20,6 +20,12 @@ gpu::CrossEntropyLaunch launch_of(const LogitChunk& chunk, const at::Tensor& nll
           .vectors = vocab % gpu::kLogitsTogether == 0 && fits_vectors({chunk.logits_CV}, vocab)};
 }
 
+// The logits are read twice, and the gradients written over them.
+PartlyMoved moved_for_gradients(const at::Tensor& logits_CV, at::ScalarType type) {
+  const auto written = static_cast<int64_t>(c10::elementSize(type)) * logits_CV.numel();
+  return {{logits_CV.const_data_ptr(), 2 * static_cast<int64_t>(logits_CV.nbytes()) + written}};
+}
+
 // The gradients in the memory of the logits, as a matrix of `type`.
 at::Tensor gradients_in(const at::Tensor& logits_CV, at::ScalarType type) {
   return type == at::kFloat ? logits_CV : logits_CV.view(type).narrow(1, 0, logits_CV.size(1));
@@ -35,7 +41,8 @@ HeadLoss loss(const at::Tensor& hidden_ND, const at::Tensor& weight_VD, const at
   const std::string kernel =
       differentiates ? kernel_name("cross_entropy_gradient", type) : "label_losses";
   for_logit_chunks(hidden_ND, weight_VD, labels_N, [&](LogitChunk& chunk) {
-    launch(chunk.logits_CV, kernel, static_cast<uint64_t>(chunk.count), launch_of(chunk, nll_N));
+    launch(chunk.logits_CV, kernel, static_cast<uint64_t>(chunk.count), launch_of(chunk, nll_N),
+           differentiates ? moved_for_gradients(chunk.logits_CV, type) : PartlyMoved{});
     const at::Tensor grad_CV = gradients_in(chunk.logits_CV, type);
     if (wanted.hidden) {
       at::Tensor grad_hidden_CD = result.hidden_ND.narrow(0, chunk.begin, chunk.count);

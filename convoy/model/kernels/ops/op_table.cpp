@@ -100,6 +100,11 @@ const OpTable& own_kernel_op_table() {
 
 void use_cuda_ops_on_private_device() { private_device_is_as_cuda = true; }
 
+bool takes_cuda_ops(at::Device device) {
+  return device.is_cuda() ||
+         (device.is_privateuseone() && private_device_is_as_cuda.load(std::memory_order_relaxed));
+}
+
 OpTable cuda_ops(const std::string& kernels) {
   CONVOY_CHECK(kernels.empty() || kernels == "own" || kernels == "aten", ConfigError,
                "CONVOY_CUDA_KERNELS needs own or aten, found {}", kernels);
@@ -116,8 +121,7 @@ const OpTable& op_table(at::Device device) {
     case at::kCUDA:
       return cuda_op_table();
     case at::kPrivateUse1:
-      return private_device_is_as_cuda.load(std::memory_order_relaxed) ? cuda_op_table()
-                                                                       : aten_op_table();
+      return takes_cuda_ops(device) ? cuda_op_table() : aten_op_table();
     default:
       throw DeviceError(fmt::format("no op of Convoy runs on {}", device.str()),
                         {.hint = "use --devices cpu or cuda"});

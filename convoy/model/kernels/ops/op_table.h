@@ -64,6 +64,7 @@ OpTable cuda_ops(const std::string& kernels);
 // From here on tensors of LibTorch's PrivateUse1 take what CUDA tensors take: for a device that
 // counts the work of a GPU (machine/counting). Launches: take_launches() in cuda/launch.h.
 void use_cuda_ops_on_private_device();
+bool takes_cuda_ops(at::Device device);
 
 // For tests: while it lives, CPU tensors take `table` in every thread. They nest.
 class CpuTableOverride {

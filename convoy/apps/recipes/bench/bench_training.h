@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The training that `convoy bench train` times and `convoy bench predict --train` counts: one
+// rank's model, strategy, optimizer and random rows, and a step of it.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "convoy/apps/recipes/bench/bench_record.h"
+#include "convoy/core/base/log.h"
+#include "convoy/data/datasets/token_dataset.h"
+#include "convoy/model/adapters/lora_model.h"
+#include "convoy/model/kernels/bitsandbytes_weight/bitsandbytes_weight.h"
+#include "convoy/model/nn/causal_lm.h"
+#include "convoy/model/nn/deferred_values.h"
+#include "convoy/model/sizing/memory_plan.h"
+#include "convoy/train/comm/group.h"
+#include "convoy/train/optim/adamw.h"
+#include "convoy/train/parallel/strategy.h"
+
+namespace convoy::recipes {
+
+// The form of the frozen weights in mode qlora.
+inline constexpr kernels::BitsandbytesFormat kQloraFormat{
+    .type = kernels::CodeType::Nf4, .block = 64, .nested = true};
+
+struct BenchTrainingConfig {
+  std::string mode = "lora";  // lora, qlora, dora, full
+  std::string strategy = "none";
+  int64_t row_tokens = 0;
+  int64_t batch_rows = 1;  // of a micro-batch
+  int64_t grad_accum = 1;
+  bool recompute = false;
+};
+
+class BenchTraining {
+ public:
+  // `model`: of mode qlora with its weights in kQloraFormat. `values`: where it came without
+  // values, for a strategy that shards them. Logs the planned memory. Collective. Throws
+  // ConfigError.
+  BenchTraining(const BenchTrainingConfig& config, std::unique_ptr<nn::CausalLm> model,
+                comm::Group& group, const Log& log, const nn::DeferredValues* values = nullptr);
+  BenchTraining(const BenchTraining&) = delete;
+  BenchTraining& operator=(const BenchTraining&) = delete;
+
+  // Micro-batches with forward and backward, gradient norm, optimizer. Collective.
+  BenchStep step();
+
+  nn::CausalLm& model() { return *model_; }
+  const adapters::LoraModel* lora() const { return lora_ ? &*lora_ : nullptr; }
+  int64_t trained_parameters() const;
+  int64_t planned_bytes() const { return planned_bytes_; }  // of a rank
+
+ private:
+  void choose_parameters(const nn::DeferredValues* values);
+  sizing::MemoryPlan plan(const settings::StrategyFacts& facts,
+                          const settings::ParallelSettings& parallel);
+  data::TokenDataset random_rows() const;
+  void accumulate(int64_t micro, at::Tensor& loss);
+
+  BenchTrainingConfig config_;
+  comm::Group& group_;
+  std::unique_ptr<nn::CausalLm> model_;
+  std::optional<adapters::LoraModel> lora_;
+  std::vector<nn::NamedTensor> parameters_;
+  std::unique_ptr<parallel::Strategy> strategy_;
+  std::optional<optim::AdamW> optimizer_;
+  data::TokenDataset rows_;
+  int64_t planned_bytes_ = 0;
+};
+
+}  // namespace convoy::recipes

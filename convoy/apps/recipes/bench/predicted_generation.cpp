@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/apps/recipes/bench/predicted_generation.h"
+
+#include <algorithm>
+
+#include "convoy/apps/recipes/bench/bench_model.h"
+#include "convoy/apps/recipes/bench/predicted_model.h"
+#include "convoy/apps/recipes/loaded_model.h"
+#include "convoy/core/base/error.h"
+#include "convoy/generate/engine/engine.h"
+#include "convoy/machine/counting/counting_device.h"
+#include "convoy/machine/device/dtype.h"
+#include "convoy/model/sizing/step_flops.h"
+
+namespace convoy::recipes {
+namespace {
+
+using settings::BenchPredictFlags;
+
+constexpr int64_t kTimedSteps = 9;
+constexpr int64_t kMeasuredSteps = kTimedSteps + 1;  // in the last one each op is timed
+
+// One row has this many tokens when the step is over.
+int64_t row_tokens(const BenchPredictFlags& flags) {
+  return flags.decode ? flags.context : flags.tokens;
+}
+
+int64_t new_tokens(const BenchPredictFlags& flags) { return flags.decode ? 1 : flags.tokens; }
+
+// With the one that the scheduler keeps free for the next token.
+int64_t blocks_of_row(int64_t tokens) {
+  return (tokens + kernels::kBlockTokensStep - 1) / kernels::kBlockTokensStep + 1;
+}
+
+std::unique_ptr<nn::CausalLm> model_of(const architecture::DecoderSpec& spec,
+                                       const BenchPredictFlags& flags, at::Device device,
+                                       Values values) {
+  const auto options = at::TensorOptions().dtype(device::parse_dtype(flags.dtype)).device(device);
+  auto model = model_of_sizes(spec, options, values,
+                              weight_coding(flags.quantization, flags.double_quant).format);
+  model->join_projections();
+  if (flags.weights != "model") quantize_linears(*model, flags.weights);
+  return model;
+}
+
+// The engine up to the step, and the step.
+class StepOfGeneration {
+ public:
+  StepOfGeneration(nn::CausalLm& model, const text::Tokenizer& tokenizer,
+                   const BenchPredictFlags& flags, int64_t steps)
+      : flags_(flags),
+        vocab_size_(model.vocab_size()),
+        steps_(steps),
+        engine_(model, tokenizer,
+                {.max_rows = flags.rows,
+                 .prefill_chunk = flags.rows * row_tokens(flags),
+                 .kv_blocks = flags.rows * blocks_of_row(row_tokens(flags) + steps + 1),
+                 .longest_row_tokens = row_tokens(flags) + steps + 1,
+                 .kv_element = flags.kv_dtype == "int8" ? kernels::CacheElement::Int8
+                                                        : kernels::CacheElement::Model,
+                 .shares_prefixes = false}) {}
+
+  // All that comes before. A first pass makes tables for its positions, and a first step after a
+  // prompt may differ from those that follow it: so a pass of each kind has been before, of a
+  // decode step where its context has room for one.
+  void prepare() {
+    if (flags_.prefill) {
+      submit(flags_.tokens, 2);
+      engine_.step();
+      return repeat();
+    }
+    const int64_t before = flags_.context >= 3 ? 1 : 0;
+    submit(flags_.context - 1 - before, 2 + before + steps_);
+    for (int64_t step = 0; step <= before; ++step) engine_.step();
+  }
+
+  void run() {
+    engine_.step();
+    CONVOY_INVARIANT(engine_.figures().running == flags_.rows, "{} of {} rows were in the step",
+                     engine_.figures().running, flags_.rows);
+  }
+
+  // The same work again; of a decode step one token further.
+  void repeat() {
+    if (!flags_.prefill) return;
+    for (int64_t row = 0; row < flags_.rows; ++row) engine_.cancel(row);
+    submit(flags_.tokens, 2);
+  }
+
+ private:
+  void submit(int64_t prompt_tokens, int64_t max_new_tokens) {
+    for (int64_t row = 0; row < flags_.rows; ++row) {
+      std::vector<int32_t> prompt;
+      for (int64_t token = 0; token < prompt_tokens; ++token)
+        prompt.push_back(static_cast<int32_t>((row * 1009 + token * 31 + 7) % vocab_size_));
+      engine_.submit({.number = row,
+                      .prompt = std::move(prompt),
+                      .sampling = {.temperature = flags_.temperature, .top_p = flags_.top_p},
+                      .draw = {.row = row},
+                      .max_new_tokens = max_new_tokens});
+    }
+  }
+
+  BenchPredictFlags flags_;
+  int64_t vocab_size_;
+  int64_t steps_;
+  generate::Engine engine_;
+};
+
+// Forward alone: a third of a step that trains everything.
+double least_flops(const architecture::DecoderSpec& spec, nn::CausalLm& model,
+                   const BenchPredictFlags& flags) {
+  sizing::ProductWeights weights;
+  for (const nn::Linear* linear : model.block_linears())
+    weights.blocks += linear->in_features() * linear->out_features();
+  weights.trained_blocks = weights.blocks;
+  weights.head = spec.vocab_size * spec.hidden_size;
+  weights.trains_head = true;
+  sizing::AttentionShape attention{.width = model.attention_width()};
+  for (const architecture::LayerSpec& layer : spec.layers)
+    attention.windows.push_back(layer.sliding_window);
+  const auto forward = [&](int64_t tokens, int64_t drawn) {
+    const std::vector<int64_t> rows(static_cast<size_t>(flags.rows), tokens);
+    return sizing::step_flops(weights, attention, rows, drawn) / 3;
+  };
+  const double all = forward(row_tokens(flags), flags.rows);
+  return flags.decode ? all - forward(flags.context - 1, 0) : all;
+}
+
+// Every weight once; of an embedding that is no head, the rows of the tokens.
+double least_weight_bytes(const architecture::DecoderSpec& spec, const BenchPredictFlags& flags,
+                          double held_bytes) {
+  if (spec.tied_head) return held_bytes;
+  const auto row_bytes = static_cast<double>(
+      spec.hidden_size * static_cast<int64_t>(c10::elementSize(device::parse_dtype(flags.dtype))));
+  return held_bytes +
+         row_bytes * static_cast<double>(flags.rows * new_tokens(flags) - spec.vocab_size);
+}
+
+// Keys and values that the rows see, each once; of a prefill all that it stores.
+double least_kv_bytes(const nn::CausalLm& model, const BenchPredictFlags& flags) {
+  const nn::KvGeometry geometry = model.kv_geometry();
+  const kernels::PagedShape shape{
+      .num_blocks = 1, .num_kv_heads = geometry.num_kv_heads, .head_dim = geometry.head_dim};
+  const auto element =
+      flags.kv_dtype == "int8" ? kernels::CacheElement::Int8 : kernels::CacheElement::Model;
+  const double token_bytes =
+      static_cast<double>(kernels::paged_block_bytes(shape, geometry.options, element)) /
+      static_cast<double>(shape.block_tokens);
+  double tokens = 0;
+  for (const int64_t window : geometry.windows) {
+    const int64_t seen =
+        flags.decode && window > 0 ? std::min(window, flags.context) : row_tokens(flags);
+    tokens += static_cast<double>(flags.rows * seen);
+  }
+  return tokens * token_bytes;
+}
+
+nlohmann::ordered_json description(const BenchPredictFlags& flags) {
+  return {{"step", flags.decode ? "decode" : "prefill"},
+          {"rows", flags.rows},
+          {flags.decode ? "context" : "tokens", row_tokens(flags)},
+          {"dtype", flags.dtype},
+          {"weights", flags.weights != "model" ? flags.weights : flags.quantization},
+          {"kv_dtype", flags.kv_dtype}};
+}
+
+}  // namespace
+
+CountedStep count_generation(const architecture::DecoderSpec& spec,
+                             const BenchPredictFlags& flags) {
+  install_counting_gpu();
+  const auto model = model_of(spec, flags, counting::device(), Values::None);
+  require_positions(*model, row_tokens(flags) + 1, flags.decode ? "context" : "tokens");
+  counting::label_memory(counting::Content::Weights);
+  const double weight_bytes = least_weight_bytes(
+      spec, flags, static_cast<double>(counting::labelled_bytes(counting::Content::Weights)));
+  const double kv_bytes = least_kv_bytes(*model, flags);
+  CountedStep counted{.described = description(flags),
+                      .work = {},
+                      .flops = least_flops(spec, *model, flags),
+                      .least_bytes = weight_bytes + kv_bytes,
+                      .tokens = flags.rows * new_tokens(flags),
+                      .moved = {{"weight", counting::Content::Weights, weight_bytes},
+                                {"kv", counting::Content::KeysAndValues, kv_bytes},
+                                {"other", counting::Content::Other}}};
+  const text::Tokenizer tokenizer = word_tokenizer(model->vocab_size());
+  StepOfGeneration step(*model, tokenizer, flags, 1);
+  counting::label_memory(counting::Content::KeysAndValues);
+  step.prepare();
+  counting::Recording recording;
+  step.run();
+  counted.work = recording.take();
+  return counted;
+}
+
+MeasuredStep measure_generation(const architecture::DecoderSpec& spec,
+                                const BenchPredictFlags& flags, at::Device device) {
+  const auto model = model_of(spec, flags, device, Values::Random);
+  require_positions(*model, row_tokens(flags) + kMeasuredSteps + 1,
+                    flags.decode ? "context" : "tokens");
+  const text::Tokenizer tokenizer = word_tokenizer(model->vocab_size());
+  StepOfGeneration step(*model, tokenizer, flags, kMeasuredSteps);
+  step.prepare();
+  return time_steps(
+      device, kTimedSteps, [&step] { step.run(); }, [&step] { step.repeat(); });
+}
+
+}  // namespace convoy::recipes

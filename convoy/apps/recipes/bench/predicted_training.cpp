@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/apps/recipes/bench/predicted_training.h"
+
+#include "convoy/apps/recipes/bench/bench_model.h"
+#include "convoy/apps/recipes/bench/bench_training.h"
+#include "convoy/apps/recipes/bench/predicted_model.h"
+#include "convoy/apps/recipes/step_flops.h"
+#include "convoy/machine/counting/counting_device.h"
+#include "convoy/machine/device/dtype.h"
+#include "convoy/train/comm/single/single_group.h"
+
+namespace convoy::recipes {
+namespace {
+
+constexpr int64_t kTimedTrainingSteps = 5;
+
+std::unique_ptr<nn::CausalLm> model_to_predict(const architecture::DecoderSpec& spec,
+                                               const settings::BenchPredictFlags& flags,
+                                               at::Device device, Values values) {
+  std::optional<kernels::BitsandbytesFormat> format;
+  if (flags.mode == "qlora") format = kQloraFormat;
+  const auto options = at::TensorOptions().dtype(device::parse_dtype(flags.dtype)).device(device);
+  auto model = model_of_sizes(spec, options, values, format);
+  require_positions(*model, flags.tokens, "tokens");
+  return model;
+}
+
+BenchTrainingConfig config_of(const settings::BenchPredictFlags& flags) {
+  return {.mode = flags.mode,
+          .row_tokens = flags.tokens,
+          .batch_rows = flags.rows,
+          .recompute = flags.recompute};
+}
+
+double model_flops(BenchTraining& training, const settings::BenchPredictFlags& flags) {
+  return step_flops_of(training.model(), training.lora())(
+      std::vector<int64_t>(static_cast<size_t>(flags.rows), flags.tokens),
+      flags.rows * (flags.tokens - 1));
+}
+
+}  // namespace
+
+CountedStep count_training(const architecture::DecoderSpec& spec,
+                           const settings::BenchPredictFlags& flags) {
+  install_counting_gpu();
+  auto model = model_to_predict(spec, flags, counting::device(), Values::None);
+  counting::label_memory(counting::Content::Weights);
+  comm::SingleGroup group;
+  BenchTraining training(config_of(flags), std::move(model), group, Log(LogLevel::Quiet));
+  counting::label_memory(counting::Content::States);
+  training.step();
+  counting::reset_peak_memory();
+  counting::Recording recording;
+  training.step();
+  const auto weights = static_cast<double>(counting::labelled_bytes(counting::Content::Weights));
+  const auto states = static_cast<double>(counting::labelled_bytes(counting::Content::States));
+  return {.described = {{"step", "train"},
+                        {"mode", flags.mode},
+                        {"rows", flags.rows},
+                        {"tokens", flags.tokens},
+                        {"dtype", flags.dtype},
+                        {"recompute", flags.recompute}},
+          .work = recording.take(),
+          .flops = model_flops(training, flags),
+          // Weights of a size that no cache keeps, forward and backward; states once, and written.
+          .least_bytes = 2 * (weights + states),
+          .tokens = flags.rows * flags.tokens,
+          .moved = {{"weight", counting::Content::Weights},
+                    {"state", counting::Content::States},
+                    {"other", counting::Content::Other}},
+          .memory = {{"peak_memory_bytes", counting::peak_memory_bytes()},
+                     {"planned_memory_bytes", training.planned_bytes()}}};
+}
+
+MeasuredStep measure_training(const architecture::DecoderSpec& spec,
+                              const settings::BenchPredictFlags& flags, at::Device device) {
+  comm::SingleGroup group;
+  BenchTraining training(config_of(flags), model_to_predict(spec, flags, device, Values::Random),
+                         group, Log(LogLevel::Quiet));
+  training.step();
+  return time_steps(
+      device, kTimedTrainingSteps, [&] { training.step(); }, [] {});
+}
+
+}  // namespace convoy::recipes

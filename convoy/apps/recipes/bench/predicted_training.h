@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A step of `convoy bench train` (bench_training.h) on the counting device or on one that computes.
+#pragma once
+
+#include "convoy/apps/recipes/bench/predicted_step.h"
+#include "convoy/core/settings/command_flags.h"
+#include "convoy/model/architecture/decoder_spec.h"
+
+namespace convoy::recipes {
+
+// Throws ConfigError where the model has no positions for the rows.
+CountedStep count_training(const architecture::DecoderSpec& spec,
+                           const settings::BenchPredictFlags& flags);
+MeasuredStep measure_training(const architecture::DecoderSpec& spec,
+                              const settings::BenchPredictFlags& flags, at::Device device);
+
+}  // namespace convoy::recipes
