@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Numerics: A and B are fp32 leaves; products run in the dtype of x with sums in fp32. On the
-// CPU B A x is added before W x is rounded, and the gradients of A and B are not rounded at all;
-// devices round both to the dtype of x.
+// Numerics: A and B are fp32 leaves; products run in the dtype of x with sums in fp32. On the CPU
+// B A x is added before W x is rounded, devices round W x first. The gradients of A and B are not
+// rounded on CPUs and by cuBLAS; other devices round them to the dtype of x.
 #include "convoy/model/adapters/lora_linear.h"
 
 #include <utility>
@@ -31,18 +31,13 @@ at::Tensor shaped_like(const at::Tensor& rows, at::IntArrayRef sizes) {
   return rows.reshape(shape);
 }
 
-// A, and scaling * B: what enters the products.
-at::Tensor of_type(const at::Tensor& matrix, at::ScalarType dtype, double factor = 1.0) {
-  return (factor == 1.0 ? matrix : matrix * factor).to(dtype);
-}
-
-// Gradients of x, A and B. `saved`: x, B A's middle product, A, B.
+// Gradients of x, A and B. `saved`: x, B A's middle product, A and scaling * B in the type of x.
 std::vector<at::Tensor> lora_gradients(const LoraTerms& terms, const at::Tensor& grad,
                                        const std::vector<at::Tensor>& saved, bool wants_x) {
   const at::Tensor& x_TI = saved[0];
   const at::Tensor& u_TR = saved[1];
-  const at::Tensor a_RI = of_type(saved[2], x_TI.scalar_type());
-  const at::Tensor b_OR = of_type(saved[3], x_TI.scalar_type(), terms.scaling);
+  const at::Tensor& a_RI = saved[2];
+  const at::Tensor& b_OR = saved[3];
   const at::Tensor grad_TO = two_dimensional(grad);
   const auto drop = [&](const at::Tensor& values) {
     return kernels::drop(values, terms.dropout, terms.drop_key);
@@ -62,20 +57,20 @@ std::vector<at::Tensor> lora_gradients(const LoraTerms& terms, const at::Tensor&
   return {shaped_like(grad_x, grad.sizes()), grad_a_RI, grad_b_OR};
 }
 
-at::Tensor lora(const at::Tensor& x, const at::Tensor& a_RI, const at::Tensor& b_OR,
-                LoraTerms terms) {
-  const bool records = kernels::records_gradient({x, a_RI, b_OR});
+// `leaves`: A and B. `a_RI`, `b_OR`: A and scaling * B in the type of x.
+at::Tensor lora(const at::Tensor& x, const std::array<at::Tensor, 2>& leaves,
+                const at::Tensor& a_RI, const at::Tensor& b_OR, LoraTerms terms) {
+  const bool records = kernels::records_gradient({x, leaves[0], leaves[1]});
   const at::NoGradGuard no_grad;
   const at::Tensor x_TI = two_dimensional(x).contiguous();
-  const at::Tensor u_TR = kernels::matrix_product(
-      {{kernels::drop(x_TI, terms.dropout, terms.drop_key), of_type(a_RI, x.scalar_type()).t()}});
-  const at::Tensor y_TO =
-      terms.base.product(x_TI, {u_TR, of_type(b_OR, x.scalar_type(), terms.scaling).t()});
+  const at::Tensor u_TR =
+      kernels::matrix_product({{kernels::drop(x_TI, terms.dropout, terms.drop_key), a_RI.t()}});
+  const at::Tensor y_TO = terms.base.product(x_TI, {u_TR, b_OR.t()});
   const at::Tensor y = shaped_like(y_TO, x.sizes());
   if (!records) return y;
   return kernels::with_backward(
       y, {.op = "lora",
-          .inputs = {x, a_RI, b_OR},
+          .inputs = {x, leaves[0], leaves[1]},
           .saved = {x_TI, u_TR, a_RI, b_OR},
           .gradients = [terms = std::move(terms)](const at::Tensor& grad,
                                                   const std::vector<at::Tensor>& saved,
@@ -100,15 +95,26 @@ at::Tensor LoraLinear::forward(const nn::Linear& base, const at::Tensor& x,
   const double share = draw_key ? dropout_.share : 0.0;
   const uint64_t key = share > 0 ? mix_seed(words) : 0;
   if (magnitude_O_.defined()) return dora_forward(base, x, share, key);
-  return lora(x, a_RI_, b_OR_,
+  const Factors& factors = factors_of(x.scalar_type());
+  return lora(x, {a_RI_, b_OR_}, factors.a_RI, factors.b_OR,
               {.base = base.frozen(), .scaling = scaling_, .dropout = share, .drop_key = key});
 }
 
 void LoraLinear::add_to(const at::Tensor& y_TO, const at::Tensor& x_TI) const {
   const at::NoGradGuard no_grad;
-  const at::ScalarType dtype = x_TI.scalar_type();
-  const at::Tensor u_TR = kernels::matrix_product({{x_TI, of_type(a_RI_, dtype).t()}});
-  y_TO.addmm_(u_TR, of_type(b_OR_, dtype, scaling_).t());
+  const Factors& factors = factors_of(x_TI.scalar_type());
+  const at::Tensor u_TR = kernels::matrix_product({{x_TI, factors.a_RI.t()}});
+  y_TO.addmm_(u_TR, factors.b_OR.t());
+}
+
+const LoraLinear::Factors& LoraLinear::factors_of(at::ScalarType dtype) const {
+  const std::array<int64_t, 2> versions = {a_RI_._version(), b_OR_._version()};
+  if (factors_.a_RI.defined() && factors_.a_RI.scalar_type() == dtype &&
+      factors_.versions == versions)
+    return factors_;
+  const at::NoGradGuard no_grad;
+  factors_ = {a_RI_.detach().to(dtype), (b_OR_ * scaling_).to(dtype), versions};
+  return factors_;
 }
 
 at::Tensor LoraLinear::dora_forward(const nn::Linear& base, const at::Tensor& x, double share,

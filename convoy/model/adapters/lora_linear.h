@@ -52,6 +52,15 @@ class LoraLinear final : public nn::LinearAdapter {
     std::array<int64_t, 3> versions{};
   };
 
+  // A and scaling * B in the type of products, and the versions that they are of.
+  struct Factors {
+    at::Tensor a_RI;
+    at::Tensor b_OR;
+    std::array<int64_t, 2> versions{};
+  };
+
+  // Computed anew only after A or B changed, as norm().
+  const Factors& factors_of(at::ScalarType dtype) const;
   at::Tensor dora_forward(const nn::Linear& base, const at::Tensor& x, double share,
                           uint64_t key) const;
   // Computed anew only after W, A or B changed: micro-batches of a step, passes that recompute and
@@ -63,6 +72,7 @@ class LoraLinear final : public nn::LinearAdapter {
   at::Tensor magnitude_O_;
   double scaling_;
   Dropout dropout_;
+  mutable Factors factors_;
   mutable Norm norm_;
 };
 

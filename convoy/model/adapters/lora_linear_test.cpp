@@ -325,6 +325,42 @@ TEST(Dora, EveryChangeReachesTheNorm) {
                   .equal(fresh.forward(other, adapted.inputs[0], kDrawKey)));
 }
 
+// A and B in the type of x are kept: a step of the optimizer, and values that are loaded, reach
+// them.
+TEST(LoraLinear, EveryChangeReachesItsProducts) {
+  for (const auto dtype : {at::kFloat, at::kBFloat16}) {
+    const Adapted adapted({.name = "lora", .dtype = dtype});
+    const auto expect_fresh = [&](const char* change) {
+      const LoraLinear fresh(adapted.inputs[1], adapted.inputs[2], at::Tensor(),
+                             adapted.what.scaling(), Dropout{});
+      const at::Tensor wanted = fresh.forward(adapted.linear, adapted.inputs[0], kDrawKey);
+      EXPECT_TRUE(adapted.forward().equal(wanted)) << change << dtype;
+    };
+    at::Tensor before = adapted.forward();
+    const at::NoGradGuard no_grad;
+    for (const size_t index : {1, 2}) {
+      at::Tensor changed = adapted.inputs[index];
+      changed.copy_(at::randn(changed.sizes()));
+      expect_fresh("loaded");
+      kernels::adamw_update({{.value = changed.detach(),
+                              .gradient = at::ones(changed.sizes()),
+                              .exp_avg = at::zeros(changed.sizes()),
+                              .exp_avg_sq = at::zeros(changed.sizes()),
+                              .rounded = {}}},
+                            {.learning_rate = 0.1});
+      expect_fresh("step");
+      EXPECT_FALSE(adapted.forward().equal(before));
+      before = adapted.forward();
+    }
+    const at::Tensor other_type =
+        adapted.inputs[0].to(dtype == at::kFloat ? at::kBFloat16 : at::kFloat);
+    const nn::Linear other("m", adapted.linear.weight().to(other_type.scalar_type()), at::Tensor());
+    EXPECT_EQ(adapted.lora->forward(other, other_type, kDrawKey).scalar_type(),
+              other_type.scalar_type());
+    expect_fresh("another type in between");
+  }
+}
+
 TEST(LoraLinear, DropsNothingWithoutADrawKey) {
   const Adapted adapted({.name = "dropout", .dropout = 0.4});
   const Adapted plain({.name = "lora"});

@@ -1,19 +1,34 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "convoy/model/kernels/matrix_product/matrix_product_ops.h"
+#include "convoy/model/kernels/ops/op_table.h"
 
 namespace convoy::kernels {
 namespace {
 
-at::Tensor product(const std::vector<ProductTerm>& terms, const ProductOptions& options) {
+// cuBLAS writes one product of bf16 in fp32: it is not rounded in between.
+bool is_written_wide(const std::vector<ProductTerm>& terms, const ProductOptions& options) {
+  return options.wide && terms.size() == 1 && !options.bias_N.defined() &&
+         terms.front().a_MK.scalar_type() == at::kBFloat16 &&
+         takes_cuda_ops(terms.front().a_MK.device());
+}
+
+at::Tensor sum_of(const std::vector<ProductTerm>& terms, const at::Tensor& bias_N) {
   at::Tensor sum;
   for (const auto& [a_MK, b_KN] : terms) {
     if (sum.defined())
       sum.addmm_(a_MK, b_KN);
-    else if (options.bias_N.defined())
-      sum = at::addmm(options.bias_N, a_MK, b_KN);
+    else if (bias_N.defined())
+      sum = at::addmm(bias_N, a_MK, b_KN);
     else
       sum = at::mm(a_MK, b_KN);
   }
+  return sum;
+}
+
+at::Tensor product(const std::vector<ProductTerm>& terms, const ProductOptions& options) {
+  at::Tensor sum = is_written_wide(terms, options)
+                       ? at::mm(terms.front().a_MK, terms.front().b_KN, at::kFloat)
+                       : sum_of(terms, options.bias_N);
   if (options.factor != 1.0) sum.mul_(options.factor);
   return options.wide ? sum.to(at::kFloat) : sum;
 }
