@@ -35,6 +35,16 @@ int64_t sum_of_largest(std::vector<int64_t> values, size_t count) {
   return sum;
 }
 
+// A chunk of kernels/cross_entropy: the CPU's own, or that of head_products.h.
+int64_t rows_of_logits(const TrainingShape& shape, int64_t tokens) {
+  constexpr int64_t kLogitBytesOnCpu = 128 << 20, kMostRowsOnCpu = 256;
+  constexpr int64_t kLogitBytes = 256 << 20, kMostRows = 4096;
+  const int64_t row_bytes = shape.vocab * kFloatBytes;
+  if (shape.on_cpu) return std::min({tokens, kMostRowsOnCpu, kLogitBytesOnCpu / row_bytes + 1});
+  const int64_t least = shape.trains_head ? shape.hidden : 1;
+  return std::min({tokens, kMostRows, std::max(kLogitBytes / row_bytes, least)});
+}
+
 void plan_activations(const MemoryQuestion& question, MemoryPlan& plan) {
   const TrainingShape& shape = question.shape;
   const int64_t tokens = question.micro_batch_tokens;
@@ -45,12 +55,7 @@ void plan_activations(const MemoryQuestion& question, MemoryPlan& plan) {
                              : (shape.layers - 1) * tokens * shape.kept * shape.element_bytes;
   plan.activation_bytes = stored + block;
 
-  // Chunks of kernels/cross_entropy.
-  constexpr int64_t kLogitBytes = 128 << 20;
-  constexpr int64_t kMostRows = 256;
-  const int64_t rows = std::min(
-      {tokens, shape.on_cpu ? kMostRows : tokens, kLogitBytes / (shape.vocab * kFloatBytes) + 1});
-  const int64_t logits = rows * shape.vocab * kFloatBytes;
+  const int64_t logits = rows_of_logits(shape, tokens) * shape.vocab * kFloatBytes;
   const int64_t hidden = tokens * shape.hidden * (kFloatBytes + 2 * shape.element_bytes);
   const int64_t gradient =
       shape.trains_head ? shape.head_elements * (kFloatBytes + shape.element_bytes) : 0;

@@ -8,28 +8,46 @@ namespace {
 
 constexpr int64_t kLogitsPerChunk = 1 << 26;
 constexpr int64_t kMostRowsOfChunk = 4096;
+constexpr int64_t kRowsOfTile = 128;
 
-constexpr WideProducts kWidened = {[](const at::Tensor& a, const at::Tensor& b) {
-                                     return at::mm(a.to(at::kFloat), b.to(at::kFloat));
-                                   },
-                                   [](at::Tensor& sum, const at::Tensor& a, const at::Tensor& b) {
-                                     sum.addmm_(a.to(at::kFloat), b.to(at::kFloat));
-                                   }};
+at::Tensor widened_product(const at::Tensor& a, const at::Tensor& b) {
+  return at::mm(a.to(at::kFloat), b.to(at::kFloat));
+}
+
+void add_widened_product(at::Tensor& sum, const at::Tensor& a, const at::Tensor& b) {
+  if (sum.defined())
+    sum.addmm_(a.to(at::kFloat), b.to(at::kFloat));
+  else
+    sum = widened_product(a, b);
+}
 
 // cuBLAS writes fp32 from bf16 operands: no widened copy of the weight is made.
-constexpr WideProducts kMixed = {[](const at::Tensor& a, const at::Tensor& b) {
-                                   return a.scalar_type() == at::kFloat ? at::mm(a, b)
-                                                                        : at::mm(a, b, at::kFloat);
-                                 },
-                                 [](at::Tensor& sum, const at::Tensor& a, const at::Tensor& b) {
-                                   if (a.scalar_type() == at::kFloat)
-                                     sum.addmm_(a, b);
-                                   else
-                                     sum.add_(at::mm(a, b, at::kFloat));
-                                 }};
+at::Tensor mixed_product(const at::Tensor& a, const at::Tensor& b) {
+  return a.scalar_type() == at::kFloat ? at::mm(a, b) : at::mm(a, b, at::kFloat);
+}
 
-int64_t rows_per_chunk(int64_t vocab) {
-  return std::clamp<int64_t>(kLogitsPerChunk / std::max<int64_t>(vocab, 1), 1, kMostRowsOfChunk);
+void add_mixed_product(at::Tensor& sum, const at::Tensor& a, const at::Tensor& b) {
+  if (!sum.defined())
+    sum = mixed_product(a, b);
+  else if (a.scalar_type() == at::kFloat)
+    sum.addmm_(a, b);
+  else
+    sum.add_(mixed_product(a, b));
+}
+
+constexpr WideProducts kWidened = {widened_product, add_widened_product};
+constexpr WideProducts kMixed = {mixed_product, add_mixed_product};
+
+int64_t up_to(int64_t count, int64_t step) { return (count + step - 1) / step; }
+
+// About as many in each chunk.
+int64_t rows_per_chunk(int64_t rows, int64_t vocab, int64_t least) {
+  const int64_t most = std::clamp<int64_t>(
+      std::max(kLogitsPerChunk / std::max<int64_t>(vocab, 1), least), 1, kMostRowsOfChunk);
+  if (most < kRowsOfTile) return most;
+  const int64_t tiles = std::max<int64_t>(up_to(rows, kRowsOfTile), 1);
+  const int64_t chunks = up_to(tiles, most / kRowsOfTile);
+  return up_to(tiles, chunks) * kRowsOfTile;
 }
 
 }  // namespace
@@ -43,6 +61,12 @@ HeadLoss empty_head_loss(const at::Tensor& hidden_ND, const at::Tensor& weight_V
   return result;
 }
 
+HeadLoss head_loss_to_add(const at::Tensor& hidden_ND, const at::Tensor& weight_VD,
+                          WantedGradients wanted) {
+  wanted.weight = wanted.weight && hidden_ND.size(0) == 0;
+  return empty_head_loss(hidden_ND, weight_VD, wanted);
+}
+
 LabelLosses empty_label_losses(const at::Tensor& hidden_ND) {
   const int64_t tokens = hidden_ND.size(0);
   return {.nll_N = at::empty({tokens}, hidden_ND.options().dtype(at::kFloat)),
@@ -54,10 +78,11 @@ const WideProducts& wide_products(const at::Tensor& tensor) {
 }
 
 void for_logit_chunks(const at::Tensor& hidden_ND, const at::Tensor& weight_VD,
-                      const at::Tensor& labels_N,
+                      const at::Tensor& labels_N, WantedGradients wanted,
                       const std::function<void(LogitChunk& chunk)>& body) {
   const WideProducts& products = wide_products(hidden_ND);
-  const int64_t most = rows_per_chunk(weight_VD.size(0));
+  const int64_t most =
+      rows_per_chunk(hidden_ND.size(0), weight_VD.size(0), wanted.weight ? weight_VD.size(1) : 0);
   for (int64_t begin = 0; begin < hidden_ND.size(0); begin += most) {
     const int64_t count = std::min(most, hidden_ND.size(0) - begin);
     const at::Tensor hidden_CD = hidden_ND.narrow(0, begin, count);

@@ -15,20 +15,25 @@ namespace convoy::kernels {
 // Allocates the requested gradients: of the hidden states without values, of the weight as zeros.
 HeadLoss empty_head_loss(const at::Tensor& hidden_ND, const at::Tensor& weight_VD,
                          WantedGradients wanted);
+// The same for add_product(): where there are rows, the weight's gradient is undefined until then.
+HeadLoss head_loss_to_add(const at::Tensor& hidden_ND, const at::Tensor& weight_VD,
+                          WantedGradients wanted);
 // Without values.
 LabelLosses empty_label_losses(const at::Tensor& hidden_ND);
 
 // Products of two tensors of the model's type with sums and result in fp32.
 struct WideProducts {
   at::Tensor (*multiply)(const at::Tensor& a, const at::Tensor& b);
+  // An undefined sum becomes the product.
   void (*add_product)(at::Tensor& sum, const at::Tensor& a, const at::Tensor& b);
 };
 
 // The fastest that the tensor's device has.
 const WideProducts& wide_products(const at::Tensor& tensor);
 
-// Rows with logits in memory at the same time: their fp32 logits take at most 256 MiB, and they are
-// at most 4,096.
+// Rows with logits in memory at the same time. Their fp32 logits take 256 MiB; where the weight
+// trains, as much as its gradient, which is read and written for each chunk. They are at most
+// 4,096, in whole tiles of a GPU's products.
 struct LogitChunk {
   int64_t begin;  // its first row
   int64_t count;
@@ -39,7 +44,7 @@ struct LogitChunk {
 
 // Calls `body` for every chunk in turn.
 void for_logit_chunks(const at::Tensor& hidden_ND, const at::Tensor& weight_VD,
-                      const at::Tensor& labels_N,
+                      const at::Tensor& labels_N, WantedGradients wanted,
                       const std::function<void(LogitChunk& chunk)>& body);
 
 }  // namespace convoy::kernels

@@ -11,9 +11,9 @@ HeadLoss loss(const at::Tensor& hidden_ND, const at::Tensor& weight_VD, const at
               WantedGradients wanted) {
   const WideProducts& products = wide_products(hidden_ND);
   const auto wide = hidden_ND.options().dtype(at::kFloat);
-  HeadLoss result = empty_head_loss(hidden_ND, weight_VD, wanted);
+  HeadLoss result = head_loss_to_add(hidden_ND, weight_VD, wanted);
   at::Tensor sum = at::zeros({}, wide.dtype(at::kDouble));
-  for_logit_chunks(hidden_ND, weight_VD, labels_N, [&](LogitChunk& chunk) {
+  for_logit_chunks(hidden_ND, weight_VD, labels_N, wanted, [&](LogitChunk& chunk) {
     const at::Tensor labels_C1 = chunk.labels_C.unsqueeze(1);
     const at::Tensor sums_C1 = chunk.logits_CV.logsumexp({1}, true);
     sum.add_(sums_C1.sub(chunk.logits_CV.gather(1, labels_C1)).sum(at::kDouble));
@@ -36,7 +36,7 @@ at::Tensor scaled(const at::Tensor& gradient, const at::Tensor& factor, at::Scal
 LabelLosses label_losses(const at::Tensor& hidden_ND, const at::Tensor& weight_VD,
                          const at::Tensor& labels_N) {
   const LabelLosses result = empty_label_losses(hidden_ND);
-  for_logit_chunks(hidden_ND, weight_VD, labels_N, [&](LogitChunk& chunk) {
+  for_logit_chunks(hidden_ND, weight_VD, labels_N, {}, [&](LogitChunk& chunk) {
     const at::Tensor of_label_C = chunk.logits_CV.gather(1, chunk.labels_C.unsqueeze(1)).squeeze(1);
     result.nll_N.narrow(0, chunk.begin, chunk.count)
         .copy_(chunk.logits_CV.logsumexp({1}).sub_(of_label_C));

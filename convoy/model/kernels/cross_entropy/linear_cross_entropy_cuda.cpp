@@ -35,12 +35,12 @@ HeadLoss loss(const at::Tensor& hidden_ND, const at::Tensor& weight_VD, const at
               WantedGradients wanted) {
   const WideProducts& products = wide_products(hidden_ND);
   const at::ScalarType type = hidden_ND.scalar_type();
-  HeadLoss result = empty_head_loss(hidden_ND, weight_VD, wanted);
+  HeadLoss result = head_loss_to_add(hidden_ND, weight_VD, wanted);
   const at::Tensor nll_N = at::empty({hidden_ND.size(0)}, hidden_ND.options().dtype(at::kFloat));
   const bool differentiates = wanted.hidden || wanted.weight;
   const std::string kernel =
       differentiates ? kernel_name("cross_entropy_gradient", type) : "label_losses";
-  for_logit_chunks(hidden_ND, weight_VD, labels_N, [&](LogitChunk& chunk) {
+  for_logit_chunks(hidden_ND, weight_VD, labels_N, wanted, [&](LogitChunk& chunk) {
     launch(chunk.logits_CV, kernel, static_cast<uint64_t>(chunk.count), launch_of(chunk, nll_N),
            differentiates ? moved_for_gradients(chunk.logits_CV, type) : PartlyMoved{});
     const at::Tensor grad_CV = gradients_in(chunk.logits_CV, type);
@@ -73,7 +73,7 @@ at::Tensor scaled(const at::Tensor& gradient, const at::Tensor& factor, at::Scal
 LabelLosses label_losses(const at::Tensor& hidden_ND, const at::Tensor& weight_VD,
                          const at::Tensor& labels_N) {
   const LabelLosses result = empty_label_losses(hidden_ND);
-  for_logit_chunks(hidden_ND, weight_VD, labels_N, [&](LogitChunk& chunk) {
+  for_logit_chunks(hidden_ND, weight_VD, labels_N, {}, [&](LogitChunk& chunk) {
     gpu::CrossEntropyLaunch launched = launch_of(chunk, result.nll_N);
     launched.correct =
         reinterpret_cast<uint8_t*>(result.correct_N.mutable_data_ptr<bool>()) + chunk.begin;

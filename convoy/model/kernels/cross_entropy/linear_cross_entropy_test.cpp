@@ -5,6 +5,7 @@
 #include <sys/resource.h>
 
 #include "convoy/core/base/error.h"
+#include "convoy/model/kernels/ops/op_table.h"
 #include "kernel_checks/op_check.h"
 #include "kernel_checks/reference_ops.h"
 #include "kernel_checks/tables.h"
@@ -56,6 +57,24 @@ TEST(LinearCrossEntropy, SeveralBlocksOfEveryDimension) {
   for (auto dtype : {at::kFloat, at::kBFloat16})
     EXPECT_LT(loss_errors_of(460, 150, 1300, dtype).worst(), testing::tolerance(dtype, 1300))
         << dtype;
+}
+
+// 64 rows at a time: the first product becomes the weight's gradient, two are added.
+TEST(LinearCrossEntropy, ChunksOfTheTableForDevicesAddUp) {
+  const at::Tensor hidden = testing::sample({150, 3}, at::kFloat, 1).requires_grad_(true);
+  const at::Tensor weight = testing::sample({1 << 20, 3}, at::kFloat, 2).requires_grad_(true);
+  const at::Tensor labels = labels_of(150, 1 << 20);
+  const auto gradients = [&] {
+    const at::Tensor loss = linear_cross_entropy(hidden, weight, labelled(labels));
+    return torch::autograd::grad({loss}, {hidden, weight});
+  };
+  const Tensors wanted = gradients();
+  const CpuTableOverride devices(aten_op_table());
+  const Tensors found = gradients();
+  for (const size_t input : {0, 1})
+    EXPECT_LT(testing::relative_error(found[input], wanted[input].to(at::kDouble)),
+              testing::tolerance(at::kFloat, 1 << 20))
+        << input;
 }
 
 TEST(LinearCrossEntropy, BitsDoNotDependOnThreads) {
