@@ -336,6 +336,47 @@ TEST(BenchPredict, TrainingComputesWhatTheModelNeeds) {
   }
 }
 
+// By name: bytes that a rank sends.
+std::map<std::string, double> link_bytes(const Json& result) {
+  std::map<std::string, double> bytes;
+  for (const Json& each : result.at("collectives"))
+    bytes[each.at("op")] = each.at("link_bytes").get<double>();
+  return bytes;
+}
+
+// Of four ranks each sends three quarters: once to have its piece summed, once to have all pieces.
+TEST(BenchPredict, RanksSendWhatTheirStrategyNeeds) {
+  const testing::TemporaryFolder folder;
+  constexpr Sizes kCut{256, 688, 4, 4, 2, 4096, false};  // each unit is large enough to be cut
+  settings::BenchPredictFlags flags = training_of(write_config(folder.path(), kCut), "full", 3, 50);
+  const Json alone = bench_predict(flags, "cpu");
+  EXPECT_FALSE(alone.contains("collectives"));
+  flags.ranks = 4;
+  const auto step_of = [&](const char* strategy) {
+    flags.strategy = strategy;
+    Json result = bench_predict(flags, "cpu");
+    EXPECT_EQ(result["strategy"], strategy);
+    EXPECT_EQ(result["least_flops"], alone["least_flops"]) << "of one rank";
+    EXPECT_LE(result["exposed_ms"].get<double>(), result["link_ms"].get<double>() + 1);
+    return result;
+  };
+  const double layer = 2 * 256 * 256 + 256 + 2 * (256 * 128 + 128) + 3 * 256 * 688 + 2 * 256;
+  const double parameters = 4 * layer + 256 + 2 * 4096 * 256;
+  const double gradients = 0.75 * 4 * parameters, values = 0.75 * 2 * parameters;
+  const auto ddp = link_bytes(step_of("ddp"));
+  EXPECT_EQ(ddp.at("all_reduce"), 2 * gradients);
+  EXPECT_EQ(ddp.size(), 1);
+  const Json zero1_step = step_of("zero1"), zero3_step = step_of("zero3");
+  const auto zero1 = link_bytes(zero1_step), zero3 = link_bytes(zero3_step);
+  EXPECT_NEAR(zero1.at("reduce_scatter") / gradients, 1, 0.01);
+  EXPECT_NEAR(zero1.at("all_gather") / values, 1, 0.01);
+  EXPECT_NEAR(zero3.at("reduce_scatter") / gradients, 1, 0.01);
+  EXPECT_GT(zero3.at("all_gather"), 1.3 * values) << "forward, and most of it backward again";
+  EXPECT_LT(zero1_step["peak_memory_bytes"], alone["peak_memory_bytes"]);
+  EXPECT_LT(zero3_step["peak_memory_bytes"], zero1_step["peak_memory_bytes"]);
+  EXPECT_GT(zero3_step["tokens_per_s"], alone["tokens_per_s"]);
+}
+
 // Golden, too.
 TEST(BenchPredict, LoraStepOf7BTakesNoMoreThanItDid) {
   const testing::TemporaryFolder folder;
@@ -384,6 +425,13 @@ TEST(BenchPredict, RefusesWhatIsNoStep) {
   flags = good;
   flags.train = true;
   EXPECT_EQ(key_of_error(flags), "decode");
+  flags = good;
+  flags.ranks = 2;
+  EXPECT_EQ(key_of_error(flags), "ranks");
+  flags = training_of(good.config, "lora", 1, 20);
+  flags.ranks = 2;
+  flags.strategy = "none";
+  EXPECT_NE(key_of_error(flags), "no error");
   flags = training_of(good.config, "lora", 1, 20);
   flags.kv_dtype = "int8";
   EXPECT_EQ(key_of_error(flags), "kv_dtype");

@@ -266,8 +266,8 @@ Command bench_command() {
                "--tokens 4096",
            .flags = {flags_of<settings::BenchPredictFlags>("The step")},
            .first_flags = {"device", "model", "config", "decode", "prefill", "train", "mode",
-                           "rows", "context", "tokens", "recompute", "dtype", "weights", "kv-dtype",
-                           "temperature"},
+                           "rows", "context", "tokens", "recompute", "ranks", "strategy", "dtype",
+                           "weights", "kv-dtype", "temperature"},
            .run = bench_predict}}};
 }
 

@@ -74,12 +74,23 @@ void print_bytes(const Json& result) {
   print_line("other tensors", megabytes(result, "other_bytes"));
 }
 
+void print_links(const Json& result) {
+  if (!result.contains("collectives")) return;
+  for (const Json& each : result.at("collectives"))
+    print_line(each.at("op").get<std::string>(),
+               fmt::format("{} of {:.1f} MB in all, {:.3f} ms", each.at("calls").dump(),
+                           number(each, "link_bytes") / 1e6, number(each, "link_ms")));
+  print_line("not hidden", fmt::format("{:.3f} ms of {:.3f}", number(result, "exposed_ms"),
+                                       number(result, "link_ms")));
+}
+
 void print_totals(const Json& result) {
   print_line("launches", result.at("launches").dump());
   print_line("uploads, downloads",
              fmt::format("{}, {}", result.at("uploads").dump(), result.at("downloads").dump()));
   print_line("waits of the host", result.at("host_waits").dump());
   print_bytes(result);
+  print_links(result);
   print_line("host", fmt::format("{:.3f} ms", number(result, "host_ms")));
   print_line("GPU", fmt::format("{:.3f} ms", number(result, "device_ms")));
   print_line("predicted", fmt::format("{:.3f} ms, {:.0f} tokens/s, {:.1f} % of the peak (MFU)",

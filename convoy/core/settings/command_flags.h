@@ -384,6 +384,8 @@ struct BenchPredictFlags {
   int64_t context = 1024;
   int64_t tokens = 2048;
   bool recompute = false;
+  int64_t ranks = 1;
+  std::string strategy = "auto";
   std::string dtype = "bf16";
   std::string weights = "model";
   std::string quantization = "none";
@@ -409,6 +411,9 @@ struct BenchPredictFlags {
         .at_least(2);
     visit("tokens", tokens, "of --prefill and --train: tokens of each row").at_least(1);
     visit("recompute", recompute, "of --train: recompute each block in backward");
+    visit("ranks", ranks, "of --train: GPUs of one host, each with --rows rows").at_least(1);
+    visit("strategy", strategy, "of --train: how ranks share the work")
+        .one_of(rank_strategy_words());
     visit("dtype", dtype, "compute type").one_of({"fp32", "bf16"});
     visit("weights", weights, "linear maps, as for convoy generate")
         .one_of({"model", "int8", "int4"});

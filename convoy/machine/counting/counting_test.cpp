@@ -246,6 +246,32 @@ TEST(PredictedTime, HostAndDeviceOverlapUntilTheHostWaits) {
       << "the host is slower than the device";
 }
 
+TEST(PredictedTime, CollectivesRunBesideTheDeviceUntilTheHostWaits) {
+  const GpuSpeed& gpu = gpu_speed("h200");
+  const Assumptions& assumed = assumptions();
+  const auto milliseconds = [&](double count) {
+    Work work{.name = "large", .kind = WorkKind::Op, .launches = 1};
+    work.bytes_of(Content::Weights) = count * 1e-3 * gpu.bytes * assumed.bytes_share;
+    return work;
+  };
+  const Work sum{.name = "all_reduce",
+                 .kind = WorkKind::Collective,
+                 .collective = 1,
+                 .link_bytes = (1e-3 - assumed.link_seconds) * gpu.link_bytes * assumed.link_share};
+  const Work wait{.name = "wait", .kind = WorkKind::CollectiveWait, .collective = 1};
+  const Prediction hidden =
+      predict(std::vector<Work>{milliseconds(2), sum, milliseconds(5), wait}, gpu);
+  EXPECT_NEAR(hidden.seconds, 7e-3 + assumed.op_seconds, 1e-9);
+  EXPECT_NEAR(hidden.exposed_seconds, 0, 1e-9);
+  EXPECT_NEAR(hidden.link_seconds, 1e-3, 1e-9);
+  const Prediction exposed =
+      predict(std::vector<Work>{milliseconds(2), sum, wait, milliseconds(5)}, gpu);
+  EXPECT_NEAR(exposed.exposed_seconds, 1e-3, 1e-9);
+  ASSERT_EQ(exposed.collectives.size(), 1U);
+  EXPECT_EQ(exposed.collectives[0].link_bytes, sum.link_bytes);
+  EXPECT_EQ(exposed.totals.size(), 1U) << "collectives are no work of the device";
+}
+
 TEST(PredictedTime, AStepThatReadsTheOneBeforeHidesTheHostBehindTheDevice) {
   const GpuSpeed& gpu = gpu_speed("h200");
   const Assumptions& assumed = assumptions();

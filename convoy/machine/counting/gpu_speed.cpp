@@ -13,7 +13,8 @@ namespace {
 
 // NVIDIA's data sheets: H100 (SXM and PCIe), H200 (SXM), A100 80 GB (SXM), L40S, and the Ada
 // architecture's white paper for RTX 4090 (bf16 with fp32 sums). Figures with sparsity are halved.
-// Bus: PCIe 5 x16 about 55, PCIe 4 x16 about 25 GB/s of 64 and 32.
+// Bus: PCIe 5 x16 about 55, PCIe 4 x16 about 25 GB/s of 64 and 32. Links: half of NVLink's 900
+// (H100, H200) and 600 GB/s (A100), which are both ways together; the bus where there is none.
 // Attention: 4 FLOPs for each feature of a visible pair of query and key. FlashAttention-2, which
 // LibTorch has, reaches 50 to 73 % of an A100's peak in forward passes (arXiv:2307.08691), and 35 %
 // of an H100's, whose tensor cores its instructions do not fill (arXiv:2407.08608). Backward passes
@@ -22,12 +23,12 @@ namespace {
 // 4,096 (279 for heads of 64; figure 6 of the second paper). L40S and RTX 4090 are taken to be as
 // the A100.
 constexpr std::array kSpeeds{
-    GpuSpeed{"h100", "H100 SXM", 989.4e12, 66.9e12, 3.35e12, 132, 55e9, 0.35, 0.31},
-    GpuSpeed{"h200", "H200 SXM", 989.4e12, 66.9e12, 4.8e12, 132, 55e9, 0.35, 0.31},
-    GpuSpeed{"h100-pcie", "H100 PCIe", 756e12, 51.2e12, 2.0e12, 114, 55e9, 0.35, 0.31},
-    GpuSpeed{"a100", "A100 SXM 80 GB", 312e12, 19.5e12, 2.039e12, 108, 25e9, 0.60, 0.50},
-    GpuSpeed{"l40s", "L40S", 362e12, 91.6e12, 0.864e12, 142, 25e9, 0.60, 0.50},
-    GpuSpeed{"rtx4090", "RTX 4090", 165.2e12, 82.6e12, 1.008e12, 128, 25e9, 0.60, 0.50},
+    GpuSpeed{"h100", "H100 SXM", 989.4e12, 66.9e12, 3.35e12, 132, 55e9, 450e9, 0.35, 0.31},
+    GpuSpeed{"h200", "H200 SXM", 989.4e12, 66.9e12, 4.8e12, 132, 55e9, 450e9, 0.35, 0.31},
+    GpuSpeed{"h100-pcie", "H100 PCIe", 756e12, 51.2e12, 2.0e12, 114, 55e9, 55e9, 0.35, 0.31},
+    GpuSpeed{"a100", "A100 SXM 80 GB", 312e12, 19.5e12, 2.039e12, 108, 25e9, 300e9, 0.60, 0.50},
+    GpuSpeed{"l40s", "L40S", 362e12, 91.6e12, 0.864e12, 142, 25e9, 25e9, 0.60, 0.50},
+    GpuSpeed{"rtx4090", "RTX 4090", 165.2e12, 82.6e12, 1.008e12, 128, 25e9, 25e9, 0.60, 0.50},
 };
 
 }  // namespace
@@ -51,6 +52,8 @@ const GpuSpeed& gpu_speed(const std::string& name) {
 // - kernel_seconds, more_launch_seconds: "Getting Started with CUDA Graphs"
 //   (developer.nvidia.com/blog/cuda-graphs): launches one after another take 3.8 us each with a
 //   kernel of 2.9 us, 2.2 us to launch.
+// - link_share: nccl-tests' bus bandwidth of large messages, 230 to 250 GB/s on eight A100s of 300,
+//   35 to 45 GB/s over PCIe 5 of 55. Switches that add up (NVLS) reach 460 to 480 in sums on H100.
 // - op_seconds: 4 to 6 us for an op from C++ through LibTorch's dispatcher, allocator and a launch.
 const Assumptions& assumptions() {
   static constexpr Assumptions kAssumed;

@@ -18,6 +18,7 @@ struct GpuSpeed {
   double bytes;            // a second, of its memory
   int64_t processors;      // SMs
   double host_bytes;       // a second, over the bus, one way
+  double link_bytes;       // a second, to the other GPUs of the host, one way
   double attention_share;  // of `tensor_flops` that FlashAttention-2 reaches
   double attention_backward_share;
 };
@@ -33,6 +34,8 @@ struct Assumptions {
   double kernel_seconds = 2.0e-6;  // the least, from one kernel's start to the next one's
   int64_t tile_rows = 128;         // of a product's result, that one SM computes
   int64_t tile_columns = 128;
+  double link_share = 0.80;       // of `link_bytes` that a collective reaches
+  double link_seconds = 20.0e-6;  // of the smallest collective
   // The host.
   double op_seconds = 5.0e-6;           // an op of LibTorch with its first launch
   double more_launch_seconds = 2.5e-6;  // each further launch of an op, and of Convoy's own kernels

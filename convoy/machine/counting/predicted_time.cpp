@@ -48,8 +48,18 @@ double host_seconds(const Work& work) {
     case WorkKind::Upload:
     case WorkKind::Download:
       return assumed.copy_seconds;
+    case WorkKind::Collective:
+      return assumed.op_seconds;
+    case WorkKind::CollectiveWait:
+      return 0;
   }
   return 0;
+}
+
+double link_seconds(const Work& work, const GpuSpeed& gpu) {
+  if (work.link_bytes == 0) return 0;
+  const Assumptions& assumed = assumptions();
+  return assumed.link_seconds + work.link_bytes / (gpu.link_bytes * assumed.link_share);
 }
 
 void add(const Work& work, double seconds, WorkTotal& total) {
@@ -83,6 +93,8 @@ void sort_longest_first(std::vector<Total>& totals) {
 struct Timeline {
   double host = 0;
   double device = 0;
+  double link = 0;
+  std::map<int64_t, double> ends = {};  // of collectives
 
   void run(std::span<const Work> all, const GpuSpeed& gpu) {
     const double earlier = device;
@@ -90,6 +102,10 @@ struct Timeline {
       host += host_seconds(work);
       const double doing = device_seconds(work, gpu);
       if (doing > 0) device = std::max(device, host) + doing;
+      if (work.kind == WorkKind::Collective)
+        ends[work.collective] = link = std::max({link, device, host}) + link_seconds(work, gpu);
+      if (work.kind == WorkKind::CollectiveWait && ends[work.collective] > host)
+        host = ends[work.collective] + assumptions().wait_seconds;
       if (waits(work))
         host = std::max(host, work.host_waits ? device : earlier) + assumptions().wait_seconds;
     }
@@ -108,11 +124,33 @@ double seconds_of(std::span<const Work> all, const GpuSpeed& gpu) {
   return timeline.device - before;
 }
 
+void add_collective(const Work& work, double seconds, Prediction& result) {
+  result.link_bytes += work.link_bytes;
+  result.link_seconds += seconds;
+  auto found = std::find_if(result.collectives.begin(), result.collectives.end(),
+                            [&](const LinkTotal& total) { return total.name == work.name; });
+  if (found == result.collectives.end())
+    found = result.collectives.insert(found, {.name = work.name});
+  ++found->calls;
+  found->link_bytes += work.link_bytes;
+  found->seconds += seconds;
+}
+
+double seconds_without_links(std::span<const Work> all, const GpuSpeed& gpu) {
+  std::vector<Work> without(all.begin(), all.end());
+  for (Work& work : without) work.link_bytes = 0;
+  return seconds_of(without, gpu);
+}
+
+bool is_of_links(const Work& work) {
+  return work.kind == WorkKind::Collective || work.kind == WorkKind::CollectiveWait;
+}
+
 }  // namespace
 
 double device_seconds(const Work& work, const GpuSpeed& gpu) {
   const Assumptions& assumed = assumptions();
-  if (work.kind == WorkKind::Host) return 0;
+  if (work.kind == WorkKind::Host || is_of_links(work)) return 0;
   if (work.kind == WorkKind::Upload || work.kind == WorkKind::Download)
     return assumed.kernel_seconds + work.total_bytes() / gpu.host_bytes;
   double seconds = std::max(assumed.kernel_seconds * static_cast<double>(work.launches),
@@ -140,9 +178,12 @@ Prediction predict(std::span<const Work> all, const GpuSpeed& gpu) {
     result.flops += work.flops;
     for (size_t content = 0; content < kContents; ++content)
       result.bytes[content] += work.bytes[content];
-    if (work.kind != WorkKind::Host) add(work, doing, totals[work.name]);
+    if (work.kind == WorkKind::Collective) add_collective(work, link_seconds(work, gpu), result);
+    if (work.kind != WorkKind::Host && !is_of_links(work)) add(work, doing, totals[work.name]);
     if (work.product.batch > 0) add_product(work, doing, result.products);
   }
+  if (result.link_seconds > 0)
+    result.exposed_seconds = result.seconds - seconds_without_links(all, gpu);
   for (auto& [name, total] : totals) result.totals.push_back(std::move(total));
   sort_longest_first(result.totals);
   sort_longest_first(result.products);

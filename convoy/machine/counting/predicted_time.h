@@ -33,6 +33,14 @@ struct ProductTotal {
   double device_seconds = 0;
 };
 
+// All collectives of one name.
+struct LinkTotal {
+  std::string name;
+  int64_t calls = 0;
+  double link_bytes = 0;  // from each rank
+  double seconds = 0;
+};
+
 struct Prediction {
   int64_t launches = 0;
   int64_t uploads = 0;
@@ -46,6 +54,10 @@ struct Prediction {
   // From the first request to the end of both. Where the host reads what came before: from one end
   // of the device's work to the next one's, if the same work comes again and again.
   double seconds = 0;
+  double link_bytes = 0;       // from each rank
+  double link_seconds = 0;     // of collectives, beside the device's work
+  double exposed_seconds = 0;  // of `seconds`, that there would be no more if collectives took none
+  std::vector<LinkTotal> collectives;
   std::vector<WorkTotal> totals;       // of what the device does; the longest first
   std::vector<ProductTotal> products;  // as well
 };

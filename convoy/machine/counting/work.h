@@ -20,6 +20,8 @@ enum class WorkKind {
   OwnKernel,  // a kernel of Convoy
   Upload,
   Download,
+  Collective,      // of ranks, beside the device's work: after what came before it
+  CollectiveWait,  // of the host, for the end of one
 };
 
 // FlashAttention is a product whose blocks of queries (backward: of keys) are tiles that nothing
@@ -47,6 +49,8 @@ struct Work {
   std::array<double, kContents> bytes = {};  // read and written, by Content
   double flops = 0;
   ProductShape product = {};
+  int64_t collective = 0;  // number of the one that is started or waited for
+  double link_bytes = 0;   // that it sends from each rank
 
   double& bytes_of(Content content) { return bytes[static_cast<size_t>(content)]; }
   double bytes_of(Content content) const { return bytes[static_cast<size_t>(content)]; }

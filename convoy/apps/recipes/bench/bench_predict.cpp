@@ -38,6 +38,10 @@ BenchPredictFlags checked(BenchPredictFlags flags) {
   if (int{flags.decode} + int{flags.prefill} + int{flags.train} != 1)
     throw ConfigError("bench predict predicts one kind of step",
                       {.key = "decode", .hint = "give --decode, --prefill or --train"});
+  if (!flags.train && (flags.ranks > 1 || flags.strategy != BenchPredictFlags().strategy))
+    throw ConfigError(
+        "ranks share a step of training alone",
+        {.key = "ranks", .hint = "give --train, or leave out --ranks and --strategy"});
   if (flags.train)
     refuse_flags_of_generation(flags);
   else
@@ -61,7 +65,7 @@ Json bench_predict(const BenchPredictFlags& given, const std::string& devices) {
   const architecture::DecoderSpec spec = spec_of(flags);
   // Before the counting device is there: LibTorch takes pinned memory from it from then on.
   std::optional<MeasuredStep> measured;
-  if (flags.measure && devices == "cuda")
+  if (flags.measure && flags.ranks == 1 && devices == "cuda")
     measured = measure_step(flags, device::take_rank_device(devices, 0).device);
   const CountedStep counted =
       flags.train ? count_training(spec, flags) : count_generation(spec, flags);

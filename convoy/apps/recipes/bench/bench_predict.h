@@ -16,10 +16,13 @@
 namespace convoy::recipes {
 
 // {"tool","device","step" ("decode", "prefill" or "train"),"rows","context" (of decode) or
-// "tokens","dtype", of generation "weights" and "kv_dtype", of a training "mode" and "recompute";
+// "tokens","dtype", of generation "weights" and "kv_dtype", of a training
+// "mode","recompute","ranks","strategy";
 // "launches","uploads","downloads","host_waits","host_ops"; bytes: "weight_bytes","other_bytes", of
 // generation "least_weight_bytes","kv_bytes","least_kv_bytes", of a training "state_bytes",
-// "peak_memory_bytes" (of tensors at a time),"planned_memory_bytes";
+// "peak_memory_bytes" (of tensors at a time),"planned_memory_bytes", of several ranks what each
+// sends: "link_bytes","link_ms","exposed_ms","collectives" (of one name:
+// "op","calls","link_bytes","link_ms");
 // "flops","least_flops","host_ms","device_ms","predicted_ms","roofline_ms","roofline_share",
 // "tokens_per_s","mfu" (least_flops as a share of the peak),"ops" (of one name:
 // "op","calls","launches","bytes","device_ms","share"),"products" (of one shape:

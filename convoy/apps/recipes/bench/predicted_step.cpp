@@ -42,6 +42,9 @@ Json assumed_of(const counting::GpuSpeed& gpu) {
           {"attention_share", gpu.attention_share},
           {"attention_backward_share", gpu.attention_backward_share},
           {"kernel_us", assumed.kernel_seconds * 1e6},
+          {"link_gigabytes_per_s", gpu.link_bytes / 1e9},
+          {"link_share", assumed.link_share},
+          {"link_us", assumed.link_seconds * 1e6},
           {"op_us", assumed.op_seconds * 1e6},
           {"more_launch_us", assumed.more_launch_seconds * 1e6},
           {"view_us", assumed.view_seconds * 1e6},
@@ -63,6 +66,16 @@ Json products_of(const counting::Prediction& predicted) {
                         {"device_ms", total.device_seconds * 1e3}});
   }
   return products;
+}
+
+Json collectives_of(const counting::Prediction& predicted) {
+  Json collectives = Json::array();
+  for (const counting::LinkTotal& total : predicted.collectives)
+    collectives.push_back({{"op", total.name},
+                           {"calls", total.calls},
+                           {"link_bytes", std::llround(total.link_bytes)},
+                           {"link_ms", total.seconds * 1e3}});
+  return collectives;
 }
 
 void put_moved_bytes(const std::vector<MovedBytes>& all, const counting::Prediction& predicted,
@@ -96,6 +109,11 @@ Json report_of(const CountedStep& counted, const counting::GpuSpeed& gpu,
                  {"host_ops", predicted.host_ops}});
   put_moved_bytes(counted.moved, predicted, result);
   result.update(counted.memory);
+  if (!predicted.collectives.empty())
+    result.update({{"link_bytes", std::llround(predicted.link_bytes)},
+                   {"link_ms", predicted.link_seconds * 1e3},
+                   {"exposed_ms", predicted.exposed_seconds * 1e3},
+                   {"collectives", collectives_of(predicted)}});
   result.update({{"flops", predicted.flops},
                  {"least_flops", counted.flops},
                  {"host_ms", predicted.host_seconds * 1e3},

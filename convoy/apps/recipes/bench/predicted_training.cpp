@@ -3,6 +3,7 @@
 
 #include "convoy/apps/recipes/bench/bench_model.h"
 #include "convoy/apps/recipes/bench/bench_training.h"
+#include "convoy/apps/recipes/bench/counting_group.h"
 #include "convoy/apps/recipes/bench/predicted_model.h"
 #include "convoy/apps/recipes/step_flops.h"
 #include "convoy/machine/counting/counting_device.h"
@@ -27,11 +28,18 @@ std::unique_ptr<nn::CausalLm> model_to_predict(const architecture::DecoderSpec& 
 
 BenchTrainingConfig config_of(const settings::BenchPredictFlags& flags) {
   return {.mode = flags.mode,
+          .strategy = flags.strategy,
           .row_tokens = flags.tokens,
           .batch_rows = flags.rows,
           .recompute = flags.recompute};
 }
 
+std::unique_ptr<comm::Group> group_of(int64_t ranks) {
+  if (ranks == 1) return std::make_unique<comm::SingleGroup>();
+  return std::make_unique<CountingGroup>(static_cast<int>(ranks));
+}
+
+// On each rank.
 double model_flops(BenchTraining& training, const settings::BenchPredictFlags& flags) {
   return step_flops_of(training.model(), training.lora())(
       std::vector<int64_t>(static_cast<size_t>(flags.rows), flags.tokens),
@@ -45,8 +53,8 @@ CountedStep count_training(const architecture::DecoderSpec& spec,
   install_counting_gpu();
   auto model = model_to_predict(spec, flags, counting::device(), Values::None);
   counting::label_memory(counting::Content::Weights);
-  comm::SingleGroup group;
-  BenchTraining training(config_of(flags), std::move(model), group, Log(LogLevel::Quiet));
+  const std::unique_ptr<comm::Group> group = group_of(flags.ranks);
+  BenchTraining training(config_of(flags), std::move(model), *group, Log(LogLevel::Quiet));
   counting::label_memory(counting::Content::States);
   training.step();
   counting::reset_peak_memory();
@@ -59,12 +67,14 @@ CountedStep count_training(const architecture::DecoderSpec& spec,
                         {"rows", flags.rows},
                         {"tokens", flags.tokens},
                         {"dtype", flags.dtype},
-                        {"recompute", flags.recompute}},
+                        {"recompute", flags.recompute},
+                        {"ranks", flags.ranks},
+                        {"strategy", settings::strategy_for(flags.strategy, flags.ranks).name}},
           .work = recording.take(),
           .flops = model_flops(training, flags),
           // Weights of a size that no cache keeps, forward and backward; states once, and written.
           .least_bytes = 2 * (weights + states),
-          .tokens = flags.rows * flags.tokens,
+          .tokens = flags.rows * flags.tokens * flags.ranks,
           .moved = {{"weight", counting::Content::Weights},
                     {"state", counting::Content::States},
                     {"other", counting::Content::Other}},

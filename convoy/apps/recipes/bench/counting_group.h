@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Rank 0 of several on one host, of which the others are not there: their collectives of device
+// tensors are counted as NCCL would run them, beside the device's work.
+#pragma once
+
+#include "convoy/train/comm/group.h"
+
+namespace convoy::recipes {
+
+// The other ranks bring nothing: sums are this rank's part, and gathered pieces have no values.
+// Their texts are this rank's.
+class CountingGroup : public comm::Group {
+ public:
+  explicit CountingGroup(int size) : size_(size) {}
+
+  int rank() const override { return 0; }
+  int size() const override { return size_; }
+  std::unique_ptr<comm::Work> start_all_reduce_sum(at::Tensor tensor) override;
+  std::unique_ptr<comm::Work> start_reduce_scatter_sum(at::Tensor whole, at::Tensor own) override;
+  std::unique_ptr<comm::Work> start_all_gather(at::Tensor own, at::Tensor whole) override;
+  void broadcast(at::Tensor tensor, int root) override;
+  std::vector<std::string> all_gather_bytes(std::string_view bytes) override;
+  void barrier() override {}
+  void abort() override {}
+  // Throws StateError: ranks of one host are one group.
+  std::unique_ptr<comm::Group> split(int color, std::string_view name) override;
+
+ private:
+  // `rounds`: times that all but this rank's piece of `tensor` pass through a rank's link.
+  std::unique_ptr<comm::Work> start(const char* name, const at::Tensor& tensor, int rounds);
+
+  int size_;
+  int64_t started_ = 0;
+};
+
+}  // namespace convoy::recipes
