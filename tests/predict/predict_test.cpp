@@ -375,6 +375,9 @@ TEST(BenchPredict, RanksSendWhatTheirStrategyNeeds) {
   EXPECT_LT(zero1_step["peak_memory_bytes"], alone["peak_memory_bytes"]);
   EXPECT_LT(zero3_step["peak_memory_bytes"], zero1_step["peak_memory_bytes"]);
   EXPECT_GT(zero3_step["tokens_per_s"], alone["tokens_per_s"]);
+  const double written =
+      alone["weight_bytes"].get<double>() - zero1_step["weight_bytes"].get<double>();
+  EXPECT_NEAR(written / values, 1, 0.01) << "each rank reads all weights and writes a quarter";
 }
 
 // Golden, too.

@@ -68,6 +68,13 @@ std::optional<CountedMemory::Block> CountedMemory::find(const void* address) con
   return Block{found->first, found->second.bytes, found->second.content};
 }
 
+void CountedMemory::label(const void* address, Content content) {
+  const auto block = find(address);
+  if (!block) return;
+  const std::lock_guard lock(mutex_);
+  taken_.at(block->begin).content = content;
+}
+
 void CountedMemory::label_others(Content content) {
   const std::lock_guard lock(mutex_);
   for (auto& [begin, taken] : taken_)

@@ -29,6 +29,7 @@ class CountedMemory {
   std::optional<Block> find(const void* address) const;
   // All blocks that hold nothing else by now.
   void label_others(Content content);
+  void label(const void* address, Content content);  // the block that holds it
   size_t bytes_of(Content content) const;
   // All tensors that are alive, in the steps of CUDA's caching allocator.
   int64_t alive_bytes() const;

@@ -180,6 +180,9 @@ void install() {
 c10::Device device() { return {c10::kPrivateUse1, 0}; }
 
 void label_memory(Content content) { counted_memory().label_others(content); }
+void label_memory_of(const at::Tensor& tensor, Content content) {
+  counted_memory().label(tensor.storage().data(), content);
+}
 size_t labelled_bytes(Content content) { return counted_memory().bytes_of(content); }
 int64_t peak_memory_bytes() { return counted_memory().peak_bytes(); }
 void reset_peak_memory() { counted_memory().reset_peak(); }

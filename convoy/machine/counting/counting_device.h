@@ -5,6 +5,7 @@
 // is zero (or true). So the code of a model of any size runs here as it is, in seconds.
 #pragma once
 
+#include <ATen/core/Tensor.h>
 #include <c10/core/Device.h>
 
 #include <cstddef>
@@ -23,6 +24,8 @@ c10::Device device();
 
 // From now on all memory that the device holds, and that was given no content before, holds this.
 void label_memory(Content content);
+// All memory that `tensor` lies in.
+void label_memory_of(const at::Tensor& tensor, Content content);
 size_t labelled_bytes(Content content);
 
 // The most that tensors took at a time since reset_peak_memory().

@@ -52,9 +52,10 @@ CountedStep count_training(const architecture::DecoderSpec& spec,
                            const settings::BenchPredictFlags& flags) {
   install_counting_gpu();
   auto model = model_to_predict(spec, flags, counting::device(), Values::None);
-  counting::label_memory(counting::Content::Weights);
   const std::unique_ptr<comm::Group> group = group_of(flags.ranks);
   BenchTraining training(config_of(flags), std::move(model), *group, Log(LogLevel::Quiet));
+  for (const nn::NamedTensor& parameter : training.model().parameters())
+    counting::label_memory_of(parameter.value, counting::Content::Weights);
   counting::label_memory(counting::Content::States);
   training.step();
   counting::reset_peak_memory();

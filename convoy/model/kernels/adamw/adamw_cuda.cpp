@@ -30,7 +30,8 @@ void update(const std::vector<AdamWTensors>& parameters, const AdamWStep& step) 
   for (const AdamWTensors& parameter : parameters) {
     const uint32_t number = launched.num_parameters++;
     launched.parameters[number] = addresses_of(parameter);
-    add_read_and_written({parameter.value, parameter.exp_avg, parameter.exp_avg_sq}, moved);
+    add_moved_twice({parameter.value, parameter.exp_avg, parameter.exp_avg_sq}, moved);
+    add_moved_once({parameter.gradient, parameter.rounded}, moved);
     const uint64_t chunks =
         (launched.parameters[number].count + gpu::kAdamWChunk - 1) / gpu::kAdamWChunk;
     launched.first_chunk[number + 1] = launched.first_chunk[number] + chunks;

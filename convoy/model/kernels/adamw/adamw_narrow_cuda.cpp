@@ -62,9 +62,10 @@ void update_narrow_on_cuda(const std::vector<AdamWTensors>& parameters, const Ad
   for (const AdamWTensors& parameter : parameters) {
     const uint32_t number = launched.num_parameters++;
     launched.parameters[number] = narrow_addresses_of(parameter);
-    add_read_and_written({parameter.value, parameter.exp_avg, parameter.exp_avg_sq,
-                          parameter.exp_avg_scale, parameter.exp_avg_sq_scale},
-                         moved);
+    add_moved_twice({parameter.value, parameter.exp_avg, parameter.exp_avg_sq,
+                     parameter.exp_avg_scale, parameter.exp_avg_sq_scale},
+                    moved);
+    add_moved_once({parameter.gradient, parameter.rounded}, moved);
     const uint64_t blocks =
         (launched.parameters[number].count + gpu::kNarrowBlock - 1) / gpu::kNarrowBlock;
     launched.first_block[number + 1] = launched.first_block[number] + blocks;

@@ -171,10 +171,15 @@ uint64_t blocks_for_elements(int64_t count, int64_t together) {
   return static_cast<uint64_t>((count + per_block - 1) / per_block);
 }
 
-void add_read_and_written(std::initializer_list<at::Tensor> tensors, PartlyMoved& moved) {
+void add_moved_once(std::initializer_list<at::Tensor> tensors, PartlyMoved& moved) {
   for (const at::Tensor& tensor : tensors)
     if (tensor.defined())
-      moved.emplace_back(tensor.const_data_ptr(), 2 * static_cast<int64_t>(tensor.nbytes()));
+      moved.emplace_back(tensor.const_data_ptr(), static_cast<int64_t>(tensor.nbytes()));
+}
+
+void add_moved_twice(std::initializer_list<at::Tensor> tensors, PartlyMoved& moved) {
+  add_moved_once(tensors, moved);
+  add_moved_once(tensors, moved);
 }
 
 void take_launches(LaunchTaker taker) { launch_taker = taker; }

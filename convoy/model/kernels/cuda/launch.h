@@ -45,8 +45,10 @@ uint64_t blocks_for_elements(int64_t count, int64_t together);
 // `partly_moved`: bytes that the kernel moves of the memory behind a pointer, where that is not all
 // of it once. Only launches that are counted read it (take_launches).
 using PartlyMoved = std::vector<std::pair<const void*, int64_t>>;
-// A kernel reads these tensors and writes into them; undefined ones are left out.
-void add_read_and_written(std::initializer_list<at::Tensor> tensors, PartlyMoved& moved);
+// Tensors that a kernel reads or writes, and those that it reads and writes; undefined ones are
+// left out. For pieces of larger memory, and for what is moved twice.
+void add_moved_once(std::initializer_list<at::Tensor> tensors, PartlyMoved& moved);
+void add_moved_twice(std::initializer_list<at::Tensor> tensors, PartlyMoved& moved);
 void launch_bytes(const at::Tensor& on, std::string_view kernel, uint64_t blocks,
                   std::span<const std::byte> parameters, const PartlyMoved& partly_moved = {});
 
