@@ -91,7 +91,10 @@ void print_totals(const Json& result) {
   print_line("waits of the host", result.at("host_waits").dump());
   print_bytes(result);
   print_links(result);
-  print_line("host", fmt::format("{:.3f} ms", number(result, "host_ms")));
+  const bool is_graph = result.at("cuda_graph").get<bool>();
+  print_line("host",
+             fmt::format("{:.3f} ms{}", number(result, "host_ms"),
+                         is_graph ? " launch by launch; next to none as a CUDA graph" : ""));
   print_line("GPU", fmt::format("{:.3f} ms", number(result, "device_ms")));
   print_line("predicted", fmt::format("{:.3f} ms, {:.0f} tokens/s, {:.1f} % of the peak (MFU)",
                                       number(result, "predicted_ms"),

@@ -49,12 +49,15 @@ const GpuSpeed& gpu_speed(const std::string& name) {
 // - bytes_share: device-to-device copies and STREAM reach 88 to 92 % on A100 and H100.
 // - product_share: 700 of 989 TFLOP/s for cuBLAS at the sizes of language models; the best shape
 //   reaches 80 % (MAMF table of github.com/stas00/ml-engineering).
-// - kernel_seconds, more_launch_seconds: "Getting Started with CUDA Graphs"
-//   (developer.nvidia.com/blog/cuda-graphs): launches one after another take 3.8 us each with a
-//   kernel of 2.9 us, 2.2 us to launch.
+// - kernel_seconds: measured on an H200 (docs/benchmarks.md). Decode steps as CUDA graphs took 4.4
+//   to 5.8 us a kernel more than their bytes at 90 %, trainings about as much: the gap between
+//   kernels that wait for each other, and the time in which a kernel's first and last blocks leave
+//   the memory idle.
 // - link_share: nccl-tests' bus bandwidth of large messages, 230 to 250 GB/s on eight A100s of 300,
 //   35 to 45 GB/s over PCIe 5 of 55. Switches that add up (NVLS) reach 460 to 480 in sums on H100.
-// - op_seconds: 4 to 6 us for an op from C++ through LibTorch's dispatcher, allocator and a launch.
+// - op_seconds, more_launch_seconds, view_seconds: the host of that H200, a virtual machine, needed
+//   18 us a launch in decoding and in training of Qwen2.5-0.5B. Shared out in the proportions of 5,
+//   2.5 and 0.7 us that are usual for LibTorch's dispatcher, allocator and launches.
 const Assumptions& assumptions() {
   static constexpr Assumptions kAssumed;
   return kAssumed;

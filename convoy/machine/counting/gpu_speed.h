@@ -31,15 +31,15 @@ struct Assumptions {
   // The device.
   double bytes_share = 0.90;       // of `bytes` that a kernel reaches
   double product_share = 0.71;     // of the peak that a large product reaches
-  double kernel_seconds = 2.0e-6;  // the least, from one kernel's start to the next one's
+  double kernel_seconds = 4.5e-6;  // of each kernel, beside its bytes and sums
   int64_t tile_rows = 128;         // of a product's result, that one SM computes
   int64_t tile_columns = 128;
   double link_share = 0.80;       // of `link_bytes` that a collective reaches
   double link_seconds = 20.0e-6;  // of the smallest collective
   // The host.
-  double op_seconds = 5.0e-6;           // an op of LibTorch with its first launch
-  double more_launch_seconds = 2.5e-6;  // each further launch of an op, and of Convoy's own kernels
-  double view_seconds = 0.7e-6;         // a view, or memory from the caching allocator
+  double op_seconds = 17.0e-6;          // an op of LibTorch with its first launch
+  double more_launch_seconds = 8.5e-6;  // each further launch of an op, and of Convoy's own kernels
+  double view_seconds = 2.4e-6;         // a view, or memory from the caching allocator
   double copy_seconds = 6.0e-6;         // to ask for a copy between host and device
   double wait_seconds = 10.0e-6;        // from the end of the device's work to the host's going on
 };

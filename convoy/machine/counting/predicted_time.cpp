@@ -153,18 +153,17 @@ double device_seconds(const Work& work, const GpuSpeed& gpu) {
   if (work.kind == WorkKind::Host || is_of_links(work)) return 0;
   if (work.kind == WorkKind::Upload || work.kind == WorkKind::Download)
     return assumed.kernel_seconds + work.total_bytes() / gpu.host_bytes;
-  double seconds = std::max(assumed.kernel_seconds * static_cast<double>(work.launches),
-                            work.total_bytes() / (gpu.bytes * assumed.bytes_share));
+  double seconds = work.total_bytes() / (gpu.bytes * assumed.bytes_share);
   if (work.product.batch > 0) {
     const double peak = work.product.on_tensor_cores ? gpu.tensor_flops : gpu.fp32_flops;
     seconds = std::max(seconds, work.flops / (peak * product_share(work.product, gpu)));
   }
-  return seconds;
+  return assumed.kernel_seconds * static_cast<double>(work.launches) + seconds;
 }
 
-Prediction predict(std::span<const Work> all, const GpuSpeed& gpu) {
+Prediction predict(std::span<const Work> all, const GpuSpeed& gpu, Launching launching) {
   Prediction result;
-  result.seconds = seconds_of(all, gpu);
+  if (launching == Launching::OneByOne) result.seconds = seconds_of(all, gpu);
   std::map<std::string, WorkTotal> totals;
   for (const Work& work : all) {
     const double doing = device_seconds(work, gpu);
@@ -182,6 +181,7 @@ Prediction predict(std::span<const Work> all, const GpuSpeed& gpu) {
     if (work.kind != WorkKind::Host && !is_of_links(work)) add(work, doing, totals[work.name]);
     if (work.product.batch > 0) add_product(work, doing, result.products);
   }
+  if (launching == Launching::AsAGraph) result.seconds = result.device_seconds;
   if (result.link_seconds > 0)
     result.exposed_seconds = result.seconds - seconds_without_links(all, gpu);
   for (auto& [name, total] : totals) result.totals.push_back(std::move(total));

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "convoy/apps/recipes/bench/bench_model.h"
+#include "convoy/apps/recipes/bench/measured_ops.h"
 #include "convoy/apps/recipes/bench/predicted_model.h"
 #include "convoy/apps/recipes/loaded_model.h"
 #include "convoy/core/base/error.h"
@@ -18,7 +19,9 @@ namespace {
 using settings::BenchPredictFlags;
 
 constexpr int64_t kTimedSteps = 9;
-constexpr int64_t kMeasuredSteps = kTimedSteps + 1;  // in the last one each op is timed
+// Before them CUDA graphs are recorded; after them each op of a step without a graph is timed.
+constexpr int64_t kStepsBefore = 4;
+constexpr int64_t kMeasuredSteps = kStepsBefore + kTimedSteps + 1;
 
 // One row has this many tokens when the step is over.
 int64_t row_tokens(const BenchPredictFlags& flags) {
@@ -47,7 +50,7 @@ std::unique_ptr<nn::CausalLm> model_of(const architecture::DecoderSpec& spec,
 class StepOfGeneration {
  public:
   StepOfGeneration(nn::CausalLm& model, const text::Tokenizer& tokenizer,
-                   const BenchPredictFlags& flags, int64_t steps)
+                   const BenchPredictFlags& flags, int64_t steps, bool records)
       : flags_(flags),
         vocab_size_(model.vocab_size()),
         steps_(steps),
@@ -58,7 +61,8 @@ class StepOfGeneration {
                  .longest_row_tokens = row_tokens(flags) + steps + 1,
                  .kv_element = flags.kv_dtype == "int8" ? kernels::CacheElement::Int8
                                                         : kernels::CacheElement::Model,
-                 .shares_prefixes = false}) {}
+                 .shares_prefixes = false,
+                 .records_steps = records ? std::nullopt : std::optional(false)}) {}
 
   // All that comes before. A first pass makes tables for its positions, and a first step after a
   // prompt may differ from those that follow it: so a pass of each kind has been before, of a
@@ -176,16 +180,18 @@ CountedStep count_generation(const architecture::DecoderSpec& spec,
   const double weight_bytes = least_weight_bytes(
       spec, flags, static_cast<double>(counting::labelled_bytes(counting::Content::Weights)));
   const double kv_bytes = least_kv_bytes(*model, flags);
-  CountedStep counted{.described = description(flags),
-                      .work = {},
-                      .flops = least_flops(spec, *model, flags),
-                      .least_bytes = weight_bytes + kv_bytes,
-                      .tokens = flags.rows * new_tokens(flags),
-                      .moved = {{"weight", counting::Content::Weights, weight_bytes},
-                                {"kv", counting::Content::KeysAndValues, kv_bytes},
-                                {"other", counting::Content::Other}}};
+  CountedStep counted{
+      .described = description(flags),
+      .work = {},
+      .flops = least_flops(spec, *model, flags),
+      .least_bytes = weight_bytes + kv_bytes,
+      .tokens = flags.rows * new_tokens(flags),
+      .launching = flags.decode ? counting::Launching::AsAGraph : counting::Launching::OneByOne,
+      .moved = {{"weight", counting::Content::Weights, weight_bytes},
+                {"kv", counting::Content::KeysAndValues, kv_bytes},
+                {"other", counting::Content::Other}}};
   const text::Tokenizer tokenizer = word_tokenizer(model->vocab_size());
-  StepOfGeneration step(*model, tokenizer, flags, 1);
+  StepOfGeneration step(*model, tokenizer, flags, 1, false);
   counting::label_memory(counting::Content::KeysAndValues);
   step.prepare();
   counting::Recording recording;
@@ -200,10 +206,21 @@ MeasuredStep measure_generation(const architecture::DecoderSpec& spec,
   require_positions(*model, row_tokens(flags) + kMeasuredSteps + 1,
                     flags.decode ? "context" : "tokens");
   const text::Tokenizer tokenizer = word_tokenizer(model->vocab_size());
-  StepOfGeneration step(*model, tokenizer, flags, kMeasuredSteps);
+  MeasuredStep measured;
+  {
+    StepOfGeneration step(*model, tokenizer, flags, kMeasuredSteps, true);
+    step.prepare();
+    const auto run = [&step] {
+      step.run();
+      step.repeat();
+    };
+    for (int64_t count = 0; count < kStepsBefore; ++count) run();
+    measured.seconds = time_steps(device, kTimedSteps, run);
+  }
+  StepOfGeneration step(*model, tokenizer, flags, kMeasuredSteps, false);
   step.prepare();
-  return time_steps(
-      device, kTimedSteps, [&step] { step.run(); }, [&step] { step.repeat(); });
+  measured.seconds_by_op = measure_ops(device, [&step] { step.run(); });
+  return measured;
 }
 
 }  // namespace convoy::recipes

@@ -7,7 +7,6 @@
 #include <chrono>
 #include <cmath>
 
-#include "convoy/apps/recipes/bench/measured_ops.h"
 #include "convoy/machine/counting/counting_device.h"
 #include "convoy/model/kernels/cuda/launch.h"
 #include "convoy/model/kernels/ops/op_table.h"
@@ -97,7 +96,7 @@ void install_counting_gpu() {
 
 Json report_of(const CountedStep& counted, const counting::GpuSpeed& gpu,
                const std::string& dtype) {
-  const counting::Prediction predicted = counting::predict(counted.work, gpu);
+  const counting::Prediction predicted = counting::predict(counted.work, gpu, counted.launching);
   const double peak = dtype == "bf16" ? gpu.tensor_flops : gpu.fp32_flops;
   const double roofline = std::max(counted.least_bytes / gpu.bytes, counted.flops / peak);
   Json result = {{"tool", "convoy"}, {"device", gpu.name}};
@@ -116,6 +115,7 @@ Json report_of(const CountedStep& counted, const counting::GpuSpeed& gpu,
                    {"collectives", collectives_of(predicted)}});
   result.update({{"flops", predicted.flops},
                  {"least_flops", counted.flops},
+                 {"cuda_graph", counted.launching == counting::Launching::AsAGraph},
                  {"host_ms", predicted.host_seconds * 1e3},
                  {"device_ms", predicted.device_seconds * 1e3},
                  {"predicted_ms", predicted.seconds * 1e3},
@@ -129,22 +129,16 @@ Json report_of(const CountedStep& counted, const counting::GpuSpeed& gpu,
   return result;
 }
 
-MeasuredStep time_steps(at::Device device, int64_t steps, const std::function<void()>& run,
-                        const std::function<void()>& repeat) {
+double time_steps(at::Device device, int64_t steps, const std::function<void()>& step) {
   const auto wait = [&] {
     if (!device.is_cpu()) c10::impl::VirtualGuardImpl(device.type()).synchronizeDevice(0);
   };
   wait();
   const auto start = std::chrono::steady_clock::now();
-  for (int64_t count = 0; count < steps; ++count) {
-    run();
-    repeat();
-  }
+  for (int64_t count = 0; count < steps; ++count) step();
   wait();
-  const double seconds =
-      std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  return {.seconds = seconds / static_cast<double>(steps),
-          .seconds_by_op = measure_ops(device, run)};
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count() /
+         static_cast<double>(steps);
 }
 
 }  // namespace convoy::recipes

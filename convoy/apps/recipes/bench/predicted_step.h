@@ -30,6 +30,7 @@ struct CountedStep {
   double flops = 0;        // of the products that the model needs
   double least_bytes = 0;  // that any program moves
   int64_t tokens = 0;
+  counting::Launching launching = counting::Launching::OneByOne;
   std::vector<MovedBytes> moved;
   nlohmann::ordered_json memory =
       nlohmann::ordered_json::object();  // after the bytes that were moved
@@ -46,8 +47,7 @@ struct MeasuredStep {
   std::map<std::string, double> seconds_by_op = {};  // measure_ops() of one more step
 };
 
-// Times so many steps, and one more by its ops. `run` and `repeat` are called in turn.
-MeasuredStep time_steps(at::Device device, int64_t steps, const std::function<void()>& run,
-                        const std::function<void()>& repeat);
+// Seconds of one of so many steps. Waits for the device before and after them.
+double time_steps(at::Device device, int64_t steps, const std::function<void()>& step);
 
 }  // namespace convoy::recipes

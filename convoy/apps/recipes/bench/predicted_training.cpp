@@ -4,6 +4,7 @@
 #include "convoy/apps/recipes/bench/bench_model.h"
 #include "convoy/apps/recipes/bench/bench_training.h"
 #include "convoy/apps/recipes/bench/counting_group.h"
+#include "convoy/apps/recipes/bench/measured_ops.h"
 #include "convoy/apps/recipes/bench/predicted_model.h"
 #include "convoy/apps/recipes/step_flops.h"
 #include "convoy/machine/counting/counting_device.h"
@@ -88,9 +89,10 @@ MeasuredStep measure_training(const architecture::DecoderSpec& spec,
   comm::SingleGroup group;
   BenchTraining training(config_of(flags), model_to_predict(spec, flags, device, Values::Random),
                          group, Log(LogLevel::Quiet));
-  training.step();
-  return time_steps(
-      device, kTimedTrainingSteps, [&] { training.step(); }, [] {});
+  const auto step = [&training] { training.step(); };
+  step();
+  const double seconds = time_steps(device, kTimedTrainingSteps, step);
+  return {.seconds = seconds, .seconds_by_op = measure_ops(device, step)};
 }
 
 }  // namespace convoy::recipes
