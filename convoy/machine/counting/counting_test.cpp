@@ -226,7 +226,8 @@ TEST(PredictedTime, HostAndDeviceOverlapUntilTheHostWaits) {
   const GpuSpeed& gpu = gpu_speed("h200");
   const Assumptions& assumed = assumptions();
   Work large{.name = "large", .kind = WorkKind::Op, .launches = 1};
-  large.bytes_of(Content::Weights) = 1e-3 * gpu.bytes * assumed.bytes_share;  // a millisecond
+  large.bytes_of(Content::Weights) =  // a millisecond
+      (1e-3 - assumed.kernel_seconds) * gpu.bytes * assumed.bytes_share;
   const Work read{.name = "download", .kind = WorkKind::Download, .host_waits = true};
   const Work small{.name = "small", .kind = WorkKind::Op, .launches = 1};
   const Prediction one = predict(std::vector<Work>{large, small}, gpu);
@@ -244,6 +245,8 @@ TEST(PredictedTime, HostAndDeviceOverlapUntilTheHostWaits) {
   const Prediction many = predict(std::vector<Work>(100, small), gpu);
   EXPECT_NEAR(many.seconds, 100 * assumed.op_seconds + assumed.kernel_seconds, 1e-9)
       << "the host is slower than the device";
+  const Prediction graph = predict(std::vector<Work>(100, small), gpu, Launching::AsAGraph);
+  EXPECT_NEAR(graph.seconds, 100 * assumed.kernel_seconds, 1e-9);
 }
 
 TEST(PredictedTime, CollectivesRunBesideTheDeviceUntilTheHostWaits) {
@@ -251,7 +254,8 @@ TEST(PredictedTime, CollectivesRunBesideTheDeviceUntilTheHostWaits) {
   const Assumptions& assumed = assumptions();
   const auto milliseconds = [&](double count) {
     Work work{.name = "large", .kind = WorkKind::Op, .launches = 1};
-    work.bytes_of(Content::Weights) = count * 1e-3 * gpu.bytes * assumed.bytes_share;
+    work.bytes_of(Content::Weights) =
+        (count * 1e-3 - assumed.kernel_seconds) * gpu.bytes * assumed.bytes_share;
     return work;
   };
   const Work sum{.name = "all_reduce",
@@ -276,7 +280,8 @@ TEST(PredictedTime, AStepThatReadsTheOneBeforeHidesTheHostBehindTheDevice) {
   const GpuSpeed& gpu = gpu_speed("h200");
   const Assumptions& assumed = assumptions();
   Work large{.name = "large", .kind = WorkKind::Op, .launches = 1};
-  large.bytes_of(Content::Weights) = 1e-3 * gpu.bytes * assumed.bytes_share;  // a millisecond
+  large.bytes_of(Content::Weights) =  // a millisecond
+      (1e-3 - assumed.kernel_seconds) * gpu.bytes * assumed.bytes_share;
   const Work small{.name = "small", .kind = WorkKind::Op, .launches = 1};
   const Work read{.name = "wait", .host_reads_earlier = true};
   const Prediction by_device = predict(std::vector<Work>{small, large, read}, gpu);
