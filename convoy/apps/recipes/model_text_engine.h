@@ -21,7 +21,7 @@ struct TextEngineOptions {
   int64_t workers_on_host = 1;     // that share this memory
   bool kv_int8 = false;            // keys and values in 8 bits
   int64_t prefill_chunk = 0;       // most tokens of a step; 0: as the device takes
-  std::string cuda_graphs = "auto";  // settings::EngineFlags
+  std::string cuda_graphs = "auto";             // settings::EngineFlags
   nlohmann::ordered_json template_kwargs = {};  // variables for the chat template
 };
 

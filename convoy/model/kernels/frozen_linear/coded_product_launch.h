@@ -32,8 +32,8 @@ struct CodedProductLaunch {
   float table[16] = {};
 };
 
-// Rows of x go in tiles of 8, one, two or four of them in a pass over the codes. (Eight of bytes took
-// an H200 a sixth longer than two passes of four.)
+// Rows of x go in tiles of 8, one, two or four of them in a pass over the codes. (Eight of bytes
+// took an H200 a sixth longer than two passes of four.)
 inline constexpr uint32_t kTileRows = 8;
 inline constexpr uint32_t kMostRowTiles = 4;
 constexpr uint32_t row_tiles_of(uint32_t rows) {

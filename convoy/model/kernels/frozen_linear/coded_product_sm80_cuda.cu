@@ -183,7 +183,7 @@ struct NestedCodes : TableCodes {
   }
 };
 
-// What a warp has under way: a lane reads only what it copied itself.
+// Codes of a warp that are under way: a lane reads only what it copied itself.
 template <class Codes, int kRowTiles>
 struct Ring {
   static constexpr int kPieces = 2 * output_tiles_of(kRowTiles);
@@ -192,8 +192,8 @@ struct Ring {
   uint32_t scales[kSlots * Codes::kScales][kPieces][kWarpThreads];
 };
 
-// One warp's sums over a part of the inputs, of its outputs and kRowTiles * 8 rows. Of each tile
-// lane l holds the outputs l / 4 and 8 more, the rows l % 4 * 2 and one more.
+// One warp's sums over a part of the inputs, of its outputs and kRowTiles * 8 rows. Lane l holds the
+// outputs l / 4 and 8 more of each tile, the rows l % 4 * 2 and one more.
 template <class Codes, int kRowTiles>
 class WarpProduct {
  public:

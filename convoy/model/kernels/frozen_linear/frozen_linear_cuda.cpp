@@ -16,8 +16,8 @@ namespace {
 // Each 32 rows are a pass over the codes: up to a byte a value, where decoding writes and reads two
 // in bf16 beside one pass.
 constexpr int64_t kMostCodedRows = 128;
-// Of weights with more outputs, two of a block's warps share the rows that they read; with fewer
-// outputs there would not be blocks enough.
+// With more outputs, two of a block's warps share the rows that they read; with fewer there would
+// not be blocks enough.
 constexpr uint32_t kOutputsOfNarrowBlocks = 16'384;
 
 // A weight's codes as a product of few rows reads them.
