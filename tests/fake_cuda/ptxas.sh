@@ -34,7 +34,7 @@ fi
 most_registers() {
   case $1 in
   paged_attention_cuda) echo 255 ;;
-  coded_product_sm80_cuda) echo 128 ;; # sums of 32 outputs and 32 rows, and the codes that come next
+  coded_product_sm80_cuda) echo 160 ;; # sums of 32 outputs and 32 rows, and the codes that come next
   paged_decode_sm80_cuda) echo 128 ;; # sums, a query and 16 keys with their values
   sampler_cuda) echo 128 ;; # a block takes a row: there are fewer rows than multiprocessors hold blocks
   *) echo 64 ;;

@@ -17,12 +17,12 @@ set(waiting
   slurm:111 hub_program:91 launch_random_kills_many:70 hosts_doctor:62 sweep_nodes:50 row_ledger_hosts:44 launch_signals:42
   launch:35 hosts:34 launch_failure_modes:28 silent_peers:20 launch_random_kills:16 monitor_faults:15 mpi:12 row_ledger_postgres:12
   row_ledger:12 jobs_postgres:10 sweep_random_kills:11 sweep_slurm:10 kubernetes_schema:10 row_ledger_kills:7)
-# In `./run test thorough` alone: repetition and combinations of what other entries show, and what
-# concerns releases only.
+# In `./run test thorough` alone, as in CI: repetition and combinations of what other entries show,
+# the commands of all pages, and what concerns releases only.
 set(thorough
   random_kills_many launch_random_kills_many resume_combinations sharing_combinations parity_families kernels_aten_long
   kernels_sim_long kernels_ptx_long kernels_ptxas_others sweep_ptxas_others installed_library
-  installed_examples package wheel image random_kills)
+  installed_examples package wheel image random_kills docs guides kernels_sim slurm hosts_doctor)
 # At most two minutes together: `./run test quick`.
 set(quick
   adapters answers base checkpoint colors config data device evaluate failure_modes_page front generate hub io jobs kernels

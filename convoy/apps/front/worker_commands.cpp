@@ -254,7 +254,7 @@ Command bench_command() {
                      flags_of<launch::DeviceFlags>("Devices")},
            .run = bench_peak},
           {.name = "predict",
-           .summary = "Count a step of generation or training, and what it would take of a GPU",
+           .summary = "Predict the time of a step on a GPU",
            .usage = "convoy bench predict --device NAME (--model D | --config CONFIG.json) "
                     "(--decode | --prefill | --train) [flags]",
            .examples =
@@ -265,9 +265,8 @@ Command bench_command() {
                "convoy bench predict --device h200 --config config.json --train --mode lora "
                "--tokens 4096",
            .flags = {flags_of<settings::BenchPredictFlags>("The step")},
-           .first_flags = {"device", "model", "config", "decode", "prefill", "train", "mode",
-                           "rows", "context", "tokens", "recompute", "ranks", "strategy", "dtype",
-                           "weights", "kv-dtype", "temperature"},
+           .first_flags = {"device", "model", "config", "decode", "prefill", "train", "rows",
+                           "context", "tokens", "mode", "ranks", "strategy"},
            .run = bench_predict}}};
 }
 

@@ -192,8 +192,8 @@ struct Ring {
   uint32_t scales[kSlots * Codes::kScales][kPieces][kWarpThreads];
 };
 
-// One warp's sums over a part of the inputs, of its outputs and kRowTiles * 8 rows. Lane l holds the
-// outputs l / 4 and 8 more of each tile, the rows l % 4 * 2 and one more.
+// One warp's sums over a part of the inputs, of its outputs and kRowTiles * 8 rows. Lane l holds
+// the outputs l / 4 and 8 more of each tile, the rows l % 4 * 2 and one more.
 template <class Codes, int kRowTiles>
 class WarpProduct {
  public:
@@ -388,21 +388,22 @@ CONVOY_DEVICE void multiply_codes(const CodedProductLaunch& launch) {
 
 }  // namespace
 
-// Blocks on a multiprocessor, each with 32 KB under way.
-#define CONVOY_CODED_PRODUCT(name, Codes, row_tiles)                         \
-  CONVOY_KERNEL                                                              \
-  __attribute__((launch_bounds(kBlockThreads, row_tiles == 1 ? 3 : 2))) void \
-      coded_product_##name##_##row_tiles(const CodedProductLaunch launch) {  \
-    multiply_codes<Codes, row_tiles>(launch);                                \
+// The last number: blocks that a multiprocessor must hold at once, each with 32 KB under way, which
+// bounds the registers.
+#define CONVOY_CODED_PRODUCT(name, Codes, row_tiles, blocks)                                     \
+  CONVOY_KERNEL                                                                                  \
+  __attribute__((launch_bounds(kBlockThreads, blocks))) void coded_product_##name##_##row_tiles( \
+      const CodedProductLaunch launch) {                                                         \
+    multiply_codes<Codes, row_tiles>(launch);                                                    \
   }
-#define CONVOY_CODED_PRODUCTS(name, Codes) \
-  CONVOY_CODED_PRODUCT(name, Codes, 1)     \
-  CONVOY_CODED_PRODUCT(name, Codes, 2)     \
-  CONVOY_CODED_PRODUCT(name, Codes, 4)
-CONVOY_CODED_PRODUCTS(bytes, ByteCodes)
-CONVOY_CODED_PRODUCTS(groups, GroupCodes)
-CONVOY_CODED_PRODUCTS(table, TableCodes)
-CONVOY_CODED_PRODUCTS(nested, NestedCodes)
+#define CONVOY_CODED_PRODUCTS(name, Codes, blocks_of_four) \
+  CONVOY_CODED_PRODUCT(name, Codes, 1, 3)                  \
+  CONVOY_CODED_PRODUCT(name, Codes, 2, 2)                  \
+  CONVOY_CODED_PRODUCT(name, Codes, 4, blocks_of_four)
+CONVOY_CODED_PRODUCTS(bytes, ByteCodes, 2)
+CONVOY_CODED_PRODUCTS(groups, GroupCodes, 1)
+CONVOY_CODED_PRODUCTS(table, TableCodes, 2)
+CONVOY_CODED_PRODUCTS(nested, NestedCodes, 2)
 #undef CONVOY_CODED_PRODUCTS
 #undef CONVOY_CODED_PRODUCT
 

@@ -2,9 +2,9 @@
 //
 // Attention of one new token per row over a paged cache. A block of threads takes a split of the
 // keys of one row and one kv head, for up to kHeads query heads at once, so that keys and values
-// are read once for a group. A team of 8, 16 or 32 lanes holds one token: each lane kThreadElements of
-// its head. Softmax runs online in base 2; a second kernel joins the splits of long rows.
-// Reference: paged_attention_aten.cpp. Flash-Decoding: Dao et al., 2023.
+// are read once for a group. A team of 8, 16 or 32 lanes holds one token: each lane
+// kThreadElements of its head. Softmax runs online in base 2; a second kernel joins the splits of
+// long rows. Reference: paged_attention_aten.cpp. Flash-Decoding: Dao et al., 2023.
 #include "convoy/model/kernels/cuda/functions.cuh"
 #include "convoy/model/kernels/cuda/teams.cuh"
 #include "convoy/model/kernels/paged_attention/paged_splits.cuh"
