@@ -254,7 +254,7 @@ Command bench_command() {
                      flags_of<launch::DeviceFlags>("Devices")},
            .run = bench_peak},
           {.name = "predict",
-           .summary = "Predict the time of a step on a GPU",
+           .summary = "Count a step, and predict its time on a GPU",
            .usage = "convoy bench predict --device NAME (--model D | --config CONFIG.json) "
                     "(--decode | --prefill | --train) [flags]",
            .examples =
