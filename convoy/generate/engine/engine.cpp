@@ -144,6 +144,11 @@ void Engine::submit(Request request) {
         fmt::format("prompt {} and its answer may have {} tokens, more than the KV cache holds",
                     request.number, most_tokens),
         {.hint = "raise --kv-blocks, or allow fewer new tokens"});
+  if (most_tokens > config_.longest_row_tokens) {
+    config_.longest_row_tokens = most_tokens;
+    first_recorded_ = nullptr;
+    step_kinds_.clear();  // record() made tables of fewer positions
+  }
   const int64_t number = request.number;
   scheduler_.add({.number = number,
                   .prompt = std::exchange(request.prompt, {}),
@@ -308,24 +313,32 @@ const Engine::RecordedStep* Engine::start_recorded(const Inputs& inputs, int64_t
     recorded->ids_T.copy_(ids_T);
   } else {
     upload.send();
-    recorded = std::unique_ptr<RecordedStep>(new RecordedStep{
-        .graph = device::DeviceGraph(
-            model_.device(), first_recorded_ == nullptr ? nullptr : &first_recorded_->graph),
-        .batch = inputs.batch,
-        .paged = inputs.paged,
-        .draw = inputs.draw,
-        .tables = upload.sent_bytes(),
-        .ids_T = ids_T.clone()});
-    recorded->batch.replace_ids(recorded->ids_T);
-    recorded->graph.record([this, step = recorded.get()] {
-      cache_.set_rows(step->paged);
-      run(step->batch, {}, step->draw, {});
-    });
+    recorded = record(inputs, upload.sent_bytes(), ids_T.clone());
     if (first_recorded_ == nullptr) first_recorded_ = recorded.get();
   }
   recorded->graph.start();
   ++figures_.recorded_steps;
   return recorded.get();
+}
+
+std::unique_ptr<Engine::RecordedStep> Engine::record(const Inputs& inputs, const at::Tensor& tables,
+                                                     const at::Tensor& ids_T) {
+  // Longer rows must not make a new table of positions: recorded steps read the one of now.
+  model_.prepare_positions(config_.longest_row_tokens);
+  std::unique_ptr<RecordedStep> made(new RecordedStep{
+      .graph = device::DeviceGraph(model_.device(),
+                                   first_recorded_ == nullptr ? nullptr : &first_recorded_->graph),
+      .batch = inputs.batch,
+      .paged = inputs.paged,
+      .draw = inputs.draw,
+      .tables = tables,
+      .ids_T = ids_T});
+  made->batch.replace_ids(ids_T);
+  made->graph.record([this, step = made.get()] {
+    cache_.set_rows(step->paged);
+    run(step->batch, {}, step->draw, {});
+  });
+  return made;
 }
 
 // A row has one unread token at a time: this one as soon as the one before is read.

@@ -105,6 +105,8 @@ class Engine {
   // none: the first ones of a kind run by themselves.
   const RecordedStep* start_recorded(const Inputs& inputs, int64_t planned_keys,
                                      device::Upload& upload);
+  std::unique_ptr<RecordedStep> record(const Inputs& inputs, const at::Tensor& tables,
+                                       const at::Tensor& ids_T);
   DrawPoint draw_point(const Row& row) const;
   void set_adapters(const std::vector<scheduler::PlannedRow>& plan) const;
   bool reads_late() const;
