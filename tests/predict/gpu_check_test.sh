@@ -47,3 +47,14 @@ says '^predict: FAILED: a step was not measured'
 
 compared "$1" 1 </dev/null
 says '^predict: FAILED'
+
+# Every command of the part is one that this Convoy takes. Without a GPU nothing is measured.
+cat >"$folder/nvidia-smi" <<'SMI'
+#!/bin/sh
+echo "NVIDIA H200"
+SMI
+chmod +x "$folder/nvidia-smi"
+code=0
+PATH=$folder:$PATH "$1/tools/gpu_check.sh" --part predict --geometry qwen05b --output "$folder/counted" >"$folder/said.txt" 2>&1 || code=$?
+[ "$code" -eq 1 ] || fail "ended with $code, not 1: $(cat "$folder/said.txt")"
+[ "$(grep -c '^qwen05b .*was not measured$' "$folder/said.txt")" -eq 11 ] || fail "a prediction was refused: $(cat "$folder/said.txt")"
