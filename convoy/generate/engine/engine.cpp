@@ -293,21 +293,26 @@ int64_t Engine::recorded_keys(const std::vector<scheduler::PlannedRow>& plan) co
   return static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(longest)));
 }
 
+int64_t Engine::num_recorded() const {
+  return std::count_if(step_kinds_.begin(), step_kinds_.end(),
+                       [](const auto& kind) { return kind.second.recorded != nullptr; });
+}
+
 const Engine::RecordedStep* Engine::start_recorded(const Inputs& inputs, int64_t planned_keys,
                                                    device::Upload& upload) {
   // A recording costs about a step, so steps that come rarely are not worth it.
   constexpr int64_t kUsesBefore = 2;
-  constexpr size_t kMostKinds = 256;
+  constexpr int64_t kMostRecorded = 256;
   const at::Tensor& before = unread_.back().tokens.ids_R();
   const int64_t num_rows = inputs.batch.num_tokens();
-  const auto kind = step_kinds_.try_emplace({num_rows, planned_keys}).first;
-  if (++kind->second.uses <= kUsesBefore || step_kinds_.size() > kMostKinds) return nullptr;
+  auto& [uses, recorded] = step_kinds_[{num_rows, planned_keys}];
+  if (recorded == nullptr && (++uses <= kUsesBefore || num_recorded() >= kMostRecorded))
+    return nullptr;
   const at::Tensor ids_T =
       inputs.unread.are_all(num_rows, before.size(0))
           ? before
           : before.index_select(0, device::to_device(std::span<const int64_t>(inputs.unread.places),
                                                      model_.device()));
-  std::unique_ptr<RecordedStep>& recorded = kind->second.recorded;
   if (recorded != nullptr) {
     upload.send_in_place_of(recorded->tables);
     recorded->ids_T.copy_(ids_T);

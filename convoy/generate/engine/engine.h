@@ -105,6 +105,7 @@ class Engine {
   // none: the first ones of a kind run by themselves.
   const RecordedStep* start_recorded(const Inputs& inputs, int64_t planned_keys,
                                      device::Upload& upload);
+  int64_t num_recorded() const;
   std::unique_ptr<RecordedStep> record(const Inputs& inputs, const at::Tensor& tables,
                                        const at::Tensor& ids_T);
   DrawPoint draw_point(const Row& row) const;
