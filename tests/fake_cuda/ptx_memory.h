@@ -3,8 +3,8 @@
 // The memory that the threads of a grid reach by loads and stores: allocations of the GPU, and the
 // shared memory of one block at a time. Wrong uses are errors in any order of threads: an access
 // outside of any allocation or not aligned; shared memory read before it was written; two threads
-// that use the same word of it, one of them writing, with no barrier between them. What a thread has
-// under way into shared memory arrives when it waits for it, and no sooner.
+// that use the same word of it, one of them writing, with no barrier between them. Copies of a
+// thread that are under way into shared memory arrive when it waits for them, and no sooner.
 #pragma once
 
 #include <cstdint>

@@ -353,8 +353,8 @@ TEST_F(PlantedFaults, EveryMissingBarrierOfACodedProductIsFound) {
     }
 }
 
-// min.u32 keeps a place within outputs, rows and inputs: those of the copies that a warp starts with,
-// and of later ones.
+// min.u32 keeps a place within outputs, rows and inputs: those of the copies that a warp starts
+// with, and of later ones.
 TEST_F(PlantedFaults, EveryMissingBoundOfACodedProductIsFound) {
   const std::string text = text_of("coded_product_groups_1");
   int bounds = 0;

@@ -263,6 +263,15 @@ class NormsCounted {
 };
 thread_local int NormsCounted::seen_ = 0;
 
+void take_optimizer_step(const at::Tensor& value) {
+  kernels::adamw_update({{.value = value.detach(),
+                          .gradient = at::ones(value.sizes()),
+                          .exp_avg = at::zeros(value.sizes()),
+                          .exp_avg_sq = at::zeros(value.sizes()),
+                          .rounded = {}}},
+                        {.learning_rate = 0.1});
+}
+
 TEST(Dora, ItsNormIsComputedOnceUntilWhatItIsOfChanges) {
   const Adapted adapted({.name = "dora", .dora = true, .bias = true});
   const NormsCounted norms;
@@ -280,12 +289,7 @@ TEST(Dora, ItsNormIsComputedOnceUntilWhatItIsOfChanges) {
     adapted.linear.forward(adapted.inputs[0]);
   }
   EXPECT_EQ(norms.number(), 1);
-  kernels::adamw_update({{.value = adapted.inputs[2],
-                          .gradient = at::ones({kOut, adapted.what.rank}),
-                          .exp_avg = at::zeros({kOut, adapted.what.rank}),
-                          .exp_avg_sq = at::zeros({kOut, adapted.what.rank}),
-                          .rounded = {}}},
-                        {.learning_rate = 0.1});
+  take_optimizer_step(adapted.inputs[2]);
   for (int again = 0; again < 2; ++again) adapted.forward();
   EXPECT_EQ(norms.number(), 2);
 }
@@ -306,12 +310,7 @@ TEST(Dora, EveryChangeReachesTheNorm) {
     at::Tensor changed = adapted.inputs[index];
     changed.copy_(at::randn(changed.sizes()));
     expect_fresh("loaded");
-    kernels::adamw_update({{.value = changed.detach(),
-                            .gradient = at::ones(changed.sizes()),
-                            .exp_avg = at::zeros(changed.sizes()),
-                            .exp_avg_sq = at::zeros(changed.sizes()),
-                            .rounded = {}}},
-                          {.learning_rate = 0.1});
+    take_optimizer_step(changed);
     expect_fresh("step");
   }
   at::Tensor weight = adapted.linear.weight();
@@ -342,12 +341,7 @@ TEST(LoraLinear, EveryChangeReachesItsProducts) {
       at::Tensor changed = adapted.inputs[index];
       changed.copy_(at::randn(changed.sizes()));
       expect_fresh("loaded");
-      kernels::adamw_update({{.value = changed.detach(),
-                              .gradient = at::ones(changed.sizes()),
-                              .exp_avg = at::zeros(changed.sizes()),
-                              .exp_avg_sq = at::zeros(changed.sizes()),
-                              .rounded = {}}},
-                            {.learning_rate = 0.1});
+      take_optimizer_step(changed);
       expect_fresh("step");
       EXPECT_FALSE(adapted.forward().equal(before));
       before = adapted.forward();
