@@ -177,7 +177,7 @@ void few_rows(benchmark::State& state, Weight kind) {
     if (kind == kBf16)
       layers.emplace_back(weight, at::Tensor());
     else
-      layers.emplace_back(quantize_weight(weight, {.weight = kFormats[kind], .group_inputs = 64}),
+      layers.emplace_back(quantize_weight(weight, {.weight = kFormats[kind], .group_inputs = 32}),
                           at::Tensor());
   }
   const at::Tensor x = at::randn({state.range(0), kWide}, options);

@@ -2,6 +2,7 @@
 #include "convoy/model/kernels/integer_weight/integer_panels.h"
 
 #include "convoy/model/kernels/simd/element.h"
+#include "convoy/model/kernels/simd/panel_memory.h"
 
 namespace convoy::kernels {
 namespace {
@@ -9,6 +10,10 @@ namespace {
 // Number of k whose unpacked panel stays in the nearest cache.
 constexpr int64_t kUnpackedInner = 256;
 constexpr int64_t kTileRows = 64;
+
+at::Tensor kept(const at::Tensor& panels, at::ScalarType dtype) {
+  return empty_panels(panels.sizes(), dtype).copy_(panels);
+}
 
 // [O, N] -> [panels, N, 32], columns beyond O zero.
 at::Tensor in_panels(const at::Tensor& of_ON) {
@@ -24,7 +29,7 @@ at::Tensor in_words(const at::Tensor& codes_OI, int64_t per_word, int32_t mask,
                     const Shift& shift) {
   const int64_t inner = round_up(codes_OI.size(1), per_word);
   const int64_t panels = round_up(codes_OI.size(0), kPanelColumns) / kPanelColumns;
-  at::Tensor words = at::empty({panels, inner / per_word, kPanelColumns}, at::kInt);
+  at::Tensor words = empty_panels({panels, inner / per_word, kPanelColumns}, at::kInt);
   for (int64_t panel = 0; panel < panels; ++panel) {
     const int64_t first = panel * kPanelColumns;
     const at::Tensor codes_OI_part =
@@ -48,15 +53,14 @@ IntegerPanels::IntegerPanels(const IntegerWeight& weight)
       dtype_(weight.dtype),
       inner_(weight.codes_OI.size(1)),
       columns_(weight.codes_OI.size(0)),
-      scales_(in_panels(weight.scales_OG)) {
+      scales_(kept(in_panels(weight.scales_OG), is_int8() ? at::kFloat : at::kBFloat16)) {
   if (is_int8()) {
     words_ = in_words(weight.codes_OI, 4, 0xff, [](int64_t place) { return 8 * place; });
     return;
   }
   words_ = in_words(weight.codes_OI, 8, 0xf,
                     [](int64_t place) { return 4 * (place / 2) + 16 * (place % 2); });
-  scales_ = scales_.to(at::kBFloat16);
-  if (weight.offsets_OG.defined()) offsets_ = in_panels(weight.offsets_OG).to(at::kBFloat16);
+  if (weight.offsets_OG.defined()) offsets_ = kept(in_panels(weight.offsets_OG), at::kBFloat16);
 }
 
 at::Tensor IntegerPanels::group_sums(const at::Tensor& a_MK) const {

@@ -11,6 +11,7 @@
 #include "convoy/model/kernels/integer_weight/integer_panels.h"
 #include "convoy/model/kernels/matrix_product/product_destinations.h"
 #include "convoy/model/kernels/simd/element.h"
+#include "convoy/model/kernels/simd/panel_memory.h"
 #include "convoy/model/kernels/simd/simd_kernels.h"
 
 namespace convoy::kernels {
@@ -54,7 +55,7 @@ void for_column_blocks(int64_t columns, int64_t elements,
 template <class Element>
 at::Tensor pack(const at::Tensor& b_KN) {
   const GemmShape whole{.m = 0, .n = b_KN.size(1), .k = b_KN.size(0)};
-  at::Tensor panels = at::empty({packed_elements<Element>(whole)}, b_KN.options());
+  at::Tensor panels = empty_panels({packed_elements<Element>(whole)}, b_KN.scalar_type());
   if (b_KN.numel() == 0) return panels.zero_();
   const auto& loops = simd_kernels<Element>();
   const auto* from = b_KN.const_data_ptr<Element>();
@@ -206,7 +207,7 @@ class Product {
       for (int64_t task = 0; task < grid_.tasks(); ++task) compute(task, scratch, destination);
       return;
     }
-    for_tasks(grid_.tasks(), [&]() -> TaskBody {
+    for_neighbouring_tasks(grid_.tasks(), [&]() -> TaskBody {
       auto scratch = std::make_shared<Scratch>(make_scratch());
       return [&, scratch](int64_t task) { compute(task, *scratch, destination); };
     });

@@ -2,6 +2,7 @@
 #include "convoy/model/kernels/simd/element.h"
 
 #include <atomic>
+#include <vector>
 
 #include "convoy/core/base/error.h"
 
@@ -26,6 +27,26 @@ void for_tasks(int64_t tasks, const std::function<TaskBody()>& make_body) {
   at::parallel_for(0, workers, 1, [&](int64_t, int64_t) {
     const TaskBody body = make_body();
     for (int64_t task = next++; task < tasks; task = next++) body(task);
+  });
+}
+
+void for_neighbouring_tasks(int64_t tasks, const std::function<TaskBody()>& make_body) {
+  struct alignas(64) Share {
+    std::atomic<int64_t> next;
+    int64_t end;
+  };
+  const int64_t workers = std::min<int64_t>(tasks, at::get_num_threads());
+  std::vector<Share> shares(workers);
+  for (int64_t worker = 0; worker < workers; ++worker) {
+    shares[worker].next = worker * tasks / workers;
+    shares[worker].end = (worker + 1) * tasks / workers;
+  }
+  at::parallel_for(0, workers, 1, [&](int64_t first, int64_t) {
+    const TaskBody body = make_body();
+    for (int64_t at = 0; at < workers; ++at) {
+      Share& share = shares[(first + at) % workers];
+      for (int64_t task = share.next++; task < share.end; task = share.next++) body(task);
+    }
   });
 }
 

@@ -31,4 +31,8 @@ void for_rows(int64_t rows, int64_t width, const std::function<void(int64_t, int
 using TaskBody = std::function<void(int64_t)>;
 void for_tasks(int64_t tasks, const std::function<TaskBody()>& make_body);
 
+// The same for tasks that read memory one after the other: a thread takes neighbours as long as its
+// share lasts, so that the hardware goes on fetching ahead, and then helps the others.
+void for_neighbouring_tasks(int64_t tasks, const std::function<TaskBody()>& make_body);
+
 }  // namespace convoy::kernels

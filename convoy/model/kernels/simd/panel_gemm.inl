@@ -24,6 +24,7 @@ constexpr int64_t kRegisterLanes = 8;
 #else
 constexpr int64_t kRegisterLanes = 4;
 #endif
+constexpr int64_t kRegisters = CONVOY_SIMD_LEVEL >= 2 ? 32 : 16;
 constexpr int64_t kRegistersOfRow = kPanelColumns / kRegisterLanes;
 using RegisterFloats = float __attribute__((vector_size(4 * kRegisterLanes)));
 using RegisterWords = uint32_t __attribute__((vector_size(4 * kRegisterLanes)));

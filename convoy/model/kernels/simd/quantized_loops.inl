@@ -123,14 +123,15 @@ struct PairDecoder<c10::BFloat16, 4> {
 };
 #endif
 
-// Where products take longer than reading, the hardware fetches codes too late; where they do not, a
-// fetch of ours is in its way.
-template <int64_t bytes>
+// The hardware fetches a stream too late where products take longer than reading. `registers` of
+// codes, read `bytes` from now.
+template <int64_t bytes, int64_t registers = kRegistersOfRow>
 CONVOY_INLINE void fetch_ahead(const uint32_t* codes) {
   constexpr int64_t kAhead = bytes / sizeof(uint32_t);
+  constexpr int64_t kLine = 16;
 #pragma GCC unroll 2
-  for (int64_t line = 0; line < kPanelColumns; line += 16)
-    __builtin_prefetch(codes + kAhead + line);
+  for (int64_t at = 0; at < registers * kRegisterLanes; at += kLine)
+    __builtin_prefetch(codes + kAhead + at);
 }
 
 // Rows whose products decode in registers.
@@ -152,7 +153,7 @@ inline void coded_block(const Element* a, int64_t stride_a, const uint32_t* code
   }
   int64_t at = 0;
   for (; at + kPerWord <= k; at += kPerWord, codes += kPanelColumns) {
-    if constexpr (rows > 4) fetch_ahead<2048>(codes);
+    if constexpr (rows > 1) fetch_ahead<2048>(codes);  // one row reads as fast as it can
 #pragma GCC unroll 8
     for (int64_t part = 0; part < kRegistersOfRow; ++part) {
       const auto words = load_register<RegisterWords>(codes + part * kRegisterLanes);
@@ -208,7 +209,7 @@ void multiply_codes(const Element* a, int64_t stride_a, const uint32_t* codes, f
                                             c + row * stride_c, stride_c, k, accumulate);
 }
 
-// Number of k whose unpacked panel stays in the nearest cache; a multiple of every group.
+// Codes of a panel that are unpacked at a time (integer_panels.cpp): the next are fetched.
 constexpr int64_t kUnpackedInner = 256;
 
 template <class Element, int bits>
@@ -266,7 +267,7 @@ struct GroupScale {
   }
   CONVOY_INLINE RegisterFloats add(RegisterFloats to, const float* row_sum,
                                    RegisterFloats sum) const {
-    if (row_sum != nullptr) to = fused(offset, RegisterFloats{} + *row_sum, to);
+    if (row_sum != nullptr) to = fused(offset, *row_sum - RegisterFloats{}, to);
     return fused(scale, sum, to);
   }
   RegisterFloats scale;
@@ -277,14 +278,56 @@ inline const float* row_sum_at(const NibbleGroups& groups, int64_t row, int64_t 
                                    : groups.row_sums + row * groups.row_sums_stride + group;
 }
 
-// Rows whose nibbles are decoded in registers. Out of line: else registers are spilt.
-constexpr int64_t kNibbleRows = std::min<int64_t>(4, kBlockRows);
+// Registers of a row whose sums of a group are kept at a time: all where sums and totals leave
+// half of the registers free.
+template <int64_t rows>
+constexpr int64_t kPartsTogether = 2 * rows * kRegistersOfRow <= kRegisters / 2 ? kRegistersOfRow
+                                                                                : 1;
+
+// Sums of one group, from its first codes on.
+template <class Element, int64_t rows, int64_t parts>
+CONVOY_INLINE void add_nibbles(const Element* a, int64_t stride_a, const uint32_t* codes,
+                               int64_t count, RegisterFloats (&sums)[rows][parts]) {
+  constexpr int64_t kPerWord = 8;
+  int64_t at = 0;
+  for (; at + kPerWord <= count; at += kPerWord, codes += kPanelColumns) {
+    fetch_ahead<2048, parts>(codes);
+#pragma GCC unroll 8
+    for (int64_t part = 0; part < parts; ++part) {
+      const auto words = load_register<RegisterWords>(codes + part * kRegisterLanes);
+#pragma GCC unroll 4
+      for (int place = 0; place < kPerWord; place += 2) {
+        const auto pair = PairDecoder<Element, 4>::decode_pair(words, place);
+#pragma GCC unroll 8
+        for (int64_t row = 0; row < rows; ++row)
+          sums[row][part] = multiply_pair(sums[row][part], a + row * stride_a + at + place, pair);
+      }
+    }
+  }
+  for (int place = 0; at + place < count; place += 2) {
+#pragma GCC unroll 8
+    for (int64_t part = 0; part < parts; ++part) {
+      const auto pair = PairDecoder<Element, 4>::decode_pair(
+          load_register<RegisterWords>(codes + part * kRegisterLanes), place);
+#pragma GCC unroll 8
+      for (int64_t row = 0; row < rows; ++row) {
+        const Element* from = a + row * stride_a + at + place;
+        const Element both[2] = {from[0], at + place + 1 < count ? from[1] : Element(0.0f)};
+        sums[row][part] = multiply_pair(sums[row][part], both, pair);
+      }
+    }
+  }
+}
+
+// Rows whose nibbles are decoded together, in registers: decoding hides behind their products, and
+// so does scaling a group, which through memory took a fifth of its product. Out of line: else
+// registers are spilt.
 template <class Element, int64_t rows>
 __attribute__((noinline)) void nibble_block(const Element* a, int64_t stride_a,
                                             const uint32_t* codes, const NibbleGroups& groups,
                                             float* c, int64_t stride_c, int64_t k,
                                             bool accumulate) {
-  constexpr int64_t kPerWord = 8;
+  constexpr int64_t kTogether = kPartsTogether<rows>;
   RegisterFloats totals[rows][kRegistersOfRow];
 #pragma GCC unroll 8
   for (int64_t row = 0; row < rows; ++row) {
@@ -295,42 +338,20 @@ __attribute__((noinline)) void nibble_block(const Element* a, int64_t stride_a,
                      : RegisterFloats{};
   }
   for (int64_t group = 0, first = 0; first < k; ++group, first += groups.inputs) {
-    const int64_t end = std::min(first + groups.inputs, k);
-    RegisterFloats sums[rows][kRegistersOfRow]{};
-    int64_t at = first;
-    for (; at + kPerWord <= end; at += kPerWord, codes += kPanelColumns) {
+    const uint32_t* of_group = codes + first / 8 * kPanelColumns;
 #pragma GCC unroll 8
-      for (int64_t part = 0; part < kRegistersOfRow; ++part) {
-        const auto words = load_register<RegisterWords>(codes + part * kRegisterLanes);
-#pragma GCC unroll 4
-        for (int place = 0; place < kPerWord; place += 2) {
-          const auto pair = PairDecoder<Element, 4>::decode_pair(words, place);
+    for (int64_t part = 0; part < kRegistersOfRow; part += kTogether) {
+      RegisterFloats sums[rows][kTogether]{};
+      add_nibbles(a + first, stride_a, of_group + part * kRegisterLanes,
+                  std::min(groups.inputs, k - first), sums);
 #pragma GCC unroll 8
-          for (int64_t row = 0; row < rows; ++row)
-            sums[row][part] = multiply_pair(sums[row][part], a + row * stride_a + at + place, pair);
-        }
+      for (int64_t at = 0; at < kTogether; ++at) {
+        const GroupScale scale(groups, group, part + at);
+#pragma GCC unroll 8
+        for (int64_t row = 0; row < rows; ++row)
+          totals[row][part + at] =
+              scale.add(totals[row][part + at], row_sum_at(groups, row, group), sums[row][at]);
       }
-    }
-    for (int place = 0; at + place < end; place += 2) {
-#pragma GCC unroll 8
-      for (int64_t part = 0; part < kRegistersOfRow; ++part) {
-        const auto pair = PairDecoder<Element, 4>::decode_pair(
-            load_register<RegisterWords>(codes + part * kRegisterLanes), place);
-#pragma GCC unroll 8
-        for (int64_t row = 0; row < rows; ++row) {
-          const Element* from = a + row * stride_a + at + place;
-          const Element both[2] = {from[0], at + place + 1 < end ? from[1] : Element(0.0f)};
-          sums[row][part] = multiply_pair(sums[row][part], both, pair);
-        }
-      }
-    }
-#pragma GCC unroll 8
-    for (int64_t part = 0; part < kRegistersOfRow; ++part) {
-      const GroupScale scale(groups, group, part);
-#pragma GCC unroll 8
-      for (int64_t row = 0; row < rows; ++row)
-        totals[row][part] =
-            scale.add(totals[row][part], row_sum_at(groups, row, group), sums[row][part]);
     }
   }
 #pragma GCC unroll 8
@@ -353,47 +374,15 @@ inline void nibble_rows(int64_t count, const Element* a, int64_t stride_a, const
   }
 }
 
-// Of a group: C (+)= scales * products (+ offsets * row sums), `products` contiguous.
-inline void add_group(const float* products, const NibbleGroups& groups, int64_t first_row,
-                      int64_t group, float* c, int64_t stride_c, int64_t m, bool accumulate) {
-#pragma GCC unroll 8
-  for (int64_t part = 0; part < kRegistersOfRow; ++part) {
-    const GroupScale scale(groups, group, part);
-    const float* row_sum = row_sum_at(groups, first_row, group);
-    float* to = c + part * kRegisterLanes;
-    for (int64_t row = 0; row < m; ++row, to += stride_c) {
-      const auto sum =
-          load_register<RegisterFloats>(products + row * kPanelColumns + part * kRegisterLanes);
-      const RegisterFloats value = scale.add(
-          accumulate ? load_register<RegisterFloats>(to) : RegisterFloats{}, row_sum, sum);
-      __builtin_memcpy(to, &value, sizeof value);
-      if (row_sum != nullptr) row_sum += groups.row_sums_stride;
-    }
-  }
-}
-
 template <class Element>
 void multiply_nibbles(const Element* a, int64_t stride_a, const uint32_t* codes,
                       const NibbleGroups& groups, float* c, int64_t stride_c, int64_t m, int64_t k,
                       bool accumulate) {
-  if (m <= kNibbleRows)
-    return nibble_rows<Element, kNibbleRows>(m, a, stride_a, codes, groups, c, stride_c, k,
-                                             accumulate);
-  alignas(64) Element panel[kUnpackedInner * kPanelColumns];
-  alignas(64) float products[kBlockRows * kPanelColumns];
-  for (int64_t at = 0; at < k; at += kUnpackedInner) {
-    const int64_t depth = std::min(kUnpackedInner, k - at);
-    unpack_codes<Element, 4>(codes + at / 8 * kPanelColumns, depth, panel);
-    for (int64_t row = 0; row < m; row += kBlockRows) {
-      const int64_t rows = std::min(kBlockRows, m - row);
-      for (int64_t first = 0; first < depth; first += groups.inputs) {
-        multiply_panel<Element, kRegistersOfRow>(
-            a + row * stride_a + at + first, stride_a, panel + first * kPanelColumns, products,
-            kPanelColumns, {rows, kPanelColumns, std::min(groups.inputs, depth - first)}, false);
-        add_group(products, groups, row, (at + first) / groups.inputs, c + row * stride_c, stride_c,
-                  rows, accumulate || at + first > 0);
-      }
-    }
+  NibbleGroups of_rows = groups;
+  for (int64_t row = 0; row < m; row += kBlockRows) {
+    nibble_rows<Element, kBlockRows>(std::min(kBlockRows, m - row), a + row * stride_a, stride_a,
+                                     codes, of_rows, c + row * stride_c, stride_c, k, accumulate);
+    if (groups.row_sums != nullptr) of_rows.row_sums += kBlockRows * groups.row_sums_stride;
   }
 }
 

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/model/kernels/simd/panel_memory.h"
+
+#include <ATen/Parallel.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <thread>
+#include <vector>
+
+#include "convoy/model/kernels/simd/element.h"
+
+namespace convoy::kernels {
+namespace {
+
+TEST(PanelMemory, SmallTensorsShareABlockAndKeepApart) {
+  std::vector<at::Tensor> taken;
+  for (const auto dtype : {at::kInt, at::kBFloat16, at::kFloat}) {
+    for (const int64_t count : {5, 1000, 33}) taken.push_back(empty_panels({3, count}, dtype));
+  }
+  for (size_t at = 0; at < taken.size(); ++at) taken[at].fill_(static_cast<double>(at));
+  for (size_t at = 0; at < taken.size(); ++at) {
+    EXPECT_TRUE(taken[at].eq(static_cast<double>(at)).all().item<bool>()) << at;
+    EXPECT_EQ(reinterpret_cast<uintptr_t>(taken[at].data_ptr()) % 64, 0) << at;
+  }
+  EXPECT_TRUE(taken[7].is_alias_of(taken[8]));
+}
+
+TEST(PanelMemory, OutlivesTheBlockThatTookIt) {
+  const at::Tensor first = empty_panels({1 << 20}, at::kByte).fill_(3);
+  for (int i = 0; i < 40; ++i) empty_panels({1 << 20}, at::kByte).fill_(4);
+  EXPECT_TRUE(first.eq(3).all().item<bool>());
+}
+
+TEST(PanelMemory, LargeTensorsHaveTheirOwn) {
+  EXPECT_EQ(empty_panels({(8 << 20) + 1}, at::kByte).storage().nbytes(), (8u << 20) + 1);
+}
+
+TEST(NeighbouringTasks, EachRunsOnce) {
+  for (const int64_t tasks : {0, 1, 2, 7, 1000}) {
+    std::vector<std::atomic<int>> runs(tasks);
+    for_neighbouring_tasks(tasks,
+                           [&]() -> TaskBody { return [&](int64_t task) { ++runs[task]; }; });
+    for (const auto& count : runs) EXPECT_EQ(count, 1);
+  }
+}
+
+// One thread is held up by its first task: the other takes the rest of both shares.
+TEST(NeighbouringTasks, AFreeThreadHelpsTheOthers) {
+  if (at::get_num_threads() < 2) GTEST_SKIP() << "one thread has nobody to help";
+  constexpr int64_t kTasks = 64;
+  std::atomic<int64_t> done{0};
+  for_neighbouring_tasks(kTasks, [&]() -> TaskBody {
+    return [&](int64_t task) {
+      while (task == 0 && done < kTasks - 1) std::this_thread::yield();
+      ++done;
+    };
+  });
+  EXPECT_EQ(done, kTasks);
+}
+
+}  // namespace
+}  // namespace convoy::kernels
