@@ -140,9 +140,9 @@ int say_how_it_ended(const Context& context, const sweep::RunReport& report,
   for (const sweep::CellResult& cell : results.cells)
     if (first == nullptr && cell.state == sweep::CellState::Failed) first = &cell;
   throw Error(ExitCode::Numeric, "failed_cells",
-              first == nullptr ? line
-                               : fmt::format("{}. The first: {}: {}", line, first->failure->kind,
-                                             first->failure->message),
+              first == nullptr
+                  ? line
+                  : fmt::format("{}. The first: {}", line, sweep::failure_text(*first->failure)),
               {.hint = "`convoy sweep show` lists them"});
 }
 

@@ -46,6 +46,24 @@ TEST(Summary, MediansAreOfValuesAloneAndCountTheOthers) {
   EXPECT_NE(table.find("0 of 1000 guesses passed: P < 3.00e-03 at 95 %"), std::string::npos);
 }
 
+TEST(Summary, AFailureEndsWithTheLastLineOfItsProgram) {
+  jobs::Failure failure{.kind = "exit", .message = "the program ended with 1"};
+  EXPECT_EQ(failure_text(failure), "exit: the program ended with 1");
+  failure.stderr_tail = "Traceback\nIndexError: no seed\n\n";
+  EXPECT_EQ(failure_text(failure),
+            "exit: the program ended with 1; stderr ends with `IndexError: no seed`");
+}
+
+TEST(Summary, ShowsNoColumnThatIsEmptyInEveryRow) {
+  SweepResults results = example();
+  EXPECT_NE(table_text(results, false).find("ACCEPTED"), std::string::npos);
+  std::erase_if(results.cells, [](const CellResult& cell) { return cell.cell.method != "gd"; });
+  const std::string table = table_text(results, true);
+  for (const char* const heading : {"PRIOR", "ACCEPTED", "GUESSES"})
+    EXPECT_EQ(table.find(heading), std::string::npos) << table;
+  EXPECT_NE(table.find("THEORY"), std::string::npos) << table;
+}
+
 TEST(Quantiles, AsNumpyHasThem) {
   EXPECT_EQ(quantile({4, 1, 3, 2}, 0.25), 1.75);
   EXPECT_EQ(quantile({1, 2, 3}, 0.5), 2);

@@ -15,6 +15,7 @@
 
 #include "convoy/core/base/counted.h"
 #include "convoy/core/base/text_table.h"
+#include "convoy/core/base/trimmed.h"
 #include "convoy/farm/sweep/results/csv_text.h"
 
 namespace convoy::sweep {
@@ -109,9 +110,20 @@ std::string group_text(const std::map<std::string, nlohmann::json>& axes,
   return text;
 }
 
+// Takes out the columns that no row has a value for: a program has no prior and accepts nothing.
+void drop_empty_columns(Rows& rows) {
+  for (size_t column = rows.front().size(); column-- > 0;) {
+    const bool is_empty = std::all_of(rows.begin() + 1, rows.end(),
+                                      [column](const auto& row) { return row[column] == "-"; });
+    if (!is_empty) continue;
+    for (auto& row : rows) row.erase(row.begin() + static_cast<std::ptrdiff_t>(column));
+  }
+}
+
 std::string table_of(Rows rows) {
   for (auto& row : rows)
     for (std::string& text : row) text = escaped_line(text);
+  if (rows.size() > 1) drop_empty_columns(rows);
   return text_table(rows, {.first_number = 2, .end_numbers = rows.front().size() - 1, .empty = ""});
 }
 
@@ -138,11 +150,6 @@ std::string value_text(const CellResult& cell) {
   return "unfinished";
 }
 
-std::string one_line(std::string text) {
-  std::replace(text.begin(), text.end(), '\n', ' ');
-  return text;
-}
-
 // Local time to the minute, "05:05"; with the day unless that is today, as `other` is, which it may
 // stand beside.
 std::string clock_text(int64_t milliseconds, int64_t other) {
@@ -167,8 +174,7 @@ std::string remark(const CellResult& cell) {
       return fmt::format("0 of {} guesses passed: P < {:.2e} at 95 %", cell.tally.guesses,
                          cell.share_bound());
     case CellState::Failed:
-      return fmt::format("{}: {} (attempt {}){}", cell.failure->kind,
-                         one_line(cell.failure->message), cell.failure->attempt,
+      return fmt::format("{} (attempt {}){}", failure_text(*cell.failure), cell.failure->attempt,
                          std::isfinite(cell.former_value)
                              ? fmt::format("; it was {} before", short_number(cell.former_value))
                              : "");
@@ -250,6 +256,14 @@ std::string escaped_line(std::string_view text) {
       escaped += letter;
   }
   return escaped;
+}
+
+std::string failure_text(const jobs::Failure& failure) {
+  std::string text = fmt::format("{}: {}", failure.kind, failure.message);
+  std::replace(text.begin(), text.end(), '\n', ' ');
+  const std::string_view errors = trimmed(failure.stderr_tail, " \t\r\n");
+  const std::string_view last = errors.substr(errors.rfind('\n') + 1);
+  return last.empty() ? text : fmt::format("{}; stderr ends with `{}`", text, last.substr(0, 200));
 }
 
 std::string SeedSummary::counts_text() const {

@@ -40,8 +40,11 @@ std::vector<std::string> groups_of_cells(const SweepResults& results, const std:
 
 // Lines: a row per method and value of the axis with the median, quartiles and counts over seeds,
 // then, with `every_cell`, one row per cell with its 95 % interval. Failed and censored cells are
-// marked and explained.
+// marked and explained. A column without any value is left out.
 std::string table_text(const SweepResults& results, bool every_cell);
+
+// The kind and message of a failure and the last line that the program wrote to stderr.
+std::string failure_text(const jobs::Failure& failure);
 
 // Control characters as C writes them, so that a name or value stays on its line.
 std::string escaped_line(std::string_view text);
