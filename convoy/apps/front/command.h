@@ -114,6 +114,8 @@ std::string overview_text();
 // When `words` names an action of the command, returns only that action's help.
 std::string help_text(const Command& command, const Words& words = {},
                       HelpDepth depth = HelpDepth::Usual);
+// Prints a help text, on a terminal in its width.
+void print_help(const std::string& text);
 // Returns the text of docs/reference/commands.md.
 std::string commands_markdown();
 

@@ -186,7 +186,7 @@ int run_command(Context& context, const Command& command, const Words& arguments
     throw ConfigError(fmt::format("unknown action `{}`{}", arguments[place],
                                   did_you_mean(arguments[place], names)),
                       {.key = arguments[place], .hint = known});
-  fmt::print("{}", help_text(command));
+  print_help(help_text(command));
   throw ConfigError(fmt::format("`convoy {}` needs an action", command.name), {.hint = known});
 }
 

@@ -4,6 +4,8 @@
 // docs/reference/commands.md.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <sstream>
@@ -85,6 +87,24 @@ std::string first_flag_table(const Command& command) {
                             num_flags - command.first_flags.size());
 }
 
+// Breaks the lines of flags at spaces to `width`; what follows stays in the column of the help.
+std::string with_narrow_flags(const std::string& text, size_t width) {
+  constexpr size_t kHelpColumn = 35;
+  const std::string margin(kHelpColumn, ' ');
+  std::istringstream lines(text);
+  std::string narrow;
+  for (std::string line; std::getline(lines, line);) {
+    const bool is_flag = line.starts_with("  -") || line.starts_with(margin);
+    for (size_t space; is_flag && line.size() > width; line = margin + line.substr(space + 1)) {
+      space = line.rfind(' ', width);
+      if (space == std::string::npos || space <= kHelpColumn) break;
+      narrow += line.substr(0, space) + '\n';
+    }
+    narrow += line + '\n';
+  }
+  return narrow;
+}
+
 std::string_view heading_of(HelpGroup group) {
   switch (group) {
     case HelpGroup::GetStarted:
@@ -132,8 +152,8 @@ int run_help(Context& context, const Words& arguments) {
   for (const Command& command : commands()) {
     if (!command.hidden) known.emplace_back(command.name);
     if (command.name != names[0]) continue;
-    fmt::print("{}", help_text(command, {names.begin() + 1, names.end()},
-                               flags.all ? HelpDepth::All : HelpDepth::Usual));
+    print_help(help_text(command, {names.begin() + 1, names.end()},
+                         flags.all ? HelpDepth::All : HelpDepth::Usual));
     return 0;
   }
   throw ConfigError(
@@ -154,12 +174,11 @@ std::string overview_text() {
     text += fmt::format("\n{}:\n{}", heading_of(group), list_of(members));
   }
   return text +
-         "\n`convoy COMMAND --help` has the flags and examples of each. `convoy --version` prints "
-         "the version.\n"
-         "Exit codes: 0 done, 2 usage or config, 10 bad input, 11 no usable checkpoint, 12 disk or "
-         "memory,\n"
-         "13 peer lost, 14 device, 15 numeric, 16 no progress, 69 no network, 70 bug, 75 stopped "
-         "with\nstate saved.\n";
+         "\n`convoy COMMAND --help` has the flags and examples of each.\n"
+         "`convoy --version` prints the version.\n"
+         "Exit codes: 0 done, 2 usage or config, 10 bad input, 11 no usable checkpoint,\n"
+         "12 disk or memory, 13 peer lost, 14 device, 15 numeric or failed cells,\n"
+         "16 no progress, 69 no network, 70 bug, 75 stopped with state saved.\n";
 }
 
 std::string help_text(const Command& command, const Words& words, HelpDepth depth) {
@@ -173,6 +192,13 @@ std::string help_text(const Command& command, const Words& words, HelpDepth dept
     text += "\n" + (shows_all ? tables : first_flag_table(part));
   text += "\nCommon flags:\n" + common_flag_table();
   return text + "\nExamples:\n" + indented(part.examples);
+}
+
+void print_help(const std::string& text) {
+  winsize terminal{};
+  const bool on_terminal =
+      ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &terminal) == 0 && terminal.ws_col > 0;
+  fmt::print("{}", on_terminal ? with_narrow_flags(text, terminal.ws_col) : text);
 }
 
 std::string commands_markdown() {

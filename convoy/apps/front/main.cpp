@@ -87,7 +87,7 @@ int dispatch(Context& context, const Words& typed) {
   const Words own = own_arguments(rest, forwards, action == nullptr ? 0 : 1);
   if (std::any_of(own.begin(), own.end(), is_help)) {
     const bool wants_all = std::any_of(own.begin(), own.end(), is_help_of_all);
-    fmt::print("{}", help_text(command, own, wants_all ? HelpDepth::All : HelpDepth::Usual));
+    print_help(help_text(command, own, wants_all ? HelpDepth::All : HelpDepth::Usual));
     return 0;
   }
   try {
@@ -96,8 +96,7 @@ int dispatch(Context& context, const Words& typed) {
     // For a command that starts another program, only now is it certain which word is a flag's
     // value and which is the program.
     if (!forwards || !is_help(error.location().key)) throw;
-    fmt::print("{}",
-               help_text(command, action == nullptr ? Words() : Words{rest[0]},
+    print_help(help_text(command, action == nullptr ? Words() : Words{rest[0]},
                          is_help_of_all(error.location().key) ? HelpDepth::All : HelpDepth::Usual));
     return 0;
   }

@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <sstream>
 #include <string>
 
 #include "convoy/core/base/files.h"
@@ -43,7 +44,8 @@ class Terminal : public ::testing::Test {
     const std::string command = "cd '" + folder_.path().string() + "' && exec '" +
                                 std::getenv("CONVOY_BIN_DIR") + "/convoy' " + arguments;
     int terminal = -1;
-    const pid_t child = ::forkpty(&terminal, nullptr, nullptr, nullptr);
+    winsize size{.ws_row = 24, .ws_col = 80, .ws_xpixel = 0, .ws_ypixel = 0};
+    const pid_t child = ::forkpty(&terminal, nullptr, nullptr, &size);
     if (child == 0) {
       ::execl("/bin/sh", "sh", "-c", command.c_str(), nullptr);
       ::_exit(127);
@@ -68,6 +70,20 @@ TEST_F(Terminal, AnErrorIsForPeople) {
   const Session session = run("config show --orgin");
   EXPECT_EQ(session.code, 2);
   EXPECT_EQ(session.shown, "convoy: unknown flag --orgin, did you mean --origin?\r\n");
+}
+
+TEST_F(Terminal, HelpFitsTheTerminalAndStaysInItsColumn) {
+  const Session session = run("launch --help-all");
+  EXPECT_EQ(session.code, 0);
+  size_t num_continued = 0;
+  std::istringstream lines(session.shown);
+  for (std::string line; std::getline(lines, line);) {
+    if (line.starts_with("  -")) {
+      EXPECT_LE(line.size(), 81u) << line;  // with the \r
+    }
+    num_continued += line.starts_with(std::string(35, ' '));
+  }
+  EXPECT_GT(num_continued, 5u) << session.shown;
 }
 
 TEST_F(Terminal, WithJsonAnErrorIsForPrograms) {

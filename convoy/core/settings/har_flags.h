@@ -55,7 +55,7 @@ struct HarFlags {
     visit("dropout", dropout, "classify.dropout");
     visit("grad_accum_steps", grad_accum_steps, "train.grad_accum");
     visit("max_grad_norm", max_grad_norm, "train.max_grad_norm");
-    visit("amp", amp, "--no-amp: train.bf16=false");
+    visit("amp", amp, "train.bf16 as configured; --no-amp: train.bf16=false");
     visit("num_workers", num_workers, "classify.num_workers, per device");
     visit("early_stopping_patience", early_stopping_patience, "train.early_stopping_patience");
     visit("save_dir", save_dir, "train.output_dir; TensorBoard files go to its folder logs");
