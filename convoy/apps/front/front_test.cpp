@@ -242,6 +242,10 @@ TEST_F(Front, UnknownCommandsAndFlagsSuggest) {
                             "train.save_steps=VALUE)"),
               std::string::npos)
         << typed;
+  for (const char* const typed : {"--rank 2", "--rank=2"})
+    EXPECT_NE(run(std::string("train run.yaml ") + typed).err.find("did you mean --ranks?"),
+              std::string::npos)
+        << typed;
   EXPECT_NE(run("config chek").err.find("did you mean `check`?"), std::string::npos);
 }
 

@@ -69,7 +69,11 @@ std::vector<std::string> parse_train_flags(const std::vector<config::Section>& l
   } catch (const ConfigError& error) {
     const std::string& flag = error.location().key;
     const std::string setting = setting_of_flag(flag);
-    if (setting.empty() || std::string_view(error.what()).find("unknown flag") != 0) throw;
+    const std::string_view message = error.what();
+    // `--rank` lacks the last letter of `--ranks`; it does not mean LoRA's rank.
+    const bool is_singular =
+        message.ends_with(fmt::format("did you mean {}s?", flag.substr(0, flag.find('='))));
+    if (setting.empty() || is_singular || !message.starts_with("unknown flag")) throw;
     throw ConfigError(fmt::format("unknown flag {}: {} is a setting", flag, setting),
                       {.key = flag, .hint = fmt::format("write it as {}=VALUE", setting)});
   }
