@@ -172,7 +172,9 @@ VerifiedSnapshot verify_snapshot(const fs::path& named) {
     if (const auto step = named_step(named))
       folder = named.parent_path() / snapshot_folder_name(*step);
   if (!fs::is_directory(folder, ignored))
-    throw CheckpointError("there is no such checkpoint folder", {.file = folder.string()});
+    throw CheckpointError(
+        "there is no such checkpoint folder",
+        {.file = folder.string(), .hint = "name a run folder or one of its checkpoints"});
   try {
     const JsonReader manifest = read_manifest(folder);
     const JsonReader files = manifest.require_object("files");

@@ -135,8 +135,9 @@ std::optional<CurvePoint> lowest(const std::vector<CurvePoint>& curve) {
 }
 
 std::string steps_text(const RunHistory& run) {
-  return run.total_steps > 0 ? fmt::format("{}/{}", run.steps, run.total_steps)
-                             : std::to_string(run.steps);
+  return run.total_steps >= run.steps && run.total_steps > 0
+             ? fmt::format("{}/{}", run.steps, run.total_steps)
+             : std::to_string(run.steps);
 }
 
 nlohmann::json read_run_record(const fs::path& file) {

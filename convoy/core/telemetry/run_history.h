@@ -50,7 +50,7 @@ RunState state_now(RunState told, bool held);
 // The point with the lowest finite value.
 std::optional<CurvePoint> lowest(const std::vector<CurvePoint>& curve);
 
-// "12/40", or "12" when the planned number is unknown.
+// "12/40", or "12" when the planned number is unknown or was lowered below it.
 std::string steps_text(const RunHistory& run);
 
 // Reads run.json or metrics.json; null when the file is missing or damaged. Throws IoError.

@@ -48,6 +48,16 @@ TEST(RunHistory, StateComesFromRowsAndLock) {
   EXPECT_THROW(read_run(folder.path()), DataError);
 }
 
+TEST(RunHistory, StepsBeyondTheLoweredPlanStandAlone) {
+  RunHistory run;
+  run.steps = 12;
+  EXPECT_EQ(steps_text(run), "12");
+  run.total_steps = 40;
+  EXPECT_EQ(steps_text(run), "12/40");
+  run.total_steps = 4;
+  EXPECT_EQ(steps_text(run), "12");
+}
+
 TEST(RunHistory, NamesResolve) {
   const TestFolder folder;
   for (const char* name : {"sums-1", "sums-2", "deep/er/gsm"})

@@ -289,7 +289,9 @@ Schema detect_schema(const Row& row, const SchemaConfig& config) {
   for (const Schema schema : found) names.emplace_back(schema_name(schema));
   if (found.empty()) {
     ErrorLocation hinted = location;
-    hinted.hint = "see the table of row schemas, or set data.schema and data.text_field";
+    hinted.hint =
+        "name the keys messages, prompt and completion, or text; or set data.schema=text and "
+        "data.text_field=KEY";
     throw DataError(fmt::format("row {}: no row schema fits {}", row.index + 1, keys_of(row.value)),
                     hinted);
   }

@@ -85,6 +85,7 @@ TEST(Schema, AmbiguousAndUnknownRowsAreErrorsThatName) {
   expect_error(R"({"question":"q","answer":"a","response":"r"})",
                "answer, response could each be the assistant's text");
   expect_error(R"({"foo":1,"bar":2})", "no row schema fits the keys foo, bar");
+  expect_error(R"({"foo":1,"bar":2})", "set data.schema=text and data.text_field=KEY");
   expect_error(R"({"foo":1,"bar":null})", "no row schema fits the keys foo, bar (null)");
   expect_error(R"({})", "no keys");
   expect_error(R"("text")", "a JSON string");

@@ -49,18 +49,19 @@ DeviceSelection chosen_devices(const SetupRequest& request, const Environment& e
 
 // The flag that requests GPUs for this host's ranks; empty = none does.
 std::string flag_for_gpus(const MemberFlags& members) {
-  if (!members.gpu_ids.empty()) return "gpu_ids";
-  return members.nproc_per_node == "gpu" ? "nproc_per_node" : "";
+  if (!members.gpu_ids.empty()) return "--gpu-ids";
+  return members.nproc_per_node == "gpu" ? "--ranks gpu" : "";
 }
 
 // Selects CPUs only, and prints a note about a GPU that is passed over.
 DeviceSelection cpus_of_worker(const SetupRequest& request, const std::string& why_no_gpu,
                                const DeviceSelection& passed_over) {
-  const std::string sentence = fmt::format("wanted GPUs to compute on, found none: {}", why_no_gpu);
-  if (request.own_program->devices == "cuda")
-    throw DeviceError(sentence, {.hint = "use --devices cpu, or fix that"});
-  if (const std::string flag = flag_for_gpus(request.members); !flag.empty())
-    throw ConfigError(sentence, {.key = flag, .hint = "leave it out, or fix that"});
+  const std::string flag =
+      request.own_program->devices == "cuda" ? "--devices cuda" : flag_for_gpus(request.members);
+  if (!flag.empty())
+    throw DeviceError(fmt::format("wanted GPUs to compute on, found none: {}", why_no_gpu),
+                      {.key = flag.substr(0, flag.find(' ')),
+                       .hint = fmt::format("leave out {}, or fix that", flag)});
   DeviceSelection none;
   if (!passed_over.devices.empty())
     none.notes.push_back(fmt::format("computing on CPUs although this host has {}: {}",
@@ -75,8 +76,9 @@ DeviceSelection devices_of_worker(const SetupRequest& request, const Environment
   if (own.devices == "cpu") {
     const std::string flag = flag_for_gpus(request.members);
     if (flag.empty()) return {};
-    throw ConfigError("--devices cpu and a request for GPUs exclude each other",
-                      {.key = flag, .hint = "leave one of them out"});
+    throw ConfigError(
+        "--devices cpu and a request for GPUs exclude each other",
+        {.key = "--devices", .hint = fmt::format("leave out one of --devices cpu and {}", flag)});
   }
   gpus = monitor::list_gpus_of_any_vendor(device_sources(environment));
   if (gpus.gpus.empty()) return cpus_of_worker(request, gpus.why_none, {});
@@ -117,7 +119,7 @@ void require_gpu_for_each_rank(const JobSetup& setup, size_t num_gpus) {
   throw ConfigError(
       fmt::format("{} a GPU each, found {} visible",
                   counted(setup.num_local_ranks, "rank needs", "ranks need"), num_gpus),
-      {.key = "nproc_per_node", .hint = "use --ranks gpu, or --devices cpu"});
+      {.key = "--ranks", .hint = "use --ranks gpu, or --devices cpu"});
 }
 
 // One node unless a flag, a variable or the outer launcher gives more.

@@ -92,7 +92,7 @@ TEST_F(WorkerDevices, AreTheCpusOfAHostWithoutGpus) {
   expect_refused<DeviceError>("wanted GPUs to compute on, found none: ");
   request_.own_program->devices = "auto";
   request_.members.nproc_per_node = "gpu";
-  expect_refused<ConfigError>("wanted GPUs to compute on, found none: ");
+  expect_refused<DeviceError>("wanted GPUs to compute on, found none: ");
 }
 
 TEST_F(WorkerDevices, AreTheCpusOfAHostWithAmdsGpusAndThatIsSaid) {
@@ -130,7 +130,7 @@ TEST_F(WorkerDevices, HiddenGpusAreNone) {
 TEST_F(WorkerDevices, ChosenByNumberWhereThereIsNoneSayWhy) {
   show_gpus("");
   request_.members.gpu_ids = "0";
-  expect_refused<ConfigError>("wanted GPUs to compute on, found none: ");
+  expect_refused<DeviceError>("wanted GPUs to compute on, found none: ");
 }
 
 TEST_F(WorkerDevices, WithoutARankAreAnnouncedOnlyWhereTheyCouldHaveOne) {

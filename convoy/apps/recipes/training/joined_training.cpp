@@ -59,8 +59,8 @@ void JoinedTraining::report_complete() const {
   run.log.info(fmt::format(
       "the run is complete at step {}: {} asks for {}; raise {} to train on",
       checkpoint.progress.step,
-      counts_steps ? "train.max_steps" : fmt::format("train.epochs={:g}", settings.train.epochs),
-      counted(total, "step"), counts_steps ? "it" : "it, or give train.max_steps,"));
+      counts_steps ? "train.steps" : fmt::format("train.epochs={:g}", settings.train.epochs),
+      counted(total, "step"), counts_steps ? "it" : "it, or give train.steps,"));
 }
 
 optim::LearningRateSchedule JoinedTraining::restore_steps() const {
