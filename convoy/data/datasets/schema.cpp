@@ -290,7 +290,8 @@ Schema detect_schema(const Row& row, const SchemaConfig& config) {
   if (found.empty()) {
     ErrorLocation hinted = location;
     hinted.hint =
-        "name the keys messages, prompt and completion, or text; or set data.schema=text and "
+        "rename the keys to messages, prompt and completion, question and answer, or text; or set "
+        "data.schema=text and "
         "data.text_field=KEY";
     throw DataError(fmt::format("row {}: no row schema fits {}", row.index + 1, keys_of(row.value)),
                     hinted);

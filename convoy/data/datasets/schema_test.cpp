@@ -75,6 +75,15 @@ TEST(Schema, NullValuesCountAsAbsent) {
             "prompt_completion");
 }
 
+TEST(Schema, ThePageOfRowsListsAll) {
+  const std::filesystem::path source = std::getenv("CONVOY_SOURCE_DIR");
+  const std::string page = read_file(source / "docs/reference/rows.md");
+  for (auto schema = Schema::Messages; schema <= Schema::Loose;
+       schema = static_cast<Schema>(static_cast<int>(schema) + 1))
+    EXPECT_NE(page.find(fmt::format("\n| `{}` | ", schema_name(schema))), std::string::npos)
+        << schema_name(schema);
+}
+
 TEST(Schema, AmbiguousAndUnknownRowsAreErrorsThatName) {
   expect_error(R"({"messages":[],"text":"t"})", "fits messages, text");
   expect_error(R"({"instruction":"i","input":"","output":"o","text":"t"})",
