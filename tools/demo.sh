@@ -19,7 +19,7 @@ printf 'right: %s\n' "$(answers)"
 
 step "2. LoRA on two ranks, two epochs of 1,000 sums"
 started=$(date +%s)
-"$convoy" train examples/sums/lora.yaml --ranks 2 --output-dir "$run"
+"$convoy" train examples/sums/lora.yaml --ranks 2 --run-dir "$run"
 printf 'trained in %d s\n' $(($(date +%s) - started))
 
 step "3. Right answers after"

@@ -120,7 +120,7 @@ trained_loss() {
   local run=$output/$1 log=$output/$1.log
   shift
   rm -rf "$run"
-  (cd "$sources" && timeout 300 "$convoy" train "$@" --output-dir "$run" train.save_strategy=no) >"$log" 2>&1 || return 1
+  (cd "$sources" && timeout 300 "$convoy" train "$@" --run-dir "$run" train.save_strategy=no) >"$log" 2>&1 || return 1
   sed -n 's/.*"eval_loss":\([0-9.]*\).*/\1/p' "$run/events.jsonl" | tail -n 1
 }
 
@@ -180,7 +180,7 @@ check_har() {
 sweep_on() {
   local store=$output/sweep-$1.db
   rm -f "$store"
-  timeout 600 "$convoy" sweep ssm --num-seeds 2 --student-dims 30 60 --eps-train 0.001 --gnc-num-samples 5000000 --device "$1" \
+  timeout 600 "$convoy" sweep ssm --num-seeds 2 --student-dims 30 60 --eps-train 0.001 --gnc-num-samples 5000000 --devices "$1" \
     --store "$store" --results-dir "$output" >"$output/sweep-$1.log" 2>&1 && "$convoy" sweep export --store "$store" --format wide
 }
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """docs/README.md is the index: it links to each page below docs/ exactly once. No link of a page leads nowhere, some block of
-a page uses each command, and docs/reference/errors.md is what the sources say. Nothing wants, knows or speaks in a page, and no
+a page uses each command, by the flags that its help names, and docs/reference/errors.md is what the sources say. Nothing wants, knows or speaks in a page, and no
 sentence begins with What, Who, Whose or Of.
 
   index_test.py SOURCE_FOLDER
@@ -42,6 +42,19 @@ def commands_without_use(source, pages):
     return [name for name in names if not re.search(rf"\bconvoy {re.escape(name)}\b", blocks)]
 
 
+def older_flags(source, page):
+    """(command, flag, the flag that help names) of each command of a page that is typed with another spelling. Pages for users of
+    other programs show those programs' flags."""
+    if re.match("coming-from-|guide-", page.name):
+        return
+    spellings = (source / "convoy/apps/front/accepted_spellings.txt").read_text()
+    others = re.findall(r"^([a-z ]+) (--[\w-]+) = (--[\w-]+)$", spellings, re.M)
+    for typed in re.findall(r"convoy [^`|\n]*", page.read_text().replace("\\\n", " ")):
+        for command, flag, name in others:
+            if flag != name and re.match(rf"convoy {command} (?:.* )?{flag}(?![\w-])", typed.split(" -- ")[0]):
+                yield command, flag, name
+
+
 def strange_layers(source):
     """Names in the layer column of the glossary that are neither a layer nor a folder."""
     layers = set(re.findall(r"^\[(\w+)\]", (source / "layers.toml").read_text(), re.M))
@@ -70,6 +83,8 @@ def faults_of(source):
     for page in [*pages, index, source / "README.md", source / "CONTRIBUTING.md"]:
         if page not in [docs / name for name in GENERATED]:
             faults += [f"{page.relative_to(source)} riddles: {found.group(0)!r}" for found in RIDDLE.finditer(without_code(page.read_text()))]
+            faults += [f"{page.relative_to(source)} types {flag} of `convoy {command}`, whose help says {name}"
+                       for command, flag, name in older_flags(source, page)]
     errors = (docs / "reference/errors.md").read_text()
     faults += [f"a message of the sources riddles: {found.group(0)!r}" for found in re.finditer(r".*\b(?:wants|knows|speaks)\b.*", errors)]
     faults += [f"the glossary names the layer {name}, which layers.toml lacks" for name in strange_layers(source)]
@@ -102,6 +117,7 @@ def finds_planted_faults(source):
     plant("a riddle", lambda docs: add(docs / "tutorial.md", "\nA tutorial wants a reader.\n"))
     plant("a fragment", lambda docs: add(docs / "tutorial.md", "\n- Who reads it is pleased.\n"))
     plant("a command that no page uses", lambda docs: add(docs / "reference/commands.md", "\n## convoy sing\n"))
+    plant("an older flag", lambda docs: add(docs / "tutorial.md", "\n`convoy train run.yaml --output-dir a`\n"))
     plant("a layer that is none", lambda docs: add(docs / "reference/glossary.md", "| ship | It sails. | `sea` |\n"))
     plant("a link to no heading", lambda docs: add(docs / "tutorial.md", "\n[gone](how-to/models.md#gone)\n"))
 

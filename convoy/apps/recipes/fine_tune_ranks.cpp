@@ -44,7 +44,7 @@ ExitCode run_in_threads(const FineTuneRequest& request, const settings::TrainSet
                     process.size()),
         {.key = "parallel.strategy",
          .hint =
-             "--nproc 1, and parallel.replicas=N for replicas on CPUs; or parallel.strategy=ddp"});
+             "--ranks 1, and parallel.replicas=N for replicas on CPUs; or parallel.strategy=ddp"});
   const auto asked = static_cast<int>(settings.parallel.replicas);
   const int count = asked > 0 ? asked : device::count_devices(request.devices);
   std::atomic<ExitCode> end = ExitCode::Done;

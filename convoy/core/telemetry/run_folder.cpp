@@ -59,7 +59,7 @@ fs::path new_folder(const std::string& name, const fs::path& parent) {
     if (failure) break;
   }
   throw IoError(fmt::format("could not make a run folder: {}", failure.message()),
-                {.file = (parent / base).string(), .hint = "give a folder with --output-dir"});
+                {.file = (parent / base).string(), .hint = "give a folder with --run-dir"});
 }
 
 struct flock whole_file(short type) {

@@ -48,9 +48,8 @@ void require_folder(const fs::path& folder, int rank) {
       "every rank writes its part of a checkpoint, but its folder is not here: rank 0 cancelled "
       "the save (see its own error), or this host does not see the folder",
       {.file = folder.string(),
-       .hint =
-           "free disk space; on several hosts give --output-dir a folder that all share, or use "
-           "strategy ddp",
+       .hint = "free disk space; on several hosts give --run-dir a folder that all share, or use "
+               "strategy ddp",
        .rank = rank});
 }
 
