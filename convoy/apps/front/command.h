@@ -30,6 +30,8 @@ struct Context {
   // NO_COLOR, FORCE_COLOR, CONVOY_NO_COLOR, TERM=dumb and --color decide; auto asks whether
   // `descriptor` is a terminal.
   bool use_color(int descriptor) const;
+  // Empty: the command may ask.
+  std::string why_no_question() const;
 
   // Sets `flags` and `common` from the arguments and returns the positionals. Throws ConfigError.
   template <class Flags>

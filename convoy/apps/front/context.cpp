@@ -24,4 +24,9 @@ bool Context::use_color(int descriptor) const {
   return isatty(descriptor) == 1 && terminal != nullptr && std::string_view(terminal) != "dumb";
 }
 
+std::string Context::why_no_question() const {
+  if (common.no_input) return "--no-input forbids questions";
+  return isatty(STDIN_FILENO) == 1 ? "" : "there is no terminal to ask questions on";
+}
+
 }  // namespace convoy::apps

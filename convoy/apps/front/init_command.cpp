@@ -2,7 +2,6 @@
 //
 // `convoy init`: four questions, and a configuration that trains.
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <filesystem>
 #include <iostream>
@@ -40,8 +39,6 @@ struct InitFlags {
     visit("force", force, "overwrite an existing file");
   }
 };
-
-bool has_terminal() { return ::isatty(STDIN_FILENO) == 1; }
 
 void check_mode(const std::string& mode) {
   settings::TrainSettings settings;
@@ -94,13 +91,13 @@ std::string ask(const Question& question) {
   }
 }
 
-void answer_all(InitFlags& flags) {
-  const bool terminal = has_terminal();
+void answer_all(const Context& context, InitFlags& flags) {
+  const std::string why_no_question = context.why_no_question();
   std::string missing;
   for (const Question& question : kQuestions) {
     std::string& answer = flags.*question.answer;
     if (!answer.empty()) continue;
-    if (terminal)
+    if (why_no_question.empty())
       answer = ask(question);
     else if (*question.usual != 0)
       answer = question.usual;
@@ -109,7 +106,7 @@ void answer_all(InitFlags& flags) {
   }
   if (!missing.empty())
     throw ConfigError(
-        fmt::format("there is no terminal to ask questions on, and {} {} not given", missing,
+        fmt::format("{}, and {} {} not given", why_no_question, missing,
                     missing.find(" and ") == std::string::npos ? "is" : "are"),
         {.hint = "convoy init --model FOLDER --data ROWS.jsonl --hardware auto --mode lora"});
 }
@@ -165,10 +162,11 @@ int run_init(Context& context, const std::vector<std::string>& arguments) {
   const std::string typed = command_of(flags);
   const bool has_data = !flags.data.empty();
   try {
-    answer_all(flags);
+    answer_all(context, flags);
     return write_config(context, flags, !has_data);
   } catch (const Error&) {
-    if (const std::string answered = command_of(flags); has_terminal() && answered != typed)
+    if (const std::string answered = command_of(flags);
+        context.why_no_question().empty() && answered != typed)
       context.log().info("your answers are kept in: " + answered);
     throw;
   }

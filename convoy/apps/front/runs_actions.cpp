@@ -174,8 +174,8 @@ int clean_runs(const Context& context, const RunsCleanFlags& flags,
                                    flags.checkpoints ? "folder of checkpoints" : "run",
                                    flags.checkpoints ? "folders of checkpoints" : "runs");
   if (!flags.yes) {
-    if (::isatty(STDIN_FILENO) != 1)
-      throw ConfigError(fmt::format("there is no terminal to ask whether to remove {}", what),
+    if (const std::string why = context.why_no_question(); !why.empty())
+      throw ConfigError(fmt::format("{}, and {} would be removed", why, what),
                         {.hint = "--yes removes without a question, --dry-run only lists"});
     if (!agrees(fmt::format("remove {}?", what))) {
       context.log().info("nothing was removed");

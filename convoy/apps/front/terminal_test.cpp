@@ -120,6 +120,21 @@ TEST_F(Terminal, InitChecksEachAnswerAndAsksAgain) {
   EXPECT_NE(written.find("train_path: \"examples/sums/train.jsonl\""), std::string::npos);
 }
 
+TEST_F(Terminal, NoInputAsksNothing) {
+  const Session session = run("init --no-input --data examples/sums/train.jsonl");
+  EXPECT_EQ(session.code, 2);
+  EXPECT_EQ(session.shown.rfind("convoy: --no-input forbids questions, and --model is not", 0), 0u)
+      << session.shown;
+  std::filesystem::create_directories(folder_ / "runs/dead");
+  write_file_atomic(folder_ / "runs/dead/events.jsonl",
+                    "{\"event\":\"start\",\"time\":1.0,\"total_steps\":1}\n");
+  const Session clean = run("runs clean dead --no-input", "n\n");
+  EXPECT_EQ(clean.code, 2);
+  EXPECT_NE(clean.shown.find("--no-input forbids questions, and 1 run would be removed"),
+            std::string::npos)
+      << clean.shown;
+}
+
 TEST_F(Terminal, InitKeepsWhatIsGivenTwice) {
   const Session session = run("init",
                               "Qwen/Qwen2.5-7B-Instruct\nQwen/Qwen2.5-7B-Instruct\n"

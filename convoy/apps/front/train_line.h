@@ -39,7 +39,7 @@ struct TrainFlags : launch::DeviceFlags {
   void fields(Visitor& visit) {
     DeviceFlags::fields(visit);
     visit("config", config, "the configuration; the same as the word without a flag");
-    visit("model", model, "folder or hub name of the model; sets model.name");
+    visit("model", model, "folder or hub id of the model; sets model.name");
     visit("data", data, "file or data set of the training rows; sets data.train_path")
         .alias("dataset");
     visit("resume", resume,

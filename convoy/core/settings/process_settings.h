@@ -60,9 +60,9 @@ struct ProcessDataSettings {
   template <class Visitor>
   void fields(Visitor& visit) {
     visit("dataset", dataset,
-          "input: a key (`--list-datasets`), a hub name in the local cache, a file or a "
+          "input: a key (`--list-datasets`), a hub id in the local cache, a file or a "
           "folder");
-    visit("dataset_name", dataset_name, "hub name that replaces the one of the key");
+    visit("dataset_name", dataset_name, "hub id that replaces the one of the key");
     visit("config", config, "configuration of the data set; empty = the key's own, or the default");
     visit("split", split, "split of the data set; empty = train, or the only one");
     visit("num_examples", num_examples, "rows to process; -1 = all").at_least(-1);
