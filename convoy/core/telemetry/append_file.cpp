@@ -26,10 +26,7 @@ AppendFile::~AppendFile() {
 
 bool AppendFile::append(std::string_view record) {
   struct stat before {};
-  if (descriptor_ < 0 || ::fstat(descriptor_, &before) != 0) {
-    ++lost_records_;
-    return false;
-  }
+  if (descriptor_ < 0 || ::fstat(descriptor_, &before) != 0) return false;
   size_t done = 0;
   while (done < record.size()) {
     const ssize_t count = ::write(descriptor_, record.data() + done, record.size() - done);
@@ -39,7 +36,6 @@ bool AppendFile::append(std::string_view record) {
       // A partial record would corrupt the next one.
       if (done > 0 && S_ISREG(before.st_mode) && ::ftruncate(descriptor_, before.st_size) != 0)
         log_.detail(fmt::format("could not remove an incomplete record from {}", path_.string()));
-      ++lost_records_;
       fail("write", code);
       return false;
     }

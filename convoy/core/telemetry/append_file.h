@@ -22,12 +22,10 @@ class AppendFile {
   AppendFile& operator=(const AppendFile&) = delete;
 
   // Returns false when the record could not be written whole; the partial write is removed. The
-  // first failure warns; later ones are counted. Every call tries again, because space may become
-  // free.
+  // first failure warns. Every call tries again, because space may become free.
   bool append(std::string_view record);
 
   const std::filesystem::path& path() const { return path_; }
-  int64_t lost_records() const { return lost_records_; }
 
  private:
   void fail(std::string_view what, int code);
@@ -35,7 +33,6 @@ class AppendFile {
   std::filesystem::path path_;
   Log log_;
   int descriptor_ = -1;
-  int64_t lost_records_ = 0;
   bool warned_ = false;
 };
 

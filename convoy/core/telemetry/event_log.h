@@ -33,8 +33,6 @@ class EventLog {
   // Appends one whole line and hands it to the kernel before it returns. `fields` is an object.
   void append(EventKind kind, const nlohmann::ordered_json& fields);
 
-  int64_t lost_lines() const { return file_.lost_records(); }
-
  private:
   AppendFile file_;
 };

@@ -35,8 +35,6 @@ class AdmissionListener {
   // proven themselves, non-blocking, nothing read beyond the proof.
   std::vector<Descriptor> serve(TimePoint now);
 
-  size_t num_unproven() const { return unproven_.size(); }
-
  private:
   struct UnprovenPeer {
     Descriptor socket;
