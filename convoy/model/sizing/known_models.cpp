@@ -24,6 +24,7 @@ constexpr std::array kModels{
     KnownModel{"qwen2.5-7b", "qwen2", 3584, 18944, 28, 28, 4, 128, 152064, false},
     KnownModel{"qwen2.5-14b", "qwen2", 5120, 13824, 48, 40, 8, 128, 152064, false},
     KnownModel{"qwen2.5-32b", "qwen2", 5120, 27648, 64, 40, 8, 128, 152064, false},
+    KnownModel{"smollm2-135m", "llama", 576, 1536, 30, 9, 3, 64, 49152, true},
     KnownModel{"llama-3.2-1b", "llama", 2048, 8192, 16, 32, 8, 64, 128256, true},
     KnownModel{"llama-3.1-8b", "llama", 4096, 14336, 32, 32, 8, 128, 128256, false},
     KnownModel{"llama-3.1-70b", "llama", 8192, 28672, 80, 64, 8, 128, 128256, false},

@@ -18,51 +18,45 @@
 #include "convoy/machine/device/refillable_tensor.h"
 #include "convoy/machine/device/tensor_memory.h"
 #include "convoy/model/nn/decoder.h"
+#include "convoy/model/sizing/known_models.h"
 
 namespace convoy::recipes {
 namespace {
 
-struct Geometry {
-  const char* name;
-  const char* family;
-  int64_t hidden, ffn, layers, heads, kv_heads, head_dim, vocab;
-  bool tied_head;
+// Qwen2's form in sizes that only benchmarks have, as in bench/peers/geometry.py.
+struct SmallGeometry {
+  std::string_view name;
+  int64_t hidden, ffn, layers, heads, vocab;
 };
+constexpr std::array kSmall{SmallGeometry{"tiny", 256, 688, 4, 4, 4096},
+                            SmallGeometry{"small", 512, 1408, 8, 8, 32000}};
 
-// The first ones are those of bench/peers/geometry.py; the others have the sizes of their
-// config.json.
-constexpr std::array kGeometries{
-    Geometry{"tiny", "qwen2", 256, 688, 4, 4, 2, 64, 4096, true},
-    Geometry{"small", "qwen2", 512, 1408, 8, 8, 2, 64, 32000, true},
-    Geometry{"qwen05b", "qwen2", 896, 4864, 24, 14, 2, 64, 151936, true},
-    Geometry{"qwen15b", "qwen2", 1536, 8960, 28, 12, 2, 128, 151936, true},
-    Geometry{"qwen7b", "qwen2", 3584, 18944, 28, 28, 4, 128, 152064, false},
-    Geometry{"qwen2.5-7b", "qwen2", 3584, 18944, 28, 28, 4, 128, 152064, false},
-    Geometry{"smollm2-135m", "llama", 576, 1536, 30, 9, 3, 64, 49152, true},
-    Geometry{"llama-3.2-1b", "llama", 2048, 8192, 16, 32, 8, 64, 128256, true},
-    Geometry{"llama-3.1-8b", "llama", 4096, 14336, 32, 32, 8, 128, 128256, false},
-};
+// The name in bench/peers/geometry.py and the known model.
+constexpr std::array<std::pair<std::string_view, const char*>, 3> kShortNames{
+    {{"qwen05b", "qwen2.5-0.5b"}, {"qwen15b", "qwen2.5-1.5b"}, {"qwen7b", "qwen2.5-7b"}}};
 
 architecture::DecoderSpec geometry_spec(const std::string& name) {
-  const auto* const found = std::find_if(kGeometries.begin(), kGeometries.end(),
-                                         [&](const Geometry& each) { return name == each.name; });
-  CONVOY_CHECK(found != kGeometries.end(), ConfigError, "unknown geometry `{}`", name);
-  architecture::DecoderSpec spec;
-  spec.family = found->family;
+  std::string model = name;
+  for (const auto& [short_name, known] : kShortNames)
+    if (name == short_name) model = known;
+  const auto* const small = std::find_if(kSmall.begin(), kSmall.end(),
+                                         [&](const auto& each) { return name == each.name; });
+  const bool is_small = small != kSmall.end();
+  auto found = sizing::known_model(is_small ? "qwen2.5-0.5b" : model);
+  CONVOY_CHECK(found.has_value(), ConfigError, "unknown geometry `{}`", name);
+  architecture::DecoderSpec& spec = *found;
+  if (is_small) {
+    spec.hidden_size = small->hidden;
+    spec.ffn_size = small->ffn;
+    spec.layers.resize(static_cast<size_t>(small->layers));
+    spec.num_heads = small->heads;
+    spec.vocab_size = small->vocab;
+  }
   spec.max_positions = 32768;
-  spec.qkv_bias = spec.family == "qwen2";
-  spec.hidden_size = found->hidden;
-  spec.ffn_size = found->ffn;
-  spec.num_heads = found->heads;
-  spec.num_kv_heads = found->kv_heads;
-  spec.head_dim = found->head_dim;
-  spec.vocab_size = found->vocab;
-  spec.tied_head = found->tied_head;
   spec.attention_scale = 1.0 / std::sqrt(static_cast<double>(spec.head_dim));
   architecture::RopeSpec rope;
   rope.theta = 10000.0;
   spec.ropes = {rope};
-  spec.layers.assign(static_cast<size_t>(found->layers), architecture::LayerSpec{});
   return spec;
 }
 
