@@ -63,7 +63,7 @@ RANK_BODY(Collectives) {
   EXPECT_TRUE(at::equal(sent.cpu(), at::full({2}, 8.0)));
   const at::Tensor whole = at::arange(6, at::kFloat).mul_(1 + one.rank()).to(one.device());
   at::Tensor own = at::empty({3}, whole.options());
-  one.group().reduce_scatter_sum(whole, own);
+  one.group().start_reduce_scatter_sum(whole, own)->wait();
   EXPECT_TRUE(at::equal(own.cpu(), at::arange(6, at::kFloat).mul_(3).narrow(0, 3 * one.rank(), 3)));
   at::Tensor gathered = at::empty({6}, whole.options());
   one.group().all_gather(own, gathered);
@@ -144,7 +144,7 @@ RANK_BODY(Types) {
       EXPECT_TRUE(sum.cpu().equal(wanted));
       at::Tensor piece = at::empty({count}, sum.options());
       const at::Tensor brought = base * (one.rank() + 1);
-      one.group().reduce_scatter_sum(brought.to(one.device()), piece);
+      one.group().start_reduce_scatter_sum(brought.to(one.device()), piece)->wait();
       EXPECT_TRUE(piece.cpu().equal(own * (ranks * (ranks + 1) / 2)));
     }
   }

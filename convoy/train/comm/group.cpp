@@ -10,10 +10,6 @@ namespace convoy::comm {
 
 void Group::all_reduce_sum(at::Tensor tensor) { start_all_reduce_sum(std::move(tensor))->wait(); }
 
-void Group::reduce_scatter_sum(at::Tensor whole, at::Tensor own) {
-  start_reduce_scatter_sum(std::move(whole), std::move(own))->wait();
-}
-
 void Group::all_gather(at::Tensor own, at::Tensor whole) {
   start_all_gather(std::move(own), std::move(whole))->wait();
 }

@@ -66,8 +66,7 @@ class Group {
 
   // Collective. Blocks. `tensor` becomes the sum over ranks.
   void all_reduce_sum(at::Tensor tensor);
-  // The same of the collectives above. Block.
-  void reduce_scatter_sum(at::Tensor whole, at::Tensor own);
+  // The same of the collective above. Blocks.
   void all_gather(at::Tensor own, at::Tensor whole);
   // Collective. Blocks. True on every rank when it is true on any.
   bool any(bool value);

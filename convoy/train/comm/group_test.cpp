@@ -42,7 +42,7 @@ void exercise(Group& group) {
     for (const int64_t count : {1, 7, 10'000}) {
       const at::Tensor base = at::arange(n * count, at::kLong).remainder(13).to(dtype);
       at::Tensor own = at::empty({count}, dtype);
-      group.reduce_scatter_sum(base * (group.rank() + 1), own);
+      group.start_reduce_scatter_sum(base * (group.rank() + 1), own)->wait();
       EXPECT_TRUE(own.equal(base.narrow(0, group.rank() * count, count) * (n * (n + 1) / 2)))
           << dtype << " " << count;
       at::Tensor whole = at::zeros_like(base);
@@ -89,7 +89,7 @@ RANK_BODY(SumsOfPieces) {
     return at::sin(at::arange(3 * 1001, at::kFloat) * static_cast<double>(rank + 1)).exp_();
   };
   at::Tensor own = at::empty({1001});
-  group->reduce_scatter_sum(brought_by(group->rank()), own);
+  group->start_reduce_scatter_sum(brought_by(group->rank()), own)->wait();
   const at::Tensor expected = (brought_by(0) + brought_by(1)) + brought_by(2);
   EXPECT_TRUE(own.equal(expected.narrow(0, 1001 * group->rank(), 1001)));
 }
