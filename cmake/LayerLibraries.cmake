@@ -9,6 +9,7 @@ target_include_directories(convoy_fmt_headers SYSTEM INTERFACE
 set(CONVOY_LIBRARIES_base convoy_fmt_headers nlohmann_json::nlohmann_json Threads::Threads)
 set(CONVOY_LIBRARIES_config yaml-cpp)
 set(CONVOY_LIBRARIES_pictures convoy_rust_text)
+set(CONVOY_LIBRARIES_http convoy_rust_text)
 set(CONVOY_LIBRARIES_text convoy_rust_text)
 set(CONVOY_LIBRARIES_evaluate convoy_rust_text)
 set(CONVOY_LIBRARIES_nvidia ${CMAKE_DL_LIBS})

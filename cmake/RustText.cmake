@@ -1,5 +1,5 @@
-# convoy::rust_text: the static library of rust/text (Hugging Face tokenizers, chat templates and
-# pictures behind a C ABI).
+# convoy::rust_text: the static library of rust/text (Hugging Face tokenizers, chat templates,
+# pictures and an HTTP server behind a C ABI).
 set(_rust_dir ${CMAKE_SOURCE_DIR}/rust/text)
 set(_rust_target ${CMAKE_BINARY_DIR}/rust)
 set(_rust_lib ${_rust_target}/release/libconvoy_text.a)
@@ -10,7 +10,7 @@ add_custom_command(
   COMMAND ${CMAKE_COMMAND} -E env --unset=MAKEFLAGS CARGO_TARGET_DIR=${_rust_target}
           ${CONVOY_CARGO} build --release --locked --quiet --manifest-path ${_rust_dir}/Cargo.toml
   DEPENDS ${_rust_sources} ${_rust_dir}/Cargo.toml ${_rust_dir}/Cargo.lock
-  COMMENT "Rust: tokenizers, templates and pictures"
+  COMMENT "Rust: tokenizers, templates, pictures and HTTP"
   VERBATIM)
 add_custom_target(convoy_rust_text_build DEPENDS ${_rust_lib})
 add_library(convoy_rust_text STATIC IMPORTED GLOBAL)

@@ -131,6 +131,7 @@ Command config_command();
 Command train_command();
 Command eval_command();  // eval to bench, and the merge of models: worker_commands.cpp
 Command generate_command();
+Command serve_command();
 Command process_command();
 Command launch_command();
 Command submit_command();

@@ -15,6 +15,7 @@
 
 #include "convoy/apps/recipes/answer_prompts.h"
 #include "convoy/core/base/error.h"
+#include "convoy/generate/engine/certain_text.h"
 
 namespace convoy::recipes {
 namespace {
@@ -83,36 +84,6 @@ class LineReader {
   }
 
   std::string pending_;
-};
-
-// Writes the certain part of a growing text: the last bytes may become a stop string or another
-// character.
-class GrowingText {
- public:
-  explicit GrowingText(const std::vector<std::string>& stop) {
-    for (const std::string& one : stop) unsure_bytes_ = std::max(unsure_bytes_, one.size());
-  }
-
-  void grow(const std::string& text) {
-    size_t sure = text.size() - std::min(text.size(), unsure_bytes_);
-    while (sure > 0 && (static_cast<unsigned char>(text[sure]) & 0xC0) == 0x80) --sure;
-    show(text, sure);
-  }
-  void end(const std::string& text) {
-    show(text, text.size());
-    std::cout << std::endl;
-    CONVOY_CHECK(std::cout.good(), IoError, "stdout cannot be written");
-  }
-
- private:
-  void show(const std::string& text, size_t end) {
-    if (end <= shown_bytes_) return;
-    std::cout << std::string_view(text).substr(shown_bytes_, end - shown_bytes_) << std::flush;
-    shown_bytes_ = end;
-  }
-
-  size_t unsure_bytes_ = 4;  // a letter of which not all bytes are there
-  size_t shown_bytes_ = 0;
 };
 
 bool is_blank(const std::string& line) {
@@ -188,7 +159,7 @@ class Conversation {
     sample_.messages.push_back({{"role", "user"}, {"content", line}});
     generate::Request request = answer_request(options_.sampling, 0, 0);
     request.prompt = encoder_.encode_prompt(sample_).ids;
-    GrowingText shown(request.stop);
+    generate::CertainText certain(request.stop);
     take_interrupt();
     engine_.submit(std::move(request));
     std::optional<std::string> text;
@@ -202,10 +173,11 @@ class Conversation {
         text = engine_.text_so_far(0);
         engine_.cancel(0);
       } else {
-        shown.grow(engine_.text_so_far(0));
+        std::cout << certain.grow(engine_.text_so_far(0)) << std::flush;
       }
     }
-    shown.end(*text);
+    std::cout << certain.end(*text) << std::endl;
+    CONVOY_CHECK(std::cout.good(), IoError, "stdout cannot be written");
     sample_.messages.push_back({{"role", "assistant"}, {"content", *text}});
   }
 

@@ -26,6 +26,7 @@ int dispatch(const Arguments& arguments) {
       {"eval", eval_command},
       {"score", score_command},
       {"generate", generate_command},
+      {"serve", serve_command},
       {"merge", merge_command},
       {"bench", bench_command},
       {"predict", predict_command},

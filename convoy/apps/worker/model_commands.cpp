@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `convoy eval --per-row`, `generate` and `merge` inside the worker.
+// `convoy eval --per-row`, `generate`, `serve` and `merge` inside the worker.
 #include "convoy/apps/recipes/generate_text.h"
 #include "convoy/apps/recipes/merge_adapter.h"
 #include "convoy/apps/recipes/score.h"
+#include "convoy/apps/recipes/serving/serve_model.h"
 #include "convoy/apps/worker/stop_signals.h"
 #include "convoy/apps/worker/worker_command.h"
 #include "convoy/core/base/error.h"
@@ -44,6 +45,18 @@ int generate_command(const Arguments& arguments) {
   if (recipes::keeps_answers(run))
     run.stop_wanted = [&stop = handle_stop_signals()] { return stop.load(); };
   recipes::generate_text(run, worker.log());
+  return 0;
+}
+
+int serve_command(const Arguments& arguments) {
+  CommonFlags worker;
+  recipes::ServeRun run;
+  refuse_positionals(
+      config::parse_flags({config::list_fields(run.flags), config::list_fields(run.model),
+                           config::list_fields(run.engine), config::list_fields(run.ranks),
+                           config::list_fields(worker)},
+                          arguments));
+  recipes::serve_model(run, handle_stop_signals(), worker.log());
   return 0;
 }
 

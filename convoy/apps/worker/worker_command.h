@@ -18,6 +18,7 @@ int train_command(const Arguments& arguments);
 int eval_command(const Arguments& arguments);
 int score_command(const Arguments& arguments);
 int generate_command(const Arguments& arguments);
+int serve_command(const Arguments& arguments);
 int merge_command(const Arguments& arguments);
 int quantize_command(const Arguments& arguments);
 int bench_command(const Arguments& arguments);

@@ -60,6 +60,10 @@ struct ModelFlags : ModelSourceFlags {
   template <class Visitor>
   void fields(Visitor& visit) {
     ModelSourceFlags::fields(visit);
+    compute_fields(visit);
+  }
+  template <class Visitor>
+  void compute_fields(Visitor& visit) {
     visit("dtype", dtype, "compute type; auto = bf16 on a GPU that has it, else fp32")
         .one_of({"auto", "fp32", "bf16"});
     held.fields(visit);

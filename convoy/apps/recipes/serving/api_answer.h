@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Answers in the form of OpenAI's API: whole ones, and the parts of streams (server-sent events).
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "convoy/apps/recipes/serving/api_request.h"
+#include "convoy/data/text/tokenizer.h"
+#include "convoy/generate/engine/request.h"
+
+namespace convoy::recipes {
+
+// What all parts of an answer say.
+struct AnswerHead {
+  ApiKind kind = ApiKind::Chat;
+  std::string id;
+  std::string model;
+  int64_t created = 0;  // seconds since 1970
+};
+
+struct Usage {
+  int64_t prompt_tokens = 0;
+  int64_t completion_tokens = 0;
+};
+
+// `completions`: by choice. `tokenizer` writes the tokens of log-probabilities.
+Json whole_answer(const AnswerHead& head, const std::vector<generate::Completion>& completions,
+                  const Usage& usage, const text::Tokenizer& tokenizer);
+
+// "data: {...}\n\n" with the next text of a choice; the first part of a chat's choice names the
+// role.
+std::string first_part(const AnswerHead& head, int64_t choice);  // empty for completions
+std::string text_part(const AnswerHead& head, int64_t choice, std::string_view text);
+std::string end_part(const AnswerHead& head, int64_t choice, generate::FinishReason reason);
+std::string usage_part(const AnswerHead& head, const Usage& usage);
+std::string event(const Json& data);
+inline constexpr std::string_view kLastEvent = "data: [DONE]\n\n";
+
+std::string dumped(const Json& json);  // bytes that are no text become U+FFFD
+
+}  // namespace convoy::recipes

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Requests in the form of OpenAI's API, and what is wrong with them. What the server cannot do is
+// refused by name, never ignored. Plain data.
+// https://platform.openai.com/docs/api-reference/chat/create and .../completions/create
+#pragma once
+
+#include <cstdint>
+#include <exception>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "convoy/core/settings/command_flags.h"
+
+namespace convoy::recipes {
+
+using Json = nlohmann::ordered_json;
+
+// An answer that is an error, in OpenAI's form.
+class ApiError : public std::exception {
+ public:
+  ApiError(int status, std::string message, std::string parameter = {}, std::string code = {})
+      : status_(status),
+        message_(std::move(message)),
+        parameter_(std::move(parameter)),
+        code_(std::move(code)) {}
+
+  const char* what() const noexcept override { return message_.c_str(); }
+  int status() const { return status_; }
+  // {"error": {"message", "type", "param", "code"}}
+  Json body() const;
+
+ private:
+  int status_;
+  std::string message_;
+  std::string parameter_;
+  std::string code_;
+};
+
+enum class ApiKind { Chat, Completion };
+
+struct ApiRequest {
+  ApiKind kind = ApiKind::Chat;
+  std::string model;
+  Json messages;  // of Chat
+  // Of Completion: texts, or ids.
+  std::vector<std::variant<std::string, std::vector<int32_t>>> prompts;
+  Json template_kwargs = Json::object();
+  // Temperature and top_p default to 1, as in OpenAI's API. max_new_tokens 0: up to the model's
+  // last position.
+  settings::SamplingFlags sampling;
+  std::optional<int64_t> seed;
+  bool streams = false;
+  bool reports_usage = false;  // in the last part of a stream
+};
+
+// Throws ApiError.
+ApiRequest parse_api_request(ApiKind kind, std::string_view body);
+
+}  // namespace convoy::recipes

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A server for HTTP/1.1, over hyper in the Rust library: requests come whole, answers go out whole
+// or in parts from any thread. Slow and lost clients cost a connection, no thread. No TLS: beyond
+// this machine a proxy adds it.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+struct ConvoyHttpExchange;
+struct ConvoyHttpServer;
+
+namespace convoy::http {
+
+using Headers = std::vector<std::pair<std::string, std::string>>;
+
+// One request, and its answer: respond(), or start() and then send() for each part. Without an
+// answer the client gets status 500. The answer ends with the exchange. One thread at a time.
+class Exchange {
+ public:
+  explicit Exchange(ConvoyHttpExchange* exchange) : exchange_(exchange) {}
+  ~Exchange();
+  Exchange(const Exchange&) = delete;
+  Exchange& operator=(const Exchange&) = delete;
+
+  // Valid as long as the exchange.
+  std::string_view method() const;
+  std::string_view target() const;  // path and query, as sent
+  std::string_view path() const;
+  std::string_view header(std::string_view name) const;  // the first of the name, or empty
+  std::string_view body() const;
+
+  void respond(int status, const Headers& headers, std::string_view body);
+  void start(int status, const Headers& headers);
+  // False when the client is gone, or has left too much unread.
+  bool send(std::string_view part);
+  // False when the client is gone. Asked between steps, to stop work for nobody.
+  bool is_open() const;
+
+ private:
+  ConvoyHttpExchange* exchange_;
+};
+
+struct ServerLimits {
+  int64_t body_bytes = 16 << 20;    // of a request; a larger one is answered with 413
+  int64_t pending_bytes = 4 << 20;  // of an answer that its client does not read
+  int64_t clients = 1024;           // connections; further ones wait
+  std::chrono::milliseconds request_time = std::chrono::seconds(30);  // for a request to come
+};
+
+class Server {
+ public:
+  // Called on a thread of the server, which it must not hold up: it answers or passes on.
+  using Handler = std::function<void(std::unique_ptr<Exchange>)>;
+
+  // Listens at once; from here on the process ignores SIGPIPE. `host`: an address or a name of this machine; port 0: any free one. Throws
+  // IoError.
+  Server(const std::string& host, int port, const ServerLimits& limits, Handler handler);
+  // Accepts nothing more and waits up to `stop_time` for the answers that are under way.
+  ~Server();
+  Server(const Server&) = delete;
+  Server& operator=(const Server&) = delete;
+
+  int port() const;
+  std::chrono::milliseconds stop_time = std::chrono::seconds(5);
+
+ private:
+  Handler handler_;
+  ConvoyHttpServer* server_ = nullptr;
+};
+
+}  // namespace convoy::http

@@ -1,0 +1,308 @@
+// SPDX-License-Identifier: Apache-2.0
+//! An HTTP/1.1 server on hyper. Requests are read whole and handed to the program, which answers on any thread, whole or
+//! in parts. A client that is slow or gone costs a connection and its limits, no thread.
+
+use crate::abi::{bytes, guard, Text};
+use bytes::Bytes;
+use http_body_util::{BodyExt, Limited};
+use hyper::body::{Body, Frame, Incoming};
+use hyper::header::{HeaderName, HeaderValue, CONNECTION, CONTENT_TYPE};
+use hyper::{Request, Response, StatusCode};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use std::convert::Infallible;
+use std::ffi::c_void;
+use std::pin::Pin;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+use tokio::net::TcpListener;
+use tokio::runtime::Runtime;
+use tokio::sync::{mpsc, oneshot, watch, Semaphore};
+
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub struct Limits {
+    body_bytes: usize,
+    pending_bytes: usize,
+    clients: usize,
+    request_ms: u64,
+}
+
+#[repr(C)]
+pub struct Slice {
+    data: *const u8,
+    size: usize,
+}
+
+impl Slice {
+    fn of(data: &[u8]) -> Slice {
+        Slice { data: data.as_ptr(), size: data.len() }
+    }
+}
+
+type Handler = unsafe extern "C" fn(*mut c_void, *mut Exchange);
+
+#[derive(Clone, Copy)]
+struct Program {
+    handler: Handler,
+    context: *mut c_void,
+    limits: Limits,
+}
+// SAFETY: the program promises a handler for any thread.
+unsafe impl Send for Program {}
+unsafe impl Sync for Program {}
+
+struct Head {
+    status: StatusCode,
+    headers: Vec<(HeaderName, HeaderValue)>,
+}
+
+pub struct Exchange {
+    method: String,
+    target: String,
+    headers: hyper::HeaderMap,
+    body: Bytes,
+    head: Option<oneshot::Sender<Head>>,
+    parts: mpsc::UnboundedSender<Bytes>,
+    pending: Arc<AtomicUsize>,
+    pending_limit: usize,
+}
+
+/// The body of an answer: the parts in the order in which they are sent.
+struct Parts {
+    receiver: mpsc::UnboundedReceiver<Bytes>,
+    pending: Arc<AtomicUsize>,
+}
+
+impl Body for Parts {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        self.receiver.poll_recv(context).map(|part| {
+            part.map(|part| {
+                self.pending.fetch_sub(part.len(), Ordering::Relaxed);
+                Ok(Frame::data(part))
+            })
+        })
+    }
+}
+
+fn refusal(status: StatusCode, why: &str) -> Response<Parts> {
+    let (sender, receiver) = mpsc::unbounded_channel();
+    let pending = Arc::new(AtomicUsize::new(why.len()));
+    let _ = sender.send(Bytes::copy_from_slice(why.as_bytes()));
+    let mut response = Response::new(Parts { receiver, pending });
+    *response.status_mut() = status;
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
+    headers.insert(CONNECTION, HeaderValue::from_static("close"));
+    response
+}
+
+/// The whole body, or the answer to a client that sends too much or too slowly.
+async fn read_body(body: Incoming, limits: Limits) -> Result<Bytes, Response<Parts>> {
+    let whole = Limited::new(body, limits.body_bytes).collect();
+    match tokio::time::timeout(Duration::from_millis(limits.request_ms), whole).await {
+        Ok(Ok(collected)) => Ok(collected.to_bytes()),
+        Ok(Err(error)) if error.is::<http_body_util::LengthLimitError>() => {
+            Err(refusal(StatusCode::PAYLOAD_TOO_LARGE, "the body is too large\n"))
+        }
+        Ok(Err(_)) => Err(refusal(StatusCode::BAD_REQUEST, "the body ended early\n")),
+        Err(_) => Err(refusal(StatusCode::REQUEST_TIMEOUT, "the request took too long\n")),
+    }
+}
+
+async fn answer(request: Request<Incoming>, program: Program) -> Result<Response<Parts>, Infallible> {
+    let (parts, body) = request.into_parts();
+    let body = match read_body(body, program.limits).await {
+        Ok(body) => body,
+        Err(refused) => return Ok(refused),
+    };
+    let (head_sender, head) = oneshot::channel();
+    let (sender, receiver) = mpsc::unbounded_channel();
+    let pending = Arc::new(AtomicUsize::new(0));
+    let exchange = Box::new(Exchange {
+        method: parts.method.as_str().to_string(),
+        target: parts.uri.path_and_query().map_or("/", |target| target.as_str()).to_string(),
+        headers: parts.headers,
+        body,
+        head: Some(head_sender),
+        parts: sender,
+        pending: pending.clone(),
+        pending_limit: program.limits.pending_bytes,
+    });
+    // SAFETY: the program frees it by convoy_http_end.
+    unsafe { (program.handler)(program.context, Box::into_raw(exchange)) };
+    let Ok(head) = head.await else {
+        return Ok(refusal(StatusCode::INTERNAL_SERVER_ERROR, "the request was not answered\n"));
+    };
+    let mut response = Response::new(Parts { receiver, pending });
+    *response.status_mut() = head.status;
+    response.headers_mut().extend(head.headers);
+    Ok(response)
+}
+
+async fn serve(listener: TcpListener, program: Program, mut ends: watch::Receiver<bool>) {
+    let room = Arc::new(Semaphore::new(program.limits.clients));
+    loop {
+        let place = room.clone().acquire_owned().await;
+        let accepted = tokio::select! {
+            accepted = listener.accept() => accepted,
+            _ = ends.changed() => return,
+        };
+        let Ok((stream, _)) = accepted else {
+            tokio::time::sleep(Duration::from_millis(50)).await; // no descriptor is free
+            continue;
+        };
+        let _ = stream.set_nodelay(true);
+        let mut ends = ends.clone();
+        tokio::spawn(async move {
+            let connection = hyper::server::conn::http1::Builder::new()
+                .timer(TokioTimer::new())
+                .header_read_timeout(Duration::from_millis(program.limits.request_ms))
+                .serve_connection(
+                    TokioIo::new(stream),
+                    hyper::service::service_fn(move |request| answer(request, program)),
+                );
+            tokio::pin!(connection);
+            let stopped = tokio::select! {
+                _ = connection.as_mut() => false,
+                _ = ends.changed() => true,
+            };
+            if stopped {
+                connection.as_mut().graceful_shutdown();
+                let _ = connection.await;
+            }
+            drop(place);
+        });
+    }
+}
+
+pub struct Server {
+    runtime: Runtime,
+    ends: watch::Sender<bool>,
+    port: u16,
+}
+
+fn start(host: &str, port: u16, program: Program) -> Result<Server, String> {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .thread_name("convoy-http")
+        .enable_all()
+        .build()
+        .map_err(|error| error.to_string())?;
+    let listener =
+        runtime.block_on(TcpListener::bind((host, port))).map_err(|error| error.to_string())?;
+    let port = listener.local_addr().map_err(|error| error.to_string())?.port();
+    let (ends, receiver) = watch::channel(false);
+    runtime.spawn(serve(listener, program, receiver));
+    Ok(Server { runtime, ends, port })
+}
+
+#[no_mangle]
+pub unsafe extern "C" fn convoy_http_start(
+    host: *const u8,
+    host_size: usize,
+    port: u16,
+    limits: Limits,
+    handler: Handler,
+    context: *mut c_void,
+    server: *mut *mut Server,
+    error: *mut Text,
+) -> i32 {
+    guard(error, || {
+        let host = std::str::from_utf8(bytes(host, host_size)).map_err(|error| error.to_string())?;
+        let started = start(host, port, Program { handler, context, limits })?;
+        server.write(Box::into_raw(Box::new(started)));
+        Ok(())
+    })
+}
+
+#[no_mangle]
+pub unsafe extern "C" fn convoy_http_port(server: *const Server) -> u16 {
+    (*server).port
+}
+
+#[no_mangle]
+pub unsafe extern "C" fn convoy_http_stop(server: *mut Server, wait_ms: u64) {
+    let server = Box::from_raw(server);
+    let _ = server.ends.send(true);
+    // Every connection holds a receiver until its last answer has gone out.
+    let _ = server.runtime.block_on(async {
+        tokio::time::timeout(Duration::from_millis(wait_ms), server.ends.closed()).await
+    });
+    server.runtime.shutdown_background();
+}
+
+#[no_mangle]
+pub unsafe extern "C" fn convoy_http_method(exchange: *const Exchange) -> Slice {
+    Slice::of((*exchange).method.as_bytes())
+}
+
+#[no_mangle]
+pub unsafe extern "C" fn convoy_http_target(exchange: *const Exchange) -> Slice {
+    Slice::of((*exchange).target.as_bytes())
+}
+
+#[no_mangle]
+pub unsafe extern "C" fn convoy_http_header(exchange: *const Exchange, name: *const u8, size: usize) -> Slice {
+    let name = HeaderName::from_bytes(bytes(name, size)).ok();
+    let value = name.and_then(|name| (*exchange).headers.get(name));
+    Slice::of(value.map_or(&[], |value| value.as_bytes()))
+}
+
+#[no_mangle]
+pub unsafe extern "C" fn convoy_http_body(exchange: *const Exchange) -> Slice {
+    Slice::of(&(*exchange).body)
+}
+
+/// Lines that are no header are left out: the program makes them, no client.
+fn headers_of(lines: &[u8]) -> Vec<(HeaderName, HeaderValue)> {
+    lines
+        .split(|byte| *byte == b'\n')
+        .filter_map(|line| {
+            let colon = line.iter().position(|byte| *byte == b':')?;
+            let name = HeaderName::from_bytes(&line[..colon]).ok()?;
+            let value = HeaderValue::from_bytes(line[colon + 1..].trim_ascii()).ok()?;
+            Some((name, value))
+        })
+        .collect()
+}
+
+#[no_mangle]
+pub unsafe extern "C" fn convoy_http_begin(
+    exchange: *mut Exchange,
+    status: u16,
+    headers: *const u8,
+    size: usize,
+) {
+    if let Some(head) = (*exchange).head.take() {
+        let status = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        let _ = head.send(Head { status, headers: headers_of(bytes(headers, size)) });
+    }
+}
+
+#[no_mangle]
+pub unsafe extern "C" fn convoy_http_send(exchange: *mut Exchange, data: *const u8, size: usize) -> i32 {
+    let exchange = &*exchange;
+    let pending = exchange.pending.fetch_add(size, Ordering::Relaxed) + size;
+    let fits = pending <= exchange.pending_limit;
+    (fits && exchange.parts.send(Bytes::copy_from_slice(bytes(data, size))).is_ok()) as i32
+}
+
+#[no_mangle]
+pub unsafe extern "C" fn convoy_http_is_open(exchange: *const Exchange) -> i32 {
+    let exchange = &*exchange;
+    let waits = exchange.head.as_ref().map_or(true, |head| !head.is_closed());
+    (waits && !exchange.parts.is_closed()) as i32
+}
+
+#[no_mangle]
+pub unsafe extern "C" fn convoy_http_end(exchange: *mut Exchange) {
+    drop(Box::from_raw(exchange));
+}
