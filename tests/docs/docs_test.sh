@@ -13,6 +13,8 @@ export PATH=$programs:$PATH OMP_NUM_THREADS=1 OMP_WAIT_POLICY=PASSIVE
 export TRAIN_STEPS=4 TRAIN_EVAL_STEPS=4 TRAIN_SAVE_STEPS=1 TRAIN_TARGET_TOKENS_PER_DEVICE_STEP=500
 
 cd "$source"
+source tests/files/packages.sh
+command -v curl >/dev/null || install_packages curl "the client of the page about serving"
 [ $# -gt 0 ] || mapfile -t documents < <(find README.md CONTRIBUTING.md docs examples -name '*.md' | sort)
 [ $# -eq 0 ] || documents=("$@")
 failed=0 blocks=0

@@ -43,6 +43,24 @@ std::vector<Sum> test_sums(size_t count) {
   return sums;
 }
 
+TEST(AnswerText, GrowsToWhatItIsAsAWhole) {
+  const text::Tokenizer tokenizer = text::Tokenizer::load(example("tally-3m"));
+  const std::string written =
+      "12 + 7 = 19 \u00e4\u20ac\U0001F600\U0001F468\u200d\U0001F469  x\n\nend";
+  const std::vector<int32_t> ids = tokenizer.encode(written, text::SpecialTokens::Omit).ids;
+  const std::vector<int32_t> no_end_ids;
+  generate::AnswerText answer(tokenizer, no_end_ids, {}, 1000);
+  size_t given = 0;
+  for (const int32_t id : ids) {
+    answer.take(id);
+    const std::string text = answer.text_so_far();
+    EXPECT_EQ(text, answer.text());
+    EXPECT_GE(text.size() + 3, given);  // only a part of a letter goes away
+    given = text.size();
+  }
+  EXPECT_EQ(answer.text_so_far(), written);
+}
+
 class Tally : public ::testing::Test {
  protected:
   static void SetUpTestSuite() {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Commands that run in convoy-worker: eval and generate on any number of ranks, serve, merge and
-// bench on one. The front shows their help and starts them; the worker parses their flags from the same
-// lists.
+// bench on one. The front shows their help and starts them; the worker parses their flags from the
+// same lists.
 #include <fmt/format.h>
 
 #include <algorithm>

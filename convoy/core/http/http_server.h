@@ -60,8 +60,8 @@ class Server {
   // Called on a thread of the server, which it must not hold up: it answers or passes on.
   using Handler = std::function<void(std::unique_ptr<Exchange>)>;
 
-  // Listens at once; from here on the process ignores SIGPIPE. `host`: an address or a name of this machine; port 0: any free one. Throws
-  // IoError.
+  // Listens at once; from here on the process ignores SIGPIPE. `host`: an address or a name of this
+  // machine; port 0: any free one. Throws IoError.
   Server(const std::string& host, int port, const ServerLimits& limits, Handler handler);
   // Accepts nothing more and waits up to `stop_time` for the answers that are under way.
   ~Server();

@@ -2,6 +2,7 @@
 #include "convoy/generate/engine/answer_text.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace convoy::generate {
 
@@ -69,6 +70,23 @@ std::string AnswerText::text() const {
   if (ends_in_end_token_) shown.pop_back();  // an end token need not be a special one
   std::string text = tokenizer_.decode(shown, true);
   if (stop_at_) text.resize(*stop_at_);
+  return text;
+}
+
+std::string AnswerText::decode(size_t first_token, size_t end_token) const {
+  const auto at = [this](size_t token) { return tokens_.begin() + static_cast<ptrdiff_t>(token); };
+  return tokenizer_.decode({at(first_token), at(end_token)}, true);
+}
+
+std::string AnswerText::text_so_far() {
+  constexpr std::string_view kPartOfALetter = "\xef\xbf\xbd";  // U+FFFD
+  const std::string settled = decode(settled_before_, settled_tokens_);
+  const std::string all = decode(settled_before_, tokens_.size());
+  std::string text = settled_text_ + all.substr(std::min(settled.size(), all.size()));
+  if (all.size() > settled.size() && !all.ends_with(kPartOfALetter)) {
+    settled_before_ = std::exchange(settled_tokens_, tokens_.size());
+    settled_text_ = text;
+  }
   return text;
 }
 

@@ -23,9 +23,12 @@ class AnswerText {
   std::optional<FinishReason> take(int32_t token);
   const std::vector<int32_t>& tokens() const { return tokens_; }
   std::string text() const;
+  // text() of an answer that goes on, in the time of its newest tokens.
+  std::string text_so_far();
 
  private:
   bool ends_text(int32_t token) const;
+  std::string decode(size_t first_token, size_t end_token) const;
   // Position of the first stop string in the text.
   std::optional<size_t> find_stop() const;
 
@@ -38,6 +41,11 @@ class AnswerText {
   std::vector<int32_t> tokens_;
   bool ends_in_end_token_ = false;
   std::optional<size_t> stop_at_;
+  // The text of the first tokens, which later ones do not change. A token's part depends on the one
+  // before it, so decoding begins where the text was settled before that.
+  std::string settled_text_;
+  size_t settled_tokens_ = 0;
+  size_t settled_before_ = 0;
 };
 
 }  // namespace convoy::generate

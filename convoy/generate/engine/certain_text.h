@@ -17,7 +17,7 @@ class CertainText {
     for (const std::string& one : stop) unsure_bytes_ = std::max(unsure_bytes_, one.size());
   }
 
-  // What has become certain since the last call; a part of `text`, the whole text so far.
+  // The part that has become certain since the last call. `text`: the whole text so far.
   std::string_view grow(std::string_view text) {
     size_t sure = text.size() - std::min(text.size(), unsure_bytes_);
     while (sure > 0 && (static_cast<unsigned char>(text[sure]) & 0xC0) == 0x80) --sure;

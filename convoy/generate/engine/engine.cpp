@@ -172,7 +172,9 @@ void Engine::remove(int64_t number) {
   rows_.erase(number);
 }
 
-std::string Engine::text_so_far(int64_t number) const { return rows_.at(number)->answer.text(); }
+std::string Engine::text_so_far(int64_t number) const {
+  return rows_.at(number)->answer.text_so_far();
+}
 
 // A graph is not recorded on the default stream, on which others of this process work on the model.
 std::optional<c10::Stream> Engine::stream_of_steps() {

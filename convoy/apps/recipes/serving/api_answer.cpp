@@ -33,7 +33,7 @@ Json content_of(const AnswerHead& head, std::string_view text) {
   return {{"content", text}};
 }
 
-// Of the tokens that are part of the text.
+// The end token is no part of the text.
 Json log_probabilities(ApiKind kind, const generate::Completion& completion,
                        const text::Tokenizer& tokenizer) {
   Json content = Json::array();

@@ -14,7 +14,7 @@
 
 namespace convoy::recipes {
 
-// What all parts of an answer say.
+// The fields that all parts of an answer have.
 struct AnswerHead {
   ApiKind kind = ApiKind::Chat;
   std::string id;

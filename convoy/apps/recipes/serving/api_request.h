@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Requests in the form of OpenAI's API, and what is wrong with them. What the server cannot do is
-// refused by name, never ignored. Plain data.
+// Requests in the form of OpenAI's API, and what is wrong with them. Fields that the server cannot
+// serve are refused by name, never ignored. Plain data.
 // https://platform.openai.com/docs/api-reference/chat/create and .../completions/create
 #pragma once
 
@@ -47,7 +47,7 @@ struct ApiRequest {
   ApiKind kind = ApiKind::Chat;
   std::string model;
   Json messages;  // of Chat
-  // Of Completion: texts, or ids.
+  // Texts, or ids: of Completion.
   std::vector<std::variant<std::string, std::vector<int32_t>>> prompts;
   Json template_kwargs = Json::object();
   // Temperature and top_p default to 1, as in OpenAI's API. max_new_tokens 0: up to the model's
