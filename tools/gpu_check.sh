@@ -176,12 +176,17 @@ check_har() {
   fi
 }
 
-# The table of a small sweep, computed on the devices named.
+# The tables of two small sweeps, computed on the devices named.
 sweep_on() {
-  local store=$output/sweep-$1.db
-  rm -f "$store"
-  timeout 600 "$convoy" sweep ssm --num-seeds 2 --student-dims 30 60 --eps-train 0.001 --gnc-num-samples 5000000 --devices "$1" \
-    --store "$store" --results-dir "$output" >"$output/sweep-$1.log" 2>&1 && "$convoy" sweep export --store "$store" --format wide
+  local store=$output/sweep-$1.db log=$output/sweep-$1.log workload flags
+  rm -f "$store" "$log"
+  for workload in ssm mf; do
+    flags="--student-dims 30 60 --eps-train 0.001 --gnc-num-samples 5000000"
+    [ "$workload" = ssm ] || flags="--widths 5 10 40 --gnc-eps-train 0.02 --no-gd --gnc-num-samples 2000000"
+    # shellcheck disable=SC2086
+    timeout 600 "$convoy" sweep "$workload" --num-seeds 2 $flags --devices "$1" \
+      --store "$store" --results-dir "$output" >>"$log" 2>&1 && "$convoy" sweep export --store "$store" --format wide || return 1
+  done
 }
 
 check_sweep() {

@@ -2,42 +2,21 @@
 //
 // Guess-and-check on a GPU against that on the CPU, bit for bit: under the fake driver, which runs
 // the real PTX, and on the first real GPU where there is one.
-#include <gtest/gtest.h>
-
-#include <cstdlib>
-
 #include "convoy/farm/experiments/cuda/cuda_guesses.h"
+#include "convoy/farm/experiments/cuda/guess_memory.h"
 #include "convoy/farm/experiments/ssm/ssm_guesses.h"
 #include "convoy/farm/experiments/ssm/ssm_parameters.h"
+#include "sweep_cuda/gpu_test.h"
 
 namespace convoy::experiments::cuda {
 namespace {
-
-std::string environment_value(const char* name) {
-  const char* value = std::getenv(name);
-  return value == nullptr ? "" : value;
-}
-
-std::filesystem::path library_of(bool real) {
-  return real ? std::filesystem::path("libcuda.so.1")
-              : std::filesystem::path(environment_value("CONVOY_BIN_DIR")) / "libfake_cuda.so";
-}
 
 SsmProblem problem_of(const std::string& members, int64_t seed = 0) {
   return draw_problem(SsmParameters::parse("{" + members + "}"), seed);
 }
 
-// Real or fake; the fake one is a thousand times slower.
-class GuessesOnGpu : public ::testing::TestWithParam<bool> {
+class GuessesOnGpu : public SweepGpuTest {
  protected:
-  void SetUp() override {
-    const auto driver = std::make_shared<const nvidia::Driver>(library_of(GetParam()));
-    if (GetParam() && !driver->problem().empty()) GTEST_SKIP() << driver->problem();
-    ASSERT_EQ(driver->problem(), "");
-    if (kernel_texts().empty()) GTEST_SKIP() << "built without clang++";
-    device_ = std::make_shared<Device>(driver, 0, "0");
-  }
-
   void expect_same(const SsmProblem& problem, uint64_t first, uint64_t count,
                    Precision precision = Precision::Exact, int64_t least_accepted = 1) {
     const sweep::Tally wanted =
@@ -47,8 +26,6 @@ class GuessesOnGpu : public ::testing::TestWithParam<bool> {
         << problem.parameters.json() << " from " << first << " count " << count;
     EXPECT_GE(found.accepted, least_accepted) << problem.parameters.json();
   }
-
-  std::shared_ptr<Device> device_;
 };
 
 INSTANTIATE_TEST_SUITE_P(Fake, GuessesOnGpu, ::testing::Values(false));
@@ -57,10 +34,12 @@ INSTANTIATE_TEST_SUITE_P(Real, GuessesOnGpu, ::testing::Values(true));
 // The fake driver has no operation with a result that a driver may choose.
 TEST_P(GuessesOnGpu, HaveKernelsThatLoad) {
   const DeviceUse use(*device_);
-  void* module = nullptr;
-  const std::string all(kernel_texts()[0]);
-  EXPECT_EQ(use.driver().call().ModuleLoadDataEx(&module, all.c_str(), 0, nullptr, nullptr), 0);
-  use.driver().call().ModuleUnload(module);
+  for (const std::string_view text : kernel_texts()) {
+    void* module = nullptr;
+    const std::string all(text);
+    EXPECT_EQ(use.driver().call().ModuleLoadDataEx(&module, all.c_str(), 0, nullptr, nullptr), 0);
+    use.driver().call().ModuleUnload(module);
+  }
 }
 
 TEST_P(GuessesOnGpu, AreThoseOfTheCpuAtEveryDimension) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `convoy sweep ssm --device` from the command line to the results, over fake GPUs that run the
+// `convoy sweep ssm|mf --devices` from the command line to the results, over fake GPUs that run the
 // real kernels: devices that are there, are not, break or run out of memory.
 #include <nlohmann/json.hpp>
 
@@ -35,6 +35,33 @@ class SweepOnGpus : public SweepTest {
         "ssm",  "--seeds",           "0",          "1",           "--student-dims", "5",
         "9",    "--gnc-num-samples", "40000",      "--eps-train", "0.01",           "--device",
         device, "--results-dir",     text(folder), "--json"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return run(arguments);
+  }
+
+  // The same of factorisations: of a width for each kind of kernel.
+  SweepEnd sweep_mf(const std::string& device, const std::string& folder,
+                    const std::vector<std::string>& more = {}) {
+    std::vector<std::string> arguments = {"mf",
+                                          "--num-seeds",
+                                          "1",
+                                          "--widths",
+                                          "5",
+                                          "8",
+                                          "9",
+                                          "--gd-epochs",
+                                          "20",
+                                          "--gnc-num-samples",
+                                          "8000",
+                                          "--activation",
+                                          "LeakyReLU",
+                                          "--devices",
+                                          device,
+                                          "--results-dir",
+                                          text(folder),
+                                          "--json",
+                                          "--gnc-eps-train",
+                                          "0.05"};
     arguments.insert(arguments.end(), more.begin(), more.end());
     return run(arguments);
   }
@@ -76,6 +103,35 @@ TEST_F(SweepOnGpus, GivesTheResultsOfTheCpu) {
   const SweepEnd wanted_fast = sweep("cpu", "fast_cpu", {"--mode", "fast"});
   ASSERT_EQ(fast.status, 0) << fast.errors;
   EXPECT_EQ(numbers(fast), numbers(wanted_fast));
+}
+
+TEST_F(SweepOnGpus, FactorisesAsTheCpu) {
+  const SweepEnd wanted = sweep_mf("cpu", "cpu");
+  ASSERT_EQ(wanted.status, 0) << wanted.errors;
+  EXPECT_EQ(devices(wanted).find("cuda"), std::string::npos);
+  const SweepEnd end = sweep_mf("cuda", "cuda", {"--max-gpus", "1"});
+  ASSERT_EQ(end.status, 0) << end.errors;
+  EXPECT_NE(end.errors.find("1 worker: GPU 0\n"), std::string::npos) << end.errors;
+  EXPECT_EQ(numbers(end), numbers(wanted));
+  for (const auto& cell : nlohmann::json::parse(end.output)) {
+    const bool by_gpu = cell["device"].dump().find("Fake GPU") != std::string::npos;
+    EXPECT_TRUE(by_gpu || cell["method"] != "gnc") << cell;
+  }
+  // Without room for the matrices of as many threads as would fit at once.
+  set("FAKE_CUDA", "memory=200000");
+  const SweepEnd little = sweep_mf("cuda", "little", {"--max-gpus", "1"});
+  ASSERT_EQ(little.status, 0) << little.errors;
+  EXPECT_EQ(numbers(little), numbers(wanted));
+}
+
+TEST_F(SweepOnGpus, LeavesShortcutsToTheCpu) {
+  const std::vector<std::string> shortcut = {"--shortcut", "bartlett", "--activation", "Linear",
+                                             "--widths",   "8",        "--no-gd"};
+  const SweepEnd wanted = sweep_mf("cpu", "cpu", shortcut);
+  const SweepEnd end = sweep_mf("cuda", "cuda", shortcut);
+  ASSERT_EQ(end.status, 0) << end.errors;
+  EXPECT_EQ(numbers(end), numbers(wanted));
+  EXPECT_EQ(devices(end).find("cuda"), std::string::npos) << devices(end);
 }
 
 TEST_F(SweepOnGpus, UsesThoseThatAreVisibleAndWanted) {

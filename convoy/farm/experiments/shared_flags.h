@@ -53,4 +53,18 @@ struct GuessFlags : SeedFlags {
   }
 };
 
+// Sweeps whose guesses GPUs can compute have these.
+struct GpuFlags {
+  int64_t max_gpus = -1;
+  std::string device = "auto";
+
+  template <class Visitor>
+  void fields(Visitor& visit) {
+    visit("max_gpus", max_gpus, "this many GPUs at most; -1 = all").at_least(-1);
+    visit("device", device, "devices that guess: auto = all GPUs and CPUs, cuda = only GPUs, cpu")
+        .one_of({"auto", "cuda", "cpu"})
+        .flag("devices");
+  }
+};
+
 }  // namespace convoy::experiments

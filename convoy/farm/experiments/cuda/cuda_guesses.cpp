@@ -2,10 +2,10 @@
 #include "convoy/farm/experiments/cuda/cuda_guesses.h"
 
 #include <algorithm>
-#include <bit>
 #include <vector>
 
 #include "convoy/farm/experiments/cuda/guess_launch.h"
+#include "convoy/farm/experiments/cuda/guess_memory.h"
 #include "convoy/farm/experiments/random/address_tables.h"
 #include "convoy/farm/experiments/ssm/guess_kernels.h"
 
@@ -17,11 +17,6 @@ static_assert(kLaunchPowers == kMaxGuessPower);
 std::string kernel_name(const char* job, Precision precision, uint32_t powers) {
   return fmt::format("ssm_{}_{}_{}", job, precision == Precision::Exact ? "exact" : "fast",
                      powers_of_kernel(powers));
-}
-
-__int128 of_digits(const uint64_t (&digits)[3]) {
-  return (static_cast<__int128>(digits[2]) << 64) + (static_cast<__int128>(digits[1]) << 32) +
-         static_cast<__int128>(digits[0]);
 }
 
 // As many numbers as the GPU has room for.
@@ -90,25 +85,13 @@ class CudaGuesses : public sweep::GuessExperiment {
       use.launch(test_, launch.num_guesses, &launch);
       use.launch(losses_, launch.num_guesses, &launch);
     }
-    std::vector<LossSums> sums(kSumSlots);
-    sums_.read(use, sums.data(), sums.size() * sizeof(LossSums));
     tally.guesses += static_cast<int64_t>(count);
-    for (const LossSums& slot : sums) {
-      tally.accepted += static_cast<int64_t>(slot.accepted);
-      tally.non_finite += static_cast<int64_t>(slot.non_finite);
-      tally.loss.add(sweep::FixedSum::of_units(of_digits(slot.loss)));
-      tally.loss_squared.add(sweep::FixedSum::of_units(of_digits(slot.loss_squared)));
-    }
+    add_to_tally(use, sums_, tally);
   }
 
   GuessLaunch launch_of(const DeviceUse& use, uint64_t first) const {
     const AddressTables tables(problem_.key, Stream::Guess, precision_, first, num_blocks_);
-    std::vector<SlotWords> slots;
-    for (const BlockWords& block : tables.blocks)
-      slots.push_back({.first = static_cast<uint32_t>(block.first),
-                       .third = static_cast<uint32_t>(block.third),
-                       .fourth = static_cast<uint32_t>(block.fourth)});
-    slots_.write(use, slots.data(), slots.size() * sizeof(SlotWords));
+    write_slots(use, slots_, tables);
     GuessLaunch launch;
     launch.address = tables;
     launch.slots = slots_.as<const SlotWords>();

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "convoy/core/base/error.h"
-#include "convoy/farm/experiments/cuda/guess_launch.h"
+#include "convoy/farm/experiments/cuda/launch_parts.h"
 
 namespace convoy::experiments::cuda {
 

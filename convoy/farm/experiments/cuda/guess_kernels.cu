@@ -9,15 +9,14 @@
 
 #include <utility>
 
-#include "convoy/machine/nvidia/device_functions.cuh"
 #include "convoy/farm/experiments/cuda/guess_launch.h"
+#include "convoy/farm/experiments/cuda/loss_sums.cuh"
 #include "convoy/farm/experiments/random/stream.h"
 
 namespace convoy::experiments::cuda {
 namespace {
 
 using nvidia::atomic_add;
-using nvidia::block_number;
 using nvidia::num_threads;
 using nvidia::thread_number;
 
@@ -59,28 +58,6 @@ CONVOY_DEVICE void test_guesses(const GuessLaunch& launch) {
   }
 }
 
-// Digits to the base 2^32 of `value` in units of 2^-40, rounded to even; 0 <= value < 2^56.
-CONVOY_DEVICE void add_digits(uint64_t (&sums)[3], double value) {
-  const double units = __builtin_rint(value * 0x1p40);
-  const double upper = __builtin_floor(units * 0x1p-64);
-  const auto lower = static_cast<uint64_t>(units - upper * 0x1p64);  // exact
-  sums[0] += lower & 0xFFFFFFFFu;
-  sums[1] += lower >> 32;
-  sums[2] += static_cast<uint64_t>(upper);
-}
-
-CONVOY_DEVICE void add_loss(LossSums& sums, double loss) {
-  ++sums.accepted;
-  if (!(loss < kLargestLoss)) {
-    ++sums.non_finite;
-    return;
-  }
-  constexpr double kLargestTerm = 0x1p40;  // of FixedSum
-  const double squared = loss * loss;
-  add_digits(sums.loss, loss);
-  add_digits(sums.loss_squared, squared < kLargestTerm ? squared : kLargestTerm);
-}
-
 template <Precision kPrecision, uint32_t kPowers>
 CONVOY_DEVICE void add_losses(const GuessLaunch& launch) {
   constexpr uint32_t kLargest = PowerList<kPowers>::kLargest;
@@ -100,13 +77,7 @@ CONVOY_DEVICE void add_losses(const GuessLaunch& launch) {
     add_loss(own, loss);
   }
   if (own.accepted == 0) return;
-  LossSums& shared = launch.sums[block_number() % kSumSlots];
-  atomic_add(&shared.accepted, own.accepted);
-  if (own.non_finite > 0) atomic_add(&shared.non_finite, own.non_finite);
-  for (uint32_t digit = 0; digit < 3; ++digit) {
-    atomic_add(&shared.loss[digit], own.loss[digit]);
-    atomic_add(&shared.loss_squared[digit], own.loss_squared[digit]);
-  }
+  share_sums(launch.sums, own);
 }
 
 }  // namespace

@@ -6,28 +6,12 @@
 
 #include <stdint.h>
 
+#include "convoy/farm/experiments/cuda/launch_parts.h"
 #include "convoy/farm/experiments/random/address_constants.h"
 
 namespace convoy::experiments::cuda {
 
 inline constexpr uint32_t kLaunchPowers = 16;  // kMaxGuessPower
-inline constexpr uint32_t kBlockThreads = 128;
-// Threads add to one of these, so that few wait for each other.
-inline constexpr uint32_t kSumSlots = 64;
-
-// BlockWords in 32 bits: one load.
-struct alignas(16) SlotWords {
-  uint32_t first = 0, third = 0, fourth = 0, unused = 0;
-};
-
-// Losses of accepted guesses, in units of 2^-40 (FixedSum): sums of the digits of each loss to the
-// base 2^32, lowest first. Good for 2^32 guesses.
-struct LossSums {
-  uint64_t accepted = 0;
-  uint64_t non_finite = 0;
-  uint64_t loss[3] = {};
-  uint64_t loss_squared[3] = {};
-};
 
 struct GuessLaunch {
   AddressConstants address;
@@ -51,7 +35,7 @@ struct GuessLaunch {
   LossSums* sums = nullptr;          // kSumSlots
 };
 
-// The host's compiler and NVRTC must agree on these sizes.
-static_assert(sizeof(GuessLaunch) == 528 && sizeof(LossSums) == 64 && sizeof(SlotWords) == 16);
+// The host's compiler and NVRTC must agree on this size.
+static_assert(sizeof(GuessLaunch) == 528);
 
 }  // namespace convoy::experiments::cuda

@@ -30,13 +30,13 @@ uint32_t units_together(uint32_t inputs) { return std::max(8u, kSlotsTogether / 
 
 uint32_t FactorSizes::most_units() const {
   uint32_t most = n_rows;
-  for (const Layer& layer : layers) most = std::max(most, layer.outputs);
+  for (const FactorLayer& layer : layers) most = std::max(most, layer.outputs);
   return most;
 }
 
 FactorMemory::FactorMemory(const FactorSizes& sizes) {
   size_t slots = 0;
-  for (const FactorSizes::Layer& layer : sizes.layers)
+  for (const FactorLayer& layer : sizes.layers)
     slots =
         std::max(slots, sizes.diagonal.empty() ? size_t{units_together(layer.inputs)} * layer.inputs
                                                : size_t{layer.num_slots});

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "convoy/farm/experiments/mf/factor_layout.h"
 #include "convoy/farm/experiments/mf/mf_parameters.h"
 #include "convoy/farm/experiments/random/address_tables.h"
 #include "convoy/farm/experiments/random/chi_series.h"
@@ -17,25 +18,10 @@ namespace convoy::experiments {
 
 inline constexpr uint32_t kFactorGuesses = 16;
 
-// One residual <coefficients, Y> - target, of entries first_entry .. first_entry + num_entries - 1.
-// Entries are counted by columns.
-struct CheckRow {
-  uint32_t first_entry = 0, num_entries = 0;
-  uint32_t first_coefficient = 0;
-  float target = 0;
-};
-
 // The constants of a problem that a kernel reads; made once per experiment.
 struct FactorSizes {
-  struct Layer {
-    uint32_t inputs = 0, outputs = 0;  // as drawn
-    uint32_t first_block = 0;          // of its slots
-    uint32_t num_slots = 0;
-    float scale = 1;
-    bool hidden = false;
-  };
   uint32_t n_rows = 0, n_cols = 0;
-  std::vector<Layer> layers;
+  std::vector<FactorLayer> layers;
   uint32_t slots_per_block = kSlotsPerBlock;
   uint32_t num_blocks = 0;
   MfActivation activation = MfActivation::Linear;

@@ -20,6 +20,7 @@ namespace {
 #include "convoy/farm/experiments/random/normal_transform.inl"
 #include "convoy/farm/experiments/random/philox_lanes.inl"
 #include "convoy/farm/experiments/mf/wide_avx2.inl"
+#include "convoy/farm/experiments/mf/factor_arithmetic.inl"
 #include "convoy/farm/experiments/mf/shortcut_loops.inl"
 #include "convoy/farm/experiments/mf/factor_loops.inl"
 // clang-format on

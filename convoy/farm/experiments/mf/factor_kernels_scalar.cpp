@@ -10,12 +10,14 @@
 
 namespace convoy::experiments::scalar {
 namespace {
+inline constexpr int kWideGuesses = kFactorGuesses;
 // Each needs those before it.
 // clang-format off
 #include "convoy/farm/experiments/random/lanes_scalar.inl"
 #include "convoy/farm/experiments/random/normal_transform.inl"
 #include "convoy/farm/experiments/random/philox_lanes.inl"
 #include "convoy/farm/experiments/mf/wide_scalar.inl"
+#include "convoy/farm/experiments/mf/factor_arithmetic.inl"
 #include "convoy/farm/experiments/mf/shortcut_loops.inl"
 #include "convoy/farm/experiments/mf/factor_loops.inl"
 // clang-format on

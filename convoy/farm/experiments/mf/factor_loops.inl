@@ -3,7 +3,7 @@
 // Sixteen guesses of a factorisation over Wide, one per lane. A matrix between layers is kept by units: unit u of row r
 // is at (u * n_rows + r) * 16. Weights of a layer are made a few output units at a time, used, and forgotten.
 // Numerics: float, sums by fma in order of the inputs; Gram matrices and their factors in double.
-// Needs Lanes, philox_lanes.inl, normal_transform.inl, Wide, shortcut_loops.inl.
+// Needs Lanes, philox_lanes.inl, normal_transform.inl, Wide, factor_arithmetic.inl, shortcut_loops.inl.
 
 inline constexpr uint32_t kRegisters = kFactorGuesses / Lanes::kGuesses;
 
@@ -25,17 +25,6 @@ CONVOY_INLINE void load_guesses(GuessRegisters& to, const AddressTables& tables,
 CONVOY_INLINE void store_four(float* to, const NormalPair& left, const NormalPair& right) {
   store_pair(to, to + kFactorGuesses, left.first, right.first);
   store_pair(to + 2 * kFactorGuesses, to + 3 * kFactorGuesses, left.second, right.second);
-}
-
-template <Precision kPrecision, bool kNormal>
-CONVOY_INLINE NormalPair four_slots(const WordPair& words) {
-  if constexpr (kNormal) {
-    return normal_pair<kPrecision>(words.even, words.odd);
-  } else {
-    const Lanes::Floats scale = Lanes::all(0x1p-31f);
-    return {Lanes::multiply(Lanes::odd_to_float(words.even), scale),
-            Lanes::multiply(Lanes::odd_to_float(words.odd), scale)};
-  }
 }
 
 // to[slot * 16 + guess] for the slots of blocks [first_block, first_block + num_blocks).
@@ -62,35 +51,15 @@ void make_slots(const AddressTables& tables, const GuessRegisters& guesses, uint
   }
 }
 
-// tanh within 4e-7 of the exact one, relatively; minimax as a quotient of polynomials up to 7.9, where it is 1 to a
-// float's precision.
-CONVOY_INLINE Wide wide_tanh(const Wide& value) {
-  constexpr float kBound = 7.9f;
-  constexpr float kAbove[] = {1.0f, 0.1345062553882599f, 0.00357899721711874f,
-                              2.2022330529918894e-05f, 1.542809435761683e-08f};
-  constexpr float kBelow[] = {1.0f, 0.4678395390510559f, 0.026192257180809975f,
-                              0.0003423658781684935f, 8.598829026595922e-07f};
-  const Wide x = Wide::larger(Wide::smaller(value, Wide::all(kBound)), Wide::all(-kBound));
-  const Wide square = Wide::multiply(x, x);
-  Wide above = Wide::all(kAbove[4]), below = Wide::all(kBelow[4]);
-  for (int at = 3; at >= 0; --at) {
-    above = Wide::fma(above, square, Wide::all(kAbove[at]));
-    below = Wide::fma(below, square, Wide::all(kBelow[at]));
-  }
-  return Wide::divide(Wide::multiply(x, above), below);
-}
-
-CONVOY_INLINE Wide activated(const FactorSizes& sizes, bool hidden, const Wide& value) {
-  if (!hidden || sizes.activation == MfActivation::Linear) return value;
-  if (sizes.activation == MfActivation::Tanh) return wide_tanh(value);
-  const Wide zero = Wide::all(0.0f);
-  return Wide::fma(Wide::all(sizes.negative_slope), Wide::smaller(value, zero),
-                   Wide::larger(value, zero));
+CONVOY_INLINE Wide unit_value(const FactorSizes& sizes, const FactorLayer& layer,
+                              const Wide& sum) {
+  const Wide value = Wide::multiply(sum, Wide::all(layer.scale));
+  return layer.hidden ? activated(sizes.activation, sizes.negative_slope, value) : value;
 }
 
 // kRows rows from `row` on of one output unit: out = phi(scale * sum of input * weight).
 template <uint32_t kRows>
-CONVOY_INLINE void unit_rows(const FactorSizes& sizes, const FactorSizes::Layer& layer,
+CONVOY_INLINE void unit_rows(const FactorSizes& sizes, const FactorLayer& layer,
                              const float* in, uint32_t inputs, const float* weights, float* out,
                              uint32_t row) {
   Wide sums[kRows];
@@ -103,29 +72,25 @@ CONVOY_INLINE void unit_rows(const FactorSizes& sizes, const FactorSizes::Layer&
     for (uint32_t at = 0; at < kRows; ++at)
       sums[at] = Wide::fma(Wide::load(from + at * kFactorGuesses), weight, sums[at]);
   }
-  const Wide scale = Wide::all(layer.scale);
   for (uint32_t at = 0; at < kRows; ++at)
-    activated(sizes, layer.hidden, Wide::multiply(sums[at], scale))
-        .store(out + (row + at) * kFactorGuesses);
+    unit_value(sizes, layer, sums[at]).store(out + (row + at) * kFactorGuesses);
 }
 
-using UnitRows = void (*)(const FactorSizes&, const FactorSizes::Layer&, const float*, uint32_t,
+using UnitRows = void (*)(const FactorSizes&, const FactorLayer&, const float*, uint32_t,
                           const float*, float*, uint32_t);
 
 template <uint32_t kRows>
-void unit_rows_of(const FactorSizes& sizes, const FactorSizes::Layer& layer, const float* in,
+void unit_rows_of(const FactorSizes& sizes, const FactorLayer& layer, const float* in,
                   uint32_t inputs, const float* weights, float* out, uint32_t row) {
   unit_rows<kRows>(sizes, layer, in, inputs, weights, out, row);
 }
 
 // One output unit of a layer with `in` before it, null for the identity.
-CONVOY_INLINE void make_unit(const FactorSizes& sizes, const FactorSizes::Layer& layer,
+CONVOY_INLINE void make_unit(const FactorSizes& sizes, const FactorLayer& layer,
                              const float* in, uint32_t inputs, const float* weights, float* out) {
   if (in == nullptr) {
-    const Wide scale = Wide::all(layer.scale);
     for (uint32_t row = 0; row < sizes.n_rows; ++row)
-      activated(sizes, layer.hidden,
-                Wide::multiply(Wide::load(weights + row * kFactorGuesses), scale))
+      unit_value(sizes, layer, Wide::load(weights + row * kFactorGuesses))
           .store(out + row * kFactorGuesses);
     return;
   }
@@ -145,7 +110,7 @@ CONVOY_INLINE float* make_matrices(const FactorSizes& sizes, const AddressTables
                                    const GuessRegisters& guesses, FactorMemory& memory) {
   const float* in = nullptr;
   float *out = memory.units(0), *other = memory.units(1);
-  for (const FactorSizes::Layer& layer : sizes.layers) {
+  for (const FactorLayer& layer : sizes.layers) {
     uint32_t block = layer.first_block;
     const bool triangular = layer.hidden && !sizes.diagonal.empty();
     const uint32_t together = triangular ? layer.outputs : units_together(layer.inputs);
@@ -177,13 +142,10 @@ CONVOY_INLINE float* make_matrices(const FactorSizes& sizes, const AddressTables
 
 inline void normalise(const FactorSizes& sizes, float* y) {
   const uint32_t entries = sizes.n_rows * sizes.n_cols;
-  Wide square = Wide::all(0.0f);
-  for (uint32_t entry = 0; entry < entries; ++entry) {
-    const Wide value = Wide::load(y + entry * kFactorGuesses);
-    square = Wide::fma(value, value, square);
-  }
   const Wide factor =
-      Wide::divide(Wide::all(1.0f), Wide::add(Wide::root(square), Wide::all(sizes.softening)));
+      norm_factor(entries, sizes.softening, [&](uint32_t at) __attribute__((always_inline)) {
+        return Wide::load(y + at * kFactorGuesses);
+      });
   for (uint32_t entry = 0; entry < entries; ++entry)
     Wide::multiply(Wide::load(y + entry * kFactorGuesses), factor)
         .store(y + entry * kFactorGuesses);
@@ -194,28 +156,16 @@ CONVOY_INLINE uint32_t check_rows(const FactorSizes& sizes, const float* y) {
   constexpr size_t kRowsBetween = 4;
   const Wide limit = Wide::all(sizes.limit);
   Wide sum = Wide::all(0.0f);
-  uint32_t passing = (1u << kFactorGuesses) - 1;
   size_t since = 0;
   for (const CheckRow& row : sizes.rows) {
-    const float* const factors = sizes.coefficients.data() + row.first_coefficient;
-    const float* const entries = y + row.first_entry * kFactorGuesses;
-    Wide residual = Wide::all(-row.target), second = Wide::all(0.0f);
-    uint32_t at = 0;
-    for (; at + 1 < row.num_entries; at += 2) {
-      residual =
-          Wide::fma(Wide::load(entries + at * kFactorGuesses), Wide::all(factors[at]), residual);
-      second = Wide::fma(Wide::load(entries + (at + 1) * kFactorGuesses),
-                         Wide::all(factors[at + 1]), second);
-    }
-    if (at < row.num_entries)
-      residual =
-          Wide::fma(Wide::load(entries + at * kFactorGuesses), Wide::all(factors[at]), residual);
-    residual = Wide::add(residual, second);
+    const Wide residual = row_residual(
+        row, sizes.coefficients.data(), [&](uint32_t at) __attribute__((always_inline)) {
+          return Wide::load(y + at * kFactorGuesses);
+        });
     sum = Wide::fma(residual, residual, sum);
     if (++since < kRowsBetween) continue;
     since = 0;
-    passing = Wide::below(sum, limit);
-    if (passing == 0) return 0;
+    if (Wide::below(sum, limit) == 0) return 0;
   }
   return Wide::below(sum, limit);
 }

@@ -11,7 +11,7 @@ namespace {
 
 using Rows = std::vector<std::vector<double>>;
 
-void add_layer(FactorSizes& sizes, FactorSizes::Layer layer) {
+void add_layer(FactorSizes& sizes, FactorLayer layer) {
   layer.first_block = sizes.num_blocks;
   sizes.num_blocks += sizes.blocks_of(layer.num_slots);
   sizes.layers.push_back(layer);

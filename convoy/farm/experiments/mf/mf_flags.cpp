@@ -175,6 +175,10 @@ namespace {
 class MfWorkloadFlags : public WorkloadFlagsOf<MfFlags> {
  public:
   sweep::SweepPlan plan() const override { return plan_mf(flags_); }
+  SweepPlaces places() const override {
+    return {flags_.checkpoint_dir, flags_.figures_dir, flags_.gnc ? flags_.device : "cpu",
+            flags_.max_gpus};
+  }
   std::vector<sweep::NamedFile> tables(const sweep::SweepResults& results,
                                        const std::string&) const override {
     return {mf_wide_csv(results, flags_.over_depths() ? "depth" : "width")};
@@ -192,14 +196,15 @@ WorkloadKind mf_kind() {
               "convoy sweep mf --config "
               "examples/sweep/width/width_gt_rank=1_act=Linear_gnc_init=gauss.json",
           .first_flags = {"num-seeds", "seeds", "widths", "depths", "gnc", "gnc-num-samples", "gd",
-                          "config", "workers", "store", "results-dir", "dry-run"},
+                          "config", "devices", "workers", "results-dir", "dry-run"},
           .flags = []() -> std::unique_ptr<WorkloadFlags> {
             return std::make_unique<MfWorkloadFlags>();
           },
           .fields = default_fields<MfFlags>,
           .make = [](const std::string& mode,
-                     std::shared_ptr<cuda::Device>) -> std::unique_ptr<sweep::Workload> {
-            return std::make_unique<MfWorkload>(precision_of(mode));
+                     std::shared_ptr<cuda::Device> gpu) -> std::unique_ptr<sweep::Workload> {
+            return std::make_unique<MfWorkload>(precision_of(mode), best_cpu_level(),
+                                                std::move(gpu));
           },
           .wide_csv =
               [](const sweep::SweepResults& results, const std::string&) {

@@ -17,7 +17,7 @@
 
 namespace convoy::experiments {
 
-struct MfFlags : GuessFlags {
+struct MfFlags : GuessFlags, GpuFlags {
   MfParameters common;  // of every cell; words of its enumerations are below
   std::string activation = "Linear";
   std::vector<int64_t> gnc_batch_sizes;
@@ -80,6 +80,7 @@ struct MfFlags : GuessFlags {
     visit("gd_apply_momentum", common.descent.apply_momentum,
           "false: --gd-momentum has no effect, as in the original program");
     visit("gd_verbose", gd_verbose, "ignored: descents print nothing").hidden();
+    GpuFlags::fields(visit);
     visit("sweep_seed", common.sweep_seed, "another sweep of the same seeds").at_least(0);
   }
 

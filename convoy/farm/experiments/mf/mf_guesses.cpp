@@ -4,15 +4,13 @@
 #include <algorithm>
 #include <cmath>
 
+#include "convoy/farm/experiments/largest_loss.h"
 #include "convoy/farm/experiments/mf/factor_kernels.h"
 #include "convoy/farm/experiments/mf/factor_sizes.h"
 #include "convoy/farm/experiments/random/address_tables.h"
 
 namespace convoy::experiments {
 namespace {
-
-// Losses from here on leave the range of the exact sums: counted as not finite.
-constexpr double kLargestLoss = 0x1p40;
 
 class MfGuesses : public sweep::GuessExperiment {
  public:

@@ -55,7 +55,7 @@ std::vector<std::vector<float>> mf_guess_weights(const MfProblem& problem, uint6
                                                  Precision precision) {
   const FactorSizes sizes = factor_sizes(problem, MfCheck::Nothing, precision);
   std::vector<std::vector<float>> weights;
-  for (const FactorSizes::Layer& layer : sizes.layers) {
+  for (const FactorLayer& layer : sizes.layers) {
     std::vector<float>& drawn = weights.emplace_back(layer.num_slots);
     const Address address{problem.key, Stream::Guess, precision, guess};
     const uint32_t slot = layer.first_block * sizes.slots_per_block;

@@ -10,10 +10,11 @@
 #include <string>
 #include <vector>
 
+#include "convoy/farm/experiments/mf/factor_layout.h"
+
 namespace convoy::experiments {
 
-enum class MfActivation { Linear, Tanh, LeakyReLU };  // the same words
-enum class MfPrior { Gauss, Uniform };                // "gauss": N(0, 1), "unif": U(-1, 1)
+enum class MfPrior { Gauss, Uniform };  // "gauss": N(0, 1), "unif": U(-1, 1)
 
 // The way guesses are drawn. An allowed shortcut keeps the distribution of the losses, but not each
 // single guess.

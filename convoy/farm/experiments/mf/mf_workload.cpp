@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "convoy/core/base/error.h"
+#include "convoy/farm/experiments/cuda/cuda_factors.h"
 #include "convoy/farm/experiments/mf/mf_descent.h"
 #include "convoy/farm/experiments/mf/mf_guesses.h"
 #include "convoy/farm/experiments/mf/mf_theory.h"
@@ -20,7 +21,8 @@ MfProblem problem_of(const sweep::Cell& cell) {
 
 }  // namespace
 
-MfWorkload::MfWorkload(Precision precision, CpuLevel level) : precision_(precision), level_(level) {
+MfWorkload::MfWorkload(Precision precision, CpuLevel level, std::shared_ptr<cuda::Device> gpu)
+    : precision_(precision), level_(level), gpu_(std::move(gpu)) {
   CONVOY_INVARIANT(level <= best_cpu_level(), "this machine cannot run {}", cpu_level_name(level));
 }
 
@@ -31,7 +33,10 @@ std::string MfWorkload::version() const {
 
 std::unique_ptr<sweep::GuessExperiment> MfWorkload::guesses(const sweep::Cell& cell) const {
   const MfCheck check = cell.method == "prior" ? MfCheck::Nothing : MfCheck::TrainLoss;
-  return mf_guess_experiment(problem_of(cell), check, precision_, level_);
+  const MfProblem problem = problem_of(cell);
+  if (gpu_ && problem.parameters.shortcut == MfShortcut::None)
+    return cuda::mf_guess_experiment(problem, check, precision_, gpu_);
+  return mf_guess_experiment(problem, check, precision_, level_);
 }
 
 std::vector<sweep::DescentOutcome> MfWorkload::descend(

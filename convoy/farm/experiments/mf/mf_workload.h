@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "convoy/farm/experiments/cuda/device.h"
 #include "convoy/farm/experiments/random/cpu_level.h"
 #include "convoy/farm/experiments/random/stream.h"
 #include "convoy/farm/sweep/workload.h"
@@ -16,8 +17,10 @@ namespace convoy::experiments {
 
 class MfWorkload : public sweep::Workload {
  public:
-  // The level changes speed only. Throws StateError for one this machine cannot run.
-  explicit MfWorkload(Precision precision = Precision::Exact, CpuLevel level = best_cpu_level());
+  // The level changes speed only, and so does a GPU, which computes guesses without a shortcut
+  // where it is not null. Throws StateError for a level this machine cannot run.
+  explicit MfWorkload(Precision precision = Precision::Exact, CpuLevel level = best_cpu_level(),
+                      std::shared_ptr<cuda::Device> gpu = nullptr);
 
   std::string name() const override { return "mf"; }
   // "1-exact-layout1": version of the numbers, precision, layout of the random numbers.
@@ -30,6 +33,7 @@ class MfWorkload : public sweep::Workload {
  private:
   Precision precision_;
   CpuLevel level_;
+  std::shared_ptr<cuda::Device> gpu_;
 };
 
 }  // namespace convoy::experiments

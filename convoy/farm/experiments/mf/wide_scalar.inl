@@ -1,24 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One float of each of sixteen guesses, as plain numbers: the reference of the vector files. Only operations that
-// IEEE 754 rounds in one way. Needs Lanes of lanes_scalar.inl.
+// One float of each of kWideGuesses guesses, as plain numbers: the reference of the vector files, and with one guess the
+// path of a GPU's thread. Only operations that IEEE 754 rounds in one way. Needs Lanes of lanes_scalar.inl.
 
 inline constexpr uint32_t kWideDoubles = 2;  // of a register
 
 struct Wide {
-  float guess[16];
+  float guess[kWideGuesses];
 
   template <class Operation>
   static CONVOY_INLINE Wide each(const Operation& operation) {
     Wide result;
-    for (int at = 0; at < 16; ++at) result.guess[at] = operation(at);
+    for (int at = 0; at < kWideGuesses; ++at) result.guess[at] = operation(at);
     return result;
   }
   static CONVOY_INLINE Wide load(const float* from) {
     return each([&](int at) { return from[at]; });
   }
   CONVOY_INLINE void store(float* to) const {
-    for (int at = 0; at < 16; ++at) to[at] = guess[at];
+    for (int at = 0; at < kWideGuesses; ++at) to[at] = guess[at];
   }
   static CONVOY_INLINE Wide all(float value) {
     return each([&](int) { return value; });
@@ -49,7 +49,7 @@ struct Wide {
   // Bit g: a < b of guess g.
   static CONVOY_INLINE uint32_t below(const Wide& a, const Wide& b) {
     uint32_t mask = 0;
-    for (int at = 0; at < 16; ++at) mask |= static_cast<uint32_t>(a.guess[at] < b.guess[at]) << at;
+    for (int at = 0; at < kWideGuesses; ++at) mask |= static_cast<uint32_t>(a.guess[at] < b.guess[at]) << at;
     return mask;
   }
 };

@@ -24,6 +24,3 @@ template <class Value>
 CONVOY_INLINE void add_squares(Value& loss, const Value* s, uint32_t num_powers) {
   for (uint32_t at = 0; at < num_powers; ++at) loss += s[at] * s[at];
 }
-
-// Losses from here on leave the range of the exact sums: counted as not finite.
-inline constexpr double kLargestLoss = 0x1p40;

@@ -16,7 +16,7 @@
 
 namespace convoy::experiments {
 
-struct SsmFlags : GuessFlags {
+struct SsmFlags : GuessFlags, GpuFlags {
   SsmParameters common;  // of every cell; words of its enumerations are below
   std::vector<int64_t> teacher_ranks = {1};
   std::vector<int64_t> student_dims = {150, 175, 200, 225, 250, 275, 300};
@@ -28,8 +28,6 @@ struct SsmFlags : GuessFlags {
   std::string gd_init_type = "regular";
   int64_t checkpoint_interval = kCheckpointInterval;
   std::string resume_from_checkpoint;
-  int64_t max_gpus = -1;
-  std::string device = "auto";
   std::string shortcut = "none";
   std::string preset;
 
@@ -84,10 +82,7 @@ struct SsmFlags : GuessFlags {
     visit("resume_from_checkpoint", resume_from_checkpoint,
           "ignored: the same command always continues")
         .hidden();
-    visit("max_gpus", max_gpus, "this many GPUs at most; -1 = all").at_least(-1);
-    visit("device", device, "devices that guess: auto = all GPUs and CPUs, cuda = only GPUs, cpu")
-        .one_of({"auto", "cuda", "cpu"})
-        .flag("devices");
+    GpuFlags::fields(visit);
     visit("sweep_seed", common.sweep_seed, "another sweep of the same seeds").at_least(0);
     visit("shortcut", shortcut,
           "draw fewer numbers of the same distribution: two_randoms for sequence_length 2 and 3, "

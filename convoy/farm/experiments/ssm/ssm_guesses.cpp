@@ -8,6 +8,7 @@
 #include <limits>
 #include <vector>
 
+#include "convoy/farm/experiments/largest_loss.h"
 #include "convoy/farm/experiments/ssm/guess_kernels.h"
 
 namespace convoy::experiments {

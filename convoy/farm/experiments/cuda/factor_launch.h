@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The data that the host and the kernels of factor_kernels.cu exchange: plain structs of the same
+// layout on both sides. Pointers are addresses on the GPU.
+#pragma once
+
+#include <stdint.h>
+
+#include "convoy/farm/experiments/cuda/launch_parts.h"
+#include "convoy/farm/experiments/mf/factor_layout.h"
+#include "convoy/farm/experiments/random/address_constants.h"
+
+namespace convoy::experiments::cuda {
+
+// Rows and columns of the matrices that have kernels of their own: those of the papers.
+inline constexpr uint32_t kPaperSide = 5;
+
+// Matrices are by columns, and units of hidden layers like columns.
+struct FactorLaunch {
+  AddressConstants address;
+  const SlotWords* slots = nullptr;
+  const FactorLayer* layers = nullptr;
+  uint32_t num_layers = 0;
+  uint32_t n_rows = 0, n_cols = 0;
+  MfActivation activation = MfActivation::Linear;
+  float negative_slope = 0;
+  uint32_t normalize = 0;  // or not
+  float softening = 0;
+
+  uint32_t first_guess = 0;  // lower half of its index
+  uint32_t num_guesses = 0;
+
+  uint32_t num_rows = 0;  // of the check
+  const CheckRow* rows = nullptr;
+  const float* coefficients = nullptr;
+  float limit = 0;
+
+  uint32_t num_span = 0, num_tested = 0;
+  const double* truth = nullptr;  // by rows, as the matrices of the span
+  const double* span = nullptr;
+
+  // Each block of threads has two matrices of `matrix_values` and one of n_rows * n_cols doubles:
+  // value after value, each of all threads.
+  float* memory = nullptr;
+  uint32_t matrix_values = 0;
+  LossSums* sums = nullptr;  // kSumSlots
+};
+
+// Values of FactorLaunch::memory for each thread.
+constexpr uint64_t memory_values(uint32_t matrix_values, uint32_t num_entries) {
+  return 2 * (uint64_t{matrix_values} + num_entries);
+}
+
+// Both compilers must agree on these sizes.
+static_assert(sizeof(FactorLaunch) == 320 && sizeof(FactorLayer) == 24 && sizeof(CheckRow) == 16);
+
+}  // namespace convoy::experiments::cuda
