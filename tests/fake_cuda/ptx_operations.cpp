@@ -304,6 +304,7 @@ void add_floats(Table& table) {
   table["mul.rn.f64"] = BINARY(double, a* b);
   table["div.rn.f64"] = BINARY(double, a / b);
   table["fma.rn.f64"] = multiply_add<double>;
+  table["sqrt.rn.f64"] = UNARY(double, double, std::sqrt(a));
   table["neg.f32"] = UNARY(float, float, -a);
   table["neg.f64"] = UNARY(double, double, -a);
   table["abs.f32"] = UNARY(float, float, std::fabs(a));

@@ -37,6 +37,7 @@ most_registers() {
   coded_product_sm80_cuda) echo 160 ;; # sums of 32 outputs and 32 rows, and the codes that come next
   paged_decode_sm80_cuda) echo 128 ;; # sums, a query and 16 keys with their values
   factor_kernels) echo 96 ;; # a matrix, four or eight hidden units: independent blocks of slots hide the latency
+  descent_kernels) echo 96 ;; # chains of doubles: there are fewer blocks than fit
   sampler_cuda) echo 128 ;; # a block takes a row: there are fewer rows than multiprocessors hold blocks
   *) echo 64 ;;
   esac

@@ -113,10 +113,8 @@ TEST_F(SweepOnGpus, FactorisesAsTheCpu) {
   ASSERT_EQ(end.status, 0) << end.errors;
   EXPECT_NE(end.errors.find("1 worker: GPU 0\n"), std::string::npos) << end.errors;
   EXPECT_EQ(numbers(end), numbers(wanted));
-  for (const auto& cell : nlohmann::json::parse(end.output)) {
-    const bool by_gpu = cell["device"].dump().find("Fake GPU") != std::string::npos;
-    EXPECT_TRUE(by_gpu || cell["method"] != "gnc") << cell;
-  }
+  for (const auto& cell : nlohmann::json::parse(end.output))
+    EXPECT_NE(cell["device"].dump().find("Fake GPU"), std::string::npos) << cell;
   // Without room for the matrices of as many threads as would fit at once.
   set("FAKE_CUDA", "memory=200000");
   const SweepEnd little = sweep_mf("cuda", "little", {"--max-gpus", "1"});
@@ -197,6 +195,15 @@ TEST_F(SweepOnGpus, ComputesTheRangeOfALostGpuAgain) {
   ASSERT_EQ(end.status, 0) << end.errors;
   EXPECT_TRUE(std::filesystem::exists(path("lost")));
   EXPECT_EQ(numbers(end), numbers(sweep("cpu", "cpu")));
+}
+
+// All cells of a claim are descended together, and again by another worker.
+TEST_F(SweepOnGpus, DescendsAgainAfterALostGpu) {
+  set("FAKE_CUDA", "fail=cuLaunchKernel:719 once=" + text("lost"));
+  const SweepEnd end = sweep_mf("cuda", "again", {"--max-gpus", "1", "--no-gnc"});
+  ASSERT_EQ(end.status, 0) << end.errors;
+  EXPECT_TRUE(std::filesystem::exists(path("lost")));
+  EXPECT_EQ(numbers(end), numbers(sweep_mf("cpu", "cpu", {"--no-gnc"})));
 }
 
 TEST_F(SweepOnGpus, FailsCellsThatLoseEveryGpu) {

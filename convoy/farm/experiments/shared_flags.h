@@ -61,7 +61,7 @@ struct GpuFlags {
   template <class Visitor>
   void fields(Visitor& visit) {
     visit("max_gpus", max_gpus, "this many GPUs at most; -1 = all").at_least(-1);
-    visit("device", device, "devices that guess: auto = all GPUs and CPUs, cuda = only GPUs, cpu")
+    visit("device", device, "devices that compute: auto = all GPUs and CPUs, cuda = only GPUs, cpu")
         .one_of({"auto", "cuda", "cpu"})
         .flag("devices");
   }

@@ -85,6 +85,8 @@ struct DescentOutcome {
   int64_t steps = 0;
   // A JSON object that names the program behind the outcome; empty = the workload alone.
   std::string program = {};
+  // The GPU that computed it; empty = the calling thread did.
+  std::string gpu = {};
 };
 
 // Closed forms beside the numbers; NaN = none or undefined.

@@ -16,11 +16,15 @@ CONVOY_DEVICE uint32_t thread_number() {
   return __nvvm_read_ptx_sreg_ctaid_x() * __nvvm_read_ptx_sreg_ntid_x() +
          __nvvm_read_ptx_sreg_tid_x();
 }
+CONVOY_DEVICE uint32_t thread_of_block() { return __nvvm_read_ptx_sreg_tid_x(); }
 CONVOY_DEVICE uint32_t num_threads() {
   return __nvvm_read_ptx_sreg_nctaid_x() * __nvvm_read_ptx_sreg_ntid_x();
 }
 CONVOY_DEVICE uint32_t num_blocks() { return __nvvm_read_ptx_sreg_nctaid_x(); }
 CONVOY_DEVICE uint32_t block_number() { return __nvvm_read_ptx_sreg_ctaid_x(); }
+
+// All threads of the block meet here, and see what the others wrote before.
+CONVOY_DEVICE void wait_for_block() { __syncthreads(); }
 
 // Returns what was there. In no order with anything else.
 CONVOY_DEVICE uint32_t atomic_add(uint32_t* to, uint32_t value) {

@@ -22,6 +22,7 @@ struct alignas(64) LaneDoubles {
 // Weights of a layer are [output unit][input], matrices between layers [unit][row], measurements
 // [measurement][entry] with entries by columns, as the last layer's output has them.
 struct DescentBatch {
+  size_t num_problems = kDescentLanes;  // the other lanes repeat the first
   uint32_t n_rows = 0, n_cols = 0;
   MfActivation activation = MfActivation::Linear;
   LaneDoubles negative_slope;

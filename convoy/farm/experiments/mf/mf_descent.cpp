@@ -7,7 +7,6 @@
 #include <tuple>
 
 #include "convoy/core/base/error.h"
-#include "convoy/farm/experiments/mf/descent_kernel.h"
 #include "convoy/farm/experiments/random/numbers.h"
 
 namespace convoy::experiments {
@@ -45,10 +44,10 @@ Shape shape_of(const MfParameters& p) {
 
 using Lane = std::pair<const MfProblem*, const MfWeights*>;
 
-// Lanes without a problem repeat the first.
 DescentBatch make_batch(const std::vector<Lane>& lanes) {
   const MfParameters& p = lanes[0].first->parameters;
   DescentBatch batch;
+  batch.num_problems = lanes.size();
   batch.n_rows = static_cast<uint32_t>(p.n_rows);
   batch.n_cols = static_cast<uint32_t>(p.n_cols);
   batch.activation = p.activation;
@@ -108,8 +107,16 @@ MfWeights mf_initial_weights(const MfProblem& problem) {
   return weights;
 }
 
+void descend_on_cpu(std::vector<DescentBatch>& batches, int64_t steps) {
+  for (DescentBatch& batch : batches) {
+    for (int64_t step = 0; step < steps; ++step) descend_once(batch);
+    evaluate(batch);
+  }
+}
+
 std::vector<sweep::DescentOutcome> descend_mf(const std::vector<MfProblem>& problems,
-                                              const std::vector<MfWeights>& initial) {
+                                              const std::vector<MfWeights>& initial,
+                                              const MfDescend& descend) {
   CONVOY_INVARIANT(problems.size() == initial.size(), "{} problems, {} initial weights",
                    problems.size(), initial.size());
   std::map<Shape, std::vector<size_t>> groups;
@@ -117,18 +124,18 @@ std::vector<sweep::DescentOutcome> descend_mf(const std::vector<MfProblem>& prob
     groups[shape_of(problems[at].parameters)].push_back(at);
   std::vector<sweep::DescentOutcome> outcomes(problems.size());
   for (const auto& [shape, members] : groups) {
+    std::vector<DescentBatch> batches;
     for (size_t from = 0; from < members.size(); from += kDescentLanes) {
-      const size_t count = std::min(kDescentLanes, members.size() - from);
       std::vector<Lane> lanes;
-      for (size_t at = 0; at < count; ++at)
-        lanes.emplace_back(&problems[members[from + at]], &initial[members[from + at]]);
-      DescentBatch batch = make_batch(lanes);
-      const int64_t steps = steps_of(lanes[0].first->parameters.descent);
-      for (int64_t step = 0; step < steps; ++step) descend_once(batch);
-      evaluate(batch);
-      for (size_t lane = 0; lane < count; ++lane)
-        outcomes[members[from + lane]] = outcome_of(batch, *lanes[lane].first, lane, steps);
+      for (size_t at = from; at < std::min(from + kDescentLanes, members.size()); ++at)
+        lanes.emplace_back(&problems[members[at]], &initial[members[at]]);
+      batches.push_back(make_batch(lanes));
     }
+    const int64_t steps = steps_of(problems[members[0]].parameters.descent);
+    descend(batches, steps);
+    for (size_t at = 0; at < members.size(); ++at)
+      outcomes[members[at]] =
+          outcome_of(batches[at / kDescentLanes], problems[members[at]], at % kDescentLanes, steps);
   }
   return outcomes;
 }

@@ -5,8 +5,10 @@
 // all parameters together, and one step size lr / (sqrt(v / (1 - 0.99^t)) + 1e-6) for all of them.
 #pragma once
 
+#include <functional>
 #include <vector>
 
+#include "convoy/farm/experiments/mf/descent_kernel.h"
 #include "convoy/farm/experiments/mf/mf_problem.h"
 #include "convoy/farm/sweep/workload.h"
 
@@ -18,10 +20,15 @@ using MfWeights = std::vector<std::vector<double>>;
 // gd_init_scale * U(-1, 1) / sqrt(inputs): layer l from guess l of Stream::DescentInit.
 MfWeights mf_initial_weights(const MfProblem& problem);
 
+// Takes `steps` steps with batches of one shape; `outputs` hold those of the last layer then.
+using MfDescend = std::function<void(std::vector<DescentBatch>& batches, int64_t steps)>;
+void descend_on_cpu(std::vector<DescentBatch>& batches, int64_t steps);
+
 // One outcome per problem, the same bits in any company: eight problems of one shape share the
 // lanes of a vector. The losses are those after the update of the last epoch divisible by
 // gd_log_period.
 std::vector<sweep::DescentOutcome> descend_mf(const std::vector<MfProblem>& problems,
-                                              const std::vector<MfWeights>& initial);
+                                              const std::vector<MfWeights>& initial,
+                                              const MfDescend& descend = descend_on_cpu);
 
 }  // namespace convoy::experiments

@@ -176,8 +176,7 @@ class MfWorkloadFlags : public WorkloadFlagsOf<MfFlags> {
  public:
   sweep::SweepPlan plan() const override { return plan_mf(flags_); }
   SweepPlaces places() const override {
-    return {flags_.checkpoint_dir, flags_.figures_dir, flags_.gnc ? flags_.device : "cpu",
-            flags_.max_gpus};
+    return {flags_.checkpoint_dir, flags_.figures_dir, flags_.device, flags_.max_gpus};
   }
   std::vector<sweep::NamedFile> tables(const sweep::SweepResults& results,
                                        const std::string&) const override {

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "convoy/core/base/error.h"
+#include "convoy/farm/experiments/cuda/cuda_descents.h"
 #include "convoy/farm/experiments/cuda/cuda_factors.h"
 #include "convoy/farm/experiments/mf/mf_descent.h"
 #include "convoy/farm/experiments/mf/mf_guesses.h"
@@ -47,7 +48,11 @@ std::vector<sweep::DescentOutcome> MfWorkload::descend(
     problems.push_back(problem_of(cell));
     initial.push_back(mf_initial_weights(problems.back()));
   }
-  return descend_mf(problems, initial);
+  if (!gpu_) return descend_mf(problems, initial);
+  std::vector<sweep::DescentOutcome> outcomes =
+      descend_mf(problems, initial, cuda::mf_descend_on(gpu_));
+  for (sweep::DescentOutcome& outcome : outcomes) outcome.gpu = gpu_->name();
+  return outcomes;
 }
 
 sweep::Theory MfWorkload::theory(const sweep::Cell& cell) const {

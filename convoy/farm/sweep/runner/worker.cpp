@@ -83,7 +83,7 @@ class Worker : public workers::WorkSource {
       next_group_ = (next_group_ + 1) % options_.groups.size();
       leases_ = store_.claim({.group = group_->number,
                               .owner = options_.name,
-                              .max_ranges = std::max(group_->cells_per_claim, ranges_per_claim_),
+                              .max_ranges = std::max(descents_together(), ranges_per_claim_),
                               .units_per_range = units_per_range(),
                               .lease = options_.lease});
       // Any worker may hold the last range of a cell, so idle workers check.
@@ -92,6 +92,12 @@ class Worker : public workers::WorkSource {
       return true;
     }
     return false;
+  }
+
+  // A GPU has a block of threads for each of many descents.
+  int64_t descents_together() const {
+    constexpr int64_t kOfGpu = 16;  // for each lane of a CPU's vector
+    return group_->cells_per_claim * (options_.gpu.empty() ? 1 : kOfGpu);
   }
 
   void compute() override {
@@ -108,7 +114,7 @@ class Worker : public workers::WorkSource {
       } else {
         cells.push_back(lease);
       }
-      if (cells.size() >= static_cast<size_t>(group_->cells_per_claim)) descend_all(cells);
+      if (cells.size() >= static_cast<size_t>(descents_together())) descend_all(cells);
     }
     descend_all(cells);
     const double each = seconds_since(begin) / static_cast<double>(std::max<size_t>(num_begun_, 1));
@@ -246,8 +252,10 @@ class Worker : public workers::WorkSource {
     try {
       outcomes = workload_.descend(cells);
     } catch (...) {
-      if (leases.size() == 1) {
-        fail(leases[0], failure_of(std::current_exception()));
+      const jobs::Failure failure = failure_of(std::current_exception());
+      device_lost_ = failure.kind == "device";
+      if (device_lost_ || leases.size() == 1) {
+        for (const Lease& lease : leases) fail(lease, failure);
         return;
       }
       // Half of them need half the memory; in the end the guilty one is alone.
@@ -269,7 +277,7 @@ class Worker : public workers::WorkSource {
 
   void hand_in_descent(const Lease& lease, const DescentOutcome& outcome, int64_t microseconds,
                        Clock::time_point begin) {
-    const jobs::Result result = descent_result(outcome, effort(lease, microseconds, ""));
+    const jobs::Result result = descent_result(outcome, effort(lease, microseconds, outcome.gpu));
     note("{}: loss {} after {} in {:.3g} s", lease.parameters, outcome.loss,
          counted(outcome.steps, "step"), static_cast<double>(microseconds) * 1e-6);
     add({.lease = lease, .payload = "", .count = 0, .result = result}, begin);

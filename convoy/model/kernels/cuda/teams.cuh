@@ -9,8 +9,8 @@
 
 namespace convoy::kernels::gpu {
 
-CONVOY_DEVICE uint32_t thread_of_block() { return __nvvm_read_ptx_sreg_tid_x(); }
-CONVOY_DEVICE void wait_for_block() { __syncthreads(); }
+using nvidia::thread_of_block;
+using nvidia::wait_for_block;
 
 CONVOY_DEVICE float from_lane_across(float value, int distance) {
   return __nvvm_shfl_sync_bfly_f32(~0u, value, distance, kWarpThreads - 1);

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Gradient descent on a GPU: the same bits as on a CPU.
+#pragma once
+
+#include <memory>
+
+#include "convoy/farm/experiments/cuda/device.h"
+#include "convoy/farm/experiments/mf/mf_descent.h"
+
+namespace convoy::experiments::cuda {
+
+// Throws what Driver::check does, from its calls too.
+MfDescend mf_descend_on(std::shared_ptr<Device> device);
+
+}  // namespace convoy::experiments::cuda

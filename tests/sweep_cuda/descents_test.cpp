@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Gradient descent on a GPU against that on the CPU, bit for bit.
+#include "convoy/farm/experiments/mf/mf_workload.h"
+#include "sweep_cuda/gpu_test.h"
+
+namespace convoy::experiments::cuda {
+namespace {
+
+using Cells = std::vector<sweep::Cell>;
+
+class DescentsOnGpu : public SweepGpuTest {
+ protected:
+  void expect_same(const sweep::Workload& by_cpu, const sweep::Workload& by_gpu,
+                   const Cells& cells) {
+    const std::vector<sweep::DescentOutcome> wanted = by_cpu.descend(cells);
+    const std::vector<sweep::DescentOutcome> found = by_gpu.descend(cells);
+    ASSERT_EQ(found.size(), cells.size());
+    for (size_t at = 0; at < cells.size(); ++at) {
+      EXPECT_EQ(found[at].loss, wanted[at].loss) << cells[at].parameters.str();
+      EXPECT_EQ(found[at].train_loss, wanted[at].train_loss) << cells[at].parameters.str();
+      EXPECT_EQ(found[at].steps, wanted[at].steps);
+      EXPECT_EQ(found[at].gpu, device_->name());
+      EXPECT_EQ(wanted[at].gpu, "");
+    }
+  }
+};
+
+INSTANTIATE_TEST_SUITE_P(Fake, DescentsOnGpu, ::testing::Values(false));
+INSTANTIATE_TEST_SUITE_P(Real, DescentsOnGpu, ::testing::Values(true));
+
+TEST_P(DescentsOnGpu, OfFactorisationsAreThoseOfTheCpu) {
+  Cells cells;
+  for (const char* parameters :
+       {R"("width": 6)", R"("width": 6, "gd_lr": 0.1, "negative_slope": 0.3)",
+        R"("width": 40, "completion": true)", R"("depth": 1)",
+        R"("depth": 3, "activation": "LeakyReLU", "gd_momentum": 0.9)",
+        R"("depth": 4, "width": 3, "activation": "Tanh", "gd_init_scale": 2)",
+        R"("n_rows": 9, "n_cols": 3, "num_measurements": 7, "activation": "Tanh")"})
+    for (int64_t seed = 0; seed < 3; ++seed)
+      cells.push_back(
+          {"gd", seed, fmt::format(R"({{{}, "gd_epochs": 21, "gd_log_period": 10}})", parameters)});
+  // More than the lanes of one vector.
+  for (int64_t seed = 0; seed < 10; ++seed)
+    cells.push_back({"gd", seed, R"({"gd_epochs": 11, "gd_log_period": 10})"});
+  expect_same(MfWorkload(), MfWorkload(Precision::Exact, best_cpu_level(), device_), cells);
+}
+
+// More steps than a launch has.
+TEST_P(DescentsOnGpu, OfFactorisationsGoOnOverLaunches) {
+  expect_same(MfWorkload(), MfWorkload(Precision::Exact, best_cpu_level(), device_),
+              {{"gd", 0, R"({"n_rows": 2, "n_cols": 2, "width": 2, "num_measurements": 2,
+                 "gd_momentum": 0.5, "gd_lr": 1e-3, "gd_epochs": 2101})"}});
+}
+
+}  // namespace
+}  // namespace convoy::experiments::cuda
