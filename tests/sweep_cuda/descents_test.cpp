@@ -2,6 +2,7 @@
 //
 // Gradient descent on a GPU against that on the CPU, bit for bit.
 #include "convoy/farm/experiments/mf/mf_workload.h"
+#include "convoy/farm/experiments/ssm/ssm_workload.h"
 #include "sweep_cuda/gpu_test.h"
 
 namespace convoy::experiments::cuda {
@@ -46,11 +47,31 @@ TEST_P(DescentsOnGpu, OfFactorisationsAreThoseOfTheCpu) {
   expect_same(MfWorkload(), MfWorkload(Precision::Exact, best_cpu_level(), device_), cells);
 }
 
+TEST_P(DescentsOnGpu, OfStateSpaceModelsAreThoseOfTheCpu) {
+  Cells cells;
+  for (const char* parameters :
+       {R"("student_dim": 1)", R"("student_dim": 7, "gd_optimizer": "gd")",
+        R"("student_dim": 16, "gd_scheduler": "step", "step_size": 7)",
+        R"("student_dim": 33, "gd_scheduler": "exponential", "sequence_length": 17)",
+        R"("student_dim": 20, "gd_scheduler": "cosine", "num_sequences": 3)",
+        R"("student_dim": 21, "gd_scheduler": "adaptive", "gd_optimizer": "gd")",
+        R"("student_dim": 150, "gd_scheduler": "adaptive", "sequence_length": 2)",
+        R"("student_dim": 9, "calc_loss_only_on_last_output": false, "gd_init_type": "near_one")"})
+    for (int64_t seed = 0; seed < 2; ++seed)
+      cells.push_back(
+          {"gd", seed, fmt::format(R"({{{}, "gd_epochs": {}}})", parameters, seed == 0 ? 32 : 41)});
+  cells.push_back({"gd", 0, R"({"student_dim": 8, "gd_epochs": 5})"});  // none of them counts
+  expect_same(SsmWorkload(), SsmWorkload(Precision::Exact, best_cpu_level(), device_), cells);
+}
+
 // More steps than a launch has.
-TEST_P(DescentsOnGpu, OfFactorisationsGoOnOverLaunches) {
+TEST_P(DescentsOnGpu, GoOnOverLaunches) {
   expect_same(MfWorkload(), MfWorkload(Precision::Exact, best_cpu_level(), device_),
               {{"gd", 0, R"({"n_rows": 2, "n_cols": 2, "width": 2, "num_measurements": 2,
                  "gd_momentum": 0.5, "gd_lr": 1e-3, "gd_epochs": 2101})"}});
+  expect_same(SsmWorkload(), SsmWorkload(Precision::Exact, best_cpu_level(), device_),
+              {{"gd", 0, R"({"student_dim": 5, "gd_scheduler": "adaptive", "gd_epochs": 2101})"},
+               {"gd", 1, R"({"student_dim": 5, "gd_epochs": 1011})"}});
 }
 
 }  // namespace

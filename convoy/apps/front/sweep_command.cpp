@@ -249,7 +249,7 @@ int run_plan(Context& context, const SweepPlan& plan, const RunFlags& run,
   const std::string store = store_of(run, output.checkpoint_dir);
   const auto workload = experiments::make_workload(plan.workload, plan.mode);
   sweep::RunOptions options = run_options(context, run, store);
-  options.guess_device = output.guess_device;
+  options.compute_device = output.compute_device;
   options.has_gpu_kernels = !experiments::cuda::kernel_texts().empty();
   options.max_gpus = output.max_gpus;
   const sweep::RunReport report = sweep::run_sweep(plan, *workload, options);

@@ -22,9 +22,9 @@ namespace convoy::experiments {
 
 // The folders and devices that a sweep's flags name.
 struct SweepPlaces {
-  std::string checkpoint_dir;        // folder of the store; empty = that of the results
-  std::string figures_dir;           // empty = no figures
-  std::string guess_device = "cpu";  // sweep::RunOptions
+  std::string checkpoint_dir;          // folder of the store; empty = that of the results
+  std::string figures_dir;             // empty = no figures
+  std::string compute_device = "cpu";  // sweep::RunOptions
   int64_t max_gpus = -1;
 };
 
@@ -57,7 +57,7 @@ struct WorkloadKind {
   std::vector<std::string_view> first_flags;  // those that --help shows, at most twelve
   std::unique_ptr<WorkloadFlags> (*flags)();
   config::Section (*fields)();  // of the flags, with their defaults
-  // `mode`: "exact" or "fast" where the workload has both, else "". `gpu`: computes guesses where
+  // `mode`: "exact" or "fast" where the workload has both, else "". `gpu`: computes where
   // the workload can use one; null = the CPU does.
   std::unique_ptr<sweep::Workload> (*make)(const std::string& mode,
                                            std::shared_ptr<cuda::Device> gpu);

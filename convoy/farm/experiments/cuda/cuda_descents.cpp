@@ -12,7 +12,7 @@ namespace convoy::experiments::cuda {
 namespace {
 
 // A launch takes milliseconds, so that a screen on the same GPU does not stand still.
-constexpr int64_t kMostSteps = 1000;
+constexpr uint32_t kMostSteps = 1000;
 
 DescentPlaces places_of(const DescentBatch& batch) {
   DescentPlaces places;
@@ -72,11 +72,8 @@ void descend(const std::shared_ptr<Device>& device, std::vector<DescentBatch>& b
   const DescentPlaces places = places_of(shape);
   const std::vector<DescentLayer> layers = layers_of(shape);
   std::vector<double> numbers = numbers_of(batches, places);
-  const Buffer memory(device, numbers.size() * sizeof(double));
-  const Buffer of_layers(device, layers.size() * sizeof(DescentLayer));
+  const Buffer memory = filled(device, numbers), of_layers = filled(device, layers);
   const DeviceUse use(*device);
-  memory.write(use, numbers.data(), memory.bytes());
-  of_layers.write(use, layers.data(), of_layers.bytes());
   MfDescentLaunch launch;
   launch.memory = memory.as<double>();
   launch.num_problems = static_cast<uint32_t>(numbers.size() / places.end);
@@ -91,7 +88,7 @@ void descend(const std::shared_ptr<Device>& device, std::vector<DescentBatch>& b
   launch.places = places;
   const nvidia::Kernel& kernel = use.kernel("mf_descend");
   for (int64_t done = 0; done < steps; done += launch.num_steps) {
-    launch.num_steps = static_cast<uint32_t>(std::min(kMostSteps, steps - done));
+    launch.num_steps = static_cast<uint32_t>(std::min<int64_t>(kMostSteps, steps - done));
     use.launch(kernel, uint64_t{launch.num_problems} * kBlockThreads, &launch);
   }
   memory.read(use, numbers.data(), memory.bytes());
@@ -102,12 +99,90 @@ void descend(const std::shared_ptr<Device>& device, std::vector<DescentBatch>& b
         batch.outputs[at].lane[lane] = own[places.outputs + at];
 }
 
+// Sequences of the problems, one after another.
+struct SsmMemory {
+  std::vector<SsmDescentProblem> problems;
+  std::vector<double> values, rows;
+  std::vector<SsmEpoch> epochs;
+  uint32_t most_epochs = 0;
+};
+
+void add_problem(SsmMemory& memory, const SsmProblem& problem, const std::vector<double>& weights) {
+  const SsmDescent& descent = problem.parameters.descent;
+  SsmDescentProblem added;
+  added.values = memory.values.size();
+  added.rows = memory.rows.size();
+  added.num_weights = static_cast<uint32_t>(weights.size());
+  added.padded_weights = (added.num_weights + kDescentParts - 1) / kDescentParts * kDescentParts;
+  added.num_powers = problem.num_powers;
+  added.num_rows = static_cast<uint32_t>(problem.rows.size());
+  added.is_adam = descent.optimizer == SsmOptimizer::Adam ? 1 : 0;
+  added.is_adaptive = descent.schedule == SsmSchedule::Adaptive ? 1 : 0;
+  added.divisor = problem.divisor;
+  std::copy(problem.target.begin(), problem.target.end(), added.targets);
+  memory.values.insert(memory.values.end(), weights.begin(), weights.end());
+  memory.values.resize(added.values + 3 * size_t{added.padded_weights});
+  for (const std::vector<double>& row : problem.rows) {
+    memory.rows.insert(memory.rows.end(), row.begin(), row.end());
+    memory.rows.resize((memory.rows.size() + kDescentPowers - 1) / kDescentPowers * kDescentPowers);
+  }
+  memory.problems.push_back(added);
+}
+
+// Problems with the same descent share its epochs.
+void add_epochs(SsmMemory& memory, const std::vector<SsmProblem>& problems) {
+  for (size_t at = 0; at < problems.size(); ++at) {
+    const SsmDescent& descent = problems[at].parameters.descent;
+    SsmDescentProblem& own = memory.problems[at];
+    if (at > 0 && descent == problems[at - 1].parameters.descent) {
+      own.epochs = memory.problems[at - 1].epochs;
+      own.num_epochs = memory.problems[at - 1].num_epochs;
+      continue;
+    }
+    const std::vector<SsmEpoch> epochs = ssm_epochs(descent);
+    own.epochs = memory.epochs.size();
+    own.num_epochs = static_cast<uint32_t>(epochs.size());
+    memory.epochs.insert(memory.epochs.end(), epochs.begin(), epochs.end());
+    memory.most_epochs = std::max(memory.most_epochs, own.num_epochs);
+  }
+}
+
 }  // namespace
 
 MfDescend mf_descend_on(std::shared_ptr<Device> device) {
   return [device = std::move(device)](std::vector<DescentBatch>& batches, int64_t steps) {
     descend(device, batches, steps);
   };
+}
+
+std::vector<sweep::DescentOutcome> descend_ssm(const std::vector<SsmProblem>& problems,
+                                               const std::shared_ptr<Device>& device) {
+  SsmMemory memory;
+  for (const SsmProblem& problem : problems) add_problem(memory, problem, initial_weights(problem));
+  add_epochs(memory, problems);
+  const Buffer of_problems = filled(device, memory.problems),
+               values = filled(device, memory.values), rows = filled(device, memory.rows),
+               epochs = filled(device, memory.epochs);
+  const DeviceUse use(*device);
+  SsmDescentLaunch launch;
+  launch.problems = of_problems.as<SsmDescentProblem>();
+  launch.values = values.as<double>();
+  launch.rows = rows.as<const double>();
+  launch.epochs = epochs.as<const SsmEpoch>();
+  launch.num_problems = static_cast<uint32_t>(problems.size());
+  launch.num_steps = kMostSteps;
+  const nvidia::Kernel& kernel = use.kernel("ssm_descend");
+  for (; launch.first_step < memory.most_epochs; launch.first_step += launch.num_steps)
+    use.launch(kernel, uint64_t{launch.num_problems} * kBlockThreads, &launch);
+  values.read(use, memory.values.data(), values.bytes());
+  std::vector<sweep::DescentOutcome> outcomes;
+  for (size_t at = 0; at < problems.size(); ++at) {
+    const SsmDescentProblem& own = memory.problems[at];
+    const double* const first = memory.values.data() + own.values;
+    outcomes.push_back(ssm_outcome(problems[at], {first, first + own.num_weights}, own.num_epochs));
+    outcomes.back().gpu = device->name();
+  }
+  return outcomes;
 }
 
 }  // namespace convoy::experiments::cuda

@@ -7,10 +7,14 @@
 
 #include "convoy/farm/experiments/cuda/device.h"
 #include "convoy/farm/experiments/mf/mf_descent.h"
+#include "convoy/farm/experiments/ssm/ssm_descent.h"
 
 namespace convoy::experiments::cuda {
 
 // Throws what Driver::check does, from its calls too.
 MfDescend mf_descend_on(std::shared_ptr<Device> device);
+// From the initial weights of each. Throws what Driver::check does.
+std::vector<sweep::DescentOutcome> descend_ssm(const std::vector<SsmProblem>& problems,
+                                               const std::shared_ptr<Device>& device);
 
 }  // namespace convoy::experiments::cuda

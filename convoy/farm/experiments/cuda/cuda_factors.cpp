@@ -47,13 +47,6 @@ Buffer block_memory(const std::shared_ptr<Device>& device, uint64_t blocks, uint
   }
 }
 
-template <class T>
-Buffer filled(const std::shared_ptr<Device>& device, const std::vector<T>& values) {
-  Buffer buffer(device, std::max<size_t>(1, values.size()) * sizeof(T));
-  if (!values.empty()) buffer.write(DeviceUse(*device), values.data(), values.size() * sizeof(T));
-  return buffer;
-}
-
 std::vector<double> one_after_another(const std::vector<std::vector<double>>& matrices) {
   std::vector<double> all;
   for (const std::vector<double>& matrix : matrices)

@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Gradient descent on a GPU, a problem per block of threads: each number of a step is computed by
-// one thread in the order of operations of the CPU (mf/descent_kernel.cpp), so it has the same
-// bits. A step's phases are kept apart by barriers. Compiled as guess_kernels.cu.
+// one thread in the order of operations of the CPU (mf/descent_kernel.cpp, ssm/descent_kernels.cpp),
+// so it has the same bits. A step's phases are kept apart by barriers. Compiled as
+// guess_kernels.cu.
 #include <stddef.h>
 #include <stdint.h>
 
+#pragma clang force_cuda_host_device begin
+#include "convoy/farm/experiments/ssm/descent_step.h"
+#pragma clang force_cuda_host_device end
 #include "convoy/farm/experiments/cuda/descent_launch.h"
 #include "convoy/machine/nvidia/device_functions.cuh"
 
@@ -20,6 +24,7 @@ using nvidia::wait_for_block;
 using Doubles = double;
 using Integers = int64_t;
 #include "convoy/farm/experiments/mf/descent_arithmetic.inl"
+#include "convoy/farm/experiments/ssm/descent_arithmetic.inl"
 #pragma clang force_cuda_host_device end
 
 // Calls body(place) for 0 .. count - 1, each in one thread of the block.
@@ -28,9 +33,9 @@ CONVOY_DEVICE void for_block(uint32_t count, const Body& body) {
   for (uint32_t at = nvidia::thread_of_block(); at < count; at += kBlockThreads) body(at);
 }
 
-class MfDescent {
+class MfSteps {
  public:
-  CONVOY_DEVICE MfDescent(const MfDescentLaunch& launch, uint32_t problem)
+  CONVOY_DEVICE MfSteps(const MfDescentLaunch& launch, uint32_t problem)
       : launch_(launch),
         memory_(launch.memory + size_t{problem} * launch.places.end),
         numbers_(*reinterpret_cast<DescentNumbers*>(at(launch.places.numbers))),
@@ -186,13 +191,135 @@ class MfDescent {
   DescentNumbers state_;
 };
 
+// Numbers that the threads of a block tell each other.
+struct SsmShared {
+  double parts[kDescentPowers][kDescentParts];
+  double s[kDescentPowers];
+  double slope[kDescentPowers];
+};
+
+static_assert(kDescentPowers * kDescentParts == kBlockThreads);
+
+class SsmSteps {
+ public:
+  CONVOY_DEVICE SsmSteps(const SsmDescentLaunch& launch, uint32_t problem, SsmShared& shared)
+      : problem_(launch.problems[problem]),
+        values_(launch.values + problem_.values),
+        rows_(launch.rows + problem_.rows),
+        epochs_(launch.epochs + problem_.epochs),
+        shared_(shared),
+        num_powers_(problem_.num_powers) {}
+
+  CONVOY_DEVICE void run(uint32_t first_step, uint32_t num_steps) {
+    double mean_norm = problem_.mean_norm;
+    for (uint32_t step = first_step; step < first_step + num_steps; ++step) {
+      if (step >= problem_.num_epochs) break;
+      const SsmEpoch epoch = epochs_[step];
+      measure();
+      find_slope();
+      double lr = epoch.lr;
+      if (problem_.is_adaptive) lr = adaptive_lr(epoch, gradient_norm(), mean_norm);
+      if (problem_.is_adam) lr /= epoch.first_correction;
+      for_block(
+          problem_.padded_weights, [&](uint32_t place) __attribute__((always_inline)) {
+            update(place, lr, epoch.root_correction);
+          });
+      wait_for_block();
+    }
+    if (nvidia::thread_of_block() == 0) problem_.mean_norm = mean_norm;
+  }
+
+ private:
+  CONVOY_DEVICE void measure() {
+    const uint32_t power = nvidia::thread_of_block() / kDescentParts,
+                   part = nvidia::thread_of_block() % kDescentParts;
+    if (power < num_powers_) {
+      double sum = 0;
+      for (uint32_t place = part; place < problem_.padded_weights; place += kDescentParts) {
+        const double value = values_[place];
+        double product = value;
+        for (uint32_t at = 0; at < power; ++at) product *= value;
+        sum += product;
+      }
+      shared_.parts[power][part] = sum;
+    }
+    wait_for_block();
+    for_block(
+        num_powers_, [&](uint32_t at) __attribute__((always_inline)) {
+          shared_.s[at] = total_of_parts(shared_.parts[at]) - problem_.targets[at];
+        });
+    wait_for_block();
+  }
+
+  CONVOY_DEVICE void find_slope() {
+    for_block(
+        num_powers_, [&](uint32_t at) __attribute__((always_inline)) {
+          double slope = 0;
+          for (uint32_t row = 0; row < problem_.num_rows; ++row)
+            slope += row_slope(rows_ + row * kDescentPowers, shared_.s, problem_.divisor, at,
+                               num_powers_);
+          shared_.slope[at] = slope;
+        });
+    wait_for_block();
+  }
+
+  CONVOY_DEVICE double slope_of(uint32_t place) const {
+    double slope = 0;
+    gradient(slope, values_[place], shared_.slope, num_powers_);
+    return slope * (place < problem_.num_weights ? 1.0 : 0.0);
+  }
+
+  CONVOY_DEVICE double gradient_norm() {
+    for_block(
+        kDescentParts, [&](uint32_t part) __attribute__((always_inline)) {
+          double sum = 0;
+          for (uint32_t place = part; place < problem_.padded_weights; place += kDescentParts) {
+            const double slope = slope_of(place);
+            sum += slope * slope;
+          }
+          shared_.parts[0][part] = sum;
+        });
+    wait_for_block();
+    return __builtin_sqrt(total_of_parts(shared_.parts[0]));
+  }
+
+  CONVOY_DEVICE void update(uint32_t place, double lr, double root_correction) {
+    const double slope = slope_of(place);
+    double& value = values_[place];
+    if (!problem_.is_adam) {
+      value -= lr * slope;
+      return;
+    }
+    double& first = values_[problem_.padded_weights + place];
+    double& second = values_[2 * problem_.padded_weights + place];
+    add_moments(first, second, slope);
+    adam_update(value, first, __builtin_sqrt(second), lr, root_correction);
+  }
+
+  SsmDescentProblem& problem_;
+  double* values_;
+  const double* rows_;
+  const SsmEpoch* epochs_;
+  SsmShared& shared_;
+  uint32_t num_powers_;
+};
+
 }  // namespace
+
+CONVOY_KERNEL void ssm_descend(const SsmDescentLaunch launch) {
+  CONVOY_SHARED SsmShared shared;
+  for (uint32_t problem = nvidia::block_number(); problem < launch.num_problems;
+       problem += nvidia::num_blocks()) {
+    SsmSteps(launch, problem, shared).run(launch.first_step, launch.num_steps);
+    wait_for_block();
+  }
+}
 
 CONVOY_KERNEL void mf_descend(const MfDescentLaunch launch) {
   CONVOY_SHARED double sums[4];
   for (uint32_t problem = nvidia::block_number(); problem < launch.num_problems;
        problem += nvidia::num_blocks()) {
-    MfDescent(launch, problem).run(sums);
+    MfSteps(launch, problem).run(sums);
     wait_for_block();
   }
 }

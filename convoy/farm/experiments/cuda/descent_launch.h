@@ -8,6 +8,7 @@
 
 #include "convoy/farm/experiments/cuda/launch_parts.h"
 #include "convoy/farm/experiments/mf/factor_layout.h"
+#include "convoy/farm/experiments/ssm/descent_step.h"
 
 namespace convoy::experiments::cuda {
 
@@ -44,8 +45,38 @@ struct MfDescentLaunch {
   DescentPlaces places;
 };
 
+inline constexpr uint32_t kDescentPowers = 16;  // kMaxSsmPower
+inline constexpr uint32_t kDescentParts = 8;    // kBlockWeights: of sums over weights
+
+// One problem of `ssm`. Values of weights that only fill the last parts are 0.
+struct SsmDescentProblem {
+  // Its first in the launch's memory.
+  uint64_t values = 0;  // padded_weights; then as many of each of Adam's moments
+  uint64_t rows = 0;
+  uint64_t epochs = 0;
+  double targets[kDescentPowers] = {};
+  double divisor = 1;
+  double mean_norm = 0;  // so far
+  uint32_t num_weights = 0, padded_weights = 0;
+  uint32_t num_powers = 0, num_rows = 0;
+  uint32_t num_epochs = 0;
+  uint32_t is_adam = 0, is_adaptive = 0;  // or not
+  uint32_t unused = 0;
+};
+
+struct SsmDescentLaunch {
+  SsmDescentProblem* problems = nullptr;
+  double* values = nullptr;
+  const double* rows = nullptr;  // kDescentPowers each
+  const SsmEpoch* epochs = nullptr;
+  uint32_t num_problems = 0;
+  uint32_t first_step = 0, num_steps = 0;
+  uint32_t unused = 0;
+};
+
 // Both compilers must agree on these sizes.
-static_assert(sizeof(MfDescentLaunch) == 96 && sizeof(DescentLayer) == 16 &&
-              sizeof(DescentNumbers) == 40);
+static_assert(sizeof(SsmDescentProblem) == 200 && sizeof(SsmDescentLaunch) == 48 &&
+              sizeof(SsmEpoch) == 32 && sizeof(MfDescentLaunch) == 96 &&
+              sizeof(DescentLayer) == 16 && sizeof(DescentNumbers) == 40);
 
 }  // namespace convoy::experiments::cuda

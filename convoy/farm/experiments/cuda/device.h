@@ -3,11 +3,13 @@
 // One NVIDIA GPU of this process: its context, and the kernels of sweeps in it.
 #pragma once
 
+#include <algorithm>
 #include <filesystem>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <string>
+#include <vector>
 
 #include "convoy/machine/nvidia/kernels.h"
 
@@ -83,5 +85,13 @@ class Buffer {
   nvidia::DeviceAddress address_ = 0;
   size_t bytes_ = 0;
 };
+
+// With the values, or room for one where there are none.
+template <class T>
+Buffer filled(const std::shared_ptr<Device>& device, const std::vector<T>& values) {
+  Buffer buffer(device, std::max<size_t>(1, values.size()) * sizeof(T));
+  if (!values.empty()) buffer.write(DeviceUse(*device), values.data(), values.size() * sizeof(T));
+  return buffer;
+}
 
 }  // namespace convoy::experiments::cuda

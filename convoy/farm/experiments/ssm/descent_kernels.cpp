@@ -8,20 +8,10 @@ namespace convoy::experiments {
 namespace {
 
 #include "convoy/farm/experiments/random/descent_lanes.inl"
+#include "convoy/farm/experiments/ssm/descent_arithmetic.inl"
 
 CONVOY_INLINE void load(Doubles& to, const double* from) { std::memcpy(&to, from, sizeof to); }
 CONVOY_INLINE void store(double* to, const Doubles& from) { std::memcpy(to, &from, sizeof from); }
-
-CONVOY_INLINE void gradient(Doubles& to, const Doubles& value, const DescentStep& step,
-                            uint32_t num_powers) {
-  to = Doubles{} + step.slope[num_powers - 1];
-  for (uint32_t at = num_powers - 1; at-- > 0;) to = to * value + step.slope[at];
-}
-
-CONVOY_INLINE double total(const Doubles& parts) {
-  return ((parts[0] + parts[4]) + (parts[2] + parts[6])) +
-         ((parts[1] + parts[5]) + (parts[3] + parts[7]));
-}
 
 }  // namespace
 
@@ -43,7 +33,7 @@ CONVOY_CLONES void sum_powers(const DescentState& state, double* sums) {
     parts[0] += power;
     for (uint32_t at = 1; at < num_powers; ++at) parts[at] += power *= value;
   }
-  for (uint32_t at = 0; at < num_powers; ++at) sums[at] = total(parts[at]);
+  for (uint32_t at = 0; at < num_powers; ++at) sums[at] = total_of_parts(parts[at]);
 }
 
 CONVOY_CLONES double gradient_norm(const DescentState& state, const DescentStep& step) {
@@ -52,32 +42,29 @@ CONVOY_CLONES double gradient_norm(const DescentState& state, const DescentStep&
     Doubles value, slope, active;
     load(value, block.value);
     load(active, block.active);
-    gradient(slope, value, step, state.num_powers);
+    gradient(slope, value, step.slope, state.num_powers);
     slope *= active;
     parts += slope * slope;
   }
-  return std::sqrt(total(parts));
+  return std::sqrt(total_of_parts(parts));
 }
 
-CONVOY_CLONES void adam_step(DescentState& state, const DescentStep& step,
-                             const AdamFactors& factors) {
+CONVOY_CLONES void adam_step(DescentState& state, const DescentStep& step) {
   const uint32_t num_powers = state.num_powers;
-  const double reverse1 = 1 - factors.beta1, reverse2 = 1 - factors.beta2;
   for (WeightBlock& block : state.blocks) {
     Doubles value, slope, active, first, second;
     load(value, block.value);
     load(active, block.active);
     load(first, block.first);
     load(second, block.second);
-    gradient(slope, value, step, num_powers);
+    gradient(slope, value, step.slope, num_powers);
     slope *= active;
-    first = first * factors.beta1 + slope * reverse1;
-    second = second * factors.beta2 + slope * slope * reverse2;
+    add_moments(first, second, slope);
     double roots[kBlockWeights];
     for (size_t at = 0; at < kBlockWeights; ++at) roots[at] = std::sqrt(second[at]);
     Doubles root;
     load(root, roots);
-    value -= step.lr * first / (root / step.root_correction + factors.epsilon);
+    adam_update(value, first, root, step.lr, step.root_correction);
     store(block.value, value);
     store(block.first, first);
     store(block.second, second);
@@ -89,7 +76,7 @@ CONVOY_CLONES void sgd_step(DescentState& state, const DescentStep& step) {
     Doubles value, slope, active;
     load(value, block.value);
     load(active, block.active);
-    gradient(slope, value, step, state.num_powers);
+    gradient(slope, value, step.slope, state.num_powers);
     value -= step.lr * (slope * active);
     store(block.value, value);
   }

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "convoy/farm/experiments/ssm/descent_step.h"
 #include "convoy/farm/experiments/ssm/ssm_parameters.h"
 
 namespace convoy::experiments {
@@ -35,15 +36,11 @@ struct DescentStep {
   double root_correction = 1;
 };
 
-struct AdamFactors {
-  double beta1, beta2, epsilon;
-};
-
 // sums[m - 1] = sum over weights of a^m.
 void sum_powers(const DescentState& state, double* sums);
 double gradient_norm(const DescentState& state, const DescentStep& step);
 // a -= lr * first / (sqrt(second) / root_correction + epsilon).
-void adam_step(DescentState& state, const DescentStep& step, const AdamFactors& factors);
+void adam_step(DescentState& state, const DescentStep& step);
 void sgd_step(DescentState& state, const DescentStep& step);
 
 }  // namespace convoy::experiments

@@ -10,9 +10,6 @@
 namespace convoy::experiments {
 namespace {
 
-constexpr double kBeta1 = 0.9, kBeta2 = 0.999, kAdamEpsilon = 1e-8;
-constexpr double kAdaptiveBeta = 0.8, kAdaptiveEpsilon = 1e-6;
-
 // Learning rate of `epoch`, from 0; Adaptive scales it further by the gradient.
 double scheduled_lr(const SsmDescent& descent, int64_t epoch) {
   const auto at = static_cast<double>(epoch);
@@ -38,25 +35,21 @@ class Run {
   Run(const SsmProblem& problem, std::vector<double> weights)
       : problem_(problem), state_(std::move(weights), problem.num_powers) {}
 
-  void update(int64_t epoch) {
+  void update(const SsmEpoch& epoch) {
     const SsmDescent& descent = problem_.parameters.descent;
     measure();
     DescentStep step;
     // d loss / d a_j = sum over m of c_m m a_j^(m-1), c = 2 / divisor * sum of (row . s) row.
-    for (const auto& row : problem_.rows) {
-      double dot = 0;
-      for (uint32_t at = 0; at < problem_.num_powers; ++at) dot += row[at] * s_[at];
+    for (const auto& row : problem_.rows)
       for (uint32_t at = 0; at < problem_.num_powers; ++at)
-        step.slope[at] += 2 / problem_.divisor * dot * row[at] * (at + 1);
-    }
-    step.lr = scheduled_lr(descent, epoch);
-    if (descent.schedule == SsmSchedule::Adaptive) step.lr = adaptive_lr(step, epoch);
+        step.slope[at] += row_slope(row.data(), s_, problem_.divisor, at, problem_.num_powers);
+    step.lr = epoch.lr;
+    if (descent.schedule == SsmSchedule::Adaptive)
+      step.lr = adaptive_lr(epoch, gradient_norm(state_, step), mean_norm_);
     if (descent.optimizer == SsmOptimizer::Adam) {
-      root_correction_ *= kBeta2;
-      correction_ *= kBeta1;
-      step.lr /= 1 - correction_;
-      step.root_correction = std::sqrt(1 - root_correction_);
-      adam_step(state_, step, {kBeta1, kBeta2, kAdamEpsilon});
+      step.lr /= epoch.first_correction;
+      step.root_correction = epoch.root_correction;
+      adam_step(state_, step);
     } else {
       sgd_step(state_, step);
     }
@@ -73,17 +66,9 @@ class Run {
     for (uint32_t at = 0; at < problem_.num_powers; ++at) s_[at] -= problem_.target[at];
   }
 
-  double adaptive_lr(const DescentStep& step, int64_t epoch) {
-    mean_norm_ = kAdaptiveBeta * mean_norm_ + (1 - kAdaptiveBeta) * gradient_norm(state_, step);
-    const double unbiased =
-        mean_norm_ / (1 - std::pow(kAdaptiveBeta, static_cast<double>(epoch + 1)));
-    return step.lr / (std::sqrt(unbiased) + kAdaptiveEpsilon);
-  }
-
   const SsmProblem& problem_;
   DescentState state_;
   double s_[kMaxSsmPower] = {};
-  double correction_ = 1, root_correction_ = 1;
   double mean_norm_ = 0;
 };
 
@@ -103,11 +88,29 @@ std::vector<double> initial_weights(const SsmProblem& problem) {
   return weights;
 }
 
+std::vector<SsmEpoch> ssm_epochs(const SsmDescent& descent) {
+  std::vector<SsmEpoch> epochs(static_cast<size_t>((descent.epochs - 1) / 10 * 10));
+  double first = 1, second = 1;
+  for (size_t at = 0; at < epochs.size(); ++at) {
+    epochs[at] = {.lr = scheduled_lr(descent, static_cast<int64_t>(at)),
+                  .first_correction = 1 - (first *= kBeta1),
+                  .root_correction = std::sqrt(1 - (second *= kBeta2))};
+    if (descent.schedule == SsmSchedule::Adaptive)
+      epochs[at].norm_correction = 1 - std::pow(kAdaptiveBeta, static_cast<double>(at + 1));
+  }
+  return epochs;
+}
+
+sweep::DescentOutcome ssm_outcome(const SsmProblem& problem, const std::vector<double>& weights,
+                                  size_t steps) {
+  return Run(problem, weights).outcome(static_cast<int64_t>(steps));
+}
+
 sweep::DescentOutcome descend_ssm(const SsmProblem& problem, std::vector<double> weights) {
   Run run(problem, std::move(weights));
-  const int64_t steps = (problem.parameters.descent.epochs - 1) / 10 * 10;
-  for (int64_t epoch = 0; epoch < steps; ++epoch) run.update(epoch);
-  return run.outcome(steps);
+  const std::vector<SsmEpoch> epochs = ssm_epochs(problem.parameters.descent);
+  for (const SsmEpoch& epoch : epochs) run.update(epoch);
+  return run.outcome(static_cast<int64_t>(epochs.size()));
 }
 
 }  // namespace convoy::experiments

@@ -4,6 +4,7 @@
 // that does not depend on the CPU.
 #pragma once
 
+#include "convoy/farm/experiments/ssm/descent_step.h"
 #include "convoy/farm/experiments/ssm/ssm_problem.h"
 #include "convoy/farm/sweep/workload.h"
 
@@ -11,6 +12,12 @@ namespace convoy::experiments {
 
 // The weights before the first update, from Stream::DescentInit.
 std::vector<double> initial_weights(const SsmProblem& problem);
+
+// The epochs whose updates count: the value is that before the last epoch divisible by 10.
+std::vector<SsmEpoch> ssm_epochs(const SsmDescent& descent);
+// The losses at `weights`.
+sweep::DescentOutcome ssm_outcome(const SsmProblem& problem, const std::vector<double>& weights,
+                                  size_t steps);
 
 // Updates as the optimizers of PyTorch do. The losses are those before the update of the last epoch
 // divisible by 10, after `steps` updates.

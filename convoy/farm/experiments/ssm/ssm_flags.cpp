@@ -244,8 +244,7 @@ class SsmWorkloadFlags : public WorkloadFlagsOf<SsmFlags> {
   }
   sweep::SweepPlan plan() const override { return plan_ssm(flags_); }
   SweepPlaces places() const override {
-    return {flags_.checkpoint_dir, flags_.figures_dir, flags_.gnc ? flags_.device : "cpu",
-            flags_.max_gpus};
+    return {flags_.checkpoint_dir, flags_.figures_dir, flags_.device, flags_.max_gpus};
   }
   std::vector<sweep::NamedFile> tables(const sweep::SweepResults& results,
                                        const std::string& time) const override {

@@ -34,6 +34,8 @@ struct SsmDescent {
   double step_gamma = 0.1;                      // step_gamma
   double exp_gamma = 0.999;                     // exp_gamma, per epoch
   double cosine_eta_min = 0;                    // cosine_eta_min
+
+  bool operator==(const SsmDescent&) const = default;
 };
 
 struct SsmParameters {

@@ -2,6 +2,7 @@
 #include "convoy/farm/experiments/ssm/ssm_workload.h"
 
 #include "convoy/core/base/error.h"
+#include "convoy/farm/experiments/cuda/cuda_descents.h"
 #include "convoy/farm/experiments/cuda/cuda_guesses.h"
 #include "convoy/farm/experiments/ssm/ssm_descent.h"
 #include "convoy/farm/experiments/ssm/ssm_guesses.h"
@@ -42,11 +43,12 @@ std::unique_ptr<sweep::GuessExperiment> SsmWorkload::guesses(const sweep::Cell& 
 
 std::vector<sweep::DescentOutcome> SsmWorkload::descend(
     const std::vector<sweep::Cell>& cells) const {
+  std::vector<SsmProblem> problems;
+  for (const sweep::Cell& cell : cells) problems.push_back(problem_of(cell));
+  if (gpu_) return cuda::descend_ssm(problems, gpu_);
   std::vector<sweep::DescentOutcome> outcomes;
-  for (const sweep::Cell& cell : cells) {
-    const SsmProblem problem = problem_of(cell);
+  for (const SsmProblem& problem : problems)
     outcomes.push_back(descend_ssm(problem, initial_weights(problem)));
-  }
   return outcomes;
 }
 

@@ -23,10 +23,10 @@ struct RunOptions {
   std::vector<std::string> worker_command;  // argv up to the flags of `sweep-worker`
   int64_t workers = 0;                      // 0 = usable CPUs
   int64_t cores_per_worker = 0;  // each worker on cores of its own; 0 = as the system likes
-  // The devices that compute guesses: "cpu"; "auto": GPUs as well, where they can be used; "cuda":
+  // The devices that compute: "cpu"; "auto": GPUs as well, where they can be used; "cuda":
   // only GPUs.
-  std::string guess_device = "cpu";
-  bool has_gpu_kernels = true;  // false: this build cannot guess on GPUs
+  std::string compute_device = "cpu";
+  bool has_gpu_kernels = true;  // false: this build cannot compute on GPUs
   int64_t max_gpus = -1;  // for guesses, and for programs that workers start; -1 = all, 0 = none
   int64_t workers_per_device = 1;
   double timeout_seconds = 3600;               // of a descent, a command, or silence; 0 = none

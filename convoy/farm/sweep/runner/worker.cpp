@@ -75,8 +75,8 @@ class Worker : public workers::WorkSource {
  private:
   bool ending() const { return device_lost_ || options_.stop_wanted(); }
 
-  // Claims from one group after the other. Guesses are the first group: a worker with a GPU ends
-  // when there are none.
+  // Claims from one group after the other. Guesses are the first group: a worker with a GPU leaves
+  // it when there are none.
   bool claim() override {
     for (size_t tried = 0; tried < options_.groups.size(); ++tried) {
       group_ = &options_.groups[next_group_];

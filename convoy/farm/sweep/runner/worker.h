@@ -29,7 +29,7 @@ struct WorkerOptions {
   int max_attempts = 3;
   std::chrono::milliseconds lease{60'000};  // renewed by the process that started the worker
   std::string device;                       // the host
-  // The GPU that computes guesses as long as there are any; empty = the host computes them.
+  // The GPU that computes, guesses first; empty = the host does.
   std::string gpu;
   bool notes = false;                              // send Note messages
   std::function<void(const WorkerMessage&)> tell;  // must not throw

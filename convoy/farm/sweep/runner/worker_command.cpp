@@ -33,24 +33,24 @@ int64_t first_range(const SweepPlan& plan, const Workload& workload) {
 }  // namespace
 
 std::vector<std::string> wanted_devices(const RunOptions& options) {
-  const bool for_guesses = options.guess_device != "cpu";
-  if ((!options.starts_programs && !for_guesses) || options.max_gpus == 0) return {};
+  const bool by_gpus = options.compute_device != "cpu";
+  if ((!options.starts_programs && !by_gpus) || options.max_gpus == 0) return {};
   const launch::Environment environment = launch::process_environment();
   const monitor::GpuList list = monitor::list_gpus(monitor::device_sources(environment));
   std::vector<std::string> devices =
       launch::select_devices(list.gpus, launch::selection_request(environment, "")).tokens;
   const std::string why_none =
       list.why_none.empty() ? "none is visible to this process" : list.why_none;
-  if (options.guess_device == "cuda" && devices.empty())
+  if (options.compute_device == "cuda" && devices.empty())
     throw ConfigError(fmt::format("wanted GPUs, found none: {}", why_none),
                       {.hint = "use --device cpu"});
   if (options.max_gpus > 0 && devices.empty())
     options.log.warning(fmt::format("--max-gpus {}: no usable GPU ({}); CPUs compute everything",
                                     options.max_gpus, why_none));
-  if (for_guesses && !devices.empty() && !options.has_gpu_kernels) {
+  if (by_gpus && !devices.empty() && !options.has_gpu_kernels) {
     const std::string why =
         "GPUs cannot be used: this Convoy was built without clang++, which compiles its kernels";
-    if (options.guess_device == "cuda") throw ConfigError(why, {.hint = "use --device cpu"});
+    if (options.compute_device == "cuda") throw ConfigError(why, {.hint = "use --device cpu"});
     options.log.warning(why);
     return {};
   }
@@ -62,8 +62,8 @@ std::vector<std::string> wanted_devices(const RunOptions& options) {
 int64_t worker_count(const RunOptions& options, const std::vector<std::string>& devices) {
   const auto gpus = static_cast<int64_t>(devices.size());
   const int64_t by_cores = usable_cpus() / std::max<int64_t>(1, options.cores_per_worker);
-  if (options.guess_device != "cpu") {
-    if (options.guess_device == "cuda") return gpus;
+  if (options.compute_device != "cpu") {
+    if (options.compute_device == "cuda") return gpus;
     // A core for each GPU.
     const int64_t others =
         options.workers > 0 ? options.workers : std::max<int64_t>(0, by_cores - gpus);
@@ -84,10 +84,10 @@ std::vector<std::map<std::string, std::string>> worker_environments(
         {"CONVOY_SWEEP_WORKER", std::to_string(worker)},
         {"CONVOY_SWEEP_WORKERS", std::to_string(workers)}};
     const auto place = static_cast<size_t>(worker);
-    if (options.guess_device == "cpu" ? !devices.empty() : place < devices.size())
+    if (options.compute_device == "cpu" ? !devices.empty() : place < devices.size())
       environment["CUDA_VISIBLE_DEVICES"] = devices[place % devices.size()];
-    if (options.guess_device != "cpu" && place < devices.size())
-      environment["CONVOY_SWEEP_DEVICE"] = options.guess_device;
+    if (options.compute_device != "cpu" && place < devices.size())
+      environment["CONVOY_SWEEP_DEVICE"] = options.compute_device;
     environments.push_back(std::move(environment));
   }
   return environments;

@@ -22,8 +22,8 @@ int64_t worker_count(const RunOptions& options, const std::vector<std::string>& 
 
 // The environment of each worker: CONVOY_SWEEP_WORKER and CONVOY_SWEEP_WORKERS;
 // CUDA_VISIBLE_DEVICES with one GPU each, where workers start programs and GPUs of this host are to
-// be used; where GPUs compute guesses, one GPU each for the first workers, and
-// RunOptions::guess_device in CONVOY_SWEEP_DEVICE.
+// be used; where GPUs compute cells, one GPU each for the first workers, and
+// RunOptions::compute_device in CONVOY_SWEEP_DEVICE.
 std::vector<std::map<std::string, std::string>> worker_environments(
     const RunOptions& options, const std::vector<std::string>& devices, int64_t workers);
 

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A descent's step over Doubles, vectors of doubles on CPUs and single ones on GPUs, in one order of operations.
+// Compiled without contraction of products and sums. Needs CONVOY_INLINE and Doubles.
+
+// d loss / d a = sum of slope[m - 1] a^(m - 1).
+CONVOY_INLINE void gradient(Doubles& to, const Doubles& value, const double* slope,
+                            uint32_t num_powers) {
+  to = Doubles{} + slope[num_powers - 1];
+  for (uint32_t at = num_powers - 1; at-- > 0;) to = to * value + slope[at];
+}
+
+CONVOY_INLINE void add_moments(Doubles& first, Doubles& second, const Doubles& slope) {
+  constexpr double kReverse1 = 1 - kBeta1, kReverse2 = 1 - kBeta2;
+  first = first * kBeta1 + slope * kReverse1;
+  second = second * kBeta2 + slope * slope * kReverse2;
+}
+
+// `root`: of the second moment.
+CONVOY_INLINE void adam_update(Doubles& value, const Doubles& first, const Doubles& root, double lr,
+                               double root_correction) {
+  value -= lr * first / (root / root_correction + kAdamEpsilon);
+}
