@@ -180,6 +180,7 @@ void CheckpointFolder::save_parts(int64_t step, Sharing& sharing, HeldState held
   tensors.pieces["model"] = model_pieces(sharing);
   tensors.pieces["optimizer"] = std::move(optimizer.pieces);
   comm::Group& ranks = detail::ranks_of(group);
+  ranks.await_device();
   state_->store.start_save_together(ranks, std::move(state), std::move(tensors), /*is_best=*/false)
       ->wait();
   ranks.wait_for_all();  // until rank 0 has published it

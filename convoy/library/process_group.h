@@ -27,10 +27,11 @@ struct GroupAccess;
 
 enum class Reduce { Sum, Mean };
 
-// Driven by one thread. Collective functions are called by all ranks in the same order; they block.
-// A failed one throws and leaves the group unusable: let the error end the rank. Tensors lie on the
-// CPU or on device(); any strides. Sums take float, double, half, bfloat16, int or long; all other
-// functions take any type.
+// Driven by one thread. Collective functions are called by all ranks in the same order; they block,
+// and those of tensors of device() let its current stream wait instead. A failed one throws, of
+// device() a later call does, and leaves the group unusable: let the error end the rank. Tensors
+// lie on the CPU or on device(); any strides. Sums take float, double, half, bfloat16, int or long;
+// all other functions take any type.
 class ProcessGroup {
  public:
   ~ProcessGroup();  // leaves the group; while an exception unwinds it, as abort()

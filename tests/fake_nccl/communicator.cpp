@@ -49,6 +49,7 @@ Communicator::Communicator(const std::string& name, int rank, int size)
     : slots_(name, rank, size), thread_([this] { run(); }) {}
 
 void Communicator::abort() {
+  while (abort_hangs_) std::this_thread::sleep_for(std::chrono::seconds(1));
   is_aborted_ = true;
   finish();
 }
@@ -107,7 +108,8 @@ int Communicator::put(void* stream, const std::vector<FakeNcclRange>& ranges,
   if (fault == "call_fail") return kSystemError;
   if (fault == "launch_hang") return state_ = kInProgress;
   const auto never = [this] { return await([] { return false; }); };
-  if (fault == "hang") body = never;
+  if (fault == "hang" || fault == "abort_hang") body = never;
+  if (fault == "abort_hang") abort_hangs_ = true;
   if (fault == "lost_peer")
     body = [this, never] {
       state_ = kRemoteError;

@@ -58,6 +58,7 @@ class Communicator {
   const SharedSlots slots_;
   std::atomic<int> state_ = kInProgress;
   std::atomic<bool> is_aborted_ = false;
+  std::atomic<bool> abort_hangs_ = false;
   bool is_finishing_ = false;
   std::mutex mutex_;
   std::condition_variable changed_;

@@ -12,6 +12,7 @@
 //   call_fail    the call returns ncclSystemError
 //   launch_hang  the call never gets beyond ncclInProgress, as while NCCL connects to a lost peer
 //   hang         the rank's collective never ends, and so no other rank's does
+//   abort_hang   as hang, and ncclCommAbort of that communicator does not return
 //   lost_peer    as hang, and the communicator's asynchronous state becomes ncclRemoteError
 // ncclCommDestroy waits for what is on the stream, for ever if need be; ncclCommAbort ends it.
 #pragma once

@@ -182,7 +182,9 @@ RANK_BODY(InFlight) {
 // Ends by itself only where no fault is planted.
 RANK_BODY(FourSums) {
   OneRank one(2s);
-  for (int sum = 0; sum < 4; ++sum) one.group().all_reduce_sum(at::ones({3}, one.device()));
+  const at::Tensor tensor = at::ones({3}, one.device());
+  for (int sum = 0; sum < 4; ++sum) one.group().all_reduce_sum(tensor);
+  one.group().await_device();
 }
 
 RANK_BODY(FourSumsOfALauncher) {
@@ -194,22 +196,49 @@ RANK_BODY(FourSumsOfALauncher) {
   }
 }
 
-// The group is there for a while after its error, with another collective under way.
+// Collectives of a device hold up what its stream does next, and no host.
+RANK_BODY(HostsGoOn) {
+  OneRank one(2s);
+  const at::Tensor sum = at::ones({3}, one.device());
+  if (one.rank() == 1) one.group().barrier();
+  const auto work = one.group().start_all_reduce_sum(sum);
+  simulated::reset_host_waits();
+  work->wait();
+  EXPECT_TRUE(simulated::host_waits().empty());
+  if (one.rank() == 0) one.group().barrier();
+  EXPECT_TRUE(at::equal(sum.cpu(), at::full({3}, 2.0)));
+  one.group().await_device();
+  EXPECT_TRUE(simulated::take_findings().empty());
+}
+
+template <class Call>
+std::string error_of(Call call) {
+  try {
+    call();
+  } catch (const CommError& error) {
+    return error.sentence();
+  }
+  return "no error";
+}
+
+// The device goes on once its collective has been ended, with a wrong value. The group is there for
+// a while after its error, with another collective under way.
 RANK_BODY(OutlivesItsError) {
   OneRank one(2s);
   const at::Tensor first = at::ones({3}, one.device());
   const at::Tensor second = at::ones({3}, one.device());
   const auto lost = one.group().start_all_reduce_sum(first);
   const auto behind = one.group().start_all_reduce_sum(second);
-  EXPECT_THROW(lost->wait(), CommError);
-  try {
-    behind->wait();
-    ADD_FAILURE() << "no error";
-  } catch (const CommError& error) {
-    EXPECT_NE(error.sentence().find("an earlier error has ended the group"), std::string::npos)
-        << error.sentence();
-  }
-  EXPECT_THROW(one.group().all_reduce_sum(second), CommError);
+  const std::string found = error_of([&] {
+    lost->wait();
+    first.cpu();
+    one.group().all_gather_bytes("a figure");
+  });
+  EXPECT_NE(found.find("all_reduce #1 on group devices (3 x float32) failed: "), std::string::npos)
+      << found;
+  EXPECT_EQ(error_of([&] { behind->wait(); }), found);
+  EXPECT_EQ(error_of([&] { one.group().all_reduce_sum(second); }), found);
+  EXPECT_EQ(error_of([&] { one.group().await_device(); }), found);
   // Nothing is left on the device.
   c10::impl::VirtualGuardImpl(one.device().type()).synchronizeDevice(one.device().index());
 }
@@ -258,6 +287,22 @@ RANK_BODY(Gradients) {
   EXPECT_TRUE(simulated::take_findings().empty());
 }
 
+// Within its scope the host waits for no device, unless state lies on the host.
+class HostsWaits {
+ public:
+  explicit HostsWaits(const std::string& offload) : is_counted_(offload == "none") {
+    simulated::reset_host_waits();
+  }
+  ~HostsWaits() {
+    if (!is_counted_) return;
+    for (const simulated::HostWait& wait : simulated::host_waits())
+      ADD_FAILURE() << wait.kind << " in " << wait.origin;
+  }
+
+ private:
+  bool is_counted_;
+};
+
 // Six units, one of them frozen, trained for three steps under a sharded strategy.
 std::vector<at::Tensor> sharded_values(comm::Group& group, at::Device device,
                                        const settings::ParallelSettings& settings) {
@@ -284,18 +329,21 @@ std::vector<at::Tensor> sharded_values(comm::Group& group, at::Device device,
   optim::AdamW optimizer({.epsilon = 1e-3}, optimized);
   for (int step = 0; step < 3; ++step) {
     for (const auto which : {parallel::MicroBatch::More, parallel::MicroBatch::Last}) {
-      strategy->begin_micro_batch(which);
       at::Tensor x = at::full({4, 8}, 0.1 * (group.rank() + 1) * (step + 1)).to(device);
+      const HostsWaits waits(settings.offload);
+      strategy->begin_micro_batch(which);
       for (size_t index = 0; index < units.size(); ++index) {
         const nn::UnitUse use(strategy->residency(), index);
         x = use.leave(at::tanh(use.enter(x).mm(weight_of(index))));
       }
       x.sum().backward();
     }
+    const HostsWaits waits(settings.offload);
     strategy->finish_gradients();
     optimizer.step(0.01);
     strategy->finish_step();
   }
+  group.await_device();
   std::vector<at::Tensor> values;
   const at::NoGradGuard no_grad;
   for (size_t index = 0; index < units.size(); ++index) {
@@ -329,6 +377,9 @@ TEST(RanksOnDevices, ShareWhatTheDevicesHoldAndOffloadIt) {
 }
 TEST(RanksOnDevices, SumAndSendWhatTheDevicesHold) {
   testing::expect_all_well(testing::start_ranks(2, "Collectives"));
+}
+TEST(RanksOnDevices, HoldUpNoHost) {
+  testing::expect_all_well(testing::start_ranks(2, "HostsGoOn"));
 }
 TEST(RanksOnDevices, AForgottenWaitIsFound) {
   testing::expect_all_well(testing::start_ranks(2, "ForgottenWait"));
@@ -384,6 +435,10 @@ TEST(RanksOnDevices, ALostPeerIsNamedWithTheCollective) {
                       "NCCL: remote process exited or there was a network error; "
                       "Last error:; socket 5 is closed",
                   kThird);
+}
+TEST(RanksOnDevices, AnAbortThatHangsKeepsNoRank) {
+  const std::string words = std::string(kThird) + "timed out after 2000 ms";
+  expect_both_end("abort_hang:3", words, words);
 }
 TEST(RanksOnDevices, JoiningHasALimit) {
   const std::string words = "join #0 on group devices failed: timed out after 2000 ms";

@@ -33,7 +33,9 @@ char* Machine::allocate(c10::DeviceIndex device, size_t bytes) {
 
 char* Machine::hand_out(c10::DeviceIndex device, size_t bytes) {
   const c10::Stream stream = current_stream(device);
-  const std::lock_guard lock(mutex_);
+  std::unique_lock lock(mutex_);
+  // The caller poisons memory at once, which earlier work of the stream may still use.
+  await(lock, Clock(streams_.clock(streams_.number(stream))));
   Memory& memory = *memories_.at(device);
   MemoryFigures& figures = memory.figures;
   TORCH_CHECK_WITH(OutOfMemoryError,
@@ -238,6 +240,7 @@ void Machine::record(Event& event, c10::Stream stream) {
   streams_.submit(number);
   event.clock = streams_.clock(number);
   event.is_asked = false;
+  event.recorder = std::this_thread::get_id();
   event.time = std::chrono::steady_clock::now();
 }
 
@@ -248,9 +251,12 @@ void Machine::block(const Event& event, c10::Stream stream) {
 
 bool Machine::query(Event& event) {
   const std::lock_guard lock(mutex_);
+  // An answer to a thread that watches is no order for what other threads do.
+  if (event.recorder != std::this_thread::get_id()) return streams_.is_done(event.clock);
   if (streams_.host_knows(event.clock)) return true;
   // Late enough to be noticed, and soon enough for a caller that polls until it is done.
   if (!event.is_asked || !streams_.is_done(event.clock)) {
+    if (event.is_asked) count_wait("question");
     event.is_asked = true;
     return false;
   }

@@ -11,6 +11,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "simulated_device/arena.h"
@@ -25,6 +26,7 @@ inline constexpr c10::DeviceType kDeviceType = c10::DeviceType::PrivateUse1;
 struct Event {
   c10::DeviceIndex device = 0;
   Clock clock;
+  std::thread::id recorder;
   bool is_asked = false;  // a query of it was answered with no
   bool is_timed = false;
   std::chrono::steady_clock::time_point time;

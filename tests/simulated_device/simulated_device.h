@@ -38,7 +38,7 @@ c10::Device device(int index = 0);
 // One time that the host had to wait for a device.
 struct HostWait {
   std::string kind;    // "copy to host", "copy to device", "value on host", "shape on host",
-                       // "stream", "event", "device"
+                       // "stream", "event", "device"; "question": an event is asked again and again
   std::string origin;  // the op, and the outermost op or node of backward that it belongs to
 };
 

@@ -212,16 +212,32 @@ void FlightWriter::write_record(uint64_t number, const Collective& collective) {
 }
 
 void FlightWriter::wait(uint64_t number) {
+  trace_wait(number);
+  record_wait(number);
+}
+
+void FlightWriter::done(uint64_t number) {
+  record_done(number);
+  trace_done(number);
+}
+
+void FlightWriter::trace_wait(uint64_t number) {
   if (trace_ != nullptr) trace_->wait(number);
+}
+
+void FlightWriter::trace_done(uint64_t number) {
+  if (trace_ != nullptr) trace_->done(number);
+}
+
+void FlightWriter::record_wait(uint64_t number) {
   if (!pages_) return;
   const uint64_t now = beat_clock_ns();
   if (Slot* const slot = pages_->slot_of(number)) slot->waited_ns.store(now, kRelease);
   pages_->shared->head.waiting_since_ns.store(now, kRelease);
 }
 
-void FlightWriter::done(uint64_t number) {
+void FlightWriter::record_done(uint64_t number) {
   if (pages_) pages_->leave(number, /*with_failure=*/false);
-  if (trace_ != nullptr) trace_->done(number);
 }
 
 void FlightWriter::arrived(uint64_t number) {

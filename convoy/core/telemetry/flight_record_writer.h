@@ -38,6 +38,13 @@ class FlightWriter {
   void done(uint64_t number);
   void failed(uint64_t number);
 
+  // The two parts of wait() and done(), for a collective of a device, which waits in the caller's
+  // place: the pages by the thread that watches the device, the trace by the one that drives it.
+  void record_wait(uint64_t number);
+  void record_done(uint64_t number);
+  void trace_wait(uint64_t number);
+  void trace_done(uint64_t number);
+
   // All later records also go to `trace`, which must outlive this. Call it before any collective.
   void trace_to(StepTrace* trace) { trace_ = trace; }
   bool traces() const { return trace_ != nullptr; }

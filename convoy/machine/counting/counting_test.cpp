@@ -249,7 +249,7 @@ TEST(PredictedTime, HostAndDeviceOverlapUntilTheHostWaits) {
   EXPECT_NEAR(graph.seconds, 100 * assumed.kernel_seconds, 1e-9);
 }
 
-TEST(PredictedTime, CollectivesRunBesideTheDeviceUntilTheHostWaits) {
+TEST(PredictedTime, CollectivesRunBesideTheDeviceUntilItWaits) {
   const GpuSpeed& gpu = gpu_speed("h200");
   const Assumptions& assumed = assumptions();
   const auto milliseconds = [&](double count) {

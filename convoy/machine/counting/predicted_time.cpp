@@ -104,8 +104,7 @@ struct Timeline {
       if (doing > 0) device = std::max(device, host) + doing;
       if (work.kind == WorkKind::Collective)
         ends[work.collective] = link = std::max({link, device, host}) + link_seconds(work, gpu);
-      if (work.kind == WorkKind::CollectiveWait && ends[work.collective] > host)
-        host = ends[work.collective] + assumptions().wait_seconds;
+      if (work.kind == WorkKind::CollectiveWait) device = std::max(device, ends[work.collective]);
       if (waits(work))
         host = std::max(host, work.host_waits ? device : earlier) + assumptions().wait_seconds;
     }

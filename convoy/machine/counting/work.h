@@ -21,7 +21,7 @@ enum class WorkKind {
   Upload,
   Download,
   Collective,      // of ranks, beside the device's work: after what came before it
-  CollectiveWait,  // of the host, for the end of one
+  CollectiveWait,  // of the device, for the end of one
 };
 
 // FlashAttention is a product whose blocks of queries (backward: of keys) are tiles that nothing

@@ -40,8 +40,9 @@ std::string one_line(const std::string& text) {
 
 }  // namespace
 
-CollectiveScope::CollectiveScope(telemetry::FlightWriter& flight, double& waited_seconds, int rank,
-                                 int size, telemetry::Collective collective)
+CollectiveScope::CollectiveScope(telemetry::FlightWriter& flight,
+                                 std::atomic<double>& waited_seconds, int rank, int size,
+                                 telemetry::Collective collective)
     : flight_(&flight),
       waited_seconds_(&waited_seconds),
       rank_(rank),

@@ -7,6 +7,7 @@
 #include <ATen/core/Tensor.h>
 #include <c10/util/Exception.h>
 
+#include <atomic>
 #include <chrono>
 #include <exception>
 #include <string>
@@ -21,8 +22,8 @@ class CollectiveScope {
  public:
   // Enters. The texts of `collective` are constants. `flight` and `waited_seconds`, to which the
   // time in finish() is added, outlive this.
-  CollectiveScope(telemetry::FlightWriter& flight, double& waited_seconds, int rank, int size,
-                  telemetry::Collective collective);
+  CollectiveScope(telemetry::FlightWriter& flight, std::atomic<double>& waited_seconds, int rank,
+                  int size, telemetry::Collective collective);
 
   // Runs `call`, turning c10d's and Gloo's exceptions into one CommError that names the rank and
   // the collective.
@@ -51,6 +52,20 @@ class CollectiveScope {
     flight_->done(number_);
   }
 
+  // In place of finish() for a device, which waits while the host goes on. `call` lets it wait. The
+  // thread that watches the device reports the wait's begin and end.
+  template <class Call>
+  void let_device_wait(Call call) const {
+    flight_->trace_wait(number_);
+    run(call);
+    flight_->trace_done(number_);
+  }
+  void device_waits() const { flight_->record_wait(number_); }
+  void device_is_done(double waited_seconds) const {
+    *waited_seconds_ += waited_seconds;
+    flight_->record_done(number_);
+  }
+
   // For a trace: whether there is one, and that the collective is done. From any thread.
   bool is_traced() const { return flight_->traces(); }
   void arrived() const { flight_->arrived(number_); }
@@ -59,7 +74,7 @@ class CollectiveScope {
   CommError failure(const std::string& reason) const;
 
   telemetry::FlightWriter* flight_;
-  double* waited_seconds_;
+  std::atomic<double>* waited_seconds_;
   int rank_;
   int size_;
   telemetry::Collective collective_;
@@ -86,7 +101,7 @@ class GroupCollectives {
   int size_;
   std::string_view group_;
   int64_t sequence_ = 0;  // collectives entered
-  double waited_seconds_ = 0;
+  std::atomic<double> waited_seconds_ = 0;
 };
 
 }  // namespace convoy::comm

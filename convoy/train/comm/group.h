@@ -22,12 +22,16 @@ namespace convoy::comm {
 class Work {
  public:
   virtual ~Work() = default;
-  virtual void wait() = 0;  // Blocks. Throws CommError
+  // Blocks where the tensors lie on the CPU. On a device its current stream waits, and the host
+  // goes on. Throws CommError.
+  virtual void wait() = 0;
 };
 
 // Tensors are contiguous, of one dtype (fp32, bf16, int64) and shape on every rank. They lie on the
 // CPU or on the group's device; collectives of the device follow the work that its current stream
-// has so far, and work submitted after their wait() follows them.
+// has so far, and work submitted after their wait() follows them. One that fails there has wrong
+// values, and every later call throws its CommError: so a figure that was read from the device
+// counts once a later call has returned.
 class Group {
  public:
   virtual ~Group() = default;
@@ -44,7 +48,7 @@ class Group {
   // Collective. Async, as above. The pieces of `whole` become what every rank brings as `own`,
   // which may be this rank's piece of `whole` itself.
   virtual std::unique_ptr<Work> start_all_gather(at::Tensor own, at::Tensor whole) = 0;
-  // Collective. Blocks. `tensor` of every rank becomes root's.
+  // Collective. As wait() of a collective. `tensor` of every rank becomes root's.
   virtual void broadcast(at::Tensor tensor, int root) = 0;
   // Collective. Blocks. Each rank's bytes, by rank; lengths may differ.
   virtual std::vector<std::string> all_gather_bytes(std::string_view bytes) = 0;
@@ -53,6 +57,9 @@ class Group {
   // Collective. The same without the time limit of collectives: for waits while one rank reads or
   // writes files.
   virtual void wait_for_all() { barrier(); }
+  // Blocks until every collective that was started on the device has run. Throws CommError. Before
+  // values are kept that collectives have brought: in a checkpoint.
+  virtual void await_device() {}
   // Closes the connections so that peers fail at once instead of by timeout. Call when this rank
   // failed.
   virtual void abort() = 0;
@@ -60,13 +67,13 @@ class Group {
   // their own, in the same order. This group outlives it and takes it along in abort(); its
   // wait_for_all() has the time limit of collectives. `name`: a constant text, for records.
   virtual std::unique_ptr<Group> split(int color, std::string_view name) = 0;
-  // Seconds that this rank has blocked in collectives so far. The rank that waits least holds the
-  // others up.
+  // Seconds that this rank, or its device, has waited in collectives so far. The rank that waits
+  // least holds the others up.
   virtual double waited_seconds() const { return 0; }
 
-  // Collective. Blocks. `tensor` becomes the sum over ranks.
+  // Collective. As wait() of a collective. `tensor` becomes the sum over ranks.
   void all_reduce_sum(at::Tensor tensor);
-  // The same of the collective above. Blocks.
+  // The same of the collective above.
   void all_gather(at::Tensor own, at::Tensor whole);
   // Collective. Blocks. True on every rank when it is true on any.
   bool any(bool value);

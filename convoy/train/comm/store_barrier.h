@@ -5,6 +5,7 @@
 // key-value store. When a rank dies meanwhile its launcher ends the others. Driven by one thread.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <functional>
@@ -69,7 +70,7 @@ class StoreBarrier {
   RankEnvironment environment_;
   telemetry::FlightWriter unrecorded_;
   telemetry::FlightWriter& flight_;
-  double waited_seconds_ = 0;
+  std::atomic<double> waited_seconds_ = 0;
   int64_t sequence_ = 0;  // collectives entered
   std::shared_ptr<JobStore> store_;
   std::shared_ptr<ThreadTeam> team_;

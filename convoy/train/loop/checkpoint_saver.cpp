@@ -73,6 +73,7 @@ void CheckpointSaver::save(const checkpoint::Progress& progress, bool is_best) {
   finish();
   if (!parts_.strategy.shares_state() && parts_.strategy.rank() != 0) return;
   parts_.flight.set_phase("save");
+  parts_.strategy.group().await_device();  // what a lost rank has not sent must not be saved
   begun_ = Clock::now();
   checkpoint::TrainState state;
   state.progress = progress;

@@ -136,7 +136,9 @@ GlooGroup::GlooGroup(std::shared_ptr<StoreBarrier> store_barrier, const Part& pa
     leave_broken();
     throw;
   }
-  if (whole_ != nullptr) whole_->parts_.push_back(this);
+  if (whole_ == nullptr) return;
+  const std::lock_guard lock(whole_->parts_mutex_);
+  whole_->parts_.push_back(this);
 }
 
 // A rank is connected as soon as its own connections stand. If it then ended, and took the store
@@ -150,7 +152,10 @@ void GlooGroup::join(const std::string& keys) {
 
 GlooGroup::~GlooGroup() {
   if (std::uncaught_exceptions() > exceptions_at_start_) abort();
-  if (whole_ != nullptr) std::erase(whole_->parts_, this);
+  if (whole_ != nullptr) {
+    const std::lock_guard lock(whole_->parts_mutex_);
+    std::erase(whole_->parts_, this);
+  }
   if (aborted_) leave_broken();
 }
 
@@ -165,6 +170,7 @@ void GlooGroup::leave_broken() {
 void GlooGroup::abort() {
   aborted_ = true;
   shut_down(backend_->sockets);
+  const std::lock_guard lock(parts_mutex_);
   for (GlooGroup* part : parts_) part->abort();
 }
 

@@ -4,6 +4,8 @@
 // lazy ones a peer that died before its first message is noticed only by timeout.
 #pragma once
 
+#include <atomic>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -53,8 +55,9 @@ class GlooGroup : public Group {
   int size_;
   GroupCollectives collectives_;
   int exceptions_at_start_;
-  bool aborted_ = false;
+  std::atomic<bool> aborted_ = false;
   GlooGroup* const whole_;         // that this one was split from; null: none
+  std::mutex parts_mutex_;         // abort() comes from any thread
   std::vector<GlooGroup*> parts_;  // split from this one and alive
   int splits_ = 0;
   std::unique_ptr<Backend> backend_;

@@ -1,20 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "convoy/train/comm/nccl/nccl_group.h"
 
-#include <c10/core/Event.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
 
-#include <algorithm>
 #include <cstring>
-#include <stdexcept>
-#include <thread>
 
 #include "convoy/core/base/error.h"
 
 namespace convoy::comm {
 namespace {
-
-using Clock = std::chrono::steady_clock;
 
 constexpr int kSum = 0;    // ncclSum
 constexpr int kBytes = 1;  // ncclUint8: of any type, where nothing is added up
@@ -45,6 +39,10 @@ int nccl_dtype(at::ScalarType dtype) {
 
 size_t count_of(const at::Tensor& tensor) { return static_cast<size_t>(tensor.numel()); }
 
+c10::Stream current_stream(at::Device device) {
+  return c10::impl::VirtualGuardImpl(device.type()).getStream(device);
+}
+
 // Before others where the GPU can choose: what waits for a collective is the end of the step.
 c10::Stream own_stream(at::Device device) {
   constexpr bool kHighPriority = true;
@@ -55,186 +53,180 @@ c10::Stream own_stream(at::Device device) {
 
 class NcclGroup::DeviceWork : public Work {
  public:
-  DeviceWork(NcclGroup& group, const CollectiveScope& scope, std::vector<at::Tensor> tensors)
-      : group_(group), scope_(scope), tensors_(std::move(tensors)), done_(group.device_.type()) {}
+  DeviceWork(NcclGroup& group, std::vector<at::Tensor> tensors,
+             std::shared_ptr<WatchedCollective> collective)
+      : group_(group), tensors_(std::move(tensors)), collective_(std::move(collective)) {}
 
-  c10::Event& done() { return done_; }
   void wait() override {
-    scope_.finish([this] { group_.watch(done_); });
+    group_.watch_->check();
+    collective_->scope().let_device_wait(
+        [this] { collective_->block(current_stream(group_.device_)); });
+    tensors_.clear();
   }
 
  private:
   NcclGroup& group_;
-  CollectiveScope scope_;
-  // Their memory is not given to others while the collective runs.
+  // Their memory is not given to others before the current stream comes after the collective.
   std::vector<at::Tensor> tensors_;
-  c10::Event done_;
+  std::shared_ptr<WatchedCollective> collective_;
 };
 
 NcclGroup::NcclGroup(std::unique_ptr<Group> host, telemetry::FlightWriter& flight,
-                     const NcclLibrary& nccl, at::Device device, std::chrono::milliseconds timeout,
-                     std::string_view name, NcclGroup* whole)
+                     const NcclLibrary& nccl, at::Device device, std::chrono::milliseconds timeout)
     : host_(std::move(host)),
       flight_(flight),
-      collectives_(flight, host_->rank(), host_->size(), name),
+      collectives_(flight, host_->rank(), host_->size(), "devices"),
       nccl_(nccl),
       device_(device),
       timeout_(timeout),
       stream_(own_stream(device)),
-      whole_(whole),
-      exceptions_at_start_(std::uncaught_exceptions()) {
-  try {
-    collectives_.enter("join").finish([this] { join(); });
-  } catch (...) {
-    abort();
-    throw;
-  }
-  if (whole_ != nullptr) whole_->parts_.push_back(this);
+      exceptions_at_start_(std::uncaught_exceptions()),
+      watch_(std::make_shared<CollectiveWatch>(device, timeout, *host_)),
+      communicator_(nccl, timeout) {
+  join();
+}
+
+NcclGroup::NcclGroup(std::unique_ptr<Group> host, const NcclGroup& whole, std::string_view name)
+    : host_(std::move(host)),
+      flight_(whole.flight_),
+      collectives_(flight_, host_->rank(), host_->size(), name),
+      nccl_(whole.nccl_),
+      device_(whole.device_),
+      timeout_(whole.timeout_),
+      stream_(own_stream(device_)),
+      exceptions_at_start_(std::uncaught_exceptions()),
+      watch_(whole.watch_),
+      communicator_(nccl_, timeout_) {
+  join();
 }
 
 NcclGroup::~NcclGroup() {
   if (std::uncaught_exceptions() > exceptions_at_start_) abort();
-  if (whole_ != nullptr) std::erase(whole_->parts_, this);
-  if (communicator_ != nullptr) nccl_.destroy(communicator_);
-}
-
-void NcclGroup::fail(const std::string& reason) {
-  abort();
-  throw std::runtime_error(reason);
-}
-
-void NcclGroup::check(int result) {
-  constexpr int kSuccess = 0;
-  if (result == kSuccess || result == kNcclInProgress) return;
-  fail(fmt::format("NCCL: {}\n{}", nccl_.error_text(result), nccl_.last_error(communicator_)));
-}
-
-void NcclGroup::require_usable() const {
-  if (communicator_ == nullptr) throw std::runtime_error("an earlier error has ended the group");
-}
-
-int NcclGroup::state() {
-  int found = 0;
-  check(nccl_.async_error(communicator_, &found));
-  check(found);
-  return found;
-}
-
-template <class IsDone>
-void NcclGroup::poll(IsDone is_done) {
-  // Short collectives are over within microseconds; of long ones a tenth of a millisecond is
-  // little.
-  constexpr std::chrono::microseconds kFirstPause{1};
-  constexpr std::chrono::microseconds kLongestPause{100};
-  const Clock::time_point end = Clock::now() + timeout_;
-  for (std::chrono::microseconds pause = kFirstPause; !is_done();
-       pause = std::min(2 * pause, kLongestPause)) {
-    if (Clock::now() > end)
-      fail(fmt::format("timed out after {} ms",
-                       std::chrono::duration_cast<std::chrono::milliseconds>(timeout_).count()));
-    std::this_thread::sleep_for(pause);
-  }
-}
-
-void NcclGroup::settle(int result) {
-  check(result);
-  if (result == kNcclInProgress) poll([this] { return state() != kNcclInProgress; });
+  watch_->remove(communicator_);
 }
 
 void NcclGroup::join() {
-  NcclId id{};
-  if (rank() == 0) check(nccl_.get_unique_id(&id));
-  const std::string of_rank_zero = host_->all_gather_bytes({id.bytes, sizeof(id.bytes)}).front();
-  std::memcpy(id.bytes, of_rank_zero.data(), sizeof(id.bytes));
-  NcclConfig config;
-  settle(nccl_.init_rank(&communicator_, size(), id, rank(), &config));
+  watch_->add(communicator_);
+  try {
+    collectives_.enter("join").finish([this] {
+      NcclId id = rank() == 0 ? communicator_.new_id() : NcclId{};
+      const std::string of_rank_zero =
+          host_->all_gather_bytes({id.bytes, sizeof(id.bytes)}).front();
+      std::memcpy(id.bytes, of_rank_zero.data(), sizeof(id.bytes));
+      communicator_.join(id, size(), rank());
+    });
+  } catch (...) {
+    watch_->fail(std::current_exception());
+    watch_->remove(communicator_);
+    throw;
+  }
 }
 
 template <class Call>
-std::unique_ptr<NcclGroup::DeviceWork> NcclGroup::start(const CollectiveScope& scope,
-                                                        std::vector<at::Tensor> tensors,
-                                                        Call call) {
-  return scope.run([&] {
-    for (at::Tensor& tensor : tensors) {
-      CONVOY_INVARIANT(tensor.device() == device_ && tensor.is_contiguous(),
-                       "a tensor of {} in a group of {}", tensor.device().str(), device_.str());
-      tensor = tensor.detach();
-    }
-    c10::Event ready(device_.type());
-    ready.record(c10::impl::VirtualGuardImpl(device_.type()).getStream(device_));
-    ready.block(stream_);
-    auto work = std::make_unique<DeviceWork>(*this, scope, std::move(tensors));
-    require_usable();
-    settle(call(stream_.native_handle()));
-    work->done().record(stream_);
-    if (scope.is_traced()) {  // by the clock of the device: when it gets there
-      const c10::impl::VirtualGuardImpl guard(device_.type());
-      const c10::Stream current = guard.exchangeStream(stream_);
-      scope.arrived();
-      guard.exchangeStream(current);
-    }
-    return work;
-  });
+std::unique_ptr<Work> NcclGroup::start(const CollectiveScope& scope,
+                                       std::vector<at::Tensor> tensors, Call call) {
+  for (at::Tensor& tensor : tensors) {
+    CONVOY_INVARIANT(tensor.device() == device_ && tensor.is_contiguous(),
+                     "a tensor of {} in a group of {}", tensor.device().str(), device_.str());
+    tensor = tensor.detach();
+  }
+  const auto collective = std::make_shared<WatchedCollective>(scope, watch_->events());
+  try {
+    scope.run([&] {
+      collective->ready().record(current_stream(device_));
+      collective->ready().block(stream_);
+      communicator_.run(
+          [&](NcclCommunicator handle) { return call(handle, stream_.native_handle()); });
+      collective->done().record(stream_);
+      if (scope.is_traced()) {  // by the clock of the device: when it gets there
+        const c10::impl::VirtualGuardImpl guard(device_.type());
+        const c10::Stream current = guard.exchangeStream(stream_);
+        scope.arrived();
+        guard.exchangeStream(current);
+      }
+    });
+  } catch (const CommError&) {
+    watch_->fail(std::current_exception());
+    watch_->check();  // throws the first error, which may be another
+  }
+  watch_->add(communicator_, collective);
+  return std::make_unique<DeviceWork>(*this, std::move(tensors), collective);
 }
 
-void NcclGroup::watch(c10::Event& done) {
-  require_usable();  // an aborted collective looks done
-  poll([&] {
-    if (done.query()) return true;
-    state();
-    return false;
-  });
+template <class Call>
+auto NcclGroup::on_host(Call call) {
+  watch_->check();
+  try {
+    return call();
+  } catch (const CommError&) {
+    watch_->check();
+    throw;
+  }
+}
+
+std::vector<std::string> NcclGroup::all_gather_bytes(std::string_view bytes) {
+  return on_host([&] { return host_->all_gather_bytes(bytes); });
+}
+
+void NcclGroup::barrier() {
+  on_host([this] { host_->barrier(); });
+}
+
+void NcclGroup::wait_for_all() {
+  on_host([this] { host_->wait_for_all(); });
 }
 
 std::unique_ptr<Work> NcclGroup::start_all_reduce_sum(at::Tensor tensor) {
   if (tensor.is_cpu()) return host_->start_all_reduce_sum(std::move(tensor));
-  return start(collectives_.enter("all_reduce", tensor), {tensor}, [&](void* stream) {
-    return nccl_.all_reduce(tensor.data_ptr(), tensor.data_ptr(), count_of(tensor),
-                            nccl_dtype(tensor.scalar_type()), kSum, communicator_, stream);
-  });
+  return start(collectives_.enter("all_reduce", tensor), {tensor},
+               [&](NcclCommunicator handle, void* stream) {
+                 return nccl_.all_reduce(tensor.data_ptr(), tensor.data_ptr(), count_of(tensor),
+                                         nccl_dtype(tensor.scalar_type()), kSum, handle, stream);
+               });
 }
 
 std::unique_ptr<Work> NcclGroup::start_reduce_scatter_sum(at::Tensor whole, at::Tensor own) {
   if (whole.is_cpu()) return host_->start_reduce_scatter_sum(std::move(whole), std::move(own));
   CONVOY_INVARIANT(whole.numel() == size() * own.numel(), "{} numbers for {} ranks with {} each",
                    whole.numel(), size(), own.numel());
-  return start(collectives_.enter("reduce_scatter", whole), {whole, own}, [&](void* stream) {
-    return nccl_.reduce_scatter(whole.data_ptr(), own.data_ptr(), count_of(own),
-                                nccl_dtype(own.scalar_type()), kSum, communicator_, stream);
-  });
+  return start(collectives_.enter("reduce_scatter", whole), {whole, own},
+               [&](NcclCommunicator handle, void* stream) {
+                 return nccl_.reduce_scatter(whole.data_ptr(), own.data_ptr(), count_of(own),
+                                             nccl_dtype(own.scalar_type()), kSum, handle, stream);
+               });
 }
 
 std::unique_ptr<Work> NcclGroup::start_all_gather(at::Tensor own, at::Tensor whole) {
   if (own.is_cpu()) return host_->start_all_gather(std::move(own), std::move(whole));
   CONVOY_INVARIANT(whole.numel() == size() * own.numel(), "{} numbers for {} ranks with {} each",
                    whole.numel(), size(), own.numel());
-  return start(collectives_.enter("all_gather", own), {own, whole}, [&](void* stream) {
-    return nccl_.all_gather(own.data_ptr(), whole.data_ptr(), own.nbytes(), kBytes, communicator_,
-                            stream);
-  });
+  return start(collectives_.enter("all_gather", own), {own, whole},
+               [&](NcclCommunicator handle, void* stream) {
+                 return nccl_.all_gather(own.data_ptr(), whole.data_ptr(), own.nbytes(), kBytes,
+                                         handle, stream);
+               });
 }
 
 void NcclGroup::broadcast(at::Tensor tensor, int root) {
   if (tensor.is_cpu()) return host_->broadcast(std::move(tensor), root);
-  start(collectives_.enter("broadcast", tensor), {tensor}, [&](void* stream) {
-    return nccl_.broadcast(tensor.data_ptr(), tensor.data_ptr(), tensor.nbytes(), kBytes, root,
-                           communicator_, stream);
-  })->wait();
+  start(collectives_.enter("broadcast", tensor), {tensor},
+        [&](NcclCommunicator handle, void* stream) {
+          return nccl_.broadcast(tensor.data_ptr(), tensor.data_ptr(), tensor.nbytes(), kBytes,
+                                 root, handle, stream);
+        })
+      ->wait();
 }
 
 std::unique_ptr<Group> NcclGroup::split(int color, std::string_view name) {
-  std::unique_ptr<Group> host = host_->split(color, name);
+  std::unique_ptr<Group> host = on_host([&] { return host_->split(color, name); });
   if (host->size() == 1) return host;
-  return std::make_unique<NcclGroup>(std::move(host), flight_, nccl_, device_, timeout_, name,
-                                     this);
+  return std::unique_ptr<Group>(new NcclGroup(std::move(host), *this, name));
 }
 
 // Also ends kernels of the device that wait for a peer.
 void NcclGroup::abort() {
-  host_->abort();
-  if (communicator_ != nullptr) nccl_.abort(communicator_);
-  communicator_ = nullptr;
-  for (NcclGroup* part : parts_) part->abort();
+  watch_->fail(std::make_exception_ptr(
+      CommError("an earlier error has ended the group of devices", {.rank = rank()})));
 }
 
 }  // namespace convoy::comm

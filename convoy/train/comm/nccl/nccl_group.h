@@ -8,22 +8,21 @@
 
 #include "convoy/train/comm/collective_scope.h"
 #include "convoy/train/comm/group.h"
-#include "convoy/train/comm/nccl/nccl_library.h"
+#include "convoy/train/comm/nccl/collective_watch.h"
+#include "convoy/train/comm/nccl/communicator.h"
 
 namespace convoy::comm {
 
-// A collective of the device runs beside the work of the device's current stream. wait() watches it
-// from the host, so that a lost peer ends the wait after `timeout`, and the flight record names the
-// collective that this rank waits for, as with Gloo. Joining, and what NCCL does for a collective
-// before the device has it, have the same limit. Sums are NCCL's: its order of summation and its
-// rounding of bf16.
+// A collective of the device runs beside the work of the device's current stream. One thread
+// watches the collectives of a group and its parts, so that a lost peer ends them after `timeout`
+// from when the device has come to one, and the flight record names the collective that this rank's
+// device waits for. Joining, and what NCCL does for a collective before the device has it, have the
+// same limit. Sums are NCCL's: its order of summation and its rounding of bf16.
 class NcclGroup : public Group {
  public:
-  // `host` has the same ranks. `flight` outlives this, and so does `whole`, the group that this one
-  // was split from. `name`: a constant text, for records. Collective. Blocks. Throws CommError.
+  // `host` has the same ranks. `flight` outlives this. Collective. Blocks. Throws CommError.
   NcclGroup(std::unique_ptr<Group> host, telemetry::FlightWriter& flight, const NcclLibrary& nccl,
-            at::Device device, std::chrono::milliseconds timeout, std::string_view name = "devices",
-            NcclGroup* whole = nullptr);
+            at::Device device, std::chrono::milliseconds timeout);
   ~NcclGroup() override;
   NcclGroup(const NcclGroup&) = delete;
   NcclGroup& operator=(const NcclGroup&) = delete;
@@ -34,11 +33,10 @@ class NcclGroup : public Group {
   std::unique_ptr<Work> start_reduce_scatter_sum(at::Tensor whole, at::Tensor own) override;
   std::unique_ptr<Work> start_all_gather(at::Tensor own, at::Tensor whole) override;
   void broadcast(at::Tensor tensor, int root) override;
-  std::vector<std::string> all_gather_bytes(std::string_view bytes) override {
-    return host_->all_gather_bytes(bytes);
-  }
-  void barrier() override { host_->barrier(); }
-  void wait_for_all() override { host_->wait_for_all(); }
+  std::vector<std::string> all_gather_bytes(std::string_view bytes) override;
+  void barrier() override;
+  void wait_for_all() override;
+  void await_device() override { watch_->await_all(); }
   void abort() override;
   std::unique_ptr<Group> split(int color, std::string_view name) override;
   double waited_seconds() const override {
@@ -48,24 +46,17 @@ class NcclGroup : public Group {
  private:
   class DeviceWork;
 
-  // Throw std::runtime_error after abort(), so that nothing later hangs on the communicator.
-  [[noreturn]] void fail(const std::string& reason);
-  void check(int result);
-  void require_usable() const;
-  int state();  // of the communicator: kNcclInProgress while a call goes on
-  // Until `is_done()`; fails after the timeout.
-  template <class IsDone>
-  void poll(IsDone is_done);
-  // Blocks until a call that returned `result` has been carried out: the device has its work.
-  void settle(int result);
+  // A part of `whole`, which outlives it. `name`: a constant text, for records.
+  NcclGroup(std::unique_ptr<Group> host, const NcclGroup& whole, std::string_view name);
   void join();
-  // Runs `call(stream)`, a collective of `tensors`, on the group's stream after what the current
-  // stream has so far.
+  // Runs `call(handle, stream)`, a collective of `tensors`, on the group's stream after what the
+  // current stream has so far.
   template <class Call>
-  std::unique_ptr<DeviceWork> start(const CollectiveScope& scope, std::vector<at::Tensor> tensors,
-                                    Call call);
-  // Blocks until the collective has run.
-  void watch(c10::Event& done);
+  std::unique_ptr<Work> start(const CollectiveScope& scope, std::vector<at::Tensor> tensors,
+                              Call call);
+  // Blocks in `call`, a collective of the hosts, which an error of the device ends too.
+  template <class Call>
+  auto on_host(Call call);
 
   std::unique_ptr<Group> host_;
   telemetry::FlightWriter& flight_;
@@ -74,10 +65,9 @@ class NcclGroup : public Group {
   const at::Device device_;
   const std::chrono::milliseconds timeout_;
   const c10::Stream stream_;
-  NcclCommunicator communicator_ = nullptr;
-  NcclGroup* const whole_;
-  std::vector<NcclGroup*> parts_;  // split from this one and alive
   int exceptions_at_start_;
+  std::shared_ptr<CollectiveWatch> watch_;  // of the whole group
+  Communicator communicator_;
 };
 
 }  // namespace convoy::comm
