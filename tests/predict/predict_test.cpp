@@ -380,6 +380,18 @@ TEST(BenchPredict, RanksSendWhatTheirStrategyNeeds) {
   EXPECT_NEAR(written / values, 1, 0.01) << "each rank reads all weights and writes a quarter";
 }
 
+// Golden, too: collectives are hidden but for the first block's and the last gradients.
+TEST(BenchPredict, Zero3StepOf7BOnEightHidesItsCollectives) {
+  const testing::TemporaryFolder folder;
+  settings::BenchPredictFlags flags =
+      training_of(write_config(folder.path(), kQwen7B), "full", 1, 4096);
+  flags.ranks = 8;
+  flags.strategy = "zero3";
+  const Json result = bench_predict(flags, "cpu");
+  EXPECT_LE(result["exposed_ms"].get<double>(), 0.03 * result["predicted_ms"].get<double>());
+  EXPECT_LE(result["host_waits"].get<int64_t>(), 2);
+}
+
 // Golden, too.
 TEST(BenchPredict, LoraStepOf7BTakesNoMoreThanItDid) {
   const testing::TemporaryFolder folder;

@@ -106,8 +106,8 @@ std::vector<PeerKey> fsdp_keys(const std::string& section) {
   add({"version", "use_orig_params", "backward_prefetch", "backward_prefetch_policy",
        "forward_prefetch", "limit_all_gathers", "sync_module_states", "cpu_ram_efficient_loading"},
       NoEffect,
-      "blocks are gathered ahead, two at a time, and each rank reads only its share of the "
-      "weights");
+      "blocks are gathered ahead (parallel.prefetch_blocks), and each rank reads only its share of "
+      "the weights");
   add({"auto_wrap_policy", "transformer_layer_cls_to_wrap", "transformer_cls_names_to_wrap",
        "min_num_params"},
       NoEffect, "each block of the model is a unit");

@@ -64,6 +64,7 @@ struct ParallelSettings {
   int64_t keep_whole_below = 100'000;
   std::string shard_over = "all";
   bool reshard_after_forward = true;
+  int64_t prefetch_blocks = 0;
   std::string offload = "none";
   int64_t timeout_s = 1800;
 
@@ -74,7 +75,7 @@ struct ParallelSettings {
         .at_least(1)
         .alias_at_root("train.ddp_bucket_cap_mb");
     visit("gradient_dtype", gradient_dtype,
-          "type in which ddp sends gradients; bf16 halves the bytes and rounds them")
+          "type in which ranks send gradients; bf16 halves the bytes and rounds them")
         .one_of({"fp32", "bf16"});
     visit("replicas", replicas, "dp: replicas of the model; 0 = one for each GPU, one on CPUs")
         .at_least(0);
@@ -90,6 +91,9 @@ struct ParallelSettings {
         .one_of({"all", "node"});
     visit("reshard_after_forward", reshard_after_forward,
           "zero3 frees a block between forward and backward, and gathers it twice");
+    visit("prefetch_blocks", prefetch_blocks,
+          "blocks that zero3 gathers while one computes; 0 = 1 on CPUs, 2 on GPUs")
+        .at_least(0);
     visit(
         "offload", offload,
         "state that zero1 to zero3 on GPUs keep on the host: optimizer states, or also parameters")

@@ -34,14 +34,15 @@ struct Sharding::State {
       : module(std::move(wrapped)),
         group(required(std::move(process_group))),
         tree(tree_of(*module)),
-        units(ranks()) {
+        units(ranks(), {}) {
     tree.units[0].core = &rest;
     make_equal();
     for (size_t unit = 0; unit < tree.units.size(); ++unit) share(unit);
     CONVOY_CHECK(
         !trained.empty(), ConfigError,
         "no parameter of the module requires grad: there is nothing to shard for training");
-    gradients = std::make_unique<parallel::ShardedGradients>(ranks(), trained);
+    gradients = std::make_unique<parallel::ShardedGradients>(
+        parallel::GradientRanks{.sharing = ranks()}, trained, std::nullopt);
     shards = shards_of(trained);
     for (OwnShard& shard : shards) shard.view.value.requires_grad_();
   }
@@ -102,7 +103,8 @@ struct Sharding::State {
     CONVOY_CHECK(pass == -1, StateError,
                  "the last backward pass has failed midway: the ranks cannot go on together");
     pass = backward_pass();
-    gradients->begin_pass(synchronises);
+    gradients->begin_pass(synchronises ? parallel::GradientSums::Shared
+                                       : parallel::GradientSums::None);
     at_end_of_backward([this] { finish_backward(); });
   }
 

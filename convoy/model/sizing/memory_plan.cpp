@@ -124,9 +124,11 @@ MemoryPlan plan_memory(const MemoryQuestion& question, const StateSharing& shari
     gathered.push_back(travelling);
     packed.push_back(unit.packed_bytes);
   }
-  // The unit in use and the next one; packed copies are those of the unit in use.
+  // The unit in use and the next ones; packed copies are those of the unit in use.
+  const int64_t prefetch = question.prefetch_blocks > 0 ? question.prefetch_blocks : on_cpu ? 1 : 2;
+  const auto at_a_time = static_cast<size_t>(1 + prefetch);
   plan.exchange_bytes +=
-      sum_of_largest(gathered, question.reshard_after_forward ? 2 : gathered.size());
+      sum_of_largest(gathered, question.reshard_after_forward ? at_a_time : gathered.size());
   plan.packed_bytes = sum_of_largest(packed, sharing.cuts_values ? 1 : packed.size()) +
                       question.shape.unfolded_bytes;
   // Gloo sums in a copy of a bucket.

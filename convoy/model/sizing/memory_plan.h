@@ -41,8 +41,9 @@ struct MemoryQuestion {
   bool recompute_blocks = false;
   bool copies_to_save = false;
   bool reshard_after_forward = true;
-  bool only_sharded = false;  // settings need a strategy that cuts states
-  int replicas = 1;           // of the model in this process (dp)
+  int64_t prefetch_blocks = 0;  // 0: one on CPUs, else two
+  bool only_sharded = false;    // settings need a strategy that cuts states
+  int replicas = 1;             // of the model in this process (dp)
   // Values of the optimizer: both moments of 256 elements, scales included; whether bf16 weights
   // have fp32 masters; whether moments lie on the host, where the model does not.
   int64_t moment_bytes_of_256 = 2048;

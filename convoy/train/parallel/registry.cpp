@@ -42,9 +42,15 @@ std::unique_ptr<Strategy> make_replicate(const StrategyInputs& inputs) {
   return std::make_unique<Replicate>(inputs.group);
 }
 
+// Gradients add up in fp32, so of that type they are sent as they are.
+std::optional<at::ScalarType> wire_of(const settings::ParallelSettings& settings) {
+  if (settings.gradient_dtype == "fp32") return std::nullopt;
+  return device::parse_dtype(settings.gradient_dtype);
+}
+
 std::unique_ptr<Strategy> make_ddp(const StrategyInputs& inputs) {
   return std::make_unique<Ddp>(inputs.group, inputs.settings.bucket_mb << 20,
-                               device::parse_dtype(inputs.settings.gradient_dtype));
+                               wire_of(inputs.settings));
 }
 
 Offload offload_of(const std::string& name) {
@@ -62,6 +68,8 @@ std::unique_ptr<Strategy> make_sharded(const StrategyInputs& inputs) {
                                                            : ShardLevel::Optimizer,
                     .smallest_elements = settings.keep_whole_below,
                     .reshard_after_forward = settings.reshard_after_forward,
+                    .prefetch = static_cast<size_t>(settings.prefetch_blocks),
+                    .wire = wire_of(settings),
                     .offload = offload_of(settings.offload),
                     .ranks_that_share = settings.shard_over == "node" ? inputs.ranks_of_node : 0});
 }
@@ -102,12 +110,12 @@ void refuse_unless(const StrategyFacts& strategy, bool asked, const char* key, F
 
 void check_settings(const StrategyFacts& strategy, const settings::ParallelSettings& settings) {
   const auto cuts_states = [](const StrategyFacts& one) { return one.cuts_states; };
-  const auto sends_whole = [](const StrategyFacts& one) { return !one.cuts_states; };
+  const auto cuts_values = [](const StrategyFacts& one) { return one.cuts_values; };
   const auto is_dp = [](const StrategyFacts& one) { return one.kind == StrategyKind::Dp; };
   refuse_unless(strategy, settings.offload != "none", "offload", cuts_states);
   refuse_unless(strategy, settings.shard_over != "all", "shard_over", cuts_states);
+  refuse_unless(strategy, settings.prefetch_blocks != 0, "prefetch_blocks", cuts_values);
   refuse_unless(strategy, settings.replicas > 0, "replicas", is_dp);
-  refuse_unless(strategy, settings.gradient_dtype != "fp32", "gradient_dtype", sends_whole);
 }
 
 }  // namespace

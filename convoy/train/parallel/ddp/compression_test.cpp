@@ -6,6 +6,7 @@
 #include "convoy/core/base/error.h"
 #include "convoy/train/parallel/ddp/ddp.h"
 #include "convoy/train/parallel/ddp/grad_reducer.h"
+#include "convoy/train/parallel/sharded/sharded.h"
 #include "ranks/ranks.h"
 
 namespace convoy::parallel {
@@ -79,6 +80,31 @@ RANK_BODY(Accumulates) {
     ddp.finish_step();
   }
 }
+// zero2 rounds each micro-batch, and adds the sums over ranks up in fp32.
+RANK_BODY(ShardsAccumulate) {
+  const auto group = join_compressed();
+  for (const ShardLevel level : {ShardLevel::Optimizer, ShardLevel::Gradients}) {
+    const at::Tensor value = at::ones({1}).set_requires_grad(true);
+    Sharded sharded(*group, {.level = level, .wire = at::kBFloat16});
+    sharded.prepare({{.name = "unit", .trained = {{"w", value}}}});
+    for (int step = 0; step < 2; ++step) {
+      for (int micro = 0; micro < 64; ++micro) {
+        sharded.begin_micro_batch(micro == 63 ? MicroBatch::Last : MicroBatch::More);
+        (value * (micro == 0 ? 257.0 : 1.0 / 16)).sum().backward();
+      }
+      sharded.finish_gradients();
+      // On two ranks. 257 + 63 / 16 = 260.9375; 257 alone is 256 in bf16.
+      const double wanted = level == ShardLevel::Optimizer ? 520 : 2 * (256 + 63.0 / 16);
+      for (const ParameterShard& shard : sharded.shards())
+        EXPECT_EQ(shard.gradient.item<float>(), wanted);
+      sharded.finish_step();
+    }
+  }
+}
+TEST(Compression, AccumulationOfShardsStaysFp32) {
+  testing::expect_all_well(testing::start_ranks(2, "ShardsAccumulate"));
+}
+
 TEST(Compression, AccumulationStaysFp32) {
   testing::expect_all_well(testing::start_ranks(2, "Accumulates"));
 }

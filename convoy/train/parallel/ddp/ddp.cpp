@@ -9,7 +9,7 @@
 
 namespace convoy::parallel {
 
-Ddp::Ddp(comm::Group& group, int64_t bucket_bytes, at::ScalarType wire)
+Ddp::Ddp(comm::Group& group, int64_t bucket_bytes, std::optional<at::ScalarType> wire)
     : group_(group), bucket_bytes_(bucket_bytes), wire_(wire), buffers_(group) {}
 
 void Ddp::prepare(std::vector<nn::Unit> units) {

@@ -20,8 +20,8 @@ namespace convoy::parallel {
 
 class Ddp : public Strategy {
  public:
-  // `wire`: fp32 or bf16, as for GradReducer.
-  Ddp(comm::Group& group, int64_t bucket_bytes, at::ScalarType wire = at::kFloat);
+  // `wire`: as for GradReducer.
+  Ddp(comm::Group& group, int64_t bucket_bytes, std::optional<at::ScalarType> wire = std::nullopt);
 
   void prepare(std::vector<nn::Unit> units) override;
   void begin_micro_batch(MicroBatch which) override;
@@ -36,7 +36,7 @@ class Ddp : public Strategy {
 
   comm::Group& group_;
   int64_t bucket_bytes_;
-  at::ScalarType wire_;
+  const std::optional<at::ScalarType> wire_;
   ReplicatedBuffers buffers_;
   std::vector<ParameterShard> shards_;    // whole parameters
   std::vector<size_t> arrivals_;          // in the first step: gradients by their first arrival

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The all-reduce of a bucket begins while backward runs: read from a trace of the steps.
+// Sums over ranks begin while backward runs: read from a trace of the steps.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -9,6 +9,7 @@
 #include "convoy/core/base/error.h"
 #include "convoy/core/telemetry/step_trace.h"
 #include "convoy/train/parallel/ddp/ddp.h"
+#include "convoy/train/parallel/sharded/sharded.h"
 #include "ranks/ranks.h"
 
 namespace convoy::parallel {
@@ -32,45 +33,36 @@ struct Layers {
   std::vector<nn::NamedTensor> parameters;
 };
 
-void run_steps(Ddp& ddp, telemetry::FlightWriter& flight, const Layers& layers, int steps) {
+void run_steps(Strategy& strategy, telemetry::FlightWriter& flight, const Layers& layers,
+               int steps) {
   for (int step = 0; step < steps; ++step) {
     for (const MicroBatch which : {MicroBatch::More, MicroBatch::Last}) {
-      ddp.begin_micro_batch(which);
+      strategy.begin_micro_batch(which);
       flight.set_phase("forward");
       const at::Tensor loss = layers.loss(at::ones({8, 64}));
       flight.set_phase("backward");
       loss.backward();
     }
     flight.set_phase("reduce");
-    ddp.finish_gradients();
-    ddp.finish_step();
+    strategy.finish_gradients();
+    strategy.finish_step();
     flight.set_step(step + 1);
   }
 }
 
 double end_of(const json& slice) { return slice["ts"].get<double>() + slice["dur"].get<double>(); }
 
-RANK_BODY(Overlap) {
-  telemetry::StepTrace trace(3);
-  telemetry::FlightWriter flight;
-  flight.trace_to(&trace);
-  flight.set_step(0);
-  const auto group =
-      comm::join_group(comm::read_rank_environment(), std::chrono::seconds(300), &flight);
-  const Layers layers;
-  Ddp ddp(*group, 1);  // a bucket per layer
-  ddp.prepare({{.name = "layers", .trained = layers.parameters}});
-  run_steps(ddp, flight, layers, 6);
-
-  const json text = json::parse(trace.chrome_json({.rank = group->rank()}));
+// So many of the layers' sums of this name begin in a step's last backward.
+void expect_overlap(const telemetry::StepTrace& trace, int rank, const std::string& reduction,
+                    int num_within) {
+  const json text = json::parse(trace.chrome_json({.rank = rank}));
   std::vector<json> steps, backwards;
   std::map<uint64_t, std::pair<double, double>> reductions;  // begin and end by number
   for (const json& event : text.at("traceEvents")) {
     const std::string name = event["name"], kind = event.value("cat", "");
     if (kind == "step") steps.push_back(event);
     if (name == "backward") backwards.push_back(event);
-    if (kind == "collective" && name == "world all_reduce") {
-      EXPECT_EQ(event["args"]["bytes"], 64 * 64 * 4);
+    if (kind == "collective" && name == reduction) {
       auto& [begin, end] = reductions[event["id"]];
       (event["ph"] == "b" ? begin : end) = event["ts"];
     }
@@ -89,11 +81,53 @@ RANK_BODY(Overlap) {
       EXPECT_GE(begin, end_of(first)) << "sent while gradients were still accumulated";
       within += begin > last["ts"].get<double>() && begin < end_of(last) ? 1 : 0;
     }
-    EXPECT_EQ(within, kLayers) << "reductions that began within backward of step " << step;
+    EXPECT_EQ(within, num_within) << "reductions that began within backward of step " << step;
   }
+}
+
+class Traced {
+ public:
+  Traced() {
+    flight_.trace_to(&trace_);
+    flight_.set_step(0);
+    group_ = comm::join_group(comm::read_rank_environment(), std::chrono::seconds(300), &flight_);
+  }
+  comm::Group& group() { return *group_; }
+  void run(Strategy& strategy, const Layers& layers, const std::string& reduction, int num_within) {
+    run_steps(strategy, flight_, layers, 6);
+    expect_overlap(trace_, group_->rank(), reduction, num_within);
+  }
+
+ private:
+  telemetry::StepTrace trace_{3};
+  telemetry::FlightWriter flight_;
+  std::unique_ptr<comm::Group> group_;
+};
+
+RANK_BODY(Overlap) {
+  Traced traced;
+  const Layers layers;
+  Ddp ddp(traced.group(), 1);  // a bucket per layer
+  ddp.prepare({{.name = "layers", .trained = layers.parameters}});
+  traced.run(ddp, layers, "world all_reduce", kLayers);
 }
 TEST(Overlap, EveryBucketIsSentBeforeBackwardEnds) {
   testing::expect_all_well(testing::start_ranks(2, "Overlap"));
+}
+
+// Two units are always on their way within the node: backward's last two go on after it.
+RANK_BODY(OverlapOfReplicas) {
+  Traced traced;
+  const Layers layers;
+  std::vector<nn::Unit> units;
+  for (const nn::NamedTensor& parameter : layers.parameters)
+    units.push_back({.name = parameter.name, .trained = {parameter}});
+  Sharded sharded(traced.group(), {.level = ShardLevel::Gradients, .ranks_that_share = 2});
+  sharded.prepare(std::move(units));
+  traced.run(sharded, layers, "replica all_reduce", kLayers - 2);
+}
+TEST(Overlap, ReplicasSumWhileBackwardRuns) {
+  testing::expect_all_well(testing::start_ranks(4, "OverlapOfReplicas"));
 }
 
 }  // namespace

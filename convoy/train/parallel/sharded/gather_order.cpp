@@ -8,10 +8,16 @@ void GatherOrder::note(size_t unit) {
   last_two_ = {last_two_.second, unit};
 }
 
-std::optional<size_t> GatherOrder::next() const {
-  const auto found = follower_.find(last_two_);
-  if (found == follower_.end()) return std::nullopt;
-  return found->second;
+std::vector<size_t> GatherOrder::next(size_t count) const {
+  std::vector<size_t> units;
+  Two two = last_two_;
+  while (units.size() < count) {
+    const auto found = follower_.find(two);
+    if (found == follower_.end()) break;
+    units.push_back(found->second);
+    two = {two.second, found->second};
+  }
+  return units;
 }
 
 }  // namespace convoy::parallel

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Predicts the next unit from the units before: the same two units in a row are followed by the
+// Predicts the next units from the units before: the same two units in a row are followed by the
 // same third, forward, backward and from pass to pass. A pure function of the units so far, hence
 // equal on every rank.
 #pragma once
@@ -9,6 +9,7 @@
 #include <map>
 #include <optional>
 #include <utility>
+#include <vector>
 
 namespace convoy::parallel {
 
@@ -16,8 +17,8 @@ class GatherOrder {
  public:
   // Records the unit that is used now.
   void note(size_t unit);
-  // The one that followed the last time.
-  std::optional<size_t> next() const;
+  // Those that followed the last time: `count`, or fewer where that is not known.
+  std::vector<size_t> next(size_t count) const;
 
  private:
   using Two = std::pair<std::optional<size_t>, std::optional<size_t>>;

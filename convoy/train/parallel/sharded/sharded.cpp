@@ -39,7 +39,9 @@ Sharded::Sharded(comm::Group& group, const ShardedConfig& config)
       replicas_(owned_sharing_ ? group.split(group.rank() % config.ranks_that_share, "replica")
                                : nullptr),
       sharing_(owned_sharing_ ? *owned_sharing_ : group),
-      units_(sharing_, !config.reshard_after_forward, config.offload == Offload::Parameters),
+      units_(sharing_, {.keeps_gathered = !config.reshard_after_forward,
+                        .on_host = config.offload == Offload::Parameters,
+                        .prefetch = config.prefetch}),
       buffers_(group) {}
 
 void Sharded::check_offload(const std::vector<nn::Unit>& units) const {
@@ -76,7 +78,8 @@ void Sharded::take_over(std::vector<nn::Unit> units, const nn::DeferredValues* v
       trained_.push_back(std::move(flat));
     units_.set_linears(index, std::move(units[index].linears));
   }
-  gradients_ = std::make_unique<ShardedGradients>(sharing_, trained_);
+  gradients_ = std::make_unique<ShardedGradients>(
+      GradientRanks{.sharing = sharing_, .replicas = replicas_.get()}, trained_, config_.wire);
   list_shards();
 }
 
@@ -107,7 +110,9 @@ void Sharded::begin_micro_batch(MicroBatch which) {
   gradients_->end_pass();
   units_.end_pass();
   last_ = which == MicroBatch::Last;
-  gradients_->begin_pass(last_ || config_.level != ShardLevel::Optimizer);
+  gradients_->begin_pass(last_                                    ? GradientSums::All
+                         : config_.level != ShardLevel::Optimizer ? GradientSums::Shared
+                                                                  : GradientSums::None);
 }
 
 void Sharded::finish_gradients() {
@@ -115,17 +120,9 @@ void Sharded::finish_gradients() {
   gradients_->end_pass();
   units_.end_pass();
   last_ = false;
-  if (replicas_) sum_over_replicas();
   for (size_t index = 0; index < trained_.size(); ++index)
     if (!stepped_gradients_[index].is_same(gradients_->own(index)))
       stepped_gradients_[index].copy_(gradients_->own(index));
-}
-
-void Sharded::sum_over_replicas() {
-  std::vector<std::unique_ptr<comm::Work>> sums;
-  for (size_t index = 0; index < trained_.size(); ++index)
-    sums.push_back(replicas_->start_all_reduce_sum(gradients_->own(index)));
-  for (const std::unique_ptr<comm::Work>& sum : sums) sum->wait();
 }
 
 // Those that travel are gathered by the next pass.

@@ -9,6 +9,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -29,6 +30,9 @@ struct ShardedConfig {
   int64_t smallest_elements = 0;
   // False: with Parameters a unit stays gathered from forward to the end of backward.
   bool reshard_after_forward = true;
+  size_t prefetch = 0;  // with Parameters: as for ShardedUnits
+  // Type in which gradients travel; none: as they are. They add up in fp32.
+  std::optional<at::ScalarType> wire = {};
   // The state in the host's memory: optimizer states with gradients and values to step on, or the
   // values themselves too. For devices other than the CPU.
   Offload offload = Offload::None;
@@ -61,7 +65,6 @@ class Sharded : public Strategy {
   void take_over(std::vector<nn::Unit> units, const nn::DeferredValues* values);
   void check_offload(const std::vector<nn::Unit>& units) const;
   void list_shards();
-  void sum_over_replicas();
 
   comm::Group& group_;
   const ShardedConfig config_;

@@ -20,8 +20,10 @@ at::TensorOptions wide(FlatUnit& flat) {
 
 }  // namespace
 
-ShardedGradients::ShardedGradients(comm::Group& group, std::vector<std::shared_ptr<FlatUnit>> flats)
-    : group_(group) {
+ShardedGradients::ShardedGradients(const GradientRanks& ranks,
+                                   std::vector<std::shared_ptr<FlatUnit>> flats,
+                                   std::optional<at::ScalarType> wire)
+    : ranks_(ranks), wire_(wire) {
   std::vector<at::Tensor> parameters;
   for (std::shared_ptr<FlatUnit>& flat : flats) {
     const std::vector<FlatRange>& ranges = flat->parameters.ranges();
@@ -53,7 +55,7 @@ void ShardedGradients::receive(size_t leaf, const at::Tensor& gradient) {
     held.copy_(gradient);
   slot.touched[range_index] = true;
   ++slot.arrived;
-  if (sends_) send_what_is_ready();
+  if (sums_ != GradientSums::None) send_what_is_ready();
 }
 
 void ShardedGradients::send_what_is_ready() {
@@ -69,30 +71,52 @@ void ShardedGradients::send(size_t index) {
   Slot& slot = slots_[index];
   if (!slot.whole.defined())
     slot.whole = at::zeros({slot.flat->parameters.numel()}, wide(*slot.flat));
-  const at::Tensor sum = slot.summed ? at::empty_like(slot.own) : slot.own;
+  const at::Tensor sent = as_sent(slot.whole);
+  if (!sent.is_same(slot.whole)) slot.whole = at::Tensor();
+  const bool is_own = !slot.summed && sent.scalar_type() == slot.own.scalar_type();
+  const at::Tensor sum = is_own ? slot.own : at::empty({slot.own.numel()}, sent.options());
   under_way_.push_back(
-      {.slot = index, .sum = sum, .work = group_.start_reduce_scatter_sum(slot.whole, sum)});
+      {.slot = index, .sum = sum, .work = ranks_.sharing.start_reduce_scatter_sum(sent, sum)});
   ++sent_;
+}
+
+at::Tensor ShardedGradients::as_sent(const at::Tensor& values) const {
+  return wire_ ? values.to(*wire_) : values;
 }
 
 void ShardedGradients::collect_oldest() {
   Reduction& oldest = under_way_.front();
   oldest.work->wait();
   Slot& slot = slots_[oldest.slot];
-  if (slot.summed) slot.own.add_(oldest.sum);
+  if (slot.summed)
+    slot.own.add_(oldest.sum);
+  else if (!oldest.sum.is_same(slot.own))
+    slot.own.copy_(oldest.sum);
   slot.summed = true;
   slot.whole = at::Tensor();
   slot.touched.assign(slot.touched.size(), false);
   under_way_.pop_front();
+  if (sums_ == GradientSums::All && ranks_.replicas != nullptr) send_to_replicas(slot);
+}
+
+void ShardedGradients::send_to_replicas(Slot& slot) {
+  const at::Tensor sent = as_sent(slot.own);
+  replica_sums_.push_back(
+      {.own = slot.own, .sent = sent, .work = ranks_.replicas->start_all_reduce_sum(sent)});
 }
 
 void ShardedGradients::end_pass() {
-  if (sends_)
+  if (sums_ != GradientSums::None)
     while (sent_ < slots_.size()) send(slots_.size() - 1 - sent_);
   while (!under_way_.empty()) collect_oldest();
+  for (const ReplicaSum& sum : replica_sums_) {
+    sum.work->wait();
+    if (!sum.sent.is_same(sum.own)) sum.own.copy_(sum.sent);
+  }
+  replica_sums_.clear();
   for (Slot& slot : slots_) slot.arrived = 0;
   sent_ = 0;
-  sends_ = false;
+  sums_ = GradientSums::None;
 }
 
 void ShardedGradients::reset() {

@@ -8,6 +8,7 @@
 
 #include <deque>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "convoy/train/comm/group.h"
@@ -16,20 +17,30 @@
 
 namespace convoy::parallel {
 
+// The ranks over which a pass sums its gradients: none, so that the next pass adds to them; those
+// that share a training state; also the replicas of that state.
+enum class GradientSums { None, Shared, All };
+
+struct GradientRanks {
+  comm::Group& sharing;
+  comm::Group* replicas = nullptr;  // those that hold the same pieces; null: there are none
+};
+
 class ShardedGradients {
  public:
   // `flats` in the order in which a forward pass uses them: backward makes their gradients ready in
-  // the opposite one.
-  ShardedGradients(comm::Group& group, std::vector<std::shared_ptr<FlatUnit>> flats);
+  // the opposite one. Sums travel as `wire`, and add up in fp32 from pass to pass.
+  ShardedGradients(const GradientRanks& ranks, std::vector<std::shared_ptr<FlatUnit>> flats,
+                   std::optional<at::ScalarType> wire);
 
   // fp32 [elements of a piece], by flat: the sums over ranks and passes since the last reset.
   const at::Tensor& own(size_t flat) const { return slots_[flat].own; }
 
-  // Before a pass. When `sends`, what backward makes ready is summed over ranks while it runs, and
-  // the whole gradients are let go; else they are kept and added to by the next pass.
-  void begin_pass(bool sends) { sends_ = sends; }
-  // Collective when the pass sends: what has not left yet leaves, absent gradients as zeros. Blocks
-  // until own() holds the sums.
+  // Before a pass. Gradients are summed as backward makes them ready, and the whole ones are let
+  // go. All: once, in the last pass before the sums are used.
+  void begin_pass(GradientSums sums) { sums_ = sums; }
+  // Collective when the pass sums: what has not left yet leaves, absent gradients as zeros. What
+  // follows sees the sums in own().
   void end_pass();
   // After the sums were used.
   void reset();
@@ -48,6 +59,11 @@ class ShardedGradients {
     at::Tensor sum;  // of a piece
     std::unique_ptr<comm::Work> work;
   };
+  struct ReplicaSum {
+    at::Tensor own;
+    at::Tensor sent;
+    std::unique_ptr<comm::Work> work;
+  };
   struct Leaf {
     size_t slot;
     size_t range;
@@ -57,12 +73,16 @@ class ShardedGradients {
   void send_what_is_ready();
   void send(size_t slot);
   void collect_oldest();
+  void send_to_replicas(Slot& slot);
+  at::Tensor as_sent(const at::Tensor& values) const;
 
-  comm::Group& group_;
+  const GradientRanks ranks_;
+  const std::optional<at::ScalarType> wire_;
   std::vector<Slot> slots_;
   std::vector<Leaf> leaves_;
   std::deque<Reduction> under_way_;
-  bool sends_ = false;
+  std::vector<ReplicaSum> replica_sums_;  // under way
+  GradientSums sums_ = GradientSums::None;
   size_t sent_ = 0;  // slots of this pass, from the last one on
   std::unique_ptr<GradientHooks> hooks_;
 };

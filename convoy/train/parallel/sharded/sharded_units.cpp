@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "convoy/train/parallel/sharded/sharded_units.h"
 
+#include <algorithm>
 #include <map>
 
 #include "convoy/model/nn/linear.h"
@@ -23,10 +24,11 @@ std::vector<std::shared_ptr<FlatUnit>> ShardedUnits::add(
     auto flat = std::make_shared<FlatUnit>(FlatUnit{
         .unit = unit, .parameters = FlatParameters(std::move(of_type), group_.size(), values)});
     FlatParameters& laid_out = flat->parameters;
+    if (prefetch_ == 0) prefetch_ = laid_out.whole().flat().is_cpu() ? 1 : 2;
     flat->travels = may_travel && laid_out.numel() >= smallest_elements;
     if (flat->travels) {
       flat->own = laid_out.filled_piece(group_.rank());
-      if (on_host_) flat->own = flat->own.cpu();
+      if (config_.on_host) flat->own = flat->own.cpu();
       state(unit).travelling.push_back(flat);
     } else {
       laid_out.fill_whole();
@@ -60,7 +62,7 @@ void ShardedUnits::acquire(size_t unit) {
   if (wanted.travelling.empty()) return;
   start_gather(wanted);
   order_.note(unit);
-  if (const std::optional<size_t> next = order_.next()) start_gather(state(*next));
+  for (const size_t next : order_.next(prefetch_)) start_gather(state(next));
   finish_gathers(wanted);
 }
 
@@ -72,9 +74,9 @@ void ShardedUnits::finish_gathers(State& state) {
 
 void ShardedUnits::release(size_t unit) {
   State& used = state(unit);
-  if (--used.uses > 0 || used.travelling.empty() || keeps_gathered_ || order_.next() == unit)
-    return;
-  drop(used);
+  if (--used.uses > 0 || used.travelling.empty() || config_.keeps_gathered) return;
+  const std::vector<size_t> next = order_.next(prefetch_);
+  if (std::find(next.begin(), next.end(), unit) == next.end()) drop(used);
 }
 
 void ShardedUnits::drop(State& state) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The values of a sharded model: each rank keeps one piece of every unit, and a unit is whole only
-// while it is used (ZeRO-3, arXiv 1910.02054; FSDP, arXiv 2304.11277). The next unit is gathered
+// while it is used (ZeRO-3, arXiv 1910.02054; FSDP, arXiv 2304.11277). The next units are gathered
 // while this one computes. Driven by the thread that runs the model.
 #pragma once
 
@@ -23,12 +23,17 @@ struct FlatUnit {
   bool travels = false;  // its memory comes and goes; else it is whole all the time
 };
 
+struct ShardedUnitsConfig {
+  bool keeps_gathered = false;  // a unit stays whole until the end of the pass
+  // Pieces of what travels lie in the host's memory and pass over to the device to be gathered.
+  bool on_host = false;
+  size_t prefetch = 0;  // units that are gathered while one computes; 0: one on CPUs, else two
+};
+
 class ShardedUnits : public nn::Residency {
  public:
-  // `keeps_gathered`: a unit stays whole until the end of the pass. `on_host`: pieces of what
-  // travels lie in the host's memory and pass over to the device to be gathered.
-  explicit ShardedUnits(comm::Group& group, bool keeps_gathered = false, bool on_host = false)
-      : group_(group), keeps_gathered_(keeps_gathered), on_host_(on_host) {}
+  ShardedUnits(comm::Group& group, const ShardedUnitsConfig& config)
+      : group_(group), config_(config), prefetch_(config.prefetch) {}
 
   // Takes `parameters` of a unit over, if there are any. They travel when `may_travel` and there
   // are at least `smallest_elements`. `values`: as for FlatParameters. Returns what they became, in
@@ -60,8 +65,8 @@ class ShardedUnits : public nn::Residency {
   void drop(State& state);
 
   comm::Group& group_;
-  const bool keeps_gathered_;
-  const bool on_host_;
+  const ShardedUnitsConfig config_;
+  size_t prefetch_;
   std::vector<State> states_;  // by unit
   GatherOrder order_;
 };
