@@ -9,6 +9,7 @@
 #include <optional>
 #include <string_view>
 
+#include "simulated_device/cuda_ops.h"
 #include "simulated_device/generator.h"
 #include "simulated_device/work.h"
 #include "simulated_device/working_tensors.h"
@@ -78,6 +79,9 @@ class Call {
 
 void Call::run() {
   device_ = find_device();
+  std::vector<c10::ScalarType> types;
+  for_each_tensor([&](const at::Tensor& tensor, size_t) { types.push_back(tensor.scalar_type()); });
+  require_cuda_kernel(schema_, types);
   const Work work(device_, check_and_collect_uses());
   WorkingTensors tensors(device_);
   replace_arguments(tensors);

@@ -142,5 +142,13 @@ TEST(Faults, WhatWasNeverWrittenIsNoNumber) {
   EXPECT_EQ(at::empty({1}, at::TensorOptions(device(0)).dtype(at::kLong)).item<int64_t>(), -1);
 }
 
+TEST(Faults, OpsThatCudaDoesNotHave) {
+  const at::Tensor numbers = at::ones({4, 4}, device());
+  expect_error([&] { at::histogram(numbers, 3); }, {"aten::histogram has no CUDA kernel"});
+  const at::Tensor integers = numbers.to(at::kLong);
+  expect_error([&] { integers.mm(integers); }, {"aten::mm has no CUDA kernel for Long"});
+  EXPECT_EQ(error_of([&] { integers.cumsum(0).add_(1).sort(); }), "");
+}
+
 }  // namespace
 }  // namespace convoy::simulated

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Whether LibTorch's CUDA half has a kernel for an op, by the headers that LibTorch generates for
+// each of them: so it needs no CUDA.
+#pragma once
+
+#include <ATen/core/function_schema.h>
+
+#include <vector>
+
+namespace convoy::simulated {
+
+// Throws c10::Error where it has none, or none for one of these types of an op's tensors.
+void require_cuda_kernel(const c10::FunctionSchema& schema,
+                         const std::vector<c10::ScalarType>& types);
+
+}  // namespace convoy::simulated
