@@ -99,6 +99,13 @@ template at::Tensor to_device(std::span<const int64_t>, at::Device);
 template at::Tensor to_device(std::span<const float>, at::Device);
 template at::Tensor to_device(std::span<const double>, at::Device);
 
+at::Tensor pinned_copy(const at::Tensor& tensor) {
+  if (tensor.is_cpu()) return tensor;
+  const c10::DeviceGuard guard(tensor.device());
+  const auto options = tensor.options().device(at::kCPU).pinned_memory(true).requires_grad(false);
+  return at::empty(tensor.sizes(), options).copy_(tensor.detach());
+}
+
 Download::Download(const at::Tensor& source) : host_(source) {
   const at::Device device = source.device();
   if (device.is_cpu()) return;

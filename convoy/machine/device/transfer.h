@@ -47,6 +47,10 @@ class Upload {
 template <class Value>
 at::Tensor to_device(std::span<const Value> values, at::Device device);
 
+// A copy in the host's pinned memory, to and from which non_blocking copies do not wait; on CPUs
+// the tensor itself. Blocks.
+at::Tensor pinned_copy(const at::Tensor& tensor);
+
 // A tensor on its way to the host. One thread.
 class Download {
  public:

@@ -1,9 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "convoy/train/parallel/sharded/sharded.h"
 
+#include <ATen/ATen.h>
+#include <c10/core/Event.h>
+#include <c10/core/StreamGuard.h>
+#include <c10/core/impl/VirtualGuardImpl.h>
+
 #include <algorithm>
 
 #include "convoy/core/base/error.h"
+#include "convoy/machine/device/transfer.h"
 #include "convoy/train/parallel/agreement.h"
 #include "convoy/train/parallel/trained_parameters.h"
 
@@ -78,8 +84,11 @@ void Sharded::take_over(std::vector<nn::Unit> units, const nn::DeferredValues* v
       trained_.push_back(std::move(flat));
     units_.set_linears(index, std::move(units[index].linears));
   }
+  std::function<void(size_t)> when_summed;
+  if (config_.offload != Offload::None) when_summed = [this](size_t flat) { bring_to_host(flat); };
   gradients_ = std::make_unique<ShardedGradients>(
-      GradientRanks{.sharing = sharing_, .replicas = replicas_.get()}, trained_, config_.wire);
+      GradientRanks{.sharing = sharing_, .replicas = replicas_.get()}, trained_, config_.wire,
+      std::move(when_summed));
   list_shards();
 }
 
@@ -87,8 +96,9 @@ void Sharded::list_shards() {
   for (size_t index = 0; index < trained_.size(); ++index) {
     const FlatUnit& flat = *trained_[index];
     const bool offloads = config_.offload != Offload::None;
-    values_.push_back(offloads ? flat.own.cpu() : flat.own);
-    stepped_gradients_.push_back(offloads ? gradients_->own(index).cpu() : gradients_->own(index));
+    values_.push_back(offloads ? device::pinned_copy(flat.own) : flat.own);
+    stepped_gradients_.push_back(offloads ? device::pinned_copy(gradients_->own(index))
+                                          : gradients_->own(index));
     for (const PieceOfParameter& part : flat.parameters.parts_of_piece(sharing_.rank())) {
       const FlatRange& range = flat.parameters.ranges()[part.range];
       shards_.push_back(
@@ -120,15 +130,25 @@ void Sharded::finish_gradients() {
   gradients_->end_pass();
   units_.end_pass();
   last_ = false;
-  for (size_t index = 0; index < trained_.size(); ++index)
-    if (!stepped_gradients_[index].is_same(gradients_->own(index)))
-      stepped_gradients_[index].copy_(gradients_->own(index));
+  if (to_host_) to_host_->synchronize();
+}
+
+void Sharded::bring_to_host(size_t flat) {
+  const at::Tensor& own = gradients_->own(flat);
+  const c10::impl::VirtualGuardImpl impl(own.device().type());
+  if (!to_host_) to_host_ = impl.getStreamFromGlobalPool(own.device());
+  c10::Event summed(own.device().type());
+  summed.record(impl.getStream(own.device()));
+  summed.block(*to_host_);
+  const c10::StreamGuard guard(*to_host_);
+  stepped_gradients_[flat].copy_(own, /*non_blocking=*/true);
 }
 
 // Those that travel are gathered by the next pass.
 void Sharded::finish_step() {
   for (size_t index = 0; index < trained_.size(); ++index)
-    if (!values_[index].is_same(trained_[index]->own)) trained_[index]->own.copy_(values_[index]);
+    if (!values_[index].is_same(trained_[index]->own))
+      trained_[index]->own.copy_(values_[index], /*non_blocking=*/true);
   std::vector<std::unique_ptr<comm::Work>> gathers;
   for (const std::shared_ptr<FlatUnit>& flat : trained_)
     if (!flat->travels)

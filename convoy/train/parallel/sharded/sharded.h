@@ -8,6 +8,8 @@
 //   zero3   and parameters, frozen ones too: a unit is gathered while it is used
 #pragma once
 
+#include <c10/core/Stream.h>
+
 #include <memory>
 #include <optional>
 #include <utility>
@@ -65,6 +67,7 @@ class Sharded : public Strategy {
   void take_over(std::vector<nn::Unit> units, const nn::DeferredValues* values);
   void check_offload(const std::vector<nn::Unit>& units) const;
   void list_shards();
+  void bring_to_host(size_t flat);
 
   comm::Group& group_;
   const ShardedConfig config_;
@@ -79,7 +82,8 @@ class Sharded : public Strategy {
   std::vector<at::Tensor> values_;
   std::vector<at::Tensor> stepped_gradients_;
   std::vector<ParameterShard> shards_;
-  bool last_ = false;  // the running micro-batch is the step's last
+  std::optional<c10::Stream> to_host_;  // carries offloaded gradients, beside backward
+  bool last_ = false;                   // the running micro-batch is the step's last
 };
 
 }  // namespace convoy::parallel

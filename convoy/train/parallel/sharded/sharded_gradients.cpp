@@ -22,8 +22,9 @@ at::TensorOptions wide(FlatUnit& flat) {
 
 ShardedGradients::ShardedGradients(const GradientRanks& ranks,
                                    std::vector<std::shared_ptr<FlatUnit>> flats,
-                                   std::optional<at::ScalarType> wire)
-    : ranks_(ranks), wire_(wire) {
+                                   std::optional<at::ScalarType> wire,
+                                   std::function<void(size_t)> when_summed)
+    : ranks_(ranks), wire_(wire), when_summed_(std::move(when_summed)) {
   std::vector<at::Tensor> parameters;
   for (std::shared_ptr<FlatUnit>& flat : flats) {
     const std::vector<FlatRange>& ranges = flat->parameters.ranges();
@@ -85,7 +86,8 @@ at::Tensor ShardedGradients::as_sent(const at::Tensor& values) const {
 }
 
 void ShardedGradients::collect_oldest() {
-  Reduction& oldest = under_way_.front();
+  const Reduction oldest = std::move(under_way_.front());
+  under_way_.pop_front();
   oldest.work->wait();
   Slot& slot = slots_[oldest.slot];
   if (slot.summed)
@@ -95,14 +97,21 @@ void ShardedGradients::collect_oldest() {
   slot.summed = true;
   slot.whole = at::Tensor();
   slot.touched.assign(slot.touched.size(), false);
-  under_way_.pop_front();
-  if (sums_ == GradientSums::All && ranks_.replicas != nullptr) send_to_replicas(slot);
+  if (sums_ != GradientSums::All) return;
+  if (ranks_.replicas != nullptr)
+    send_to_replicas(oldest.slot);
+  else
+    end_sum(oldest.slot);
 }
 
-void ShardedGradients::send_to_replicas(Slot& slot) {
-  const at::Tensor sent = as_sent(slot.own);
+void ShardedGradients::send_to_replicas(size_t slot) {
+  const at::Tensor sent = as_sent(slots_[slot].own);
   replica_sums_.push_back(
-      {.own = slot.own, .sent = sent, .work = ranks_.replicas->start_all_reduce_sum(sent)});
+      {.slot = slot, .sent = sent, .work = ranks_.replicas->start_all_reduce_sum(sent)});
+}
+
+void ShardedGradients::end_sum(size_t slot) {
+  if (when_summed_) when_summed_(slot);
 }
 
 void ShardedGradients::end_pass() {
@@ -111,7 +120,9 @@ void ShardedGradients::end_pass() {
   while (!under_way_.empty()) collect_oldest();
   for (const ReplicaSum& sum : replica_sums_) {
     sum.work->wait();
-    if (!sum.sent.is_same(sum.own)) sum.own.copy_(sum.sent);
+    const at::Tensor& own = slots_[sum.slot].own;
+    if (!sum.sent.is_same(own)) own.copy_(sum.sent);
+    end_sum(sum.slot);
   }
   replica_sums_.clear();
   for (Slot& slot : slots_) slot.arrived = 0;

@@ -7,6 +7,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <deque>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -29,9 +30,11 @@ struct GradientRanks {
 class ShardedGradients {
  public:
   // `flats` in the order in which a forward pass uses them: backward makes their gradients ready in
-  // the opposite one. Sums travel as `wire`, and add up in fp32 from pass to pass.
+  // the opposite one. Sums travel as `wire`, and add up in fp32 from pass to pass. `when_summed`:
+  // is called once own(flat) is what the step uses.
   ShardedGradients(const GradientRanks& ranks, std::vector<std::shared_ptr<FlatUnit>> flats,
-                   std::optional<at::ScalarType> wire);
+                   std::optional<at::ScalarType> wire,
+                   std::function<void(size_t flat)> when_summed = nullptr);
 
   // fp32 [elements of a piece], by flat: the sums over ranks and passes since the last reset.
   const at::Tensor& own(size_t flat) const { return slots_[flat].own; }
@@ -60,7 +63,7 @@ class ShardedGradients {
     std::unique_ptr<comm::Work> work;
   };
   struct ReplicaSum {
-    at::Tensor own;
+    size_t slot;
     at::Tensor sent;
     std::unique_ptr<comm::Work> work;
   };
@@ -73,11 +76,13 @@ class ShardedGradients {
   void send_what_is_ready();
   void send(size_t slot);
   void collect_oldest();
-  void send_to_replicas(Slot& slot);
+  void send_to_replicas(size_t slot);
+  void end_sum(size_t slot);
   at::Tensor as_sent(const at::Tensor& values) const;
 
   const GradientRanks ranks_;
   const std::optional<at::ScalarType> wire_;
+  const std::function<void(size_t flat)> when_summed_;
   std::vector<Slot> slots_;
   std::vector<Leaf> leaves_;
   std::deque<Reduction> under_way_;

@@ -4,9 +4,20 @@
 #include <algorithm>
 #include <map>
 
+#include "convoy/core/base/error.h"
+#include "convoy/machine/device/transfer.h"
 #include "convoy/model/nn/linear.h"
 
 namespace convoy::parallel {
+
+// Their memory must not go before they have run; after an error of the group nothing runs.
+ShardedUnits::~ShardedUnits() {
+  try {
+    for (State& state : states_) finish_gathers(state);
+  } catch (const CommError&) {
+    return;
+  }
+}
 
 ShardedUnits::State& ShardedUnits::state(size_t unit) {
   if (unit >= states_.size()) states_.resize(unit + 1);
@@ -28,7 +39,7 @@ std::vector<std::shared_ptr<FlatUnit>> ShardedUnits::add(
     flat->travels = may_travel && laid_out.numel() >= smallest_elements;
     if (flat->travels) {
       flat->own = laid_out.filled_piece(group_.rank());
-      if (config_.on_host) flat->own = flat->own.cpu();
+      if (config_.on_host) flat->own = device::pinned_copy(flat->own);
       state(unit).travelling.push_back(flat);
     } else {
       laid_out.fill_whole();

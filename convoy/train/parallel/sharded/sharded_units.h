@@ -34,6 +34,9 @@ class ShardedUnits : public nn::Residency {
  public:
   ShardedUnits(comm::Group& group, const ShardedUnitsConfig& config)
       : group_(group), config_(config), prefetch_(config.prefetch) {}
+  ~ShardedUnits() override;  // ends gathers of units that nothing has used
+  ShardedUnits(const ShardedUnits&) = delete;
+  ShardedUnits& operator=(const ShardedUnits&) = delete;
 
   // Takes `parameters` of a unit over, if there are any. They travel when `may_travel` and there
   // are at least `smallest_elements`. `values`: as for FlatParameters. Returns what they became, in
