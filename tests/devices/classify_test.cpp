@@ -44,7 +44,8 @@ nlohmann::json activities() {
             {"eval_steps", 2},
             {"load_best_model_at_end", false},
             {"save_strategy", "steps"},
-            {"save_steps", 2}}},
+            {"save_steps", 2},
+            {"async_save", true}}},
           {"logging", {{"backend", "none"}}}};
 }
 
@@ -133,6 +134,15 @@ TEST_F(Trained, ReplicasAreAsManyAsDevices) {
   train("sim", "all", config);
   for (const std::string& file : kActivityFiles)
     EXPECT_TRUE(bytes("all/" + file) == bytes("two/" + file)) << file;
+}
+
+// Decoded weights, checkpoints and the exported adapter.
+TEST_F(Trained, AnAdapterOfAQuantisedModelIsThatOfTheCpu) {
+  testing::make_model(folder_ / "model");
+  nlohmann::json config = conversations(folder_ / "model");
+  config["tuning"]["mode"] = "qlora";
+  expect_same(config, {"adapter/adapter_model.safetensors",
+                       "checkpoints/step-00000003/optimizer.safetensors"});
 }
 
 TEST_F(Trained, AnAdapterOfReplicasOnTwoDevicesIsThatOfTheCpu) {

@@ -51,7 +51,8 @@ class Side {
                  {"eval_strategy", "steps"},
                  {"eval_steps", 2},
                  {"save_strategy", "steps"},
-                 {"save_steps", 2}}},
+                 {"save_steps", 2},
+                 {"async_save", true}}},
                {"logging", {{"backend", "none"}}}};
   }
 

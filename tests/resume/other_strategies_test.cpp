@@ -80,8 +80,8 @@ TEST(OtherStrategies, OfAnAdapterToo) {
                  {{"zero3", "3"}, {"ddp", "2"}, {"zero1", "4"}, {"none", "1"}});
 }
 
-// The state is copied, so what training does meanwhile is not in the checkpoint; and training does
-// not notice.
+// The state is read before it changes, so that what training does meanwhile is not in the
+// checkpoint; and training does not notice.
 TEST(OtherStrategies, SavingBehindTheTrainingChangesNothing) {
   const TrainFixture fixture;
   for (const char* strategy : {"ddp", "zero3"}) {

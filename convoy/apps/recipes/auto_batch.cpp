@@ -115,7 +115,7 @@ void Search::read_limit() {
 }
 
 int64_t Search::allowed_bytes() const {
-  return without_rest(choice_.limit_bytes) - lost_bytes_ - formula(1).copy_bytes -
+  return without_rest(choice_.limit_bytes) - lost_bytes_ -
          std::llround(kSlackOfSteps * static_cast<double>(choice_.limit_bytes - held_bytes_));
 }
 

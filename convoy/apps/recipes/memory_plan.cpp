@@ -118,7 +118,6 @@ sizing::MemoryQuestion question_of(const settings::TrainSettings& settings,
           .accumulates = data::wanted_global_batch(settings.train, environment.world) >
                          settings.train.batch_rows() * environment.world,
           .recompute_blocks = settings.train.gradient_checkpointing,
-          .copies_to_save = settings.train.async_save,
           .reshard_after_forward = settings.parallel.reshard_after_forward,
           .prefetch_blocks = settings.parallel.prefetch_blocks,
           .only_sharded = of_node || settings.parallel.offload != "none",

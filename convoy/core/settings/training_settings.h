@@ -235,8 +235,9 @@ struct TrainingSettings {
     visit("save_steps", save_steps,
           "optimizer steps between checkpoints; 0 = at the end of each epoch")
         .at_least(0);
-    visit("async_save", async_save,
-          "copy the state and go on training while it is written; takes the copy's memory");
+    visit(
+        "async_save", async_save,
+        "write the state while the next gradients are computed; the update waits until it is read");
     visit("save_total_limit", save_total_limit, "checkpoints kept beside best and last")
         .at_least(1);
     visit("load_best_model_at_end", load_best_model_at_end,

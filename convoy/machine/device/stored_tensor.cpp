@@ -57,15 +57,13 @@ at::Tensor copy_to_tensor(const io::TensorView& view, at::ScalarType dtype) {
   return copy_to_tensor(view).to(dtype);
 }
 
-io::TensorSource tensor_source(const std::string& name, const at::Tensor& tensor) {
+io::TensorSource tensor_source(const std::string& name, const at::Tensor& tensor,
+                               std::shared_ptr<PieceReader> reader) {
+  if (reader == nullptr) reader = std::make_shared<PieceReader>();
   return {.name = name,
           .dtype = stored_dtype(tensor.scalar_type()),
           .shape = tensor.sizes().vec(),
-          .produce = [tensor](const io::ByteSink& sink) {
-            const at::Tensor whole = tensor.detach().cpu().contiguous();
-            sink({static_cast<const std::byte*>(whole.const_data_ptr()),
-                  static_cast<size_t>(whole.nbytes())});
-          }};
+          .produce = [tensor, reader](const io::ByteSink& sink) { reader->read(tensor, sink); }};
 }
 
 }  // namespace convoy::device

@@ -5,9 +5,11 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <memory>
 #include <string>
 
 #include "convoy/core/io/safetensors.h"
+#include "convoy/machine/device/piece_reader.h"
 
 namespace convoy::device {
 
@@ -21,7 +23,10 @@ at::Tensor copy_to_tensor(const io::TensorView& view);
 // Its own memory too, converted.
 at::Tensor copy_to_tensor(const io::TensorView& view, at::ScalarType dtype);
 
-// A source over `tensor`, made contiguous on the CPU when it is written; keeps the tensor alive.
-io::TensorSource tensor_source(const std::string& name, const at::Tensor& tensor);
+// A source over `tensor`, which is read when it is written; keeps the tensor alive. `reader`:
+// brings it over from a device; null: one of its own. Sources that are written one after another
+// may share one.
+io::TensorSource tensor_source(const std::string& name, const at::Tensor& tensor,
+                               std::shared_ptr<PieceReader> reader = nullptr);
 
 }  // namespace convoy::device

@@ -67,17 +67,16 @@ void plan_activations(const MemoryQuestion& question, MemoryPlan& plan) {
 
 int64_t MemoryPlan::total_bytes() const {
   return program_bytes + weight_bytes + packed_bytes + gradient_bytes + optimizer_bytes +
-         exchange_bytes + copy_bytes + activation_bytes + head_bytes;
+         exchange_bytes + activation_bytes + head_bytes;
 }
 
 std::string MemoryPlan::text() const {
-  const std::array<std::pair<const char*, int64_t>, 9> parts = {{{"program", program_bytes},
+  const std::array<std::pair<const char*, int64_t>, 8> parts = {{{"program", program_bytes},
                                                                  {"weights", weight_bytes},
                                                                  {"packed copies", packed_bytes},
                                                                  {"gradients", gradient_bytes},
                                                                  {"optimizer", optimizer_bytes},
                                                                  {"exchange", exchange_bytes},
-                                                                 {"copy to save", copy_bytes},
                                                                  {"activations", activation_bytes},
                                                                  {"head", head_bytes}}};
   std::string text = telemetry::bytes_text(total_bytes());
@@ -90,11 +89,11 @@ std::string MemoryPlan::text() const {
 }
 
 nlohmann::ordered_json MemoryPlan::to_json() const {
-  return {{"program_bytes", program_bytes},     {"weight_bytes", weight_bytes},
-          {"packed_bytes", packed_bytes},       {"gradient_bytes", gradient_bytes},
-          {"optimizer_bytes", optimizer_bytes}, {"exchange_bytes", exchange_bytes},
-          {"copy_bytes", copy_bytes},           {"activation_bytes", activation_bytes},
-          {"head_bytes", head_bytes},           {"total_bytes", total_bytes()}};
+  return {{"program_bytes", program_bytes},       {"weight_bytes", weight_bytes},
+          {"packed_bytes", packed_bytes},         {"gradient_bytes", gradient_bytes},
+          {"optimizer_bytes", optimizer_bytes},   {"exchange_bytes", exchange_bytes},
+          {"activation_bytes", activation_bytes}, {"head_bytes", head_bytes},
+          {"total_bytes", total_bytes()}};
 }
 
 MemoryPlan plan_memory(const MemoryQuestion& question, const StateSharing& sharing) {
@@ -115,9 +114,6 @@ MemoryPlan plan_memory(const MemoryQuestion& question, const StateSharing& shari
       const int64_t gradient = part.elements * kFloatBytes;
       const int64_t states = state_bytes(question, part);
       plan.optimizer_bytes += share(states, owners);
-      if (question.copies_to_save && on_cpu)
-        plan.copy_bytes +=
-            share(states, owners) + (travels ? share(part.bytes, question.ranks) : part.bytes);
       plan.gradient_bytes += share(gradient, owners);
       whole_gradients.push_back(gradient);
     }

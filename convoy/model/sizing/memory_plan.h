@@ -21,7 +21,6 @@ struct MemoryPlan {
   int64_t optimizer_bytes = 0;   // moments, and master weights where values are bf16
   int64_t exchange_bytes = 0;    // gathered units, gradients on their way between ranks
   int64_t activation_bytes = 0;  // kept for backward, and what one block computes with
-  int64_t copy_bytes = 0;        // of what is saved while training goes on
   int64_t head_bytes = 0;        // logits and their gradients
 
   int64_t total_bytes() const;
@@ -39,7 +38,6 @@ struct MemoryQuestion {
   bool accumulates = false;         // a step has several micro-batches
   int64_t micro_batch_tokens = 0;   // of the largest
   bool recompute_blocks = false;
-  bool copies_to_save = false;
   bool reshard_after_forward = true;
   int64_t prefetch_blocks = 0;  // 0: one on CPUs, else two
   bool only_sharded = false;    // settings need a strategy that cuts states

@@ -32,7 +32,9 @@ io::Json content_of(const TrainState& state, const TrainTensors& tensors) {
 
 std::vector<io::TensorSource> sources_of(const NamedTensors& tensors) {
   std::vector<io::TensorSource> sources;
-  for (const auto& [name, tensor] : tensors) sources.push_back(device::tensor_source(name, tensor));
+  const auto reader = std::make_shared<device::PieceReader>();
+  for (const auto& [name, tensor] : tensors)
+    sources.push_back(device::tensor_source(name, tensor, reader));
   return sources;
 }
 
@@ -65,11 +67,11 @@ std::string records_text(const io::SnapshotWriter& writer) {
 }
 
 // Writing takes as long as it takes; a rank that has died ends this one by way of the launcher.
-void take_part(io::SnapshotWriter& writer, int rank, const std::atomic<bool>& cancelled) {
+void take_part(io::SnapshotWriter& writer, int rank, const PendingSave& save) {
   const fs::path file = writer.folder() / part_file(rank);
   for (std::chrono::milliseconds pause{1}; !fs::exists(file);
        pause = std::min(2 * pause, std::chrono::milliseconds(50))) {
-    if (cancelled) throw CheckpointError("the save was cancelled");
+    if (save.is_cancelled()) throw CheckpointError("the save was cancelled");
     std::this_thread::sleep_for(pause);
   }
   const io::Json part = io::parse_json(read_file(file), file.string());
@@ -179,20 +181,21 @@ void CheckpointStore::prepare() { store_.prepare(); }
 
 fs::path CheckpointStore::save(const TrainState& state, const TrainTensors& tensors, bool is_best,
                                const NamedFiles& more_files) {
-  return store_.save({state.progress.step, content_of(state, tensors), is_best},
-                     [&](io::SnapshotWriter& writer) {
-                       write_whole(writer, tensors);
-                       for (const auto& [name, text] : more_files) writer.write(name, text);
-                     });
+  return start_save(state, tensors, is_best, more_files)->wait();
 }
 
 std::unique_ptr<PendingSave> CheckpointStore::start_save(TrainState state, TrainTensors tensors,
                                                          bool is_best, NamedFiles more_files) {
-  return std::make_unique<PendingSave>(
-      [this, is_best, state = std::move(state), tensors = std::move(tensors),
-       more_files = std::move(more_files)](const std::atomic<bool>&) {
-        return save(state, tensors, is_best, more_files);
-      });
+  return std::make_unique<PendingSave>([this, is_best, state = std::move(state),
+                                        tensors = std::move(tensors),
+                                        more_files = std::move(more_files)](PendingSave& save) {
+    return store_.save({state.progress.step, content_of(state, tensors), is_best},
+                       [&](io::SnapshotWriter& writer) {
+                         write_whole(writer, tensors);
+                         save.tensors_are_read();
+                         for (const auto& [name, text] : more_files) writer.write(name, text);
+                       });
+  });
 }
 
 std::unique_ptr<PendingSave> CheckpointStore::start_save_together(comm::Group& group,
@@ -207,7 +210,7 @@ std::unique_ptr<PendingSave> CheckpointStore::start_save_together(comm::Group& g
   };
   if (rank != 0) {
     const fs::path folder = group.all_gather_bytes("").front();
-    return std::make_unique<PendingSave>([folder, rank, write_own](const std::atomic<bool>&) {
+    return std::make_unique<PendingSave>([folder, rank, write_own](PendingSave&) {
       if (folder.empty()) throw CheckpointError("rank 0 could not begin to save");
       leave_part(folder, rank, write_own);
       return fs::path();
@@ -216,8 +219,7 @@ std::unique_ptr<PendingSave> CheckpointStore::start_save_together(comm::Group& g
   const auto begun = std::make_shared<std::promise<std::string>>();
   auto pending = std::make_unique<PendingSave>(
       [this, is_best, size, begun, write_own, state = std::move(state),
-       tensors = std::move(tensors),
-       more_files = std::move(more_files)](const std::atomic<bool>& cancelled) {
+       tensors = std::move(tensors), more_files = std::move(more_files)](PendingSave& save) {
         bool told = false;
         try {
           return store_.save({state.progress.step, content_of(state, tensors), is_best},
@@ -226,8 +228,9 @@ std::unique_ptr<PendingSave> CheckpointStore::start_save_together(comm::Group& g
                                told = true;
                                write_own(writer);
                                write_whole(writer, tensors);
+                               save.tensors_are_read();
                                for (int other = 1; other < size; ++other)
-                                 take_part(writer, other, cancelled);
+                                 take_part(writer, other, save);
                                for (const auto& [name, text] : more_files) writer.write(name, text);
                              });
         } catch (...) {

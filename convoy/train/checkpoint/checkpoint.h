@@ -79,8 +79,8 @@ class CheckpointStore {
   // Throws IoError; then the older ones are untouched. Blocks.
   std::filesystem::path save(const TrainState& state, const TrainTensors& tensors, bool is_best,
                              const NamedFiles& more_files = {});
-  // The same on a thread of its own. Neither this store nor the tensors may be used before wait()
-  // has returned, but for reading the tensors.
+  // The same on a thread of its own, with tensors that the device is done with. They may be changed
+  // once await_read() has returned, and this store used once wait() has.
   std::unique_ptr<PendingSave> start_save(TrainState state, TrainTensors tensors, bool is_best,
                                           NamedFiles more_files = {});
   // Collective until it returns. The same for sharded state, of which every rank writes its own

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <fstream>
+#include <future>
 #include <limits>
 #include <thread>
 
@@ -268,6 +269,24 @@ TEST(Stamp, FieldsOfOneSideOnlyDiffer) {
   EXPECT_EQ(differences[0].current, "(absent)");
   EXPECT_EQ(differences[1].saved, "(absent)");
   EXPECT_TRUE(compare(saved, saved).empty());
+}
+
+// A training goes on changing tensors once they are read, though files are not written yet; and
+// where they never will be read.
+TEST(PendingSave, TellsWhenTensorsMayChange) {
+  std::promise<void> on;
+  PendingSave save([&](PendingSave& own) {
+    own.tensors_are_read();
+    on.get_future().wait();
+    return std::filesystem::path("written");
+  });
+  save.await_read();
+  EXPECT_FALSE(save.is_done());
+  on.set_value();
+  EXPECT_EQ(save.wait(), "written");
+  PendingSave failing([](PendingSave&) -> std::filesystem::path { throw IoError("full"); });
+  failing.await_read();
+  EXPECT_THROW(failing.wait(), IoError);
 }
 
 }  // namespace

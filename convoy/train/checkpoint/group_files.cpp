@@ -44,9 +44,10 @@ void write_pieces(io::SnapshotWriter& writer, const std::string& group, int rank
                   const std::vector<Piece>& pieces) {
   io::Json list = io::Json::object();
   std::vector<io::TensorSource> sources;
+  const auto reader = std::make_shared<device::PieceReader>();
   for (const Piece& piece : pieces) {
     list[piece.name] = {{"shape", piece.shape}, {"begin", piece.begin}};
-    sources.push_back(device::tensor_source(piece.name, piece.values.detach().view({-1})));
+    sources.push_back(device::tensor_source(piece.name, piece.values.detach().view({-1}), reader));
   }
   writer.write_tensors(piece_file(group, rank, num_ranks), std::move(sources),
                        {{"format", "pt"}, {kPiecesKey, list.dump()}});

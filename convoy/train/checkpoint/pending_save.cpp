@@ -11,9 +11,17 @@ namespace convoy::checkpoint {
 
 PendingSave::PendingSave(Write write) {
   auto task = std::make_shared<std::packaged_task<std::filesystem::path()>>(
-      [this, write = std::move(write)] { return write(cancelled_); });
+      [this, write = std::move(write)] { return write(*this); });
   folder_ = task->get_future();
-  thread_ = quiet_thread([task] { (*task)(); });
+  thread_ = quiet_thread([this, task] {
+    (*task)();
+    tensors_are_read();
+  });
+}
+
+void PendingSave::tensors_are_read() {
+  is_read_ = true;
+  is_read_.notify_all();
 }
 
 PendingSave::~PendingSave() {

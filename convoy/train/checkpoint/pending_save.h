@@ -13,8 +13,8 @@ namespace convoy::checkpoint {
 
 class PendingSave {
  public:
-  // Returns the checkpoint's folder; ends early, by an exception, once `cancelled` is true.
-  using Write = std::function<std::filesystem::path(const std::atomic<bool>& cancelled)>;
+  // Returns the checkpoint's folder; ends early, by an exception, once its argument is cancelled.
+  using Write = std::function<std::filesystem::path(PendingSave& save)>;
 
   explicit PendingSave(Write write);
   // Cancels what waits for other ranks, and waits for the thread.
@@ -23,11 +23,18 @@ class PendingSave {
   PendingSave& operator=(const PendingSave&) = delete;
 
   bool is_done() const;  // wait() will not block
+  // Blocks until the saved tensors have been read, or will not be.
+  void await_read() const { is_read_.wait(false); }
   // Once. Blocks. Throws what writing threw.
   std::filesystem::path wait() { return folder_.get(); }
 
+  // For `write`.
+  bool is_cancelled() const { return cancelled_; }
+  void tensors_are_read();
+
  private:
   std::atomic<bool> cancelled_ = false;
+  std::atomic<bool> is_read_ = false;
   std::future<std::filesystem::path> folder_;
   std::thread thread_;
 };

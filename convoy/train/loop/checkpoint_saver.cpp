@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "convoy/train/loop/checkpoint_saver.h"
 
+#include <c10/core/impl/VirtualGuardImpl.h>
+
 #include <utility>
 
 #include "convoy/train/parallel/trained_parameters.h"
@@ -10,18 +12,17 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
+// The thread that writes follows no stream of this one.
+void await_updates(at::Device device) {
+  if (device.is_cpu()) return;
+  c10::impl::VirtualGuardImpl(device.type()).getStream(device).synchronize();
+}
+
 double saving_seconds(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
 }  // namespace
-
-CheckpointSaver::CheckpointSaver(const LoopParts& parts, bool in_background)
-    : parts_(parts), in_background_(in_background) {
-  if (!in_background_ || (!parts_.strategy.shares_state() && parts_.strategy.rank() != 0)) return;
-  checkpoint::TrainTensors tensors = tensors_to_save();
-  copy(tensors);
-}
 
 // Whole where all ranks hold the same, else this rank's pieces.
 checkpoint::TrainTensors CheckpointSaver::tensors_to_save() const {
@@ -37,8 +38,9 @@ checkpoint::TrainTensors CheckpointSaver::tensors_to_save() const {
     for (const parallel::ParameterShard& shard : shards)
       if (writes) pieces.push_back({shard.name, shard.shape, shard.begin, shard.value});
   }
+  // A forward pass changes them.
   for (const nn::NamedTensor& buffer : parts_.buffers)
-    tensors.whole["buffers"][buffer.name] = buffer.value;
+    tensors.whole["buffers"][buffer.name] = in_background_ ? buffer.value.clone() : buffer.value;
   if (shared) tensors.pieces["optimizer"];  // the file is there where this rank has no piece too
   for (const optim::NamedState& state : parts_.optimizer.state()) {
     const parallel::ParameterShard& shard = shards[state.parameter];
@@ -49,24 +51,6 @@ checkpoint::TrainTensors CheckpointSaver::tensors_to_save() const {
       tensors.whole["optimizer"][state.name] = state.value.view(shape);
   }
   return tensors;
-}
-
-at::Tensor CheckpointSaver::copy_of(const std::string& key, const at::Tensor& value) {
-  at::Tensor& copy = copies_[key];
-  if (!copy.defined()) copy = at::empty(value.sizes(), value.options().device(at::kCPU));
-  const at::NoGradGuard no_grad;
-  copy.copy_(value);
-  return copy;
-}
-
-// Whole tensors are rank 0's to write.
-void CheckpointSaver::copy(checkpoint::TrainTensors& tensors) {
-  if (parts_.strategy.rank() != 0) tensors.whole.clear();
-  for (auto& [group, whole] : tensors.whole)
-    for (auto& [name, value] : whole) value = copy_of(group + "/" + name, value);
-  for (auto& [group, pieces] : tensors.pieces)
-    for (checkpoint::Piece& piece : pieces)
-      piece.values = copy_of(group + "/" + piece.name, piece.values);
 }
 
 void CheckpointSaver::save(const checkpoint::Progress& progress, bool is_best) {
@@ -84,7 +68,7 @@ void CheckpointSaver::save(const checkpoint::Progress& progress, bool is_best) {
   checkpoint::NamedFiles more_files = parts_.files_alongside;
   if (parts_.log != nullptr) more_files["trainer_state.json"] = parts_.log->trainer_state_text();
   checkpoint::TrainTensors tensors = tensors_to_save();
-  if (in_background_) copy(tensors);
+  await_updates(parts_.objective.device());
   event_ = {.step = progress.step, .best = is_best};
   pending_ = parts_.strategy.shares_state()
                  ? parts_.checkpoints.start_save_together(parts_.strategy.group(), std::move(state),
@@ -103,6 +87,13 @@ void CheckpointSaver::conclude() {
   if (!in_background_) event_.pause_seconds = event_.seconds;
   parts_.flight.set_checkpoint_step(event_.step);
   if (parts_.log != nullptr) parts_.log->checkpoint(event_);
+}
+
+void CheckpointSaver::before_update() {
+  if (!pending_) return;
+  const Clock::time_point start = Clock::now();
+  pending_->await_read();
+  event_.pause_seconds += saving_seconds(start);
 }
 
 void CheckpointSaver::poll() {

@@ -190,6 +190,7 @@ void Loop::train_step() {
                         .rank = parts_.strategy.rank(),
                         .step = progress_.step + 1});
   parts_.flight.set_phase("optimize");
+  saver_.before_update();
   parts_.optimizer.step(lr, optim::clip_coefficient(grad_norm, settings_.train.max_grad_norm));
   parts_.strategy.finish_step();
 

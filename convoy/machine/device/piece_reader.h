@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Brings tensors of a device to the host in pieces: one is used while the next comes over on a
+// stream of its own, through two pinned buffers, whatever the size of the tensor.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+#include <c10/core/Event.h>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+
+namespace convoy::device {
+
+// One thread. Its buffers last as long as it.
+class PieceReader {
+ public:
+  using Use = std::function<void(std::span<const std::byte>)>;
+
+  explicit PieceReader(int64_t piece_bytes = int64_t{32} << 20) : piece_bytes_(piece_bytes) {}
+
+  // Passes the bytes of `tensor`, row-major, to `use`. Blocks. The device must be done with work
+  // of other streams than the current one that wrote them. A CPU tensor is one piece.
+  void read(const at::Tensor& tensor, const Use& use);
+
+ private:
+  struct Buffer {
+    at::Tensor host;
+    std::optional<c10::Event> copied;
+  };
+  void start(Buffer& buffer, const at::Tensor& piece);
+
+  const int64_t piece_bytes_;
+  std::optional<c10::Stream> stream_;
+  std::array<Buffer, 2> buffers_;
+};
+
+}  // namespace convoy::device
