@@ -78,9 +78,12 @@ at::Tensor Decoder::hidden_states(const TokenBatch& batch, const ForwardOptions&
   shared.draw_key = options.draw_key;
   shared.cache = options.cache;
 
+  std::shared_ptr<InputsOnHost> on_host;
+  if (options.kept_inputs == KeptInputs::OnHost && !device().is_cpu())
+    on_host = std::make_shared<InputsOnHost>(device());
   Residual states{with_noise(embed(batch.token_ids_T()), batch, options)};
   for (size_t index = 0; index < blocks_.size(); ++index)
-    states = run_block(index, states, shared, options);
+    states = run_block(index, states, shared, options, on_host);
   const UnitUse use(residency_, norm_unit());
   return use.leave(kernels::add_rms_norm(use.enter(states.x_TD), states.added_TD, final_norm_D_,
                                          spec_.norm_epsilon, kernel_of(spec_.norm_order))
@@ -88,7 +91,8 @@ at::Tensor Decoder::hidden_states(const TokenBatch& batch, const ForwardOptions&
 }
 
 Residual Decoder::run_block(size_t index, const Residual& input, BlockBatch batch,
-                            const ForwardOptions& options) const {
+                            const ForwardOptions& options,
+                            const std::shared_ptr<InputsOnHost>& on_host) const {
   const DecoderBlock& block = blocks_[index];
   const UnitUse use(residency_, block_unit(index));
   if (block.rope() != architecture::kNoRope) {
@@ -102,8 +106,7 @@ Residual Decoder::run_block(size_t index, const Residual& input, BlockBatch batc
   const auto run = [&block, batch](const at::Tensor& x) { return block.forward({x}, batch).sum(); };
   if (!options.recompute_blocks || !(x_TD.requires_grad() || block.trains()))
     return {use.leave(run(x_TD))};
-  return {use.leave(options.kept_inputs == KeptInputs::OnHost ? recompute_from_host(x_TD, run)
-                                                              : recompute_in_backward(x_TD, run))};
+  return {use.leave(recompute_in_backward(x_TD, run, on_host))};
 }
 
 std::vector<NamedTensor> Decoder::parameters() {

@@ -16,6 +16,8 @@
 
 namespace convoy::nn {
 
+class InputsOnHost;
+
 class Decoder final : public CausalLm {
  public:
   // `source` is asked once for every declared parameter, in order, and returns it contiguous, of
@@ -54,7 +56,8 @@ class Decoder final : public CausalLm {
   at::Tensor with_noise(const at::Tensor& x_TD, const TokenBatch& batch,
                         const ForwardOptions& options) const;
   Residual run_block(size_t index, const Residual& input, BlockBatch batch,
-                     const ForwardOptions& options) const;
+                     const ForwardOptions& options,
+                     const std::shared_ptr<InputsOnHost>& on_host) const;
   // In units(): the embedding, the blocks, the final norm, the head unless it is the embedding.
   static constexpr size_t kEmbeddingUnit = 0;
   size_t block_unit(size_t index) const { return 1 + index; }

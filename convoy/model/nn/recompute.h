@@ -7,6 +7,9 @@
 #include <ATen/core/Tensor.h>
 
 #include <functional>
+#include <memory>
+
+#include "convoy/model/nn/inputs_on_host.h"
 
 namespace convoy::nn {
 
@@ -16,10 +19,8 @@ using TensorFunction = std::function<at::Tensor(const at::Tensor&)>;
 // inside come from keys (kernels/dropout), not from a generator. Backward accumulates into the
 // .grad of the leaves that `function` uses. It runs a backward pass of its own: gradients of those
 // leaves cannot be requested through at::autograd::grad. Call it only when gradients are needed
-// (grad mode on; x or a leaf inside requires grad).
-at::Tensor recompute_in_backward(const at::Tensor& x, TensorFunction function);
-// The same, but x waits in the host's memory (pinned). Async: copies are queued on the current
-// stream. An x on the CPU stays there.
-at::Tensor recompute_from_host(const at::Tensor& x, TensorFunction function);
+// (grad mode on; x or a leaf inside requires grad). `on_host`: keeps x; null: x stays where it is.
+at::Tensor recompute_in_backward(const at::Tensor& x, TensorFunction function,
+                                 const std::shared_ptr<InputsOnHost>& on_host = nullptr);
 
 }  // namespace convoy::nn

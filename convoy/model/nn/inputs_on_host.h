@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Inputs of a pass's blocks that wait for backward in the host's pinned memory. They go there on a
+// stream of their own, beside the work of the blocks, and come back while the block after them is
+// computed again.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+#include <c10/core/Event.h>
+
+#include <cstddef>
+#include <optional>
+#include <vector>
+
+namespace convoy::nn {
+
+// Driven by the thread that runs the model, then by autograd's.
+class InputsOnHost {
+ public:
+  explicit InputsOnHost(at::Device device);
+
+  // Returns the number to take it by. Async: `x` must not be changed.
+  size_t keep(const at::Tensor& x);
+  // Once, the last one first. Async: for work of the current stream.
+  at::Tensor take(size_t number);
+
+ private:
+  struct Kept {
+    at::Tensor host = {};
+    at::Tensor back = {};
+    std::optional<c10::Event> is_back = {};
+  };
+  void bring(Kept& kept);
+
+  const at::Device device_;
+  const c10::Stream stream_;
+  std::vector<Kept> kept_;
+};
+
+}  // namespace convoy::nn
