@@ -597,6 +597,7 @@ TEST(OwnScale, RoundsAsLibTorchDoes) {
                             aten().cross_entropy.scaled(numbers.to(from), factor, to)));
 }
 
+// Every second pair of gradients in bf16.
 std::vector<AdamWTensors> adamw_sample(int64_t count, bool rounds) {
   std::vector<AdamWTensors> all;
   for (int64_t number = 0; number < count; ++number) {
@@ -607,7 +608,7 @@ std::vector<AdamWTensors> adamw_sample(int64_t count, bool rounds) {
     };
     all.push_back(
         {.value = fresh(0),
-         .gradient = fresh(1),
+         .gradient = number / 2 % 2 == 0 ? fresh(1) : fresh(1).to(at::kBFloat16),
          .exp_avg = fresh(2),
          .exp_avg_sq = fresh(3).square_(),
          .rounded = rounds && number % 2 == 0 ? at::zeros({size}, at::kBFloat16) : at::Tensor()});
@@ -681,6 +682,27 @@ TEST(OwnAdamW, NarrowFormsFollowLibTorchs) {
       EXPECT_TRUE(at::equal(found[number].rounded, found[number].value.to(at::kBFloat16)));
     }
   }
+}
+
+TEST(OwnSumOfSquares, AddsAllTensorsAsTheCpuDoes) {
+  for (const int64_t count : {1, 2, 161, 330}) {
+    std::vector<at::Tensor> tensors;
+    for (int64_t number = 0; number < count; ++number) {
+      const int64_t size = number % 7 == 3 ? 0 : number == 1 ? 70'001 : 1 + number * 5;
+      tensors.push_back(moved(sample({size}, kTypes[static_cast<size_t>(number / 3 % 2)], number),
+                              number % 3 == 2 ? 1 : 0));
+    }
+    const auto found = own().sum_of_squares.sum(tensors);
+    EXPECT_EQ(found.scalar_type(), at::kDouble);
+    const double wanted = kSumOfSquaresCpu.sum(tensors).item<double>();
+    EXPECT_NEAR(found.item<double>() / wanted, 1, 1e-12) << count;
+    EXPECT_NEAR(aten().sum_of_squares.sum(tensors).item<double>() / wanted, 1, 1e-5) << count;
+    tensors.back() = sample({9}, at::kFloat, 1).mul_(1e25f);
+    EXPECT_TRUE(std::isfinite(own().sum_of_squares.sum(tensors).item<double>()));
+    tensors.back().view({-1})[8] = std::numeric_limits<float>::infinity();
+    EXPECT_TRUE(std::isinf(own().sum_of_squares.sum(tensors).item<double>()));
+  }
+  EXPECT_EQ(own().sum_of_squares.sum({at::zeros({0})}).item<double>(), 0);
 }
 
 }  // namespace

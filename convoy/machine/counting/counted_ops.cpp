@@ -459,6 +459,18 @@ at::Tensor mm_to_type(const at::Tensor& a, const at::Tensor& b, at::ScalarType t
   return out;
 }
 
+// With a factor of zero what `out` held is not read.
+at::Tensor& addmm_to_type(const at::Tensor&, const at::Tensor& a, const at::Tensor& b,
+                          at::ScalarType, const at::Scalar& beta, const at::Scalar&,
+                          at::Tensor& out) {
+  if (beta.toDouble() == 0)
+    record(work_of({.name = "aten::mm", .arguments = {{a}, {b}}, .results = {out}}));
+  else
+    record(work_of(
+        {.name = "aten::addmm_", .arguments = {{out, /*writes=*/true}, {a}, {b}}, .results = {}}));
+  return out;
+}
+
 // In chunks of many tensors to a launch (ForeachReduceOp.cu, MultiTensorApply.cuh). CPUs, which
 // have no such kernel, take a formula of other ops.
 std::vector<at::Tensor> foreach_norm(at::TensorList tensors, const at::Scalar&,
@@ -515,6 +527,7 @@ void own_ops(torch::Library& library) {
   library.impl("_flash_attention_forward", &flash_attention);
   library.impl("_flash_attention_backward", &flash_attention_backward);
   library.impl("mm.dtype", &mm_to_type);
+  library.impl("addmm.dtype_out", &addmm_to_type);
   library.impl("_foreach_norm.Scalar", &foreach_norm);
   library.impl("embedding_dense_backward", &embedding_backward);
 }

@@ -143,9 +143,11 @@ TEST(Counting, ProductIntoATensorIsOneOfItsSizes) {
   const at::Tensor a = at::empty({16, 64}, counted(at::kBFloat16));
   const at::Tensor b = at::empty({64, 32}, counted(at::kBFloat16));
   at::Tensor out = at::empty({16, 32}, counted(at::kBFloat16));
-  const at::Tensor wide = at::empty({16, 32}, counted(at::kFloat));
+  at::Tensor wide = at::empty({16, 32}, counted(at::kFloat));
   for (const auto& [run, element_bytes] : std::vector<std::pair<std::function<void()>, double>>{
-           {[&] { at::mm_out(out, a, b); }, 2.0}, {[&] { at::mm(a, b, at::kFloat); }, 4.0}}) {
+           {[&] { at::mm_out(out, a, b); }, 2.0},
+           {[&] { at::mm(a, b, at::kFloat); }, 4.0},
+           {[&] { at::addmm_out(wide, wide, a, b, at::kFloat, 0, 0.5); }, 4.0}}) {
     const auto work = work_of_device(run);
     ASSERT_EQ(work.size(), 1U);
     EXPECT_EQ(work[0].name, "mm");
@@ -153,6 +155,10 @@ TEST(Counting, ProductIntoATensorIsOneOfItsSizes) {
     EXPECT_EQ(work[0].product.inner, 64);
     EXPECT_GE(work[0].total_bytes(), 2.0 * 64 * (16 + 32) + element_bytes * 16 * 32);
   }
+  const auto sum = work_of_device([&] { at::addmm_out(wide, wide, a, b, at::kFloat); });
+  ASSERT_EQ(sum.size(), 1U);
+  EXPECT_EQ(sum[0].flops, 2.0 * 16 * 64 * 32);
+  EXPECT_EQ(sum[0].total_bytes(), 2.0 * 64 * (16 + 32) + 2 * 4.0 * 16 * 32) << "read and written";
 }
 
 // Rows of 8 and of 4 tokens, each taken to have the longest's pairs; four heads share two keys.

@@ -100,6 +100,8 @@ MemoryPlan plan_memory(const MemoryQuestion& question, const StateSharing& shari
   const int owners = sharing.cuts_states ? question.ranks : 1;
   const bool on_cpu = question.shape.on_cpu;
   MemoryPlan plan{.program_bytes = question.program_bytes};
+  // One rank's gradients of one micro-batch are kept as they are made.
+  const bool is_alone = sharing.strategy == "none" && !question.accumulates;
   std::vector<int64_t> gathered;
   std::vector<int64_t> packed;
   std::vector<int64_t> whole_gradients;
@@ -111,7 +113,7 @@ MemoryPlan plan_memory(const MemoryQuestion& question, const StateSharing& shari
       plan.weight_bytes += travels ? share(part.bytes, question.ranks) : part.bytes;
       if (travels) travelling += part.bytes;
       if (!part.trained) continue;
-      const int64_t gradient = part.elements * kFloatBytes;
+      const int64_t gradient = is_alone ? part.bytes : part.elements * kFloatBytes;
       const int64_t states = state_bytes(question, part);
       plan.optimizer_bytes += share(states, owners);
       plan.gradient_bytes += share(gradient, owners);

@@ -17,7 +17,7 @@ struct MemoryPlan {
   int64_t program_bytes = 0;     // code, libraries, data: what the process held before the model
   int64_t weight_bytes = 0;      // values that stay
   int64_t packed_bytes = 0;      // copies of frozen weights, packed for products
-  int64_t gradient_bytes = 0;    // fp32
+  int64_t gradient_bytes = 0;    // fp32, or the type of the weights where nothing is summed
   int64_t optimizer_bytes = 0;   // moments, and master weights where values are bf16
   int64_t exchange_bytes = 0;    // gathered units, gradients on their way between ranks
   int64_t activation_bytes = 0;  // kept for backward, and what one block computes with
@@ -55,7 +55,7 @@ struct MemoryQuestion {
 // The state that ranks share under a strategy: each holds a piece of the cut state, and all of the
 // rest.
 struct StateSharing {
-  std::string strategy = "none";  // its name, for messages
+  std::string strategy = "none";  // its name
   bool spans_processes = false;   // else ranks are one, or threads of one process
   bool cuts_states = false;       // of the optimizer
   bool cuts_gradients = false;    // after every micro-batch; else whole ones wait for the last one

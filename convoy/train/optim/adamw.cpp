@@ -15,16 +15,18 @@
 namespace convoy::optim {
 namespace {
 
+bool is_trained_type(const at::Tensor& tensor) {
+  return tensor.scalar_type() == at::kFloat || tensor.scalar_type() == at::kBFloat16;
+}
+
 void check(const OptimizedParameter& parameter) {
-  CONVOY_INVARIANT(
-      parameter.value.scalar_type() == at::kFloat || parameter.value.scalar_type() == at::kBFloat16,
-      "{} needs fp32 or bf16, found {}", parameter.name,
-      c10::toString(parameter.value.scalar_type()));
+  CONVOY_INVARIANT(is_trained_type(parameter.value), "{} needs fp32 or bf16, found {}",
+                   parameter.name, c10::toString(parameter.value.scalar_type()));
   CONVOY_INVARIANT(parameter.value.is_contiguous(), "{} is not contiguous", parameter.name);
-  CONVOY_INVARIANT(parameter.gradient.defined() && parameter.gradient.scalar_type() == at::kFloat &&
+  CONVOY_INVARIANT(parameter.gradient.defined() && is_trained_type(parameter.gradient) &&
                        parameter.gradient.is_contiguous() &&
                        parameter.gradient.sizes() == parameter.value.sizes(),
-                   "{} needs a contiguous fp32 gradient of its shape", parameter.name);
+                   "{} needs a contiguous gradient of its shape in fp32 or bf16", parameter.name);
   CONVOY_INVARIANT(parameter.begin % kernels::kMomentBlock == 0,
                    "the piece of {} begins within a block, at element {}", parameter.name,
                    parameter.begin);

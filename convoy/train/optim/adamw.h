@@ -28,7 +28,7 @@ struct AdamWConfig {
 struct OptimizedParameter {
   std::string name;
   at::Tensor value;     // fp32 or bf16, contiguous; written in place
-  at::Tensor gradient;  // fp32, contiguous, same shape; read by step()
+  at::Tensor gradient;  // fp32 or bf16, contiguous, same shape; read by step()
   bool decays = true;
   double lr_factor = 1;  // of the learning rate
   // When `value` is a piece of a parameter: index of its first element there, for 8-bit moments a

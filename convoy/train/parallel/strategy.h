@@ -39,7 +39,7 @@ struct ParameterShard {
   std::vector<int64_t> shape;  // of the whole parameter
   int64_t begin = 0;           // of the piece in the flattened parameter
   at::Tensor value;     // the parameter itself where it is whole, else [elements of the piece]
-  at::Tensor gradient;  // fp32, of the value's shape
+  at::Tensor gradient;  // of the value's shape; fp32, or bf16 where nothing was summed
 };
 
 enum class MicroBatch { More, Last };  // Last: the step's last on this and on every rank

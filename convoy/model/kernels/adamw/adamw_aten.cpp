@@ -10,7 +10,7 @@ void update(const std::vector<AdamWTensors>& parameters, const AdamWStep& step) 
   std::vector<at::Tensor> values, gradients, means, squares, masters, rounded;
   for (const AdamWTensors& parameter : parameters) {
     values.push_back(parameter.value);
-    gradients.push_back(parameter.gradient);
+    gradients.push_back(parameter.gradient.to(at::kFloat));
     means.push_back(parameter.exp_avg);
     squares.push_back(parameter.exp_avg_sq);
     if (!parameter.rounded.defined()) continue;

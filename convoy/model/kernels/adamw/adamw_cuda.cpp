@@ -11,7 +11,7 @@ gpu::AdamWParameter addresses_of(const AdamWTensors& of) {
   CONVOY_INVARIANT(!of.rounded.defined() || of.rounded.scalar_type() == at::kBFloat16,
                    "adamw rounds to bf16, wanted {}", c10::toString(of.rounded.scalar_type()));
   return {.value = of.value.mutable_data_ptr<float>(),
-          .gradient = of.gradient.const_data_ptr<float>(),
+          .gradient = of.gradient.const_data_ptr(),
           .exp_avg = of.exp_avg.mutable_data_ptr<float>(),
           .exp_avg_sq = of.exp_avg_sq.mutable_data_ptr<float>(),
           .rounded = of.rounded.defined() ? of.rounded.mutable_data_ptr() : nullptr,
@@ -19,15 +19,19 @@ gpu::AdamWParameter addresses_of(const AdamWTensors& of) {
 }
 
 void update(const std::vector<AdamWTensors>& parameters, const AdamWStep& step) {
-  gpu::AdamWLaunch launched{.factors = factors_of(step)};
+  const gpu::AdamWLaunch empty{.factors = factors_of(step)};
+  gpu::AdamWLaunch launched = empty;
   PartlyMoved moved;
   const auto start = [&] {
     const uint64_t chunks = launched.first_chunk[launched.num_parameters];
     if (chunks > 0) launch(parameters[0].value, "adamw", chunks, launched, moved);
-    launched.num_parameters = 0;
+    launched = empty;  // an address left over would count as one that is read
     moved.clear();
   };
   for (const AdamWTensors& parameter : parameters) {
+    const bool is_bf16 = parameter.gradient.scalar_type() == at::kBFloat16;
+    if (launched.gradients_are_bf16 != is_bf16) start();
+    launched.gradients_are_bf16 = is_bf16;
     const uint32_t number = launched.num_parameters++;
     launched.parameters[number] = addresses_of(parameter);
     add_moved_twice({parameter.value, parameter.exp_avg, parameter.exp_avg_sq}, moved);

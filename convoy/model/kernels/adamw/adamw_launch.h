@@ -17,7 +17,7 @@ inline constexpr uint64_t kAdamWChunk = 8192;
 
 struct AdamWParameter {
   float* value = nullptr;
-  const float* gradient = nullptr;
+  const void* gradient = nullptr;
   float* exp_avg = nullptr;
   float* exp_avg_sq = nullptr;
   void* rounded = nullptr;  // bf16; null: none
@@ -27,6 +27,7 @@ struct AdamWParameter {
 struct AdamWLaunch {
   AdamWFactors factors;
   uint32_t num_parameters = 0;
+  uint64_t gradients_are_bf16 = 0;                  // else fp32
   uint64_t first_chunk[kAdamWParameters + 1] = {};  // of each parameter; then their number
   AdamWParameter parameters[kAdamWParameters] = {};
 };

@@ -83,15 +83,15 @@ void draw(CounterKey key, int64_t first_element, int64_t count, uint32_t* words)
 }
 
 void update_block(const AdamWTensors& of, const AdamWFactors& factors, const Block& block) {
-  float value[kMomentBlock], mean[kMomentBlock], square[kMomentBlock];
+  float value[kMomentBlock], gradient[kMomentBlock], mean[kMomentBlock], square[kMomentBlock];
   uint32_t draws[kMomentBlock] = {};
   const Moments means{DynamicMap::Signed, of.exp_avg, of.exp_avg_scale};
   const Moments squares{DynamicMap::Unsigned, of.exp_avg_sq, of.exp_avg_sq_scale};
   widen_floats(of.value, block, value);
+  widen_floats(of.gradient, block, gradient);
   widen(means, block, mean);
   widen(squares, block, square);
-  simd_kernels<float>().adamw(factors, value, of.gradient.const_data_ptr<float>() + block.begin,
-                              mean, square, nullptr, block.count);
+  simd_kernels<float>().adamw(factors, value, gradient, mean, square, nullptr, block.count);
   const CounterKey key = counter_key(of.draw_key);
   const int64_t first = of.first_element + block.begin;
   if (of.exp_avg.scalar_type() == at::kBFloat16) draw(key, first, block.count, draws);

@@ -25,13 +25,15 @@ gpu::MomentType moment_type(const at::Tensor& moment) {
   return moment.scalar_type() == at::kFloat ? gpu::MomentType::Fp32 : gpu::MomentType::Bf16;
 }
 
+uint16_t is_bf16(const at::Tensor& tensor) { return tensor.scalar_type() == at::kBFloat16; }
+
 float* floats_or_null(const at::Tensor& tensor) {
   return tensor.defined() ? tensor.mutable_data_ptr<float>() : nullptr;
 }
 
 gpu::NarrowAdamWParameter narrow_addresses_of(const AdamWTensors& of) {
   return {.value = of.value.mutable_data_ptr(),
-          .gradient = of.gradient.const_data_ptr<float>(),
+          .gradient = of.gradient.const_data_ptr(),
           .exp_avg = of.exp_avg.mutable_data_ptr(),
           .exp_avg_sq = of.exp_avg_sq.mutable_data_ptr(),
           .exp_avg_scale = floats_or_null(of.exp_avg_scale),
@@ -41,7 +43,8 @@ gpu::NarrowAdamWParameter narrow_addresses_of(const AdamWTensors& of) {
           .first_element = static_cast<uint64_t>(of.first_element),
           .key = counter_key(of.draw_key),
           .moments = moment_type(of.exp_avg),
-          .value_is_bf16 = of.value.scalar_type() == at::kBFloat16 ? 1u : 0u};
+          .value_is_bf16 = is_bf16(of.value),
+          .gradient_is_bf16 = is_bf16(of.gradient)};
 }
 
 }  // namespace
@@ -49,14 +52,15 @@ gpu::NarrowAdamWParameter narrow_addresses_of(const AdamWTensors& of) {
 void update_narrow_on_cuda(const std::vector<AdamWTensors>& parameters, const AdamWStep& step) {
   const at::Tensor tables = code_tables(parameters[0].value.device());
   const float* first_table = tables.const_data_ptr<float>();
-  gpu::NarrowAdamWLaunch launched{.factors = factors_of(step),
-                                  .with_sign = {first_table, first_table + 256},
-                                  .without_sign = {first_table + 512, first_table + 768}};
+  const gpu::NarrowAdamWLaunch empty{.factors = factors_of(step),
+                                     .with_sign = {first_table, first_table + 256},
+                                     .without_sign = {first_table + 512, first_table + 768}};
+  gpu::NarrowAdamWLaunch launched = empty;
   PartlyMoved moved;
   const auto start = [&] {
     const uint64_t blocks = launched.first_block[launched.num_parameters];
     if (blocks > 0) launch(parameters[0].value, "adamw_narrow", blocks, launched, moved);
-    launched.num_parameters = 0;
+    launched = empty;
     moved.clear();
   };
   for (const AdamWTensors& parameter : parameters) {

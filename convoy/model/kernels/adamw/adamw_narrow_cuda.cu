@@ -124,7 +124,7 @@ CONVOY_KERNEL void adamw_narrow(const NarrowAdamWLaunch launch) {
     Element element;
     if (has_element) {
       element = read_element(launch, of, block, at);
-      step(launch.factors, of.gradient[at], element);
+      step(launch.factors, read(of.gradient, of.gradient_is_bf16 != 0, at), element);
       write_floats(of, at, element);
     }
     if (of.moments != MomentType::Codes) continue;

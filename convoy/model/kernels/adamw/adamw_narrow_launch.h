@@ -20,7 +20,7 @@ enum class MomentType : uint32_t { Fp32, Bf16, Codes };
 
 struct NarrowAdamWParameter {
   void* value = nullptr;
-  const float* gradient = nullptr;
+  const void* gradient = nullptr;
   void* exp_avg = nullptr;
   void* exp_avg_sq = nullptr;
   float* exp_avg_scale = nullptr;
@@ -30,7 +30,8 @@ struct NarrowAdamWParameter {
   uint64_t first_element = 0;
   CounterKey key;
   MomentType moments = MomentType::Fp32;
-  uint32_t value_is_bf16 = 0;
+  uint16_t value_is_bf16 = 0;
+  uint16_t gradient_is_bf16 = 0;
 };
 
 // The table of a dynamic map: 256 values, 256 thresholds.

@@ -18,7 +18,7 @@ inline constexpr int64_t kMomentBlock = 256;
 // One parameter, or a piece of one: contiguous tensors of one shape on one device.
 struct AdamWTensors {
   at::Tensor value;       // fp32: the parameter or its master; or bf16 without a master
-  at::Tensor gradient;    // fp32; left as it is
+  at::Tensor gradient;    // fp32 or bf16; left as it is
   at::Tensor exp_avg;     // fp32, bf16, or uint8: codes of the signed dynamic map
   at::Tensor exp_avg_sq;  // of the same type; codes of the unsigned map
   // fp32 [elements / kMomentBlock, rounded up]: what the values of a block of codes are multiplied

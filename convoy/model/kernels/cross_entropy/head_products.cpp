@@ -32,7 +32,7 @@ void add_mixed_product(at::Tensor& sum, const at::Tensor& a, const at::Tensor& b
   else if (a.scalar_type() == at::kFloat)
     sum.addmm_(a, b);
   else
-    sum.add_(mixed_product(a, b));
+    at::addmm_out(sum, sum, a, b, at::kFloat);  // added up within the product
 }
 
 constexpr WideProducts kWidened = {widened_product, add_widened_product};

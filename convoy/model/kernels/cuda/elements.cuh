@@ -89,7 +89,7 @@ CONVOY_DEVICE void load(const Bf16* from, float (&values)[kCount]) {
     values[0] = as_float(uint32_t{from->bits} << 16);
   } else {
     uint32_t words[kCount / 2];
-    load_words<Words4>(from, words);
+    load_words<std::conditional_t<kCount == 4, Words2, Words4>>(from, words);
     for (int at = 0; at < kCount / 2; ++at) {
       values[2 * at] = as_float(words[at] << 16);
       values[2 * at + 1] = as_float(words[at] & 0xffff0000u);

@@ -25,10 +25,16 @@ at::Tensor sum_of(const std::vector<ProductTerm>& terms, const at::Tensor& bias_
   return sum;
 }
 
+at::Tensor written_wide(const ProductTerm& term, double factor) {
+  const auto& [a_MK, b_KN] = term;
+  if (factor == 1.0) return at::mm(a_MK, b_KN, at::kFloat);
+  at::Tensor product = at::empty({a_MK.size(0), b_KN.size(1)}, a_MK.options().dtype(at::kFloat));
+  return at::addmm_out(product, product, a_MK, b_KN, at::kFloat, /*beta=*/0, /*alpha=*/factor);
+}
+
 at::Tensor product(const std::vector<ProductTerm>& terms, const ProductOptions& options) {
-  at::Tensor sum = is_written_wide(terms, options)
-                       ? at::mm(terms.front().a_MK, terms.front().b_KN, at::kFloat)
-                       : sum_of(terms, options.bias_N);
+  if (is_written_wide(terms, options)) return written_wide(terms.front(), options.factor);
+  at::Tensor sum = sum_of(terms, options.bias_N);
   if (options.factor != 1.0) sum.mul_(options.factor);
   return options.wide ? sum.to(at::kFloat) : sum;
 }

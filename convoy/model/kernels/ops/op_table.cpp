@@ -92,6 +92,7 @@ const OpTable& own_kernel_op_table() {
     own.frozen_linear = kFrozenLinearCuda;
     own.dropout = kDropoutCuda;
     own.sampler = kSamplerCuda;
+    own.sum_of_squares = kSumOfSquaresCuda;
     own.adamw = kAdamWCuda;
     return own;
   }();

@@ -9,8 +9,10 @@ namespace convoy::kernels {
 at::Tensor sum_of_squares(const std::vector<at::Tensor>& tensors) {
   if (tensors.empty()) return at::zeros({}, at::kDouble);
   for (const at::Tensor& tensor : tensors)
-    CONVOY_INVARIANT(tensor.scalar_type() == at::kFloat && tensor.is_contiguous(),
-                     "sum_of_squares needs contiguous fp32 tensors");
+    CONVOY_INVARIANT(
+        (tensor.scalar_type() == at::kFloat || tensor.scalar_type() == at::kBFloat16) &&
+            tensor.is_contiguous(),
+        "sum_of_squares needs contiguous tensors of fp32 or bf16");
   const at::NoGradGuard no_grad;
   return op_table(tensors[0]).sum_of_squares.sum(tensors);
 }

@@ -9,8 +9,9 @@
 
 namespace convoy::kernels {
 
-// fp64 scalar on the device of `tensors`, which are contiguous fp32 of one device; on the CPU where
-// there are none. Nothing waits for the device. The same bits for every number of threads.
+// fp64 scalar on the device of `tensors`, which are contiguous fp32 or bf16 of one device; on the
+// CPU where there are none. Nothing waits for the device. The same bits for every number of
+// threads.
 at::Tensor sum_of_squares(const std::vector<at::Tensor>& tensors);
 
 }  // namespace convoy::kernels

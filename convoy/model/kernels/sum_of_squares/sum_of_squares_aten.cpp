@@ -6,7 +6,9 @@ namespace {
 
 // A few launches for any number of tensors.
 at::Tensor sum(const std::vector<at::Tensor>& tensors) {
-  return at::stack(at::_foreach_norm(tensors)).to(at::kDouble).square().sum();
+  std::vector<at::Tensor> wide;
+  for (const at::Tensor& tensor : tensors) wide.push_back(tensor.to(at::kFloat));
+  return at::stack(at::_foreach_norm(wide)).to(at::kDouble).square().sum();
 }
 
 }  // namespace

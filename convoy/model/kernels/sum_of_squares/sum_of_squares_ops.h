@@ -15,5 +15,6 @@ struct SumOfSquaresOps {
 
 extern const SumOfSquaresOps kSumOfSquaresCpu;
 extern const SumOfSquaresOps kSumOfSquaresAten;  // any device
+extern const SumOfSquaresOps kSumOfSquaresCuda;
 
 }  // namespace convoy::kernels

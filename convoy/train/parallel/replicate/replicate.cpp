@@ -28,25 +28,30 @@ void Replicate::prepare(std::vector<nn::Unit> units) {
 }
 
 void Replicate::add(size_t index, at::Tensor gradient) {
-  if (touched_[index])
-    shards_[index].gradient.add_(gradient);
+  const bool is_alone = is_last_ && micro_batches_ == 1;
+  at::Tensor& sum = shards_[index].gradient;
+  if (touched_[index])  // by an earlier micro-batch, or by another use in this one
+    sum.set_data(sum.to(at::kFloat).add_(gradient));
   else
-    shards_[index].gradient.set_(gradient.to(at::kFloat).contiguous());
+    sum.set_data((is_alone ? gradient : gradient.to(at::kFloat)).detach().contiguous());
   touched_[index] = true;
 }
 
-void Replicate::begin_micro_batch(MicroBatch) {}
+void Replicate::begin_micro_batch(MicroBatch which) {
+  ++micro_batches_;
+  is_last_ = which == MicroBatch::Last;
+}
 
 void Replicate::finish_gradients() {
   for (size_t index = 0; index < shards_.size(); ++index)
     if (!touched_[index])
-      shards_[index].gradient.set_(
-          at::zeros(shards_[index].shape, shards_[index].gradient.options()));
+      shards_[index].gradient.set_data(at::zeros_like(shards_[index].value.detach()));
 }
 
 void Replicate::finish_step() {
-  for (const ParameterShard& shard : shards_)
-    shard.gradient.set_(at::empty({0}, shard.gradient.options()));
+  for (ParameterShard& shard : shards_)
+    shard.gradient.set_data(at::empty({0}, shard.gradient.options()));
+  micro_batches_ = 0;
   touched_.assign(touched_.size(), false);
 }
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `none`: one rank. Gradients are summed over micro-batches in fp32; an fp32 gradient is kept as
-// autograd made it, so buffers exist only from backward to the optimizer step.
+// `none`: one rank. Gradients are summed over micro-batches in fp32; an fp32 gradient, and any of a
+// step that has one micro-batch, is kept as autograd made it, so buffers exist only from backward
+// to the optimizer step.
 #pragma once
 
 #include "convoy/train/parallel/gradient_hooks.h"
@@ -24,9 +25,11 @@ class Replicate : public Strategy {
   void add(size_t index, at::Tensor gradient);
 
   comm::Group& group_;
-  // Whole parameters. The storage of a gradient is changed, never the tensor: others hold it.
+  // Whole parameters. The data of a gradient is changed, never the tensor: others hold it.
   std::vector<ParameterShard> shards_;
   std::vector<bool> touched_;  // by parameter: it has a gradient of this step
+  size_t micro_batches_ = 0;   // of this step
+  bool is_last_ = false;       // the present one
   std::unique_ptr<GradientHooks> hooks_;
 };
 
