@@ -30,7 +30,7 @@ struct Case {
   std::string model;
   bool lora = false;
   bool dora = false;
-  bool recompute = false;
+  nn::Recompute recompute = nn::Recompute::Nothing;
   at::ScalarType dtype = at::kFloat;
   optim::StateFormat states = {};
   double noise_alpha = 0;
@@ -38,7 +38,8 @@ struct Case {
 
   std::string name() const {
     std::string text = model + (dora ? "_dora" : lora ? "_lora" : "_full");
-    if (recompute) text += "_recompute";
+    if (recompute == nn::Recompute::Blocks) text += "_recompute";
+    if (recompute == nn::Recompute::Selective) text += "_selective";
     if (dtype == at::kBFloat16) text += "_bf16";
     if (states.moments != optim::MomentType::Fp32)
       text += "_states_" + optim::moment_type_name(states.moments);
@@ -106,7 +107,7 @@ class Training {
           train::assemble_batch(dataset_, last ? Rows{2, 3} : Rows{0, 1}, model_->device());
       const at::Tensor hidden_TD = model_->hidden_states(
           batch.tokens,
-          {.recompute_blocks = what_.recompute,
+          {.recompute = what_.recompute,
            .kept_inputs = what_.offloads ? nn::KeptInputs::OnHost : nn::KeptInputs::OnDevice,
            .draw_key = 2 * key + last,
            .noise_alpha = what_.noise_alpha});
@@ -199,19 +200,20 @@ constexpr optim::StateFormat kPagedCodes = {.moments = optim::MomentType::Int8,
 
 INSTANTIATE_TEST_SUITE_P(
     All, OnTheDevice,
-    ::testing::Values(Case{.model = "llama"}, Case{.model = "qwen2", .lora = true},
-                      Case{.model = "qwen2-window", .lora = true, .recompute = true},
-                      Case{.model = "qwen3", .recompute = true},
-                      Case{.model = "gemma3", .lora = true, .dora = true},
-                      Case{.model = "gemma3", .dtype = at::kBFloat16},
-                      Case{.model = "mistral", .recompute = true},
-                      Case{.model = "smollm3-window", .lora = true, .recompute = true},
-                      Case{.model = "llama", .states = kCodes},
-                      Case{.model = "llama", .dtype = at::kBFloat16, .states = kDrawn},
-                      Case{.model = "llama", .states = kPaged},
-                      Case{.model = "qwen2", .lora = true, .states = kPagedCodes},
-                      Case{.model = "qwen3", .lora = true, .noise_alpha = 5},
-                      Case{.model = "llama", .recompute = true, .offloads = true}),
+    ::testing::Values(
+        Case{.model = "llama"}, Case{.model = "qwen2", .lora = true},
+        Case{.model = "qwen2-window", .lora = true, .recompute = nn::Recompute::Blocks},
+        Case{.model = "qwen3", .recompute = nn::Recompute::Selective},
+        Case{.model = "gemma3", .lora = true, .dora = true},
+        Case{.model = "gemma3", .dtype = at::kBFloat16},
+        Case{.model = "mistral", .recompute = nn::Recompute::Blocks},
+        Case{.model = "smollm3-window", .lora = true, .recompute = nn::Recompute::Blocks},
+        Case{.model = "llama", .states = kCodes},
+        Case{.model = "llama", .dtype = at::kBFloat16, .states = kDrawn},
+        Case{.model = "llama", .states = kPaged},
+        Case{.model = "qwen2", .lora = true, .states = kPagedCodes},
+        Case{.model = "qwen3", .lora = true, .noise_alpha = 5},
+        Case{.model = "llama", .recompute = nn::Recompute::Blocks, .offloads = true}),
     [](const auto& tested) { return tested.param.name(); });
 
 // Beyond one block, what a pass keeps for backward is on the host.
@@ -223,8 +225,8 @@ TEST(OffloadedInputs, TakeTheirMemoryFromTheDevice) {
     const train::LabelledBatch batch =
         train::assemble_batch(rows(), {0, 1, 2, 3}, simulated::device(0));
     const size_t before = simulated::memory(0).live_bytes;
-    const at::Tensor hidden_TD =
-        model->hidden_states(batch.tokens, {.recompute_blocks = true, .kept_inputs = kept});
+    const at::Tensor hidden_TD = model->hidden_states(
+        batch.tokens, {.recompute = nn::Recompute::Blocks, .kept_inputs = kept});
     const size_t kept_now = simulated::memory(0).live_bytes - before;
     hidden_TD.sum().backward();
     return std::pair(kept_now, model->num_layers() * hidden_TD.nbytes());

@@ -49,7 +49,11 @@ class Journey {
   }
   kernels::ProductOptions there(kernels::ProductOptions options) {
     options.bias_N = there(options.bias_N);
+    options.into = there(options.into);
     return options;
+  }
+  kernels::RotatedHeads there(const kernels::RotatedHeads& heads) {
+    return {there(heads.q_THE), there(heads.k_TKE)};
   }
   static kernels::RowIndex there(const kernels::RowIndex& rows) {
     return kernels::RowIndex(rows.starts(), remote_device);
@@ -128,6 +132,9 @@ inline kernels::GatedActivationGradients back(const kernels::GatedActivationGrad
 inline kernels::NormGradients back(const kernels::NormGradients& of) {
   return {back(of.x), back(of.weight_D)};
 }
+inline kernels::RotatedHeads back(const kernels::RotatedHeads& heads) {
+  return {back(heads.q_THE), back(heads.k_TKE)};
+}
 inline kernels::AddedNorm back(const kernels::AddedNorm& of) {
   return {back(of.sum), back(of.norm)};
 }
@@ -150,10 +157,11 @@ inline std::shared_ptr<kernels::PackedLinear> back(std::shared_ptr<kernels::Pack
       Journey journey;
       return back(of_->forward(journey.there(x_TI), journey.there(added)));
     }
-    at::Tensor input_gradient(const at::Tensor& grad_TO,
-                              const kernels::ProductTerm& added) override {
+    at::Tensor input_gradient(const at::Tensor& grad_TO, const kernels::ProductTerm& added,
+                              const at::Tensor& sum_TI) override {
       Journey journey;
-      return back(of_->input_gradient(journey.there(grad_TO), journey.there(added)));
+      return back(
+          of_->input_gradient(journey.there(grad_TO), journey.there(added), journey.there(sum_TI)));
     }
 
    private:
@@ -189,6 +197,7 @@ inline const kernels::OpTable& remote_op_table(at::Device device) {
   CONVOY_REMOTE(rms_norm.add_forward);
   CONVOY_REMOTE(rms_norm.backward);
   CONVOY_REMOTE(rope.rotate);
+  CONVOY_REMOTE(rope.rotate_both);
   CONVOY_REMOTE(gated_activation.forward);
   CONVOY_REMOTE(gated_activation.backward);
   CONVOY_REMOTE(attention.forward);

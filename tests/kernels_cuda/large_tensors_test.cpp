@@ -128,16 +128,16 @@ TEST_F(LargeTensors, OfRope) {
   const End<float> cos(0, kHalf, 0.5f, memory_), sin(0, kHalf, 0.25f, memory_);
   const End<int64_t> positions(kToken, 1, 0, memory_);
   run_block("rope_fp32", kToken, kToken + 1,
-            gpu::RopeLaunch{.x = x.begin(),
-                            .y = y.begin(),
+            gpu::RopeLaunch{.parts = {{.x = x.begin(),
+                                       .y = y.begin(),
+                                       .heads = kHeads,
+                                       .token_stride = kFloats,
+                                       .head_stride = kHeadFloats}},
                             .cos = cos.begin(),
                             .sin = sin.begin(),
                             .positions = positions.begin(),
                             .tokens = kToken + 1,
-                            .heads = kHeads,
                             .half = kHalf,
-                            .token_stride = kFloats,
-                            .head_stride = kHeadFloats,
                             .vectors = 1});
   for (size_t at = 0; at < kFloats; ++at)
     EXPECT_EQ(y[at], at % kHeadFloats < kHalf ? 0.25f : 0.75f) << at;

@@ -103,23 +103,27 @@ TEST(OwnRmsNorm, IsThatOfLibTorch) {
         EXPECT_TRUE(at::equal(own().rms_norm.forward(x, weight, at::Tensor(), 1e-6, order),
                               own().rms_norm.forward(x, weight, inverse, 1e-6, order)));
         const at::Tensor added = moved(sample({rows, width}, type, 4), offset);
-        const AddedNorm joined = own().rms_norm.add_forward(x, added, weight, 1e-6, order);
+        const AddedNorm joined = own().rms_norm.add_forward(x, added, weight, inverse, 1e-6, order);
         EXPECT_TRUE(at::equal(joined.sum, x + added)) << what;
         const at::Tensor sum = moved(joined.sum, offset);
+        aten().rms_norm.forward(sum, weight, wanted_inverse, 1e-6, order);
+        expect_close(inverse, wanted_inverse, width, what);
+        aten().rms_norm.forward(x, weight, wanted_inverse, 1e-6, order);
         EXPECT_TRUE(
             at::equal(joined.norm, own().rms_norm.forward(sum, weight, at::Tensor(), 1e-6, order)))
             << what;
-        const NormGradients found =
-            own().rms_norm.backward(grad, x, weight, wanted_inverse, order, true);
-        const NormGradients wanted =
-            aten().rms_norm.backward(grad, x, weight, wanted_inverse, order, true);
+        const auto gradients = [&](const OpTable& table, const at::Tensor& grad_x, bool all) {
+          return table.rms_norm.backward(grad, x, weight, wanted_inverse, grad_x, order, all);
+        };
+        const NormGradients found = gradients(own(), {}, true);
+        const NormGradients wanted = gradients(aten(), {}, true);
         expect_close(found.x, wanted.x, width, what);
+        const NormGradients more = gradients(own(), added, true);
+        expect_close(more.x, gradients(aten(), added, true).x, width, what);
+        EXPECT_TRUE(at::equal(more.weight_D, found.weight_D)) << what;
         expect_close(found.weight_D, wanted.weight_D, rows, what);
-        EXPECT_FALSE(own()
-                         .rms_norm.backward(grad, x, weight, wanted_inverse, order, false)
-                         .weight_D.defined());
-        const NormGradients again =
-            own().rms_norm.backward(grad, x, weight, wanted_inverse, order, true);
+        EXPECT_FALSE(gradients(own(), {}, false).weight_D.defined());
+        const NormGradients again = gradients(own(), {}, true);
         EXPECT_TRUE(at::equal(again.weight_D, found.weight_D) && at::equal(again.x, found.x));
       }
 }
@@ -344,10 +348,18 @@ TEST(OwnRope, IsThatOfLibTorch) {
         if (transposed) x = sample({tokens, heads + 2, 2 * half}, type, 1).narrow(1, 1, heads);
         const at::Tensor angles = sample({50, half}, at::kFloat, 2) * 3;
         const at::Tensor positions = (at::arange(tokens, at::kLong) * 17).remainder(50);
-        for (const float direction : {1.0f, -1.0f})
-          expect_close(own().rope.rotate(x, angles.cos(), angles.sin(), positions, direction),
+        for (const float direction : {1.0f, -1.0f}) {
+          const at::Tensor found =
+              own().rope.rotate(x, angles.cos(), angles.sin(), positions, direction);
+          expect_close(found,
                        aten().rope.rotate(x, angles.cos(), angles.sin(), positions, direction), 1,
                        what);
+          const at::Tensor fewer = x.narrow(1, 0, (heads + 1) / 2);
+          const RotatedHeads both =
+              own().rope.rotate_both({x, fewer}, angles.cos(), angles.sin(), positions, direction);
+          EXPECT_TRUE(at::equal(both.q_THE, found)) << what;
+          EXPECT_TRUE(at::equal(both.k_TKE, found.narrow(1, 0, (heads + 1) / 2))) << what;
+        }
       }
 }
 
@@ -475,8 +487,12 @@ TEST(OwnCodedLinear, IsThatOfLibTorch) {
         const auto wanted = of.pack(aten().frozen_linear, bias);
         expect_close(found->forward(x, added), wanted->forward(x, added), inputs, what);
         const at::Tensor grad = sample({rows, outputs}, at::kBFloat16, 6);
-        expect_close(found->input_gradient(grad, {}), wanted->input_gradient(grad, {}), outputs,
-                     what);
+        for (const bool sums : {false, true}) {
+          const auto gradient = [&](PackedLinear& linear) {
+            return linear.input_gradient(grad, {}, sums ? x.clone() : at::Tensor());
+          };
+          expect_close(gradient(*found), gradient(*wanted), outputs, what);
+        }
       }
 }
 

@@ -92,8 +92,9 @@ std::optional<MemoryFit> memory_fit(const architecture::DecoderSpec& model,
   MemoryFit fit{.machine = machine, .request = estimate_request(settings, machine)};
   if (settings.parallel.strategy == "auto" && machine.devices > 1)
     choose_strategy(model, machine.device_bytes, fit.request);
-  fit.memory = sizing::estimate_memory(model, fit.request);
   fit.most_rows = most_rows_of(model, machine.device_bytes, fit.request);
+  settle_recompute(model, settings, machine.device_bytes, fit.request);
+  fit.memory = sizing::estimate_memory(model, fit.request);
   return fit;
 }
 

@@ -31,8 +31,9 @@ void add_machine(const std::string& text, PresetFacts& preset) {
   CONVOY_INVARIANT(model.has_value(),
                    "preset {} trains `{}`, whose sizes are not in the table of models", preset.name,
                    preset.settings.model.name);
-  preset.memory =
-      sizing::estimate_memory(*model, estimate_request(preset.settings, *preset.machine));
+  sizing::EstimateRequest request = estimate_request(preset.settings, *preset.machine);
+  settle_recompute(*model, preset.settings, preset.machine->device_bytes, request);
+  preset.memory = sizing::estimate_memory(*model, request);
 }
 
 // Bytes of both moments and their scales per block of 256 (optim/state_format).
@@ -69,7 +70,9 @@ sizing::EstimateRequest estimate_request(const settings::TrainSettings& settings
       .batch_rows = train.batch_size.value.value_or(1),
       .row_tokens = settings.model.max_seq_len,
       .accumulates = train.grad_accum.value.value_or(2) > 1,
-      .recompute_blocks = train.gradient_checkpointing,
+      .recompute = train.gradient_checkpointing == "auto"
+                       ? architecture::Recompute::Blocks
+                       : architecture::recompute_of(train.gradient_checkpointing),
       .keep_whole_below = settings.parallel.keep_whole_below,
       .bucket_bytes = settings.parallel.bucket_mb << 20,
       .moment_bytes_of_256 = moment_bytes_of_256(train.moment_type()),
@@ -82,6 +85,13 @@ sizing::EstimateRequest estimate_request(const settings::TrainSettings& settings
       targets.names != std::vector<std::string>{"all-linear"})
     request.lora_targets = targets.names;
   return request;
+}
+
+void settle_recompute(const architecture::DecoderSpec& model,
+                      const settings::TrainSettings& settings, int64_t device_bytes,
+                      sizing::EstimateRequest& request) {
+  if (settings.train.gradient_checkpointing == "auto")
+    request.recompute = sizing::choose_recompute(model, request, device_bytes);
 }
 
 std::vector<PresetFacts> preset_facts() {

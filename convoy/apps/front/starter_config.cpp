@@ -108,7 +108,7 @@ sizing::EstimateRequest request_of(const StarterAnswers& answers, const StarterF
 // Settings that depend on memory.
 struct MemoryChoices {
   bool bf16 = true;
-  bool recompute = true;
+  architecture::Recompute recompute = architecture::Recompute::Selective;
   std::string sentence = {};
 };
 
@@ -122,8 +122,11 @@ MemoryChoices choose(const StarterAnswers& answers, const StarterFacts& facts, i
     choices.bf16 = total() > roomy;
     if (choices.bf16) request.dtype = "bf16";
   }
-  choices.recompute = total() > roomy;
-  request.recompute_blocks = choices.recompute;
+  for (const auto recompute : {architecture::Recompute::Nothing, architecture::Recompute::Selective,
+                               architecture::Recompute::Blocks}) {
+    request.recompute = choices.recompute = recompute;
+    if (total() <= roomy) break;
+  }
   if (total() > facts.machine.device_bytes && facts.machine.devices > 1)
     request.sharing = sizing::sharing_of(settings::strategies_of_processes().back());
   choices.sentence = fmt::format(
@@ -217,11 +220,13 @@ std::string starter_config(const StarterAnswers& answers, const StarterFacts& fa
       "  target_tokens_per_device_step: 4096  # more make fewer and larger steps\n"
       "  packing: {}  # true: whole rows side by side in blocks of max_seq_len\n"
       "  bf16: {}  # true: compute in bf16; false: in fp32\n"
-      "  gradient_checkpointing: {}  # true: compute blocks again in backward, less memory for a "
-      "third more time\n"
+      "  gradient_checkpointing: {}  # selective: compute norms and activations again in backward; "
+      "true: "
+      "whole blocks, for a third more time\n"
       "  eval_steps: 0  # 0: evaluate at the end of each epoch\n"
       "  save_steps: 0  # 0: save at the end of each epoch\n",
-      full ? "1e-5" : "2e-4", facts.plain_text, choices.bf16, choices.recompute);
+      full ? "1e-5" : "2e-4", facts.plain_text, choices.bf16,
+      architecture::gradient_checkpointing_of(choices.recompute));
   text += fmt::format(
       "\ndata:\n  train_path: {}\n"
       "{}"

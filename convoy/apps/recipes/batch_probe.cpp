@@ -28,7 +28,7 @@ void BatchProbe::pass(const Rows& rows) {
     const train::MicroBatchPosition place = objective.take();
     strategy.begin_micro_batch(number + 1 == micro_batches ? parallel::MicroBatch::Last
                                                            : parallel::MicroBatch::More);
-    objective.loss({.draw_key = 0, .recompute_blocks = parts_.recompute_blocks})
+    objective.loss({.draw_key = 0, .recompute = parts_.recompute})
         .sum.div(place.step.weight)
         .backward();
   }

@@ -22,7 +22,7 @@ class BatchProbe {
     nn::CausalLm& model;
     parallel::Strategy& strategy;
     optim::AdamW& optimizer;  // without moments yet; it counts the steps
-    bool recompute_blocks = false;
+    nn::Recompute recompute = nn::Recompute::Nothing;
     bool accumulates = false;  // a step has two micro-batches
   };
   // All parts must outlive it.

@@ -260,7 +260,7 @@ void refuse_settings_of_language_models(const settings::TrainSettings& settings)
       {"data.train_path", !settings.data.train_path.empty()},
       {"data.val_path", !settings.data.val_path.empty()},
       {"train.packing", settings.train.packing},
-      {"train.gradient_checkpointing", settings.train.gradient_checkpointing}};
+      {"train.gradient_checkpointing", settings.train.gradient_checkpointing != "false"}};
   for (const auto& [key, is_asked] : asked)
     if (is_asked)
       throw ConfigError("this is a setting of language models, and the task is classify",

@@ -60,6 +60,7 @@ void add_widths(nn::CausalLm& model, bool adapter_dropout, sizing::TrainingShape
   int64_t rank = 0;
   int64_t in_blocks = 0;
   int64_t dora_at_work = 0;
+  int64_t of_norms_and_activations = 0;
   for (const nn::Linear* linear : model.block_linears()) {
     const std::string& name = linear->name();
     const auto is = [&](const char* end) { return name.ends_with(end); };
@@ -68,6 +69,8 @@ void add_widths(nn::CausalLm& model, bool adapter_dropout, sizing::TrainingShape
     if (is(".q_proj") || is(".k_proj") || is(".v_proj") || is(".gate_proj") || is(".up_proj"))
       in_blocks += linear->out_features();
     if (is(".down_proj")) ffn = std::max(ffn, linear->in_features());
+    if (is(".q_proj") || is(".gate_proj") || is(".down_proj"))
+      of_norms_and_activations += linear->in_features();
     for (const nn::NamedTensor& leaf : linear->adapter_leaves()) {
       if (leaf.value.dim() == 2) {
         rank += std::min(leaf.value.size(0), leaf.value.size(1)) / 2;
@@ -86,6 +89,8 @@ void add_widths(nn::CausalLm& model, bool adapter_dropout, sizing::TrainingShape
   kept += (in_blocks + rank) / blocks;
   shape.kept = kept;
   shape.at_work = 3 * ffn + 2 * model.hidden_size() + dora_at_work;
+  // DoRA's own ops keep their input.
+  if (dora_at_work == 0) shape.recomputed = of_norms_and_activations / blocks;
 }
 
 // Tokens of the largest micro-batch of any rank.
@@ -117,7 +122,9 @@ sizing::MemoryQuestion question_of(const settings::TrainSettings& settings,
           .bucket_bytes = settings.parallel.bucket_mb << 20,
           .accumulates = data::wanted_global_batch(settings.train, environment.world) >
                          settings.train.batch_rows() * environment.world,
-          .recompute_blocks = settings.train.gradient_checkpointing,
+          .recompute = settings.train.gradient_checkpointing == "auto"
+                           ? architecture::Recompute::Selective
+                           : architecture::recompute_of(settings.train.gradient_checkpointing),
           .reshard_after_forward = settings.parallel.reshard_after_forward,
           .prefetch_blocks = settings.parallel.prefetch_blocks,
           .only_sharded = of_node || settings.parallel.offload != "none",

@@ -28,6 +28,7 @@ sizing::MemoryPlan classifier_memory(const settings::TrainSettings& settings,
                                      const nn::SignalClassifier& model,
                                      const comm::RankEnvironment& environment, bool bf16);
 
+// With train.gradient_checkpointing: auto as `selective`, until it is settled.
 sizing::MemoryQuestion memory_question(const settings::TrainSettings& settings, nn::CausalLm& model,
                                        const data::TokenDataset& rows,
                                        const comm::RankEnvironment& environment);

@@ -160,7 +160,7 @@ TEST(MemoryPlan, ActivationsGrowWithTokensAndShrinkByRecomputation) {
   const int64_t few = sizing::plan_memory(question, sharing("none")).activation_bytes;
   question.micro_batch_tokens = 1024;
   EXPECT_EQ(sizing::plan_memory(question, sharing("none")).activation_bytes, 2 * few);
-  question.recompute_blocks = true;
+  question.recompute = architecture::Recompute::Blocks;
   EXPECT_LT(sizing::plan_memory(question, sharing("none")).activation_bytes, 2 * few);
 }
 

@@ -13,7 +13,8 @@ std::string what_to_lower(const settings::TrainSettings& settings) {
   if (settings.train.batch_rows() > 1)
     hint = fmt::format("lower train.batch_size (now {}; train.grad_accum makes up for it), or ",
                        settings.train.batch_rows());
-  if (!settings.train.gradient_checkpointing) hint += "set train.gradient_checkpointing: true, or ";
+  if (settings.train.gradient_checkpointing != "true")
+    hint += "set train.gradient_checkpointing: true, or ";
   hint += fmt::format("lower model.max_seq_len (now {})", settings.model.max_seq_len);
   if (settings.tuning.mode == "full") hint += ", or train an adapter (tuning.mode: lora)";
   return hint;

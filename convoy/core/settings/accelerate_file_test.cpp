@@ -64,7 +64,7 @@ TEST(AccelerateFile, OfFsdp) {
   EXPECT_EQ(fsdp.error, "");
   EXPECT_EQ(fsdp.settings.parallel.strategy, "zero3");
   EXPECT_TRUE(fsdp.settings.parallel.reshard_after_forward);
-  EXPECT_TRUE(fsdp.settings.train.gradient_checkpointing);
+  EXPECT_EQ(fsdp.settings.train.gradient_checkpointing, "true");
   EXPECT_EQ(fsdp.settings.parallel.offload, "none");
 }
 
@@ -208,7 +208,7 @@ TEST(FsdpArguments, ConfigIsReadWithAndWithoutItsPrefix) {
             "train.fsdp_config={fsdp_transformer_layer_cls_to_wrap: [X], activation_checkpointing: "
             "true, backward_prefetch: backward_pre}"});
   EXPECT_EQ(found.error, "");
-  EXPECT_TRUE(found.settings.train.gradient_checkpointing);
+  EXPECT_EQ(found.settings.train.gradient_checkpointing, "true");
   EXPECT_EQ(read({"train.fsdp=true", "train.fsdp_config={reshard_after_forward: false}"})
                 .settings.parallel.reshard_after_forward,
             false);

@@ -388,6 +388,8 @@ struct BenchPredictFlags {
   int64_t context = 1024;
   int64_t tokens = 2048;
   bool recompute = false;
+  bool selective = false;
+  std::string attention = "flash";
   int64_t ranks = 1;
   std::string strategy = "auto";
   std::string dtype = "bf16";
@@ -415,6 +417,9 @@ struct BenchPredictFlags {
         .at_least(2);
     visit("tokens", tokens, "of --prefill and --train: tokens of each row").at_least(1);
     visit("recompute", recompute, "of --train: recompute each block in backward");
+    visit("selective", selective, "of --train: recompute norms and activations in backward");
+    visit("attention", attention, "of --train: whose kernel of attention")
+        .one_of({"flash", "cudnn"});
     visit("ranks", ranks, "of --train: GPUs of one host, each with --rows rows").at_least(1);
     visit("strategy", strategy, "of --train: how ranks share the work")
         .one_of(rank_strategy_words());

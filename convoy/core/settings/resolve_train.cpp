@@ -96,11 +96,11 @@ void check_optimizer(const TrainingSettings& train, const config::Resolved& reso
                     train.optim, by_name, states),
         resolved.location("train.optimizer_state_dtype", "remove one of them")));
   if (all_readable(resolved, {"train.activation_offload", "train.gradient_checkpointing"}) &&
-      train.activation_offload != "none" && !train.gradient_checkpointing)
+      train.activation_offload != "none" && train.gradient_checkpointing != "true")
     errors.add(ConfigError(
-        fmt::format("train.activation_offload is {}, but only what recomputation keeps is "
-                    "offloaded, and train.gradient_checkpointing is off",
-                    train.activation_offload),
+        fmt::format("train.activation_offload is {}, but only block inputs are "
+                    "offloaded, and train.gradient_checkpointing is {}",
+                    train.activation_offload, train.gradient_checkpointing),
         resolved.location("train.activation_offload", "train.gradient_checkpointing: true")));
 }
 

@@ -126,12 +126,15 @@ std::vector<KeyRule> optimizer_rules() {
                      "write train.gradient_checkpointing: true and train.activation_offload: cpu",
                      ""});
   }
-  for (const char* key : {"gradient_checkpointing", "train.gradient_checkpointing"})
+  for (const char* key : {"gradient_checkpointing", "train.gradient_checkpointing"}) {
     rules.push_back({key,
                      {"offload", "offload_disk"},
                      KeyAction::Refuse,
                      "write train.gradient_checkpointing: true and train.activation_offload: cpu",
                      ""});
+    rules.push_back({key, {"True", "TRUE", "1"}, KeyAction::Replace, "", "true"});
+    rules.push_back({key, {"False", "FALSE", "0"}, KeyAction::Replace, "", "false"});
+  }
   rules.push_back({"train.lr_scheduler_kwargs.min_lr",
                    {},
                    KeyAction::Refuse,

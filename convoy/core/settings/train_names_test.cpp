@@ -188,14 +188,14 @@ TEST(TrainNames, DocumentedEnvironmentOverridesApply) {
                                                {"TRAIN_LEARNING_RATE", "1e-5"},
                                                {"TRAIN_DATALOADER_NUM_WORKERS", "2"},
                                                {"TRAIN_DATALOADER_PIN_MEMORY", "1"},
-                                               {"TRAIN_GRADIENT_CHECKPOINTING", "true"},
+                                               {"TRAIN_GRADIENT_CHECKPOINTING", "1"},
                                                {"MODEL_MAX_SEQ_LEN", "64"},
                                                {"TUNING_LORA_R", "4"},
                                                {"CONVOY_SEED", "5"}}});
   EXPECT_EQ(settings.train.batch_rows(), 7);
   EXPECT_EQ(settings.train.accumulation(), 3);
   EXPECT_EQ(settings.train.learning_rate, 1e-5);
-  EXPECT_TRUE(settings.train.gradient_checkpointing);
+  EXPECT_EQ(settings.train.gradient_checkpointing, "true");
   EXPECT_EQ(settings.model.max_seq_len, 64);
   EXPECT_EQ(settings.tuning.lora.r, 4);
   EXPECT_EQ(settings.seed, 5);
@@ -227,7 +227,7 @@ TEST(TrainNames, EveryVariableOfTheGuideMayStandOnTheCommandLine) {
   EXPECT_EQ(settings.train.batch_size, 7);
   EXPECT_EQ(settings.train.grad_accum, 3);
   EXPECT_EQ(settings.train.learning_rate, 1e-5);
-  EXPECT_TRUE(settings.train.gradient_checkpointing);
+  EXPECT_EQ(settings.train.gradient_checkpointing, "true");
   EXPECT_EQ(settings.model.max_seq_len, 64);
   EXPECT_EQ(settings.parallel.timeout_s, 60);
   EXPECT_EQ(settings.tuning.lora.r, 4);
@@ -280,7 +280,7 @@ TEST(TrainNames, PeersNamesOfNoiseOffloadAndFloorsAreKnown) {
             std::string::npos);
   EXPECT_NE(fate("activation_offloading=true").find("train.activation_offload: cpu"),
             std::string::npos);
-  EXPECT_NE(fate("train.activation_offload=cpu").find("gradient_checkpointing is off"),
+  EXPECT_NE(fate("train.activation_offload=cpu").find("gradient_checkpointing is false"),
             std::string::npos);
   TrainSettings settings;
   EXPECT_THROW(resolve_train(settings, {.overrides = {"train.min_lr_ratio=0.1",

@@ -113,8 +113,9 @@ struct TrainingSettings {
   bool bf16 = true;
   bool fp16 = false;
   bool deterministic = false;
-  bool gradient_checkpointing = false;
+  std::string gradient_checkpointing = "false";
   std::string activation_offload = "none";
+  std::string attention = "auto";
   double neftune_noise_alpha = 0;
   int64_t logging_steps = 1;
   std::string eval_strategy = "steps";
@@ -210,11 +211,18 @@ struct TrainingSettings {
           "on GPUs, use LibTorch's deterministic algorithms, at a cost in speed; CPUs are always "
           "deterministic")
         .alias("full_determinism");
-    visit("gradient_checkpointing", gradient_checkpointing, "recompute each block in backward");
+    visit("gradient_checkpointing", gradient_checkpointing,
+          "computed again in backward: nothing (false), norms and activations (selective), each "
+          "block from its input (true), the least that fits (auto)")
+        .one_of({"false", "selective", "true", "auto"});
     visit("activation_offload", activation_offload,
-          "where gradient_checkpointing keeps block inputs until backward: on the device, or in "
-          "the host's memory")
+          "where gradient_checkpointing: true keeps block inputs until backward: on the device, or "
+          "in the host's memory")
         .one_of({"none", "cpu"});
+    visit("attention", attention,
+          "on GPUs, the kernel of attention: LibTorch's FlashAttention-2, or cuDNN's for bf16 and "
+          "heads of up to 128 features; auto = flash")
+        .one_of({"auto", "flash", "cudnn"});
     visit("neftune_noise_alpha", neftune_noise_alpha,
           "NEFTune (arXiv 2310.05914): uniform noise of alpha / sqrt(tokens of the row x width) on "
           "embeddings while training; 0 = off")

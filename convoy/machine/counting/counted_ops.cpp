@@ -452,6 +452,80 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> flash_attention_backward(
   return {grad_query, grad_key, grad_value};
 }
 
+// Rows as cuDNN takes them: [B, H, S, E], or packed [T, H, E], of which each is taken to be as long
+// as the longest. LibTorch makes lengths and offsets of packed ones by small kernels (MHA.cpp).
+struct CudnnBatch {
+  CudnnBatch(const at::Tensor& query, const at::Tensor& starts, int64_t most)
+      : is_packed(starts.defined()),
+        rows(is_packed ? starts.numel() - 1 : query.size(0)),
+        heads(query.size(1)),
+        longest(most) {}
+  double pairs() const {
+    return static_cast<double>(rows) * static_cast<double>(seen_pairs(longest, longest, true, {}));
+  }
+  void describe(Work& work, double products, ProductKind kind, int64_t width) const {
+    constexpr int64_t kSmallKernels = 7;
+    work.launches += is_packed ? kSmallKernels : 0;
+    work.flops = 2.0 * products * pairs() * static_cast<double>(heads * width);
+    work.product = {.batch = rows * heads,
+                    .rows = longest,
+                    .columns = 1,
+                    .inner = width,
+                    .on_tensor_cores = true,
+                    .kind = kind};
+  }
+  bool is_packed;
+  int64_t rows, heads, longest;
+};
+
+std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor, c10::SymInt, c10::SymInt, at::Tensor,
+           at::Tensor, at::Tensor>
+cudnn_attention(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
+                const std::optional<at::Tensor>&, const std::optional<at::Tensor>& starts,
+                const std::optional<at::Tensor>& key_starts, c10::SymInt most_queries,
+                c10::SymInt most_keys, bool, double, bool is_causal, bool, std::optional<double>) {
+  TORCH_CHECK(is_causal && most_queries == most_keys, "counting device: causal attention alone");
+  const CudnnBatch batch(query, starts.value_or(at::Tensor()), most_queries.expect_int());
+  const at::Tensor out = at::empty_like(query);
+  std::vector<int64_t> of_sums = query.sizes().vec();
+  of_sums.back() = 1;
+  const at::Tensor sums = at::empty(of_sums, query.options().dtype(at::kFloat));
+  const at::Tensor state = at::empty({}, query.options().dtype(at::kLong));
+  Work work = work_of({.name = "aten::_cudnn_attention_forward",
+                       .arguments = {{query}, {key}, {value}},
+                       .results = {out, sums}});
+  batch.describe(work, 2, ProductKind::CudnnAttention, query.size(-1));
+  record(std::move(work));
+  return {out,
+          sums,
+          starts.value_or(at::Tensor()),
+          key_starts.value_or(at::Tensor()),
+          most_queries,
+          most_keys,
+          state,
+          state,
+          at::Tensor()};
+}
+
+// Three kernels: heads that share keys are added up within them.
+std::tuple<at::Tensor, at::Tensor, at::Tensor> cudnn_attention_backward(
+    const at::Tensor& grad, const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
+    const at::Tensor& out, const at::Tensor& sums, const at::Tensor&, const at::Tensor&,
+    const at::Tensor&, const at::Tensor& starts, const at::Tensor&, int64_t most_queries, int64_t,
+    double, bool, std::optional<double>) {
+  const CudnnBatch batch(query, starts, most_queries);
+  const at::Tensor query_sums = at::empty(query.sizes(), query.options().dtype(at::kFloat));
+  OpTensors tensors{.name = "aten::_cudnn_attention_backward",
+                    .arguments = {{grad}, {query}, {key}, {value}, {out}, {sums}},
+                    .results = {at::empty_like(query), at::empty_like(key), at::empty_like(value)}};
+  tensors.arguments.push_back({query_sums, /*writes=*/true});
+  Work work = work_of(tensors);
+  work.launches = 3;
+  batch.describe(work, 5, ProductKind::CudnnAttentionBackward, query.size(-1));
+  record(std::move(work));
+  return {tensors.results[0], tensors.results[1], tensors.results[2]};
+}
+
 // cuBLAS alone has it: no kernel of the CPU says its sizes.
 at::Tensor mm_to_type(const at::Tensor& a, const at::Tensor& b, at::ScalarType type) {
   const at::Tensor out = at::empty({a.size(0), b.size(1)}, a.options().dtype(type));
@@ -459,16 +533,20 @@ at::Tensor mm_to_type(const at::Tensor& a, const at::Tensor& b, at::ScalarType t
   return out;
 }
 
-// With a factor of zero what `out` held is not read.
-at::Tensor& addmm_to_type(const at::Tensor&, const at::Tensor& a, const at::Tensor& b,
-                          at::ScalarType, const at::Scalar& beta, const at::Scalar&,
-                          at::Tensor& out) {
+// `out` is what is added to. With a factor of zero what it held is not read.
+at::Tensor& addmm_to(const at::Tensor&, const at::Tensor& a, const at::Tensor& b,
+                     const at::Scalar& beta, const at::Scalar&, at::Tensor& out) {
   if (beta.toDouble() == 0)
     record(work_of({.name = "aten::mm", .arguments = {{a}, {b}}, .results = {out}}));
   else
     record(work_of(
         {.name = "aten::addmm_", .arguments = {{out, /*writes=*/true}, {a}, {b}}, .results = {}}));
   return out;
+}
+at::Tensor& addmm_to_type(const at::Tensor& self, const at::Tensor& a, const at::Tensor& b,
+                          at::ScalarType, const at::Scalar& beta, const at::Scalar& alpha,
+                          at::Tensor& out) {
+  return addmm_to(self, a, b, beta, alpha, out);
 }
 
 // In chunks of many tensors to a launch (ForeachReduceOp.cu, MultiTensorApply.cuh). CPUs, which
@@ -493,6 +571,21 @@ std::vector<at::Tensor> foreach_norm(at::TensorList tensors, const at::Scalar&,
       std::max(up_to(count, kTensors), up_to(chunks, kBlocks)) + up_to(count, kCleanupTensors);
   record(std::move(work));
   return op.results[0].unbind();
+}
+
+// As above (ForeachBinaryOpList.cu). CPUs copy one by one.
+void foreach_copy(at::TensorList to, at::TensorList from, bool) {
+  constexpr int64_t kChunk = 65536, kPairs = 64, kBlocks = 320;
+  const auto up_to = [](int64_t count, int64_t step) { return (count + step - 1) / step; };
+  int64_t chunks = 0;
+  Work work{.name = "_foreach_copy_", .kind = WorkKind::Op};
+  for (size_t index = 0; index < to.size(); ++index) {
+    chunks += up_to(to[index].numel(), kChunk);
+    work.bytes_of(content_of(from[index])) += distinct_bytes(from[index]);
+    work.bytes_of(content_of(to[index])) += distinct_bytes(to[index]);
+  }
+  work.launches = std::max(up_to(static_cast<int64_t>(to.size()), kPairs), up_to(chunks, kBlocks));
+  record(std::move(work));
 }
 
 // Few rows are added where they belong; many are sorted first (Embedding.cu,
@@ -526,9 +619,13 @@ void own_ops(torch::Library& library) {
   library.impl("set_.source_Storage_storage_offset", &set_storage_and_shape);
   library.impl("_flash_attention_forward", &flash_attention);
   library.impl("_flash_attention_backward", &flash_attention_backward);
+  library.impl("_cudnn_attention_forward", &cudnn_attention);
+  library.impl("_cudnn_attention_backward", &cudnn_attention_backward);
   library.impl("mm.dtype", &mm_to_type);
+  library.impl("addmm.out", &addmm_to);
   library.impl("addmm.dtype_out", &addmm_to_type);
   library.impl("_foreach_norm.Scalar", &foreach_norm);
+  library.impl("_foreach_copy_", &foreach_copy);
   library.impl("embedding_dense_backward", &embedding_backward);
 }
 

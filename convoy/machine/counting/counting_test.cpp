@@ -161,6 +161,49 @@ TEST(Counting, ProductIntoATensorIsOneOfItsSizes) {
   EXPECT_EQ(sum[0].total_bytes(), 2.0 * 64 * (16 + 32) + 2 * 4.0 * 16 * 32) << "read and written";
 }
 
+// One row of 12 tokens as a batch, or two of 8 and 4: heads share keys without further kernels.
+TEST(Counting, AttentionOfCudnnIsFourKernelsForABatch) {
+  const auto bf16 = counted(at::kBFloat16);
+  const at::Tensor q = at::empty({1, 12, 4, 16}, bf16).transpose(1, 2);
+  const at::Tensor k = at::empty({1, 12, 2, 16}, bf16).transpose(1, 2);
+  const auto step = [](const at::Tensor& queries, const at::Tensor& keys, const at::Tensor& starts,
+                       int64_t longest) {
+    const auto given = starts.defined() ? std::optional(starts) : std::nullopt;
+    const auto out = at::_cudnn_attention_forward(queries, keys, keys, {}, given, given, longest,
+                                                  longest, true, 0.0, true, false, 0.25);
+    const auto [grad_q, grad_k, grad_v] = at::_cudnn_attention_backward(
+        std::get<0>(out), queries, keys, keys, std::get<0>(out), std::get<1>(out), std::get<6>(out),
+        std::get<7>(out), at::Tensor(), starts, starts, longest, longest, 0.0, true, 0.25);
+    EXPECT_EQ(grad_q.sizes(), queries.sizes());
+    EXPECT_EQ(grad_k.strides(), keys.strides());
+  };
+  const auto batch = work_of_device([&] { step(q, k, {}, 12); });
+  ASSERT_EQ(batch.size(), 2U);
+  EXPECT_EQ(batch[0].launches, 1);
+  EXPECT_EQ(batch[1].launches, 3);
+  EXPECT_EQ(batch[0].flops, 4.0 * (12 * 13 / 2) * 4 * 16);
+  EXPECT_EQ(batch[1].flops, 2.5 * batch[0].flops);
+  const at::Tensor starts = at::empty({3}, bf16.dtype(at::kInt));
+  const auto packed = work_of_device([&] {
+    step(at::empty({12, 4, 16}, bf16), at::empty({12, 2, 16}, bf16), starts, 8);
+  });
+  ASSERT_EQ(packed.size(), 2U);
+  EXPECT_GT(packed[0].launches, 1) << "lengths and offsets";
+  EXPECT_EQ(packed[0].flops, 4.0 * 2 * (8 * 9 / 2) * 4 * 16);
+}
+
+TEST(Counting, CopiesOfAListAreAFewLaunches) {
+  std::vector<at::Tensor> from, to;
+  for (int64_t each = 0; each < 130; ++each) {
+    from.push_back(at::empty({100}, counted(at::kFloat)));
+    to.push_back(at::empty({100}, counted(at::kBFloat16)));
+  }
+  const auto work = work_of_device([&] { at::_foreach_copy_(to, from); });
+  ASSERT_EQ(work.size(), 1U);
+  EXPECT_EQ(work[0].launches, 3);
+  EXPECT_EQ(work[0].total_bytes(), 130.0 * 100 * (4 + 2));
+}
+
 // Rows of 8 and of 4 tokens, each taken to have the longest's pairs; four heads share two keys.
 TEST(Counting, BackwardOfAttentionIsFiveProductsForTwo) {
   const auto bf16 = counted(at::kBFloat16);

@@ -21,6 +21,8 @@ struct GpuSpeed {
   double link_bytes;       // a second, to the other GPUs of the host, one way
   double attention_share;  // of `tensor_flops` that FlashAttention-2 reaches
   double attention_backward_share;
+  double cudnn_share;  // the same of cuDNN's attention
+  double cudnn_backward_share;
 };
 
 std::span<const GpuSpeed> gpu_speeds();

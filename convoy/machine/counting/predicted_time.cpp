@@ -17,6 +17,10 @@ double best_share(ProductKind kind, const GpuSpeed& gpu) {
       return gpu.attention_share;
     case ProductKind::AttentionBackward:
       return gpu.attention_backward_share;
+    case ProductKind::CudnnAttention:
+      return gpu.cudnn_share;
+    case ProductKind::CudnnAttentionBackward:
+      return gpu.cudnn_backward_share;
   }
   return assumptions().product_share;
 }

@@ -26,7 +26,13 @@ enum class WorkKind {
 
 // FlashAttention is a product whose blocks of queries (backward: of keys) are tiles that nothing
 // splits.
-enum class ProductKind { Matrix, Attention, AttentionBackward };
+enum class ProductKind {
+  Matrix,
+  Attention,
+  AttentionBackward,
+  CudnnAttention,
+  CudnnAttentionBackward,
+};
 
 // Sizes of one matrix product; `batch` products run at a time.
 struct ProductShape {

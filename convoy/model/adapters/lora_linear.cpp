@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Numerics: A and B are fp32 leaves; products run in the dtype of x with sums in fp32. On the CPU
-// B A x is added before W x is rounded, devices round W x first. The gradients of A and B are not
-// rounded on CPUs and by cuBLAS; other devices round them to the dtype of x.
+// B A x is added before W x is rounded, devices round B A x first. The gradients of A and B are not
+// rounded on CPUs and by cuBLAS; other devices round them to the dtype of x. A and B are rounded as
+// they are: scaling multiplies A x and grad B within their products.
 #include "convoy/model/adapters/lora_linear.h"
 
+#include <numeric>
 #include <utility>
 
 #include "convoy/core/base/hash.h"
@@ -16,8 +18,10 @@
 namespace convoy::adapters {
 namespace {
 
+// Adapted maps of one input; one alone may drop elements of it.
 struct LoraTerms {
-  kernels::FrozenLinear base;
+  std::vector<kernels::FrozenLinear> bases;
+  std::vector<int64_t> ranks;
   double scaling;
   double dropout;
   uint64_t drop_key;
@@ -31,63 +35,115 @@ at::Tensor shaped_like(const at::Tensor& rows, at::IntArrayRef sizes) {
   return rows.reshape(shape);
 }
 
-// Gradients of x, A and B. `saved`: x, B A's middle product, A and scaling * B in the type of x.
-std::vector<at::Tensor> lora_gradients(const LoraTerms& terms, const at::Tensor& grad,
-                                       const std::vector<at::Tensor>& saved, bool wants_x) {
+// Columns of each map.
+std::vector<at::Tensor> parts_of(const at::Tensor& joined_TS, const std::vector<int64_t>& ranks) {
+  return joined_TS.split_with_sizes(ranks, 1);
+}
+
+// Of the outputs; nothing came back where one is undefined.
+std::vector<at::Tensor> in_rows(const std::vector<at::Tensor>& grads,
+                                const std::vector<at::Tensor>& b_OR, int64_t tokens) {
+  std::vector<at::Tensor> rows;
+  for (size_t map = 0; map < grads.size(); ++map)
+    rows.push_back(grads[map].defined()
+                       ? two_dimensional(grads[map]).contiguous()
+                       : at::zeros({tokens, b_OR[map].size(0)}, b_OR[map].options()));
+  return rows;
+}
+
+// scaling * grad B, side by side.
+at::Tensor middle_gradient(const LoraTerms& terms, const std::vector<at::Tensor>& grads_TO,
+                           const std::vector<at::Tensor>& b_OR) {
+  if (grads_TO.size() == 1)
+    return kernels::matrix_product({{grads_TO[0], b_OR[0]}}, {.factor = terms.scaling});
+  const int64_t width = std::accumulate(terms.ranks.begin(), terms.ranks.end(), int64_t{0});
+  const at::Tensor joined_TS = at::empty({grads_TO[0].size(0), width}, grads_TO[0].options());
+  const std::vector<at::Tensor> parts = parts_of(joined_TS, terms.ranks);
+  for (size_t map = 0; map < parts.size(); ++map)
+    kernels::matrix_product({{grads_TO[map], b_OR[map]}},
+                            {.factor = terms.scaling, .into = parts[map]});
+  return joined_TS;
+}
+
+// Gradients of x, then A and B of each map. `saved`: x, scaling * A x, all A and each B in the type
+// of x.
+std::vector<at::Tensor> lora_gradients(const LoraTerms& terms, const std::vector<at::Tensor>& grads,
+                                       const std::vector<at::Tensor>& saved, bool wants_x,
+                                       const std::vector<int64_t>& x_sizes) {
   const at::Tensor& x_TI = saved[0];
-  const at::Tensor& u_TR = saved[1];
-  const at::Tensor& a_RI = saved[2];
-  const at::Tensor& b_OR = saved[3];
-  const at::Tensor grad_TO = two_dimensional(grad);
+  const at::Tensor& u_TS = saved[1];
+  const at::Tensor& a_SI = saved[2];
+  const std::vector<at::Tensor> b_OR(saved.begin() + 3, saved.end());
+  const std::vector<at::Tensor> grads_TO = in_rows(grads, b_OR, x_TI.size(0));
   const auto drop = [&](const at::Tensor& values) {
     return kernels::drop(values, terms.dropout, terms.drop_key);
   };
-  const at::Tensor grad_u_TR = kernels::matrix_product({{grad_TO, b_OR}});
-  const at::Tensor grad_b_OR =
-      kernels::matrix_product({{grad_TO.t(), u_TR}}, {.factor = terms.scaling, .wide = true});
-  const at::Tensor grad_a_RI =
-      kernels::matrix_product({{grad_u_TR.t(), drop(x_TI)}}, {.wide = true});
-  if (!wants_x) return {at::Tensor(), grad_a_RI, grad_b_OR};
-  at::Tensor grad_x;
-  if (terms.dropout > 0)
-    grad_x =
-        terms.base.input_gradient(grad_TO).add_(drop(kernels::matrix_product({{grad_u_TR, a_RI}})));
-  else
-    grad_x = terms.base.input_gradient(grad_TO, {grad_u_TR, a_RI});
-  return {shaped_like(grad_x, grad.sizes()), grad_a_RI, grad_b_OR};
+  const at::Tensor grad_u_TS = middle_gradient(terms, grads_TO, b_OR);
+  const std::vector<at::Tensor> grads_a =
+      kernels::matrix_product({{grad_u_TS.t(), drop(x_TI)}}, {.wide = true})
+          .split_with_sizes(terms.ranks);
+  const std::vector<at::Tensor> u_TR = parts_of(u_TS, terms.ranks);
+  std::vector<at::Tensor> gradients(1);
+  for (size_t map = 0; map < grads_TO.size(); ++map) {
+    gradients.push_back(grads_a[map]);
+    gradients.push_back(kernels::matrix_product({{grads_TO[map].t(), u_TR[map]}}, {.wide = true}));
+  }
+  if (!wants_x) return gradients;
+  at::Tensor grad_x = terms.dropout > 0
+                          ? terms.bases[0]
+                                .input_gradient(grads_TO[0])
+                                .add_(drop(kernels::matrix_product({{grad_u_TS, a_SI}})))
+                          : terms.bases[0].input_gradient(grads_TO[0], {grad_u_TS, a_SI});
+  for (size_t map = 1; map < grads_TO.size(); ++map)
+    grad_x = terms.bases[map].input_gradient(grads_TO[map], {}, grad_x);
+  gradients[0] = grad_x.view(x_sizes);
+  return gradients;
 }
 
-// `leaves`: A and B. `a_RI`, `b_OR`: A and scaling * B in the type of x.
-at::Tensor lora(const at::Tensor& x, const std::array<at::Tensor, 2>& leaves,
-                const at::Tensor& a_RI, const at::Tensor& b_OR, LoraTerms terms) {
-  const bool records = kernels::records_gradient({x, leaves[0], leaves[1]});
+// `leaves`: A and B of each map. `a_SI`, `b_OR`: all A and each B in the type of x.
+std::vector<at::Tensor> lora(const at::Tensor& x, const std::vector<at::Tensor>& leaves,
+                             const at::Tensor& a_SI, const std::vector<at::Tensor>& b_OR,
+                             LoraTerms terms) {
+  std::vector<at::Tensor> inputs = {x};
+  inputs.insert(inputs.end(), leaves.begin(), leaves.end());
+  const bool records = std::any_of(inputs.begin(), inputs.end(), [](const at::Tensor& input) {
+    return kernels::records_gradient({input});
+  });
   const at::NoGradGuard no_grad;
   const at::Tensor x_TI = two_dimensional(x).contiguous();
-  const at::Tensor u_TR =
-      kernels::matrix_product({{kernels::drop(x_TI, terms.dropout, terms.drop_key), a_RI.t()}});
-  const at::Tensor y_TO = terms.base.product(x_TI, {u_TR, b_OR.t()});
-  const at::Tensor y = shaped_like(y_TO, x.sizes());
-  if (!records) return y;
+  const at::Tensor u_TS = kernels::matrix_product(
+      {{kernels::drop(x_TI, terms.dropout, terms.drop_key), a_SI.t()}}, {.factor = terms.scaling});
+  const std::vector<at::Tensor> u_TR = parts_of(u_TS, terms.ranks);
+  std::vector<at::Tensor> outputs, saved = {x_TI, u_TS, a_SI};
+  for (size_t map = 0; map < b_OR.size(); ++map) {
+    outputs.push_back(
+        shaped_like(terms.bases[map].product(x_TI, {u_TR[map], b_OR[map].t()}), x.sizes()));
+    saved.push_back(b_OR[map]);
+  }
+  if (!records) return outputs;
   return kernels::with_backward(
-      y, {.op = "lora",
-          .inputs = {x, leaves[0], leaves[1]},
-          .saved = {x_TI, u_TR, a_RI, b_OR},
-          .gradients = [terms = std::move(terms)](const at::Tensor& grad,
-                                                  const std::vector<at::Tensor>& saved,
-                                                  const std::vector<bool>& wanted) {
-            return lora_gradients(terms, grad, saved, wanted[0]);
-          }});
+      outputs,
+      {.op = "lora",
+       .inputs = std::move(inputs),
+       .saved = std::move(saved),
+       .gradients = [terms = std::move(terms), sizes = x.sizes().vec()](
+                        const std::vector<at::Tensor>& grads, const std::vector<at::Tensor>& kept,
+                        const std::vector<bool>& wanted) {
+         return lora_gradients(terms, grads, kept, wanted[0], sizes);
+       }});
 }
 
 }  // namespace
 
 LoraLinear::LoraLinear(at::Tensor a_RI, at::Tensor b_OR, at::Tensor magnitude_O, double scaling,
-                       Dropout dropout)
+                       Dropout dropout, std::shared_ptr<RoundedFactors> factors)
     : a_RI_(std::move(a_RI)),
       b_OR_(std::move(b_OR)),
       magnitude_O_(std::move(magnitude_O)),
       scaling_(scaling),
-      dropout_(dropout) {}
+      dropout_(dropout),
+      factors_(factors ? std::move(factors) : std::make_shared<RoundedFactors>()),
+      number_(factors_->add(a_RI_, b_OR_)) {}
 
 at::Tensor LoraLinear::forward(const nn::Linear& base, const at::Tensor& x,
                                nn::DrawKey draw_key) const {
@@ -95,26 +151,40 @@ at::Tensor LoraLinear::forward(const nn::Linear& base, const at::Tensor& x,
   const double share = draw_key ? dropout_.share : 0.0;
   const uint64_t key = share > 0 ? mix_seed(words) : 0;
   if (magnitude_O_.defined()) return dora_forward(base, x, share, key);
-  const Factors& factors = factors_of(x.scalar_type());
-  return lora(x, {a_RI_, b_OR_}, factors.a_RI, factors.b_OR,
-              {.base = base.frozen(), .scaling = scaling_, .dropout = share, .drop_key = key});
+  const RoundedFactors::Pair& factors = factors_of(x.scalar_type());
+  return lora(x, {a_RI_, b_OR_}, factors.a_RI, {factors.b_OR},
+              {.bases = {base.frozen()},
+               .ranks = {a_RI_.size(0)},
+               .scaling = scaling_,
+               .dropout = share,
+               .drop_key = key})[0];
+}
+
+std::vector<at::Tensor> LoraLinear::forward_together(const std::vector<const nn::Linear*>& bases,
+                                                     const at::Tensor& x,
+                                                     nn::DrawKey draw_key) const {
+  LoraTerms terms{.bases = {}, .ranks = {}, .scaling = scaling_, .dropout = 0, .drop_key = 0};
+  std::vector<at::Tensor> leaves, a_RI, b_OR;
+  for (const nn::Linear* base : bases) {
+    const auto* const part = dynamic_cast<const LoraLinear*>(base->adapter());
+    if (part == nullptr || !part->adds() || part->scaling_ != scaling_ ||
+        (draw_key && part->dropout_.share > 0))
+      return {};
+    const RoundedFactors::Pair& factors = part->factors_of(x.scalar_type());
+    terms.bases.push_back(base->frozen());
+    terms.ranks.push_back(part->a_RI_.size(0));
+    leaves.insert(leaves.end(), {part->a_RI_, part->b_OR_});
+    a_RI.push_back(factors.a_RI);
+    b_OR.push_back(factors.b_OR);
+  }
+  return lora(x, leaves, stacked_rows(a_RI), b_OR, std::move(terms));
 }
 
 void LoraLinear::add_to(const at::Tensor& y_TO, const at::Tensor& x_TI) const {
   const at::NoGradGuard no_grad;
-  const Factors& factors = factors_of(x_TI.scalar_type());
-  const at::Tensor u_TR = kernels::matrix_product({{x_TI, factors.a_RI.t()}});
+  const RoundedFactors::Pair& factors = factors_of(x_TI.scalar_type());
+  const at::Tensor u_TR = kernels::matrix_product({{x_TI, factors.a_RI.t()}}, {.factor = scaling_});
   y_TO.addmm_(u_TR, factors.b_OR.t());
-}
-
-const LoraLinear::Factors& LoraLinear::factors_of(at::ScalarType dtype) const {
-  const std::array<int64_t, 2> versions = {a_RI_._version(), b_OR_._version()};
-  if (factors_.a_RI.defined() && factors_.a_RI.scalar_type() == dtype &&
-      factors_.versions == versions)
-    return factors_;
-  const at::NoGradGuard no_grad;
-  factors_ = {a_RI_.detach().to(dtype), (b_OR_ * scaling_).to(dtype), versions};
-  return factors_;
 }
 
 at::Tensor LoraLinear::dora_forward(const nn::Linear& base, const at::Tensor& x, double share,

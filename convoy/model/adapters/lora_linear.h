@@ -3,7 +3,8 @@
 // The LoRA and DoRA maps on one linear (arXiv 2106.09685, 2402.09353). LoRA's backward is written
 // by hand: the low-rank product is added in place, and the input gradient is computed only where
 // something below trains. DoRA is differentiated by autograd, its norm held still as in PEFT.
-// Neither computes a gradient of the frozen weight. Shapes: I inputs, O outputs, R rank.
+// Neither computes a gradient of the frozen weight. Shapes: I inputs, O outputs, R rank, S ranks of
+// several adapters.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -11,7 +12,9 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <vector>
 
+#include "convoy/model/adapters/rounded_factors.h"
 #include "convoy/model/nn/linear.h"
 
 namespace convoy::adapters {
@@ -24,8 +27,9 @@ struct Dropout {
 class LoraLinear final : public nn::LinearAdapter {
  public:
   // a_RI and b_OR: fp32 leaves that require grad. magnitude_O: the same for DoRA, else undefined.
+  // `factors`: those of all adapters of the model; null: its own alone.
   LoraLinear(at::Tensor a_RI, at::Tensor b_OR, at::Tensor magnitude_O, double scaling,
-             Dropout dropout);
+             Dropout dropout, std::shared_ptr<RoundedFactors> factors = nullptr);
 
   // x [..., I], fp32 or bf16, to y = W x + b + scaling * B A drop(x), computed in the type of x.
   // With a magnitude and no dropout: y = b + (magnitude / ||W + scaling * B A||) * (W + scaling * B
@@ -33,6 +37,10 @@ class LoraLinear final : public nn::LinearAdapter {
   // draw key. The weight of `base` must not change until backward has run. One thread at a time.
   at::Tensor forward(const nn::Linear& base, const at::Tensor& x,
                      nn::DrawKey draw_key) const override;
+  // LoRAs of one scaling that drop nothing: one product for all A.
+  std::vector<at::Tensor> forward_together(const std::vector<const nn::Linear*>& bases,
+                                           const at::Tensor& x,
+                                           nn::DrawKey draw_key) const override;
 
   bool adds() const override { return !magnitude_O_.defined(); }
   void add_to(const at::Tensor& y_TO, const at::Tensor& x_TI) const override;
@@ -52,15 +60,9 @@ class LoraLinear final : public nn::LinearAdapter {
     std::array<int64_t, 3> versions{};
   };
 
-  // A and scaling * B in the type of products, and the versions that they are of.
-  struct Factors {
-    at::Tensor a_RI;
-    at::Tensor b_OR;
-    std::array<int64_t, 2> versions{};
-  };
-
-  // Computed anew only after A or B changed, as norm().
-  const Factors& factors_of(at::ScalarType dtype) const;
+  const RoundedFactors::Pair& factors_of(at::ScalarType dtype) const {
+    return factors_->of(number_, dtype);
+  }
   at::Tensor dora_forward(const nn::Linear& base, const at::Tensor& x, double share,
                           uint64_t key) const;
   // Computed anew only after W, A or B changed: micro-batches of a step, passes that recompute and
@@ -72,7 +74,8 @@ class LoraLinear final : public nn::LinearAdapter {
   at::Tensor magnitude_O_;
   double scaling_;
   Dropout dropout_;
-  mutable Factors factors_;
+  std::shared_ptr<RoundedFactors> factors_;
+  size_t number_;  // its own there
   mutable Norm norm_;
 };
 

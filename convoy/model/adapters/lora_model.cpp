@@ -103,6 +103,7 @@ void LoraModel::attach(nn::CausalLm& model) {
   check_layers_exist(config_.layers_to_transform, modules);
 
   const std::unordered_map<nn::Linear*, size_t> unit_of = units_by_linear(model);
+  const auto factors = std::make_shared<RoundedFactors>();
   for (nn::Linear* linear : model.block_linears()) {
     if (!config_.targets(linear->name())) continue;
     const int64_t rank = config_.rank_of(linear->name());
@@ -122,7 +123,7 @@ void LoraModel::attach(nn::CausalLm& model) {
     parameters_.insert(parameters_.end(), leaves.begin(), leaves.end());
     auto lora =
         std::make_shared<LoraLinear>(a_RI, b_OR, magnitude_O, config_.scaling_of(linear->name()),
-                                     Dropout{config_.dropout, crc32c(linear->name())});
+                                     Dropout{config_.dropout, crc32c(linear->name())}, factors);
     linear->set_adapter(lora, std::move(leaves));
     adapted_.push_back({linear, lora});
   }

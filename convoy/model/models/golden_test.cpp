@@ -183,7 +183,7 @@ TEST_P(GoldenModel, RecomputedBlocksGiveTheSameGradients) {
   double loss = 0;
   double recomputed_loss = 0;
   const auto kept = gradients({}, loss);
-  const auto recomputed = gradients({.recompute_blocks = true}, recomputed_loss);
+  const auto recomputed = gradients({.recompute = nn::Recompute::Blocks}, recomputed_loss);
   EXPECT_EQ(loss, recomputed_loss);
   for (const auto& [name, gradient] : kept)
     EXPECT_LT(relative_error(recomputed.at(name), gradient), 1e-6) << name;

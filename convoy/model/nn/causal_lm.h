@@ -14,6 +14,8 @@
 #include <utility>
 #include <vector>
 
+#include "convoy/model/architecture/recompute.h"
+#include "convoy/model/kernels/attention/attention.h"
 #include "convoy/model/kernels/row_index/row_index.h"
 #include "convoy/model/nn/linear.h"
 #include "convoy/model/nn/unit.h"
@@ -54,6 +56,9 @@ class TokenBatch {
   int64_t last_position_ = 0;
 };
 
+using architecture::Recompute;
+using architecture::recompute_of;
+
 class KvCache;  // model/nn/kv_cache.h
 struct KvGeometry;
 
@@ -63,8 +68,7 @@ enum class KeptInputs { OnDevice, OnHost };
 struct ForwardOptions {
   // Generation: the batch is the new tokens of the cache's rows, which it stores and attends to.
   const KvCache* cache = nullptr;
-  // Activation checkpointing: keep only block inputs, run blocks again in backward.
-  bool recompute_blocks = false;
+  Recompute recompute = Recompute::Nothing;
   KeptInputs kept_inputs = KeptInputs::OnDevice;
   DrawKey draw_key = {};  // training: dropout and noise are drawn from it
   // NEFTune: noise on the embeddings of a pass with a draw key; 0 = none.
@@ -98,6 +102,9 @@ class CausalLm {
   // input become one product where a device gains by it. Names and values of parameters stay. Not
   // while the model has a residency.
   virtual void join_projections() {}
+  // The kernel of attention without a cache, on GPUs; where it does not take a layer's heads,
+  // FlashAttention does.
+  virtual void use_attention(kernels::AttentionKernel /*kernel*/) {}
   // Tables for so many positions now: no pass up to there makes others.
   virtual void prepare_positions(int64_t /*num_positions*/) {}
   // All block_linears() in few bits: Linear::quantize().

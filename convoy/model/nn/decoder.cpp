@@ -5,10 +5,12 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <utility>
 
 #include "convoy/core/base/error.h"
 #include "convoy/core/base/hash.h"
+#include "convoy/model/kernels/ops/autograd.h"
 #include "convoy/model/kernels/uniform_noise/uniform_noise.h"
 #include "convoy/model/nn/recompute.h"
 
@@ -77,6 +79,7 @@ at::Tensor Decoder::hidden_states(const TokenBatch& batch, const ForwardOptions&
   shared.rows = batch.rows();
   shared.draw_key = options.draw_key;
   shared.cache = options.cache;
+  shared.attention = attention_;
 
   std::shared_ptr<InputsOnHost> on_host;
   if (options.kept_inputs == KeptInputs::OnHost && !device().is_cpu())
@@ -101,11 +104,15 @@ Residual Decoder::run_block(size_t index, const Residual& input, BlockBatch batc
     batch.sin_PE = table.sin();
   }
   if (!at::GradMode::is_enabled()) return block.forward(input, batch);
+  const bool records = input.requires_grad() || block.trains();
+  std::optional<kernels::RecomputedOutputs> recomputed;
+  if (records && options.recompute == Recompute::Selective) recomputed.emplace();
+  const bool recomputes = records && options.recompute == Recompute::Blocks;
+  if (residency_ == nullptr && !recomputes) return block.forward(input, batch);
   // A unit has one input and one output where backward meets it, recomputed or not.
   const at::Tensor x_TD = use.enter(input.sum());
   const auto run = [&block, batch](const at::Tensor& x) { return block.forward({x}, batch).sum(); };
-  if (!options.recompute_blocks || !(x_TD.requires_grad() || block.trains()))
-    return {use.leave(run(x_TD))};
+  if (!recomputes) return {use.leave(run(x_TD))};
   return {use.leave(recompute_in_backward(x_TD, run, on_host))};
 }
 

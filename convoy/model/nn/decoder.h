@@ -37,6 +37,7 @@ class Decoder final : public CausalLm {
   UnitUse use_head() const override { return {residency_, head_unit()}; }
   std::vector<Linear*> block_linears() override;
   void join_projections() override;
+  void use_attention(kernels::AttentionKernel kernel) override { attention_ = kernel; }
   void prepare_positions(int64_t num_positions) override;
   void quantize_blocks(const kernels::IntegerFormat& format) override;
   void set_requires_grad(bool requires_grad) override;
@@ -71,6 +72,7 @@ class Decoder final : public CausalLm {
   Linear head_;
   std::vector<RopeTable> rope_tables_;  // by spec_.ropes
   Residency* residency_ = nullptr;
+  kernels::AttentionKernel attention_ = kernels::AttentionKernel::Flash;
 };
 
 }  // namespace convoy::nn

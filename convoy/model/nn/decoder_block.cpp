@@ -95,13 +95,15 @@ at::Tensor DecoderBlock::attend(const at::Tensor& x_TD, const BlockBatch& batch)
   }
 
   const kernels::AttentionConfig config{.scale = attention_scale_,
-                                        .sliding_window = layer_.sliding_window};
+                                        .sliding_window = layer_.sliding_window,
+                                        .kernel = batch.attention};
+  const auto attend_in_rows = [&] {
+    const auto [turned_q_THE, turned_k_TKE] = kernels::transformed_heads(q_THE, k_TKE, transform);
+    return kernels::packed_attention(turned_q_THE, turned_k_TKE, v_TKE, batch.rows, config);
+  };
   const at::Tensor out_THE =
       batch.cache ? batch.cache->attend(index_, q_THE, k_TKE, v_TKE, transform, config)
-                  : kernels::packed_attention(
-                        kernels::transformed_heads(q_THE, transform.query_norm_E, transform),
-                        kernels::transformed_heads(k_TKE, transform.key_norm_E, transform), v_TKE,
-                        batch.rows, config);
+                  : attend_in_rows();
   return attention_output_.forward(out_THE.reshape({tokens, -1}), batch.draw_key);
 }
 

@@ -30,6 +30,7 @@ struct BlockBatch {
   kernels::RowIndex rows;
   DrawKey draw_key = {};
   const KvCache* cache = nullptr;
+  kernels::AttentionKernel attention = kernels::AttentionKernel::Flash;
 };
 
 // Hidden states between blocks: a block's last sum is left to the norm that follows it.
@@ -37,6 +38,9 @@ struct Residual {
   at::Tensor x_TD;
   at::Tensor added_TD = {};  // undefined: nothing
 
+  bool requires_grad() const {
+    return x_TD.requires_grad() || (added_TD.defined() && added_TD.requires_grad());
+  }
   at::Tensor sum() const { return added_TD.defined() ? x_TD + added_TD : x_TD; }
 };
 

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "convoy/model/kernels/bitsandbytes_weight/bitsandbytes_weight.h"
-#include "convoy/model/kernels/ops/autograd.h"
+#include "convoy/model/kernels/matrix_product/matrix_product.h"
 
 namespace convoy::nn {
 namespace {
@@ -71,6 +71,23 @@ const at::Tensor& stored(const Linear& linear) {
   return linear.is_bitsandbytes() ? linear.coded().codes : linear.weight();
 }
 
+bool trains_its_weight(const Linear* part) {
+  return part->adapter() == nullptr && part->weight().requires_grad();
+}
+
+// Empty where the parts have to go one by one.
+std::vector<at::Tensor> recorded_together(const std::vector<const Linear*>& parts,
+                                          const at::Tensor& x_TI, DrawKey draw_key) {
+  if (std::all_of(parts.begin(), parts.end(), trains_its_weight)) {
+    std::vector<kernels::TrainedMap> maps;
+    for (const Linear* part : parts) maps.push_back({part->weight(), part->bias()});
+    return kernels::trained_linears(x_TI, maps);
+  }
+  const LinearAdapter* const first = parts.front()->adapter();
+  return first == nullptr ? std::vector<at::Tensor>()
+                          : first->forward_together(parts, x_TI, draw_key);
+}
+
 }  // namespace
 
 void JoinedLinears::join(Parts parts) {
@@ -120,6 +137,8 @@ std::vector<at::Tensor> JoinedLinears::forward(const std::vector<const Linear*>&
       at::GradMode::is_enabled() &&
       (x_TI.requires_grad() ||
        std::any_of(parts.begin(), parts.end(), [](const Linear* part) { return part->trains(); }));
+  if (records) outputs = recorded_together(parts, x_TI, draw_key);
+  if (!outputs.empty()) return outputs;
   if (records || draw_key || !holds(parts)) {
     for (const Linear* part : parts) outputs.push_back(part->forward(x_TI, draw_key));
     return outputs;

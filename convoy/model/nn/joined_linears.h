@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Linear maps of one input as one product, for inference: a GPU starts one kernel in place of
-// several, and reads the input once. The maps keep their names, adapters and values. One thread.
+// Linear maps of one input. For inference they are one product: a GPU starts one kernel in place of
+// several, and reads the input once. In training they share what they can, and their gradients of
+// the input are one sum. The maps keep their names, adapters and values. One thread.
 // Shapes: T tokens, I inputs, O outputs of one map.
 #pragma once
 
@@ -26,7 +27,7 @@ class JoinedLinears {
   void quantize(const std::vector<Linear*>& parts, const kernels::IntegerFormat& format);
 
   // The outputs of the parts at x_TI, through their adapters: [T, O] each, features side by side.
-  // One product where the parts are joined and nothing is recorded for backward.
+  // One product where the parts are joined and nothing is recorded for backward. Differentiable.
   std::vector<at::Tensor> forward(const std::vector<const Linear*>& parts, const at::Tensor& x_TI,
                                   DrawKey draw_key) const;
 

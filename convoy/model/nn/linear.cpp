@@ -11,6 +11,11 @@
 
 namespace convoy::nn {
 
+std::vector<at::Tensor> LinearAdapter::forward_together(const std::vector<const Linear*>&,
+                                                        const at::Tensor&, DrawKey) const {
+  return {};
+}
+
 void LinearAdapter::add_to(const at::Tensor&, const at::Tensor&) const {
   throw StateError("an adapter that is no sum cannot be added to a map's output");
 }

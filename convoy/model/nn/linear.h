@@ -32,6 +32,10 @@ class LinearAdapter {
  public:
   virtual ~LinearAdapter() = default;
   virtual at::Tensor forward(const Linear& base, const at::Tensor& x, DrawKey draw_key) const = 0;
+  // The outputs of several adapted maps at one x, of which the first has this adapter: with fewer
+  // products and one sum as the gradient of x. Empty where these maps cannot go together.
+  virtual std::vector<at::Tensor> forward_together(const std::vector<const Linear*>& bases,
+                                                   const at::Tensor& x, DrawKey draw_key) const;
   // Is it the base map and a sum that depends on x alone? Then add_to() adds that, of x_TI [T, I],
   // to the base map's y_TO; nothing is recorded for backward.
   virtual bool adds() const { return false; }

@@ -288,8 +288,11 @@ TEST(Decoder, RecomputationSeesTheSameNoise) {
     return all;
   };
   const std::vector<at::Tensor> wanted = gradients({});
-  for (const KeptInputs kept : {KeptInputs::OnDevice, KeptInputs::OnHost}) {
-    const auto found = gradients({.recompute_blocks = true, .kept_inputs = kept});
+  for (const ForwardOptions& options :
+       {ForwardOptions{.recompute = Recompute::Selective},
+        ForwardOptions{.recompute = Recompute::Blocks, .kept_inputs = KeptInputs::OnDevice},
+        ForwardOptions{.recompute = Recompute::Blocks, .kept_inputs = KeptInputs::OnHost}}) {
+    const auto found = gradients(options);
     for (size_t at = 0; at < wanted.size(); ++at)
       EXPECT_TRUE(at::allclose(found[at], wanted[at])) << at;
   }
@@ -301,7 +304,7 @@ TEST(Decoder, RecomputationStartsAtTheLowestTrainedBlock) {
   Linear* last = decoder.block_linears().back();
   last->weight().requires_grad_(true);
   last->weight_changed();
-  decoder.hidden_states(small_batch(), {.recompute_blocks = true}).square().sum().backward();
+  decoder.hidden_states(small_batch(), {.recompute = Recompute::Blocks}).square().sum().backward();
   const at::Tensor recomputed = last->weight().grad().clone();
   last->weight().mutable_grad() = at::Tensor();
   decoder.hidden_states(small_batch(), {}).square().sum().backward();

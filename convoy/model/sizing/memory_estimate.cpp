@@ -79,6 +79,11 @@ bool is_target(const std::string& name, const EstimateRequest& request) {
                      [&](const std::string& ending) { return name.ends_with(ending); });
 }
 
+// The inputs of these maps are outputs of norms and activations.
+bool follows_norm_or_activation(const std::string& linear) {
+  return linear == "q_proj" || linear == "gate_proj" || linear == "down_proj";
+}
+
 // One unit's parts while its parameters come by.
 struct GrowingUnit {
   ParameterPart quantized = {};
@@ -113,6 +118,7 @@ class ShapeMaker {
     close_unit();
     shape_.kept += (in_blocks_ + adapter_width_) / std::max<int64_t>(shape_.layers, 1);
     shape_.at_work += dora_at_work_;
+    if (!request.dora) shape_.recomputed = recomputed_ / std::max<int64_t>(shape_.layers, 1);
   }
   TrainingShape shape() const { return shape_; }
 
@@ -129,6 +135,7 @@ class ShapeMaker {
   std::string unit_name_ = {};
   GrowingUnit unit_ = {};
   int64_t in_blocks_ = 0;
+  int64_t recomputed_ = 0;
   int64_t adapter_width_ = 0;
   int64_t dora_at_work_ = 0;
 };
@@ -159,6 +166,7 @@ void ShapeMaker::add_linear(const std::string& name, const ParameterDeclaration&
   if (name == "q_proj" || name == "gate_proj" || name == "o_proj" || name == "down_proj")
     in_blocks_ += in;
   if (name != "o_proj" && name != "down_proj") in_blocks_ += out;
+  if (follows_norm_or_activation(name)) recomputed_ += in;
   if (quantizes_) {
     unit_.quantized.elements += count(weight);
     unit_.quantized.bytes += quantized_bytes(weight, request_);
@@ -214,21 +222,32 @@ int64_t count_parameters(const DecoderSpec& model) {
   return elements;
 }
 
+namespace {
+
+MemoryQuestion question_of(const DecoderSpec& model, const EstimateRequest& request) {
+  return {.shape = training_shape(model, request),
+          .ranks = request.ranks,
+          .keep_whole_below = request.keep_whole_below,
+          .bucket_bytes = request.bucket_bytes,
+          .accumulates = request.accumulates,
+          .micro_batch_tokens = request.batch_rows * request.row_tokens,
+          .recompute = request.recompute,
+          .moment_bytes_of_256 = request.moment_bytes_of_256,
+          .has_masters = request.has_masters,
+          .pages_moments = request.pages_moments,
+          .offloads_inputs = request.offloads_inputs,
+          .program_bytes = request.hardware == Hardware::Cpu ? kProgramBytes : kCudaBytes};
+}
+
+}  // namespace
+
+architecture::Recompute choose_recompute(const DecoderSpec& model, const EstimateRequest& request,
+                                         int64_t device_bytes) {
+  return choose_recompute(question_of(model, request), request.sharing, device_bytes);
+}
+
 MemoryPlan estimate_memory(const DecoderSpec& model, const EstimateRequest& request) {
-  const MemoryQuestion question{
-      .shape = training_shape(model, request),
-      .ranks = request.ranks,
-      .keep_whole_below = request.keep_whole_below,
-      .bucket_bytes = request.bucket_bytes,
-      .accumulates = request.accumulates,
-      .micro_batch_tokens = request.batch_rows * request.row_tokens,
-      .recompute_blocks = request.recompute_blocks,
-      .moment_bytes_of_256 = request.moment_bytes_of_256,
-      .has_masters = request.has_masters,
-      .pages_moments = request.pages_moments,
-      .offloads_inputs = request.offloads_inputs,
-      .program_bytes = request.hardware == Hardware::Cpu ? kProgramBytes : kCudaBytes};
-  return plan_memory(question, request.sharing);
+  return plan_memory(question_of(model, request), request.sharing);
 }
 
 }  // namespace convoy::sizing

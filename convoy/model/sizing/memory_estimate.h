@@ -31,7 +31,7 @@ struct EstimateRequest {
   int64_t batch_rows = 1;  // of a micro-batch
   int64_t row_tokens = 512;
   bool accumulates = false;
-  bool recompute_blocks = false;
+  architecture::Recompute recompute = architecture::Recompute::Nothing;
   int64_t keep_whole_below = 100'000;
   int64_t bucket_bytes = 25 << 20;
   // Values for the optimizer and for block inputs, as for plan_memory(): AdamW's in fp32.
@@ -46,6 +46,10 @@ TrainingShape training_shape(const architecture::DecoderSpec& model,
                              const EstimateRequest& request);
 
 int64_t count_parameters(const architecture::DecoderSpec& model);
+
+// The least recomputation with which it fits (choose_recompute in memory_plan.h). Throws as below.
+architecture::Recompute choose_recompute(const architecture::DecoderSpec& model,
+                                         const EstimateRequest& request, int64_t device_bytes);
 
 // The memory of one rank. Throws ConfigError for an unknown mode, quantization or dtype.
 MemoryPlan estimate_memory(const architecture::DecoderSpec& model, const EstimateRequest& request);

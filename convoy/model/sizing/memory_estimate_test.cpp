@@ -59,7 +59,11 @@ TEST(MemoryEstimate, GrowsWithRowsAndShrinksByRecomputation) {
   const int64_t one = estimate_memory(model, request).activation_bytes;
   request.batch_rows = 3;
   EXPECT_EQ(estimate_memory(model, request).activation_bytes, 3 * one);
-  request.recompute_blocks = true;
+  request.recompute = architecture::Recompute::Selective;
+  const int64_t selective = estimate_memory(model, request).activation_bytes;
+  EXPECT_NEAR(static_cast<double>(selective) / static_cast<double>(3 * one), 0.70, 0.05)
+      << "4.4 to 3.0 MB a token, and the block at work";
+  request.recompute = architecture::Recompute::Blocks;
   EXPECT_LT(estimate_memory(model, request).activation_bytes, one);
 }
 
@@ -71,8 +75,10 @@ TEST(MemoryEstimate, IsNearTheFiguresOfOthers) {
     return static_cast<double>(estimate_memory(model, request).total_bytes()) / (1 << 30);
   };
   const auto llama = *known_model("meta-llama/Llama-3.1-8B");
-  EstimateRequest request{
-      .mode = "lora", .lora_rank = 8, .batch_rows = 2, .recompute_blocks = true};
+  EstimateRequest request{.mode = "lora",
+                          .lora_rank = 8,
+                          .batch_rows = 2,
+                          .recompute = architecture::Recompute::Blocks};
   EXPECT_NEAR(gib(llama, request), 16.2, 1.0);
   request.mode = "qlora";
   request.double_quant = true;
@@ -82,7 +88,7 @@ TEST(MemoryEstimate, IsNearTheFiguresOfOthers) {
   EXPECT_NEAR(gib(qwen, request), 6, 1.5) << "its embedding and head stay in bf16";
   request.mode = "lora";
   EXPECT_NEAR(gib(qwen, request), 16, 2);
-  request = {.mode = "full", .dtype = "fp32", .recompute_blocks = true};
+  request = {.mode = "full", .dtype = "fp32", .recompute = architecture::Recompute::Blocks};
   EXPECT_NEAR(gib(qwen, request), 120, 12);
 }
 

@@ -11,6 +11,9 @@
 #include "convoy/core/telemetry/progress.h"
 
 namespace convoy::sizing {
+
+using architecture::Recompute;
+
 namespace {
 
 constexpr int64_t kFloatBytes = 4;
@@ -45,14 +48,17 @@ int64_t rows_of_logits(const TrainingShape& shape, int64_t tokens) {
   return std::min({tokens, kMostRows, std::max(kLogitBytes / row_bytes, least)});
 }
 
-void plan_activations(const MemoryQuestion& question, MemoryPlan& plan) {
+// Returns the bytes that backward frees block by block.
+int64_t plan_activations(const MemoryQuestion& question, MemoryPlan& plan) {
   const TrainingShape& shape = question.shape;
   const int64_t tokens = question.micro_batch_tokens;
   const int64_t block = tokens * (shape.kept + shape.at_work) * shape.element_bytes;
   const int64_t inputs = question.offloads_inputs && !shape.on_cpu ? 1 : shape.layers;
-  const int64_t stored = question.recompute_blocks
+  const int64_t kept =
+      shape.kept - (question.recompute == Recompute::Selective ? shape.recomputed : 0);
+  const int64_t stored = question.recompute == Recompute::Blocks
                              ? inputs * tokens * shape.hidden * shape.element_bytes
-                             : (shape.layers - 1) * tokens * shape.kept * shape.element_bytes;
+                             : (shape.layers - 1) * tokens * kept * shape.element_bytes;
   plan.activation_bytes = stored + block;
 
   const int64_t logits = rows_of_logits(shape, tokens) * shape.vocab * kFloatBytes;
@@ -61,6 +67,7 @@ void plan_activations(const MemoryQuestion& question, MemoryPlan& plan) {
       shape.trains_head ? shape.head_elements * (kFloatBytes + shape.element_bytes) : 0;
   // Logits are gone when the first block's backward begins.
   plan.head_bytes = hidden + gradient + std::max<int64_t>(0, logits - block);
+  return std::max<int64_t>(0, stored);
 }
 
 }  // namespace
@@ -140,11 +147,23 @@ MemoryPlan plan_memory(const MemoryQuestion& question, const StateSharing& shari
     plan.exchange_bytes += sum_of_largest(whole_gradients, 3);
   if (exchanges_on_cpu && sharing.cuts_states)
     plan.exchange_bytes += sum_of_largest(whole_gradients, 2);
-  plan_activations(question, plan);
+  const int64_t freed = plan_activations(question, plan);
+  // Each takes the place of activations that backward has just freed.
+  if (is_alone) plan.gradient_bytes = std::max<int64_t>(0, plan.gradient_bytes - freed);
   for (int64_t* part : {&plan.weight_bytes, &plan.packed_bytes, &plan.gradient_bytes,
                         &plan.optimizer_bytes, &plan.activation_bytes, &plan.head_bytes})
     *part *= question.replicas;
   return plan;
+}
+
+Recompute choose_recompute(MemoryQuestion question, const StateSharing& sharing,
+                           int64_t usable_bytes) {
+  for (const Recompute recompute : {Recompute::Nothing, Recompute::Selective}) {
+    question.recompute = recompute;
+    const int64_t bytes = plan_memory(question, sharing).total_bytes();
+    if (usable_bytes <= 0 || bytes <= usable_bytes - usable_bytes / 10) return recompute;
+  }
+  return Recompute::Blocks;
 }
 
 StrategyChoice choose_strategy(const MemoryQuestion& question,

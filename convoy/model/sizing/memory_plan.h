@@ -9,15 +9,18 @@
 #include <string>
 #include <vector>
 
+#include "convoy/model/architecture/recompute.h"
 #include "convoy/model/sizing/training_shape.h"
 
 namespace convoy::sizing {
 
 struct MemoryPlan {
-  int64_t program_bytes = 0;     // code, libraries, data: what the process held before the model
-  int64_t weight_bytes = 0;      // values that stay
-  int64_t packed_bytes = 0;      // copies of frozen weights, packed for products
-  int64_t gradient_bytes = 0;    // fp32, or the type of the weights where nothing is summed
+  int64_t program_bytes = 0;  // code, libraries, data: what the process held before the model
+  int64_t weight_bytes = 0;   // values that stay
+  int64_t packed_bytes = 0;   // copies of frozen weights, packed for products
+  // fp32. Where nothing is summed, in the type of the weights, and only what is more than the
+  // activations that backward frees meanwhile.
+  int64_t gradient_bytes = 0;
   int64_t optimizer_bytes = 0;   // moments, and master weights where values are bf16
   int64_t exchange_bytes = 0;    // gathered units, gradients on their way between ranks
   int64_t activation_bytes = 0;  // kept for backward, and what one block computes with
@@ -37,7 +40,7 @@ struct MemoryQuestion {
   int64_t bucket_bytes = 25 << 20;  // of gradients that are not cut
   bool accumulates = false;         // a step has several micro-batches
   int64_t micro_batch_tokens = 0;   // of the largest
-  bool recompute_blocks = false;
+  architecture::Recompute recompute = architecture::Recompute::Nothing;
   bool reshard_after_forward = true;
   int64_t prefetch_blocks = 0;  // 0: one on CPUs, else two
   bool only_sharded = false;    // settings need a strategy that cuts states
@@ -75,6 +78,11 @@ StateSharing sharing_of(const Strategy& strategy) {
 
 // Under threads of one process (replicas) the bytes are of the whole process.
 MemoryPlan plan_memory(const MemoryQuestion& question, const StateSharing& sharing);
+
+// The least recomputation with which the plan leaves a tenth of `usable_bytes`: nothing where they
+// are unknown, whole blocks where none does.
+architecture::Recompute choose_recompute(MemoryQuestion question, const StateSharing& sharing,
+                                         int64_t usable_bytes);
 
 struct StrategyChoice {
   std::string strategy;

@@ -36,6 +36,7 @@ struct TrainingShape {
   // Elements per token and block: from forward to backward, and more while backward is in it.
   int64_t kept = 0;
   int64_t at_work = 0;
+  int64_t recomputed = 0;     // of those kept: outputs of norms and activations
   int64_t element_bytes = 4;  // of activations
   int64_t head_elements = 0;
   bool trains_head = false;

@@ -23,7 +23,7 @@ MicroBatchPosition LanguageObjective::take() {
 MicroBatchLoss LanguageObjective::loss(const PassOptions& options) {
   const LabelledBatch batch = batch_->num_tokens() > 0 ? *batch_ : idle_batch(model_.device());
   const at::Tensor hidden_TD = model_.hidden_states(
-      batch.tokens, {.recompute_blocks = options.recompute_blocks,
+      batch.tokens, {.recompute = options.recompute,
                      .kept_inputs = options.keeps_inputs_on_host ? nn::KeptInputs::OnHost
                                                                  : nn::KeptInputs::OnDevice,
                      .draw_key = options.draw_key,

@@ -50,6 +50,7 @@ class Loop {
        const checkpoint::Progress& start)
       : parts_(parts),
         settings_(settings),
+        recompute_(nn::recompute_of(settings.train.gradient_checkpointing)),
         progress_(start),
         steps_per_epoch_(parts.objective.steps_per_epoch()),
         total_steps_(total_steps(settings.train, steps_per_epoch_)),
@@ -81,6 +82,7 @@ class Loop {
 
   const LoopParts& parts_;
   const settings::TrainSettings& settings_;
+  const nn::Recompute recompute_;
   checkpoint::Progress progress_;
   int64_t steps_per_epoch_;
   int64_t total_steps_;
@@ -110,7 +112,7 @@ void Loop::run_micro_batch(const MicroBatchPosition& micro_batch, StepSums& sums
   parts_.flight.set_phase("forward");
   const MicroBatchLoss loss =
       parts_.objective.loss({.draw_key = key,
-                             .recompute_blocks = settings_.train.gradient_checkpointing,
+                             .recompute = recompute_,
                              .keeps_inputs_on_host = settings_.train.activation_offload == "cpu",
                              .noise_alpha = settings_.train.neftune_noise_alpha});
   parts_.flight.set_phase("backward");

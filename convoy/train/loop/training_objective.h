@@ -14,7 +14,7 @@
 
 #include "convoy/core/io/json_text.h"
 #include "convoy/data/datasets/epoch_order.h"
-#include "convoy/model/nn/unit.h"
+#include "convoy/model/nn/causal_lm.h"
 #include "convoy/train/comm/group.h"
 
 namespace convoy::train {
@@ -45,7 +45,7 @@ struct StepRange {
 // Options of a forward pass of training.
 struct PassOptions {
   uint64_t draw_key = 0;  // random numbers are drawn from it
-  bool recompute_blocks = false;
+  nn::Recompute recompute = nn::Recompute::Nothing;
   bool keeps_inputs_on_host = false;  // of recomputed blocks
   double noise_alpha = 0;             // NEFTune; 0 = none
 };

@@ -76,12 +76,13 @@ nlohmann::ordered_json bench_train(const settings::BenchFlags& common,
                                    const settings::BenchTrainFlags& flags,
                                    const settings::RankFlags& ranks, const Log& log) {
   RankShare share(ranks);
-  const BenchTrainingConfig config{.mode = flags.mode,
-                                   .strategy = flags.strategy,
-                                   .row_tokens = flags.seq,
-                                   .batch_rows = flags.batch,
-                                   .grad_accum = accumulation(flags, share.size()),
-                                   .recompute = flags.recompute};
+  const BenchTrainingConfig config{
+      .mode = flags.mode,
+      .strategy = flags.strategy,
+      .row_tokens = flags.seq,
+      .batch_rows = flags.batch,
+      .grad_accum = accumulation(flags, share.size()),
+      .recompute = flags.recompute ? nn::Recompute::Blocks : nn::Recompute::Nothing};
   settings::ParallelSettings parallel;
   parallel.strategy = settings::strategy_for(flags.strategy, share.size()).name;
   nn::DeferredValues values;

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "convoy/apps/recipes/attention_choice.h"
 #include "convoy/apps/recipes/memory_plan.h"
 #include "convoy/machine/device/memory.h"
 #include "convoy/model/nn/head_loss.h"
@@ -39,6 +40,7 @@ BenchTraining::BenchTraining(const BenchTrainingConfig& config, std::unique_ptr<
   const settings::StrategyFacts& facts = settings::strategy_for(config.strategy, group.size());
   settings::ParallelSettings parallel;
   parallel.strategy = facts.name;
+  choose_attention(*model_, config.attention, "attention");
   choose_parameters(values);
   const sizing::MemoryPlan planned = plan(facts, parallel);
   planned_bytes_ = planned.total_bytes();
@@ -75,7 +77,7 @@ sizing::MemoryPlan BenchTraining::plan(const settings::StrategyFacts& facts,
       .keep_whole_below = parallel.keep_whole_below,
       .accumulates = config_.grad_accum > 1,
       .micro_batch_tokens = config_.batch_rows * config_.row_tokens,
-      .recompute_blocks = config_.recompute,
+      .recompute = config_.recompute,
       .program_bytes = memory_beside(*model_)};
   return plan_memory(question, sizing::sharing_of(facts));
 }
@@ -110,7 +112,7 @@ void BenchTraining::accumulate(int64_t micro, at::Tensor& loss) {
   strategy_->begin_micro_batch(micro + 1 == config_.grad_accum ? parallel::MicroBatch::Last
                                                                : parallel::MicroBatch::More);
   const at::Tensor hidden_TD =
-      model_->hidden_states(batch.tokens, {.recompute_blocks = config_.recompute});
+      model_->hidden_states(batch.tokens, {.recompute = config_.recompute});
   const at::Tensor nll = nn::head_loss(*model_, hidden_TD, batch.labels).div(tokens);
   nll.backward();
   loss.add_(nll.detach());

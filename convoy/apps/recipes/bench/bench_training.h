@@ -33,7 +33,8 @@ struct BenchTrainingConfig {
   int64_t row_tokens = 0;
   int64_t batch_rows = 1;  // of a micro-batch
   int64_t grad_accum = 1;
-  bool recompute = false;
+  nn::Recompute recompute = nn::Recompute::Nothing;
+  std::string attention = "flash";  // or cudnn
 };
 
 class BenchTraining {

@@ -40,6 +40,8 @@ Json assumed_of(const counting::GpuSpeed& gpu) {
           {"product_share", assumed.product_share},
           {"attention_share", gpu.attention_share},
           {"attention_backward_share", gpu.attention_backward_share},
+          {"cudnn_share", gpu.cudnn_share},
+          {"cudnn_backward_share", gpu.cudnn_backward_share},
           {"kernel_us", assumed.kernel_seconds * 1e6},
           {"link_gigabytes_per_s", gpu.link_bytes / 1e9},
           {"link_share", assumed.link_share},

@@ -27,12 +27,18 @@ std::unique_ptr<nn::CausalLm> model_to_predict(const architecture::DecoderSpec& 
   return model;
 }
 
+nn::Recompute recompute_of(const settings::BenchPredictFlags& flags) {
+  if (flags.recompute) return nn::Recompute::Blocks;
+  return flags.selective ? nn::Recompute::Selective : nn::Recompute::Nothing;
+}
+
 BenchTrainingConfig config_of(const settings::BenchPredictFlags& flags) {
   return {.mode = flags.mode,
           .strategy = flags.strategy,
           .row_tokens = flags.tokens,
           .batch_rows = flags.rows,
-          .recompute = flags.recompute};
+          .recompute = recompute_of(flags),
+          .attention = flags.attention};
 }
 
 std::unique_ptr<comm::Group> group_of(int64_t ranks) {
@@ -69,7 +75,8 @@ CountedStep count_training(const architecture::DecoderSpec& spec,
                         {"rows", flags.rows},
                         {"tokens", flags.tokens},
                         {"dtype", flags.dtype},
-                        {"recompute", flags.recompute},
+                        {"recompute", architecture::gradient_checkpointing_of(recompute_of(flags))},
+                        {"attention", flags.attention},
                         {"ranks", flags.ranks},
                         {"strategy", settings::strategy_for(flags.strategy, flags.ranks).name}},
           .work = recording.take(),

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "convoy/apps/recipes/attention_choice.h"
 #include "convoy/apps/recipes/generating_objective.h"
 #include "convoy/apps/recipes/memory_plan.h"
 #include "convoy/apps/recipes/optimizer_settings.h"
@@ -90,6 +91,7 @@ adapters::LoraModel make_adapter(const TrainingRun& run, LoadedModel& base) {
 }
 
 TrainedParameters choose_parameters(const TrainingRun& run, LoadedModel& base) {
+  choose_attention(*base.model, run.settings.train.attention, "train.attention");
   if (run.settings.tuning.mode == "full") {
     base.model->set_requires_grad(true);
     return {base.model->parameters(), "model", step_flops_of(*base.model, nullptr)};
@@ -135,6 +137,23 @@ std::string choose_strategy_of(const TrainingRun& run, const sizing::MemoryQuest
   return strategy;
 }
 
+// Collective. The word for train.gradient_checkpointing.
+std::string choose_recompute_of(const TrainingRun& run, sizing::MemoryQuestion question,
+                                const sizing::StateSharing& sharing) {
+  const int64_t usable_bytes =
+      device::usable_rank_memory_bytes(run.rank_device.device, run.environment.local_world) +
+      question.program_bytes;
+  const auto chosen = sizing::choose_recompute(question, sharing, usable_bytes);
+  question.recompute = architecture::Recompute::Nothing;
+  const std::string word = run.store_barrier->word_of_rank_zero(
+      std::string(architecture::gradient_checkpointing_of(chosen)));
+  run.log.info(fmt::format(
+      "train.gradient_checkpointing: {}; without recomputation a rank needs {}, and it has {}",
+      word, telemetry::bytes_text(plan_memory(question, sharing).total_bytes()),
+      telemetry::bytes_text(usable_bytes)));
+  return word;
+}
+
 // Collective. All inputs of the memory estimate exist by now, and weights that can be deferred are
 // not read yet.
 Sharing choose_sharing(const TrainingRun& run, LoadedModel& base, const data::TokenDataset& rows) {
@@ -148,9 +167,13 @@ Sharing choose_sharing(const TrainingRun& run, LoadedModel& base, const data::To
     run.log.info("parallel.offload: on CPUs the state is in the host's memory already");
     chosen.offload = "none";
   }
-  const sizing::MemoryQuestion question = memory_question(settings, *base.model, rows, run.planned);
+  sizing::MemoryQuestion question = memory_question(settings, *base.model, rows, run.planned);
   if (chooses) chosen.strategy = choose_strategy_of(run, question);
   const sizing::StateSharing sharing = sizing::sharing_of(facts());
+  if (settings.train.gradient_checkpointing == "auto") {
+    settings.train.gradient_checkpointing = choose_recompute_of(run, question, sharing);
+    question.recompute = architecture::recompute_of(settings.train.gradient_checkpointing);
+  }
   sizing::MemoryPlan memory = plan_memory(question, sharing);
   run.log.info(fmt::format("memory of a rank: {}", memory.text()));
   if (run.wished.batch_size.is_auto()) require_room_for_state(run, question, sharing);
@@ -316,7 +339,7 @@ SettledBatch measured_batch(const TrainingRun& run, const LanguageInput& input,
       {.model = *input.base.model,
        .strategy = *prepared.strategy,
        .optimizer = prepared.optimizer,
-       .recompute_blocks = settings.train.gradient_checkpointing,
+       .recompute = nn::recompute_of(settings.train.gradient_checkpointing),
        .accumulates = may_accumulate && strategy.cuts_states && !strategy.cuts_gradients});
   const BatchSearch search{
       .probe = probe,

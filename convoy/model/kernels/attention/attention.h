@@ -13,10 +13,14 @@
 
 namespace convoy::kernels {
 
+// GPUs have two kernels: LibTorch's FlashAttention-2, and that of cuDNN. CPUs have one.
+enum class AttentionKernel { Flash, Cudnn };
+
 struct AttentionConfig {
   double scale = 1.0;
   // Above 0: query i sees keys i - window + 1 ... i (Hugging Face's rule).
   int64_t sliding_window = 0;
+  AttentionKernel kernel = AttentionKernel::Flash;
 };
 
 // Differentiable in q, k, v, which have one dtype and `rows.num_tokens()` tokens.

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// LibTorch's own kernels over packed rows: FlashAttention-2 for bf16, the memory-efficient kernel
-// of xFormers for fp32, each with cumulative lengths. Inputs that they refuse (heads wider than
-// 256, widths that 8 does not divide, fp32 with a window) are computed blockwise.
+// LibTorch's own kernels over packed rows: FlashAttention-2 or cuDNN's for bf16, the
+// memory-efficient kernel of xFormers for fp32, each with cumulative lengths. Inputs that they
+// refuse (heads wider than 256, widths that 8 does not divide, fp32 with a window) are computed
+// blockwise.
 #include "convoy/model/kernels/attention/attention_cuda.h"
 
 #include "convoy/model/kernels/attention/attention_aten.h"
+#include "convoy/model/kernels/attention/attention_cudnn.h"
 
 namespace convoy::kernels {
 namespace {
@@ -30,6 +32,7 @@ at::Tensor sum_of_group(const at::Tensor& grad_THE, const at::Tensor& like_TKE) 
 
 AttentionOutput forward(const at::Tensor& q_THE, const at::Tensor& k_TKE, const at::Tensor& v_TKE,
                         const RowIndex& rows, const AttentionConfig& config) {
+  if (takes_cudnn(q_THE, config)) return cudnn_forward(q_THE, k_TKE, v_TKE, rows, config);
   const at::Tensor& starts = rows.device_starts();
   if (takes_flash(q_THE)) {
     auto [out, log_sum_exp, random_state, unused, mask] = at::_flash_attention_forward(
@@ -52,6 +55,8 @@ AttentionGradients backward(const at::Tensor& grad_THE, const at::Tensor& q_THE,
                             const at::Tensor& k_TKE, const at::Tensor& v_TKE,
                             const AttentionOutput& output, const RowIndex& rows,
                             const AttentionConfig& config) {
+  if (takes_cudnn(q_THE, config))
+    return cudnn_backward(grad_THE, q_THE, k_TKE, v_TKE, output, rows, config);
   const at::Tensor& starts = rows.device_starts();
   const std::vector<at::Tensor>& saved = output.for_backward;
   if (takes_flash(q_THE)) {

@@ -72,9 +72,10 @@ at::Tensor FrozenLinear::product(const at::Tensor& x_TI, const ProductTerm& adde
   return packed().forward(x_TI.contiguous(), added);
 }
 
-at::Tensor FrozenLinear::input_gradient(const at::Tensor& grad_TO, const ProductTerm& added) const {
+at::Tensor FrozenLinear::input_gradient(const at::Tensor& grad_TO, const ProductTerm& added,
+                                        const at::Tensor& sum_TI) const {
   const at::NoGradGuard no_grad;
-  return packed().input_gradient(grad_TO.contiguous(), added);
+  return packed().input_gradient(grad_TO.contiguous(), added, sum_TI);
 }
 
 at::Tensor FrozenLinear::argmax(const at::Tensor& x_TI, int64_t num_outputs) const {

@@ -42,7 +42,9 @@ class FrozenLinear {
   // The products alone, for ops that fuse more into them: x W^T + bias and grad W, plus `added`
   // where it is defined.
   at::Tensor product(const at::Tensor& x_TI, const ProductTerm& added = {}) const;
-  at::Tensor input_gradient(const at::Tensor& grad_TO, const ProductTerm& added = {}) const;
+  // `sum_TI`: what the gradient is added to, and what is then returned; undefined: nothing.
+  at::Tensor input_gradient(const at::Tensor& grad_TO, const ProductTerm& added = {},
+                            const at::Tensor& sum_TI = {}) const;
 
   // int64 [T]: the output that is largest once rounded to x's type, of the first `num_outputs`; the
   // first of equal ones, -1 where it is not finite or one of them is NaN. On the CPU the product is

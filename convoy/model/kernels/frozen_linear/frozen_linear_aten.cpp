@@ -4,20 +4,25 @@
 namespace convoy::kernels {
 namespace {
 
-at::Tensor plus(at::Tensor y, const ProductTerm& added) {
-  return added.a_MK.defined() ? y.addmm_(added.a_MK, added.b_KN) : y;
-}
-
+// The small product first: the large one adds itself to it while it writes, so that no pass over
+// the result does.
 class PlainLinear : public PackedLinear {
  public:
   PlainLinear(const at::Tensor& weight_OI, const at::Tensor& bias_O)
       : weight_OI_(weight_OI), bias_O_(bias_O.defined() ? std::optional(bias_O) : std::nullopt) {}
 
   at::Tensor forward(const at::Tensor& x_TI, const ProductTerm& added) override {
-    return plus(at::linear(x_TI, weight_OI_, bias_O_), added);
+    if (!added.a_MK.defined()) return at::linear(x_TI, weight_OI_, bias_O_);
+    at::Tensor y_TO =
+        bias_O_ ? at::addmm(*bias_O_, added.a_MK, added.b_KN) : at::mm(added.a_MK, added.b_KN);
+    return y_TO.addmm_(x_TI, weight_OI_.t());
   }
-  at::Tensor input_gradient(const at::Tensor& grad_TO, const ProductTerm& added) override {
-    return plus(at::mm(grad_TO, weight_OI_), added);
+  at::Tensor input_gradient(const at::Tensor& grad_TO, const ProductTerm& added,
+                            const at::Tensor& sum_TI) override {
+    at::Tensor sum = sum_TI;
+    if (added.a_MK.defined())
+      sum = sum.defined() ? sum.addmm_(added.a_MK, added.b_KN) : at::mm(added.a_MK, added.b_KN);
+    return sum.defined() ? sum.addmm_(grad_TO, weight_OI_) : at::mm(grad_TO, weight_OI_);
   }
 
  private:
@@ -34,8 +39,9 @@ class PlainIntegerLinear : public PackedLinear {
   at::Tensor forward(const at::Tensor& x_TI, const ProductTerm& added) override {
     return PlainLinear(values(), bias_O_).forward(x_TI, added);
   }
-  at::Tensor input_gradient(const at::Tensor& grad_TO, const ProductTerm& added) override {
-    return PlainLinear(values(), {}).input_gradient(grad_TO, added);
+  at::Tensor input_gradient(const at::Tensor& grad_TO, const ProductTerm& added,
+                            const at::Tensor& sum_TI) override {
+    return PlainLinear(values(), {}).input_gradient(grad_TO, added, sum_TI);
   }
 
  private:
@@ -58,8 +64,9 @@ class DecodedLinear : public PackedLinear {
   at::Tensor forward(const at::Tensor& x_TI, const ProductTerm& added) override {
     return PlainLinear(values(x_TI), bias_O_).forward(x_TI, added);
   }
-  at::Tensor input_gradient(const at::Tensor& grad_TO, const ProductTerm& added) override {
-    return PlainLinear(values(grad_TO), {}).input_gradient(grad_TO, added);
+  at::Tensor input_gradient(const at::Tensor& grad_TO, const ProductTerm& added,
+                            const at::Tensor& sum_TI) override {
+    return PlainLinear(values(grad_TO), {}).input_gradient(grad_TO, added, sum_TI);
   }
 
  private:

@@ -18,6 +18,10 @@ at::Tensor product(const PanelTerm& own, const ProductTerm& added, const at::Ten
   return panel_product(terms, {.bias_N = bias});
 }
 
+at::Tensor added_to(const at::Tensor& sum, const at::Tensor& product) {
+  return sum.defined() ? at::Tensor(sum).add_(product) : product;
+}
+
 class PanelLinear : public PackedLinear {
  public:
   PanelLinear(const at::Tensor& weight_OI, const at::Tensor& bias_O)
@@ -29,8 +33,9 @@ class PanelLinear : public PackedLinear {
   at::Tensor argmax(const at::Tensor& x_TI, int64_t num_outputs) override {
     return panel_argmax({own(x_TI)}, bias_O_, num_outputs);
   }
-  at::Tensor input_gradient(const at::Tensor& grad_TO, const ProductTerm& added) override {
-    return product({grad_TO, weight_OI_}, added, {});
+  at::Tensor input_gradient(const at::Tensor& grad_TO, const ProductTerm& added,
+                            const at::Tensor& sum_TI) override {
+    return added_to(sum_TI, product({grad_TO, weight_OI_}, added, {}));
   }
 
  private:
@@ -55,8 +60,9 @@ class IntegerPanelLinear : public PackedLinear {
   at::Tensor argmax(const at::Tensor& x_TI, int64_t num_outputs) override {
     return panel_argmax({{.a_MK = x_TI, .b_KN = {}, .quantized = &panels_}}, bias_O_, num_outputs);
   }
-  at::Tensor input_gradient(const at::Tensor& grad_TO, const ProductTerm& added) override {
-    return product({grad_TO, panels_.values()}, added, {});
+  at::Tensor input_gradient(const at::Tensor& grad_TO, const ProductTerm& added,
+                            const at::Tensor& sum_TI) override {
+    return added_to(sum_TI, product({grad_TO, panels_.values()}, added, {}));
   }
 
  private:
@@ -75,8 +81,9 @@ class BitsandbytesPanelLinear : public PackedLinear {
   at::Tensor argmax(const at::Tensor& x_TI, int64_t num_outputs) override {
     return panel_argmax({own(x_TI, true)}, bias_O_, num_outputs);
   }
-  at::Tensor input_gradient(const at::Tensor& grad_TO, const ProductTerm& added) override {
-    return product(own(grad_TO, false), added, {});
+  at::Tensor input_gradient(const at::Tensor& grad_TO, const ProductTerm& added,
+                            const at::Tensor& sum_TI) override {
+    return added_to(sum_TI, product(own(grad_TO, false), added, {}));
   }
 
  private:

@@ -83,8 +83,9 @@ class CodedLinear : public PackedLinear {
       return decoded(x_TI, bias_O_)->forward(x_TI, added);
     return plus_product(few_rows_product(x_TI, bias_O_, codes), added);
   }
-  at::Tensor input_gradient(const at::Tensor& grad_TO, const ProductTerm& added) override {
-    return decoded(grad_TO, {})->input_gradient(grad_TO, added);
+  at::Tensor input_gradient(const at::Tensor& grad_TO, const ProductTerm& added,
+                            const at::Tensor& sum_TI) override {
+    return decoded(grad_TO, {})->input_gradient(grad_TO, added, sum_TI);
   }
 
  protected:

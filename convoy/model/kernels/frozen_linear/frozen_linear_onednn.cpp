@@ -62,9 +62,11 @@ class OneDnnLinear : public PackedLinear {
   at::Tensor forward(const at::Tensor& x_TI, const ProductTerm& added) override {
     return plus(multiply(x_TI, packed_OI_, weight_OI_, bias_O_), added);
   }
-  at::Tensor input_gradient(const at::Tensor& grad_TO, const ProductTerm& added) override {
+  at::Tensor input_gradient(const at::Tensor& grad_TO, const ProductTerm& added,
+                            const at::Tensor& sum_TI) override {
     if (!packed_IO_.defined()) packed_IO_ = pack(weight_OI_.t().contiguous());
-    return plus(multiply(grad_TO, packed_IO_, weight_OI_.t(), {}), added);
+    at::Tensor gradient = plus(multiply(grad_TO, packed_IO_, weight_OI_.t(), {}), added);
+    return sum_TI.defined() ? at::Tensor(sum_TI).add_(gradient) : gradient;
   }
 
  private:

@@ -14,7 +14,7 @@
 namespace convoy::kernels {
 
 // A weight in the layout of the device's GEMM. Driven by one thread at a time. `added` is summed
-// where it is defined.
+// where it is defined, and the whole is added to `sum`, and that returned, where there is one.
 class PackedLinear {
  public:
   virtual ~PackedLinear() = default;
@@ -24,7 +24,8 @@ class PackedLinear {
   // FrozenLinear::argmax().
   virtual at::Tensor argmax(const at::Tensor& x_TI, int64_t num_outputs);
   // Contiguous [T, O] -> [T, I].
-  virtual at::Tensor input_gradient(const at::Tensor& grad_TO, const ProductTerm& added) = 0;
+  virtual at::Tensor input_gradient(const at::Tensor& grad_TO, const ProductTerm& added,
+                                    const at::Tensor& sum_TI) = 0;
 };
 
 struct FrozenLinearOps {

@@ -19,6 +19,9 @@ at::Tensor gated_activation(const at::Tensor& gate_TF, const at::Tensor& up_TF,
   const at::NoGradGuard no_grad;
   const at::Tensor y = op_table(gate).gated_activation.forward(gate, up, activation);
   if (!records) return y;
+  RecomputedOutputs::add(y, {gate, up}, [activation](const std::vector<at::Tensor>& from) {
+    return op_table(from[0]).gated_activation.forward(from[0], from[1], activation);
+  });
   return with_backward(
       y, {.op = "gated_activation",
           .inputs = {gate, up},

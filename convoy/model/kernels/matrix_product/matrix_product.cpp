@@ -45,33 +45,55 @@ at::Tensor shaped_like(const at::Tensor& rows, at::IntArrayRef sizes) {
 
 at::Tensor matrix_product(const std::vector<ProductTerm>& terms, const ProductOptions& options) {
   check(terms, options.bias_N);
+  CONVOY_INVARIANT(!options.into.defined() || (options.into.size(0) == terms.front().a_MK.size(0) &&
+                                               options.into.size(1) == terms.front().b_KN.size(1)),
+                   "matrix_product needs room for its result");
   const at::NoGradGuard no_grad;
   return op_table(terms.front().a_MK).matrix_product.product(terms, options);
 }
 
 at::Tensor trained_linear(const at::Tensor& x, const at::Tensor& weight_OI,
                           const at::Tensor& bias_O) {
-  const bool records = records_gradient({x, weight_OI, bias_O});
+  return trained_linears(x, {{weight_OI, bias_O}})[0];
+}
+
+std::vector<at::Tensor> trained_linears(const at::Tensor& x, const std::vector<TrainedMap>& maps) {
+  std::vector<at::Tensor> inputs = {x}, outputs;
+  for (const auto& [weight_OI, bias_O] : maps) inputs.insert(inputs.end(), {weight_OI, bias_O});
+  const bool records = std::any_of(inputs.begin(), inputs.end(), [](const at::Tensor& input) {
+    return records_gradient({input});
+  });
   const at::NoGradGuard no_grad;
   const at::Tensor x_TI = in_rows(x).contiguous();
-  const at::Tensor y =
-      shaped_like(matrix_product({{x_TI, weight_OI.detach().t()}}, {.bias_N = bias_O}), x.sizes());
-  if (!records) return y;
-  return with_backward(
-      y, {.op = "trained_linear",
-          .inputs = {x, weight_OI, bias_O},
-          .saved = {x_TI, weight_OI},
-          .gradients = [sizes = x.sizes().vec()](
-                           const at::Tensor& grad, const std::vector<at::Tensor>& saved,
-                           const std::vector<bool>& wanted) -> std::vector<at::Tensor> {
-            const at::Tensor grad_TO = in_rows(grad);
-            std::vector<at::Tensor> gradients(3);
-            if (wanted[0]) gradients[0] = matrix_product({{grad_TO, saved[1]}}).view(sizes);
-            if (wanted[1]) gradients[1] = matrix_product({{grad_TO.t(), saved[0]}});
-            if (wanted[2])
-              gradients[2] = grad_TO.sum({0}, false, at::kFloat).to(grad.scalar_type());
-            return gradients;
-          }});
+  std::vector<at::Tensor> saved = {x_TI};
+  for (const auto& [weight_OI, bias_O] : maps) {
+    outputs.push_back(shaped_like(
+        matrix_product({{x_TI, weight_OI.detach().t()}}, {.bias_N = bias_O}), x.sizes()));
+    saved.push_back(weight_OI);
+  }
+  if (!records) return outputs;
+  return with_backward(outputs,
+                       {.op = "trained_linear",
+                        .inputs = std::move(inputs),
+                        .saved = std::move(saved),
+                        .gradients = [sizes = x.sizes().vec()](const std::vector<at::Tensor>& grads,
+                                                               const std::vector<at::Tensor>& kept,
+                                                               const std::vector<bool>& wanted) {
+                          std::vector<at::Tensor> gradients(wanted.size());
+                          std::vector<ProductTerm> of_x;
+                          for (size_t map = 0; map < grads.size(); ++map) {
+                            if (!grads[map].defined()) continue;
+                            const at::Tensor grad_TO = in_rows(grads[map]).contiguous();
+                            of_x.push_back({grad_TO, kept[1 + map]});
+                            if (wanted[1 + 2 * map])
+                              gradients[1 + 2 * map] = matrix_product({{grad_TO.t(), kept[0]}});
+                            if (wanted[2 + 2 * map])
+                              gradients[2 + 2 * map] =
+                                  grad_TO.sum({0}, false, at::kFloat).to(grad_TO.scalar_type());
+                          }
+                          if (wanted[0]) gradients[0] = matrix_product(of_x).view(sizes);
+                          return gradients;
+                        }});
 }
 
 }  // namespace convoy::kernels

@@ -20,6 +20,7 @@ struct ProductOptions {
   at::Tensor bias_N = {};  // of the terms' type
   double factor = 1.0;     // of the sum with its bias
   bool wide = false;       // the result in fp32, else in the type of the terms
+  at::Tensor into = {};    // [M, N], rows may have a stride: takes the result
 };
 
 // factor * (bias + sum of a b), [M, N]. Not differentiable.
@@ -30,5 +31,12 @@ at::Tensor matrix_product(const std::vector<ProductTerm>& terms,
 // `bias_O` may be undefined. See frozen_linear.h for weights that do not change.
 at::Tensor trained_linear(const at::Tensor& x, const at::Tensor& weight_OI,
                           const at::Tensor& bias_O);
+
+// The same of several weights at one x: its gradient is one sum, which no pass over it adds up.
+struct TrainedMap {
+  at::Tensor weight_OI;
+  at::Tensor bias_O;
+};
+std::vector<at::Tensor> trained_linears(const at::Tensor& x, const std::vector<TrainedMap>& maps);
 
 }  // namespace convoy::kernels

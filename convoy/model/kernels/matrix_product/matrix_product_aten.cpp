@@ -32,10 +32,24 @@ at::Tensor written_wide(const ProductTerm& term, double factor) {
   return at::addmm_out(product, product, a_MK, b_KN, at::kFloat, /*beta=*/0, /*alpha=*/factor);
 }
 
+// The factor, and the stride of rows, are within the product.
+at::Tensor written(const ProductTerm& term, const ProductOptions& options) {
+  const auto& [a_MK, b_KN] = term;
+  at::Tensor product = options.into.defined()
+                           ? options.into
+                           : at::empty({a_MK.size(0), b_KN.size(1)}, a_MK.options());
+  return at::addmm_out(product, product, a_MK, b_KN, /*beta=*/0, /*alpha=*/options.factor);
+}
+
 at::Tensor product(const std::vector<ProductTerm>& terms, const ProductOptions& options) {
-  if (is_written_wide(terms, options)) return written_wide(terms.front(), options.factor);
+  if (is_written_wide(terms, options) && !options.into.defined())
+    return written_wide(terms.front(), options.factor);
+  if (terms.size() == 1 && !options.bias_N.defined() && !options.wide &&
+      (options.factor != 1.0 || options.into.defined()))
+    return written(terms.front(), options);
   at::Tensor sum = sum_of(terms, options.bias_N);
   if (options.factor != 1.0) sum.mul_(options.factor);
+  if (options.into.defined()) return at::Tensor(options.into).copy_(sum);
   return options.wide ? sum.to(at::kFloat) : sum;
 }
 

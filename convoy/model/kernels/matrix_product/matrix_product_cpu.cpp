@@ -9,7 +9,8 @@ at::Tensor product(const std::vector<ProductTerm>& terms, const ProductOptions& 
   std::vector<PanelTerm> in_panels;
   in_panels.reserve(terms.size());
   for (const auto& [a_MK, b_KN] : terms) in_panels.push_back({in_rows(a_MK), b_KN});
-  return panel_product(in_panels, options);
+  const at::Tensor product = panel_product(in_panels, options);
+  return options.into.defined() ? at::Tensor(options.into).copy_(product) : product;
 }
 
 }  // namespace

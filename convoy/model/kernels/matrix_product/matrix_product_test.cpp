@@ -120,6 +120,48 @@ TEST(TrainedLinear, EqualsReference) {
   }
 }
 
+// Maps of one input: each output and gradient is that of plain autograd, also where an output is
+// not used.
+TEST(TrainedLinear, MapsOfOneInputHaveOneGradientOfIt) {
+  const auto run = [](at::ScalarType dtype, bool together, bool uses_all) {
+    Tensors leaves{testing::sample({9, 64}, dtype, 1), testing::sample({35, 64}, dtype, 2),
+                   testing::sample({16, 64}, dtype, 3), testing::sample({16}, dtype, 4)};
+    for (at::Tensor& leaf : leaves)
+      leaf = leaf.to(together ? dtype : at::kDouble).detach().requires_grad_();
+    Tensors results = together
+                          ? trained_linears(leaves[0], {{leaves[1], {}}, {leaves[2], leaves[3]}})
+                          : Tensors{at::linear(leaves[0], leaves[1]),
+                                    at::linear(leaves[0], leaves[2], leaves[3])};
+    at::Tensor sum = results[1].square().sum();
+    if (uses_all) sum = sum + results[0].square().sum();
+    sum.backward();
+    for (const at::Tensor& leaf : leaves) results.push_back(leaf.grad());
+    return results;
+  };
+  for (const auto dtype : {at::kFloat, at::kBFloat16})
+    for (const bool uses_all : {true, false}) {
+      const Tensors found = run(dtype, true, uses_all), wanted = run(dtype, false, uses_all);
+      for (size_t at = 0; at < wanted.size(); ++at) {
+        ASSERT_EQ(found[at].defined(), wanted[at].defined()) << at;
+        if (!wanted[at].defined()) continue;
+        EXPECT_LT(testing::relative_error(found[at], wanted[at]), testing::tolerance(dtype, 64))
+            << at << dtype;
+      }
+    }
+}
+
+TEST(MatrixProduct, WritesItsResultIntoColumns) {
+  const at::Tensor a = testing::sample({9, 64}, at::kFloat, 1);
+  const at::Tensor b = testing::sample({64, 8}, at::kFloat, 2);
+  for (const OpTable* table : {&aten_op_table(), &op_table(a)}) {
+    const at::Tensor whole = at::zeros({9, 20});
+    const at::Tensor columns = whole.narrow(1, 4, 8);
+    table->matrix_product.product({{a, b}}, {.factor = 0.5, .into = columns});
+    EXPECT_LT(testing::relative_error(columns, at::mm(a, b) * 0.5), 1e-6);
+    EXPECT_EQ(whole.count_nonzero().item<int64_t>(), columns.numel());
+  }
+}
+
 TEST(TrainedLinear, ComputesOnlyTheGradientsThatAreWanted) {
   const at::Tensor x = testing::sample({9, 64}, at::kFloat, 1);
   const at::Tensor weight = testing::sample({35, 64}, at::kFloat, 2).requires_grad_(true);

@@ -5,6 +5,9 @@
 #include <torch/csrc/autograd/functions/utils.h>
 #include <torch/csrc/autograd/saved_variable.h>
 
+#include <unordered_map>
+#include <utility>
+
 #include "convoy/core/base/error.h"
 
 namespace convoy::kernels {
@@ -12,16 +15,126 @@ namespace {
 
 namespace autograd = torch::autograd;
 
+class Recomputed;
+
+// A tensor that waits for backward, or the way to compute it.
+class Kept {
+ public:
+  explicit Kept(const at::Tensor& tensor);
+
+  at::Tensor value();
+  void release();
+
+ private:
+  // Holds values alone, which keep their version: an output among them would hold its own node.
+  autograd::SavedVariable variable_;
+  std::shared_ptr<Recomputed> recomputed_;  // null: the variable holds it
+  // Its place in what is computed.
+  std::vector<int64_t> sizes_, strides_;
+  int64_t offset_ = 0;
+};
+
+// Driven by the threads of backward, as the nodes that use it.
+class Recomputed {
+ public:
+  Recomputed(const std::vector<at::Tensor>& from, RecomputedOutputs::Function function)
+      : function_(std::move(function)) {
+    for (const at::Tensor& tensor : from) from_.emplace_back(tensor);
+  }
+  void add_use() { ++uses_; }
+  // Kept until all have taken it.
+  at::Tensor take() {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (!value_.defined()) {
+      std::vector<at::Tensor> from;
+      for (Kept& kept : from_) from.push_back(kept.value());
+      value_ = function_(from);
+    }
+    at::Tensor taken = value_;
+    if (++taken_ < uses_) return taken;
+    taken_ = 0;
+    value_.reset();
+    return taken;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::vector<Kept> from_;
+  RecomputedOutputs::Function function_;
+  at::Tensor value_;
+  int64_t uses_ = 0;
+  int64_t taken_ = 0;
+};
+
+thread_local RecomputedOutputs::Outputs* recomputed_outputs = nullptr;
+
+}  // namespace
+
+// By memory, which each holds until then so that no other tensor gets it.
+struct RecomputedOutputs::Outputs {
+  struct Output {
+    at::Tensor tensor;
+    std::shared_ptr<Recomputed> recomputed;
+  };
+  std::unordered_map<const c10::StorageImpl*, Output> by_memory;
+
+  std::shared_ptr<Recomputed> find(const at::Tensor& tensor) const {
+    if (!tensor.has_storage()) return nullptr;
+    const auto found = by_memory.find(tensor.storage().unsafeGetStorageImpl());
+    return found == by_memory.end() ? nullptr : found->second.recomputed;
+  }
+};
+
+RecomputedOutputs::RecomputedOutputs()
+    : own_(std::make_unique<Outputs>()), before_(std::exchange(recomputed_outputs, own_.get())) {}
+
+RecomputedOutputs::~RecomputedOutputs() { recomputed_outputs = before_; }
+
+void RecomputedOutputs::add(const at::Tensor& output, const std::vector<at::Tensor>& from,
+                            Function again) {
+  if (recomputed_outputs == nullptr) return;
+  recomputed_outputs->by_memory.emplace(
+      output.storage().unsafeGetStorageImpl(),
+      Outputs::Output{output.detach(), std::make_shared<Recomputed>(from, std::move(again))});
+}
+
+bool RecomputedOutputs::contain(const at::Tensor& tensor) {
+  return recomputed_outputs != nullptr && recomputed_outputs->find(tensor) != nullptr;
+}
+
+namespace {
+
+Kept::Kept(const at::Tensor& tensor) {
+  if (tensor.defined() && recomputed_outputs != nullptr)
+    recomputed_ = recomputed_outputs->find(tensor);
+  if (recomputed_ == nullptr) {
+    variable_ = autograd::SavedVariable(tensor.defined() ? tensor.detach() : tensor, false);
+    return;
+  }
+  recomputed_->add_use();
+  sizes_ = tensor.sizes().vec();
+  strides_ = tensor.strides().vec();
+  offset_ = tensor.storage_offset();
+}
+
+at::Tensor Kept::value() {
+  return recomputed_ == nullptr ? variable_.unpack()
+                                : recomputed_->take().as_strided(sizes_, strides_, offset_);
+}
+
+void Kept::release() {
+  variable_.reset_data();
+  recomputed_.reset();
+}
+
 class OpNode : public autograd::Node {
  public:
-  explicit OpNode(Backward backward) : backward_(std::move(backward)) {
+  explicit OpNode(JointBackward backward) : backward_(std::move(backward)) {
     for (const at::Tensor& input : backward_.inputs)
       add_next_edge(input.defined() && input.requires_grad() ? autograd::impl::gradient_edge(input)
                                                              : autograd::Edge());
     backward_.inputs.clear();
-    // Values alone, which keep their version: an output among them would hold its own node.
-    for (const at::Tensor& tensor : backward_.saved)
-      saved_.emplace_back(tensor.defined() ? tensor.detach() : tensor, false);
+    for (const at::Tensor& tensor : backward_.saved) saved_.emplace_back(tensor);
     backward_.saved.clear();
   }
 
@@ -29,24 +142,25 @@ class OpNode : public autograd::Node {
 
   autograd::variable_list apply(autograd::variable_list&& grads) override {
     CONVOY_INVARIANT(!at::GradMode::is_enabled(), "{} can be differentiated once", backward_.op);
-    if (!grads[0].defined()) return autograd::variable_list(num_outputs());
+    if (std::none_of(grads.begin(), grads.end(), [](const auto& grad) { return grad.defined(); }))
+      return autograd::variable_list(num_outputs());
     const std::lock_guard<std::mutex> lock(mutex_);
     std::vector<at::Tensor> saved;
-    for (const autograd::SavedVariable& variable : saved_) saved.push_back(variable.unpack());
+    for (Kept& kept : saved_) saved.push_back(kept.value());
     std::vector<bool> wanted;
     for (size_t index = 0; index < num_outputs(); ++index)
       wanted.push_back(task_should_compute_output(index));
-    return backward_.gradients(grads[0].contiguous(), saved, wanted);
+    return backward_.gradients(grads, saved, wanted);
   }
 
   void release_variables() override {
     const std::lock_guard<std::mutex> lock(mutex_);
-    for (autograd::SavedVariable& variable : saved_) variable.reset_data();
+    for (Kept& kept : saved_) kept.release();
   }
 
  private:
-  Backward backward_;
-  std::vector<autograd::SavedVariable> saved_;
+  JointBackward backward_;
+  std::vector<Kept> saved_;
 };
 
 }  // namespace
@@ -59,11 +173,28 @@ bool records_gradient(std::initializer_list<at::Tensor> inputs) {
 }
 
 at::Tensor with_backward(const at::Tensor& output, Backward backward) {
-  // A view that was made without recording must not join the graph of its base.
-  at::Tensor result = output.detach();
+  JointBackward joint{
+      .op = backward.op,
+      .inputs = std::move(backward.inputs),
+      .saved = std::move(backward.saved),
+      .gradients = [gradients = std::move(backward.gradients)](const std::vector<at::Tensor>& grads,
+                                                               const std::vector<at::Tensor>& saved,
+                                                               const std::vector<bool>& wanted) {
+        return gradients(grads[0].contiguous(), saved, wanted);
+      }};
+  return with_backward(std::vector{output}, std::move(joint))[0];
+}
+
+std::vector<at::Tensor> with_backward(const std::vector<at::Tensor>& outputs,
+                                      JointBackward backward) {
   const std::shared_ptr<OpNode> node(new OpNode(std::move(backward)), autograd::deleteNode);
-  autograd::set_history(result, node);
-  return result;
+  std::vector<at::Tensor> results;
+  for (const at::Tensor& output : outputs) {
+    // A view that was made without recording must not join the graph of its base.
+    results.push_back(output.detach());
+    autograd::set_history(results.back(), node);
+  }
+  return results;
 }
 
 }  // namespace convoy::kernels

@@ -9,6 +9,7 @@
 
 #include <functional>
 #include <initializer_list>
+#include <memory>
 #include <vector>
 
 namespace convoy::kernels {
@@ -28,8 +29,45 @@ struct Backward {
       gradients;
 };
 
+// While one lives, ops that its thread records do not keep the outputs that ops add to it, which
+// cost little beside a product: their backward computes them anew, once for all that keep the same.
+class RecomputedOutputs {
+ public:
+  RecomputedOutputs();
+  ~RecomputedOutputs();
+  RecomputedOutputs(const RecomputedOutputs&) = delete;
+  RecomputedOutputs& operator=(const RecomputedOutputs&) = delete;
+
+  // Call it before an op is recorded: its output is again(from). Without such an object on the
+  // thread nothing happens.
+  using Function = std::function<at::Tensor(const std::vector<at::Tensor>& from)>;
+  static void add(const at::Tensor& output, const std::vector<at::Tensor>& from, Function again);
+  // Is `tensor` one of those outputs?
+  static bool contain(const at::Tensor& tensor);
+
+  struct Outputs;
+
+ private:
+  std::unique_ptr<Outputs> own_;
+  Outputs* before_;
+};
+
 // `output`, which was computed without recording, as the result of an op with this backward.
 // Differentiable once: a second derivative throws StateError.
 at::Tensor with_backward(const at::Tensor& output, Backward backward);
+
+// The same of an op with several outputs. `grads`: of the outputs in their order, undefined where
+// nothing came back, which is not so of all; not always contiguous.
+struct JointBackward {
+  const char* op;
+  std::vector<at::Tensor> inputs;
+  std::vector<at::Tensor> saved;
+  std::function<std::vector<at::Tensor>(const std::vector<at::Tensor>& grads,
+                                        const std::vector<at::Tensor>& saved,
+                                        const std::vector<bool>& wanted)>
+      gradients;
+};
+std::vector<at::Tensor> with_backward(const std::vector<at::Tensor>& outputs,
+                                      JointBackward backward);
 
 }  // namespace convoy::kernels

@@ -8,6 +8,7 @@
 #include <ATen/core/Tensor.h>
 
 #include "convoy/model/kernels/rms_norm/rms_norm.h"
+#include "convoy/model/kernels/rope/rope.h"
 
 namespace convoy::kernels {
 
@@ -25,8 +26,8 @@ struct HeadTransform {
   }
 };
 
-// Queries or keys after the transform; `norm_E` is theirs. Differentiable in x and norm_E.
-at::Tensor transformed_heads(const at::Tensor& x_THE, const at::Tensor& norm_E,
-                             const HeadTransform& transform);
+// Queries and keys after the transform. Differentiable in them and the norms' weights.
+RotatedHeads transformed_heads(const at::Tensor& q_THE, const at::Tensor& k_TKE,
+                               const HeadTransform& transform);
 
 }  // namespace convoy::kernels

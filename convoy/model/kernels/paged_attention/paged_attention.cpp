@@ -97,8 +97,9 @@ at::Tensor transform_and_store(const at::Tensor& q_THE, const at::Tensor& k_TKE,
 at::Tensor transform_and_store_in_steps(const at::Tensor& q_THE, const at::Tensor& k_TKE,
                                         const at::Tensor& v_TKE, const HeadTransform& transform,
                                         const PagedCache& cache, const PagedRows& rows) {
-  store_paged(transformed_heads(k_TKE, transform.key_norm_E, transform), v_TKE, cache, rows);
-  return transformed_heads(q_THE, transform.query_norm_E, transform);
+  const RotatedHeads heads = transformed_heads(q_THE, k_TKE, transform);
+  store_paged(heads.k_TKE, v_TKE, cache, rows);
+  return heads.q_THE;
 }
 
 at::Tensor paged_attention(const at::Tensor& q_THE, const PagedCache& cache, const PagedRows& rows,

@@ -21,14 +21,15 @@ at::Tensor run_forward(const at::Tensor& x, const at::Tensor& weight_D,
 }
 
 AddedNorm run_add_forward(const at::Tensor& x, const at::Tensor& added, const at::Tensor& weight_D,
-                          double epsilon, NormOrder order) {
+                          const at::Tensor& inverse_rms, double epsilon, NormOrder order) {
   const at::Tensor sum = x + added;
-  return {sum, run_forward(sum, weight_D, {}, epsilon, order)};
+  return {sum, run_forward(sum, weight_D, inverse_rms, epsilon, order)};
 }
 
 // With n = x / rms: d(n) = grad * scale, d(x) = (d(n) - n * mean(d(n) * n)) / rms.
 NormGradients run_backward(const at::Tensor& grad, const at::Tensor& x, const at::Tensor& weight_D,
-                           const at::Tensor& inverse_rms, NormOrder order, bool wants_weight) {
+                           const at::Tensor& inverse_rms, const at::Tensor& grad_x, NormOrder order,
+                           bool wants_weight) {
   const at::Tensor inverse = inverse_column(inverse_rms, x);
   const at::Tensor normal = x.to(at::kFloat).mul(inverse);
   const at::Tensor incoming = grad.to(at::kFloat);
@@ -38,6 +39,7 @@ NormGradients run_backward(const at::Tensor& grad, const at::Tensor& x, const at
   const at::Tensor along = grad_normal.mul(normal).mean({-1}, true);
   NormGradients gradients;
   gradients.x = grad_normal.sub(normal * along).mul_(inverse).to(x.scalar_type());
+  if (grad_x.defined()) gradients.x.add_(grad_x);
   if (wants_weight)
     gradients.weight_D =
         incoming.mul(normal).view({-1, weight_D.numel()}).sum({0}).to(weight_D.scalar_type());

@@ -44,13 +44,14 @@ at::Tensor run_forward(const at::Tensor& x, const at::Tensor& weight_D,
 }
 
 AddedNorm run_add_forward(const at::Tensor& x, const at::Tensor& added, const at::Tensor& weight_D,
-                          double epsilon, NormOrder order) {
+                          const at::Tensor& inverse_rms, double epsilon, NormOrder order) {
   const at::Tensor sum = x + added;
-  return {sum, run_forward(sum, weight_D, {}, epsilon, order)};
+  return {sum, run_forward(sum, weight_D, inverse_rms, epsilon, order)};
 }
 
 NormGradients run_backward(const at::Tensor& grad, const at::Tensor& x, const at::Tensor& weight_D,
-                           const at::Tensor& inverse_rms, NormOrder order, bool wants_weight) {
+                           const at::Tensor& inverse_rms, const at::Tensor& grad_x, NormOrder order,
+                           bool wants_weight) {
   const NormParameters parameters = parameters_of(0, order);  // epsilon is in `inverse_rms`
   const RowShape shape = shape_of(x);
   const int64_t parts = (shape.rows + kRowsPerPart - 1) / kRowsPerPart;
@@ -76,6 +77,7 @@ NormGradients run_backward(const at::Tensor& grad, const at::Tensor& x, const at
       }
     });
   });
+  if (grad_x.defined()) gradients.x.add_(grad_x);
   if (wants_weight) gradients.weight_D = sums_PD.sum(0).to(weight_D.scalar_type());
   return gradients;
 }

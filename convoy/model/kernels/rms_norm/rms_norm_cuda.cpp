@@ -43,9 +43,9 @@ at::Tensor run_forward(const at::Tensor& x, const at::Tensor& weight_D,
 }
 
 AddedNorm run_add_forward(const at::Tensor& x, const at::Tensor& added, const at::Tensor& weight_D,
-                          double epsilon, NormOrder order) {
+                          const at::Tensor& inverse_rms, double epsilon, NormOrder order) {
   const at::Tensor sum = at::empty(x.sizes(), x.options());
-  return {sum, norm_of(x, added, sum, weight_D, {}, epsilon, order)};
+  return {sum, norm_of(x, added, sum, weight_D, inverse_rms, epsilon, order)};
 }
 
 // Sums of parts of the rows, then of the parts: in an order that no GPU changes.
@@ -62,7 +62,8 @@ at::Tensor weight_gradient(const at::Tensor& x, const at::Tensor& weight_D,
 }
 
 NormGradients run_backward(const at::Tensor& grad, const at::Tensor& x, const at::Tensor& weight_D,
-                           const at::Tensor& inverse_rms, NormOrder order, bool wants_weight) {
+                           const at::Tensor& inverse_rms, const at::Tensor& grad_x, NormOrder order,
+                           bool wants_weight) {
   NormGradients gradients{.x = at::empty(x.sizes(), x.options()), .weight_D = {}};
   gpu::RmsNormLaunch launched = launch_of(x, weight_D, order);
   if (launched.rows == 0) {
@@ -73,8 +74,13 @@ NormGradients run_backward(const at::Tensor& grad, const at::Tensor& x, const at
   launched.inverse_rms = inverse_rms.mutable_data_ptr<float>();
   launched.result = gradients.x.mutable_data_ptr();
   launched.vectors = fits_vectors({grad, x, weight_D, gradients.x}, x.size(-1));
+  if (grad_x.defined()) {
+    launched.added = grad_x.const_data_ptr();
+    launched.vectors = launched.vectors && fits_vectors({grad_x}, x.size(-1));
+  }
   launch(x, kernel_name("rms_norm_backward", x.scalar_type()),
          gpu::blocks_for_rows(launched.rows, launched.width), launched);
+  launched.added = nullptr;
   if (wants_weight) gradients.weight_D = weight_gradient(x, weight_D, launched);
   return gradients;
 }

@@ -2,8 +2,9 @@
 //
 // Rows of up to 1,024 elements are a warp's, longer ones a block's. Each is read twice, the second
 // time from cache: memory traffic is x and y once forward (and what is added, and the sum), and x,
-// the gradient and the result once backward. The weight's gradient is a kernel of its own that
-// reads both once more: only full fine-tuning needs it. Sums in fp32. Reference: rms_norm_aten.cpp.
+// the gradient, what else came back for x and the result once backward. The weight's gradient is a
+// kernel of its own that reads both once more: only full fine-tuning needs it. Sums in fp32.
+// Reference: rms_norm_aten.cpp.
 
 #include "convoy/model/kernels/cuda/elements.cuh"
 #include "convoy/model/kernels/cuda/functions.cuh"
@@ -64,6 +65,7 @@ CONVOY_DEVICE void differentiate_rows(const RmsNormLaunch& launch) {
     const auto* from = static_cast<const Element*>(launch.x) + row * launch.width;
     const auto* incoming = static_cast<const Element*>(launch.grad) + row * launch.width;
     auto* to = static_cast<Element*>(launch.result) + row * launch.width;
+    const auto* added = static_cast<const Element*>(launch.added);
     const float inverse = launch.inverse_rms[row];
     // normal and d(n) of kCount elements.
     const auto read = [&](uint64_t at, float(&normal)[kCount], float(&grad)[kCount]) {
@@ -88,6 +90,11 @@ CONVOY_DEVICE void differentiate_rows(const RmsNormLaunch& launch) {
       float normal[kCount], grad[kCount];
       read(at, normal, grad);
       for (int i = 0; i < kCount; ++i) grad[i] = (grad[i] - normal[i] * along) * inverse;
+      if (added != nullptr) {
+        float more[kCount];
+        load(added + row * launch.width + at, more);
+        for (int i = 0; i < kCount; ++i) grad[i] += more[i];
+      }
       store(to + at, grad);
     });
   }

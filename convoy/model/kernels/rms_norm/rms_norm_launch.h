@@ -14,8 +14,10 @@ inline constexpr uint64_t kNormRowsPerPart = 64;
 
 struct RmsNormLaunch {
   const void* x = nullptr;
-  const void* added = nullptr;  // forward, where it is there: the norm is that of x + added,
-  void* sum = nullptr;          // which goes here
+  // Where it is there, forward takes the norm of x + added, which goes to `sum`; backward adds it
+  // to the gradient of x.
+  const void* added = nullptr;
+  void* sum = nullptr;
   const void* weight = nullptr;
   const void* grad = nullptr;    // backward
   float* inverse_rms = nullptr;  // per row; forward writes it, if it is there

@@ -19,9 +19,11 @@ struct RmsNormOps {
   at::Tensor (*forward)(const at::Tensor& x, const at::Tensor& weight_D,
                         const at::Tensor& inverse_rms, double epsilon, NormOrder order);
   AddedNorm (*add_forward)(const at::Tensor& x, const at::Tensor& added, const at::Tensor& weight_D,
-                           double epsilon, NormOrder order);
+                           const at::Tensor& inverse_rms, double epsilon, NormOrder order);
+  // `grad_x`, where it is defined, is added to the gradient of x: what else came back for it.
   NormGradients (*backward)(const at::Tensor& grad, const at::Tensor& x, const at::Tensor& weight_D,
-                            const at::Tensor& inverse_rms, NormOrder order, bool wants_weight);
+                            const at::Tensor& inverse_rms, const at::Tensor& grad_x,
+                            NormOrder order, bool wants_weight);
 };
 
 extern const RmsNormOps kRmsNormCpu;

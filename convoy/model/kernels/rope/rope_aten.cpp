@@ -19,6 +19,6 @@ at::Tensor rotate(const at::Tensor& x_THE, const at::Tensor& cos_PE, const at::T
 
 }  // namespace
 
-const RopeOps kRopeAten = {rotate};
+const RopeOps kRopeAten = {rotate, rotate_one_by_one<rotate>};
 
 }  // namespace convoy::kernels

@@ -35,6 +35,6 @@ at::Tensor rotate(const at::Tensor& x_THE, const at::Tensor& cos_PE, const at::T
 
 }  // namespace
 
-const RopeOps kRopeCpu = {rotate};
+const RopeOps kRopeCpu = {rotate, rotate_one_by_one<rotate>};
 
 }  // namespace convoy::kernels

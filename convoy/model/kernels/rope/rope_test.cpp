@@ -62,5 +62,32 @@ TEST(Rope, TakesStridedHeads) {
                         rope(part.contiguous(), used.cos_PE, used.sin_PE, positions)));
 }
 
+// Queries and keys in one op: to the bit what each is by itself, gradients too, also where one of
+// them is not used.
+TEST(Rope, QueriesAndKeysTogetherAreEachByItself) {
+  const at::Tensor angles = testing::sample({20, 8}, at::kFloat, 3) * 3;
+  const at::Tensor cos = angles.cos(), sin = angles.sin(), positions = at::arange(7) * 2;
+  for (const auto dtype : {at::kFloat, at::kBFloat16})
+    for (const bool uses_keys : {true, false}) {
+      const auto run = [&](bool together) {
+        const at::Tensor q = testing::sample({7, 4, 16}, dtype, 1).requires_grad_();
+        const at::Tensor k = testing::sample({7, 2, 16}, dtype, 2).requires_grad_();
+        const RotatedHeads rotated =
+            together ? rope(RotatedHeads{q, k}, cos, sin, positions)
+                     : RotatedHeads{rope(q, cos, sin, positions), rope(k, cos, sin, positions)};
+        at::Tensor sum = rotated.q_THE.square().sum();
+        if (uses_keys) sum = sum + rotated.k_TKE.square().sum();
+        sum.backward();
+        return std::vector<at::Tensor>{rotated.q_THE, rotated.k_TKE, q.grad(), k.grad()};
+      };
+      const auto found = run(true), wanted = run(false);
+      for (size_t at = 0; at < wanted.size(); ++at) {
+        ASSERT_EQ(found[at].defined(), wanted[at].defined()) << at;
+        if (!wanted[at].defined()) continue;
+        EXPECT_TRUE(at::equal(found[at], wanted[at])) << at << dtype;
+      }
+    }
+}
+
 }  // namespace
 }  // namespace convoy::kernels

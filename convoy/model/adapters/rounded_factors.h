@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The factors A and B of a model's adapters in the type of its products. They are rounded when one
+// is used after it changed: all that changed together, in a launch or two, where each by itself
+// would take two. One thread at a time. Shapes: I inputs, O outputs, R rank.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+namespace convoy::adapters {
+
+class RoundedFactors {
+ public:
+  struct Pair {
+    at::Tensor a_RI;
+    at::Tensor b_OR;
+  };
+
+  // The leaves of one adapter; returns its number. Factors of neighbours lie side by side.
+  size_t add(at::Tensor a_RI, at::Tensor b_OR);
+
+  const Pair& of(size_t number, at::ScalarType dtype);
+
+ private:
+  struct Slot {
+    Pair leaves;
+    Pair rounded = {};
+    std::array<int64_t, 2> versions = {};  // of the leaves that `rounded` is of
+
+    bool is_current(at::ScalarType dtype) const;
+  };
+  void round_changed(at::ScalarType dtype);
+  void place_anew(const std::vector<at::Tensor*>& rounded, const std::vector<at::Tensor>& like,
+                  at::ScalarType dtype);
+
+  std::vector<Slot> slots_;
+  at::Tensor memory_;  // of those that were placed last
+};
+
+// Matrices of one number of columns, one below the other: a view where they lie so.
+at::Tensor stacked_rows(const std::vector<at::Tensor>& parts);
+
+}  // namespace convoy::adapters
