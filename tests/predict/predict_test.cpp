@@ -405,6 +405,28 @@ TEST(BenchPredict, CudnnsAttentionTakesThePlaceOfFlash) {
       << "tensors go as they lie";
 }
 
+TEST(BenchPredict, CudnnsAttentionIsRefusedWhereItTakesNothing) {
+  const testing::TemporaryFolder folder;
+  Sizes wide = kSmall;
+  wide.hidden = 1024;  // heads of 256 features
+  settings::BenchPredictFlags flags = training_of(write_config(folder.path(), wide), "lora", 1, 20);
+  flags.attention = "cudnn";
+  const auto message_of = [](const std::function<void()>& run) -> std::string {
+    try {
+      run();
+    } catch (const ConfigError& error) {
+      EXPECT_EQ(error.location().key, "attention");
+      return error.what();
+    }
+    return "no error";
+  };
+  EXPECT_NE(message_of([&] { bench_predict(flags, "cpu"); }).find("256 features"),
+            std::string::npos);
+  write_config(folder.path(), kSmall);
+  EXPECT_NE(message_of([&] { measure_step(flags, at::kCPU); }).find("this is a CPU"),
+            std::string::npos);
+}
+
 // By name: bytes that a rank sends.
 std::map<std::string, double> link_bytes(const Json& result) {
   std::map<std::string, double> bytes;

@@ -37,6 +37,27 @@ TEST(PresetsOfMachines, AllFitAndThereIsOneForEach) {
     EXPECT_GE(of_machine[machine.name], 1) << machine.name;
 }
 
+// The presets of H100 and H200 compute nothing again that their memory has room for.
+TEST(PresetsOfMachines, RecomputeNoMoreThanTheirMemoryAsksFor) {
+  for (const PresetFacts& preset : preset_facts()) {
+    if (preset.settings.train.gradient_checkpointing != "auto" || !preset.machine) continue;
+    const auto model = *sizing::known_model(preset.settings.model.name);
+    sizing::EstimateRequest request = estimate_request(preset.settings, *preset.machine);
+    const int64_t device_bytes = preset.machine->device_bytes;
+    settle_recompute(model, preset.settings, device_bytes, request);
+    if (preset.name == "h200x2") {
+      EXPECT_EQ(request.recompute, architecture::Recompute::Nothing);
+    }
+    if (request.recompute == architecture::Recompute::Nothing) continue;
+    request.recompute = request.recompute == architecture::Recompute::Blocks
+                            ? architecture::Recompute::Selective
+                            : architecture::Recompute::Nothing;
+    EXPECT_GT(sizing::estimate_memory(model, request).total_bytes(),
+              device_bytes - device_bytes / 10)
+        << preset.name;
+  }
+}
+
 TEST(PresetsOfMachines, PrintTheEstimateOfTheFormula) {
   const TemporaryFolder folder;
   const ScriptEnd list = run_script(folder.path(), convoy_program() + " config presets --json");
@@ -48,8 +69,9 @@ TEST(PresetsOfMachines, PrintTheEstimateOfTheFormula) {
     EXPECT_EQ(json[preset.name]["summary"], preset.summary);
     if (preset.machine == nullptr) continue;
     const auto model = sizing::known_model(preset.settings.model.name);
-    const sizing::MemoryPlan plan =
-        sizing::estimate_memory(*model, estimate_request(preset.settings, *preset.machine));
+    sizing::EstimateRequest request = estimate_request(preset.settings, *preset.machine);
+    settle_recompute(*model, preset.settings, preset.machine->device_bytes, request);
+    const sizing::MemoryPlan plan = sizing::estimate_memory(*model, request);
     EXPECT_EQ(json[preset.name]["memory"]["total_bytes"], plan.total_bytes());
     EXPECT_NE(table.out.find(telemetry::bytes_text(plan.total_bytes()) + " of " +
                              telemetry::bytes_text(preset.machine->device_bytes)),
@@ -140,7 +162,7 @@ TEST_F(Init, WritesWhatTrains) {
   for (const char* const line :
        {"packing: false  # true: whole rows side by side", "# auto: what fits into memory",
         "save_steps: 0  # 0: save at the end of each epoch",
-        "gradient_checkpointing: false  # true: "})
+        "gradient_checkpointing: false  # selective: "})
     EXPECT_NE(text.find(line), std::string::npos) << line << " in\n" << text;
   const ScriptEnd trained =
       run_script(folder_.path(),

@@ -31,7 +31,7 @@ void choose_attention(nn::CausalLm& model, const std::string& attention, const c
         fmt::format("cuDNN's attention takes bf16 on a GPU, heads of up to {} features in "
                     "multiples of 8 and no sliding window, and {}",
                     kernels::kWidestCudnnHead, reason),
-        {.key = key, .hint = "flash"});
+        {.key = key, .hint = "take flash, or leave it out"});
   model.use_attention(kernels::AttentionKernel::Cudnn);
 }
 

@@ -59,5 +59,51 @@ TEST(StateSharing, AStrategyOfNoKnownNameIsChosenLikeAnyOther) {
   EXPECT_FALSE(none.fits);
 }
 
+TEST(ChooseRecompute, TakesTheLeastThatFits) {
+  using architecture::Recompute;
+  MemoryQuestion question = question_of_four_ranks();
+  question.micro_batch_tokens = 1000;
+  question.shape.layers = 10;
+  question.shape.hidden = 10;
+  question.shape.kept = 100;
+  question.shape.recomputed = 40;
+  const StateSharing sharing{.strategy = "any", .spans_processes = true};
+  const auto bytes_with = [&](Recompute recompute) {
+    question.recompute = recompute;
+    return plan_memory(question, sharing).total_bytes();
+  };
+  const int64_t nothing = bytes_with(Recompute::Nothing);
+  const int64_t selective = bytes_with(Recompute::Selective);
+  EXPECT_EQ(nothing - selective, 9 * 1000 * 40 * 4) << "but for the block at work";
+  EXPECT_GT(selective, bytes_with(Recompute::Blocks));
+  const auto chosen = [&](int64_t usable_bytes) {
+    return choose_recompute(question, sharing, usable_bytes);
+  };
+  EXPECT_EQ(chosen(0), Recompute::Nothing) << "nothing is known";
+  EXPECT_EQ(chosen(nothing * 10 / 9 + 10), Recompute::Nothing);
+  EXPECT_EQ(chosen(nothing), Recompute::Selective) << "a tenth stays free";
+  EXPECT_EQ(chosen(selective * 10 / 9 + 10), Recompute::Selective);
+  EXPECT_EQ(chosen(selective), Recompute::Blocks);
+}
+
+// One rank's gradients of one micro-batch, in bf16, where backward has freed activations.
+TEST(MemoryPlan, GradientsTakeThePlaceOfActivations) {
+  MemoryQuestion question;
+  question.shape.units = {{.parts = {{.elements = 1000, .bytes = 2000, .trained = true}}}};
+  question.shape.element_bytes = 2;
+  question.shape.vocab = 1;
+  const auto gradients = [&](const char* strategy) {
+    return plan_memory(question, {.strategy = strategy}).gradient_bytes;
+  };
+  EXPECT_EQ(gradients("none"), 2000);
+  EXPECT_EQ(gradients("ddp"), 4000) << "buckets are fp32";
+  question.shape.layers = 3;
+  question.shape.kept = 7;
+  question.micro_batch_tokens = 50;
+  EXPECT_EQ(gradients("none"), 2000 - 2 * 50 * 7 * 2);
+  question.accumulates = true;
+  EXPECT_EQ(gradients("none"), 4000);
+}
+
 }  // namespace
 }  // namespace convoy::sizing
