@@ -40,7 +40,7 @@ std::vector<at::Tensor> parts_of(const at::Tensor& joined_TS, const std::vector<
   return joined_TS.split_with_sizes(ranks, 1);
 }
 
-// Of the outputs; nothing came back where one is undefined.
+// Where nothing came back for an output, zeros.
 std::vector<at::Tensor> in_rows(const std::vector<at::Tensor>& grads,
                                 const std::vector<at::Tensor>& b_OR, int64_t tokens) {
   std::vector<at::Tensor> rows;
