@@ -337,7 +337,7 @@ TEST(BenchPredict, TrainingComputesWhatTheModelNeeds) {
   }
 }
 
-// Forward and backward, of the sizes of Qwen2.5-7B but for the feed-forward.
+// Forward and backward; golden, too.
 TEST(BenchPredict, ALayerOfTrainingIsFewLaunches) {
   const testing::TemporaryFolder folder;
   Sizes sizes = kSmall;
