@@ -7,6 +7,8 @@
 //   version=12040        of cuDriverGetVersion
 //   fail=NAME:CODE:N     the Nth call of the function, and all after it, return CODE
 //   once=PATH            only where PATH does not exist; it is made then
+//   races=watched        kernels run by PtxEntry::run_watched()
+//   without_barrier=2    the third barrier of each module is taken away
 //   results=bounded      kernels may use approximate operations (PtxResults::WithinBounds)
 // Memory of the host becomes memory of the GPU by fake_cuda_host_memory().
 // Like a GPU, it cannot be used any more after a kernel that went wrong.
@@ -44,6 +46,8 @@ class FakeDriver {
       if (name == "version") version = std::stoi(value);
       if (name == "fail") read_failure(value);
       if (name == "once") once_ = value;
+      if (name == "races") watches = true;
+      if (name == "without_barrier") missing_barrier = std::stoi(value);
       if (name == "results" && value == "bounded") results = PtxResults::WithinBounds;
     }
     if (const char* visible = std::getenv("CUDA_VISIBLE_DEVICES"); visible != nullptr) {
@@ -71,6 +75,8 @@ class FakeDriver {
   uint64_t free_bytes = uint64_t{1} << 30;
   int version = 12'040;
   int broken = 0;
+  bool watches = false;
+  int missing_barrier = -1;
   PtxResults results = PtxResults::Exact;
   PtxAllocations allocations;
   std::mutex mutex;  // of the allocations
@@ -93,6 +99,16 @@ class FakeDriver {
 FakeDriver& driver() {
   static FakeDriver one;
   return one;
+}
+
+// The text without the barrier that FAKE_CUDA names.
+std::string loaded_text(const char* image) {
+  std::string text(image);
+  int left = driver().missing_barrier;
+  for (size_t at = text.find("bar.sync"); left >= 0 && at != std::string::npos;
+       at = text.find("bar.sync", at + 1))
+    if (left-- == 0) text.erase(at, text.find(';', at) + 1 - at);
+  return text;
 }
 
 thread_local void* current_context = nullptr;
@@ -180,8 +196,8 @@ int cuModuleLoadDataEx(void** module, const void* image, unsigned count, int* op
   ENTER_CONTEXT("cuModuleLoadDataEx");
   constexpr int kErrorLogBuffer = 5;
   try {
-    *module =
-        new Module{convoy::testing::read_ptx(static_cast<const char*>(image), driver().results)};
+    const std::string text = convoy::testing::loaded_text(static_cast<const char*>(image));
+    *module = new Module{convoy::testing::read_ptx(text, driver().results)};
     return 0;
   } catch (const PtxError& error) {
     for (unsigned at = 0; at < count; ++at)
@@ -268,7 +284,9 @@ int cuLaunchKernel(void* function, unsigned grid_x, unsigned, unsigned, unsigned
   ENTER_CONTEXT("cuLaunchKernel");
   const std::lock_guard lock(driver().mutex);
   try {
-    static_cast<PtxEntry*>(function)->run(grid_x, block_x, parameters[0], driver().allocations);
+    const auto* entry = static_cast<PtxEntry*>(function);
+    const auto run = driver().watches ? &PtxEntry::run_watched : &PtxEntry::run;
+    (entry->*run)(grid_x, block_x, parameters[0], driver().allocations);
     return 0;
   } catch (const PtxError& error) {
     std::fprintf(stderr, "fake_cuda: %s\n", error.what());

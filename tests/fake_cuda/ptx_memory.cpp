@@ -37,8 +37,11 @@ uint8_t* PtxMemory::shared(uint64_t address, uint64_t bytes, bool writes) {
   if (address < kSharedBegin || begin + bytes > shared_.size() || begin % bytes != 0)
     throw PtxError(
         fmt::format("{} bytes at {:#x} are not of shared memory, or not aligned", bytes, address));
-  for (uint64_t word = begin / kWordBytes; word * kWordBytes < begin + bytes; ++word)
+  for (uint64_t word = begin / kWordBytes; word * kWordBytes < begin + bytes; ++word) {
+    if (!writes && words_[word].written < 0)
+      throw PtxError(fmt::format("shared memory at {:#x} is read before it is written", address));
     writes ? write(words_[word], address) : read(words_[word], address);
+  }
   return shared_.data() + begin;
 }
 
@@ -61,15 +64,14 @@ void PtxMemory::wait_for_copies(uint64_t groups) {
 void PtxMemory::begin_block() {
   copies_.clear();
   std::fill(words_.begin(), words_.end(), Word());
+  global_words_.clear();
   epoch_ = 0;
 }
 
 void PtxMemory::read(Word& word, uint64_t address) const {
-  if (word.written < 0)
-    throw PtxError(fmt::format("shared memory at {:#x} is read before it is written", address));
   if (word.written == epoch_ && word.writer != thread_)
     throw PtxError(
-        fmt::format("thread {} reads shared memory at {:#x} that thread {} wrote, with "
+        fmt::format("thread {} reads memory at {:#x} that thread {} wrote, with "
                     "no barrier between them",
                     thread_, address, word.writer));
   word.many_readers = word.read == epoch_ && (word.many_readers || word.reader != thread_);
@@ -81,7 +83,7 @@ void PtxMemory::write(Word& word, uint64_t address) const {
   const bool after_reader = word.read == epoch_ && (word.many_readers || word.reader != thread_);
   if (after_reader || (word.written == epoch_ && word.writer != thread_))
     throw PtxError(
-        fmt::format("thread {} writes shared memory at {:#x} that thread {} uses, with "
+        fmt::format("thread {} writes memory at {:#x} that thread {} uses, with "
                     "no barrier between them",
                     thread_, address, after_reader ? word.reader : word.writer));
   word.written = epoch_;

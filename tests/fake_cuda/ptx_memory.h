@@ -11,6 +11,7 @@
 #include <deque>
 #include <map>
 #include <stdexcept>
+#include <unordered_map>
 #include <unordered_set>
 #include <vector>
 
@@ -47,6 +48,13 @@ class PtxMemory {
   }
   uint8_t* shared(uint64_t address, uint64_t bytes, bool writes);
   void measure() { measures_ = true; }
+  // Global memory too is checked for threads of a block that use a word with no barrier between.
+  void watch() { watches_ = true; }
+  void use_global(uint64_t address, uint64_t bytes, bool writes) {
+    if (watches_)
+      for (uint64_t at = address / 4; at * 4 < address + bytes; ++at)
+        writes ? write(global_words_[at], address) : read(global_words_[at], address);
+  }
   void begin_stretch() { moved_.clear(); }  // of a warp, up to its next shuffle or barrier
   void count(uint64_t address, uint64_t bytes, bool writes) {
     if (measures_ && moved_.insert(2 * address + (writes ? 1 : 0)).second)
@@ -67,7 +75,7 @@ class PtxMemory {
   struct Range {
     uint64_t begin = 0, end = 0;
   };
-  // Four bytes of shared memory since the block began.
+  // Four bytes of memory since the block began.
   struct Word {
     int64_t written = -1, read = -1;  // at the last such epoch
     uint32_t writer = 0, reader = 0;
@@ -95,7 +103,8 @@ class PtxMemory {
   std::vector<Word> words_;
   uint32_t thread_ = 0;
   int64_t epoch_ = 0;
-  bool measures_ = false;
+  bool measures_ = false, watches_ = false;
+  std::unordered_map<uint64_t, Word> global_words_;  // by address / 4
   std::unordered_set<uint64_t> moved_;
   std::map<uint32_t, Copies> copies_;  // by thread
   PtxTraffic traffic_;

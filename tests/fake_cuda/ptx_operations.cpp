@@ -120,6 +120,7 @@ uint8_t* place_of(const PtxInstruction& i, Numbers n, bool writes, PtxMemory& me
   const uint64_t address = n[i.from[0]] + static_cast<uint64_t>(i.offset);
   if constexpr (kSpace == Space::Global) {
     memory.count(address, i.count * sizeof(T), writes);
+    memory.use_global(address, i.count * sizeof(T), writes);
     return memory.global(i.place, address, i.count * sizeof(T));
   } else if constexpr (kSpace == Space::Shared)
     return memory.shared(address, i.count * sizeof(T), writes);

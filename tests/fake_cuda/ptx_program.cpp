@@ -230,6 +230,13 @@ void PtxEntry::run(uint32_t num_blocks, uint32_t block_threads, const void* para
   run_all(num_blocks, block_threads, parameters, memory);
 }
 
+void PtxEntry::run_watched(uint32_t num_blocks, uint32_t block_threads, const void* parameters,
+                           const PtxAllocations& allocations) const {
+  PtxMemory memory(allocations, instructions_.size(), shared_bytes_);
+  memory.watch();
+  run_all(num_blocks, block_threads, parameters, memory);
+}
+
 PtxTraffic PtxEntry::measure(uint32_t num_blocks, uint32_t block_threads, const void* parameters,
                              const PtxAllocations& allocations) const {
   PtxMemory memory(allocations, instructions_.size(), shared_bytes_);

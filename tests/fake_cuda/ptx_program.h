@@ -57,6 +57,10 @@ class PtxEntry {
   // PtxError.
   void run(uint32_t num_blocks, uint32_t block_threads, const void* parameters,
            const PtxAllocations& allocations) const;
+  // The same, and two threads of a block that use a word of global memory, one of them writing, with
+  // no barrier between them are an error.
+  void run_watched(uint32_t num_blocks, uint32_t block_threads, const void* parameters,
+                   const PtxAllocations& allocations) const;
   // The same, and returns the bytes of global memory that warps moved.
   PtxTraffic measure(uint32_t num_blocks, uint32_t block_threads, const void* parameters,
                      const PtxAllocations& allocations) const;

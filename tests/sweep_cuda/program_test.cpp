@@ -2,8 +2,10 @@
 //
 // `convoy sweep ssm|mf --devices` from the command line to the results, over fake GPUs that run the
 // real kernels: devices that are there, are not, break or run out of memory.
+#include <map>
 #include <nlohmann/json.hpp>
 
+#include "convoy/farm/experiments/cuda/device.h"
 #include "sweep/sweep_process.h"
 
 namespace convoy::testing {
@@ -195,6 +197,34 @@ TEST_F(SweepOnGpus, ComputesTheRangeOfALostGpuAgain) {
   ASSERT_EQ(end.status, 0) << end.errors;
   EXPECT_TRUE(std::filesystem::exists(path("lost")));
   EXPECT_EQ(numbers(end), numbers(sweep("cpu", "cpu")));
+}
+
+// No two threads use a number with no barrier between them, and each barrier is needed for that.
+TEST_F(SweepOnGpus, DescendsWithoutRaces) {
+  const std::map<std::string, std::vector<std::string>> sweeps = {
+      {"mf_descend",
+       {"mf", "--depths", "3", "--num-seeds", "1", "--gd-epochs", "3", "--gd-log-period", "2",
+        "--activation", "Tanh"}},
+      {"ssm_descend",
+       {"ssm", "--student-dims", "9", "--num-seeds", "1", "--gd-epochs", "11", "--gd",
+        "--gd-scheduler", "adaptive"}}};
+  for (const auto& [kernel, flags] : sweeps) {
+    const std::string text = nvidia::kernel_text_of(experiments::cuda::kernel_texts(), kernel);
+    int barriers = 0;
+    for (size_t at = text.find("bar.sync"); at != std::string::npos;
+         at = text.find("bar.sync", at + 1))
+      ++barriers;
+    ASSERT_GT(barriers, 4);
+    for (int missing = -1; missing < barriers; ++missing) {
+      set("FAKE_CUDA", fmt::format("races=watched without_barrier={}", missing));
+      std::vector<std::string> arguments = flags;
+      arguments.insert(arguments.end(), {"--no-gnc", "--devices", "cuda", "--max-attempts", "1",
+                                         "--results-dir", this->text(kernel), "--json"});
+      const SweepEnd end = run(arguments);
+      EXPECT_EQ(end.status, missing < 0 ? 0 : 15) << kernel << missing << end.errors;
+      std::filesystem::remove_all(path(kernel));
+    }
+  }
 }
 
 // All cells of a claim are descended together, and again by another worker.

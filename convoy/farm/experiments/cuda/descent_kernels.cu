@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Gradient descent on a GPU, a problem per block of threads: each number of a step is computed by
-// one thread in the order of operations of the CPU (mf/descent_kernel.cpp, ssm/descent_kernels.cpp),
-// so it has the same bits. A step's phases are kept apart by barriers. Compiled as
-// guess_kernels.cu.
+// one thread in the order of operations of the CPU (mf/descent_kernel.cpp,
+// ssm/descent_kernels.cpp), so it has the same bits. Barriers keep the phases of a step apart.
+// Compiled as guess_kernels.cu.
 #include <stddef.h>
 #include <stdint.h>
 
@@ -182,7 +182,7 @@ class MfSteps {
           double& weight = at(launch_.places.weights)[place];
           weight = weight - step * gradient;
         });
-    wait_for_block();
+    // No barrier: the first layer reads a thread's own weights, and has one after it.
   }
 
   const MfDescentLaunch& launch_;
@@ -211,9 +211,11 @@ class SsmSteps {
         num_powers_(problem_.num_powers) {}
 
   CONVOY_DEVICE void run(uint32_t first_step, uint32_t num_steps) {
+    if (first_step >= problem_.num_epochs) return;
+    const uint32_t left = problem_.num_epochs - first_step;
+    const uint32_t end = first_step + (left < num_steps ? left : num_steps);
     double mean_norm = problem_.mean_norm;
-    for (uint32_t step = first_step; step < first_step + num_steps; ++step) {
-      if (step >= problem_.num_epochs) break;
+    for (uint32_t step = first_step; step < end; ++step) {
       const SsmEpoch epoch = epochs_[step];
       measure();
       find_slope();
@@ -309,19 +311,15 @@ class SsmSteps {
 CONVOY_KERNEL void ssm_descend(const SsmDescentLaunch launch) {
   CONVOY_SHARED SsmShared shared;
   for (uint32_t problem = nvidia::block_number(); problem < launch.num_problems;
-       problem += nvidia::num_blocks()) {
+       problem += nvidia::num_blocks())
     SsmSteps(launch, problem, shared).run(launch.first_step, launch.num_steps);
-    wait_for_block();
-  }
 }
 
 CONVOY_KERNEL void mf_descend(const MfDescentLaunch launch) {
   CONVOY_SHARED double sums[4];
   for (uint32_t problem = nvidia::block_number(); problem < launch.num_problems;
-       problem += nvidia::num_blocks()) {
+       problem += nvidia::num_blocks())
     MfSteps(launch, problem).run(sums);
-    wait_for_block();
-  }
 }
 
 }  // namespace convoy::experiments::cuda
