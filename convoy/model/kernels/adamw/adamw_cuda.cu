@@ -6,6 +6,7 @@
 // correctly rounded roots and quotients.
 #include "convoy/model/kernels/adamw/adamw_launch.h"
 #include "convoy/model/kernels/cuda/block_shape.h"
+#include "convoy/model/kernels/cuda/chunks.cuh"
 #include "convoy/model/kernels/cuda/elements.cuh"
 #include "convoy/model/kernels/cuda/teams.cuh"
 
@@ -41,25 +42,12 @@ CONVOY_DEVICE bool fits_vectors(const AdamWParameter& of) {
   return all % 16 == 0;
 }
 
-// The last parameter that begins at or before `chunk`.
-CONVOY_DEVICE uint32_t parameter_of(const AdamWLaunch& launch, uint64_t chunk) {
-  uint32_t first = 0, end = launch.num_parameters;
-  while (end - first > 1) {
-    const uint32_t middle = (first + end) / 2;
-    if (launch.first_chunk[middle] <= chunk)
-      first = middle;
-    else
-      end = middle;
-  }
-  return first;
-}
-
 template <class Gradient>
 CONVOY_DEVICE void update_all(const AdamWLaunch& launch) {
   constexpr int kTogether = kPerLoad<float>;
   const uint64_t chunks = launch.first_chunk[launch.num_parameters];
   for (uint64_t chunk = nvidia::block_number(); chunk < chunks; chunk += nvidia::num_blocks()) {
-    const uint32_t number = parameter_of(launch, chunk);
+    const uint32_t number = owner_of_chunk(launch.first_chunk, launch.num_parameters, chunk);
     const AdamWParameter of = launch.parameters[number];
     const uint64_t begin = (chunk - launch.first_chunk[number]) * kAdamWChunk;
     const uint64_t end = begin + kAdamWChunk < of.count ? begin + kAdamWChunk : of.count;

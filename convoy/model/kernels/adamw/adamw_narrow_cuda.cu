@@ -7,6 +7,7 @@
 #include "convoy/model/kernels/adamw/adamw_narrow_launch.h"
 #include "convoy/model/kernels/adamw/rounding_draws.h"
 #include "convoy/model/kernels/cuda/block_shape.h"
+#include "convoy/model/kernels/cuda/chunks.cuh"
 #include "convoy/model/kernels/cuda/elements.cuh"
 #include "convoy/model/kernels/cuda/teams.cuh"
 
@@ -43,19 +44,6 @@ CONVOY_DEVICE uint8_t code_of(const float* thresholds, float x) {
   for (uint32_t step = 128; step > 0; step /= 2)
     if (x > thresholds[code + step - 1]) code += step;
   return static_cast<uint8_t>(code);
-}
-
-// The last parameter that begins at or before `block`.
-CONVOY_DEVICE uint32_t parameter_of(const NarrowAdamWLaunch& launch, uint64_t block) {
-  uint32_t first = 0, end = launch.num_parameters;
-  while (end - first > 1) {
-    const uint32_t middle = (first + end) / 2;
-    if (launch.first_block[middle] <= block)
-      first = middle;
-    else
-      end = middle;
-  }
-  return first;
 }
 
 struct Element {
@@ -116,7 +104,7 @@ CONVOY_DEVICE float magnitude(float x) { return as_float(as_bits(x) & 0x7fffffff
 CONVOY_KERNEL void adamw_narrow(const NarrowAdamWLaunch launch) {
   const uint64_t blocks = launch.first_block[launch.num_parameters];
   for (uint64_t number = nvidia::block_number(); number < blocks; number += nvidia::num_blocks()) {
-    const uint32_t parameter = parameter_of(launch, number);
+    const uint32_t parameter = owner_of_chunk(launch.first_block, launch.num_parameters, number);
     const NarrowAdamWParameter of = launch.parameters[parameter];
     const uint64_t block = number - launch.first_block[parameter];
     const uint64_t at = block * kNarrowBlock + thread_of_block();

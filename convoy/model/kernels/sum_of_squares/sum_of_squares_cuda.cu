@@ -3,25 +3,13 @@
 // Many tensors in one launch: a block takes chunks, wherever they lie, and writes one sum for each,
 // in fp64. Each element is read once. Reference: sum_of_squares_aten.cpp.
 #include "convoy/model/kernels/cuda/block_shape.h"
+#include "convoy/model/kernels/cuda/chunks.cuh"
 #include "convoy/model/kernels/cuda/elements.cuh"
 #include "convoy/model/kernels/cuda/teams.cuh"
 #include "convoy/model/kernels/sum_of_squares/sum_of_squares_launch.h"
 
 namespace convoy::kernels::gpu {
 namespace {
-
-// The last tensor that begins at or before `chunk`.
-CONVOY_DEVICE uint32_t tensor_of(const SquaresLaunch& launch, uint64_t chunk) {
-  uint32_t first = 0, end = static_cast<uint32_t>(launch.num_tensors);
-  while (end - first > 1) {
-    const uint32_t middle = (first + end) / 2;
-    if (launch.first_chunk[middle] <= chunk)
-      first = middle;
-    else
-      end = middle;
-  }
-  return first;
-}
 
 template <int kCount, class Element>
 CONVOY_DEVICE void add_squares(const Element* from, double& sum) {
@@ -53,7 +41,8 @@ CONVOY_DEVICE void sum_chunks(const SquaresLaunch& launch) {
   constexpr int kTogether = kPerLoad<Element>;
   const uint64_t chunks = launch.first_chunk[launch.num_tensors];
   for (uint64_t chunk = nvidia::block_number(); chunk < chunks; chunk += nvidia::num_blocks()) {
-    const uint32_t tensor = tensor_of(launch, chunk);
+    const uint32_t tensor =
+        owner_of_chunk(launch.first_chunk, static_cast<uint32_t>(launch.num_tensors), chunk);
     const auto* values = static_cast<const Element*>(launch.values[tensor]);
     const uint64_t count = launch.counts[tensor];
     const uint64_t begin = (chunk - launch.first_chunk[tensor]) * kSquaresChunk;
@@ -73,9 +62,9 @@ CONVOY_DEVICE void sum_chunks(const SquaresLaunch& launch) {
 
 }  // namespace
 
-#define CONVOY_SUM_OF_SQUARES(Element, type)                              \
+#define CONVOY_SUM_OF_SQUARES(Element, type)                             \
   CONVOY_KERNEL void sum_of_squares_##type(const SquaresLaunch launch) { \
-    sum_chunks<Element>(launch);                                          \
+    sum_chunks<Element>(launch);                                         \
   }
 
 CONVOY_SUM_OF_SQUARES(float, fp32)
