@@ -14,8 +14,8 @@ inline constexpr uint64_t kNormRowsPerPart = 64;
 
 struct RmsNormLaunch {
   const void* x = nullptr;
-  // Where it is there, forward takes the norm of x + added, which goes to `sum`; backward adds it
-  // to the gradient of x.
+  // Null: none. Forward stores x + added in `sum` and takes its norm; backward adds `added` to the
+  // gradient of x.
   const void* added = nullptr;
   void* sum = nullptr;
   const void* weight = nullptr;
