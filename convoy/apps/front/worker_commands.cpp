@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Commands that run in convoy-worker: eval and generate on any number of ranks, serve, merge and
-// bench on one. The front shows their help and starts them; the worker parses their flags from the
+// Commands that run in convoy-worker: eval and generate on any number of ranks, merge and bench
+// on one. The front shows their help and starts them; the worker parses their flags from the
 // same lists.
 #include <fmt/format.h>
 
@@ -13,7 +13,6 @@
 #include "convoy/apps/front/worker_ranks.h"
 #include "convoy/core/settings/command_flags.h"
 #include "convoy/core/settings/metric_settings.h"
-#include "convoy/core/settings/serve_flags.h"
 
 namespace convoy::apps {
 namespace {
@@ -93,16 +92,6 @@ int run_generate(Context& context, const std::vector<std::string>& arguments) {
       take_rank_flags(context, ranks, arguments, flags, sampling, engine, model);
   return run_worker_on_ranks(context, ranks, "generate", left,
                              flags.interactive ? "a conversation" : "");
-}
-
-int run_serve(Context& context, const std::vector<std::string>& arguments) {
-  HostRanks one;
-  settings::ServeFlags flags;
-  settings::ServedModelFlags model;
-  settings::EngineFlags engine;
-  const std::vector<std::string> left =
-      take_flags(context, {config::list_fields(one.devices)}, arguments, flags, model, engine);
-  return run_worker_on_ranks(context, one, "serve", left, "serve");
 }
 
 int run_merge(Context& context, const std::vector<std::string>& arguments) {
@@ -199,25 +188,6 @@ Command generate_command() {
       .first_flags = {"model", "adapter", "prompt", "prompts", "interactive", "chat", "output",
                       "max-new-tokens", "temperature", "greedy", "devices", "ranks"},
       .run = run_generate,
-      .group = HelpGroup::TrainAndUse};
-}
-
-Command serve_command() {
-  return {
-      .name = "serve",
-      .summary = "Serve a model by OpenAI's HTTP API",
-      .usage = "convoy serve --model D [--adapter NAME=DIR ...] [--host H] [--port P]",
-      .examples =
-          "convoy serve --model models/tally-3m\n"
-          "convoy serve --model models/tally-3m --adapter sums=runs/sums/adapter --port 0\n"
-          "convoy serve --model models/tally-3m --host 0.0.0.0 --api-key-file keys.txt",
-      .flags = {flags_of<settings::ServeFlags>("Server"),
-                flags_of<settings::ServedModelFlags>("Model"),
-                flags_of<settings::EngineFlags>("Engine"),
-                flags_of<launch::DeviceFlags>("Devices")},
-      .first_flags = {"model", "adapter", "host", "port", "api-key-file", "served-name",
-                      "max-waiting", "shutdown-time", "batch-size", "weights", "dtype", "devices"},
-      .run = run_serve,
       .group = HelpGroup::TrainAndUse};
 }
 

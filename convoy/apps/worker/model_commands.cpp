@@ -56,7 +56,8 @@ int serve_command(const Arguments& arguments) {
                            config::list_fields(run.engine), config::list_fields(run.ranks),
                            config::list_fields(worker)},
                           arguments));
-  recipes::serve_model(run, handle_stop_signals(), worker.log());
+  // The front gave this process its line as stdin.
+  recipes::serve_model(run, STDIN_FILENO, handle_stop_signals(), worker.log());
   return 0;
 }
 

@@ -24,11 +24,29 @@ struct ServedModelFlags {
   }
 };
 
-struct ServeFlags {
-  config::NameList adapters;
+// Flags of the front, which listens.
+struct ServerFlags {
   std::string host = "127.0.0.1";
   int64_t port = 8000;
   std::string api_key_file;
+  int64_t engines = 0;
+
+  template <class Visitor>
+  void fields(Visitor& visit) {
+    visit("host", host, "address to listen on; beyond this machine --api-key-file is required");
+    visit("port", port, "port to listen on; 0 = any free one").at_least(0).at_most(65535);
+    visit("api_key_file", api_key_file,
+          "file with one key a line; a request must carry one of them (Authorization: Bearer KEY)");
+    visit("engines", engines,
+          "processes that compute, each with the whole model; 0 = one for each GPU, on CPUs one "
+          "for each NUMA node")
+        .at_least(0);
+  }
+};
+
+// Flags of each engine.
+struct ServeFlags {
+  config::NameList adapters;
   std::string served_name;
   int64_t max_waiting = 256;
   double shutdown_time = 30;
@@ -40,13 +58,9 @@ struct ServeFlags {
     visit("adapters", adapters,
           "NAME=DIR: a PEFT adapter served as the model NAME; may be given more than once")
         .flag("adapter");
-    visit("host", host, "address to listen on; beyond this machine --api-key-file is required");
-    visit("port", port, "port to listen on; 0 = any free one").at_least(0).at_most(65535);
-    visit("api_key_file", api_key_file,
-          "file with one key a line; a request must carry one of them (Authorization: Bearer KEY)");
     visit("served_name", served_name, "name of the model for clients; empty = as --model");
     visit("max_waiting", max_waiting,
-          "answers that may wait for a place in the batch; further requests get status 429")
+          "answers that may wait for a place in an engine's batch; further requests get status 429")
         .at_least(0);
     visit("shutdown_time", shutdown_time,
           "seconds that running answers have to end after SIGTERM or Ctrl-C")

@@ -93,6 +93,8 @@ void ProcessPool::start_missing(int64_t most) {
     if (number < options_.environment.size()) start.environment = options_.environment[number];
     start.signals = options_.signals;
     if (number < options_.cpus.size()) start.cpus = options_.cpus[number];
+    const Descriptor input = options_.input ? options_.input(number) : Descriptor();
+    start.input = input.get();
     Worker worker;
     worker.process = start_rank(start);
     worker.name = process_name(worker.process.pid);

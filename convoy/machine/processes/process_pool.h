@@ -8,11 +8,13 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "convoy/core/base/descriptor.h"
 #include "convoy/core/base/error.h"
 #include "convoy/machine/processes/rank_process.h"
 
@@ -24,8 +26,10 @@ struct PoolOptions {
   // By worker; over this process's own.
   std::vector<std::map<std::string, std::string>> environment;
   std::vector<std::vector<int>> cpus;  // by worker; empty = as this process
-  sigset_t signals;                    // mask of the workers
-  std::string log_folder;              // worker-N.log; empty = nowhere
+  // Called before each start: the stdin of that worker, closed here afterwards. Empty: none.
+  std::function<Descriptor(size_t worker)> input = {};
+  sigset_t signals;        // mask of the workers
+  std::string log_folder;  // worker-N.log; empty = nowhere
 };
 
 struct ProcessDeath {

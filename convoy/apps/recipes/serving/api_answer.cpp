@@ -63,12 +63,6 @@ Json log_probabilities(ApiKind kind, const generate::Completion& completion,
 
 }  // namespace
 
-std::string dumped(const Json& json) {
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
-}
-
-std::string event(const Json& data) { return "data: " + dumped(data) + "\n\n"; }
-
 Json whole_answer(const AnswerHead& head, const std::vector<generate::Completion>& completions,
                   const Usage& usage, const text::Tokenizer& tokenizer) {
   Json answer = head_of(head, false);

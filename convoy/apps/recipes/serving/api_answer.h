@@ -37,9 +37,6 @@ std::string first_part(const AnswerHead& head, int64_t choice);  // empty for co
 std::string text_part(const AnswerHead& head, int64_t choice, std::string_view text);
 std::string end_part(const AnswerHead& head, int64_t choice, generate::FinishReason reason);
 std::string usage_part(const AnswerHead& head, const Usage& usage);
-std::string event(const Json& data);
 inline constexpr std::string_view kLastEvent = "data: [DONE]\n\n";
-
-std::string dumped(const Json& json);  // bytes that are no text become U+FFFD
 
 }  // namespace convoy::recipes

@@ -13,12 +13,6 @@ constexpr int64_t kMostChoices = 128;     // as OpenAI's API
 constexpr int64_t kMostStopStrings = 16;  // four there
 constexpr int64_t kUsualCompletionTokens = 16;
 
-std::string error_type(int status) {
-  if (status == 401) return "authentication_error";
-  if (status == 429) return "rate_limit_error";
-  return status < 500 ? "invalid_request_error" : "server_error";
-}
-
 // Reads the fields of a request by name, and remembers which were read.
 class FieldReader {
  public:
@@ -180,17 +174,6 @@ void read_log_probabilities(FieldReader& fields, ApiRequest& request) {
 }
 
 }  // namespace
-
-Json ApiError::body() const {
-  const auto text_or_null = [](const std::string& text) {
-    return text.empty() ? Json() : Json(text);
-  };
-  return {{"error",
-           {{"message", message_},
-            {"type", error_type(status_)},
-            {"param", text_or_null(parameter_)},
-            {"code", text_or_null(code_)}}}};
-}
 
 ApiRequest parse_api_request(ApiKind kind, std::string_view body) {
   const Json object = Json::parse(body, nullptr, false);

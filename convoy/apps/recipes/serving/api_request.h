@@ -6,40 +6,23 @@
 #pragma once
 
 #include <cstdint>
-#include <exception>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <variant>
 #include <vector>
 
+#include "convoy/apps/serving/json_answer.h"
 #include "convoy/core/settings/command_flags.h"
 
 namespace convoy::recipes {
 
-using Json = nlohmann::ordered_json;
-
-// An answer that is an error, in OpenAI's form.
-class ApiError : public std::exception {
- public:
-  ApiError(int status, std::string message, std::string parameter = {}, std::string code = {})
-      : status_(status),
-        message_(std::move(message)),
-        parameter_(std::move(parameter)),
-        code_(std::move(code)) {}
-
-  const char* what() const noexcept override { return message_.c_str(); }
-  int status() const { return status_; }
-  // {"error": {"message", "type", "param", "code"}}
-  Json body() const;
-
- private:
-  int status_;
-  std::string message_;
-  std::string parameter_;
-  std::string code_;
-};
+using serving::ApiError;
+using serving::dumped;
+using serving::event;
+using serving::Json;
+using serving::json_headers;
+using serving::now_seconds;
 
 enum class ApiKind { Chat, Completion };
 

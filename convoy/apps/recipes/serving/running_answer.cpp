@@ -1,23 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "convoy/apps/recipes/serving/running_answer.h"
 
-#include <chrono>
-
 namespace convoy::recipes {
-
-int64_t now_seconds() {
-  return std::chrono::duration_cast<std::chrono::seconds>(
-             std::chrono::system_clock::now().time_since_epoch())
-      .count();
-}
-
-http::Headers json_headers() { return {{"content-type", "application/json"}}; }
-
-void respond_error(http::Exchange& exchange, const ApiError& error) {
-  http::Headers headers = json_headers();
-  if (error.status() == 429 || error.status() == 503) headers.emplace_back("retry-after", "1");
-  exchange.respond(error.status(), headers, dumped(error.body()) + "\n");
-}
 
 RunningAnswer::RunningAnswer(ExchangePtr exchange, AnswerHead head, const ApiRequest& request,
                              int64_t choices)
@@ -49,8 +33,7 @@ void RunningAnswer::end(int64_t choice, generate::Completion completion,
   completions_[static_cast<size_t>(choice)] = std::move(completion);
   if (--unended_ > 0) return;
   if (!streams_)
-    return exchange_->respond(200, json_headers(),
-                              dumped(whole_answer(head_, completions_, usage_, tokenizer)) + "\n");
+    return respond_json(*exchange_, whole_answer(head_, completions_, usage_, tokenizer));
   if (reports_usage_) exchange_->send(usage_part(head_, usage_));
   exchange_->send(kLastEvent);
 }

@@ -9,17 +9,12 @@
 #include <vector>
 
 #include "convoy/apps/recipes/serving/api_answer.h"
-#include "convoy/core/http/http_server.h"
+#include "convoy/apps/serving/front_link.h"
 #include "convoy/generate/engine/certain_text.h"
 
 namespace convoy::recipes {
 
-using ExchangePtr = std::unique_ptr<http::Exchange>;
-
-int64_t now_seconds();  // since 1970
-http::Headers json_headers();
-// The whole answer; 429 and 503 ask the client to try again.
-void respond_error(http::Exchange& exchange, const ApiError& error);
+using serving::ExchangePtr;
 
 class RunningAnswer {
  public:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `convoy serve`: a model and its adapters behind OpenAI's HTTP API, by one generation engine.
+// An engine process of `convoy serve`: a model and its adapters, for the requests of the front.
 #pragma once
 
 #include <atomic>
@@ -18,8 +18,9 @@ struct ServeRun {
   settings::RankFlags ranks = {};
 };
 
-// Serves until `stop_wanted`; then new requests get 503 and the running ones --shutdown-time.
-// Prints "listening on ..." once requests are taken. Throws convoy::Error where it cannot begin.
-void serve_model(const ServeRun& run, const std::atomic<bool>& stop_wanted, const Log& log);
+// Answers the requests that come over `socket` until `stop_wanted`; then the running ones have
+// --shutdown-time. Ends with the front. Throws convoy::Error where it cannot begin.
+void serve_model(const ServeRun& run, int socket, const std::atomic<bool>& stop_wanted,
+                 const Log& log);
 
 }  // namespace convoy::recipes

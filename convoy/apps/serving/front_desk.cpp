@@ -1,17 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "convoy/apps/recipes/serving/front_desk.h"
+#include "convoy/apps/serving/front_desk.h"
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <sstream>
 #include <utility>
 
 #include "convoy/core/base/error.h"
 #include "convoy/core/base/files.h"
+#include "convoy/core/base/hash.h"
+#include "convoy/core/base/json_depth.h"
 #include "convoy/core/base/trimmed.h"
 
-namespace convoy::recipes {
+namespace convoy::serving {
 namespace {
+
+// That an engine answers.
+constexpr std::string_view kPostPaths[] = {"/v1/chat/completions", "/v1/completions"};
 
 void require_method(const http::Exchange& exchange, std::string_view method) {
   if (exchange.method() != method)
@@ -20,18 +26,18 @@ void require_method(const http::Exchange& exchange, std::string_view method) {
 
 }  // namespace
 
-std::set<std::string> read_api_keys(const std::string& file) {
-  std::set<std::string> keys;
+std::vector<std::string> read_api_keys(const std::string& file) {
+  std::vector<std::string> keys;
   std::istringstream lines(read_file(file));
   for (std::string line; std::getline(lines, line);)
-    if (const std::string key(trimmed(line, " \t\r")); !key.empty()) keys.insert(key);
+    if (std::string key(trimmed(line, " \t\r")); !key.empty()) keys.push_back(std::move(key));
   if (keys.empty())
     throw ConfigError("the file has no key; write one a line",
                       {.file = file, .key = "--api-key-file"});
   return keys;
 }
 
-void FrontDesk::take(ExchangePtr exchange) {
+void FrontDesk::take(std::unique_ptr<http::Exchange> exchange) {
   try {
     direct(exchange);
   } catch (const ApiError& error) {
@@ -39,42 +45,46 @@ void FrontDesk::take(ExchangePtr exchange) {
   }
 }
 
-std::deque<ExchangePtr> FrontDesk::passed_on(std::chrono::milliseconds time) {
-  std::unique_lock lock(mutex_);
-  changed_.wait_for(lock, time, [this] { return !waiting_.empty(); });
-  return std::exchange(waiting_, {});
-}
-
-void FrontDesk::direct(ExchangePtr& exchange) {
+void FrontDesk::direct(std::unique_ptr<http::Exchange>& exchange) {
   const std::string_view path = exchange->path();
   if (path == "/health") {
     require_method(*exchange, "GET");
-    if (stop_wanted_) throw ApiError(503, "the server is about to stop");
-    return exchange->respond(200, json_headers(), "{\"status\":\"ok\"}\n");
+    require_open();
+    if (!engines_.any_ready()) throw ApiError(503, "no engine is ready");
+    return respond_json(*exchange, {{"status", "ok"}});
   }
   require_key(*exchange);
   if (path == "/v1/models") {
     require_method(*exchange, "GET");
-    return exchange->respond(200, json_headers(), dumped(models()) + "\n");
+    return respond_json(*exchange, models());
   }
-  if (path != "/v1/chat/completions" && path != "/v1/completions")
+  if (path == "/metrics") {
+    require_method(*exchange, "GET");
+    return engines_.take_metrics(std::move(exchange));
+  }
+  if (std::find(std::begin(kPostPaths), std::end(kPostPaths), path) == std::end(kPostPaths))
     throw ApiError(404, fmt::format("there is no {}", path));
   require_method(*exchange, "POST");
-  if (stop_wanted_) throw ApiError(503, "the server is about to stop");
-  {
-    const std::lock_guard lock(mutex_);
-    waiting_.push_back(std::move(exchange));
-  }
-  changed_.notify_one();
+  require_open();
+  if (nested_deeper(exchange->body())) throw ApiError(400, "the body is nested too deeply");
+  engines_.take(std::move(exchange));
 }
 
 void FrontDesk::require_key(const http::Exchange& exchange) const {
   if (keys_.empty()) return;
   constexpr std::string_view kScheme = "Bearer ";
-  const std::string_view given = exchange.header("authorization");
-  if (!given.starts_with(kScheme) || !keys_.contains(std::string(given.substr(kScheme.size()))))
+  std::string_view given = exchange.header("authorization");
+  const bool has_key = given.starts_with(kScheme);
+  if (has_key) given.remove_prefix(kScheme.size());
+  bool is_valid = false;
+  for (const std::string& key : keys_) is_valid = equal_in_constant_time(key, given) || is_valid;
+  if (!has_key || !is_valid)
     throw ApiError(401, "the request carries no valid key (Authorization: Bearer KEY)", {},
                    "invalid_api_key");
+}
+
+void FrontDesk::require_open() const {
+  if (closed_) throw ApiError(503, "the server is about to stop");
 }
 
 Json FrontDesk::models() const {
@@ -85,4 +95,4 @@ Json FrontDesk::models() const {
   return {{"object", "list"}, {"data", list}};
 }
 
-}  // namespace convoy::recipes
+}  // namespace convoy::serving

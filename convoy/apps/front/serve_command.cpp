@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// `convoy serve`: this process listens, convoy-workers compute.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <optional>
+#include <set>
+
+#include "convoy/apps/front/command.h"
+#include "convoy/apps/front/process_workers.h"
+#include "convoy/apps/front/worker_program.h"
+#include "convoy/apps/serving/engine_group.h"
+#include "convoy/apps/serving/front_desk.h"
+#include "convoy/apps/serving/served_names.h"
+#include "convoy/core/base/counted.h"
+#include "convoy/core/base/error.h"
+#include "convoy/core/http/http_server.h"
+#include "convoy/core/settings/serve_flags.h"
+#include "convoy/launch/place/placement.h"
+#include "convoy/machine/monitor/machine.h"
+#include "convoy/machine/processes/signals.h"
+
+namespace convoy::apps {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr std::chrono::milliseconds kTurn(100);
+// Engines that end late: what they still have to do once their answers have ended.
+constexpr std::chrono::seconds kEndTime(5);
+
+struct ServeCommandFlags {
+  settings::ServerFlags server;
+  settings::ServeFlags answers;
+  settings::ServedModelFlags model;
+  settings::EngineFlags engine;
+  launch::DeviceFlags devices;
+};
+
+bool is_loopback(const std::string& host) {
+  return host == "localhost" || host == "::1" || host.starts_with("127.");
+}
+
+std::vector<std::string> keys_for(const settings::ServerFlags& flags) {
+  if (!flags.api_key_file.empty()) return serving::read_api_keys(flags.api_key_file);
+  if (!is_loopback(flags.host))
+    throw ConfigError(
+        fmt::format("--host {} is reachable from other machines", flags.host),
+        {.key = "--api-key-file", .hint = "give it a file with a key, or leave --host out"});
+  return {};
+}
+
+int64_t num_numa_nodes(const monitor::Machine& machine) {
+  std::set<int> nodes;
+  for (const monitor::Cpu& cpu : machine.cpus) nodes.insert(cpu.numa_node);
+  return std::max<int64_t>(1, std::ssize(nodes));
+}
+
+// By engine: a slice of the CPUs each, within one NUMA node where the numbers divide.
+std::vector<std::vector<int>> cpu_slices(const monitor::Machine& machine, int64_t engines) {
+  const launch::Placement placement = launch::plan_placement(
+      {.num_ranks = static_cast<int>(engines), .threads = launch::ThreadRule::OwnWorker}, {},
+      machine);
+  std::vector<std::vector<int>> slices;
+  for (const launch::RankPlacement& rank : placement.ranks) slices.push_back(rank.cpus);
+  return slices;
+}
+
+processes::PoolOptions engine_pool(const Context& context, const ServeCommandFlags& flags,
+                                   std::vector<std::string> words) {
+  const monitor::Machine machine = monitor::read_machine();
+  settings::WorkerSettings wanted;
+  wanted.devices = flags.devices.devices == "gpu" ? "cuda" : flags.devices.devices;
+  wanted.world_size = flags.server.engines;
+  ProcessWorkers engines = find_process_workers(context, wanted);
+  for (const std::string& note : engines.notes) context.log().warning(note);
+  const bool on_cpus = engines.devices == "cpu";
+  if (on_cpus && wanted.world_size == 0) engines.count = num_numa_nodes(machine);
+  words.insert(words.begin(), {worker_program(context).string(), "serve"});
+  words.insert(words.end(), {"--devices", engines.devices});
+  processes::PoolOptions pool;
+  pool.command = std::move(words);
+  pool.workers = engines.count;
+  pool.environment = std::move(engines.environment);
+  if (on_cpus && engines.count > 1) {
+    pool.environment.resize(static_cast<size_t>(engines.count), worker_environment(context));
+    pool.cpus = cpu_slices(machine, engines.count);
+  }
+  return pool;
+}
+
+std::string address(const std::string& host, int port) {
+  const bool is_ipv6 = host.find(':') != std::string::npos;
+  return is_ipv6 ? fmt::format("[{}]:{}", host, port) : fmt::format("{}:{}", host, port);
+}
+
+// Until all engines are ready. False: a stop was asked for before.
+bool load(serving::EngineGroup& engines, processes::SignalStream& signals) {
+  while (!engines.all_ready()) {
+    engines.turn(kTurn, signals.descriptor());
+    if (signals.asked_to_stop()) return false;
+  }
+  return true;
+}
+
+void end(serving::EngineGroup& engines, processes::SignalStream& signals, double shutdown_seconds) {
+  engines.stop();
+  const auto limit = std::chrono::duration<double>(shutdown_seconds) + kEndTime;
+  const auto deadline = Clock::now() + std::chrono::duration_cast<Clock::duration>(limit);
+  while (!engines.all_ended() && Clock::now() < deadline) {
+    engines.turn(kTurn, signals.descriptor());
+    while (const std::optional<int> signal = signals.next())
+      if (processes::contains(processes::default_stop_signals(), *signal)) return;
+  }
+}
+
+int run_serve(Context& context, const Words& arguments) {
+  ServeCommandFlags flags;
+  const Words words =
+      config::take_flags({config::list_fields(flags.server), config::list_fields(flags.devices)},
+                         {config::list_fields(flags.answers), config::list_fields(flags.model),
+                          config::list_fields(flags.engine), config::list_fields(context.common)},
+                         arguments);
+  const std::vector<std::string> keys = keys_for(flags.server);
+  const std::vector<std::string> names = serving::served_names(flags.model, flags.answers);
+  processes::SignalStream signals(processes::default_stop_signals());
+  processes::PoolOptions pool = engine_pool(context, flags, words);
+  pool.signals = signals.mask_for_ranks();
+  const int64_t count = pool.workers;
+  serving::EngineGroup engines(std::move(pool), context.log());
+  if (!load(engines, signals)) return 0;
+  serving::FrontDesk desk(names, keys, engines);
+  http::Server server(
+      flags.server.host, static_cast<int>(flags.server.port), {},
+      [&desk](std::unique_ptr<http::Exchange> exchange) { desk.take(std::move(exchange)); });
+  context.log().info(fmt::format("listening on http://{}/v1{}",
+                                 address(flags.server.host, server.port()),
+                                 count > 1 ? " with " + counted(count, "engine") : ""));
+  while (!signals.asked_to_stop()) engines.turn(kTurn, signals.descriptor());
+  desk.close();
+  end(engines, signals, flags.answers.shutdown_time);
+  return 0;
+}
+
+}  // namespace
+
+Command serve_command() {
+  return {
+      .name = "serve",
+      .summary = "Serve a model by OpenAI's HTTP API",
+      .usage = "convoy serve --model D [--adapter NAME=DIR ...] [--host H] [--port P]",
+      .examples =
+          "convoy serve --model models/tally-3m\n"
+          "convoy serve --model models/tally-3m --adapter sums=runs/sums/adapter --port 0\n"
+          "convoy serve --model models/tally-3m --host 0.0.0.0 --api-key-file keys.txt",
+      .flags = {flags_of<settings::ServerFlags>("Server"),
+                flags_of<settings::ServeFlags>("Answers"),
+                flags_of<settings::ServedModelFlags>("Model"),
+                flags_of<settings::EngineFlags>("Engine"),
+                flags_of<launch::DeviceFlags>("Devices")},
+      .first_flags = {"model", "adapter", "host", "port", "api-key-file", "served-name", "engines",
+                      "max-waiting", "shutdown-time", "batch-size", "weights", "devices"},
+      .run = run_serve,
+      .group = HelpGroup::TrainAndUse};
+}
+
+}  // namespace convoy::apps

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Chooses the engine of a request: the one whose prefix cache holds most of its prompt, unless it
+// is much busier than another; else the least busy one. The rule of SGLang's router, with hashes
+// of blocks of text in place of a tree.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <unordered_set>
+#include <vector>
+
+namespace convoy::serving {
+
+// By engine: requests that it has; nothing: it takes none.
+using EngineLoads = std::vector<std::optional<int64_t>>;
+
+class EngineChoice {
+ public:
+  explicit EngineChoice(size_t engines) : seen_(engines) {}
+
+  // Remembers the prompt as seen by the engine. Nothing: no engine takes requests.
+  std::optional<size_t> choose(const EngineLoads& loads, std::string_view prompt);
+  void forget(size_t engine);  // its cache is gone
+
+ private:
+  // The prefixes, by their hashes; the older half goes when there are too many.
+  struct SeenPrefixes {
+    std::unordered_set<uint64_t> recent, older;
+    bool has(uint64_t prefix) const { return recent.contains(prefix) || older.contains(prefix); }
+    void add(uint64_t prefix);
+  };
+
+  std::vector<SeenPrefixes> seen_;
+};
+
+// Model and prompt of a request in the form of OpenAI's API, as one text in which equal prompts
+// have equal beginnings. Empty where there is none.
+std::string prompt_text(std::string_view body);
+
+}  // namespace convoy::serving

@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/apps/serving/engine_group.h"
+
+#include <fmt/format.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <utility>
+
+#include "convoy/apps/serving/json_answer.h"
+#include "convoy/apps/serving/metrics_text.h"
+#include "convoy/core/base/counted.h"
+#include "convoy/core/base/error.h"
+#include "convoy/machine/processes/signals.h"
+
+namespace convoy::serving {
+namespace {
+
+// An engine that ends so often before it is ready is not started again.
+constexpr int kMostFailedStarts = 3;
+// A request that was under way in so many engines that died may be the cause.
+constexpr int kMostTries = 2;
+
+std::string end_words(const processes::ProcessDeath& death) {
+  return death.signal != 0 ? fmt::format("was ended by {}", processes::signal_name(death.signal))
+                           : fmt::format("ended with {}", death.exit_code);
+}
+
+[[noreturn]] void throw_failed_start(const processes::ProcessDeath& death) {
+  if (const std::optional<Error> own = processes::own_error(death)) throw *own;
+  throw StateError(
+      fmt::format("engine {} {} before it was ready", death.worker, end_words(death)),
+      {.hint = death.stderr_tail.empty() ? "look for memory that ran out" : death.stderr_tail});
+}
+
+}  // namespace
+
+EngineGroup::EngineGroup(processes::PoolOptions pool, const Log& log)
+    : log_(log),
+      engines_(static_cast<size_t>(pool.workers)),
+      choice_(engines_.size()),
+      wakes_(::epoll_create1(EPOLL_CLOEXEC)) {
+  pool.input = [this](size_t number) { return connect(number); };
+  pool_ = std::make_unique<processes::ProcessPool>(std::move(pool));
+}
+
+EngineGroup::~EngineGroup() = default;
+
+Descriptor EngineGroup::connect(size_t number) {
+  int ends[2];
+  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends) != 0)
+    throw IoError(fmt::format("no line to an engine: {}", std::strerror(errno)));
+  const std::lock_guard lock(mutex_);
+  engines_[number].socket = Descriptor(ends[0]);
+  engines_[number].frames = {};
+  engines_[number].unsent.clear();
+  epoll_event event{.events = EPOLLIN, .data = {.u64 = number}};
+  ::epoll_ctl(wakes_.get(), EPOLL_CTL_ADD, ends[0], &event);
+  return Descriptor(ends[1]);
+}
+
+void EngineGroup::take(std::unique_ptr<http::Exchange> exchange) {
+  const std::lock_guard lock(mutex_);
+  const uint64_t number = next_number_++;
+  open_[number].exchange = std::move(exchange);
+  pass_on(number);
+}
+
+EngineGroup::Metrics::~Metrics() {
+  exchange->respond(200, {{"content-type", "text/plain; version=0.0.4; charset=utf-8"}},
+                    merged_metrics(of_engines));
+}
+
+void EngineGroup::take_metrics(std::unique_ptr<http::Exchange> exchange) {
+  const std::lock_guard lock(mutex_);
+  const auto metrics = std::make_shared<Metrics>(std::move(exchange));
+  for (size_t engine = 0; engine < engines_.size(); ++engine) {
+    if (!engines_[engine].ready) continue;
+    const uint64_t number = next_number_++;
+    Open& open = open_[number];
+    open = {.exchange = metrics->exchange, .metrics = metrics};
+    give(number, open, engine);
+  }
+}
+
+bool EngineGroup::any_ready() const {
+  const std::lock_guard lock(mutex_);
+  for (const Engine& engine : engines_)
+    if (engine.ready) return true;
+  return false;
+}
+
+bool EngineGroup::all_ready() const {
+  const std::lock_guard lock(mutex_);
+  for (const Engine& engine : engines_)
+    if (!engine.ready) return false;
+  return true;
+}
+
+int64_t EngineGroup::requests() const {
+  const std::lock_guard lock(mutex_);
+  return std::ssize(open_);
+}
+
+EngineLoads EngineGroup::loads() const {
+  EngineLoads loads(engines_.size());
+  for (size_t number = 0; number < engines_.size(); ++number)
+    if (engines_[number].ready) loads[number] = 0;
+  for (const auto& [number, open] : open_)
+    if (open.engine && loads[*open.engine]) ++*loads[*open.engine];
+  return loads;
+}
+
+void EngineGroup::pass_on(uint64_t number) {
+  Open& open = open_.at(number);
+  const http::Exchange& exchange = *open.exchange;
+  const std::optional<size_t> chosen =
+      choice_.choose(loads(), engines_.size() > 1 ? prompt_text(exchange.body()) : "");
+  if (chosen) return give(number, open, *chosen);
+  open.engine.reset();
+  waiting_.push_back(number);
+}
+
+void EngineGroup::give(uint64_t number, Open& open, size_t engine) {
+  open.engine = engine;
+  ++open.tries;
+  put(engines_[engine], FrameKind::Request, number,
+      fmt::format("{}\n{}", open.exchange->path(), open.exchange->body()));
+}
+
+void EngineGroup::pass_on_waiting() {
+  for (const uint64_t number : std::exchange(waiting_, {}))
+    if (open_.contains(number)) pass_on(number);
+}
+
+void EngineGroup::put(Engine& engine, FrameKind kind, uint64_t exchange, std::string_view payload) {
+  append_frame(engine.unsent, kind, exchange, payload);
+  send(engine);
+}
+
+// Never waits: a stopped engine must not hold up the others. The rest goes a turn later.
+void EngineGroup::send(Engine& engine) {
+  size_t done = 0;
+  while (done < engine.unsent.size()) {
+    const ssize_t sent = ::send(engine.socket.get(), engine.unsent.data() + done,
+                                engine.unsent.size() - done, MSG_NOSIGNAL);
+    if (sent > 0)
+      done += static_cast<size_t>(sent);
+    else if (errno != EINTR)
+      break;  // full, or its end: then its death comes
+  }
+  engine.unsent.erase(0, done);
+}
+
+void EngineGroup::turn(std::chrono::milliseconds limit, int other) {
+  if (!stops_) pool_->start_missing(std::ssize(engines_));
+  if (other_ != other) {
+    epoll_event event{.events = EPOLLIN, .data = {.u64 = engines_.size()}};
+    if (::epoll_ctl(wakes_.get(), EPOLL_CTL_ADD, other, &event) == 0) other_ = other;
+  }
+  const processes::ProcessNews news = pool_->wait(limit, wakes_.get());
+  for (const processes::ProcessNews::Line& line : news.errors) say(line);
+  const std::lock_guard lock(mutex_);
+  for (size_t number = 0; number < engines_.size(); ++number) read(number);
+  for (const processes::ProcessDeath& death : news.deaths) bury(death);
+  forget_gone_clients();
+  for (Engine& engine : engines_)
+    if (!engine.unsent.empty()) send(engine);
+}
+
+void EngineGroup::read(size_t number) {
+  Engine& engine = engines_[number];
+  if (!engine.socket.open()) return;
+  const bool lives = read_into(engine.socket.get(), engine.frames);
+  while (const std::optional<Frame> frame = engine.frames.next()) {
+    if (frame->kind != FrameKind::Ready) {
+      handle(*frame);
+      continue;
+    }
+    engine.ready = engine.was_ready = true;
+    engine.failed_starts = 0;
+    pass_on_waiting();
+  }
+  if (lives) return;
+  engine.socket.reset();  // its process ends
+  engine.ready = false;
+}
+
+void EngineGroup::handle(const Frame& frame) {
+  const auto at = open_.find(frame.exchange);
+  if (at == open_.end()) return;
+  Open& open = at->second;
+  bool is_there = true;
+  if (frame.kind == FrameKind::Whole && open.metrics != nullptr) {
+    open.metrics->of_engines.emplace_back(read_head(frame.payload).body);
+  } else if (frame.kind == FrameKind::Part) {
+    is_there = open.exchange->send(frame.payload);
+  } else if (frame.kind != FrameKind::End) {
+    const HeadAndBody head = read_head(frame.payload);
+    open.started = true;
+    if (frame.kind == FrameKind::Start)
+      open.exchange->start(head.status, head.headers);
+    else
+      open.exchange->respond(head.status, head.headers, head.body);
+  }
+  if (!is_there) put(engines_[*open.engine], FrameKind::Gone, frame.exchange);
+  if (!is_there || frame.kind == FrameKind::End) open_.erase(at);
+}
+
+void EngineGroup::forget_gone_clients() {
+  std::erase_if(open_, [this](const auto& numbered) {
+    const auto& [number, open] = numbered;
+    if (open.exchange->is_open()) return false;
+    if (open.engine) put(engines_[*open.engine], FrameKind::Gone, number);
+    return true;
+  });
+}
+
+void EngineGroup::bury(const processes::ProcessDeath& death) {
+  Engine& engine = engines_[death.worker];
+  engine.ready = false;
+  engine.socket.reset();
+  choice_.forget(death.worker);
+  const int64_t requests = end_exchanges_of(death.worker);
+  if (stops_) return;
+  const bool is_replaced = engine.was_ready && ++engine.failed_starts <= kMostFailedStarts;
+  if (!is_replaced && loads() == EngineLoads(engines_.size())) throw_failed_start(death);
+  if (!is_replaced) pool_->retire(death.worker);
+  const std::optional<Error> own = processes::own_error(death);
+  log_.warning(fmt::format("engine {} {} with {}{}; {}", death.worker, end_words(death),
+                           counted(requests, "request"), own ? ": " + own->sentence() : "",
+                           is_replaced ? "it is replaced" : "the others go on without it"));
+}
+
+int64_t EngineGroup::end_exchanges_of(size_t engine) {
+  const ApiError error(503, "the engine ended before the answer was complete; try again");
+  int64_t requests = 0;
+  std::vector<uint64_t> again;
+  std::erase_if(open_, [&](auto& numbered) {
+    auto& [number, open] = numbered;
+    if (open.engine != engine) return false;
+    if (open.metrics != nullptr) return true;
+    ++requests;
+    if (!open.started && open.tries < kMostTries && !stops_) {
+      again.push_back(number);
+      return false;
+    }
+    if (open.started)
+      open.exchange->send(event(error.body()));
+    else
+      respond_error(*open.exchange, error);
+    return true;
+  });
+  for (const uint64_t number : again) pass_on(number);
+  return requests;
+}
+
+void EngineGroup::stop() {
+  const std::lock_guard lock(mutex_);
+  stops_ = true;
+  for (const uint64_t number : std::exchange(waiting_, {})) {
+    const auto at = open_.find(number);
+    if (at == open_.end()) continue;
+    respond_error(*at->second.exchange, ApiError(503, "the server is about to stop"));
+    open_.erase(at);
+  }
+  pool_->tell_stop();
+}
+
+// The last line of an engine that fails is its error as an object: bury() has it whole.
+void EngineGroup::say(const processes::ProcessNews::Line& line) const {
+  if (line.text.starts_with('{') || line.text.starts_with("convoy: ")) return;
+  const std::string prefix = engines_.size() > 1 ? fmt::format("engine {}: ", line.worker) : "";
+  fmt::print(stderr, "{}{}\n", prefix, line.text);
+}
+
+}  // namespace convoy::serving

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The engine processes of one server: started, given requests, replaced when they die. Loads no
+// LibTorch.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "convoy/apps/serving/engine_choice.h"
+#include "convoy/apps/serving/frames.h"
+#include "convoy/core/base/descriptor.h"
+#include "convoy/core/base/log.h"
+#include "convoy/core/http/http_server.h"
+#include "convoy/machine/processes/process_pool.h"
+
+namespace convoy::serving {
+
+class EngineGroup {
+ public:
+  // `pool`: of `convoy-worker serve`, one worker for each engine; `input` is filled in. Starts
+  // nothing yet.
+  EngineGroup(processes::PoolOptions pool, const Log& log);
+  ~EngineGroup();  // kills what is left; open exchanges end without an answer
+  EngineGroup(const EngineGroup&) = delete;
+  EngineGroup& operator=(const EngineGroup&) = delete;
+
+  // Thread-safe, does not block. Passes the request to an engine, or keeps it until one is ready.
+  // When its engine dies before it has answered, another one tries once more; then the client gets
+  // status 503, or as the last event of a stream an error.
+  void take(std::unique_ptr<http::Exchange> exchange);
+  // Passes the request to all engines that are ready. The answer: their metrics as one text.
+  // Thread-safe, does not block.
+  void take_metrics(std::unique_ptr<http::Exchange> exchange);
+  bool any_ready() const;    // thread-safe
+  int64_t requests() const;  // thread-safe: open ones
+
+  // These are for one thread.
+  // One turn: starts and replaces engines, passes on what came. Returns after `limit` at the
+  // latest, or when `other` is readable. Throws the error of an engine that ends before it was
+  // ready for the first time, or again and again while no other is ready.
+  void turn(std::chrono::milliseconds limit, int other);
+  bool all_ready() const;
+  // Engines take nothing more and end when their answers have; none is replaced any more.
+  void stop();
+  bool all_ended() const { return pool_->running() == 0; }
+
+ private:
+  struct Engine {
+    Descriptor socket;
+    FrameReader frames;
+    std::string unsent;  // for a socket that is full
+    bool ready = false;
+    bool was_ready = false;
+    int failed_starts = 0;  // in a row
+  };
+
+  // The answer goes out with the last exchange that holds it.
+  struct Metrics {
+    explicit Metrics(std::shared_ptr<http::Exchange> client) : exchange(std::move(client)) {}
+    ~Metrics();
+    std::shared_ptr<http::Exchange> exchange;
+    std::vector<std::string> of_engines;
+  };
+
+  struct Open {
+    std::shared_ptr<http::Exchange> exchange;
+    std::shared_ptr<Metrics> metrics = nullptr;  // that the answer is a part of
+    std::optional<size_t> engine = {};           // nothing: waits for one
+    int tries = 0;
+    bool started = false;
+  };
+
+  Descriptor connect(size_t number);
+  void read(size_t number);
+  void handle(const Frame& frame);
+  void pass_on(uint64_t number);
+  void give(uint64_t number, Open& open, size_t engine);
+  void pass_on_waiting();
+  void put(Engine& engine, FrameKind kind, uint64_t exchange, std::string_view payload = {});
+  void send(Engine& engine);
+  void forget_gone_clients();
+  void bury(const processes::ProcessDeath& death);
+  // Or tries them again elsewhere. Returns their number.
+  int64_t end_exchanges_of(size_t engine);
+  EngineLoads loads() const;
+  void say(const processes::ProcessNews::Line& line) const;
+
+  Log log_;
+  mutable std::mutex mutex_;  // all below but the pool
+  std::vector<Engine> engines_;
+  EngineChoice choice_;
+  std::map<uint64_t, Open> open_;
+  std::deque<uint64_t> waiting_;  // for an engine
+  uint64_t next_number_ = 1;
+  bool stops_ = false;
+  Descriptor wakes_;  // epoll: the engines' sockets and `other`
+  int other_ = -1;
+  std::unique_ptr<processes::ProcessPool> pool_;
+};
+
+}  // namespace convoy::serving

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// An engine process's end of the line to the front of `convoy serve`: requests come in, answers go
+// out.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <thread>
+
+#include "convoy/apps/serving/frames.h"
+
+namespace convoy::serving {
+
+class FrontLink;
+
+// One request, and its answer: respond(), or start() and then send() for each part. Without an
+// answer the client gets status 500. The answer ends with the exchange. Used by the thread of its
+// link, which must outlive it.
+class EngineExchange {
+ public:
+  EngineExchange(FrontLink& link, Frame request, std::shared_ptr<std::atomic<bool>> open);
+  ~EngineExchange();
+  EngineExchange(const EngineExchange&) = delete;
+  EngineExchange& operator=(const EngineExchange&) = delete;
+
+  std::string_view path() const;
+  std::string_view body() const;
+
+  void respond(int status, const http::Headers& headers, std::string_view body);
+  void start(int status, const http::Headers& headers);
+  void send(std::string_view part);
+  bool is_open() const { return *open_; }  // false once the client left
+
+ private:
+  FrontLink& link_;
+  Frame request_;
+  std::shared_ptr<std::atomic<bool>> open_;
+};
+
+using ExchangePtr = std::unique_ptr<EngineExchange>;
+
+// Used by one thread; a thread of its own reads, so that the front never waits for an engine.
+class FrontLink {
+ public:
+  // `socket`: connected to the front; it stays open when the link ends.
+  explicit FrontLink(int socket);
+  ~FrontLink();  // sends what is unsent
+  FrontLink(const FrontLink&) = delete;
+  FrontLink& operator=(const FrontLink&) = delete;
+
+  void tell_ready();
+  // Sends what was answered since the last call, then waits for requests up to `time`.
+  std::deque<ExchangePtr> passed_on(std::chrono::milliseconds time);
+  bool is_lost() const { return lost_; }  // the front has ended
+
+ private:
+  friend class EngineExchange;
+
+  void read();
+  void take(Frame frame);
+  void put(FrameKind kind, uint64_t exchange, std::string_view payload = {});
+  void send_all();
+
+  int socket_;
+  std::string unsent_;
+  std::atomic<bool> lost_{false};
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<ExchangePtr> waiting_;
+  std::map<uint64_t, std::shared_ptr<std::atomic<bool>>> open_;
+  std::thread reader_;
+};
+
+}  // namespace convoy::serving

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/apps/serving/json_answer.h"
+
+#include <chrono>
+
+namespace convoy::serving {
+namespace {
+
+const char* error_type(int status) {
+  if (status == 401) return "authentication_error";
+  if (status == 429) return "rate_limit_error";
+  return status < 500 ? "invalid_request_error" : "server_error";
+}
+
+}  // namespace
+
+Json ApiError::body() const {
+  const auto text_or_null = [](const std::string& text) {
+    return text.empty() ? Json() : Json(text);
+  };
+  return {{"error",
+           {{"message", message_},
+            {"type", error_type(status_)},
+            {"param", text_or_null(parameter_)},
+            {"code", text_or_null(code_)}}}};
+}
+
+http::Headers ApiError::headers() const {
+  http::Headers headers = json_headers();
+  if (status_ == 429 || status_ == 503) headers.emplace_back("retry-after", "1");
+  return headers;
+}
+
+std::string dumped(const Json& json) {
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+std::string event(const Json& data) { return "data: " + dumped(data) + "\n\n"; }
+
+http::Headers json_headers() { return {{"content-type", "application/json"}}; }
+
+int64_t now_seconds() {
+  return std::chrono::duration_cast<std::chrono::seconds>(
+             std::chrono::system_clock::now().time_since_epoch())
+      .count();
+}
+
+}  // namespace convoy::serving

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Metrics in Prometheus' text format:
+// https://prometheus.io/docs/instrumenting/exposition_formats/
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace convoy::serving {
+
+// The samples of all texts, those of one metric together under its first HELP and TYPE, as the
+// format demands. A metric's samples follow its "# HELP" line.
+std::string merged_metrics(const std::vector<std::string>& texts);
+
+}  // namespace convoy::serving
