@@ -230,6 +230,7 @@ bool Loop::evaluation_is_due() const {
 
 bool Loop::evaluate() {
   parts_.flight.set_phase("evaluate");
+  parts_.strategy.settle();
   evaluation_ = parts_.objective.evaluate(parts_.strategy.group(),
                                           [this] { return parts_.stop_requested.load(); });
   if (!evaluation_) {
@@ -262,6 +263,7 @@ std::optional<LoopEnd> Loop::after_step() {
   // evaluates first.
   progress_.evaluation_pending = evaluation_is_due();
   if (progress_.evaluation_pending && !stop_) is_best = evaluate();
+  if (at_epoch_end()) parts_.strategy.settle();
   if (at_epoch_end() && !progress_.evaluation_pending)
     parts_.objective.epoch_done(epochs_begun(), evaluation_);
 
@@ -278,6 +280,7 @@ std::optional<LoopEnd> Loop::after_step() {
   const bool keep_best = is_best && settings_.train.load_best_model_at_end;
   if (stop_ || is_due(settings_.train.save_strategy, settings_.train.save_steps) ||
       (saves && (keep_best || end))) {
+    parts_.strategy.settle();
     saver_.save(progress_, is_best);
     if (end || stop_) saver_.finish();
     // Rank 0's disk may take longer than a collective.
@@ -299,6 +302,7 @@ LoopResult Loop::run() {
     end = after_step();
   }
   saver_.finish();
+  parts_.strategy.settle();
   parts_.flight.set_phase("end");
   // Others must not end their process, and with it the launcher's patience, while rank 0 still
   // writes.

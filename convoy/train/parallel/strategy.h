@@ -13,6 +13,7 @@
 //     strategy->finish_gradients();
 //     ...                                     // clip and step over strategy->shards()
 //     strategy->finish_step();
+//     strategy->settle();                       // where parameters are read outside of passes
 //   }
 //
 // Every rank goes through the same calls in the same order. The loss is already divided by the
@@ -86,8 +87,13 @@ class Strategy {
   virtual void finish_gradients() = 0;
 
   // Collective. After the optimizer has stepped: the next pass sees the new values on every rank,
-  // buffers are rank 0's, and gradients are empty again.
+  // buffers are rank 0's, and gradients are empty again. The values may still be on their way: only
+  // passes that notify residency() see them without settle().
   virtual void finish_step() = 0;
+
+  // After it the parameters hold their values for everything that does not notify residency(),
+  // where values_are_whole(). Not collective.
+  virtual void settle() {}
 
   // The group behind it, for sums of metrics, stop votes and checkpoints.
   virtual comm::Group& group() = 0;

@@ -45,7 +45,8 @@ Sharded::Sharded(comm::Group& group, const ShardedConfig& config)
       replicas_(owned_sharing_ ? group.split(group.rank() % config.ranks_that_share, "replica")
                                : nullptr),
       sharing_(owned_sharing_ ? *owned_sharing_ : group),
-      units_(sharing_, {.keeps_gathered = !config.reshard_after_forward,
+      units_(sharing_, {.values_travel = config.level == ShardLevel::Parameters,
+                        .keeps_gathered = !config.reshard_after_forward,
                         .on_host = config.offload == Offload::Parameters,
                         .prefetch = config.prefetch}),
       buffers_(group) {}
@@ -129,6 +130,7 @@ void Sharded::finish_gradients() {
   CONVOY_INVARIANT(last_, "finish_gradients() without a last micro-batch");
   gradients_->end_pass();
   units_.end_pass();
+  units_.finish_gathers();  // of units that no pass has used: the optimizer writes their pieces
   last_ = false;
   if (to_host_) to_host_->synchronize();
 }
@@ -144,16 +146,13 @@ void Sharded::bring_to_host(size_t flat) {
   stepped_gradients_[flat].copy_(own, /*non_blocking=*/true);
 }
 
-// Those that travel are gathered by the next pass.
+// Those that travel are gathered by the next pass, which waits for the others where it uses them.
 void Sharded::finish_step() {
   for (size_t index = 0; index < trained_.size(); ++index)
     if (!values_[index].is_same(trained_[index]->own))
       trained_[index]->own.copy_(values_[index], /*non_blocking=*/true);
-  std::vector<std::unique_ptr<comm::Work>> gathers;
   for (const std::shared_ptr<FlatUnit>& flat : trained_)
-    if (!flat->travels)
-      gathers.push_back(sharing_.start_all_gather(flat->own, flat->parameters.whole().flat()));
-  for (const std::unique_ptr<comm::Work>& gather : gathers) gather->wait();
+    if (!flat->travels) units_.start_update(*flat);
   // Their pieces were written: caches of values derived from them check the version.
   for (const std::shared_ptr<FlatUnit>& flat : trained_)
     for (const FlatRange& range : flat->parameters.ranges())

@@ -55,11 +55,12 @@ class Sharded : public Strategy {
   const std::vector<ParameterShard>& shards() const override { return shards_; }
   int num_owners() override { return replicas_ ? replicas_->size() : 1; }
   bool writes_shards() const override { return !replicas_ || replicas_->rank() == 0; }
-  nn::Residency* residency() override { return shards_values() ? &units_ : nullptr; }
+  nn::Residency* residency() override { return &units_; }
   bool values_are_whole() const override;
   void begin_micro_batch(MicroBatch which) override;
   void finish_gradients() override;
   void finish_step() override;
+  void settle() override { units_.finish_gathers(); }
   comm::Group& group() override { return group_; }
 
  private:

@@ -106,8 +106,9 @@ Values train(Strategy& strategy, at::ScalarType dtype, int64_t micro_batches,
       strategy.begin_micro_batch(micro + 1 == micro_batches ? MicroBatch::Last : MicroBatch::More);
       const at::Tensor& part =
           parts[static_cast<size_t>(micro * strategy.world() + strategy.rank())];
-      if (part.size(0) > 0 || strategy.residency() != nullptr)
-        network.loss(part, strategy.residency()).backward();
+      nn::Residency* const residency = strategy.residency();
+      if (part.size(0) > 0 || (residency != nullptr && residency->is_collective()))
+        network.loss(part, residency).backward();
     }
     strategy.finish_gradients();
     if (squares != nullptr) {
@@ -228,6 +229,30 @@ RANK_BODY(HoldsItsPiece) {
   EXPECT_EQ(all.item<int64_t>(), kTrained);
 }
 TEST(Sharded, BetweenUsesOnlyThePieceIsHeld) { expect_all_well(start_ranks(2, "HoldsItsPiece")); }
+
+// The next pass takes the values as they come; readers without a residency wait for all at once.
+RANK_BODY(SettlesValues) {
+  const auto group = join_sharded();
+  Network network(at::kFloat, 1);
+  Sharded strategy(*group, {.level = ShardLevel::Gradients});
+  strategy.prepare(network.units);
+  ASSERT_TRUE(strategy.values_are_whole());
+  for (const ParameterShard& shard : strategy.shards()) shard.value.fill_(group->rank() + 1);
+  strategy.begin_micro_batch(MicroBatch::Last);
+  strategy.finish_gradients();
+  strategy.finish_step();
+  strategy.settle();
+  std::set<float> found;
+  for (const nn::Unit& unit : network.units)
+    for (const nn::NamedTensor& parameter : unit.trained)
+      for (const float value :
+           {parameter.value.min().item<float>(), parameter.value.max().item<float>()})
+        found.insert(value);
+  EXPECT_EQ(found, (std::set<float>{1, 2}));
+}
+TEST(Sharded, AfterSettlingEveryRankHoldsAllPieces) {
+  expect_all_well(start_ranks(2, "SettlesValues"));
+}
 
 RANK_BODY(ShardedThrowsInBackward) {
   const auto group = join_sharded();

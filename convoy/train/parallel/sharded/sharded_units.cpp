@@ -13,7 +13,7 @@ namespace convoy::parallel {
 // Their memory must not go before they have run; after an error of the group nothing runs.
 ShardedUnits::~ShardedUnits() {
   try {
-    for (State& state : states_) finish_gathers(state);
+    finish_gathers();
   } catch (const CommError&) {
     return;
   }
@@ -70,11 +70,21 @@ void ShardedUnits::start_gather(State& state) {
 void ShardedUnits::acquire(size_t unit) {
   State& wanted = state(unit);
   ++wanted.uses;
-  if (wanted.travelling.empty()) return;
-  start_gather(wanted);
-  order_.note(unit);
-  for (const size_t next : order_.next(prefetch_)) start_gather(state(next));
+  if (!wanted.travelling.empty()) {
+    start_gather(wanted);
+    order_.note(unit);
+    for (const size_t next : order_.next(prefetch_)) start_gather(state(next));
+  }
   finish_gathers(wanted);
+}
+
+void ShardedUnits::start_update(FlatUnit& flat) {
+  state(flat.unit).gathers.push_back(
+      group_.start_all_gather(flat.own, flat.parameters.whole().flat()));
+}
+
+void ShardedUnits::finish_gathers() {
+  for (State& state : states_) finish_gathers(state);
 }
 
 void ShardedUnits::finish_gathers(State& state) {

@@ -24,6 +24,7 @@ struct FlatUnit {
 };
 
 struct ShardedUnitsConfig {
+  bool values_travel = false;   // of some units, so that a pass is collective
   bool keeps_gathered = false;  // a unit stays whole until the end of the pass
   // Pieces of what travels lie in the host's memory and pass over to the device to be gathered.
   bool on_host = false;
@@ -47,11 +48,15 @@ class ShardedUnits : public nn::Residency {
                                              const nn::DeferredValues* values = nullptr);
   void set_linears(size_t unit, std::vector<nn::Linear*> linears);
 
-  bool is_collective() const override { return true; }
+  bool is_collective() const override { return config_.values_travel; }
   void acquire(size_t unit) override;
   void release(size_t unit) override;
   // Whatever is still in use is no more: a pass is over.
   void end_pass();
+
+  // Begins to bring the pieces of one that does not travel to all ranks. Its unit's next use waits.
+  void start_update(FlatUnit& flat);
+  void finish_gathers();  // of all units
 
  private:
   struct State {
