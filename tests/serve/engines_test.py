@@ -8,9 +8,11 @@ import re
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 import unittest
+import unittest.mock
 
 CONVOY, MODEL = sys.argv.pop(1), sys.argv.pop(1)
 PROMPT = "Question: 12 + 7 = ?\nAnswer:"
@@ -131,6 +133,28 @@ class Engines(unittest.TestCase):
             os.kill(server.engines()[0], signal.SIGKILL)
             wait_until(lambda: server.request("GET", "/health")[0] == 503)
             wait_until(lambda: server.request("GET", "/health")[0] == 200)
+
+    def test_an_engine_that_dies_while_it_loads_is_started_again(self):
+        with served("--engines", "1") as server:
+            killed = []
+            for _ in range(3):
+                engine = wait_until(lambda: [pid for pid in server.engines() if pid not in killed])[0]
+                os.kill(engine, signal.SIGKILL)
+                killed.append(engine)
+            self.assertTrue(server.text(), "the request waits for it")
+            self.assertTrue(any("replaced in 1 s" in line for line in server.lines), server.lines)
+
+    def test_a_program_that_is_replaced_does_not_end_the_server(self):
+        with tempfile.TemporaryDirectory() as folder:
+            worker = pathlib.Path(folder, "worker")
+            worker.write_text(f'#!/bin/sh\nexec {pathlib.Path(CONVOY).absolute()}-worker "$@"\n')
+            worker.chmod(0o755)
+            with unittest.mock.patch.dict(os.environ, CONVOY_WORKER=str(worker)), served("--engines", "1") as server:
+                worker.chmod(0o644)
+                os.kill(server.engines()[0], signal.SIGKILL)
+                wait_until(lambda: any("could not be started" in line for line in server.lines))
+                worker.chmod(0o755)
+                self.assertTrue(server.text())
 
     def test_a_stopped_engine_does_not_hold_up_the_other(self):
         with served("--engines", "2") as server:

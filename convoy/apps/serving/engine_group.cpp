@@ -5,6 +5,7 @@
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -19,8 +20,11 @@
 namespace convoy::serving {
 namespace {
 
-// An engine that ends so often before it is ready is not started again.
-constexpr int kMostFailedStarts = 3;
+using Clock = std::chrono::steady_clock;
+
+// After an engine ended before it was ready the next start waits so long, twice as long each time.
+constexpr std::chrono::seconds kFirstWait(1);
+constexpr std::chrono::seconds kLongestWait(60);
 // A request that was under way in so many engines that died may be the cause.
 constexpr int kMostTries = 2;
 
@@ -49,6 +53,27 @@ EngineGroup::EngineGroup(processes::PoolOptions pool, const Log& log)
 
 EngineGroup::~EngineGroup() = default;
 
+void EngineGroup::start_missing() {
+  for (size_t number = 0; number < engines_.size(); ++number) {
+    if (pool_->runs(number) || Clock::now() < engines_[number].next_start) continue;
+    try {
+      pool_->start(number);
+    } catch (const Error& error) {  // its program may be about to be replaced
+      if (!engines_[number].was_ready) throw;
+      const std::chrono::seconds wait = wait_after_failure(engines_[number]);
+      log_.warning(fmt::format("engine {} could not be started, again in {} s: {}", number,
+                               wait.count(), error.sentence()));
+    }
+  }
+}
+
+std::chrono::seconds EngineGroup::wait_after_failure(Engine& engine) {
+  const std::chrono::seconds wait =
+      std::min(kLongestWait, kFirstWait * (1 << std::min(engine.failed_starts++, 6)));
+  engine.next_start = Clock::now() + wait;
+  return wait;
+}
+
 Descriptor EngineGroup::connect(size_t number) {
   int ends[2];
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends) != 0)
@@ -57,6 +82,7 @@ Descriptor EngineGroup::connect(size_t number) {
   engines_[number].socket = Descriptor(ends[0]);
   engines_[number].frames = {};
   engines_[number].unsent.clear();
+  engines_[number].loads = true;
   epoll_event event{.events = EPOLLIN, .data = {.u64 = number}};
   ::epoll_ctl(wakes_.get(), EPOLL_CTL_ADD, ends[0], &event);
   return Descriptor(ends[1]);
@@ -156,7 +182,7 @@ void EngineGroup::send(Engine& engine) {
 }
 
 void EngineGroup::turn(std::chrono::milliseconds limit, int other) {
-  if (!stops_) pool_->start_missing(std::ssize(engines_));
+  if (!stops_) start_missing();
   if (other_ != other) {
     epoll_event event{.events = EPOLLIN, .data = {.u64 = engines_.size()}};
     if (::epoll_ctl(wakes_.get(), EPOLL_CTL_ADD, other, &event) == 0) other_ = other;
@@ -180,6 +206,7 @@ void EngineGroup::read(size_t number) {
       handle(*frame);
       continue;
     }
+    engine.loads = false;
     engine.ready = engine.was_ready = true;
     engine.failed_starts = 0;
     pass_on_waiting();
@@ -226,13 +253,15 @@ void EngineGroup::bury(const processes::ProcessDeath& death) {
   choice_.forget(death.worker);
   const int64_t requests = end_exchanges_of(death.worker);
   if (stops_) return;
-  const bool is_replaced = engine.was_ready && ++engine.failed_starts <= kMostFailedStarts;
-  if (!is_replaced && loads() == EngineLoads(engines_.size())) throw_failed_start(death);
-  if (!is_replaced) pool_->retire(death.worker);
+  if (!engine.was_ready) throw_failed_start(death);
+  const bool was_loading = std::exchange(engine.loads, false);
+  const std::chrono::seconds wait =
+      was_loading ? wait_after_failure(engine) : std::chrono::seconds(0);
   const std::optional<Error> own = processes::own_error(death);
-  log_.warning(fmt::format("engine {} {} with {}{}; {}", death.worker, end_words(death),
-                           counted(requests, "request"), own ? ": " + own->sentence() : "",
-                           is_replaced ? "it is replaced" : "the others go on without it"));
+  log_.warning(fmt::format("engine {} {} with {}{}; it is replaced{}", death.worker,
+                           end_words(death), counted(requests, "request"),
+                           own ? ": " + own->sentence() : "",
+                           wait.count() > 0 ? fmt::format(" in {} s", wait.count()) : ""));
 }
 
 int64_t EngineGroup::end_exchanges_of(size_t engine) {

@@ -46,7 +46,7 @@ class EngineGroup {
   // These are for one thread.
   // One turn: starts and replaces engines, passes on what came. Returns after `limit` at the
   // latest, or when `other` is readable. Throws the error of an engine that ends before it was
-  // ready for the first time, or again and again while no other is ready.
+  // ready for the first time; from then on it is started again, after waits that grow.
   void turn(std::chrono::milliseconds limit, int other);
   bool all_ready() const;
   // Engines take nothing more and end when their answers have; none is replaced any more.
@@ -58,9 +58,11 @@ class EngineGroup {
     Descriptor socket;
     FrameReader frames;
     std::string unsent;  // for a socket that is full
+    bool loads = false;
     bool ready = false;
     bool was_ready = false;
     int failed_starts = 0;  // in a row
+    std::chrono::steady_clock::time_point next_start = {};
   };
 
   // The answer goes out with the last exchange that holds it.
@@ -79,6 +81,8 @@ class EngineGroup {
     bool started = false;
   };
 
+  void start_missing();
+  static std::chrono::seconds wait_after_failure(Engine& engine);
   Descriptor connect(size_t number);
   void read(size_t number);
   void handle(const Frame& frame);

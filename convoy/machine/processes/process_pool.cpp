@@ -86,21 +86,23 @@ ProcessPool::~ProcessPool() {
 }
 
 void ProcessPool::start_missing(int64_t most) {
-  for (size_t number = 0; number < workers_.size() && running() < most; ++number) {
-    if (workers_[number] || retired_[number]) continue;
-    RankStart start;
-    start.program = options_.command;
-    if (number < options_.environment.size()) start.environment = options_.environment[number];
-    start.signals = options_.signals;
-    if (number < options_.cpus.size()) start.cpus = options_.cpus[number];
-    const Descriptor input = options_.input ? options_.input(number) : Descriptor();
-    start.input = input.get();
-    Worker worker;
-    worker.process = start_rank(start);
-    worker.name = process_name(worker.process.pid);
-    worker.last_sign = Clock::now();
-    workers_[number] = std::move(worker);
-  }
+  for (size_t number = 0; number < workers_.size() && running() < most; ++number)
+    if (!runs(number) && !retired_[number]) start(number);
+}
+
+void ProcessPool::start(size_t number) {
+  RankStart start;
+  start.program = options_.command;
+  if (number < options_.environment.size()) start.environment = options_.environment[number];
+  start.signals = options_.signals;
+  if (number < options_.cpus.size()) start.cpus = options_.cpus[number];
+  const Descriptor input = options_.input ? options_.input(number) : Descriptor();
+  start.input = input.get();
+  Worker worker;
+  worker.process = start_rank(start);
+  worker.name = process_name(worker.process.pid);
+  worker.last_sign = Clock::now();
+  workers_[number] = std::move(worker);
 }
 
 ProcessNews ProcessPool::wait(std::chrono::milliseconds limit, int other) {

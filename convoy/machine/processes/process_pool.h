@@ -65,6 +65,8 @@ class ProcessPool {
   // Starts workers where there are none and which are not retired, at most `most` of them in all.
   // Throws ConfigError, IoError.
   void start_missing(int64_t most);
+  void start(size_t worker);  // one that does not run. Throws as start_missing()
+  bool runs(size_t worker) const { return workers_[worker].has_value(); }
   // Waits at most `limit` for news, or for `other` to become readable.
   ProcessNews wait(std::chrono::milliseconds limit, int other);
   void tell_stop();  // SIGTERM

@@ -1,0 +1,172 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""`convoy serve` at 1, 8 and 32 clients beside its own engine without HTTP and beside `transformers serve`, in turns on this machine.
+
+bench/serve.py [--bin build/bin] [--peer-python PYTHON] [--rounds 3]: PYTHON has torch and transformers[serving]; prints Markdown.
+The model has the geometry "small" of the other benchmarks, random weights and the tokenizer of examples/tally-3m; answers are greedy, 64 tokens.
+"""
+import argparse
+import concurrent.futures
+import contextlib
+import http.client
+import json
+import os
+import pathlib
+import re
+import socket
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+NEW_TOKENS = 64
+CLIENTS = (1, 8, 32)
+SOURCE = pathlib.Path(__file__).resolve().parent.parent
+MAKE_MODEL = """
+import json, shutil, sys, torch
+from transformers import Qwen2Config, Qwen2ForCausalLM
+sys.path.insert(0, sys.argv[3])
+from geometry import GEOMETRY
+torch.manual_seed(0)
+vocab = json.load(open(sys.argv[1] + "/config.json"))["vocab_size"]
+config = Qwen2Config(max_position_embeddings=4096, **{**GEOMETRY["small"], "vocab_size": vocab})
+config.eos_token_id = None
+model = Qwen2ForCausalLM(config).to(torch.bfloat16)
+model.generation_config.eos_token_id = None
+model.save_pretrained(sys.argv[2])
+for name in ("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json"):
+    try: shutil.copy(sys.argv[1] + "/" + name, sys.argv[2])
+    except FileNotFoundError: pass
+"""
+
+
+def prompts(count):
+    return [f"Question: Tom has {place} apples and buys {place * 7 % 50} more every day for {place % 9 + 2} days. How many has he then?\nAnswer:"
+            for place in range(count)]
+
+
+def free_port():
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        return taken.getsockname()[1]
+
+
+@contextlib.contextmanager
+def running(command, port, log):
+    with open(log, "w") as file:
+        server = subprocess.Popen(command, stdout=file, stderr=file)
+    try:
+        for _ in range(1200):
+            with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
+                break
+            if server.poll() is not None:
+                raise SystemExit(pathlib.Path(log).read_text())
+            time.sleep(0.1)
+        yield
+    finally:
+        server.terminate()
+        server.wait()
+
+
+def chat(port, model, prompt, streams=False):
+    """(new tokens, seconds to the first byte of text)"""
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=600)
+    with contextlib.closing(connection):
+        begun = time.perf_counter()
+        body = {"model": model, "messages": [{"role": "user", "content": prompt}], "temperature": 0, "max_tokens": NEW_TOKENS, "stream": streams}
+        connection.request("POST", "/v1/chat/completions", json.dumps(body), {"content-type": "application/json"})
+        answer = connection.getresponse()
+        first = None
+        if streams:
+            for line in answer:
+                if first is None and line.startswith(b"data: {") and json.loads(line[6:])["choices"][0]["delta"].get("content"):
+                    first = time.perf_counter() - begun
+            return NEW_TOKENS, first
+        text = answer.read()
+        if answer.status != 200:
+            raise SystemExit(text.decode())
+        return json.loads(text)["usage"]["completion_tokens"], None
+
+
+def rate(port, model, clients, rows):
+    with concurrent.futures.ThreadPoolExecutor(clients) as pool:
+        begun = time.perf_counter()
+        tokens = sum(tokens for tokens, _ in pool.map(lambda prompt: chat(port, model, prompt), rows))
+        return tokens / (time.perf_counter() - begun)
+
+
+def first_token_ms(port, model, clients, rows):
+    with concurrent.futures.ThreadPoolExecutor(clients) as pool:
+        return 1000 * statistics.median(first for _, first in pool.map(lambda prompt: chat(port, model, prompt, True), rows))
+
+
+def generate_seconds(convoy, model, clients, rows, folder):
+    file, answers = folder / "prompts.jsonl", folder / "answers.jsonl"
+    file.write_text("".join(json.dumps({"messages": [{"role": "user", "content": prompt}]}) + "\n" for prompt in rows))
+    answers.unlink(missing_ok=True)
+    command = [convoy, "generate", "--model", model, "--prompts", file, "--output", answers, "--greedy", "--max-new-tokens", str(NEW_TOKENS),
+               "--batch-size", str(clients), "-q"]
+    begun = time.perf_counter()
+    subprocess.run([str(word) for word in command], check=True)
+    return time.perf_counter() - begun
+
+
+def engine_rate(convoy, model, clients, rows, folder):
+    """New tokens a second without HTTP: the time of all rows less that of one batch, so that loading does not count."""
+    few = rows[:clients]
+    seconds = generate_seconds(convoy, model, clients, rows, folder) - generate_seconds(convoy, model, clients, few, folder)
+    return NEW_TOKENS * (len(rows) - len(few)) / seconds
+
+
+def measure(options, convoy, model, folder):
+    rates = {}
+    rows_of = {clients: prompts(options.rows * clients) for clients in CLIENTS}
+    for turn in range(options.rounds):
+        for clients in CLIENTS:
+            rates.setdefault(("engine", clients), []).append(engine_rate(convoy, model, clients, rows_of[clients], folder))
+        for name, command, port, served in servers(options, convoy, model):
+            with running(command, port, folder / "server.log"):
+                chat(port, served, "Hello")
+                for clients in CLIENTS:
+                    # The peer is not made faster by many rows, and its answers take long.
+                    rows = rows_of[clients] if name == "convoy" else rows_of[clients][:max(4, clients)]
+                    rates.setdefault((name, clients), []).append(rate(port, served, clients, rows))
+                    rates.setdefault((name, clients, "first"), []).append(first_token_ms(port, served, clients, rows[:2 * clients]))
+        print(f"round {turn + 1} of {options.rounds} is done", file=sys.stderr)
+    middle = {key: statistics.median(values) for key, values in rates.items()}
+    print("| clients | engine alone, tokens/s | convoy serve | of the engine | transformers serve | times as fast | first token, ms | of transformers serve |")
+    print("|---|---|---|---|---|---|---|---|")
+    for clients in CLIENTS:
+        alone, ours, peer = (middle[name, clients] for name in ("engine", "convoy", "transformers"))
+        print(f"| {clients} | {alone:.0f} | {ours:.0f} | {ours / alone:.1%} | {peer:.0f} | {ours / peer:.1f} | "
+              f"{middle['convoy', clients, 'first']:.0f} | {middle['transformers', clients, 'first']:.0f} |")
+
+
+def servers(options, convoy, model):
+    ours, peer = free_port(), free_port()
+    yield "convoy", [convoy, "serve", "--model", model, "--served-name", "m", "--port", str(ours), "--batch-size", "32", "-q"], ours, "m"
+    transformers = os.path.join(os.path.dirname(options.peer_python), "transformers")
+    yield "transformers", [transformers, "serve", "--port", str(peer), *options.peer_flags.split()], peer, model
+
+
+def main():
+    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options.add_argument("--bin", default="build/bin")
+    options.add_argument("--peer-python", default=os.environ.get("CONVOY_PEER_PYTHON"))
+    options.add_argument("--rounds", type=int, default=3)
+    options.add_argument("--rows", type=int, default=12, help="answers of each client in a round")
+    options.add_argument("--peer-flags", default="", help="flags for `transformers serve`, such as --continuous-batching")
+    options = options.parse_args()
+    if not options.peer_python:
+        sys.exit("wanted --peer-python: a Python with torch and transformers[serving], which makes the model too")
+    convoy = os.path.join(os.path.abspath(options.bin), "convoy")
+    with tempfile.TemporaryDirectory(prefix="convoy-bench-") as work:
+        folder = pathlib.Path(work)
+        model = str(folder / "model")
+        subprocess.run([options.peer_python, "-c", MAKE_MODEL, SOURCE / "examples/tally-3m", model, SOURCE / "bench/peers"], check=True)
+        measure(options, convoy, model, folder)
+
+
+if __name__ == "__main__":
+    main()
