@@ -35,7 +35,7 @@ config.eos_token_id = None
 model = Qwen2ForCausalLM(config).to(torch.bfloat16)
 model.generation_config.eos_token_id = None
 model.save_pretrained(sys.argv[2])
-for name in ("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json"):
+for name in ("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "chat_template.jinja"):
     try: shutil.copy(sys.argv[1] + "/" + name, sys.argv[2])
     except FileNotFoundError: pass
 """
