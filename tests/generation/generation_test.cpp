@@ -168,6 +168,8 @@ TEST_F(Tally, SamplesOfOnePromptDifferAndShareItsBlocks) {
   EXPECT_NE(found[1].token_ids, found[2].token_ids);
   const auto full = static_cast<int64_t>((prompt.size() - 1) / 32 * 32);
   EXPECT_EQ(made.figures().cached_prompt_tokens, 2 * full);
+  for (size_t sample = 0; sample < 3; ++sample)
+    EXPECT_EQ(found[sample].cached_tokens, sample == 0 ? 0 : full);
   // A request of another time and place draws the same.
   EXPECT_EQ(answers({requests[2]})[0].token_ids, found[2].token_ids);
 }
@@ -223,7 +225,12 @@ TEST_F(Tally, TokensThatAreReadAStepLaterAreTheSame) {
     if (index % 3 == 1) request.sampling.repetition_penalty = 1.7;
     if (index % 4 == 1) request.stop = {"1", " t"};
   }
+  asked[2].sampling.frequency_penalty = 1.5;
+  asked[2].sampling.presence_penalty = 0.5;
+  asked[2].logit_bias = {{.id = 40, .bias = 3}};
   asked[3].sampling.repetition_penalty = 2.5;
+  asked[3].sampling.presence_penalty = 2;
+  asked[4].num_likeliest = 3;
   asked[6].max_new_tokens = 1;
   asked[7].sampling = {.temperature = 0.01};  // ends by itself
   const auto expect_equal = [&](const generate::EngineConfig& config) {
@@ -238,6 +245,11 @@ TEST_F(Tally, TokensThatAreReadAStepLaterAreTheSame) {
       EXPECT_EQ(found[index].token_ids, wanted[index].token_ids) << index;
       EXPECT_EQ(found[index].text, wanted[index].text) << index;
       EXPECT_EQ(found[index].logprobs, wanted[index].logprobs) << index;
+      EXPECT_EQ(found[index].likeliest.size(), index == 4 ? found[index].token_ids.size() : 0);
+      for (size_t at = 0; at < found[index].likeliest.size(); ++at)
+        for (size_t rank = 0; rank < 3; ++rank)
+          EXPECT_EQ(found[index].likeliest[at].at(rank).id,
+                    wanted[index].likeliest.at(at).at(rank).id);
       EXPECT_EQ(found[index].finish_reason, wanted[index].finish_reason) << index;
     }
     EXPECT_EQ(made.figures().kv_use, 0);

@@ -36,7 +36,7 @@ class RecordedSteps : public ::testing::Test {
     tokenizer_ = std::make_unique<text::Tokenizer>(text::Tokenizer::load(folder.path()));
   }
 
-  // Answers of 3 to 12 tokens, two greedy and one drawn.
+  // Answers of 3 to 12 tokens, two greedy and one drawn. The shortest one cannot be recorded.
   std::vector<generate::Request> requests() const {
     std::ifstream file(example("sums/test.jsonl"));
     std::vector<generate::Request> made;
@@ -50,7 +50,8 @@ class RecordedSteps : public ::testing::Test {
            .sampling = {.temperature = number == 1 ? 0.9 : 0.0, .top_p = 0.95},
            .draw = {.seed = 3, .row = number},
            .max_new_tokens = std::array<int64_t, 3>{12, 9, 4}[made.size()],
-           .wants_logprobs = number == 0});
+           .wants_logprobs = number != 1,
+           .num_likeliest = number == 2 ? 3 : 0});
     }
     return made;
   }
@@ -81,6 +82,12 @@ TEST_F(RecordedSteps, GiveTheTokensOfStepsByThemselves) {
       EXPECT_EQ(found[row].logprobs.size(), wanted[row].logprobs.size()) << row;
       for (size_t at = 0; at < found[row].logprobs.size(); ++at)
         EXPECT_NEAR(found[row].logprobs[at], wanted[row].logprobs[at], 1e-5);
+      ASSERT_EQ(found[row].likeliest.size(), row == 2 ? found[row].token_ids.size() : 0) << row;
+      for (size_t at = 0; at < found[row].likeliest.size(); ++at) {
+        ASSERT_EQ(found[row].likeliest[at].size(), 3u);
+        EXPECT_EQ(found[row].likeliest[at][0].id, found[row].token_ids[at]) << "greedy";
+        EXPECT_NEAR(found[row].likeliest[at][0].logprob, found[row].logprobs[at], 1e-5);
+      }
     }
   }
 }

@@ -86,7 +86,9 @@ class Journey {
   }
   kernels::SamplingTables there(kernels::SamplingTables tables) {
     for (at::Tensor* const part :
-         {&tables.rules, &tables.seen_places_N, &tables.penalties_N, &tables.unread_places_U})
+         {&tables.rules, &tables.seen_places_N, &tables.penalties_N, &tables.unread_places_U,
+          &tables.added_places_M, &tables.addends_M, &tables.unread_added_W2,
+          &tables.unread_addends_W2, &tables.asking_rows_A, &tables.num_likeliest_A1})
       *part = there(*part);
     return tables;
   }
@@ -140,7 +142,7 @@ inline kernels::AddedNorm back(const kernels::AddedNorm& of) {
 }
 inline kernels::PickedTokens back(kernels::PickedTokens picked) {
   picked.next_ids_R = back(picked.next_ids_R);
-  picked.sampled_R2 = back(picked.sampled_R2);
+  picked.sampled_RS = back(picked.sampled_RS);
   return picked;
 }
 inline kernels::PagedCache back(kernels::PagedCache cache) {

@@ -6,18 +6,6 @@
 
 namespace convoy::generate {
 
-std::string_view finish_reason_name(FinishReason reason) {
-  switch (reason) {
-    case FinishReason::Stop:
-      return "stop";
-    case FinishReason::Length:
-      return "length";
-    case FinishReason::NotFinite:
-      break;
-  }
-  return "not_finite";
-}
-
 AnswerText::AnswerText(const text::Tokenizer& tokenizer, const std::vector<int32_t>& end_ids,
                        const Request& request, int64_t most_tokens)
     : tokenizer_(tokenizer),

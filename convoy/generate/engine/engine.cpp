@@ -45,17 +45,6 @@ std::vector<int64_t> sizes(const std::vector<scheduler::LayerGroup>& groups) {
   return num_blocks;
 }
 
-void check_rules(const Request& request) {
-  check_sampling(request.sampling);
-  if (request.max_new_tokens < 1)
-    throw ConfigError(
-        fmt::format("max_new_tokens must be at least 1, found {}", request.max_new_tokens),
-        {.key = "max_new_tokens"});
-  for (const std::string& stop : request.stop)
-    if (stop.empty())
-      throw ConfigError("stop must be a list of strings that are not empty", {.key = "stop"});
-}
-
 }  // namespace
 
 struct Engine::Row {
@@ -63,6 +52,7 @@ struct Engine::Row {
   int64_t prompt_tokens = 0;
   AnswerText answer;
   std::vector<float> logprobs;
+  std::vector<std::vector<kernels::TokenLogprob>> likeliest;
   int64_t unread_place = -1;  // of its unread token among those of its step; below 0: there is none
 };
 
@@ -128,7 +118,7 @@ Engine::Engine(nn::CausalLm& model, const text::Tokenizer& tokenizer, EngineConf
 Engine::~Engine() = default;
 
 void Engine::submit(Request request) {
-  check_rules(request);
+  check_request(request, pickable_ids_);
   const auto tokens = static_cast<int64_t>(request.prompt.size());
   CONVOY_CHECK(tokens > 0, DataError, "prompt {} has no tokens", request.number);
   CONVOY_CHECK(tokens < model_.max_positions(), DataError,
@@ -159,7 +149,8 @@ void Engine::submit(Request request) {
   rows_.emplace(number, std::make_shared<Row>(Row{.request = std::move(request),
                                                   .prompt_tokens = tokens,
                                                   .answer = std::move(answer),
-                                                  .logprobs = {}}));
+                                                  .logprobs = {},
+                                                  .likeliest = {}}));
 }
 
 void Engine::cancel(int64_t number) {
@@ -174,6 +165,15 @@ void Engine::remove(int64_t number) {
 
 std::string Engine::text_so_far(int64_t number) const {
   return rows_.at(number)->answer.text_so_far();
+}
+
+bool Engine::has_begun(int64_t number) const {
+  return scheduler_.cached_tokens(number).has_value();
+}
+
+AnswerTokens Engine::tokens_so_far(int64_t number) const {
+  const Row& row = *rows_.at(number);
+  return {row.answer.tokens(), row.logprobs, row.likeliest};
 }
 
 // A graph is not recorded on the default stream, on which others of this process work on the model.
@@ -288,7 +288,7 @@ int64_t Engine::recorded_keys(const std::vector<scheduler::PlannedRow>& plan) co
   for (const scheduler::PlannedRow& planned : plan) {
     const Row& row = *rows_.at(planned.number);
     const bool is_fit = planned.end - planned.begin == 1 && planned.draws &&
-                        row.unread_place >= 0 && row.request.sampling.repetition_penalty == 1;
+                        row.unread_place >= 0 && row.request.draws_alike();
     if (!is_fit) return 0;
     longest = std::max(longest, planned.end);
   }
@@ -417,28 +417,33 @@ DrawPoint Engine::draw_point(const Row& row) const {
           .source = row.request.draw,
           .position = static_cast<int64_t>(row.answer.tokens().size() + unread),
           .seen_ids = tokens.first(tokens.size() - unread),
+          .answer_begin = static_cast<size_t>(row.prompt_tokens),
+          .biases = row.request.logit_bias,
           .unread_id = row.unread_place,
-          .wants_logprob = row.request.wants_logprobs};
+          .wants_logprob = row.request.wants_logprobs,
+          .num_likeliest = std::min(row.request.num_likeliest, pickable_ids_)};
 }
 
 void Engine::read_down_to(size_t unread) {
   while (unread_.size() > unread) {
-    const std::vector<kernels::SampledToken> tokens = unread_.front().tokens.read();
+    std::vector<kernels::SampledToken> tokens = unread_.front().tokens.read();
     const Drawn drawn = std::move(unread_.front());
     unread_.pop_front();
     for (size_t place = 0; place < drawn.rows.size(); ++place)
-      if (const std::shared_ptr<Row> row = drawn.rows[place].lock()) take(*row, tokens[place]);
+      if (const std::shared_ptr<Row> row = drawn.rows[place].lock())
+        take(*row, std::move(tokens[place]));
     if (!unread_.empty()) announce(unread_.front());
   }
 }
 
-void Engine::take(Row& row, const kernels::SampledToken& token) {
+void Engine::take(Row& row, kernels::SampledToken token) {
   const int64_t number = row.request.number;
   row.unread_place = -1;
   std::optional<FinishReason> reason = FinishReason::NotFinite;
   if (token.id != kernels::kNoToken) {
     const auto id = static_cast<int32_t>(token.id);
     if (row.request.wants_logprobs) row.logprobs.push_back(token.logprob);
+    if (row.request.num_likeliest > 0) row.likeliest.push_back(std::move(token.likeliest));
     scheduler_.append(number, id);
     reason = row.answer.take(id);
   }
@@ -450,38 +455,12 @@ void Engine::take(Row& row, const kernels::SampledToken& token) {
 Completion Engine::complete(const Row& row, FinishReason reason) const {
   return {.number = row.request.number,
           .prompt_tokens = row.prompt_tokens,
+          .cached_tokens = scheduler_.cached_tokens(row.request.number).value_or(0),
           .text = row.answer.text(),
           .token_ids = row.answer.tokens(),
           .logprobs = row.logprobs,
+          .likeliest = row.likeliest,
           .finish_reason = reason};
-}
-
-void Engine::count(const std::vector<scheduler::PlannedRow>& plan, double seconds) {
-  int64_t decoded = 0;
-  int64_t all = 0;
-  for (const scheduler::PlannedRow& planned : plan) {
-    const int64_t tokens = planned.end - planned.begin;
-    all += tokens;
-    if (tokens == 1 && planned.draws) ++decoded;
-  }
-  const double share = static_cast<double>(decoded) / static_cast<double>(all);
-  figures_.decode_tokens += decoded;
-  figures_.prefill_tokens += all - decoded;
-  figures_.decode_seconds += share * seconds;
-  figures_.prefill_seconds += (1 - share) * seconds;
-}
-
-EngineFigures Engine::figures() const {
-  const scheduler::SchedulerFigures scheduled = scheduler_.figures();
-  EngineFigures figures = figures_;
-  figures.running = scheduled.running;
-  figures.waiting = scheduled.waiting;
-  figures.kv_use = scheduled.num_blocks == 0 ? 0.0
-                                             : static_cast<double>(scheduled.taken_blocks) /
-                                                   static_cast<double>(scheduled.num_blocks);
-  figures.cached_prompt_tokens = scheduled.cached_prompt_tokens;
-  figures.preemptions = scheduled.preemptions;
-  return figures;
 }
 
 std::vector<Completion> answer_all(Engine& engine, std::vector<Request> requests,

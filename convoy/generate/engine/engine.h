@@ -65,7 +65,10 @@ class Engine {
   // position ends with reason Length.
   void submit(Request request);
   void cancel(int64_t number);                    // at any time; nothing is returned of it
+  bool has_begun(int64_t number) const;           // an unfinished request, which may wait again
   std::string text_so_far(int64_t number) const;  // of an unfinished request
+  // The tokens that are read; until the next call of step().
+  AnswerTokens tokens_so_far(int64_t number) const;
   int64_t unfinished() const { return std::ssize(rows_) + std::ssize(ended_); }
   // Runs one step. Blocks. Returns the completed requests, in the order of the step's rows; where
   // tokens are read late, of the step before, and the last step runs nothing. Without
@@ -113,7 +116,7 @@ class Engine {
   bool reads_late() const;
   // The oldest steps, until the host has not read so many.
   void read_down_to(size_t unread);
-  void take(Row& row, const kernels::SampledToken& token);
+  void take(Row& row, kernels::SampledToken token);
   void remove(int64_t number);
   Completion complete(const Row& row, FinishReason reason) const;
   void count(const std::vector<scheduler::PlannedRow>& plan, double seconds);

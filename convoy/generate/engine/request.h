@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -16,6 +17,7 @@ struct Request {
   int64_t number = 0;  // the caller's; unique among the unfinished ones
   std::vector<int32_t> prompt = {};
   Sampling sampling = {};
+  std::vector<kernels::LogitBias> logit_bias = {};
   DrawSource draw = {};
   int64_t max_new_tokens = 200;
   std::vector<std::string> stop = {};  // strings that end a text and are not part of it
@@ -23,20 +25,38 @@ struct Request {
   int64_t priority = 0;                // higher goes first
   int64_t adapter = 0;                 // 0 = none, else the engine's adapter number `adapter`
   bool wants_logprobs = false;
+  int64_t num_likeliest = 0;  // with wants_logprobs: of the most likely tokens of each place too
+
+  // All its tokens are drawn by one rule, whatever the tokens before.
+  bool draws_alike() const;
 };
+
+// Throws ConfigError on a rule out of range. `pickable_ids`: of the vocabulary.
+void check_request(const Request& request, int64_t pickable_ids);
 
 // Stop: an end token or a stop string. Length: a limit cut the text. NotFinite: the model's logits
 // held no number.
 enum class FinishReason { Stop, Length, NotFinite };
 std::string_view finish_reason_name(FinishReason reason);  // "stop", "length", "not_finite"
 
+// The tokens of an answer in their order. The last two are empty where they were not requested.
+struct AnswerTokens {
+  std::span<const int32_t> ids = {};
+  std::span<const float> logprobs = {};
+  std::span<const std::vector<kernels::TokenLogprob>> likeliest = {};
+};
+
 struct Completion {
   int64_t number = 0;
   int64_t prompt_tokens = 0;
+  int64_t cached_tokens = 0;            // of those, taken from a shared prefix
   std::string text = {};                // without end token, stop string and special tokens
   std::vector<int32_t> token_ids = {};  // all that were generated, the end token included
   std::vector<float> logprobs = {};     // of each, when requested: by the model, before any rule
+  std::vector<std::vector<kernels::TokenLogprob>> likeliest = {};  // of each, when requested
   FinishReason finish_reason = FinishReason::Length;
+
+  AnswerTokens tokens() const { return {token_ids, logprobs, likeliest}; }
 };
 
 }  // namespace convoy::generate

@@ -2,6 +2,7 @@
 #include "convoy/generate/engine/sampler.h"
 
 #include <array>
+#include <cmath>
 #include <utility>
 
 #include "convoy/core/base/error.h"
@@ -10,6 +11,8 @@
 
 namespace convoy::generate {
 namespace {
+
+constexpr double kMostPenalty = 2;  // as OpenAI's API
 
 // Uniform in [0, 1).
 double draw(const DrawPoint& point) {
@@ -23,13 +26,15 @@ kernels::SamplingRow sampling_row(const DrawPoint& point) {
   return {.rule = point.sampling,
           .uniform = draw(point),
           .seen_ids = point.seen_ids,
+          .answer_begin = point.answer_begin,
+          .biases = point.biases,
           .unread_id = point.unread_id,
-          .wants_logprob = point.wants_logprob};
+          .wants_logprob = point.wants_logprob,
+          .num_likeliest = point.num_likeliest};
 }
 
-bool wants_likeliest_alone(const DrawPoint& point) {
-  return point.sampling.temperature == 0 && point.sampling.repetition_penalty == 1 &&
-         !point.wants_logprob;
+bool wants_likeliest_alone(const kernels::SamplingRow& row) {
+  return row.rule.temperature == 0 && !row.changes_logits() && !row.wants_logprob;
 }
 
 }  // namespace
@@ -46,6 +51,10 @@ void check_sampling(const Sampling& sampling) {
   demand(sampling.min_p >= 0 && sampling.min_p <= 1, "min_p", "from 0 to 1", sampling.min_p);
   demand(sampling.repetition_penalty > 0, "repetition_penalty", "above 0",
          sampling.repetition_penalty);
+  demand(std::abs(sampling.frequency_penalty) <= kMostPenalty, "frequency_penalty", "from -2 to 2",
+         sampling.frequency_penalty);
+  demand(std::abs(sampling.presence_penalty) <= kMostPenalty, "presence_penalty", "from -2 to 2",
+         sampling.presence_penalty);
 }
 
 std::vector<kernels::SampledToken> sample_tokens(const at::Tensor& logits_RV, int64_t num_ids,
@@ -61,9 +70,10 @@ TokenDraw::TokenDraw(const nn::Linear& head, int64_t num_ids, const std::vector<
     : head_(head), num_ids_(num_ids) {
   const bool keeps_no_logits = upload.device().is_cpu() && !head.trains();
   for (size_t row = 0; row < points.size(); ++row) {
-    const bool is_likeliest = keeps_no_logits && wants_likeliest_alone(points[row]);
+    const kernels::SamplingRow rule = sampling_row(points[row]);
+    const bool is_likeliest = keeps_no_logits && wants_likeliest_alone(rule);
     (is_likeliest ? likeliest_ : drawn_).push_back(static_cast<int64_t>(row));
-    if (!is_likeliest) rows_.push_back(sampling_row(points[row]));
+    if (!is_likeliest) rows_.push_back(rule);
   }
   if (!rows_.empty()) tables_ = kernels::make_sampling_tables(rows_, num_ids, upload);
   if (likeliest_.empty() || drawn_.empty()) return;
@@ -83,14 +93,16 @@ void TokenDraw::pick(const at::Tensor& hidden_RD, const at::Tensor& unread_ids) 
     const at::Tensor ids = head_.frozen().argmax(of(likeliest_L_), num_ids_);
     const at::Tensor sampled_L2 = at::stack({ids, at::zeros_like(ids)}, 1).to(at::kInt);
     if (drawn_.empty()) {
-      picked = {.next_ids_R = ids.clamp_min(0), .sampled_R2 = sampled_L2, .likeliest = {}};
+      picked = {.next_ids_R = ids.clamp_min(0), .sampled_RS = sampled_L2};
     } else {
       const at::Tensor places_R = at::cat({drawn_N_, likeliest_L_}).argsort();
       const auto in_order = [&](const at::Tensor& drawn, const at::Tensor& likeliest) {
         return at::cat({drawn, likeliest}).index_select(0, places_R);
       };
       picked.next_ids_R = in_order(picked.next_ids_R, ids.clamp_min(0));
-      picked.sampled_R2 = in_order(picked.sampled_R2, sampled_L2);
+      const int64_t more_words = picked.sampled_RS.size(1) - sampled_L2.size(1);
+      picked.sampled_RS = in_order(
+          picked.sampled_RS, at::constant_pad_nd(sampled_L2, {0, more_words}, kernels::kNoToken));
     }
   }
   picked_ = std::move(picked);

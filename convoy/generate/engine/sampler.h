@@ -33,9 +33,12 @@ struct DrawPoint {
   Sampling sampling = {};
   DrawSource source = {};
   int64_t position = 0;                    // index of the new token
-  std::span<const int32_t> seen_ids = {};  // of prompt and answer: for the repetition penalty
-  int64_t unread_id = -1;                  // place of one more: kernels::SamplingRow::unread_id
+  std::span<const int32_t> seen_ids = {};  // of prompt and answer: for penalties
+  size_t answer_begin = 0;                 // of the answer's among them
+  std::span<const kernels::LogitBias> biases = {};
+  int64_t unread_id = -1;  // place of one more: kernels::SamplingRow::unread_id
   bool wants_logprob = false;
+  int64_t num_likeliest = 0;
 };
 
 // One token per row of logits_RV (fp32 or bf16), of the ids below `num_ids`: leave out the padded
@@ -72,7 +75,7 @@ class UnreadTokens {
  public:
   // Async.
   explicit UnreadTokens(const kernels::PickedTokens& picked)
-      : ids_R_(picked.next_ids_R), sampled_(picked.sampled_R2) {}
+      : ids_R_(picked.next_ids_R), sampled_(picked.sampled_RS) {}
 
   // int64 on the device: input of the next pass, 0 in the place of kNoToken.
   const at::Tensor& ids_R() const { return ids_R_; }

@@ -14,6 +14,7 @@ struct EngineFigures {
   double kv_use = 0;  // share of the KV blocks that rows hold
   int64_t prefill_tokens = 0;
   int64_t cached_prompt_tokens = 0;  // taken from a shared prefix, not computed
+  int64_t sought_prompt_tokens = 0;  // for which a shared prefix was looked for
   int64_t decode_tokens = 0;
   int64_t preemptions = 0;
   int64_t recorded_steps = 0;  // started as a whole (EngineConfig::records_steps)

@@ -33,6 +33,7 @@ struct Scheduler::Row {
   int64_t most_tokens = 0;
   int64_t computed = 0;            // tokens whose keys and values are stored
   int64_t published = 0;           // blocks that were offered to other rows
+  std::optional<int64_t> cached;   // taken from a shared prefix at the first admission
   std::vector<BlockTable> tables;  // by group
   PrefixKey root{};
   std::vector<PrefixKey> keys;  // of the full blocks, as far as they were needed
@@ -126,6 +127,7 @@ const std::vector<BlockTable>& Scheduler::tables(int64_t number) const {
   return row(number).tables;
 }
 const std::vector<int32_t>& Scheduler::tokens(int64_t number) const { return row(number).tokens; }
+std::optional<int64_t> Scheduler::cached_tokens(int64_t number) const { return row(number).cached; }
 
 // Frees their blocks for others at once, before their last tokens are read.
 void Scheduler::take_out_complete() {
@@ -273,6 +275,8 @@ void Scheduler::admit(std::vector<PlannedRow>& plan, int64_t& prompt_tokens) {
     row.computed = shared * config_.block_tokens;
     row.published = shared;
     cached_prompt_tokens_ += row.computed;
+    if (config_.shares_prefixes) sought_prompt_tokens_ += row.num_tokens();
+    if (!row.cached) row.cached = row.computed;
     row.state = Row::State::Runs;
     running_.push_back(&row);
     const int64_t tokens = std::min(row.pending(), prompt_tokens);
@@ -305,6 +309,7 @@ SchedulerFigures Scheduler::figures() const {
   SchedulerFigures figures{.running = static_cast<int64_t>(running_.size()),
                            .waiting = static_cast<int64_t>(waiting_.size()),
                            .cached_prompt_tokens = cached_prompt_tokens_,
+                           .sought_prompt_tokens = sought_prompt_tokens_,
                            .preemptions = preemptions_};
   for (const LayerBlocks& group : groups_) {
     figures.num_blocks += group.num_blocks();

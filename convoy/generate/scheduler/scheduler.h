@@ -12,6 +12,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <set>
 #include <unordered_map>
 #include <utility>
@@ -54,6 +55,7 @@ struct SchedulerFigures {
   int64_t taken_blocks = 0;  // by rows, of all groups
   int64_t num_blocks = 0;
   int64_t cached_prompt_tokens = 0;  // taken from a shared prefix, since the start
+  int64_t sought_prompt_tokens = 0;  // for which a shared prefix was looked for
   int64_t preemptions = 0;
 };
 
@@ -77,6 +79,9 @@ class Scheduler {
   const std::vector<BlockTable>& tables(int64_t number) const;
   // Prompt and new ones; the last may be unread.
   const std::vector<int32_t>& tokens(int64_t number) const;
+  // Tokens of its prompt that were taken from a shared prefix when it was first admitted; nothing
+  // while it waits for that.
+  std::optional<int64_t> cached_tokens(int64_t number) const;
 
   // The row drew a token in the finished step; append() gives it after the next plan at the latest.
   // No step follows the last token of a row.
@@ -117,6 +122,7 @@ class Scheduler {
   int64_t arrivals_ = 0;
   int64_t admissions_ = 0;
   int64_t cached_prompt_tokens_ = 0;
+  int64_t sought_prompt_tokens_ = 0;
   int64_t preemptions_ = 0;
 };
 

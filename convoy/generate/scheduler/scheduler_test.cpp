@@ -389,6 +389,8 @@ TEST(Scheduler, WhatAFinishedRowLeftIsUsedAgain) {
   engine.submit(2, next_turn, 2);
   engine.step();
   EXPECT_EQ(engine.scheduler().figures().cached_prompt_tokens, 16);
+  EXPECT_EQ(engine.scheduler().figures().sought_prompt_tokens, 10 + 18);
+  EXPECT_EQ(engine.scheduler().cached_tokens(2), 16);
 }
 
 TEST(Scheduler, AWindowKeepsOnlyItsBlocks) {

@@ -1,22 +1,41 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Repetition penalties on any device.
+// Repetition penalties, and what is added to logits: biases, frequency and presence penalties.
 #pragma once
 
 #include <ATen/core/Tensor.h>
 
 #include <span>
+#include <vector>
 
 #include "convoy/model/kernels/sampler/sampler.h"
 
 namespace convoy::kernels {
 
-// The tables of penalties alone.
+struct AddedLogit {
+  int64_t id = 0;
+  float addend = 0;
+  bool is_of_answer = false;
+};
+// By rising id, without the unread one.
+std::vector<AddedLogit> added_logits(const SamplingRow& row, int64_t num_ids);
+
+// Added to the logit of an unread id of the answer, and beside it where the answer has no such id.
+struct UnreadAddends {
+  float each = 0;
+  float first = 0;
+};
+inline UnreadAddends unread_addends_of(const SamplingRow& row) {
+  return {static_cast<float>(-row.rule.frequency_penalty),
+          static_cast<float>(-row.rule.presence_penalty)};
+}
+
+// The tables of both alone.
 SamplingTables penalty_tables(std::span<const SamplingRow> rows, int64_t num_ids,
                               device::Upload& upload);
 
-// `logits_RV` (fp32, contiguous) with the penalties of `tables`, each id of a row once. The tensor
-// itself where no row penalises. Async.
+// `logits_RV` (fp32, contiguous) changed as `tables` say. The tensor itself where no row changes.
+// On any device. Async.
 at::Tensor penalised_logits(const at::Tensor& logits_RV, const SamplingTables& tables,
                             const at::Tensor& unread_ids);
 

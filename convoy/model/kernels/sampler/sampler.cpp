@@ -21,7 +21,14 @@ void check_row(const SamplingRow& row, int64_t num_ids) {
                    "pick_tokens needs a number from 0 to below 1, found {}", row.uniform);
   CONVOY_INVARIANT(row.num_likeliest >= 0 && row.num_likeliest <= num_ids,
                    "pick_tokens needs 0 to {} likeliest ids, found {}", num_ids, row.num_likeliest);
-  if (rule.repetition_penalty == 1.0) return;
+  if (!row.changes_logits()) return;
+  CONVOY_INVARIANT(row.answer_begin <= row.seen_ids.size(),
+                   "pick_tokens needs an answer among {} seen ids, found one that begins at {}",
+                   row.seen_ids.size(), row.answer_begin);
+  CONVOY_INVARIANT(
+      std::all_of(row.biases.begin(), row.biases.end(),
+                  [&](const LogitBias& one) { return one.id >= 0 && one.id < num_ids; }),
+      "pick_tokens needs biases of ids from 0 to {}", num_ids - 1);
   CONVOY_INVARIANT(
       std::all_of(row.seen_ids.begin(), row.seen_ids.end(), [](int32_t id) { return id >= 0; }),
       "pick_tokens needs seen ids from 0");
@@ -51,12 +58,17 @@ PickedTokens pick_tokens(const at::Tensor& logits_RV, int64_t num_ids,
   return op_table(logits_RV).sampler.pick(logits_RV, num_ids, rows, tables, unread_ids);
 }
 
-std::vector<SampledToken> read_tokens(const at::Tensor& sampled_R2) {
-  const auto* const words = sampled_R2.const_data_ptr<int32_t>();
-  std::vector<SampledToken> tokens(static_cast<size_t>(sampled_R2.size(0)));
-  for (size_t row = 0; row < tokens.size(); ++row) {
-    tokens[row].id = words[2 * row];
-    tokens[row].logprob = std::bit_cast<float>(words[2 * row + 1]);
+std::vector<SampledToken> read_tokens(const at::Tensor& sampled_RS) {
+  const int64_t pairs = sampled_RS.size(1) / 2;
+  const auto* pair = sampled_RS.const_data_ptr<int32_t>();
+  const auto logprob = [&pair] { return std::bit_cast<float>(pair[1]); };
+  std::vector<SampledToken> tokens(static_cast<size_t>(sampled_RS.size(0)));
+  for (SampledToken& token : tokens) {
+    token.id = pair[0];
+    token.logprob = logprob();
+    pair += 2;
+    for (int64_t likeliest = 1; likeliest < pairs; ++likeliest, pair += 2)
+      if (pair[0] != kNoToken) token.likeliest.push_back({pair[0], logprob()});
   }
   return tokens;
 }
@@ -66,11 +78,7 @@ std::vector<SampledToken> sample_tokens(const at::Tensor& logits_RV, int64_t num
   device::Upload upload(logits_RV.device());
   const SamplingTables tables = make_sampling_tables(rows, num_ids, upload);
   upload.send();
-  PickedTokens picked = pick_tokens(logits_RV, num_ids, rows, tables);
-  std::vector<SampledToken> tokens = read_tokens(picked.sampled_R2.cpu());
-  for (size_t row = 0; row < picked.likeliest.size(); ++row)
-    tokens[row].likeliest = std::move(picked.likeliest[row]);
-  return tokens;
+  return read_tokens(pick_tokens(logits_RV, num_ids, rows, tables).sampled_RS.cpu());
 }
 
 }  // namespace convoy::kernels

@@ -15,14 +15,21 @@
 
 namespace convoy::kernels {
 
-// In transformers' order: repetition penalty, temperature, top-k, top-p, min-p. Equal logits prefer
-// the lower id.
+// In transformers' order: repetition penalty, additions to logits, temperature, top-k, top-p,
+// min-p. Equal logits prefer the lower id.
 struct SamplingRule {
   double temperature = 1.0;  // 0: the most likely id
   int64_t top_k = 0;         // most likely ids kept; 0 = all
   double top_p = 1.0;  // of these, the smallest set of most likely ones with at least this share
   double min_p = 0.0;  // of these, those with at least this share of the most likely one's
   double repetition_penalty = 1.0;  // divides logits of seen ids; multiplies negative ones
+  double frequency_penalty = 0;     // taken from the logit of an id for each time the answer has it
+  double presence_penalty = 0;      // taken once from the logit of each id of the answer
+};
+
+struct LogitBias {
+  int32_t id = 0;
+  float bias = 0;  // added to its logit
 };
 
 // The token of a row whose logits are not finite: a NaN anywhere, or an infinite largest value.
@@ -31,11 +38,18 @@ inline constexpr int64_t kNoToken = -1;
 struct SamplingRow {
   SamplingRule rule;
   double uniform = 0;  // in [0, 1): a place in the distribution of the ids kept, by id
-  std::span<const int32_t> seen_ids = {};  // in any order; those that repeat count once
+  std::span<const int32_t> seen_ids = {};  // of prompt and answer
+  size_t answer_begin = 0;                 // of the answer's among them
+  std::span<const LogitBias> biases = {};  // each id once
   // The place in `unread_ids` of one more seen id, which only the device has; below 0: none.
   int64_t unread_id = -1;
   bool wants_logprob = false;
   int64_t num_likeliest = 0;  // with wants_logprob: as many of the most likely ids as well
+
+  bool changes_logits() const {
+    return rule.repetition_penalty != 1 || rule.frequency_penalty != 0 ||
+           rule.presence_penalty != 0 || !biases.empty();
+  }
 };
 
 // log(softmax) of the row's logits as they came, before penalty and temperature.
@@ -58,26 +72,43 @@ struct SamplingTables {
   at::Tensor seen_places_N;    // int64
   at::Tensor penalties_N;      // fp32
   at::Tensor unread_places_U;  // int64
+  // Additions: places in the logits as above, each once, and fp32 numbers. The first
+  // num_answer_places are those of ids that an answer has.
+  at::Tensor added_places_M;  // int64
+  at::Tensor addends_M;
+  int64_t num_answer_places = 0;
+  // Where an answer's last id is unread: its place in `unread_ids` and the row's first place in the
+  // logits, and the addends of each time and of the first time.
+  at::Tensor unread_added_W2;    // int64
+  at::Tensor unread_addends_W2;  // fp32
+  // Rows with num_likeliest: their places, their numbers, and the largest number.
+  at::Tensor asking_rows_A;     // int64
+  at::Tensor num_likeliest_A1;  // int64
+  int64_t most_likeliest = 0;
+
+  bool change_logits() const {
+    return seen_places_N.defined() || added_places_M.defined() || unread_added_W2.defined();
+  }
 };
 
 // Picked tokens, which the host has not read.
 struct PickedTokens {
   at::Tensor next_ids_R;  // int64; 0 in the place of kNoToken: input of the next pass
-  at::Tensor sampled_R2;  // int32: id, and the bits of its fp32 logprob
-  std::vector<std::vector<TokenLogprob>> likeliest;  // by row when a row asked: the host waited
+  // int32: id, and the bits of its fp32 logprob; then such pairs of the row's most likely ids, as
+  // many as the largest num_likeliest, with kNoToken after the last of the row.
+  at::Tensor sampled_RS;
 };
 
 // With their part of `upload`, which the caller sends. Throws StateError on a rule out of range.
 SamplingTables make_sampling_tables(std::span<const SamplingRow> rows, int64_t num_ids,
                                     device::Upload& upload);
 // One per row of `logits_RV`: fp32 or bf16, rows contiguous; ids below `num_ids` may be picked, and
-// only they count. Sums in fp32 or wider. Async where no row asks for `num_likeliest`. Not
-// differentiable.
+// only they count. Sums in fp32 or wider. Async. Not differentiable.
 PickedTokens pick_tokens(const at::Tensor& logits_RV, int64_t num_ids,
                          std::span<const SamplingRow> rows, const SamplingTables& tables,
                          const at::Tensor& unread_ids = {});
-// Takes PickedTokens::sampled_R2, copied to the host.
-std::vector<SampledToken> read_tokens(const at::Tensor& sampled_R2);
+// Takes PickedTokens::sampled_RS, copied to the host.
+std::vector<SampledToken> read_tokens(const at::Tensor& sampled_RS);
 
 // All of it. Blocks until the ids are on the host.
 std::vector<SampledToken> sample_tokens(const at::Tensor& logits_RV, int64_t num_ids,

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "convoy/model/kernels/sampler/likeliest_ids.h"
 #include "convoy/model/kernels/sampler/penalised_logits.h"
 #include "convoy/model/kernels/sampler/sampler_ops.h"
 
@@ -29,6 +30,7 @@ SamplingTables make_aten_tables(std::span<const SamplingRow> rows, int64_t num_i
     values.push_back(draws ? 1.0 : 0.0);
   }
   SamplingTables tables = penalty_tables(rows, num_ids, upload);
+  add_likeliest_tables(rows, upload, tables);
   tables.rules = upload.add(values).view({-1, kRules});
   return tables;
 }
@@ -109,27 +111,6 @@ class Batch {
   at::Tensor raw_RV_;
 };
 
-std::vector<std::vector<TokenLogprob>> likeliest_of(const at::Tensor& logprobs_RV,
-                                                    const at::Tensor& ids_R,
-                                                    std::span<const SamplingRow> rows) {
-  const at::Tensor ids = ids_R.cpu();
-  std::vector<std::vector<TokenLogprob>> likeliest(rows.size());
-  for (size_t row = 0; row < rows.size(); ++row) {
-    const int64_t count = rows[row].num_likeliest;
-    if (count == 0 || ids.const_data_ptr<int64_t>()[row] == kNoToken) continue;
-    auto [sorted, order] = logprobs_RV.select(0, static_cast<int64_t>(row))
-                               .sort(/*stable=*/true, /*dim=*/0, /*descending=*/true);
-    sorted = sorted.narrow(0, 0, count).cpu();
-    order = order.narrow(0, 0, count).cpu();
-    for (int64_t at = 0; at < count; ++at) {
-      const float logprob = sorted.const_data_ptr<float>()[at];
-      if (std::isfinite(logprob))
-        likeliest[row].push_back({order.const_data_ptr<int64_t>()[at], logprob});
-    }
-  }
-  return likeliest;
-}
-
 PickedTokens pick_by_aten(const at::Tensor& logits_RV, int64_t num_ids,
                           std::span<const SamplingRow> rows, const SamplingTables& tables,
                           const at::Tensor& unread_ids) {
@@ -140,64 +121,14 @@ PickedTokens pick_by_aten(const at::Tensor& logits_RV, int64_t num_ids,
   const auto any = [&](auto holds) { return std::any_of(rows.begin(), rows.end(), holds); };
   at::Tensor logprobs_R = at::zeros(ids_R.sizes(), ids_R.options().dtype(at::kFloat));
   if (any([](const SamplingRow& row) { return row.wants_logprob; })) {
-    const at::Tensor logprobs_RV = batch.logprobs();
-    logprobs_R = logprobs_RV.gather(1, picked.next_ids_R.unsqueeze(1)).squeeze(1);
-    if (any([](const SamplingRow& row) { return row.num_likeliest > 0; }))
-      picked.likeliest = likeliest_of(logprobs_RV, ids_R, rows);
+    logprobs_R = batch.logprobs().gather(1, picked.next_ids_R.unsqueeze(1)).squeeze(1);
   }
-  picked.sampled_R2 = at::stack({ids_R.to(at::kInt), logprobs_R.view(at::kInt)}, 1);
+  picked.sampled_RS = with_likeliest(at::stack({ids_R.to(at::kInt), logprobs_R.view(at::kInt)}, 1),
+                                     logits_RV.narrow(1, 0, num_ids), tables);
   return picked;
 }
 
 }  // namespace
-
-SamplingTables penalty_tables(std::span<const SamplingRow> rows, int64_t num_ids,
-                              device::Upload& upload) {
-  std::vector<int64_t> places;
-  std::vector<float> penalties;
-  std::vector<int64_t> unread_bases;
-  std::vector<int64_t> unread_places;
-  std::vector<float> unread_penalties;
-  for (size_t row = 0; row < rows.size(); ++row) {
-    const auto penalty = static_cast<float>(rows[row].rule.repetition_penalty);
-    if (rows[row].rule.repetition_penalty == 1.0) continue;
-    const int64_t base = static_cast<int64_t>(row) * num_ids;
-    for (const int32_t id : rows[row].seen_ids) {
-      if (id >= num_ids) continue;
-      places.push_back(base + id);
-      penalties.push_back(penalty);
-    }
-    if (rows[row].unread_id < 0) continue;
-    unread_bases.push_back(base);
-    unread_places.push_back(rows[row].unread_id);
-    unread_penalties.push_back(penalty);
-  }
-  places.insert(places.end(), unread_bases.begin(), unread_bases.end());
-  penalties.insert(penalties.end(), unread_penalties.begin(), unread_penalties.end());
-  SamplingTables tables;
-  if (places.empty()) return tables;
-  tables.seen_places_N = upload.add(places);
-  tables.penalties_N = upload.add(penalties);
-  if (!unread_places.empty()) tables.unread_places_U = upload.add(unread_places);
-  return tables;
-}
-
-at::Tensor penalised_logits(const at::Tensor& logits_RV, const SamplingTables& tables,
-                            const at::Tensor& unread_ids) {
-  if (!tables.seen_places_N.defined()) return logits_RV;
-  at::Tensor places_N = tables.seen_places_N;
-  if (tables.unread_places_U.defined()) {
-    const int64_t unread = tables.unread_places_U.size(0);
-    const int64_t known = places_N.size(0) - unread;
-    places_N = at::cat(
-        {places_N.narrow(0, 0, known),
-         places_N.narrow(0, known, unread) + unread_ids.index_select(0, tables.unread_places_U)});
-  }
-  const at::Tensor before_N = logits_RV.flatten().index_select(0, places_N);
-  const at::Tensor after_N =
-      at::where(before_N.lt(0), before_N.mul(tables.penalties_N), before_N.div(tables.penalties_N));
-  return logits_RV.flatten().index_copy(0, places_N, after_N).view(logits_RV.sizes());
-}
 
 const SamplerOps kSamplerAten = {make_aten_tables, pick_by_aten};
 

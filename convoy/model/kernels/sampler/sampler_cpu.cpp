@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "convoy/model/kernels/sampler/logit_ranks.h"
+#include "convoy/model/kernels/sampler/penalised_logits.h"
 #include "convoy/model/kernels/sampler/sampler_ops.h"
 #include "convoy/model/kernels/simd/element.h"
 
@@ -43,8 +44,7 @@ class RowSampler {
 
   SampledToken pick(const Element* logits, const SamplingRow& row) {
     SampledToken token;
-    const bool penalises =
-        row.rule.repetition_penalty != 1.0 && (!row.seen_ids.empty() || row.unread_id >= 0);
+    const bool penalises = row.changes_logits();
     if (row.rule.temperature == 0.0 && !penalises && !row.wants_logprob) {
       token.id = first_of_largest(loops_.largest_logit(logits, num_ids_));
       return token;
@@ -55,7 +55,10 @@ class RowSampler {
     weights_.resize(num_ids_);
     loops_.to_float(logits, logits_.data(), num_ids_);
     const double log_sum_exp = row.wants_logprob ? note_likeliest(range, row, token) : 0.0;
-    if (penalises) penalise(logits, row);
+    if (penalises) {
+      penalise(logits, row);
+      add(row);
+    }
     token.id =
         pick_penalised(penalises ? floats_.logit_range(logits_.data(), num_ids_) : range, row);
     if (row.wants_logprob && token.id != kNoToken)
@@ -94,6 +97,18 @@ class RowSampler {
     };
     for (const int32_t id : row.seen_ids) penalise_id(id);
     if (row.unread_id >= 0) penalise_id(unread_ids_[row.unread_id]);
+  }
+
+  void add(const SamplingRow& row) {
+    const std::vector<AddedLogit> added = added_logits(row, num_ids_);
+    for (const AddedLogit& one : added) logits_[one.id] += one.addend;
+    if (row.unread_id < 0 || unread_ids_[row.unread_id] >= num_ids_) return;
+    const int64_t id = unread_ids_[row.unread_id];
+    const bool is_known = std::any_of(added.begin(), added.end(), [id](const AddedLogit& one) {
+      return one.is_of_answer && one.id == id;
+    });
+    const UnreadAddends addends = unread_addends_of(row);
+    logits_[id] += is_known ? addends.each : addends.each + addends.first;
   }
 
   int64_t pick_penalised(const LogitRange& range, const SamplingRow& row) {
@@ -163,18 +178,26 @@ class RowSampler {
 
 SamplingTables make_tables(std::span<const SamplingRow>, int64_t, device::Upload&) { return {}; }
 
-PickedTokens picked_of(std::vector<SampledToken> tokens) {
+PickedTokens picked_of(const std::vector<SampledToken>& tokens) {
   const auto num_rows = static_cast<int64_t>(tokens.size());
+  size_t most_likeliest = 0;
+  for (const SampledToken& token : tokens)
+    most_likeliest = std::max(most_likeliest, token.likeliest.size());
+  const auto num_words = static_cast<int64_t>(2 * (1 + most_likeliest));
   PickedTokens picked{.next_ids_R = at::empty({num_rows}, at::kLong),
-                      .sampled_R2 = at::empty({num_rows, 2}, at::kInt),
-                      .likeliest = {}};
+                      .sampled_RS = at::full({num_rows, num_words}, kNoToken, at::kInt)};
   auto* const next_ids = picked.next_ids_R.mutable_data_ptr<int64_t>();
-  auto* const words = picked.sampled_R2.mutable_data_ptr<int32_t>();
-  for (size_t row = 0; row < tokens.size(); ++row) {
-    next_ids[row] = std::max<int64_t>(tokens[row].id, 0);
-    words[2 * row] = static_cast<int32_t>(tokens[row].id);
-    words[2 * row + 1] = std::bit_cast<int32_t>(tokens[row].logprob);
-    picked.likeliest.push_back(std::move(tokens[row].likeliest));
+  auto* const words = picked.sampled_RS.mutable_data_ptr<int32_t>();
+  const auto write = [](int32_t* pair, const TokenLogprob& token) {
+    pair[0] = static_cast<int32_t>(token.id);
+    pair[1] = std::bit_cast<int32_t>(token.logprob);
+  };
+  for (int64_t row = 0; row < num_rows; ++row) {
+    const SampledToken& token = tokens[row];
+    int32_t* pair = words + row * num_words;
+    next_ids[row] = std::max<int64_t>(token.id, 0);
+    write(pair, {token.id, token.logprob});
+    for (const TokenLogprob& likely : token.likeliest) write(pair += 2, likely);
   }
   return picked;
 }
@@ -195,7 +218,7 @@ PickedTokens pick(const at::Tensor& logits_RV, int64_t num_ids, std::span<const 
       };
     });
   });
-  return picked_of(std::move(tokens));
+  return picked_of(tokens);
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <numbers>
 
 #include "convoy/model/kernels/cuda/launch.h"
+#include "convoy/model/kernels/sampler/likeliest_ids.h"
 #include "convoy/model/kernels/sampler/penalised_logits.h"
 #include "convoy/model/kernels/sampler/sampler_launch.h"
 #include "convoy/model/kernels/sampler/sampler_ops.h"
@@ -25,19 +26,13 @@ gpu::SampleRule device_rule(const SamplingRow& row) {
           .wants_logprob = row.wants_logprob ? 1u : 0u};
 }
 
-bool wants_likeliest(std::span<const SamplingRow> rows) {
-  return std::any_of(rows.begin(), rows.end(),
-                     [](const SamplingRow& row) { return row.num_likeliest > 0; });
-}
-
-// The most likely ids of a row are for people to look at: sorting is fast enough.
 SamplingTables make_kernel_tables(std::span<const SamplingRow> rows, int64_t num_ids,
                                   device::Upload& upload) {
-  if (wants_likeliest(rows)) return kSamplerAten.make_tables(rows, num_ids, upload);
   std::vector<gpu::SampleRule> rules;
   rules.reserve(rows.size());
   for (const SamplingRow& row : rows) rules.push_back(device_rule(row));
   SamplingTables tables = penalty_tables(rows, num_ids, upload);
+  add_likeliest_tables(rows, upload, tables);
   tables.rules = upload.add(std::as_bytes(std::span<const gpu::SampleRule>(rules)));
   return tables;
 }
@@ -45,25 +40,23 @@ SamplingTables make_kernel_tables(std::span<const SamplingRow> rows, int64_t num
 PickedTokens pick_by_kernel(const at::Tensor& logits_RV, int64_t num_ids,
                             std::span<const SamplingRow> rows, const SamplingTables& tables,
                             const at::Tensor& unread_ids) {
-  if (wants_likeliest(rows)) return kSamplerAten.pick(logits_RV, num_ids, rows, tables, unread_ids);
   at::Tensor raw_RV = logits_RV.narrow(1, 0, num_ids);
   at::Tensor penalised_RV = raw_RV;
-  if (tables.seen_places_N.defined()) {
+  if (tables.change_logits()) {
     raw_RV = raw_RV.to(at::kFloat).contiguous();
     penalised_RV = penalised_logits(raw_RV, tables, unread_ids);
   }
   const auto num_rows = static_cast<int64_t>(rows.size());
   const auto options = at::TensorOptions().device(logits_RV.device());
   PickedTokens picked{.next_ids_R = at::empty({num_rows}, options.dtype(at::kLong)),
-                      .sampled_R2 = at::empty({num_rows, 2}, options.dtype(at::kInt)),
-                      .likeliest = {}};
+                      .sampled_RS = at::empty({num_rows, 2}, options.dtype(at::kInt))};
   if (num_rows == 0) return picked;
   const bool vectors = fits_vectors({raw_RV, penalised_RV}, raw_RV.stride(0));
   const gpu::SampleLaunch launched = {
       .logits = raw_RV.const_data_ptr(),
       .penalised = penalised_RV.const_data_ptr(),
       .rules = static_cast<const gpu::SampleRule*>(tables.rules.const_data_ptr()),
-      .sampled = static_cast<gpu::SampledId*>(picked.sampled_R2.mutable_data_ptr()),
+      .sampled = static_cast<gpu::SampledId*>(picked.sampled_RS.mutable_data_ptr()),
       .next_ids = picked.next_ids_R.mutable_data_ptr<int64_t>(),
       .row_stride = raw_RV.stride(0),
       .rows = static_cast<uint32_t>(num_rows),
@@ -71,6 +64,7 @@ PickedTokens pick_by_kernel(const at::Tensor& logits_RV, int64_t num_ids,
       .vectors = vectors};
   launch(raw_RV, kernel_name("sample", raw_RV.scalar_type()), static_cast<uint64_t>(num_rows),
          launched);
+  picked.sampled_RS = with_likeliest(picked.sampled_RS, raw_RV, tables);
   return picked;
 }
 

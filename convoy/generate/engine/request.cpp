@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/generate/engine/request.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "convoy/core/base/error.h"
+
+namespace convoy::generate {
+
+bool Request::draws_alike() const {
+  return num_likeliest == 0 && logit_bias.empty() && sampling.repetition_penalty == 1 &&
+         sampling.frequency_penalty == 0 && sampling.presence_penalty == 0;
+}
+
+void check_request(const Request& request, int64_t pickable_ids) {
+  check_sampling(request.sampling);
+  if (request.max_new_tokens < 1)
+    throw ConfigError(
+        fmt::format("max_new_tokens must be at least 1, found {}", request.max_new_tokens),
+        {.key = "max_new_tokens"});
+  if (request.num_likeliest < 0 || (request.num_likeliest > 0 && !request.wants_logprobs))
+    throw ConfigError(fmt::format("top_logprobs must be at least 0, with logprobs, found {}",
+                                  request.num_likeliest),
+                      {.key = "top_logprobs"});
+  for (const auto& [id, bias] : request.logit_bias)
+    if (id < 0 || id >= pickable_ids || !std::isfinite(bias))
+      throw ConfigError(fmt::format("logit_bias needs tokens from 0 to {} and finite numbers, "
+                                    "found {}: {}",
+                                    pickable_ids - 1, id, bias),
+                        {.key = "logit_bias"});
+  for (const std::string& stop : request.stop)
+    if (stop.empty())
+      throw ConfigError("stop must be a list of strings that are not empty", {.key = "stop"});
+}
+
+std::string_view finish_reason_name(FinishReason reason) {
+  switch (reason) {
+    case FinishReason::Stop:
+      return "stop";
+    case FinishReason::Length:
+      return "length";
+    case FinishReason::NotFinite:
+      break;
+  }
+  return "not_finite";
+}
+
+}  // namespace convoy::generate

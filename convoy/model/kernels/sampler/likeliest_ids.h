@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The most likely ids of rows that ask for them, on any device. Rows that do not ask cost nothing.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <span>
+
+#include "convoy/model/kernels/sampler/sampler.h"
+
+namespace convoy::kernels {
+
+void add_likeliest_tables(std::span<const SamplingRow> rows, device::Upload& upload,
+                          SamplingTables& tables);
+
+// PickedTokens::sampled_RS from its first pair. `logits_RV`: as they came, fp32 or bf16. Async.
+at::Tensor with_likeliest(const at::Tensor& sampled_R2, const at::Tensor& logits_RV,
+                          const SamplingTables& tables);
+
+}  // namespace convoy::kernels
