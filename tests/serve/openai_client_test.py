@@ -1,6 +1,8 @@
-"""The openai package against `convoy serve`: openai_client_test.py CONVOY MODEL ADAPTER."""
+"""The openai package against `convoy serve`: openai_client_test.py CONVOY MODEL ADAPTER
+CALLER. The second adapter calls tools by the template tools.jinja."""
 import contextlib
 import json
+import math
 import pathlib
 import re
 import signal
@@ -11,9 +13,11 @@ import tempfile
 import threading
 import unittest
 
+import httpx
 import openai
+from prometheus_client.parser import text_string_to_metric_families
 
-CONVOY, MODEL, ADAPTER = sys.argv.pop(1), sys.argv.pop(1), sys.argv.pop(1)
+CONVOY, MODEL, ADAPTER, CALLER = (sys.argv.pop(1) for _ in range(4))
 PROMPT = "Question: 12 + 7 = ?\nAnswer:"
 CHAT = [{"role": "user", "content": "Sam has 3 apples and buys 5. How many?"}]
 LONG = dict(prompt=PROMPT, max_tokens=400, temperature=1, extra_body={"min_p": 0}, seed=1)
@@ -42,6 +46,20 @@ def served(*flags):
 
 def client_of(server, key="none"):
     return openai.OpenAI(base_url=server.url, api_key=key, max_retries=0, timeout=120)
+
+
+def samples_of(server):
+    """The metrics by name, and by name and reason where there are reasons."""
+    answer = httpx.get(server.url.removesuffix("/v1") + "/metrics").raise_for_status()
+    assert answer.headers["content-type"].startswith("text/plain; version=0.0.4"), answer.headers
+    found = {}
+    for family in text_string_to_metric_families(answer.text):
+        for sample in family.samples:
+            assert (sample.labels["model_name"], sample.labels["engine"]) == ("tally", "0"), sample
+            reason = sample.labels.get("finished_reason")
+            if "le" not in sample.labels:
+                found[(sample.name, reason) if reason else sample.name] = sample.value
+    return found
 
 
 def generated(*flags):
@@ -127,6 +145,96 @@ class OneServer(unittest.TestCase):
         content = self.chat(logprobs=True, max_completion_tokens=3).choices[0].logprobs.content
         self.assertTrue(all(token.logprob <= 0 for token in content))
 
+    def test_the_likeliest_tokens_of_each_place(self):
+        content = self.chat(logprobs=True, top_logprobs=4, max_completion_tokens=6).choices[0].logprobs.content
+        for token in content:
+            top = token.top_logprobs
+            self.assertEqual([one.logprob for one in top], sorted((one.logprob for one in top), reverse=True))
+            self.assertEqual((len(top), top[0].token, top[0].logprob), (4, token.token, token.logprob))
+            self.assertEqual(bytes(token.bytes).decode(), token.token)
+        # With all that is drawn from, the shares add up to less than one, and to most of it.
+        shares = [math.exp(one.logprob) for one in self.chat(logprobs=True, top_logprobs=20, max_completion_tokens=1).choices[0].logprobs.content[0].top_logprobs]
+        self.assertTrue(0.5 < sum(shares) <= 1, shares)
+        drawn = self.complete(max_tokens=20, logprobs=2, temperature=2, seed=3).choices[0].logprobs
+        for token, logprob, top in zip(drawn.tokens, drawn.token_logprobs, drawn.top_logprobs, strict=True):
+            self.assertEqual(top[token], logprob)
+            self.assertTrue(2 <= len(top) + 1 <= 4, top)
+
+    def test_streams_bring_the_log_probabilities_of_whole_answers(self):
+        given = dict(max_completion_tokens=30, logprobs=True, top_logprobs=3, seed=2, temperature=1, n=2)
+        whole = [choice.logprobs.content for choice in self.chat(**given).choices]
+        parts = [[], []]
+        for part in self.chat(**given, stream=True):
+            for choice in part.choices:
+                parts[choice.index] += choice.logprobs.content if choice.logprobs else []
+        self.assertEqual(parts, whole)
+        given = dict(max_tokens=30, logprobs=2, seed=2, temperature=1)
+        whole = self.complete(**given).choices[0].logprobs
+        parts = [part.choices[0].logprobs for part in self.complete(**given, stream=True) if part.choices[0].logprobs]
+        for field in ("tokens", "token_logprobs", "top_logprobs", "text_offset"):
+            self.assertEqual(sum((getattr(part, field) for part in parts), []), getattr(whole, field))
+
+    def test_usage_names_what_the_prefix_cache_gave(self):
+        prompt = "Question: 31 + 7 = ?\nAnswer: 38\n" * 8
+        first, second = (self.complete(prompt=prompt, n=2, max_tokens=2).usage for _ in range(2))
+        self.assertEqual(first.prompt_tokens_details.cached_tokens, 0)
+        cached = second.prompt_tokens_details.cached_tokens
+        self.assertTrue(second.prompt_tokens - 33 <= cached < second.prompt_tokens, second)
+
+    def test_penalties_and_biases(self):
+        plain = self.complete().choices[0].text
+        banned = self.post("/tokenize", prompt=plain).json()["tokens"][0]
+        without = self.complete(logit_bias={banned: -100}, logprobs=0).choices[0]
+        self.assertNotIn(self.post("/detokenize", tokens=[banned]).json()["prompt"], without.logprobs.tokens)
+        forced = self.complete(logit_bias={banned: 100}, max_tokens=6, logprobs=0).choices[0].logprobs.tokens
+        self.assertEqual(len(set(forced)), 1, forced)
+        varied = self.complete(logit_bias={banned: 20}, frequency_penalty=2, presence_penalty=2, max_tokens=40, logprobs=0)
+        self.assertGreater(len(set(varied.choices[0].logprobs.tokens)), 1)
+
+    def post(self, path, **body):
+        return httpx.post(self.server.url.removesuffix("/v1") + path, json=body, timeout=60)
+
+    def test_texts_become_tokens_and_come_back(self):
+        answer = self.post("/tokenize", model="tally", prompt=PROMPT).raise_for_status().json()
+        self.assertEqual(answer["count"], self.complete(max_tokens=1).usage.prompt_tokens)
+        self.assertEqual((len(answer["tokens"]), answer["max_model_len"]), (answer["count"], 1024))
+        self.assertEqual(self.post("/detokenize", model="tally", tokens=answer["tokens"]).json(), {"prompt": PROMPT})
+        chat = self.post("/tokenize", messages=CHAT, return_token_strs=True).raise_for_status().json()
+        self.assertEqual(chat["count"], self.chat(max_completion_tokens=1).usage.prompt_tokens)
+        self.assertEqual(chat["token_strs"][0], "<|im_start|>")
+        bare = self.post("/tokenize", messages=CHAT, add_generation_prompt=False).json()
+        self.assertEqual(chat["tokens"][: bare["count"]], bare["tokens"])
+        self.assertLess(bare["count"], chat["count"])
+        for path, status, body in [
+            ("/tokenize", 404, {"model": "other", "prompt": "a"}),
+            ("/tokenize", 400, {}),
+            ("/tokenize", 400, {"prompt": "a", "colour": 1}),
+            ("/detokenize", 400, {"tokens": [100000]}),
+            ("/detokenize", 400, {"tokens": "a"}),
+        ]:
+            self.assertEqual(self.post(path, **body).status_code, status, body)
+
+    def test_metrics_count_what_is_served(self):
+        before = samples_of(self.server)
+        usage = self.complete(n=2, max_tokens=7, stop="never").usage
+        after = samples_of(self.server)
+        grown = {name: after[name] - before[name] for name in after}
+        for name, value in {
+            "vllm:prompt_tokens_total": 2 * usage.prompt_tokens,
+            "vllm:generation_tokens_total": usage.completion_tokens,
+            "vllm:time_to_first_token_seconds_count": 2,
+            "vllm:inter_token_latency_seconds_count": usage.completion_tokens - 2,
+            "vllm:time_per_output_token_seconds_count": usage.completion_tokens - 2,
+            "vllm:e2e_request_latency_seconds_count": 2,
+            "vllm:request_generation_tokens_sum": usage.completion_tokens,
+            "vllm:prefix_cache_queries_total": 2 * usage.prompt_tokens,
+        }.items():
+            self.assertEqual(grown[name], value, name)
+        self.assertEqual(grown["vllm:request_success_total", "length"] + grown["vllm:request_success_total", "stop"], 2)
+        self.assertLessEqual(after["vllm:prefix_cache_hits_total"], after["vllm:prefix_cache_queries_total"])
+        for name in ("num_requests_running", "num_requests_waiting", "kv_cache_usage_perc"):
+            self.assertGreaterEqual(after[f"vllm:{name}"], 0)
+
     def test_what_is_not_served_is_refused_by_name(self):
         def refused(name, **given):
             with self.assertRaises(openai.BadRequestError) as caught:
@@ -134,10 +242,10 @@ class OneServer(unittest.TestCase):
             self.assertEqual(caught.exception.param, name, caught.exception)
 
         refused("tools", tools=[{"type": "function", "function": {"name": "f", "parameters": {}}}])
-        refused("top_logprobs", logprobs=True, top_logprobs=2)
+        refused("top_logprobs", logprobs=True, top_logprobs=21)
         refused("response_format", response_format={"type": "json_object"})
-        refused("presence_penalty", presence_penalty=0.5)
-        refused("logit_bias", logit_bias={"5": 1})
+        refused("presence_penalty", presence_penalty=2.5)
+        refused("logit_bias", logit_bias={"100000": 1})
         refused("colour", extra_body={"colour": "red"})
         refused("temperature", temperature=-1)
         refused("messages", messages=[])
@@ -169,7 +277,77 @@ class OneServer(unittest.TestCase):
         self.assertEqual(set(texts), {alone})
 
 
+class Tools(unittest.TestCase):
+    TOOLS = [{"type": "function", "function": {"name": "add", "parameters": {"a": "int", "b": "int"}}}]
+    ASKED = [{"role": "user", "content": "Add 31 and 7."}]
+
+    @classmethod
+    def setUpClass(cls):
+        cls.stack = contextlib.ExitStack()
+        template = str(pathlib.Path(__file__).parent / "tools.jinja")
+        cls.server = cls.stack.enter_context(served("--adapter", f"caller={CALLER}", "--template-path", template))
+        cls.client = client_of(cls.server)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.stack.close()
+
+    def chat(self, **given):
+        return self.client.chat.completions.create(
+            **{"model": "caller", "messages": self.ASKED, "tools": self.TOOLS, "temperature": 0, "max_completion_tokens": 80, **given})
+
+    def test_a_call_is_read_from_the_text(self):
+        choice = self.chat(tool_choice="auto").choices[0]
+        self.assertEqual((choice.finish_reason, choice.message.content), ("tool_calls", None), choice)
+        (call,) = choice.message.tool_calls
+        self.assertEqual((call.type, call.function.name), ("function", "add"))
+        self.assertEqual(json.loads(call.function.arguments), {"a": 31, "b": 7})
+
+    def test_its_result_is_answered(self):
+        call = self.chat().choices[0].message
+        self.assertIsNone(call.content)
+        result = {"role": "tool", "tool_call_id": call.tool_calls[0].id, "content": "38"}
+        answer = self.chat(messages=[*self.ASKED, call.model_dump(exclude_unset=True), result]).choices[0]
+        self.assertEqual((answer.message.content, answer.finish_reason), ("It is 38.", "stop"))
+        self.assertIsNone(answer.message.tool_calls)
+
+    def test_streams_bring_whole_calls(self):
+        calls, texts, end = [], "", None
+        for part in self.chat(stream=True, logprobs=True):
+            choice = part.choices[0]
+            calls += choice.delta.tool_calls or []
+            texts += choice.delta.content or ""
+            end = choice.finish_reason or end
+        (call,) = calls
+        self.assertEqual((texts, end, call.index, call.function.name), ("", "tool_calls", 0, "add"))
+        self.assertEqual(json.loads(call.function.arguments), {"a": 31, "b": 7})
+
+    def test_a_cut_call_is_text(self):
+        choice = self.chat(max_completion_tokens=8).choices[0]
+        self.assertEqual(choice.finish_reason, "length")
+        self.assertTrue(choice.message.content.startswith("<tool"), choice)
+
+    def test_none_takes_the_tools_away(self):
+        without = self.chat(tool_choice="none")
+        self.assertIsNone(without.choices[0].message.tool_calls)
+        self.assertLess(without.usage.prompt_tokens, self.chat().usage.prompt_tokens)
+
+    def test_other_choices_are_refused(self):
+        with self.assertRaises(openai.BadRequestError) as caught:
+            self.chat(tool_choice="required")
+        self.assertEqual(caught.exception.param, "tool_choice")
+
+
 class OtherServers(unittest.TestCase):
+    def test_an_ipv6_address_stands_in_brackets(self):
+        try:
+            socket.create_server(("::1", 0), family=socket.AF_INET6).close()
+        except OSError as error:
+            self.skipTest(f"this machine has no ::1: {error}")
+        with served("--host", "::1") as server:
+            self.assertRegex(server.url, r"^http://\[::1\]:\d+/v1$")
+            self.assertEqual(len(list(client_of(server).models.list())), 1)
+
     def test_keys_are_required_where_they_are_given(self):
         with tempfile.TemporaryDirectory() as folder:
             keys = pathlib.Path(folder, "keys")

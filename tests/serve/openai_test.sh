@@ -6,10 +6,17 @@ source=$1 programs=$2
 cd "$source"
 source tests/files/packages.sh
 environment=.deps/openai
-python_environment "$environment" openai==2.8.1
+python_environment "$environment" openai==2.8.1 prometheus-client==0.23.1
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-# An adapter that answers otherwise than its base.
-"$programs/convoy" train examples/sums/lora.yaml train.steps=12 --run-dir "$work/run" >"$work/train.log" 2>&1 ||
-  { cat "$work/train.log"; exit 1; }
-"$environment/bin/python" tests/serve/openai_client_test.py "$programs/convoy" examples/tally-3m "$work/run/adapter"
+# train NAME KEY=VALUE...: an adapter in $work/NAME/adapter.
+train() {
+  "$programs/convoy" train examples/sums/lora.yaml --run-dir "$work/$1" "${@:2}" >"$work/$1.log" 2>&1 ||
+    { cat "$work/$1.log"; exit 1; }
+}
+# One answers otherwise than its base, the other one calls a tool and answers with its result.
+train sums train.steps=12
+cat tests/serve/call.json tests/serve/call.json >"$work/calls.jsonl"
+train caller train.steps=40 train.batch_size=2 train.learning_rate=1e-2 model.max_seq_len=512 train.eval_strategy=no train.save_strategy=no \
+  data.train_path="$work/calls.jsonl" data.val_path= data.split.val_ratio=0 data.template_path=tests/serve/tools.jinja
+"$environment/bin/python" tests/serve/openai_client_test.py "$programs/convoy" examples/tally-3m "$work/sums/adapter" "$work/caller/adapter"

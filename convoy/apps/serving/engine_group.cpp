@@ -11,6 +11,7 @@
 #include <cstring>
 #include <utility>
 
+#include "convoy/apps/serving/front_link.h"
 #include "convoy/apps/serving/json_answer.h"
 #include "convoy/apps/serving/metrics_text.h"
 #include "convoy/core/base/counted.h"
@@ -47,6 +48,9 @@ EngineGroup::EngineGroup(processes::PoolOptions pool, const Log& log)
       engines_(static_cast<size_t>(pool.workers)),
       choice_(engines_.size()),
       wakes_(::epoll_create1(EPOLL_CLOEXEC)) {
+  pool.environment.resize(engines_.size());
+  for (size_t number = 0; number < engines_.size(); ++number)
+    pool.environment[number][kEngineVariable] = std::to_string(number);
   pool.input = [this](size_t number) { return connect(number); };
   pool_ = std::make_unique<processes::ProcessPool>(std::move(pool));
 }

@@ -16,8 +16,9 @@
 namespace convoy::serving {
 namespace {
 
-// That an engine answers.
-constexpr std::string_view kPostPaths[] = {"/v1/chat/completions", "/v1/completions"};
+// Those that an engine answers.
+constexpr std::string_view kPostPaths[] = {"/v1/chat/completions", "/v1/completions", "/tokenize",
+                                           "/detokenize"};
 
 void require_method(const http::Exchange& exchange, std::string_view method) {
   if (exchange.method() != method)

@@ -20,6 +20,9 @@
 
 namespace convoy::serving {
 
+// The environment's number of an engine among those of its server.
+inline constexpr const char* kEngineVariable = "CONVOY_ENGINE_NUMBER";
+
 class FrontLink;
 
 // One request, and its answer: respond(), or start() and then send() for each part. Without an

@@ -5,6 +5,7 @@
 #include "convoy/apps/recipes/merge_adapter.h"
 #include "convoy/apps/recipes/score.h"
 #include "convoy/apps/recipes/serving/serve_model.h"
+#include "convoy/apps/serving/front_link.h"
 #include "convoy/apps/worker/stop_signals.h"
 #include "convoy/apps/worker/worker_command.h"
 #include "convoy/core/base/error.h"
@@ -57,6 +58,8 @@ int serve_command(const Arguments& arguments) {
                            config::list_fields(worker)},
                           arguments));
   // The front gave this process its line as stdin.
+  if (const char* const number = std::getenv(serving::kEngineVariable))
+    run.engine_number = std::atoll(number);
   recipes::serve_model(run, STDIN_FILENO, handle_stop_signals(), worker.log());
   return 0;
 }

@@ -32,7 +32,7 @@ const text::ChatTemplate& required(const text::ChatTemplate* chat_template) {
   if (chat_template == nullptr)
     throw DataError("the row is a conversation, but the model has no chat template",
                     {.hint = "put a chat_template.jinja into the model folder or name one with "
-                             "data.chat_template"});
+                             "data.template_path"});
   return *chat_template;
 }
 

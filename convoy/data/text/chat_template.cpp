@@ -250,6 +250,11 @@ bool ChatTemplate::has_generation_tags() const {
   return convoy_template_has_generation(state_->standard.handle.get()) != 0;
 }
 
+bool ChatTemplate::mentions(std::string_view words) const {
+  const Compiled& used = state_->with_tools ? *state_->with_tools : state_->standard;
+  return used.source.text.find(words) != std::string::npos;
+}
+
 const std::string& ChatTemplate::content_hash() const { return state_->content_hash; }
 
 }  // namespace convoy::text

@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -61,6 +62,8 @@ class ChatTemplate {
                       const nlohmann::ordered_json& variables, bool add_generation_prompt) const;
 
   bool has_generation_tags() const;
+  // In its own text: of the template for tools, where the model has one.
+  bool mentions(std::string_view words) const;
   const std::string& content_hash() const;
 
  private:

@@ -12,6 +12,8 @@
 
 #include "convoy/apps/recipes/loaded_model.h"
 #include "convoy/apps/recipes/serving/running_answer.h"
+#include "convoy/apps/recipes/serving/server_metrics.h"
+#include "convoy/apps/recipes/serving/tokenizing.h"
 #include "convoy/core/base/log.h"
 #include "convoy/data/datasets/encode_sample.h"
 #include "convoy/generate/engine/engine.h"
@@ -25,6 +27,8 @@ struct AnsweringOptions {
   ServedNames names;
   Json template_kwargs = Json::object();  // a request's override them
   int64_t most_rows = 0;                  // running and waiting; a request beyond them gets 429
+  std::string tool_call_parser = "auto";  // as --tool-call-parser
+  int64_t engine_number = 0;              // among the engines of the server, for its metrics
 };
 
 class AnsweringEngine {
@@ -45,21 +49,30 @@ class AnsweringEngine {
   struct Row {
     std::shared_ptr<RunningAnswer> answer;
     int64_t choice;
+    RowTimes times;
   };
 
-  void begin(ExchangePtr& exchange);
+  void direct(ExchangePtr& exchange);
+  void begin(ExchangePtr& exchange, ApiKind kind);
+  int64_t adapter_of(const std::string& model) const;
+  // Throws where the model cannot answer it.
+  void check_tools(const ApiRequest& request) const;
   std::vector<generate::Request> rows_of(const ApiRequest& request, int64_t adapter);
-  std::vector<std::vector<int32_t>> encode(const ApiRequest& request) const;
-  const std::vector<int32_t>& checked(const std::vector<int32_t>& ids) const;
   void submit(const std::vector<generate::Request>& rows);
-  void end(generate::Completion completion);
+  // `began` and `now`: of the step that was just run.
+  void grow(int64_t number, Row& row, ServerMetrics::Clock::time_point began,
+            ServerMetrics::Clock::time_point now);
+  void end(generate::Completion completion, ServerMetrics::Clock::time_point began,
+           ServerMetrics::Clock::time_point now);
   void cancel_where(const std::function<bool(const RunningAnswer&)>& is_meant);
 
   generate::Engine& engine_;
-  const data::SampleEncoder& encoder_;
   const LoadedModel& loaded_;
   AnsweringOptions options_;
   Log log_;
+  Tokenizing tokenizing_;
+  ServerMetrics metrics_;
+  ToolFormat tool_format_;
   std::mt19937_64 random_{std::random_device()()};
   int64_t next_number_ = 1;
   std::map<int64_t, Row> rows_;  // by the engine's number

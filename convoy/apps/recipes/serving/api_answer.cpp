@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "convoy/apps/recipes/serving/api_answer.h"
 
+#include <fmt/format.h>
+
+#include "convoy/apps/recipes/serving/api_logprobs.h"
+
 namespace convoy::recipes {
 namespace {
 
@@ -14,15 +18,16 @@ Json head_of(const AnswerHead& head, bool part) {
 Json usage_of(const Usage& usage) {
   return {{"prompt_tokens", usage.prompt_tokens},
           {"completion_tokens", usage.completion_tokens},
-          {"total_tokens", usage.prompt_tokens + usage.completion_tokens}};
+          {"total_tokens", usage.prompt_tokens + usage.completion_tokens},
+          {"prompt_tokens_details", {{"cached_tokens", usage.cached_tokens}}}};
 }
 
 std::string part_of_choice(const AnswerHead& head, int64_t choice, const Json& content,
-                           const Json& finish_reason) {
+                           const Json& logprobs, const Json& finish_reason) {
   Json part = head_of(head, true);
   Json one = {{"index", choice}};
   one[head.kind == ApiKind::Chat ? "delta" : "text"] = content;
-  one["logprobs"] = nullptr;
+  one["logprobs"] = logprobs;
   one["finish_reason"] = finish_reason;
   part["choices"] = Json::array({one});
   return event(part);
@@ -33,32 +38,42 @@ Json content_of(const AnswerHead& head, std::string_view text) {
   return {{"content", text}};
 }
 
-// The end token is no part of the text.
-Json log_probabilities(ApiKind kind, const generate::Completion& completion,
-                       const text::Tokenizer& tokenizer) {
-  Json content = Json::array();
-  Json tokens = Json::array();
-  Json values = Json::array();
-  Json offsets = Json::array();
-  int64_t offset = 0;
-  for (size_t at = 0; at < completion.logprobs.size(); ++at) {
-    const int32_t id = completion.token_ids[at];
-    if (at + 1 == completion.token_ids.size() && tokenizer.is_special(id)) break;
-    const std::string token = tokenizer.decode({id}, false);
-    content.push_back({{"token", token},
-                       {"logprob", completion.logprobs[at]},
-                       {"bytes", std::vector<uint8_t>(token.begin(), token.end())},
-                       {"top_logprobs", Json::array()}});
-    tokens.push_back(token);
-    values.push_back(completion.logprobs[at]);
-    offsets.push_back(offset);
-    offset += std::ssize(token);
+// `first`: the number of the first call among those of the choice.
+Json calls_of(const AnswerHead& head, int64_t choice, const std::vector<ToolCall>& calls,
+              int64_t first, bool numbered) {
+  Json list = Json::array();
+  for (const ToolCall& call : calls) {
+    const int64_t number = first + std::ssize(list);
+    const std::string answer = head.id.substr(head.id.find('-') + 1);
+    Json one = Json::object();
+    if (numbered) one["index"] = number;
+    one["id"] = fmt::format("call_{}_{}_{}", answer, choice, number);
+    one["type"] = "function";
+    one["function"] = {{"name", call.name}, {"arguments", call.arguments}};
+    list.push_back(std::move(one));
   }
-  if (kind == ApiKind::Chat) return {{"content", content}};
-  return {{"tokens", tokens},
-          {"token_logprobs", values},
-          {"top_logprobs", nullptr},
-          {"text_offset", offsets}};
+  return list;
+}
+
+std::string_view finish_reason(generate::FinishReason reason, bool calls_tools) {
+  if (calls_tools && reason == generate::FinishReason::Stop) return "tool_calls";
+  return generate::finish_reason_name(reason);
+}
+
+// `calls` become those of the text.
+Json message_of(const AnswerHead& head, int64_t choice, const std::string& text,
+                std::vector<ToolCall>& calls) {
+  ToolCallReader reader(head.tool_format);
+  ToolCallReader::Found found = reader.take(text);
+  calls = std::move(found.calls);
+  ToolCallReader::Found rest = reader.end();
+  calls.insert(calls.end(), rest.calls.begin(), rest.calls.end());
+  found.text += rest.text;
+  Json message = {{"role", "assistant"}, {"content", found.text}};
+  if (calls.empty()) return message;
+  if (found.text.empty()) message["content"] = nullptr;
+  message["tool_calls"] = calls_of(head, choice, calls, 0, false);
+  return message;
 }
 
 }  // namespace
@@ -70,13 +85,13 @@ Json whole_answer(const AnswerHead& head, const std::vector<generate::Completion
   for (size_t choice = 0; choice < completions.size(); ++choice) {
     const generate::Completion& completion = completions[choice];
     Json one = {{"index", choice}};
+    std::vector<ToolCall> calls;
     if (head.kind == ApiKind::Chat)
-      one["message"] = {{"role", "assistant"}, {"content", completion.text}};
+      one["message"] = message_of(head, static_cast<int64_t>(choice), completion.text, calls);
     else
       one["text"] = completion.text;
-    one["logprobs"] =
-        completion.logprobs.empty() ? Json() : log_probabilities(head.kind, completion, tokenizer);
-    one["finish_reason"] = generate::finish_reason_name(completion.finish_reason);
+    one["logprobs"] = LogprobWriter(head.kind, tokenizer).last(completion.tokens());
+    one["finish_reason"] = finish_reason(completion.finish_reason, !calls.empty());
     answer["choices"].push_back(one);
   }
   answer["usage"] = usage_of(usage);
@@ -85,16 +100,24 @@ Json whole_answer(const AnswerHead& head, const std::vector<generate::Completion
 
 std::string first_part(const AnswerHead& head, int64_t choice) {
   if (head.kind == ApiKind::Completion) return {};
-  return part_of_choice(head, choice, {{"role", "assistant"}, {"content", ""}}, nullptr);
+  return part_of_choice(head, choice, {{"role", "assistant"}, {"content", ""}}, nullptr, nullptr);
 }
 
-std::string text_part(const AnswerHead& head, int64_t choice, std::string_view text) {
-  return part_of_choice(head, choice, content_of(head, text), nullptr);
+std::string text_part(const AnswerHead& head, int64_t choice, std::string_view text,
+                      const Json& logprobs) {
+  return part_of_choice(head, choice, content_of(head, text), logprobs, nullptr);
 }
 
-std::string end_part(const AnswerHead& head, int64_t choice, generate::FinishReason reason) {
+std::string calls_part(const AnswerHead& head, int64_t choice, const std::vector<ToolCall>& calls,
+                       int64_t first) {
+  return part_of_choice(head, choice, {{"tool_calls", calls_of(head, choice, calls, first, true)}},
+                        nullptr, nullptr);
+}
+
+std::string end_part(const AnswerHead& head, int64_t choice, generate::FinishReason reason,
+                     bool calls_tools) {
   const Json nothing = head.kind == ApiKind::Chat ? Json::object() : Json("");
-  return part_of_choice(head, choice, nothing, generate::finish_reason_name(reason));
+  return part_of_choice(head, choice, nothing, nullptr, finish_reason(reason, calls_tools));
 }
 
 std::string usage_part(const AnswerHead& head, const Usage& usage) {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "convoy/apps/recipes/serving/api_request.h"
+#include "convoy/apps/recipes/serving/tool_calls.h"
 #include "convoy/data/text/tokenizer.h"
 #include "convoy/generate/engine/request.h"
 
@@ -19,12 +20,14 @@ struct AnswerHead {
   ApiKind kind = ApiKind::Chat;
   std::string id;
   std::string model;
-  int64_t created = 0;  // seconds since 1970
+  int64_t created = 0;                        // seconds since 1970
+  ToolFormat tool_format = ToolFormat::None;  // of calls that are read from the texts
 };
 
 struct Usage {
   int64_t prompt_tokens = 0;
   int64_t completion_tokens = 0;
+  int64_t cached_tokens = 0;  // of the prompts, not computed again
 };
 
 // `completions`: by choice. `tokenizer` writes the tokens of log-probabilities.
@@ -34,8 +37,13 @@ Json whole_answer(const AnswerHead& head, const std::vector<generate::Completion
 // "data: {...}\n\n" with the next text of a choice; the first part of a chat's choice names the
 // role.
 std::string first_part(const AnswerHead& head, int64_t choice);  // empty for completions
-std::string text_part(const AnswerHead& head, int64_t choice, std::string_view text);
-std::string end_part(const AnswerHead& head, int64_t choice, generate::FinishReason reason);
+std::string text_part(const AnswerHead& head, int64_t choice, std::string_view text,
+                      const Json& logprobs);  // null: none
+// Whole calls; `first`: the number of the first one among those of the choice.
+std::string calls_part(const AnswerHead& head, int64_t choice, const std::vector<ToolCall>& calls,
+                       int64_t first);
+std::string end_part(const AnswerHead& head, int64_t choice, generate::FinishReason reason,
+                     bool calls_tools);
 std::string usage_part(const AnswerHead& head, const Usage& usage);
 inline constexpr std::string_view kLastEvent = "data: [DONE]\n\n";
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Requests in the form of OpenAI's API, and what is wrong with them. Fields that the server cannot
-// serve are refused by name, never ignored. Plain data.
+// Requests in the form of OpenAI's API. Plain data.
 // https://platform.openai.com/docs/api-reference/chat/create and .../completions/create
 #pragma once
 
@@ -12,17 +11,11 @@
 #include <variant>
 #include <vector>
 
-#include "convoy/apps/serving/json_answer.h"
+#include "convoy/apps/recipes/serving/api_fields.h"
 #include "convoy/core/settings/command_flags.h"
+#include "convoy/generate/engine/request.h"
 
 namespace convoy::recipes {
-
-using serving::ApiError;
-using serving::dumped;
-using serving::event;
-using serving::Json;
-using serving::json_headers;
-using serving::now_seconds;
 
 enum class ApiKind { Chat, Completion };
 
@@ -30,18 +23,24 @@ struct ApiRequest {
   ApiKind kind = ApiKind::Chat;
   std::string model;
   Json messages;  // of Chat
+  Json tools;     // that its answer may call; null: none
   // Texts, or ids: of Completion.
   std::vector<std::variant<std::string, std::vector<int32_t>>> prompts;
   Json template_kwargs = Json::object();
   // Temperature and top_p default to 1, as in OpenAI's API. max_new_tokens 0: up to the model's
   // last position.
   settings::SamplingFlags sampling;
+  int64_t top_logprobs = 0;  // with sampling.logprobs
+  double frequency_penalty = 0;
+  double presence_penalty = 0;
+  std::vector<kernels::LogitBias> logit_bias;
   std::optional<int64_t> seed;
   bool streams = false;
   bool reports_usage = false;  // in the last part of a stream
 };
 
-// Throws ApiError.
+// These throw ApiError.
+std::vector<int32_t> read_ids(const Json& list, const std::string& field);
 ApiRequest parse_api_request(ApiKind kind, std::string_view body);
 
 }  // namespace convoy::recipes

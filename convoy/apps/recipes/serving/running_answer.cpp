@@ -4,14 +4,19 @@
 namespace convoy::recipes {
 
 RunningAnswer::RunningAnswer(ExchangePtr exchange, AnswerHead head, const ApiRequest& request,
-                             int64_t choices)
+                             int64_t choices, const text::Tokenizer& tokenizer)
     : exchange_(std::move(exchange)),
       head_(std::move(head)),
       streams_(request.streams),
       reports_usage_(request.reports_usage),
+      choices_per_prompt_(request.sampling.n),
       unended_(choices),
+      tokenizer_(tokenizer),
       completions_(static_cast<size_t>(choices)),
-      certain_(static_cast<size_t>(choices), generate::CertainText(request.sampling.stop.names)) {}
+      streams_by_choice_(streams_ ? completions_.size() : 0,
+                         {.text = generate::CertainText(request.sampling.stop.names),
+                          .logprobs = LogprobWriter(head_.kind, tokenizer),
+                          .reader = ToolCallReader(head_.tool_format)}) {}
 
 void RunningAnswer::begin() {
   if (!streams_) return;
@@ -19,21 +24,47 @@ void RunningAnswer::begin() {
   for (int64_t choice = 0; choice < unended_; ++choice) exchange_->send(first_part(head_, choice));
 }
 
-void RunningAnswer::grow(int64_t choice, std::string_view text) {
-  send_text(choice, certain_[static_cast<size_t>(choice)].grow(text));
+void RunningAnswer::grow(int64_t choice, std::string_view text,
+                         const generate::AnswerTokens& tokens) {
+  Stream& stream = streams_by_choice_[static_cast<size_t>(choice)];
+  send_found(choice, stream.reader.take(stream.text.grow(text)), tokens);
 }
 
-void RunningAnswer::end(int64_t choice, generate::Completion completion,
-                        const text::Tokenizer& tokenizer) {
+// Tokens whose text is not certain yet wait for it.
+void RunningAnswer::send_found(int64_t choice, const ToolCallReader::Found& found,
+                               const generate::AnswerTokens& tokens) {
+  Stream& stream = streams_by_choice_[static_cast<size_t>(choice)];
+  if (!found.text.empty())
+    exchange_->send(text_part(head_, choice, found.text, stream.logprobs.next(tokens)));
+  if (found.calls.empty()) return;
+  exchange_->send(calls_part(head_, choice, found.calls, stream.calls));
+  stream.calls += std::ssize(found.calls);
+}
+
+void RunningAnswer::end_stream(int64_t choice, const generate::Completion& completion) {
+  Stream& stream = streams_by_choice_[static_cast<size_t>(choice)];
+  send_found(choice, stream.reader.take(stream.text.end(completion.text)), {});
+  send_found(choice, stream.reader.end(), {});
+  const Json logprobs = stream.logprobs.last(completion.tokens());
+  if (!logprobs.is_null()) exchange_->send(text_part(head_, choice, "", logprobs));
+  exchange_->send(end_part(head_, choice, completion.finish_reason, stream.calls > 0));
+}
+
+// The choices of a prompt share it.
+void RunningAnswer::count(int64_t choice, const generate::Completion& completion) {
   usage_.completion_tokens += std::ssize(completion.token_ids);
-  if (streams_) {
-    send_text(choice, certain_[static_cast<size_t>(choice)].end(completion.text));
-    exchange_->send(end_part(head_, choice, completion.finish_reason));
-  }
+  if (choice % choices_per_prompt_ != 0) return;
+  usage_.prompt_tokens += completion.prompt_tokens;
+  usage_.cached_tokens += completion.cached_tokens;
+}
+
+void RunningAnswer::end(int64_t choice, generate::Completion completion) {
+  count(choice, completion);
+  if (streams_) end_stream(choice, completion);
   completions_[static_cast<size_t>(choice)] = std::move(completion);
   if (--unended_ > 0) return;
   if (!streams_)
-    return respond_json(*exchange_, whole_answer(head_, completions_, usage_, tokenizer));
+    return respond_json(*exchange_, whole_answer(head_, completions_, usage_, tokenizer_));
   if (reports_usage_) exchange_->send(usage_part(head_, usage_));
   exchange_->send(kLastEvent);
 }
@@ -43,10 +74,6 @@ void RunningAnswer::fail(const ApiError& error) {
     exchange_->send(event(error.body()));
   else
     respond_error(*exchange_, error);
-}
-
-void RunningAnswer::send_text(int64_t choice, std::string_view text) {
-  if (streams_ && !text.empty()) exchange_->send(text_part(head_, choice, text));
 }
 
 }  // namespace convoy::recipes

@@ -10,6 +10,7 @@
 
 #include "convoy/apps/recipes/serving/api_answer.h"
 #include "convoy/apps/serving/front_link.h"
+#include "convoy/apps/recipes/serving/api_logprobs.h"
 #include "convoy/generate/engine/certain_text.h"
 
 namespace convoy::recipes {
@@ -18,31 +19,45 @@ using serving::ExchangePtr;
 
 class RunningAnswer {
  public:
-  RunningAnswer(ExchangePtr exchange, AnswerHead head, const ApiRequest& request, int64_t choices);
+  // The tokenizer must outlive it.
+  RunningAnswer(ExchangePtr exchange, AnswerHead head, const ApiRequest& request, int64_t choices,
+                const text::Tokenizer& tokenizer);
 
   bool streams() const { return streams_; }
   bool is_open() const { return exchange_->is_open(); }  // false once the client left
-  void count_prompt(int64_t tokens) { usage_.prompt_tokens += tokens; }
 
   void begin();  // before all that follow
-  // `text`: the whole text of the choice so far.
-  void grow(int64_t choice, std::string_view text);
+  // `text` and `tokens`: all of the choice so far.
+  void grow(int64_t choice, std::string_view text, const generate::AnswerTokens& tokens);
   // The answer goes out with the end of its last choice.
-  void end(int64_t choice, generate::Completion completion, const text::Tokenizer& tokenizer);
+  void end(int64_t choice, generate::Completion completion);
   // A stream that has begun ends with the error as its last event.
   void fail(const ApiError& error);
 
  private:
-  void send_text(int64_t choice, std::string_view text);
+  // The state of a choice that streams.
+  struct Stream {
+    generate::CertainText text;
+    LogprobWriter logprobs;
+    ToolCallReader reader;
+    int64_t calls = 0;  // that were sent
+  };
+
+  void count(int64_t choice, const generate::Completion& completion);
+  void send_found(int64_t choice, const ToolCallReader::Found& found,
+                  const generate::AnswerTokens& tokens);
+  void end_stream(int64_t choice, const generate::Completion& completion);
 
   ExchangePtr exchange_;
   AnswerHead head_;
   bool streams_;
   bool reports_usage_;
+  int64_t choices_per_prompt_;
   int64_t unended_;
   Usage usage_;
+  const text::Tokenizer& tokenizer_;
   std::vector<generate::Completion> completions_;
-  std::vector<generate::CertainText> certain_;
+  std::vector<Stream> streams_by_choice_;
 };
 
 }  // namespace convoy::recipes

@@ -74,7 +74,9 @@ void serve_model(const ServeRun& run, int socket, const std::atomic<bool>& stop_
       engine, encoder, loaded,
       {.names = numbered(serving::served_names(run.model, flags)),
        .template_kwargs = settings::template_kwargs(flags.template_kwargs, "--template-kwargs"),
-       .most_rows = config.max_rows + flags.max_waiting},
+       .most_rows = config.max_rows + flags.max_waiting,
+       .tool_call_parser = flags.tool_call_parser,
+       .engine_number = run.engine_number},
       log);
   serving::FrontLink front(socket);
   front.tell_ready();

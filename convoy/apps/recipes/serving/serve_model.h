@@ -16,6 +16,7 @@ struct ServeRun {
   settings::ServeFlags flags = {};
   settings::EngineFlags engine = {};
   settings::RankFlags ranks = {};
+  int64_t engine_number = 0;  // among the engines of the server
 };
 
 // Answers the requests that come over `socket` until `stop_wanted`; then the running ones have

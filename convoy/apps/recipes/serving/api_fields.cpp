@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/apps/recipes/serving/api_fields.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace convoy::recipes {
+namespace {
+
+[[noreturn]] void refuse_field(const std::string& name) {
+  throw ApiError(400, fmt::format("`{}` is not served by convoy serve", name), name,
+                 "unsupported_parameter");
+}
+
+}  // namespace
+
+Json parse_object(std::string_view body) {
+  Json object = Json::parse(body, nullptr, false);
+  if (object.is_discarded() || !object.is_object())
+    throw ApiError(400, "the body must be a JSON object");
+  return object;
+}
+
+const Json* FieldReader::find(const std::string& name) {
+  known_.insert(name);
+  const auto at = object_.find(name);
+  return at == object_.end() || at->is_null() ? nullptr : &*at;
+}
+
+int64_t FieldReader::integer(const std::string& name, int64_t absent, int64_t least, int64_t most) {
+  const Json* value = find(name);
+  if (value == nullptr) return absent;
+  if (!value->is_number_integer() || value->get<int64_t>() < least || value->get<int64_t>() > most)
+    refuse(name, fmt::format("an integer from {} to {}", least, most), *value);
+  return value->get<int64_t>();
+}
+
+double FieldReader::number(const std::string& name, double absent, double least, double most) {
+  const Json* value = find(name);
+  if (value == nullptr) return absent;
+  if (!value->is_number() || !(value->get<double>() >= least && value->get<double>() <= most))
+    refuse(name, fmt::format("a number from {} to {}", least, most), *value);
+  return value->get<double>();
+}
+
+bool FieldReader::flag(const std::string& name, bool absent) {
+  const Json* value = find(name);
+  if (value == nullptr) return absent;
+  if (!value->is_boolean()) refuse(name, "true or false", *value);
+  return value->get<bool>();
+}
+
+std::string FieldReader::text(const std::string& name) {
+  const Json* value = find(name);
+  if (value == nullptr) return {};
+  if (!value->is_string()) refuse(name, "a string", *value);
+  return value->get<std::string>();
+}
+
+const Json* FieldReader::object(const std::string& name) {
+  const Json* value = find(name);
+  if (value != nullptr && !value->is_object()) refuse(name, "an object", *value);
+  return value;
+}
+
+void FieldReader::require_neutral(const std::string& name, const std::vector<Json>& neutral) {
+  const Json* value = find(name);
+  if (value != nullptr && std::find(neutral.begin(), neutral.end(), *value) == neutral.end())
+    refuse_field(name);
+}
+
+void FieldReader::require_nothing_else() const {
+  for (const auto& [name, value] : object_.items())
+    if (!known_.contains(name)) refuse_field(name);
+}
+
+void FieldReader::refuse(const std::string& name, const std::string& wanted, const Json& found) {
+  throw ApiError(400,
+                 fmt::format("`{}` must be {}, found {}", name, wanted,
+                             found.dump(-1, ' ', false, Json::error_handler_t::replace)),
+                 name, "invalid_value");
+}
+
+}  // namespace convoy::recipes

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The fields of requests in the form of OpenAI's API, and what is wrong with them. Fields that the
+// server cannot serve are refused by name, never ignored. Plain data.
+#pragma once
+
+#include <cstdint>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "convoy/apps/serving/json_answer.h"
+
+namespace convoy::recipes {
+
+using serving::ApiError;
+using serving::dumped;
+using serving::event;
+using serving::Json;
+using serving::json_headers;
+using serving::now_seconds;
+
+Json parse_object(std::string_view body);  // Throws ApiError.
+
+// Reads the fields of a request by name, and remembers which were read. Its functions throw
+// ApiError.
+class FieldReader {
+ public:
+  explicit FieldReader(const Json& object) : object_(object) {}
+
+  // Null counts as absent, as in OpenAI's API.
+  const Json* find(const std::string& name);
+  int64_t integer(const std::string& name, int64_t absent, int64_t least, int64_t most);
+  double number(const std::string& name, double absent, double least, double most);
+  bool flag(const std::string& name, bool absent = false);
+  std::string text(const std::string& name);
+  const Json* object(const std::string& name);  // null where it is absent
+  // A field that may only hold what changes nothing.
+  void require_neutral(const std::string& name, const std::vector<Json>& neutral);
+  void require_nothing_else() const;
+  [[noreturn]] static void refuse(const std::string& name, const std::string& wanted,
+                                  const Json& found);
+
+ private:
+  const Json& object_;
+  std::set<std::string> known_;
+};
+
+}  // namespace convoy::recipes

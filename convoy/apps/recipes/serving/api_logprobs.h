@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The log-probabilities of an answer's tokens in the form of OpenAI's API, whole or part by part.
+#pragma once
+
+#include <cstdint>
+
+#include "convoy/apps/recipes/serving/api_request.h"
+#include "convoy/data/text/tokenizer.h"
+#include "convoy/generate/engine/request.h"
+
+namespace convoy::recipes {
+
+class LogprobWriter {
+ public:
+  // The tokenizer must outlive it.
+  LogprobWriter(ApiKind kind, const text::Tokenizer& tokenizer)
+      : kind_(kind), tokenizer_(tokenizer) {}
+
+  // Writes the tokens after those of the calls before; null where there are none, or none with a
+  // log-probability. `all`: of the answer so far.
+  Json next(const generate::AnswerTokens& all);
+  // The same at the end of the answer, whose end token is left out: it is no part of the text.
+  Json last(const generate::AnswerTokens& all);
+
+ private:
+  Json until(const generate::AnswerTokens& all, size_t end);
+  Json chat_part(const generate::AnswerTokens& all, size_t end);
+  Json completion_part(const generate::AnswerTokens& all, size_t end);
+
+  ApiKind kind_;
+  const text::Tokenizer& tokenizer_;
+  size_t given_ = 0;         // tokens
+  int64_t text_offset_ = 0;  // of the next one
+};
+
+}  // namespace convoy::recipes

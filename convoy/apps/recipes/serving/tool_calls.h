@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Tool calls in the text of an answer, in the forms that models write. One thread.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "convoy/data/text/chat_template.h"
+
+namespace convoy::recipes {
+
+// Hermes, Qwen: <tool_call>{"name": ..., "arguments": {...}}</tool_call>, among text.
+// Llama3Json: {"name": ..., "parameters": {...}}, alone or several with `;` between them.
+enum class ToolFormat { None, Hermes, Llama3Json };
+
+// `parser`: of --tool-call-parser. With auto the one that the template teaches; None where there is
+// no template, or it teaches another one.
+ToolFormat tool_format(const std::string& parser, const text::ChatTemplate* chat_template);
+
+struct ToolCall {
+  std::string name;
+  std::string arguments;  // a JSON object
+};
+
+// Takes a text as it grows. The part that may become a call is held back until it is one or text.
+class ToolCallReader {
+ public:
+  struct Found {
+    std::string text;  // between calls; white space beside them is left out
+    std::vector<ToolCall> calls;
+  };
+
+  explicit ToolCallReader(ToolFormat format)
+      : format_(format), may_begin_(format == ToolFormat::Llama3Json) {}
+
+  Found take(std::string_view more);
+  Found end();  // of the text: what was held back
+
+ private:
+  void read_hermes(Found& found);
+  void read_hermes_end(Found& found);
+  void read_llama(Found& found);
+  void give_text(Found& found, size_t bytes);
+
+  ToolFormat format_;
+  std::string held_;
+  bool may_begin_;             // Llama3Json: a call may stand here
+  bool follows_call_ = false;  // no text since
+};
+
+}  // namespace convoy::recipes

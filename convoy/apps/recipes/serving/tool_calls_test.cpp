@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/apps/recipes/serving/tool_calls.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "convoy/core/base/files.h"
+
+namespace convoy::recipes {
+namespace {
+
+// "text|name(arguments)|...", however the text comes: whole, or in pieces of `bytes`.
+std::string read_in_pieces(ToolFormat format, const std::string& answer, size_t bytes) {
+  ToolCallReader reader(format);
+  ToolCallReader::Found all;
+  const auto add = [&all](ToolCallReader::Found found) {
+    all.text += found.text;
+    all.calls.insert(all.calls.end(), found.calls.begin(), found.calls.end());
+  };
+  for (size_t at = 0; at < answer.size(); at += bytes) add(reader.take(answer.substr(at, bytes)));
+  add(reader.end());
+  std::string line = all.text;
+  for (const ToolCall& call : all.calls) line += "|" + call.name + call.arguments;
+  return line;
+}
+
+void expect_read(ToolFormat format, const std::string& answer, const std::string& wanted) {
+  for (const size_t bytes : {size_t{1}, size_t{2}, size_t{7}, answer.size() + 1})
+    EXPECT_EQ(read_in_pieces(format, answer, bytes), wanted) << answer << " by " << bytes;
+}
+
+TEST(ToolCalls, HermesCallsStandAmongText) {
+  const auto expect = [](const std::string& answer, const std::string& wanted) {
+    expect_read(ToolFormat::Hermes, answer, wanted);
+  };
+  expect("plain text ", "plain text ");
+  expect(R"(<tool_call>{"name": "f", "arguments": {"b": 1, "a": "x"}}</tool_call>)",
+         R"(|f{"b":1,"a":"x"})");
+  expect("I look.\n<tool_call>\n{\"name\":\"f\",\"arguments\":{}}\n</tool_call>\n", "I look.|f{}");
+  expect("<tool_call>{\"name\":\"f\"}</tool_call>\n<tool_call>{\"name\":\"g\"}</tool_call> done",
+         "done|f{}|g{}");
+  expect(R"(<tool_call>{"name":"f","arguments":{"s":"</tool> é \" }"}}</tool_call>)",
+         R"(|f{"s":"</tool> é \" }"})");
+  // The last tag is missing.
+  expect(R"(a <tool_call>{"name":"f","arguments":{}})", "a|f{}");
+}
+
+TEST(ToolCalls, WhatIsNoHermesCallIsText) {
+  for (const std::string answer :
+       {"<tool_call>{\"name\":\"f\",</tool_call>", "a <tool_call>[1]</tool_call> b",
+        "<tool_call>{\"name\":5}</tool_call>", "<tool_call>{\"name\":\"f\",\"arguments\":3}",
+        "<tool_call>", "a < b <tool", "</tool_call>", "  x \n\n", "{\"name\":\"f\"}"})
+    expect_read(ToolFormat::Hermes, answer, answer);
+}
+
+TEST(ToolCalls, LlamaCallsBeginAnAnswer) {
+  const auto expect = [](const std::string& answer, const std::string& wanted) {
+    expect_read(ToolFormat::Llama3Json, answer, wanted);
+  };
+  expect(R"({"name": "f", "parameters": {"a": {"b": "}"}}})", R"(|f{"a":{"b":"}"}})");
+  expect(R"(<|python_tag|>{"name": "f", "parameters": {}})", "|f{}");
+  expect(R"( {"name":"f","arguments":{}}; {"name":"g","parameters":{}};)", "|f{}|g{}");
+  expect("{\"name\":\"f\",\"parameters\":{}}\n", "|f{}");
+}
+
+TEST(ToolCalls, WhatIsNoLlamaCallIsText) {
+  for (const std::string answer :
+       {R"({"name": "Ann", "age": 3})", R"({"name":"f","parameters":[1]})", "{", "{}", "[1]",
+        R"(Use {"name":"f","parameters":{}})", "<|python", "<|python_tag|>f.call()", " \n", "é"})
+    expect_read(ToolFormat::Llama3Json, answer, answer);
+}
+
+TEST(ToolCalls, WithoutAFormatAllIsText) {
+  const std::string answer = "<tool_call>{\"name\":\"f\"}</tool_call>";
+  expect_read(ToolFormat::None, answer, answer);
+}
+
+TEST(ToolCalls, CallsGoOutAsSoonAsTheyAreComplete) {
+  ToolCallReader hermes(ToolFormat::Hermes);
+  EXPECT_EQ(hermes.take("one two ").text, "one two");
+  EXPECT_EQ(hermes.take("<3 <").text, " <3");
+  EXPECT_TRUE(hermes.take("tool_call>{\"name\":\"f\"}").calls.empty());
+  EXPECT_EQ(hermes.take("</tool_call>").calls.size(), 1u);
+  ToolCallReader llama(ToolFormat::Llama3Json);
+  EXPECT_EQ(llama.take("T").text, "T");
+  EXPECT_EQ(llama.take(" {").text, " {");
+}
+
+TEST(ToolCalls, TheTemplateTellsTheFormat) {
+  const auto format = [](const std::string& lines, const std::string& parser = "auto") {
+    const std::filesystem::path folder =
+        std::filesystem::path(::testing::TempDir()) / "tool_calls_test";
+    std::filesystem::create_directories(folder);
+    write_file_atomic(folder / "tokenizer_config.json", "{}");
+    write_file_atomic(folder / "chat_template.jinja", lines);
+    const auto chat_template = text::ChatTemplate::load(folder);
+    std::filesystem::remove_all(folder);
+    return tool_format(parser, &*chat_template);
+  };
+  EXPECT_EQ(format("{{ messages }}"), ToolFormat::None);
+  EXPECT_EQ(format("{{ messages }}", "hermes"), ToolFormat::Hermes);
+  EXPECT_EQ(format("within <tool_call></tool_call> tags"), ToolFormat::Hermes);
+  EXPECT_EQ(format("within <tool_call></tool_call> tags", "none"), ToolFormat::None);
+  EXPECT_EQ(format("<tool_call>\n<function=name>"), ToolFormat::None);
+  EXPECT_EQ(format(R"({{ 'Respond in the format {"name": function name, "parameters": x}' }})"),
+            ToolFormat::Llama3Json);
+  EXPECT_EQ(tool_format("auto", nullptr), ToolFormat::None);
+}
+
+}  // namespace
+}  // namespace convoy::recipes
