@@ -3,7 +3,6 @@
 #include <signal.h>
 
 #include <filesystem>
-#include <thread>
 
 #include "convoy/apps/front/runs_actions.h"
 #include "convoy/apps/page/page_server.h"
@@ -40,11 +39,8 @@ int serve_runs(const Context& context, const RunsServeFlags& flags,
         flags.host, server.port(), server.port()));
   fmt::print("{}\n", server.url());
   std::fflush(stdout);
-  std::thread serving([&server] { server.run(); });
   int signal = 0;
   sigwait(&ends, &signal);
-  server.stop();
-  serving.join();
   return 0;
 }
 

@@ -9,7 +9,6 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "convoy/apps/page/http_server.h"
 #include "convoy/apps/page/page_assets.h"
 #include "convoy/apps/page/result_files.h"
 #include "convoy/apps/page/run_index.h"
@@ -17,6 +16,9 @@
 #include "convoy/core/base/error.h"
 #include "convoy/core/base/hash.h"
 #include "convoy/core/base/trimmed.h"
+#include "convoy/core/http/handler_threads.h"
+#include "convoy/core/http/http_server.h"
+#include "convoy/core/http/request_target.h"
 #include "convoy/core/telemetry/run_folder.h"
 
 namespace convoy::page {
@@ -25,6 +27,32 @@ namespace {
 using nlohmann::json;
 
 constexpr const char* kPolicy = "Content-Security-Policy";
+constexpr int kThreads = 8;  // an answer may wait for a disk
+// Far below the usual limit of 1024 descriptors per process. No request has a body to read, and a
+// figure is an answer of megabytes.
+constexpr http::ServerLimits kLimits{.body_bytes = 16 << 10,
+                                     .clients = 256,
+                                     .request_time = std::chrono::seconds(5),
+                                     .silence_time = std::chrono::seconds(5)};
+
+struct Request {
+  explicit Request(const http::Exchange& asked)
+      : exchange(asked), target(http::parse_target(asked.target())) {}
+
+  std::string parameter(const std::string& name) const { return target.parameter(name); }
+  bool has(const std::string& name) const { return target.parameters.contains(name); }
+  std::string header(const char* name) const { return std::string(exchange.header(name)); }
+
+  const http::Exchange& exchange;
+  http::RequestTarget target;
+};
+
+struct Response {
+  int status = 200;
+  std::string type = "text/plain; charset=utf-8";
+  std::string body{};
+  http::Headers headers{};
+};
 
 // Parts of a Host header: "[::1]:6007" is "[::1]" and "6007".
 struct HostAndPort {
@@ -53,10 +81,8 @@ std::string in_brackets(const std::string& host) {
   return host.find(':') == std::string::npos ? host : "[" + host + "]";
 }
 
-std::string cookie_of(const HttpRequest& request, const std::string& name) {
-  std::string_view cookies = request.headers.contains("cookie")
-                                 ? std::string_view(request.headers.at("cookie"))
-                                 : std::string_view();
+std::string cookie_of(const Request& request, const std::string& name) {
+  std::string_view cookies = request.exchange.header("cookie");
   while (!cookies.empty()) {
     const std::string_view cookie = cookies.substr(0, cookies.find(';'));
     cookies.remove_prefix(std::min(cookies.size(), cookie.size() + 1));
@@ -67,28 +93,28 @@ std::string cookie_of(const HttpRequest& request, const std::string& name) {
   return {};
 }
 
-std::vector<std::string> runs_of(const HttpRequest& request) {
+std::vector<std::string> runs_of(const Request& request) {
   std::vector<std::string> names;
-  const auto [begin, end] = request.query.equal_range("run");
+  const auto [begin, end] = request.target.parameters.equal_range("run");
   for (auto run = begin; run != end; ++run) names.push_back(run->second);
   return names;
 }
 
-int64_t number_of(const HttpRequest& request, const char* name) {
+int64_t number_of(const Request& request, const char* name) {
   const std::string text = request.parameter(name);
   if (text.empty() || text.size() > 9 || text.find_first_not_of("0123456789") != std::string::npos)
     return 0;
   return std::stoll(text);
 }
 
-HttpResponse as_json(const json& value) {
+Response as_json(const json& value) {
   return {.type = "application/json",
           .body = value.dump(-1, ' ', false, json::error_handler_t::replace)};
 }
 
 // Any program may have written the figure, so when it is opened on its own it must not run or load
 // anything.
-HttpResponse as_file(const std::string& name, const std::optional<std::string>& bytes) {
+Response as_file(const std::string& name, const std::optional<std::string>& bytes) {
   if (!bytes) return {.status = 404, .body = "there is no such file\n"};
   return {.type = std::string(type_of_result(name)),
           .body = *bytes,
@@ -112,15 +138,33 @@ struct PageServer::Server {
       : options(std::move(chosen)),
         index(options.runs),
         sweeps(options.runs),
-        http(options.host, options.port, [this](const HttpRequest& request) {
-          HttpResponse response = answer(request);
-          for (const auto& header : kHeaders) response.headers.emplace_back(header);
-          return response;
-        }) {}
+        threads(kThreads, [this](std::unique_ptr<http::Exchange> exchange) { answer(*exchange); }),
+        http(options.host, options.port, kLimits, [this](std::unique_ptr<http::Exchange> exchange) {
+          threads.take(std::move(exchange));
+        }) {
+    http.stop_time = std::chrono::seconds(1);
+  }
 
-  HttpResponse answer(const HttpRequest& request) {
+  void answer(http::Exchange& exchange) {
+    Response response;
+    try {
+      response = response_to(Request(exchange));
+    } catch (const std::exception& error) {
+      response = {.status = 500, .body = std::string(error.what()) + "\n"};
+    }
+    response.headers.emplace_back("Content-Type", response.type);
+    for (const auto& header : kHeaders) response.headers.emplace_back(header);
+    exchange.respond(response.status, response.headers, response.body);
+  }
+
+  Response response_to(const Request& request) {
+    const std::string_view method = request.exchange.method();
+    if (method != "GET" && method != "HEAD")
+      return {.status = 405,
+              .body = "this page is read with GET or HEAD\n",
+              .headers = {{"Allow", "GET, HEAD"}}};
     if (auto refusal = refused(request)) return *refusal;
-    const std::string& path = request.path;
+    const std::string& path = request.target.path;
     const std::string run = request.parameter("run");
     if (path == "/") return page(request);
     if (path == "/api/runs") return as_json({{"folder", options.runs.string()}, {"runs", list()}});
@@ -133,7 +177,7 @@ struct PageServer::Server {
     const std::string sweep = request.parameter("sweep");
     if (path == "/api/sweep") return as_json(sweeps.details(sweep));
     if (path == "/api/sweep/figure")
-      return as_file("figure.svg", sweeps.figure_svg(sweep, request.query.contains("log")));
+      return as_file("figure.svg", sweeps.figure_svg(sweep, request.has("log")));
     if (path == "/api/sweep/file") {
       const std::string file = request.parameter("file");
       return as_file(file, sweeps.file(sweep, file));
@@ -151,9 +195,9 @@ struct PageServer::Server {
     return lines;
   }
 
-  HttpResponse page(const HttpRequest& request) const {
+  Response page(const Request& request) const {
     // From here on the cookie carries the token, so that it does not stay in the address.
-    if (!options.token.empty() && request.query.contains("token"))
+    if (!options.token.empty() && request.has("token"))
       return {.status = 302,
               .headers = {{"Location", "/"},
                           {"Set-Cookie", fmt::format("{}={}; HttpOnly; SameSite=Strict; Path=/",
@@ -171,27 +215,26 @@ struct PageServer::Server {
   }
 
   // Cookies do not distinguish ports. The port is the browser's, which a tunnel may have changed.
-  std::string cookie_name(const HttpRequest& request) const {
+  std::string cookie_name(const Request& request) const {
     const std::string port = host_and_port_of(request.header("host")).port;
     return "convoy_token_" + (port.empty() ? std::to_string(http.port()) : port);
   }
 
   // Another page can make a browser send a request here, but it does not have the token. Without a
   // token, such a page is detected by the host's name; an IP address cannot be redirected.
-  std::optional<HttpResponse> refused(const HttpRequest& request) const {
+  std::optional<Response> refused(const Request& request) const {
     if (options.token.empty()) {
       const std::string host = host_and_port_of(request.header("host")).host;
       if (is_address(host) || host == "localhost" || host == options.host ||
           (is_every_address(options.host) && host == telemetry::host_name()))
         return std::nullopt;
-      return HttpResponse{.status = 403,
-                          .body = fmt::format("this page is served as {}\n", served_as())};
+      return Response{.status = 403,
+                      .body = fmt::format("this page is served as {}\n", served_as())};
     }
-    const std::string given = request.query.contains("token")
-                                  ? request.parameter("token")
-                                  : cookie_of(request, cookie_name(request));
+    const std::string given = request.has("token") ? request.parameter("token")
+                                                   : cookie_of(request, cookie_name(request));
     if (equal_in_constant_time(given, options.token)) return std::nullopt;
-    return HttpResponse{
+    return Response{
         .status = 401,
         .body = "open the address that `convoy runs serve` printed: it holds the token\n"};
   }
@@ -211,7 +254,9 @@ struct PageServer::Server {
   PageOptions options;
   RunIndex index;
   SweepIndex sweeps;
-  HttpServer http;
+  // In this order: the server's end waits for answers of the threads.
+  http::HandlerThreads threads;
+  http::Server http;
 };
 
 PageServer::PageServer(PageOptions options)
@@ -226,9 +271,5 @@ std::string PageServer::url() const {
   return fmt::format("http://{}:{}/{}", server_->served_as(), port(),
                      token.empty() ? "" : "?token=" + token);
 }
-
-void PageServer::run() { server_->http.run(); }
-
-void PageServer::stop() { server_->http.stop(); }
 
 }  // namespace convoy::page

@@ -5,7 +5,6 @@
 #pragma once
 
 #include <filesystem>
-#include <functional>
 #include <memory>
 #include <string>
 
@@ -21,9 +20,10 @@ struct PageOptions {
 // 128 random bits as hexadecimal digits.
 std::string new_token();
 
+// Answers requests as long as it lives, on threads of its own.
 class PageServer {
  public:
-  // Binds the port. Throws IoError when it is in use or the address is not this machine's.
+  // Throws IoError when the port is in use or the address is not this machine's.
   explicit PageServer(PageOptions options);
   ~PageServer();
   PageServer(const PageServer&) = delete;
@@ -32,9 +32,6 @@ class PageServer {
   int port() const;
   // The address to open, with the token.
   std::string url() const;
-
-  void run();   // answers requests; returns after stop()
-  void stop();  // from any thread
 
  private:
   struct Server;

@@ -63,6 +63,7 @@ Server::Server(const std::string& host, int port, const ServerLimits& limits, Ha
       .pending_bytes = static_cast<size_t>(limits.pending_bytes),
       .clients = static_cast<size_t>(limits.clients),
       .request_ms = static_cast<uint64_t>(limits.request_time.count()),
+      .silence_ms = static_cast<uint64_t>(limits.silence_time.count()),
   };
   const int status = convoy_http_start(bytes_of(host), host.size(), static_cast<uint16_t>(port),
                                        allowed, &handle, &handler_, &server_, &error);

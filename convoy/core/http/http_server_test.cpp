@@ -6,12 +6,14 @@
 #include <netinet/in.h>
 #include <sys/socket.h>
 
+#include <atomic>
 #include <future>
-#include <mutex>
 #include <thread>
+#include <vector>
 
 #include "convoy/core/base/descriptor.h"
 #include "convoy/core/base/error.h"
+#include "convoy/core/http/handler_threads.h"
 
 namespace convoy::http {
 namespace {
@@ -141,6 +143,83 @@ TEST(HttpServer, AClientThatReadsNothingIsGoneAtTheLimit) {
   int64_t sent = 0;
   while (exchange->send(part)) sent += std::ssize(part);
   EXPECT_GE(sent, 1 << 16);
+}
+
+TEST(HttpServer, AnAnswerOfOnePartHasNoBoundOfParts) {
+  const std::string body(1 << 20, 'x');
+  Server server("127.0.0.1", 0, {.pending_bytes = 1 << 10},
+                [&](std::unique_ptr<Exchange> one) { one->respond(200, {}, body); });
+  const Connection client(server.port());
+  client.send(closing("GET /"));
+  EXPECT_GT(client.read().size(), body.size());
+}
+
+TEST(HttpServer, AClientThatTakesNothingOfItsAnswerIsLeft) {
+  std::promise<std::unique_ptr<Exchange>> asked;
+  Server server("127.0.0.1", 0,
+                {.pending_bytes = 64 << 20, .silence_time = std::chrono::milliseconds(200)},
+                [&](std::unique_ptr<Exchange> one) { asked.set_value(std::move(one)); });
+  const Connection client(server.port());
+  client.send(closing("GET /"));
+  std::unique_ptr<Exchange> exchange = asked.get_future().get();
+  exchange->start(200, {});
+  exchange->send(std::string(32 << 20, 'x'));             // more than sockets hold
+  while (exchange->is_open()) std::this_thread::yield();  // CTest's time limit ends a failure
+}
+
+// Clients that say nothing, and clients that say it slowly, hold all places.
+TEST(HttpServer, ANewClientGetsThePlaceOfOneThatIsNotAnswered) {
+  Server server("127.0.0.1", 0, {.clients = 4, .request_time = std::chrono::hours(1)},
+                [](std::unique_ptr<Exchange> exchange) { exchange->respond(200, {}, "ok"); });
+  std::vector<Connection> slow;
+  for (int client = 0; client < 8; ++client) {
+    slow.emplace_back(server.port());
+    if (client % 2 == 0) slow.back().send("GET / HT");
+  }
+  const Connection quick(server.port());
+  quick.send(closing("GET /"));
+  EXPECT_NE(quick.read().find("200 OK"), std::string::npos);
+  EXPECT_EQ(slow.front().read(), "");  // closed
+}
+
+TEST(HttpServer, AClientThatIsAnsweredKeepsItsPlace) {
+  std::promise<std::unique_ptr<Exchange>> asked[2];
+  std::atomic<int> num_asked = 0;
+  Server server("127.0.0.1", 0, {.clients = 1}, [&](std::unique_ptr<Exchange> exchange) {
+    asked[num_asked++].set_value(std::move(exchange));
+  });
+  const Connection first(server.port());
+  first.send("GET / HTTP/1.1\r\nHost: x\r\n\r\n");
+  std::unique_ptr<Exchange> exchange = asked[0].get_future().get();
+  const Connection second(server.port());
+  second.send(closing("GET /"));
+  exchange->respond(200, {}, "one");
+  exchange.reset();
+  EXPECT_NE(first.read("one").find("200 OK"), std::string::npos);
+  exchange = asked[1].get_future().get();  // the first has its answer: its place is free
+  exchange->respond(200, {}, "two");
+  exchange.reset();
+  EXPECT_NE(second.read().find("200 OK"), std::string::npos);
+}
+
+TEST(HandlerThreads, ASlowRequestKeepsNoOtherBack) {
+  std::promise<void> released;
+  std::shared_future<void> release = released.get_future().share();
+  HandlerThreads threads(2, [release](std::unique_ptr<Exchange> exchange) {
+    if (exchange->path() == "/slow") release.wait();
+    exchange->respond(200, {}, exchange->path());
+  });
+  Server server("127.0.0.1", 0, {},
+                [&](std::unique_ptr<Exchange> exchange) { threads.take(std::move(exchange)); });
+  const Connection slow(server.port());
+  slow.send(closing("GET /slow"));
+  for (int request = 0; request < 3; ++request) {
+    const Connection quick(server.port());
+    quick.send(closing("GET /quick"));
+    EXPECT_NE(quick.read().find("/quick"), std::string::npos);
+  }
+  released.set_value();
+  EXPECT_NE(slow.read().find("/slow"), std::string::npos);
 }
 
 TEST(HttpServer, SaysWhyItCannotListen) {

@@ -16,9 +16,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpStream};
 use tokio::runtime::Runtime;
-use tokio::sync::{mpsc, oneshot, watch, Semaphore};
+use tokio::sync::{mpsc, oneshot, watch};
+
+mod clients;
+use clients::{Answering, PatientStream, Place, Places};
 
 #[derive(Clone, Copy)]
 #[repr(C)]
@@ -27,6 +30,7 @@ pub struct Limits {
     pending_bytes: usize,
     clients: usize,
     request_ms: u64,
+    silence_ms: u64,
 }
 
 #[repr(C)]
@@ -40,6 +44,9 @@ impl Slice {
         Slice { data: data.as_ptr(), size: data.len() }
     }
 }
+
+/// Of a request's line and headers.
+const MOST_HEAD_BYTES: usize = 64 << 10;
 
 type Handler = unsafe extern "C" fn(*mut c_void, *mut Exchange);
 
@@ -73,6 +80,7 @@ pub struct Exchange {
 struct Parts {
     receiver: mpsc::UnboundedReceiver<Bytes>,
     pending: Arc<AtomicUsize>,
+    _answering: Option<Answering>,
 }
 
 impl Body for Parts {
@@ -96,7 +104,7 @@ fn refusal(status: StatusCode, why: &str) -> Response<Parts> {
     let (sender, receiver) = mpsc::unbounded_channel();
     let pending = Arc::new(AtomicUsize::new(why.len()));
     let _ = sender.send(Bytes::copy_from_slice(why.as_bytes()));
-    let mut response = Response::new(Parts { receiver, pending });
+    let mut response = Response::new(Parts { receiver, pending, _answering: None });
     *response.status_mut() = status;
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
@@ -117,12 +125,17 @@ async fn read_body(body: Incoming, limits: Limits) -> Result<Bytes, Response<Par
     }
 }
 
-async fn answer(request: Request<Incoming>, program: Program) -> Result<Response<Parts>, Infallible> {
+async fn answer(
+    request: Request<Incoming>,
+    program: Program,
+    place: Arc<Place>,
+) -> Result<Response<Parts>, Infallible> {
     let (parts, body) = request.into_parts();
     let body = match read_body(body, program.limits).await {
         Ok(body) => body,
         Err(refused) => return Ok(refused),
     };
+    let answering = Answering::on(place);
     let (head_sender, head) = oneshot::channel();
     let (sender, receiver) = mpsc::unbounded_channel();
     let pending = Arc::new(AtomicUsize::new(0));
@@ -141,44 +154,62 @@ async fn answer(request: Request<Incoming>, program: Program) -> Result<Response
     let Ok(head) = head.await else {
         return Ok(refusal(StatusCode::INTERNAL_SERVER_ERROR, "the request was not answered\n"));
     };
-    let mut response = Response::new(Parts { receiver, pending });
+    let mut response = Response::new(Parts { receiver, pending, _answering: Some(answering) });
     *response.status_mut() = head.status;
     response.headers_mut().extend(head.headers);
     Ok(response)
 }
 
+async fn serve_client(
+    stream: TcpStream,
+    program: Program,
+    place: Arc<Place>,
+    mut ends: watch::Receiver<bool>,
+) {
+    let _ = stream.set_nodelay(true);
+    let limits = program.limits;
+    let stream = PatientStream::new(stream, Duration::from_millis(limits.silence_ms));
+    let own = place.clone();
+    let connection = hyper::server::conn::http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(Duration::from_millis(limits.request_ms))
+        .max_buf_size(MOST_HEAD_BYTES)
+        .serve_connection(
+            TokioIo::new(stream),
+            hyper::service::service_fn(move |request| answer(request, program, own.clone())),
+        );
+    tokio::pin!(connection);
+    let stopped = tokio::select! {
+        _ = connection.as_mut() => false,
+        _ = place.given_up() => false,
+        _ = ends.changed() => true,
+    };
+    if stopped {
+        connection.as_mut().graceful_shutdown();
+        let _ = connection.await;
+    }
+}
+
 async fn serve(listener: TcpListener, program: Program, mut ends: watch::Receiver<bool>) {
-    let room = Arc::new(Semaphore::new(program.limits.clients));
+    let places = Places::new(program.limits.clients);
     loop {
-        let place = room.clone().acquire_owned().await;
+        let next = async {
+            let (stream, _) = listener.accept().await?;
+            Ok::<_, std::io::Error>((stream, places.take().await))
+        };
         let accepted = tokio::select! {
-            accepted = listener.accept() => accepted,
+            accepted = next => accepted,
             _ = ends.changed() => return,
         };
-        let Ok((stream, _)) = accepted else {
-            tokio::time::sleep(Duration::from_millis(50)).await; // no descriptor is free
+        let Ok((stream, place)) = accepted else {
+            places.give_up_one(); // no descriptor is free
+            tokio::time::sleep(Duration::from_millis(50)).await;
             continue;
         };
-        let _ = stream.set_nodelay(true);
-        let mut ends = ends.clone();
+        let (places, ends) = (places.clone(), ends.clone());
         tokio::spawn(async move {
-            let connection = hyper::server::conn::http1::Builder::new()
-                .timer(TokioTimer::new())
-                .header_read_timeout(Duration::from_millis(program.limits.request_ms))
-                .serve_connection(
-                    TokioIo::new(stream),
-                    hyper::service::service_fn(move |request| answer(request, program)),
-                );
-            tokio::pin!(connection);
-            let stopped = tokio::select! {
-                _ = connection.as_mut() => false,
-                _ = ends.changed() => true,
-            };
-            if stopped {
-                connection.as_mut().graceful_shutdown();
-                let _ = connection.await;
-            }
-            drop(place);
+            serve_client(stream, program, place.clone(), ends).await;
+            places.free(&place);
         });
     }
 }
@@ -290,8 +321,8 @@ pub unsafe extern "C" fn convoy_http_begin(
 #[no_mangle]
 pub unsafe extern "C" fn convoy_http_send(exchange: *mut Exchange, data: *const u8, size: usize) -> i32 {
     let exchange = &*exchange;
-    let pending = exchange.pending.fetch_add(size, Ordering::Relaxed) + size;
-    let fits = pending <= exchange.pending_limit;
+    let unread = exchange.pending.fetch_add(size, Ordering::Relaxed);
+    let fits = unread < exchange.pending_limit; // an answer of one part always does
     (fits && exchange.parts.send(Bytes::copy_from_slice(bytes(data, size))).is_ok()) as i32
 }
 

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Threads for a handler that reads files or computes, so that those of the server go on.
+#pragma once
+
+#include <condition_variable>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "convoy/core/http/http_server.h"
+
+namespace convoy::http {
+
+class HandlerThreads {
+ public:
+  // `handler`: called on several threads at once, and throws nothing.
+  HandlerThreads(int num_threads, Server::Handler handler);
+  ~HandlerThreads();  // after the requests that are handled; those that wait get no answer
+  HandlerThreads(const HandlerThreads&) = delete;
+  HandlerThreads& operator=(const HandlerThreads&) = delete;
+
+  // Thread-safe. The server bounds how many wait: one for each of its clients.
+  void take(std::unique_ptr<Exchange> exchange);
+
+ private:
+  void handle_all();
+
+  Server::Handler handler_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<std::unique_ptr<Exchange>> waiting_;
+  bool ends_ = false;
+  std::vector<std::thread> threads_;
+};
+
+}  // namespace convoy::http

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Places for clients, of which those without an answer under way are given up for newer clients, and the connection of a
+//! client that must take what is written.
+
+use std::collections::VecDeque;
+use std::future::Future;
+use std::io;
+use std::pin::Pin;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll};
+use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::TcpStream;
+use tokio::sync::Notify;
+use tokio::time::Sleep;
+
+pub struct Place {
+    answers: AtomicUsize, // under way
+    given_up: Notify,
+    changed: Arc<Notify>, // of all places
+}
+
+impl Place {
+    pub async fn given_up(&self) {
+        self.given_up.notified().await
+    }
+}
+
+/// Keeps the place of a client until its answer went out.
+pub struct Answering(Arc<Place>);
+
+impl Answering {
+    pub fn on(place: Arc<Place>) -> Answering {
+        place.answers.fetch_add(1, Ordering::Relaxed);
+        Answering(place)
+    }
+}
+
+impl Drop for Answering {
+    fn drop(&mut self) {
+        self.0.answers.fetch_sub(1, Ordering::Relaxed);
+        self.0.changed.notify_one();
+    }
+}
+
+#[derive(Clone)]
+pub struct Places {
+    taken: Arc<Mutex<VecDeque<Arc<Place>>>>, // the oldest first
+    limit: usize,
+    changed: Arc<Notify>,
+}
+
+impl Places {
+    pub fn new(limit: usize) -> Places {
+        Places { taken: Arc::default(), limit, changed: Arc::default() }
+    }
+
+    /// Waits only while all clients are being answered.
+    pub async fn take(&self) -> Arc<Place> {
+        loop {
+            if self.num_taken() >= self.limit {
+                self.give_up_one();
+            }
+            if self.num_taken() < self.limit {
+                let place = Arc::new(Place {
+                    answers: AtomicUsize::new(0),
+                    given_up: Notify::new(),
+                    changed: self.changed.clone(),
+                });
+                self.taken.lock().unwrap().push_back(place.clone());
+                return place;
+            }
+            self.changed.notified().await;
+        }
+    }
+
+    pub fn give_up_one(&self) {
+        let mut taken = self.taken.lock().unwrap();
+        let idle = taken.iter().position(|place| place.answers.load(Ordering::Relaxed) == 0);
+        if let Some(place) = idle.and_then(|at| taken.remove(at)) {
+            place.given_up.notify_one();
+        }
+    }
+
+    pub fn free(&self, place: &Arc<Place>) {
+        self.taken.lock().unwrap().retain(|other| !Arc::ptr_eq(other, place));
+        self.changed.notify_one();
+    }
+
+    fn num_taken(&self) -> usize {
+        self.taken.lock().unwrap().len()
+    }
+}
+
+/// Fails when its client takes nothing of what is written for `limit`.
+pub struct PatientStream {
+    stream: TcpStream,
+    limit: Duration,
+    silence: Option<Pin<Box<Sleep>>>,
+}
+
+impl PatientStream {
+    pub fn new(stream: TcpStream, limit: Duration) -> PatientStream {
+        PatientStream { stream, limit, silence: None }
+    }
+
+    fn judge(
+        &mut self,
+        written: Poll<io::Result<usize>>,
+        context: &mut Context<'_>,
+    ) -> Poll<io::Result<usize>> {
+        if written.is_ready() {
+            self.silence = None;
+            return written;
+        }
+        let limit = self.limit;
+        let silence = self.silence.get_or_insert_with(|| Box::pin(tokio::time::sleep(limit)));
+        silence.as_mut().poll(context).map(|()| Err(io::ErrorKind::TimedOut.into()))
+    }
+}
+
+impl AsyncRead for PatientStream {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_read(context, buffer)
+    }
+}
+
+impl AsyncWrite for PatientStream {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        let written = Pin::new(&mut self.stream).poll_write(context, bytes);
+        self.judge(written, context)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        slices: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let written = Pin::new(&mut self.stream).poll_write_vectored(context, slices);
+        self.judge(written, context)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(context)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(context)
+    }
+}
