@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `convoy generate --interactive`: what a person types, through a pipe and on a terminal, Ctrl-C
+// `convoy generate --interactive`: lines and commands, through a pipe and on a terminal, Ctrl-C
 // included.
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -19,6 +19,9 @@
 #include <vector>
 
 #include "convoy/core/base/files.h"
+#include "convoy/core/io/model_folder.h"
+#include "convoy/model/adapters/lora_model.h"
+#include "convoy/model/models/registry.h"
 #include "files/run_script.h"
 #include "files/temporary_folder.h"
 
@@ -36,15 +39,33 @@ std::string model() { return std::string(std::getenv("CONVOY_SOURCE_DIR")) + "/e
 class Conversation : public ::testing::Test {
  protected:
   // The answers to these lines; the other output is in `said_`.
-  std::string answers(const std::string& typed, const std::string& flags) {
+  std::string answers(const std::string& typed, const std::string& flags, int code = 0) {
     write_file_atomic(folder_ / "typed", typed);
     const testing::ScriptEnd end = testing::run_script(
         folder_.path(), fmt::format("OMP_NUM_THREADS=1 {} generate --model {} --interactive {} "
                                     "<typed >answers 2>said",
                                     worker(), model(), flags));
-    EXPECT_EQ(end.code, 0) << end.out << read_file(folder_ / "said");
     said_ = read_file(folder_ / "said");
+    EXPECT_EQ(end.code, code) << end.out << said_;
     return read_file(folder_ / "answers");
+  }
+  bool says(const std::string& text) const { return said_.find(text) != std::string::npos; }
+
+  // The folder of an adapter with which the model answers otherwise.
+  std::string adapter() const {
+    const auto base = models::load_causal_lm(io::ModelFolder::open(model()), at::kFloat);
+    adapters::LoraConfig config;
+    config.r = 4;
+    config.alpha = 8;
+    const auto lora = adapters::LoraModel::create(*base, config, 7);
+    const at::NoGradGuard no_grad;
+    at::manual_seed(7);
+    for (const nn::NamedTensor& parameter : lora.parameters()) {
+      at::Tensor value = parameter.value;
+      if (parameter.name.find("lora_B") != std::string::npos) value.normal_(0, 2);
+    }
+    lora.save(folder_ / "adapter", model());
+    return (folder_ / "adapter").string();
   }
 
   testing::TemporaryFolder folder_;
@@ -67,6 +88,76 @@ TEST_F(Conversation, CommandsAreNotSentToTheModel) {
   for (const char* const word : {"/reset", "/exit", "Ctrl-C", "there is no command /quit"})
     EXPECT_NE(said_.find(word), std::string::npos) << word << " in " << said_;
   EXPECT_NE(answers("/usr/bin/env is what?\n", "--greedy --max-new-tokens 4"), "");
+}
+
+constexpr const char* kShort = "--greedy --max-new-tokens 20";
+
+TEST_F(Conversation, ALastQuestionIsTakenBackOrAnsweredAgain) {
+  const std::string one = answers("What is 2 + 2?\n", kShort);
+  EXPECT_EQ(answers("What is 2 + 2?\n/undo\nWhat is 2 + 2?\n/retry\n", kShort), one + one + one);
+  EXPECT_TRUE(says("forgotten: What is 2 + 2?")) << said_;
+  const std::string drawn = answers("Tell me.\n/retry\n", "--temperature 3 --max-new-tokens 9");
+  const size_t half = drawn.find('\n') + 1;
+  EXPECT_NE(drawn.substr(0, half), drawn.substr(half)) << "other draws";
+  answers("/retry\n", kShort, 2);
+  EXPECT_TRUE(says("nothing has been asked yet")) << said_;
+}
+
+TEST_F(Conversation, SamplingIsSetBetweenAnswers) {
+  const std::string one = answers("What is 2 + 2?\n", kShort);
+  EXPECT_EQ(answers("/set greedy\n/set max_new_tokens 20\nWhat is 2 + 2?\n", "--temperature 3"),
+            one);
+  EXPECT_TRUE(says("max_new_tokens: 20, temperature: auto,")) << said_;
+  answers("/set temperature 0.5\n/set\n", kShort);
+  EXPECT_TRUE(says("temperature: 0.5, ") && says("greedy: false")) << said_;
+  for (const char* const wrong : {"top_p 7", "top_p", "tempo 1", "n 3", "top_p 0.5 0.6"}) {
+    answers(fmt::format("/set {}\n", wrong), kShort, 2);
+    EXPECT_FALSE(says("stop: []")) << wrong << ": " << said_;
+  }
+}
+
+TEST_F(Conversation, SavesRowsThatOtherCommandsRead) {
+  answers(fmt::format("/system Be brief.\n\"\"\"\nWhat is\n\n2 + 2?\n\"\"\"\n/save {0}\n"
+                      "/reset\n/system\n\"\"\"one line\"\"\"\n/save {0}\n",
+                      (folder_ / "talks.jsonl").string()),
+          kShort);
+  const std::string rows = read_file(folder_ / "talks.jsonl");
+  EXPECT_TRUE(rows.starts_with(
+      R"({"messages":[{"role":"system","content":"Be brief."},)"
+      R"({"role":"user","content":"What is\n\n2 + 2?"},{"role":"assistant","content":")"))
+      << rows;
+  EXPECT_NE(rows.find("\n"
+                      R"({"messages":[{"role":"user","content":"one line"},)"),
+            std::string::npos)
+      << rows;
+  const testing::ScriptEnd end = testing::run_script(
+      folder_.path(),
+      fmt::format("{} generate --model {} --prompts talks.jsonl {}", worker(), model(), kShort));
+  EXPECT_EQ(end.code, 0) << end.out;
+  answers("Hello\n/save /nowhere/talks.jsonl\n", kShort, 12);
+}
+
+TEST_F(Conversation, TheBaseAnswersBesideTheAdapter) {
+  const std::string question = "What is 2 + 2?\n";
+  const std::string base = answers(question, kShort);
+  const std::string flags = fmt::format("--adapter {} {}", adapter(), kShort);
+  const std::string adapted = answers(question, flags);
+  EXPECT_NE(base, adapted);
+  EXPECT_EQ(answers("/adapter off\n" + question + "/reset\n/adapter on\n" + question, flags),
+            base + adapted);
+  EXPECT_EQ(answers("/both on\n" + question + "/retry\n/reset\n/both off\n" + question, flags),
+            fmt::format("base: {0}adapter: {1}base: {0}adapter: {1}{1}", base, adapted));
+  answers("/both on\n", kShort, 2);
+  EXPECT_TRUE(says("the base cannot answer: there is no --adapter")) << said_;
+  answers("/adapter maybe\n", flags, 2);
+  EXPECT_TRUE(says("/adapter takes on or off")) << said_;
+}
+
+TEST_F(Conversation, TellsItsSpeedWhenAsked) {
+  answers("What is 2 + 2?\n", kShort);
+  EXPECT_FALSE(says("tokens written")) << said_;
+  answers("What is 2 + 2?\n", std::string(kShort) + " --verbose");
+  EXPECT_TRUE(says("tokens read") && says("tokens written")) << said_;
 }
 
 // A conversation in the foreground of a terminal, its answers in a file.
@@ -162,6 +253,29 @@ TEST_F(Terminal, ControlCStopsTheAnswerAndTheConversationGoesOn) {
   EXPECT_LT(stopped.size(), whole.size() - 1);
   EXPECT_EQ(stopped.substr(0, 8), whole.substr(0, 8));
   type("\x04");
+  EXPECT_EQ(end(), 0) << shown();
+}
+
+TEST_F(Terminal, AMistakeIsAWarningAndTheConversationGoesOn) {
+  open("--greedy --max-new-tokens 8");
+  ASSERT_TRUE(wait_for_prompts(1)) << shown();
+  type("/set top_p 7\n");
+  ASSERT_TRUE(wait_for_prompts(2)) << shown();
+  EXPECT_NE(shown().find("warning: "), std::string::npos) << shown();
+  std::string long_text = "\"\"\"\n";  // more than the model has positions
+  for (int line = 0; line < 200; ++line) long_text += "1 2 3 4 5 6 7 8 9\n";
+  type(long_text + "\"\"\"\n");
+  ASSERT_TRUE(wait_for_prompts(3)) << shown();
+  EXPECT_EQ(answers_so_far(), "");
+  type("What is 2 + 2?\n");
+  ASSERT_TRUE(wait_for_prompts(4)) << shown();
+  EXPECT_NE(answers_so_far(), "");
+  type("\"\"\"\n");
+  ASSERT_TRUE(wait_until([&] { return shown().ends_with("... "); })) << shown();
+  type("half a text");
+  type("\x03");
+  ASSERT_TRUE(wait_for_prompts(5)) << shown();
+  type("/exit\n");
   EXPECT_EQ(end(), 0) << shown();
 }
 

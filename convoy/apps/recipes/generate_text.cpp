@@ -11,7 +11,7 @@
 
 #include "convoy/apps/recipes/answer_journal.h"
 #include "convoy/apps/recipes/answer_prompts.h"
-#include "convoy/apps/recipes/conversation.h"
+#include "convoy/apps/recipes/conversation/conversation.h"
 #include "convoy/apps/recipes/loaded_model.h"
 #include "convoy/apps/recipes/rank_share.h"
 #include "convoy/apps/recipes/row_output.h"
@@ -250,6 +250,34 @@ void write_answers(RankShare& share, const LoadedModel& loaded, const Prompts& p
   if (journal) journal->remove();
 }
 
+// Why the base cannot answer beside the adapter; empty: it can.
+std::string no_base_because(const GenerateRun& run, const LoadedModel& loaded) {
+  if (!loaded.lora) return "there is no --adapter";
+  if (!loaded.lora->config().modules_to_save.empty())
+    return "the adapter brings whole modules (modules_to_save)";
+  return run.engine.cuda_graphs == "on" ? "--cuda-graphs on records the adapter's steps" : "";
+}
+
+void converse_with(const LoadedModel& loaded, const PromptReader& reader, const GenerateRun& run,
+                   const Log& log) {
+  const std::string no_base = no_base_because(run, loaded);
+  std::optional<adapters::ServedAdapters> beside;
+  if (no_base.empty()) beside.emplace(*loaded.model, *loaded.lora);
+  settings::EngineFlags for_one = run.engine;
+  if (for_one.batch_size.is_auto()) for_one.batch_size = 1;
+  generate::EngineConfig config = engine_config(for_one, loaded, {}, log);
+  config.adapters = beside ? &*beside : nullptr;
+  generate::Engine engine(*loaded.model, loaded.tokenizer, config);
+  converse(engine, reader.encoder(),
+           {.model = run.model.model,
+            .system_prompt = run.flags.system_prompt,
+            .template_kwargs = reader.variables(),
+            .sampling = run.sampling,
+            .adapter = beside ? 1 : 0,
+            .no_base_because = no_base},
+           log);
+}
+
 bool prints_text_alone(const GenerateRun& run) {
   return run.flags.prompts.empty() && !run.json && run.flags.output.empty();
 }
@@ -287,18 +315,7 @@ void generate_text(const GenerateRun& run, const Log& given_log) {
       model_request(run.model, run.engine, flags.template_path, share.rank_device()), log);
   const at::NoGradGuard no_grad;
   const PromptReader reader(flags, loaded, log);
-  if (flags.interactive) {
-    settings::EngineFlags for_one = run.engine;
-    if (for_one.batch_size.is_auto()) for_one.batch_size = 1;
-    generate::Engine engine(*loaded.model, loaded.tokenizer,
-                            engine_config(for_one, loaded, {}, log));
-    return converse(engine, reader.encoder(),
-                    {.model = run.model.model,
-                     .system_prompt = flags.system_prompt,
-                     .template_kwargs = reader.variables(),
-                     .sampling = run.sampling},
-                    log);
-  }
+  if (flags.interactive) return converse_with(loaded, reader, run, log);
   const Prompts prompts = reader.read();
   AnswerOptions options{.sampling = run.sampling, .engine = run.engine};
   const bool text_alone = prints_text_alone(run);

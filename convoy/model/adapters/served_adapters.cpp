@@ -67,12 +67,15 @@ class MixedAdapter final : public nn::LinearAdapter {
   std::shared_ptr<const Runs> runs_;
 };
 
-void refuse_whole_modules(const LoraConfig& config, const std::filesystem::path& folder) {
+void refuse_whole_modules(const LoraConfig& config, const std::string& folder) {
   if (config.modules_to_save.empty()) return;
-  throw ConfigError("an adapter with modules_to_save cannot be served beside others",
-                    {.file = folder.string(),
-                     .key = "modules_to_save",
-                     .hint = "merge it into a model of its own"});
+  throw ConfigError(
+      "an adapter with modules_to_save cannot be served beside others",
+      {.file = folder, .key = "modules_to_save", .hint = "merge it into a model of its own"});
+}
+
+void detach(const LoraModel& adapter) {
+  for (const LoraModel::Adapted& adapted : adapter.adapted()) adapted.linear->set_adapter(nullptr);
 }
 
 }  // namespace
@@ -82,14 +85,30 @@ ServedAdapters::ServedAdapters(nn::CausalLm& model,
     : model_(model),
       num_adapters_(static_cast<int64_t>(folders.size())),
       runs_(std::make_shared<Runs>(1)) {
+  std::vector<LoraModel> loaded;
+  std::vector<const LoraModel*> adapters;
+  for (const std::filesystem::path& folder : folders) {
+    loaded.push_back(LoraModel::load(model, folder));
+    refuse_whole_modules(loaded.back().config(), folder.string());
+    detach(loaded.back());
+  }
+  for (const LoraModel& adapter : loaded) adapters.push_back(&adapter);
+  mix(adapters);
+}
+
+ServedAdapters::ServedAdapters(nn::CausalLm& model, const LoraModel& attached)
+    : model_(model), num_adapters_(1), runs_(std::make_shared<Runs>(1)) {
+  refuse_whole_modules(attached.config(), {});
+  detach(attached);
+  mix({&attached});
+}
+
+void ServedAdapters::mix(const std::vector<const LoraModel*>& adapters) {
   std::map<nn::Linear*, std::vector<std::shared_ptr<const LoraLinear>>> of_linear;
-  for (size_t adapter = 0; adapter < folders.size(); ++adapter) {
-    const LoraModel loaded = LoraModel::load(model, folders[adapter]);
-    refuse_whole_modules(loaded.config(), folders[adapter]);
-    for (const LoraModel::Adapted& adapted : loaded.adapted()) {
-      of_linear[adapted.linear].resize(folders.size());
+  for (size_t adapter = 0; adapter < adapters.size(); ++adapter) {
+    for (const LoraModel::Adapted& adapted : adapters[adapter]->adapted()) {
+      of_linear[adapted.linear].resize(adapters.size());
       of_linear[adapted.linear][adapter] = adapted.lora;
-      adapted.linear->set_adapter(nullptr);
     }
   }
   for (auto& [linear, of_adapter] : of_linear)

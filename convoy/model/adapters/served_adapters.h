@@ -13,6 +13,8 @@
 
 namespace convoy::adapters {
 
+class LoraModel;
+
 struct AdapterTokens {
   int64_t adapter = 0;  // 0 = none, else the place of its folder, from 1
   int64_t tokens = 0;
@@ -23,6 +25,8 @@ class ServedAdapters {
   // PEFT folders. The model must outlive it, and gets no other adapter. Throws DataError;
   // ConfigError for an adapter that brings whole modules of its own: these would be every token's.
   ServedAdapters(nn::CausalLm& model, const std::vector<std::filesystem::path>& folders);
+  // Takes over an adapter that is attached, of the same kinds.
+  ServedAdapters(nn::CausalLm& model, const LoraModel& attached);
   ~ServedAdapters();  // the model is without adapters again
   ServedAdapters(const ServedAdapters&) = delete;
   ServedAdapters& operator=(const ServedAdapters&) = delete;
@@ -33,6 +37,9 @@ class ServedAdapters {
   void set_tokens(const std::vector<AdapterTokens>& tokens);
 
  private:
+  // Attaches the mixture of adapters that are detached.
+  void mix(const std::vector<const LoraModel*>& adapters);
+
   nn::CausalLm& model_;
   int64_t num_adapters_;
   std::shared_ptr<std::vector<AdapterTokens>> runs_;

@@ -68,6 +68,22 @@ TEST(ServedAdapters, TokensGoThroughTheirOwnAdapterAsIfItWereMerged) {
   EXPECT_TRUE(at::equal(testing::logits_of(*model), none));  // they are gone again
 }
 
+TEST(ServedAdapters, AnAttachedAdapterIsTakenOver) {
+  TemporaryFolder folder;
+  LoraConfig config;
+  config.r = 2;
+  save_adapter(folder, config, 5);
+  const auto model = testing::tiny_decoder();
+  const at::Tensor none = testing::logits_of(*model);
+  const LoraModel attached = LoraModel::load(*model, folder.path());
+  const at::Tensor with = testing::logits_of(*model);
+  ServedAdapters served(*model, attached);
+  for (const int64_t adapter : {1, 0}) {
+    served.set_tokens({{adapter, 5}});
+    EXPECT_TRUE(at::equal(testing::logits_of(*model), adapter == 1 ? with : none)) << adapter;
+  }
+}
+
 TEST(ServedAdapters, WholeModulesAreRefused) {
   TemporaryFolder folder;
   LoraConfig config;

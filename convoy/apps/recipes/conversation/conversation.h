@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A conversation of a person with a model: lines in, answers out as they are generated, and the
-// commands /help, /reset and /exit. On a terminal Ctrl-C discards the typed line, or stops the
-// answer.
+// commands that /help lists. On a terminal Ctrl-C discards the typed line, or stops the answer.
 #pragma once
 
 #include <nlohmann/json.hpp>
+#include <string>
 
 #include "convoy/core/base/log.h"
 #include "convoy/core/settings/command_flags.h"
@@ -19,10 +19,13 @@ struct ConversationOptions {
   std::string system_prompt;
   nlohmann::ordered_json template_kwargs;
   settings::SamplingFlags sampling = {};
+  int64_t adapter = 0;          // number of the engine's adapter, beside which the base can answer
+  std::string no_base_because;  // where it is 0: the reason, for a person
 };
 
 // Runs until the end of input or /exit. Answers go to stdout, everything else to stderr. Each turn
-// processes only the new part of the conversation. Blocks. Throws DataError, IoError, NumericError.
+// processes only the new part of the conversation. Blocks. On a terminal a wrong command or a
+// question without room is a warning, else it throws ConfigError, DataError, IoError; NumericError.
 void converse(generate::Engine& engine, const data::SampleEncoder& encoder,
               const ConversationOptions& options, const Log& log);
 

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/apps/recipes/conversation/typed_text.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstring>
+
+#include "convoy/core/base/error.h"
+
+namespace convoy::recipes {
+namespace {
+
+constexpr std::string_view kQuotes = "\"\"\"";
+
+// Set by a signal handler, so it cannot be an object that is passed.
+std::atomic<bool> interrupted{false};
+
+void note_interrupt(int) { interrupted = true; }
+
+}  // namespace
+
+bool take_interrupt() { return interrupted.exchange(false); }
+
+InterruptKey::InterruptKey() {
+  interrupted = false;
+  struct sigaction action {};
+  action.sa_handler = note_interrupt;
+  ::sigaction(SIGINT, &action, &before_);
+}
+
+InterruptKey::~InterruptKey() { ::sigaction(SIGINT, &before_, nullptr); }
+
+std::optional<std::string> TypedText::next() {
+  for (std::string text, line;;) {
+    Read read = next_line("> ", text);
+    if (read == Read::Interrupt) continue;
+    if (read == Read::End) return std::nullopt;
+    if (!text.starts_with(kQuotes)) return text;
+    text.erase(0, kQuotes.size());
+    while (read == Read::Line && !text.ends_with(kQuotes)) {
+      read = next_line("... ", line);
+      if (read == Read::Line) text += (text.empty() ? "" : "\n") + line;
+    }
+    if (read == Read::Interrupt) continue;
+    if (text.ends_with(kQuotes)) text.resize(text.size() - kQuotes.size());
+    if (text.ends_with('\n')) text.pop_back();  // the quotes had a line of their own
+    return text;
+  }
+}
+
+TypedText::Read TypedText::next_line(const char* prompt, std::string& line) {
+  if (shows_prompts_) fmt::print(stderr, "{}", prompt);
+  const Read read = read_line(line);
+  if (shows_prompts_ && read != Read::Line) fmt::print(stderr, "\n");
+  return read;
+}
+
+// Without the library's streams, which stay failed after an interrupted read.
+TypedText::Read TypedText::read_line(std::string& line) {
+  for (;;) {
+    const size_t end = pending_.find('\n');
+    if (end != std::string::npos) return take(end, end + 1, line);
+    char bytes[4096];
+    const ssize_t count = ::read(STDIN_FILENO, bytes, sizeof(bytes));
+    if (count < 0 && errno == EINTR) {
+      if (!take_interrupt()) continue;
+      pending_.clear();
+      return Read::Interrupt;
+    }
+    CONVOY_CHECK(count >= 0, IoError, "stdin cannot be read: {}", std::strerror(errno));
+    if (count > 0)
+      pending_.append(bytes, static_cast<size_t>(count));
+    else
+      return pending_.empty() ? Read::End : take(pending_.size(), pending_.size(), line);
+  }
+}
+
+TypedText::Read TypedText::take(size_t end, size_t next, std::string& line) {
+  line = pending_.substr(0, end);
+  if (line.ends_with('\r')) line.pop_back();
+  pending_.erase(0, next);
+  return Read::Line;
+}
+
+}  // namespace convoy::recipes

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The texts that a person types into a conversation: lines, or several lines between two """. On a
+// terminal Ctrl-C is a key of the conversation.
+#pragma once
+
+#include <signal.h>
+
+#include <optional>
+#include <string>
+
+namespace convoy::recipes {
+
+// True once after each Ctrl-C.
+bool take_interrupt();
+
+// Makes Ctrl-C a key during its lifetime. It interrupts a waiting read.
+class InterruptKey {
+ public:
+  InterruptKey();
+  ~InterruptKey();
+  InterruptKey(const InterruptKey&) = delete;
+  InterruptKey& operator=(const InterruptKey&) = delete;
+
+ private:
+  struct sigaction before_ {};
+};
+
+class TypedText {
+ public:
+  explicit TypedText(bool on_terminal) : shows_prompts_(on_terminal) {}
+
+  // The next line, or lines between """, without them. Nothing at the end of input. Blocks. Throws
+  // IoError.
+  std::optional<std::string> next();
+
+ private:
+  enum class Read { Line, Interrupt, End };
+  Read next_line(const char* prompt, std::string& line);
+  Read read_line(std::string& line);
+  Read take(size_t end, size_t next, std::string& line);
+
+  bool shows_prompts_;
+  std::string pending_;
+};
+
+}  // namespace convoy::recipes
