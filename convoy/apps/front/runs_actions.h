@@ -83,6 +83,9 @@ struct RunsServeFlags : RunsFolderFlags {
   std::string host = "127.0.0.1";
   int64_t port = 6007;
   bool token = true;
+  bool chat = false;
+  double chat_idle = 300;
+  std::string devices = "auto";
 
   template <class Visitor>
   void fields(Visitor& visit) {
@@ -90,6 +93,11 @@ struct RunsServeFlags : RunsFolderFlags {
     visit("host", host, "address of this machine to listen on");
     visit("port", port, "0 = one that is free").at_least(0).at_most(65535);
     visit("token", token, "require the token from the printed address");
+    visit("chat", chat, "ask the models of ended trainings on the page, base beside adapter");
+    visit("chat_idle", chat_idle, "with --chat: seconds without a question that end the model")
+        .at_least(0);
+    visit("devices", devices, "with --chat: compute on cpu or cuda (gpu is the same)")
+        .one_of({"auto", "cpu", "cuda", "gpu"});
   }
 };
 

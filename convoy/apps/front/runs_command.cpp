@@ -306,8 +306,9 @@ Command runs_command() {
                    .run = with_flags_of<RunsCleanFlags, clean_runs>},
                   {.name = "serve",
                    .summary = "Serve a page of the runs for browsers, until Ctrl-C",
-                   .usage = "convoy runs serve [--dir D] [--port N]",
-                   .examples = "convoy runs serve\nconvoy runs serve --dir . --port 0",
+                   .usage = "convoy runs serve [--dir D] [--port N] [--chat]",
+                   .examples = "convoy runs serve\nconvoy runs serve --dir . --port 0\nconvoy runs "
+                               "serve --chat",
                    .flags = {flags_of<RunsServeFlags>()},
                    .run = with_flags_of<RunsServeFlags, serve_runs>},
                   runs_watch_action(),

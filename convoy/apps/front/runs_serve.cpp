@@ -1,30 +1,49 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
-#include <signal.h>
+#include <poll.h>
 
 #include <filesystem>
 
+#include "convoy/apps/front/engine_pool.h"
 #include "convoy/apps/front/runs_actions.h"
 #include "convoy/apps/page/page_server.h"
 #include "convoy/core/base/error.h"
+#include "convoy/core/base/milliseconds.h"
+#include "convoy/core/config/flags.h"
+#include "convoy/machine/processes/signals.h"
 
 namespace convoy::apps {
+namespace {
+
+page::ChatOptions chat_options(const Context& context, const RunsServeFlags& flags,
+                               const processes::SignalStream& signals) {
+  if (!flags.chat) return {};
+  return {.pool =
+              [&context, &flags, &signals](const std::vector<std::string>& words) {
+                processes::PoolOptions pool =
+                    engine_pool(context, {.devices = flags.devices, .engines = 1}, words);
+                pool.signals = signals.mask_for_ranks();
+                return pool;
+              },
+          .idle_time = milliseconds_of(flags.chat_idle)};
+}
+
+}  // namespace
 
 int serve_runs(const Context& context, const RunsServeFlags& flags,
                const std::vector<std::string>& words) {
   CONVOY_CHECK(words.empty(), ConfigError,
                "runs serve shows all runs of a folder, found `{}`; --dir names another folder",
                words.front());
-  // Blocked before any thread starts, so that only sigwait() receives them.
-  sigset_t ends;
-  sigemptyset(&ends);
-  sigaddset(&ends, SIGINT);
-  sigaddset(&ends, SIGTERM);
-  pthread_sigmask(SIG_BLOCK, &ends, nullptr);
+  if (!flags.chat) config::refuse_without_effect(flags, {"chat_idle", "devices"}, "without --chat");
+  // Before any thread starts, so that no thread has the signals' default action.
+  processes::SignalStream signals(processes::default_stop_signals());
   page::PageServer server({.runs = std::filesystem::absolute(flags.dir).lexically_normal(),
                            .host = flags.host,
                            .port = static_cast<int>(flags.port),
-                           .token = flags.token ? page::new_token() : ""});
+                           .token = flags.token ? page::new_token() : "",
+                           .chat = chat_options(context, flags, signals),
+                           .log = context.log()});
   if (!std::filesystem::is_directory(flags.dir))
     context.log().warning(fmt::format("there is no folder {} yet", flags.dir));
   if (!flags.token)
@@ -39,8 +58,8 @@ int serve_runs(const Context& context, const RunsServeFlags& flags,
         flags.host, server.port(), server.port()));
   fmt::print("{}\n", server.url());
   std::fflush(stdout);
-  int signal = 0;
-  sigwait(&ends, &signal);
+  pollfd readable{.fd = signals.descriptor(), .events = POLLIN, .revents = 0};
+  while (!signals.asked_to_stop()) ::poll(&readable, 1, -1);
   return 0;
 }
 

@@ -3,14 +3,11 @@
 // `convoy serve`: this process listens, convoy-workers compute.
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <chrono>
 #include <optional>
-#include <set>
 
 #include "convoy/apps/front/command.h"
-#include "convoy/apps/front/process_workers.h"
-#include "convoy/apps/front/worker_program.h"
+#include "convoy/apps/front/engine_pool.h"
 #include "convoy/apps/serving/engine_group.h"
 #include "convoy/apps/serving/front_desk.h"
 #include "convoy/apps/serving/served_names.h"
@@ -18,8 +15,6 @@
 #include "convoy/core/base/error.h"
 #include "convoy/core/http/http_server.h"
 #include "convoy/core/settings/serve_flags.h"
-#include "convoy/launch/place/placement.h"
-#include "convoy/machine/monitor/machine.h"
 #include "convoy/machine/processes/signals.h"
 
 namespace convoy::apps {
@@ -50,45 +45,6 @@ std::vector<std::string> keys_for(const settings::ServerFlags& flags) {
         fmt::format("--host {} is reachable from other machines", flags.host),
         {.key = "--api-key-file", .hint = "give it a file with a key, or leave --host out"});
   return {};
-}
-
-int64_t num_numa_nodes(const monitor::Machine& machine) {
-  std::set<int> nodes;
-  for (const monitor::Cpu& cpu : machine.cpus) nodes.insert(cpu.numa_node);
-  return std::max<int64_t>(1, std::ssize(nodes));
-}
-
-// By engine: a slice of the CPUs each, within one NUMA node where the numbers divide.
-std::vector<std::vector<int>> cpu_slices(const monitor::Machine& machine, int64_t engines) {
-  const launch::Placement placement = launch::plan_placement(
-      {.num_ranks = static_cast<int>(engines), .threads = launch::ThreadRule::OwnWorker}, {},
-      machine);
-  std::vector<std::vector<int>> slices;
-  for (const launch::RankPlacement& rank : placement.ranks) slices.push_back(rank.cpus);
-  return slices;
-}
-
-processes::PoolOptions engine_pool(const Context& context, const ServeCommandFlags& flags,
-                                   std::vector<std::string> words) {
-  const monitor::Machine machine = monitor::read_machine();
-  settings::WorkerSettings wanted;
-  wanted.devices = flags.devices.devices == "gpu" ? "cuda" : flags.devices.devices;
-  wanted.world_size = flags.server.engines;
-  ProcessWorkers engines = find_process_workers(context, wanted);
-  for (const std::string& note : engines.notes) context.log().warning(note);
-  const bool on_cpus = engines.devices == "cpu";
-  if (on_cpus && wanted.world_size == 0) engines.count = num_numa_nodes(machine);
-  words.insert(words.begin(), {worker_program(context).string(), "serve"});
-  words.insert(words.end(), {"--devices", engines.devices});
-  processes::PoolOptions pool;
-  pool.command = std::move(words);
-  pool.workers = engines.count;
-  pool.environment = std::move(engines.environment);
-  if (on_cpus && engines.count > 1) {
-    pool.environment.resize(static_cast<size_t>(engines.count), worker_environment(context));
-    pool.cpus = cpu_slices(machine, engines.count);
-  }
-  return pool;
 }
 
 std::string address(const std::string& host, int port) {
@@ -126,7 +82,8 @@ int run_serve(Context& context, const Words& arguments) {
   const std::vector<std::string> keys = keys_for(flags.server);
   const std::vector<std::string> names = serving::served_names(flags.model, flags.answers);
   processes::SignalStream signals(processes::default_stop_signals());
-  processes::PoolOptions pool = engine_pool(context, flags, words);
+  processes::PoolOptions pool = engine_pool(
+      context, {.devices = flags.devices.devices, .engines = flags.server.engines}, words);
   pool.signals = signals.mask_for_ranks();
   const int64_t count = pool.workers;
   serving::EngineGroup engines(std::move(pool), context.log());

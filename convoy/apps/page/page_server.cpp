@@ -15,6 +15,7 @@
 #include "convoy/apps/page/sweep_index.h"
 #include "convoy/core/base/error.h"
 #include "convoy/core/base/hash.h"
+#include "convoy/core/base/json_depth.h"
 #include "convoy/core/base/trimmed.h"
 #include "convoy/core/http/handler_threads.h"
 #include "convoy/core/http/http_server.h"
@@ -28,9 +29,9 @@ using nlohmann::json;
 
 constexpr const char* kPolicy = "Content-Security-Policy";
 constexpr int kThreads = 8;  // an answer may wait for a disk
-// Far below the usual limit of 1024 descriptors per process. No request has a body to read, and a
-// figure is an answer of megabytes.
-constexpr http::ServerLimits kLimits{.body_bytes = 16 << 10,
+constexpr const char* kChatPath = "/v1/chat/completions";
+// Far below the usual limit of 1024 descriptors per process.
+constexpr http::ServerLimits kLimits{.body_bytes = 1 << 20,
                                      .clients = 256,
                                      .request_time = std::chrono::seconds(5),
                                      .silence_time = std::chrono::seconds(5)};
@@ -138,23 +139,52 @@ struct PageServer::Server {
       : options(std::move(chosen)),
         index(options.runs),
         sweeps(options.runs),
-        threads(kThreads, [this](std::unique_ptr<http::Exchange> exchange) { answer(*exchange); }),
+        chat(options.chat.pool ? std::make_unique<ChatEngine>(options.chat, options.log) : nullptr),
+        threads(kThreads,
+                [this](std::unique_ptr<http::Exchange> exchange) { answer(std::move(exchange)); }),
         http(options.host, options.port, kLimits, [this](std::unique_ptr<http::Exchange> exchange) {
           threads.take(std::move(exchange));
         }) {
     http.stop_time = std::chrono::seconds(1);
   }
 
-  void answer(http::Exchange& exchange) {
+  void answer(std::unique_ptr<http::Exchange> exchange) {
     Response response;
     try {
-      response = response_to(Request(exchange));
+      const Request request(*exchange);
+      ChatModel model;
+      const std::optional<Response> refusal = refused(request);
+      if (refusal)
+        response = *refusal;
+      else if (!asks_a_model(request))
+        response = response_to(request);
+      else if (const auto wrong = wrong_question(request, model))
+        response = *wrong;
+      else
+        return chat->take(model.flags, std::move(exchange));
     } catch (const std::exception& error) {
       response = {.status = 500, .body = std::string(error.what()) + "\n"};
     }
     response.headers.emplace_back("Content-Type", response.type);
     for (const auto& header : kHeaders) response.headers.emplace_back(header);
-    exchange.respond(response.status, response.headers, response.body);
+    exchange->respond(response.status, response.headers, response.body);
+  }
+
+  bool asks_a_model(const Request& request) const {
+    return chat && request.target.path == kChatPath && request.exchange.method() == "POST";
+  }
+
+  // Sets the model that is asked. A page of another origin cannot send JSON without asking first,
+  // and then gets no permission.
+  std::optional<Response> wrong_question(const Request& request, ChatModel& model) {
+    if (!request.header("content-type").starts_with("application/json"))
+      return Response{.status = 415, .body = "a question is application/json\n"};
+    if (nested_deeper(request.exchange.body()))
+      return Response{.status = 400, .body = "the question is nested too deeply\n"};
+    const std::optional<ChatModel> found = index.chat_model(request.parameter("run"));
+    if (!found) return Response{.status = 404, .body = "the run has no model to ask\n"};
+    model = *found;
+    return std::nullopt;
   }
 
   Response response_to(const Request& request) {
@@ -163,14 +193,13 @@ struct PageServer::Server {
       return {.status = 405,
               .body = "this page is read with GET or HEAD\n",
               .headers = {{"Allow", "GET, HEAD"}}};
-    if (auto refusal = refused(request)) return *refusal;
     const std::string& path = request.target.path;
     const std::string run = request.parameter("run");
     if (path == "/") return page(request);
     if (path == "/api/runs") return as_json({{"folder", options.runs.string()}, {"runs", list()}});
     if (path == "/api/curves") return as_json(index.curves(runs_of(request)));
     if (path == "/api/devices") return as_json(index.device_curves(run));
-    if (path == "/api/run") return as_json(index.details(run));
+    if (path == "/api/run") return as_json(details(run));
     if (path == "/api/comparison") return as_json(index.comparison(runs_of(request)));
     if (path == "/api/samples") return as_json(index.samples(run, number_of(request, "step")));
     if (path == "/api/log") return {.body = index.log(run, request.parameter("file"))};
@@ -183,6 +212,14 @@ struct PageServer::Server {
       return as_file(file, sweeps.file(sweep, file));
     }
     return {.status = 404, .body = "there is no such page\n"};
+  }
+
+  // `chat`: the names of models that can be asked.
+  json details(const std::string& run) {
+    json found = index.details(run);
+    if (const auto model = chat ? index.chat_model(run) : std::nullopt)
+      found["chat"] = model->names;
+    return found;
   }
 
   // Runs and sweeps, most recently changed first.
@@ -254,7 +291,8 @@ struct PageServer::Server {
   PageOptions options;
   RunIndex index;
   SweepIndex sweeps;
-  // In this order: the server's end waits for answers of the threads.
+  // In this order: the server's end waits for answers of the threads, and these ask the model.
+  std::unique_ptr<ChatEngine> chat;  // null: nobody asks
   http::HandlerThreads threads;
   http::Server http;
 };

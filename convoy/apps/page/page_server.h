@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Serves the page of runs over HTTP, for browsers on this machine. Read-only: no request changes
-// anything.
+// anything. Where it is asked to, it passes questions to the models of runs.
 #pragma once
 
 #include <filesystem>
 #include <memory>
 #include <string>
+
+#include "convoy/apps/page/chat_engine.h"
+#include "convoy/core/base/log.h"
 
 namespace convoy::page {
 
@@ -15,6 +18,8 @@ struct PageOptions {
   std::string host = "127.0.0.1";  // an address of this machine
   int port = 6007;                 // 0 = any that is free
   std::string token;               // wanted in every request; empty = none
+  ChatOptions chat = {};
+  Log log = Log();
 };
 
 // 128 random bits as hexadecimal digits.

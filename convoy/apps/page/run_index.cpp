@@ -126,6 +126,13 @@ json RunIndex::details(const std::string& name) {
           {"samples", numbers_of_files(run->folder() / "samples", "step-", ".jsonl")}};
 }
 
+std::optional<ChatModel> RunIndex::chat_model(const std::string& name) {
+  const std::lock_guard lock(mutex_);
+  const WatchedRun* run = find(name);
+  if (run == nullptr || run->state() == telemetry::RunState::Running) return std::nullopt;
+  return page::chat_model(run->folder(), telemetry::read_run_record(run->folder() / "run.json"));
+}
+
 json RunIndex::comparison(const std::vector<std::string>& names) {
   const std::lock_guard lock(mutex_);
   std::vector<telemetry::RunHistory> runs;

@@ -9,9 +9,11 @@
 #include <memory>
 #include <mutex>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "convoy/apps/page/chat_model.h"
 #include "convoy/apps/page/watched_run.h"
 
 namespace convoy::page {
@@ -30,6 +32,8 @@ class RunIndex {
   nlohmann::json device_curves(const std::string& name);
   // run.json, metrics.json, the names of logs, and the steps that have samples.
   nlohmann::json details(const std::string& name);
+  // Nothing where the run is unknown, goes on, or left no model.
+  std::optional<ChatModel> chat_model(const std::string& name);
   // The differences between the runs' settings and results (telemetry::compare_runs); at least two
   // existing runs.
   nlohmann::json comparison(const std::vector<std::string>& names);

@@ -291,15 +291,22 @@ int64_t EngineGroup::end_exchanges_of(size_t engine) {
   return requests;
 }
 
-void EngineGroup::stop() {
+void EngineGroup::refuse_waiting(const ApiError& error) {
   const std::lock_guard lock(mutex_);
-  stops_ = true;
   for (const uint64_t number : std::exchange(waiting_, {})) {
     const auto at = open_.find(number);
     if (at == open_.end()) continue;
-    respond_error(*at->second.exchange, ApiError(503, "the server is about to stop"));
+    respond_error(*at->second.exchange, error);
     open_.erase(at);
   }
+}
+
+void EngineGroup::stop() {
+  {
+    const std::lock_guard lock(mutex_);
+    stops_ = true;
+  }
+  refuse_waiting(ApiError(503, "the server is about to stop"));
   pool_->tell_stop();
 }
 

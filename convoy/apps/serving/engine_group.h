@@ -17,6 +17,7 @@
 
 #include "convoy/apps/serving/engine_choice.h"
 #include "convoy/apps/serving/frames.h"
+#include "convoy/apps/serving/json_answer.h"
 #include "convoy/core/base/descriptor.h"
 #include "convoy/core/base/log.h"
 #include "convoy/core/http/http_server.h"
@@ -40,6 +41,8 @@ class EngineGroup {
   // Passes the request to all engines that are ready. The answer: their metrics as one text.
   // Thread-safe, does not block.
   void take_metrics(std::unique_ptr<http::Exchange> exchange);
+  // Answers those that wait for an engine. Thread-safe.
+  void refuse_waiting(const ApiError& error);
   bool any_ready() const;    // thread-safe
   int64_t requests() const;  // thread-safe: open ones
 

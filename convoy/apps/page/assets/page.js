@@ -188,13 +188,14 @@ async function drawFacts() {
   if (several) facts.push(...comparisonOf(several));
   renew('facts', facts);
   renew('tables', tables, one && JSON.stringify([one.summary.name, one.metrics, one.identity]));
+  drawChat(one);
   await drawSamples(one);
   await drawLog(one);
 }
 
 // Links to the parts of a long page.
 function drawPlaces() {
-  const parts = [['charts', 'curves'], ['devices', 'devices'], ['samples', 'samples'], ['log-view', 'log'], ['tables', 'tables']].filter(([id]) => byId(id).childElementCount);
+  const parts = [['charts', 'curves'], ['devices', 'devices'], ['chat', 'questions'], ['samples', 'samples'], ['log-view', 'log'], ['tables', 'tables']].filter(([id]) => byId(id).childElementCount);
   renew('places', parts.map(([id, name]) => {
     const button = element('button', {type: 'button'}, name);
     button.addEventListener('click', () => { byId(id).scrollIntoView({block: 'start'}); byId(id).focus({preventScroll: true}); });

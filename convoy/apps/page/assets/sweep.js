@@ -45,7 +45,7 @@ async function drawSweep(name) {
     ` ${one.counts || ''}, in ${one.store}`), summary.failure ? element('p', {class: 'failure'}, summary.failure) : '']);
   byId('devices').replaceChildren();
   byId('more').hidden = true;
-  for (const id of ['log-view', 'samples']) renew(id, []);
+  for (const id of ['log-view', 'samples', 'chat']) renew(id, []);
   if (!one.cells) { byId('charts').replaceChildren(); renew('tables', []); return; }
   drawSweepFigures(one);
   const shownCells = one.cells.rows.length === one.num_cells ? 'Cells' : `The first ${one.cells.rows.length} of ${one.num_cells} cells`;

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The model that a training left in its folder, as `convoy-worker serve` takes it.
+#pragma once
+
+#include <filesystem>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace convoy::page {
+
+// The names by which questions ask for them.
+inline constexpr const char* kBaseName = "base";
+inline constexpr const char* kTrainedName = "trained";
+
+struct ChatModel {
+  std::vector<std::string> flags;
+  std::vector<std::string> names;  // the trained one alone, or after its base
+};
+
+// `record`: run.json. Nothing where the folder holds neither adapter nor model.
+std::optional<ChatModel> chat_model(const std::filesystem::path& folder,
+                                    const nlohmann::json& record);
+
+}  // namespace convoy::page
