@@ -229,7 +229,7 @@ class Fetch {
   FetchProgress& progress_;
   const Log& log_;
   CacheEntry entry_;
-  CurlLibrary curl_;
+  http::CurlLibrary curl_;
   std::atomic<bool> has_failed_ = false;  // in one thread: the others end
   FetchResult result_;
 };

@@ -1,17 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "convoy/data/hub/http_client.h"
 
-#include <algorithm>
 #include <array>
-#include <cctype>
 #include <exception>
-#include <memory>
 #include <new>
 #include <utility>
 
 #include "convoy/core/base/error.h"
-#include "convoy/core/base/lower_case.h"
-#include "convoy/core/base/trimmed.h"
 
 namespace convoy::hub {
 namespace {
@@ -27,20 +22,6 @@ struct Exchange {
     return request.on_bytes && (answer.status == 200 || answer.status == 206);
   }
 
-  void take_header(std::string_view line) {
-    // Status line of an interim answer, of a proxy, or of the answer itself.
-    if (line.starts_with("HTTP/")) {
-      answer = {};
-      if (const size_t space = line.find(' '); space != std::string_view::npos)
-        answer.status = std::atoi(std::string(line.substr(space + 1, 3)).c_str());
-      return;
-    }
-    const size_t colon = line.find(':');
-    if (colon == std::string_view::npos) return;
-    answer.headers[lower_case(std::string(line.substr(0, colon)))] =
-        trimmed(line.substr(colon + 1), " \t\r\n");
-  }
-
   void take_bytes(std::string_view bytes) {
     if (wants_bytes()) return request.on_bytes(answer, bytes);
     if (answer.body.size() + bytes.size() > HttpClient::kMostKeptBytes)
@@ -51,7 +32,7 @@ struct Exchange {
 };
 
 size_t on_header(char* bytes, size_t size, size_t count, void* exchange) {
-  static_cast<Exchange*>(exchange)->take_header({bytes, size * count});
+  static_cast<Exchange*>(exchange)->answer.take_line({bytes, size * count});
   return size * count;
 }
 
@@ -70,30 +51,9 @@ int on_progress(void* exchange, curl_off_t, curl_off_t, curl_off_t, curl_off_t) 
   return static_cast<Exchange*>(exchange)->stop() ? 1 : 0;
 }
 
-struct HeaderList {
-  const CurlLibrary& curl;
-  curl_slist* list = nullptr;
-
-  HeaderList(const CurlLibrary& library, const std::vector<std::string>& headers) : curl(library) {
-    for (const std::string& header : headers) {
-      curl_slist* const longer = curl.slist_append(list, header.c_str());
-      if (longer == nullptr) throw std::bad_alloc();
-      list = longer;
-    }
-  }
-  ~HeaderList() { curl.slist_free_all(list); }
-  HeaderList(const HeaderList&) = delete;
-  HeaderList& operator=(const HeaderList&) = delete;
-};
-
 }  // namespace
 
-std::string HttpAnswer::header(const std::string& name) const {
-  const auto found = headers.find(name);
-  return found == headers.end() ? "" : found->second;
-}
-
-HttpClient::HttpClient(const CurlLibrary& curl, HttpLimits limits, StopTest stop)
+HttpClient::HttpClient(const http::CurlLibrary& curl, HttpLimits limits, StopTest stop)
     : curl_(curl), limits_(std::move(limits)), stop_(std::move(stop)), handle_(curl.easy_init()) {
   if (handle_ == nullptr) throw std::bad_alloc();
 }
@@ -105,7 +65,7 @@ HttpAnswer HttpClient::send(const HttpRequest& request) {
     throw ConfigError(fmt::format("`{}` is no http:// or https:// address", request.url),
                       {.hint = "check HF_ENDPOINT"});
   Exchange exchange{.request = request, .stop = stop_};
-  const HeaderList headers(curl_, request.headers);
+  const http::CurlHeaders headers(curl_, request.headers);
   std::array<char, CURL_ERROR_SIZE> reason{};
   const auto set = [&](CURLoption option, auto value) {
     curl_.easy_setopt(handle_, option, value);

@@ -7,26 +7,20 @@
 
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "convoy/data/hub/curl_library.h"
+#include "convoy/core/http/answer.h"
+#include "convoy/core/http/curl_library.h"
 
 namespace convoy::hub {
 
 // Returns true when the request must end. Called by several threads.
 using StopTest = std::function<bool()>;
 
-struct HttpAnswer {
-  int status = 0;
-  std::map<std::string, std::string> headers = {};  // names in lower case
-  // The bytes of an answer without on_bytes, at most kMostKeptBytes.
-  std::string body = {};
-
-  std::string header(const std::string& name) const;  // "" when absent
-};
+// The bytes of an answer without on_bytes are its body, at most kMostKeptBytes.
+using HttpAnswer = http::Answer;
 
 struct HttpRequest {
   std::string url;
@@ -49,7 +43,7 @@ class HttpClient {
   static constexpr size_t kMostKeptBytes = size_t{64} << 20;
 
   // `stop` is called about once a second, and when bytes arrive.
-  HttpClient(const CurlLibrary& curl, HttpLimits limits, StopTest stop);
+  HttpClient(const http::CurlLibrary& curl, HttpLimits limits, StopTest stop);
   ~HttpClient();
   HttpClient(const HttpClient&) = delete;
   HttpClient& operator=(const HttpClient&) = delete;
@@ -59,7 +53,7 @@ class HttpClient {
   HttpAnswer send(const HttpRequest& request);
 
  private:
-  const CurlLibrary& curl_;
+  const http::CurlLibrary& curl_;
   HttpLimits limits_;
   StopTest stop_;
   CURL* handle_;

@@ -79,7 +79,7 @@ int64_t range_begin(const HttpAnswer& answer) {
 
 }  // namespace
 
-HubClient::HubClient(const CurlLibrary& curl, const HubSettings& settings,
+HubClient::HubClient(const http::CurlLibrary& curl, const HubSettings& settings,
                      RepositoryName repository, StopTest stop, Log log)
     : http_(curl, {.stall_seconds = settings.stall_seconds, .certificates = settings.certificates},
             stop),

@@ -39,7 +39,7 @@ using PieceSink = std::function<void(int64_t begin, std::string_view bytes)>;
 // One thread.
 class HubClient {
  public:
-  HubClient(const CurlLibrary& curl, const HubSettings& settings, RepositoryName repository,
+  HubClient(const http::CurlLibrary& curl, const HubSettings& settings, RepositoryName repository,
             StopTest stop, Log log);
 
   // Each retries temporary failures of the hub or the network. Throws DataError for a file that the

@@ -10,6 +10,7 @@
 #include "convoy/core/base/files.h"
 #include "convoy/core/base/text_as.h"
 #include "convoy/core/base/trimmed.h"
+#include "convoy/core/http/curl_library.h"
 #include "convoy/core/io/hub_cache.h"
 
 namespace convoy::hub {
@@ -75,8 +76,7 @@ HubSettings read_hub_settings() {
   read_token(settings);
   settings.is_offline = is_on("HF_HUB_OFFLINE") || is_on("TRANSFORMERS_OFFLINE");
   settings.stall_seconds = seconds_or("HF_HUB_DOWNLOAD_TIMEOUT", settings.stall_seconds);
-  for (const char* name : {"REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "SSL_CERT_FILE"})
-    if (settings.certificates.empty()) settings.certificates = environment(name);
+  settings.certificates = http::trusted_certificates();
   return settings;
 }
 

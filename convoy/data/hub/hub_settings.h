@@ -15,7 +15,7 @@ struct HubSettings {
   std::string token_source = {};                    // "HF_TOKEN", or the file it is from
   bool is_offline = false;                          // HF_HUB_OFFLINE or TRANSFORMERS_OFFLINE
   int64_t stall_seconds = 30;                       // HF_HUB_DOWNLOAD_TIMEOUT
-  std::string certificates = {};  // REQUESTS_CA_BUNDLE, CURL_CA_BUNDLE or SSL_CERT_FILE
+  std::string certificates = {};                    // http::trusted_certificates()
 };
 
 // The token: HF_TOKEN, HUGGING_FACE_HUB_TOKEN, the file HF_TOKEN_PATH, the file $HF_HOME/token;

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "convoy/data/hub/curl_library.h"
+#include "convoy/core/http/curl_library.h"
 
 #include <dlfcn.h>
 
+#include <cstdlib>
+#include <new>
+
 #include "convoy/core/base/error.h"
 
-namespace convoy::hub {
+namespace convoy::http {
 
 CurlLibrary::CurlLibrary() {
   for (const char* name : {"libcurl.so.4", "libcurl-gnutls.so.4"}) {
@@ -14,7 +17,7 @@ CurlLibrary::CurlLibrary() {
   }
   if (library_ == nullptr)
     throw ConfigError(
-        "downloading needs libcurl.so.4, which cannot be loaded",
+        "requests over HTTP need libcurl.so.4, which cannot be loaded",
         {.hint = "install the package libcurl4 (Debian, Ubuntu) or libcurl (others)"});
   decltype(&::curl_global_init) global_init = nullptr;
   find("curl_global_init", global_init);
@@ -27,6 +30,15 @@ CurlLibrary::CurlLibrary() {
   find("curl_easy_strerror", easy_strerror);
   find("curl_slist_append", slist_append);
   find("curl_slist_free_all", slist_free_all);
+  find("curl_multi_init", multi_init);
+  find("curl_multi_cleanup", multi_cleanup);
+  find("curl_multi_setopt", multi_setopt);
+  find("curl_multi_add_handle", multi_add_handle);
+  find("curl_multi_remove_handle", multi_remove_handle);
+  find("curl_multi_perform", multi_perform);
+  find("curl_multi_info_read", multi_info_read);
+  find("curl_multi_poll", multi_poll);
+  find("curl_multi_wakeup", multi_wakeup);
   if (global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK)
     throw ConfigError("libcurl could not be set up", {.hint = "reinstall libcurl and OpenSSL"});
 }
@@ -40,4 +52,24 @@ void CurlLibrary::find(const char* symbol, Function& function) {
                       {.hint = "install a newer libcurl"});
 }
 
-}  // namespace convoy::hub
+CurlHeaders::CurlHeaders(const CurlLibrary& library, const std::vector<std::string>& lines)
+    : curl(library) {
+  for (const std::string& line : lines) {
+    curl_slist* const longer = curl.slist_append(list, line.c_str());
+    if (longer == nullptr) {
+      curl.slist_free_all(list);
+      throw std::bad_alloc();
+    }
+    list = longer;
+  }
+}
+
+CurlHeaders::~CurlHeaders() { curl.slist_free_all(list); }
+
+std::string trusted_certificates() {
+  for (const char* name : {"REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "SSL_CERT_FILE"})
+    if (const char* const file = std::getenv(name); file != nullptr && *file != '\0') return file;
+  return {};
+}
+
+}  // namespace convoy::http

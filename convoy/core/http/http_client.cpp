@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/core/http/http_client.h"
+
+#include <array>
+#include <map>
+#include <mutex>
+#include <new>
+#include <thread>
+#include <utility>
+
+#include "convoy/core/base/error.h"
+#include "convoy/core/base/quiet_thread.h"
+
+namespace convoy::http {
+namespace {
+
+// Without news of the network; orders wake the thread.
+constexpr int kLongestSleepMs = 1000;
+// Connections that wait for their next request; libcurl closes the oldest beyond that.
+constexpr long kKeptConnections = 4096;
+
+// One request under way, for libcurl's callbacks. Stays at its address.
+struct Transfer {
+  Transfer(const CurlLibrary& library, Request wanted, Client::OnEnd called)
+      : curl(library),
+        request(std::move(wanted)),
+        on_end(std::move(called)),
+        headers(library, request.headers),
+        handle(library.easy_init()) {
+    if (handle == nullptr) throw std::bad_alloc();
+  }
+  ~Transfer() { curl.easy_cleanup(handle); }
+  Transfer(const Transfer&) = delete;
+  Transfer& operator=(const Transfer&) = delete;
+
+  const CurlLibrary& curl;
+  Request request;
+  Client::OnEnd on_end;
+  CurlHeaders headers;
+  CURL* handle;
+  size_t most_bytes = 0;
+  Answer answer = {};
+  bool is_too_long = false;
+  std::array<char, CURL_ERROR_SIZE> why{};
+};
+
+size_t take_head_line(char* bytes, size_t size, size_t count, void* transfer) {
+  static_cast<Transfer*>(transfer)->answer.take_line({bytes, size * count});
+  return size * count;
+}
+
+size_t take_body(char* bytes, size_t size, size_t count, void* opaque) {
+  auto* transfer = static_cast<Transfer*>(opaque);
+  transfer->is_too_long = transfer->answer.body.size() + size * count > transfer->most_bytes;
+  if (transfer->is_too_long) return 0;
+  transfer->answer.body.append(bytes, size * count);
+  return size * count;
+}
+
+void set_up(Transfer& transfer, const ClientLimits& limits) {
+  const auto set = [&](CURLoption option, auto value) {
+    transfer.curl.easy_setopt(transfer.handle, option, value);
+  };
+  transfer.most_bytes = limits.answer_bytes;
+  set(CURLOPT_URL, transfer.request.url.c_str());
+  set(CURLOPT_HTTP_VERSION, static_cast<long>(CURL_HTTP_VERSION_1_1));
+  if (transfer.request.body) {
+    set(CURLOPT_POSTFIELDS, transfer.request.body->c_str());
+    set(CURLOPT_POSTFIELDSIZE_LARGE, static_cast<curl_off_t>(transfer.request.body->size()));
+  }
+  set(CURLOPT_HTTPHEADER, transfer.headers.list);
+  set(CURLOPT_USERAGENT, "convoy/" CONVOY_VERSION);
+  set(CURLOPT_HEADERFUNCTION, take_head_line);
+  set(CURLOPT_HEADERDATA, &transfer);
+  set(CURLOPT_WRITEFUNCTION, take_body);
+  set(CURLOPT_WRITEDATA, &transfer);
+  set(CURLOPT_PRIVATE, &transfer);
+  set(CURLOPT_ERRORBUFFER, transfer.why.data());
+  set(CURLOPT_NOSIGNAL, 1L);
+  set(CURLOPT_TCP_KEEPALIVE, 1L);  // an answer may take minutes, in which no byte passes
+  set(CURLOPT_CONNECTTIMEOUT_MS, static_cast<long>(limits.connect_time.count()));
+  set(CURLOPT_TIMEOUT_MS, static_cast<long>(limits.whole_time.count()));
+  if (!limits.certificates.empty()) set(CURLOPT_CAINFO, limits.certificates.c_str());
+}
+
+RequestResult result_of(Transfer& transfer, CURLcode code) {
+  if (code == CURLE_OK) return {.answer = std::move(transfer.answer)};
+  long sent_bytes = 0;
+  transfer.curl.easy_getinfo(transfer.handle, CURLINFO_REQUEST_SIZE, &sent_bytes);
+  const RequestEnd end = sent_bytes == 0                    ? RequestEnd::NoConnection
+                         : code == CURLE_OPERATION_TIMEDOUT ? RequestEnd::TimedOut
+                                                            : RequestEnd::Broken;
+  if (transfer.is_too_long)
+    return {.end = end, .why = fmt::format("an answer of more than {} bytes", transfer.most_bytes)};
+  return {.end = end,
+          .why = transfer.why[0] != '\0' ? transfer.why.data() : transfer.curl.easy_strerror(code)};
+}
+
+}  // namespace
+
+// libcurl's handles belong to the thread; `mutex_` guards the orders of others to it.
+class Client::Thread {
+ public:
+  Thread(const CurlLibrary& curl, ClientLimits limits)
+      : curl_(curl), limits_(std::move(limits)), multi_(curl.multi_init()) {
+    if (multi_ == nullptr) throw std::bad_alloc();
+    curl_.multi_setopt(multi_, CURLMOPT_MAXCONNECTS, kKeptConnections);
+    thread_ = quiet_thread([this] { run(); });
+  }
+
+  ~Thread() {
+    order([this] { must_end_ = true; });
+    thread_.join();
+    for (const auto& [number, transfer] : running_)
+      curl_.multi_remove_handle(multi_, transfer->handle);
+    running_.clear();
+    curl_.multi_cleanup(multi_);
+  }
+
+  Thread(const Thread&) = delete;
+  Thread& operator=(const Thread&) = delete;
+
+  int64_t send(Request request, OnEnd on_end) {
+    auto transfer = std::make_unique<Transfer>(curl_, std::move(request), std::move(on_end));
+    set_up(*transfer, limits_);
+    int64_t number = 0;
+    order([&] {
+      number = ++last_number_;
+      new_.emplace(number, std::move(transfer));
+    });
+    return number;
+  }
+
+  void cancel(int64_t number) {
+    order([&] { cancelled_.push_back(number); });
+  }
+
+ private:
+  using Transfers = std::map<int64_t, std::unique_ptr<Transfer>>;
+
+  template <class Change>
+  void order(const Change& change) {
+    {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      change();
+    }
+    curl_.multi_wakeup(multi_);
+  }
+
+  void run() {
+    while (take_orders()) {
+      int num_running = 0;
+      curl_.multi_perform(multi_, &num_running);
+      hand_out_ended();
+      curl_.multi_poll(multi_, nullptr, 0, kLongestSleepMs, nullptr);
+    }
+  }
+
+  bool take_orders() {
+    Transfers begun;
+    std::vector<int64_t> cancelled;
+    {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      if (must_end_) return false;
+      begun.swap(new_);
+      cancelled.swap(cancelled_);
+    }
+    for (const int64_t number : cancelled)
+      if (begun.erase(number) == 0) drop(number);
+    for (auto& [number, transfer] : begun) {
+      curl_.multi_add_handle(multi_, transfer->handle);
+      numbers_[transfer->handle] = number;
+      running_.emplace(number, std::move(transfer));
+    }
+    return true;
+  }
+
+  std::unique_ptr<Transfer> drop(int64_t number) {
+    const auto found = running_.find(number);
+    if (found == running_.end()) return nullptr;
+    std::unique_ptr<Transfer> transfer = std::move(found->second);
+    running_.erase(found);
+    numbers_.erase(transfer->handle);
+    curl_.multi_remove_handle(multi_, transfer->handle);
+    return transfer;
+  }
+
+  void hand_out_ended() {
+    int left = 0;
+    while (const CURLMsg* const message = curl_.multi_info_read(multi_, &left)) {
+      if (message->msg != CURLMSG_DONE) continue;
+      const CURLcode code = message->data.result;
+      const std::unique_ptr<Transfer> transfer = drop(numbers_.at(message->easy_handle));
+      transfer->on_end(result_of(*transfer, code));
+    }
+  }
+
+  const CurlLibrary& curl_;
+  ClientLimits limits_;
+  CURLM* multi_;
+  Transfers running_;
+  std::map<CURL*, int64_t> numbers_;
+  std::mutex mutex_;
+  Transfers new_;
+  std::vector<int64_t> cancelled_;
+  int64_t last_number_ = 0;
+  bool must_end_ = false;
+  std::thread thread_;
+};
+
+Client::Client(const CurlLibrary& curl, ClientLimits limits)
+    : thread_(std::make_unique<Thread>(curl, std::move(limits))) {}
+
+Client::~Client() = default;
+
+int64_t Client::send(Request request, OnEnd on_end) {
+  if (!request.url.starts_with("http://") && !request.url.starts_with("https://"))
+    throw ConfigError(fmt::format("`{}` is no http:// or https:// address", request.url));
+  request.headers.emplace_back("Expect:");  // libcurl would wait for a word after the head
+  return thread_->send(std::move(request), std::move(on_end));
+}
+
+void Client::cancel(int64_t number) { thread_->cancel(number); }
+
+}  // namespace convoy::http

@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/core/http/http_client.h"
+
+#include <arpa/inet.h>
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#include <future>
+#include <mutex>
+#include <thread>
+
+#include "convoy/core/base/descriptor.h"
+#include "convoy/core/base/error.h"
+#include "convoy/core/http/http_server.h"
+
+namespace convoy::http {
+namespace {
+
+const CurlLibrary& curl() {
+  static const CurlLibrary library;
+  return library;
+}
+
+std::string address_of(int port, const std::string& path = "/") {
+  return "http://127.0.0.1:" + std::to_string(port) + path;
+}
+
+RequestResult sent(Client& client, Request request) {
+  std::promise<RequestResult> ended;
+  client.send(std::move(request),
+              [&](RequestResult result) { ended.set_value(std::move(result)); });
+  return ended.get_future().get();
+}
+
+// Takes one connection and no second one; sends a text after each head of a request.
+class OneConnection {
+ public:
+  explicit OneConnection(std::vector<std::string> answers)
+      : listener_(::socket(AF_INET, SOCK_STREAM, 0)), answers_(std::move(answers)) {
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t size = sizeof address;
+    auto* const plain = reinterpret_cast<sockaddr*>(&address);
+    EXPECT_EQ(::bind(listener_.get(), plain, size), 0);
+    EXPECT_EQ(::listen(listener_.get(), 1), 0);
+    EXPECT_EQ(::getsockname(listener_.get(), plain, &size), 0);
+    port_ = ntohs(address.sin_port);
+    thread_ = std::thread([this] { serve(); });
+  }
+  ~OneConnection() { thread_.join(); }
+
+  int port() const { return port_; }
+
+ private:
+  void serve() {
+    const Descriptor socket(::accept(listener_.get(), nullptr, nullptr));
+    listener_ = Descriptor();
+    for (const std::string& answer : answers_) {
+      std::string read;
+      char buffer[4096];
+      while (read.find("\r\n\r\n") == std::string::npos) {
+        const ssize_t count = ::recv(socket.get(), buffer, sizeof buffer, 0);
+        if (count <= 0) return;
+        read.append(buffer, static_cast<size_t>(count));
+      }
+      ::send(socket.get(), answer.data(), answer.size(), MSG_NOSIGNAL);
+    }
+    if (answers_.back().empty()) {  // silent, until the client leaves
+      char byte = 0;
+      ::recv(socket.get(), &byte, 1, 0);
+    }
+  }
+
+  Descriptor listener_;
+  std::vector<std::string> answers_;
+  int port_ = 0;
+  std::thread thread_;
+};
+
+TEST(HttpClient, SendsManyRequestsAtOnce) {
+  constexpr size_t kRequests = 64;
+  std::mutex mutex;
+  std::vector<std::unique_ptr<Exchange>> waiting;
+  Server server("127.0.0.1", 0, {}, [&](std::unique_ptr<Exchange> exchange) {
+    const std::lock_guard<std::mutex> lock(mutex);
+    waiting.push_back(std::move(exchange));
+    if (waiting.size() < kRequests) return;
+    for (const auto& one : waiting)
+      one->respond(200, {},
+                   std::string(one->method()) + " " + std::string(one->header("x-name")) + " " +
+                       std::string(one->body()));
+    waiting.clear();
+  });
+  Client client(curl(), {});
+  std::vector<std::promise<RequestResult>> ends(kRequests);
+  for (size_t number = 0; number < kRequests; ++number)
+    client.send(
+        {.url = address_of(server.port()),
+         .headers = {"x-name: " + std::to_string(number)},
+         .body = "body " + std::to_string(number)},
+        [&ends, number](RequestResult result) { ends[number].set_value(std::move(result)); });
+  for (size_t number = 0; number < kRequests; ++number) {
+    const RequestResult result = ends[number].get_future().get();
+    EXPECT_EQ(result.end, RequestEnd::Whole) << result.why;
+    const std::string name = std::to_string(number);
+    EXPECT_EQ(result.answer.body, "POST " + name + " body " + name);
+  }
+}
+
+TEST(HttpClient, ReturnsStatusHeadersAndRedirectsAsTheyCome) {
+  Server server("127.0.0.1", 0, {}, [](std::unique_ptr<Exchange> exchange) {
+    exchange->respond(307, {{"Location", "/other"}, {"Retry-After", "7"}}, exchange->method());
+  });
+  Client client(curl(), {});
+  const RequestResult result = sent(client, {.url = address_of(server.port())});
+  EXPECT_EQ(result.end, RequestEnd::Whole);
+  EXPECT_EQ(result.answer.status, 307);
+  EXPECT_EQ(result.answer.header("retry-after"), "7");
+  EXPECT_EQ(result.answer.header("location"), "/other");
+  EXPECT_EQ(result.answer.body, "GET");
+  EXPECT_THROW(client.send({.url = "ftp://x/"}, [](RequestResult) {}), ConfigError);
+}
+
+TEST(HttpClient, KeepsItsConnection) {
+  const std::string answer = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
+  const OneConnection server({answer, "HTTP/1.1 100 Continue\r\nX-No: 1\r\n\r\n" + answer, answer});
+  Client client(curl(), {});
+  for (int request = 0; request < 3; ++request) {
+    const RequestResult result = sent(client, {.url = address_of(server.port())});
+    EXPECT_EQ(result.end, RequestEnd::Whole) << result.why;
+    EXPECT_EQ(result.answer.body, "ok");
+    EXPECT_EQ(result.answer.header("x-no"), "");
+  }
+}
+
+TEST(HttpClient, SaysHowARequestFailed) {
+  Client client(curl(), {.whole_time = std::chrono::milliseconds(300), .answer_bytes = 8});
+  int closed_port = 0;
+  {
+    const OneConnection half({"HTTP/1.1 200 OK\r\nContent-Length: 8\r\n\r\nhalf"});
+    closed_port = half.port();
+    const RequestResult broken = sent(client, {.url = address_of(half.port())});
+    EXPECT_EQ(broken.end, RequestEnd::Broken);
+    EXPECT_FALSE(broken.why.empty());
+  }
+  EXPECT_EQ(sent(client, {.url = address_of(closed_port)}).end, RequestEnd::NoConnection);
+  {
+    const OneConnection silent({""});
+    EXPECT_EQ(sent(client, {.url = address_of(silent.port())}).end, RequestEnd::TimedOut);
+  }
+  const OneConnection long_one({"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nnine char"});
+  const RequestResult too_long = sent(client, {.url = address_of(long_one.port())});
+  EXPECT_EQ(too_long.end, RequestEnd::Broken);
+  EXPECT_EQ(too_long.why, "an answer of more than 8 bytes");
+}
+
+TEST(HttpClient, CancelsARequestAndKeepsTheOthers) {
+  std::promise<std::unique_ptr<Exchange>> asked;
+  Server server("127.0.0.1", 0, {}, [&](std::unique_ptr<Exchange> exchange) {
+    if (exchange->path() == "/held")
+      asked.set_value(std::move(exchange));
+    else
+      exchange->respond(200, {}, "quick");
+  });
+  Client client(curl(), {});
+  std::atomic<bool> called = false;
+  const int64_t number = client.send({.url = address_of(server.port(), "/held")},
+                                     [&](RequestResult) { called = true; });
+  const std::unique_ptr<Exchange> held = asked.get_future().get();
+  EXPECT_TRUE(held->is_open());
+  client.cancel(number);
+  client.cancel(number + 100);
+  EXPECT_EQ(sent(client, {.url = address_of(server.port())}).answer.body, "quick");
+  while (held->is_open()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  EXPECT_FALSE(called);
+}
+
+TEST(HttpClient, EndsWithRequestsUnderWay) {
+  std::promise<std::unique_ptr<Exchange>> asked;
+  Server server("127.0.0.1", 0, {},
+                [&](std::unique_ptr<Exchange> exchange) { asked.set_value(std::move(exchange)); });
+  auto client = std::make_unique<Client>(curl(), ClientLimits());
+  client->send({.url = address_of(server.port())}, [](RequestResult) { ADD_FAILURE(); });
+  const std::unique_ptr<Exchange> held = asked.get_future().get();
+  client.reset();
+  while (held->is_open()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+}
+
+}  // namespace
+}  // namespace convoy::http
