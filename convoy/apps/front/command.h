@@ -142,6 +142,7 @@ Command profile_command();
 Command bench_command();
 Command store_command();
 Command sweep_worker_command();
+Command process_worker_command();
 
 // Actions that are defined in files of their own.
 Command models_merge_action();

@@ -50,6 +50,7 @@ void read_process_config(Context& context, const std::vector<std::string>& argum
 std::vector<FlagGroup> process_flag_groups() {
   static const std::map<std::string, std::string_view> headings = {{"", "Run"},
                                                                    {"model", "Model"},
+                                                                   {"remote", "Servers"},
                                                                    {"data", "Data"},
                                                                    {"prompts", "Prompts"},
                                                                    {"generate", "Generate"},

@@ -31,6 +31,7 @@
 #include "convoy/farm/process/rows_in_flight.h"
 #include "convoy/farm/process/run_files.h"
 #include "convoy/farm/process/run_usage.h"
+#include "convoy/farm/remote/servers.h"
 #include "convoy/machine/processes/signals.h"
 
 namespace convoy::apps {
@@ -38,6 +39,9 @@ namespace {
 
 namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
+
+// In flight, unless the user says more: servers take fewer at once where they cannot have as many.
+constexpr int64_t kRowsOfAServer = 512;
 
 // Every start with the same output resumes the last one.
 std::string run_name(const settings::ProcessSettings& settings) {
@@ -87,9 +91,12 @@ class Processing {
       : context_(context),
         config_(config),
         log_(context.log()),
-        facts_(process::read_model_facts(config.settings.model)),
+        servers_(named_servers(config.settings)),
+        facts_(servers_ ? process::facts_of_served_model(servers_->model)
+                        : process::read_model_facts(config.settings.model)),
         dataset_(read_dataset(config)),
-        workers_(find_process_workers(context, config.settings.workers)),
+        workers_(servers_ ? http_workers(config.settings.workers)
+                          : find_process_workers(context, config.settings.workers)),
         memory_(settle(config, facts_, workers_)),
         plan_(config.settings, process::read_prompt_texts(config.settings.prompts, prompt_texts())),
         pipeline_(plan_) {
@@ -101,6 +108,7 @@ class Processing {
 
   int preview() {
     first_prompt_ = check_rows(*dataset_, plan_, facts_);
+    look_at_servers();
     const int64_t rows = count_rows(selected_rows(*dataset_, settings().data));
     const ProcessPreview preview = preview_of(*dataset_, rows);
     if (context_.common.json)
@@ -128,13 +136,30 @@ class Processing {
   }
 
  private:
+  // Empty: the workers load the model. Settles its name and the rows in flight.
+  static std::optional<remote::Servers> named_servers(settings::ProcessSettings& settings) {
+    if (!settings.remote.is_used()) return std::nullopt;
+    remote::Servers servers = remote::read_servers(settings.remote, settings.model.name);
+    settings.model.name = servers.model;
+    if (settings.workers.batch_size.is_auto())
+      settings.workers.batch_size = kRowsOfAServer * std::ssize(servers.addresses);
+    return servers;
+  }
+
+  void look_at_servers() const {
+    if (!servers_) return;
+    const http::CurlLibrary curl;
+    http::Client client(curl, servers_->limits());
+    remote::look_at_servers(*servers_, client, log_);
+  }
+
   // Sets the values that depend on model and machine. Returns the planned memory as text.
   static std::string settle(ProcessConfig& config, const process::ModelFacts& facts,
                             const ProcessWorkers& workers) {
     process::settle_prompts(config.settings, facts);
     std::string memory = process::fit_memory(config.settings, facts);
     std::string& dtype = config.settings.model.dtype;
-    if (dtype == "auto") dtype = workers.dtype();
+    if (dtype == "auto" && workers.devices != "http") dtype = workers.dtype();
     process::require_possible_requests(config.settings, facts);
     return memory;
   }
@@ -253,6 +278,7 @@ class Processing {
   process::RowSupervisorReport work(const telemetry::RunFolder& folder, jobs::JobStore& store,
                                     const process::RowRun& run) {
     const settings::WorkerSettings& wanted = settings().workers;
+    if (store.count_open(run.group, 1) > 0) look_at_servers();
     process::RunUsage usage(folder.path() / usage_file(), wanted.telemetry_interval_s);
     std::optional<telemetry::EventLog> events;
     if (wanted.node_rank == 0) events.emplace(folder.events_path(), log_);
@@ -304,6 +330,8 @@ class Processing {
   }
 
   std::vector<std::string> worker_command(const telemetry::RunFolder& folder) const {
+    if (servers_)
+      return {context_.program.string(), "process-worker", "--run-folder", folder.path().string()};
     std::vector<std::string> words = {worker_program(context_).string(),
                                       "process",
                                       "--run-folder",
@@ -400,6 +428,7 @@ class Processing {
   Context& context_;
   ProcessConfig& config_;
   Log log_;
+  std::optional<remote::Servers> servers_;  // in place of a model that workers load
   process::ModelFacts facts_;
   std::optional<data::Dataset> dataset_;  // not of a node that joins
   ProcessWorkers workers_;

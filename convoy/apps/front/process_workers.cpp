@@ -43,6 +43,12 @@ std::string ProcessWorkers::text() const {
   return fmt::format("{} on {}", counted(count, "worker"), devices);
 }
 
+ProcessWorkers http_workers(const settings::WorkerSettings& settings) {
+  ProcessWorkers workers{.devices = "http", .count = std::max<int64_t>(1, settings.world_size)};
+  workers.environment.resize(static_cast<size_t>(workers.count));
+  return workers;
+}
+
 ProcessWorkers find_process_workers(const Context& context,
                                     const settings::WorkerSettings& settings) {
   ProcessWorkers workers{.devices = "cpu"};

@@ -15,7 +15,7 @@
 namespace convoy::apps {
 
 struct ProcessWorkers {
-  std::string devices;    // "cpu" or "cuda"
+  std::string devices;    // "cpu", "cuda", or "http": servers compute
   bool has_bf16 = false;  // all of the GPUs
   int64_t count = 1;
   std::vector<std::map<std::string, std::string>> environment = {};  // by worker
@@ -24,10 +24,13 @@ struct ProcessWorkers {
   // model.dtype with `auto` resolved: one type for all workers of a run.
   std::string dtype() const { return devices == "cuda" && has_bf16 ? "bf16" : "fp32"; }
   scheduler::Hardware hardware() const {
-    return devices == "cpu" ? scheduler::Hardware::Cpu : scheduler::Hardware::Gpu;
+    return devices == "cuda" ? scheduler::Hardware::Gpu : scheduler::Hardware::Cpu;
   }
   std::string text() const;  // "2 workers on cuda"
 };
+
+// Those that ask servers: one, unless the settings say more.
+ProcessWorkers http_workers(const settings::WorkerSettings& settings);
 
 // Read-only. Throws ConfigError, DeviceError.
 ProcessWorkers find_process_workers(const Context& context,

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "convoy/core/config/field.h"
+#include "convoy/core/settings/remote_settings.h"
 #include "convoy/core/settings/template_kwargs.h"
 
 namespace convoy::settings {
@@ -220,7 +221,9 @@ struct WorkerSettings {
     visit("store", store,
           "ledger of rows: a SQLite file or postgresql://...; empty = in the run folder");
     visit("devices", devices, "devices of the workers").one_of({"auto", "cpu", "cuda"});
-    visit("batch_size", batch_size, "rows in flight in each worker; auto = 64 on CPUs, 256 on GPUs")
+    visit("batch_size", batch_size,
+          "rows in flight in each worker; auto = 64 on CPUs, 256 on GPUs, "
+          "512 for each server")
         .at_least(1)
         .at_most(65536);
     visit("lease_s", lease_s, "seconds after which a silent worker's rows go to another")
@@ -284,6 +287,7 @@ struct ProcessSettings {
   std::string run_dir;
   std::vector<std::string> stages = {"generate", "verify", "evaluate", "improve", "vote", "filter"};
   ProcessModelSettings model;
+  RemoteSettings remote;
   ProcessDataSettings data;
   PromptSettings prompts;
   DrawSettings generate;
@@ -303,6 +307,7 @@ struct ProcessSettings {
           "run folder; empty = runs/NAME of the output; an existing run in it is resumed");
     visit("stages", stages, "stages for each row, in this order");
     visit("model", model, "the model that writes, judges and improves");
+    visit("remote", remote, "servers that have the model, in place of workers that load it");
     visit("data", data, "which rows");
     visit("prompts", prompts, "prompts of the model");
     visit("generate", generate, "sampling of solutions");

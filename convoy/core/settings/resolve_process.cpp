@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <array>
 #include <map>
 #include <nlohmann/json.hpp>
 
@@ -24,7 +25,35 @@ std::map<std::string, std::string> values_of(ProcessSettings& settings) {
   return values;
 }
 
+// The servers settle these.
+constexpr std::array kOfLoadedModels = {
+    "model.adapter",      "model.revision",      "model.dtype",       "model.quantization",
+    "model.double_quant", "model.template_path", "workers.devices",   "engine.deterministic",
+    "engine.low_memory",  "engine.memory_gib",   "engine.kv_blocks",  "engine.prefill_chunk",
+    "engine.kv_dtype",    "engine.weights",      "engine.cuda_graphs"};
+
+[[noreturn]] void refuse_effectless(const std::string& path, const std::string& where) {
+  throw ConfigError(fmt::format("{} ({}) has no effect {}", path, process_flag(path), where),
+                    {.key = path, .hint = "leave it out"});
+}
+
+void check_remote(const ProcessSettings& settings) {
+  ProcessSettings given = settings;
+  ProcessSettings defaults;
+  const std::map<std::string, std::string> values = values_of(given);
+  const std::map<std::string, std::string> usual = values_of(defaults);
+  if (settings.remote.is_used()) {
+    for (const char* path : kOfLoadedModels)
+      if (values.at(path) != usual.at(path))
+        refuse_effectless(path, "with --engine: its servers have loaded the model");
+    return;
+  }
+  for (const char* path : {"remote.engine_model", "remote.engine_timeout"})
+    if (values.at(path) != usual.at(path)) refuse_effectless(path, "without --engine");
+}
+
 void check(const ProcessSettings& settings) {
+  check_remote(settings);
   if (const auto problem = template_kwargs_problem(
           nlohmann::ordered_json::parse(settings.model.template_kwargs.json)))
     throw ConfigError("model.template_kwargs: " + *problem, {.key = "model.template_kwargs"});

@@ -86,6 +86,10 @@ ModelFacts read_model_facts(const settings::ProcessModelSettings& model) {
   return facts;
 }
 
+ModelFacts facts_of_served_model(const std::string& name) {
+  return {.folder = name, .identity = "served as " + name, .chat_template = {}};
+}
+
 scheduler::MemoryNeeds ModelFacts::memory_needs(int64_t bytes_per_value,
                                                 const settings::ProcessModelSettings& model) const {
   constexpr int64_t kProgramBytes = int64_t{400} << 20;
@@ -106,8 +110,10 @@ scheduler::MemoryNeeds ModelFacts::memory_needs(int64_t bytes_per_value,
 
 void settle_prompts(settings::ProcessSettings& settings, const ModelFacts& model) {
   settings::PromptSettings& prompts = settings.prompts;
-  if (prompts.chat == "auto") prompts.chat = model.chat_template ? "on" : "off";
-  if (prompts.chat == "on" && !model.chat_template)
+  // Servers have a template of their own; it cannot be seen.
+  const bool has_template = model.chat_template || settings.remote.is_used();
+  if (prompts.chat == "auto") prompts.chat = has_template ? "on" : "off";
+  if (prompts.chat == "on" && !has_template)
     throw ConfigError(fmt::format("prompts.chat is on, but {} has no chat template", model.folder),
                       {.key = "prompts.chat", .hint = "--plain, or model.template_path=FILE"});
   if (prompts.chat == "off" && !prompts.system.empty())
@@ -115,7 +121,7 @@ void settle_prompts(settings::ProcessSettings& settings, const ModelFacts& model
                       {.key = "prompts.system", .hint = "write it into the prompts' files"});
   if (prompts.opens_think != "auto") return;
   prompts.opens_think = "no";
-  if (prompts.chat != "on") return;
+  if (prompts.chat != "on" || !model.chat_template) return;
   const Prompt probe{.messages = {{{"role", "user"}, {"content", "1 + 1 = ?"}}}};
   if (opens_think(rendered_prompt(probe, settings.model, model))) prompts.opens_think = "yes";
 }
@@ -123,6 +129,7 @@ void settle_prompts(settings::ProcessSettings& settings, const ModelFacts& model
 std::string rendered_prompt(const Prompt& prompt, const settings::ProcessModelSettings& model,
                             const ModelFacts& facts) {
   if (prompt.messages.is_null()) return prompt.text;
+  if (!facts.chat_template) return prompt.messages.dump(2);
   const nlohmann::ordered_json variables =
       settings::template_kwargs(model.template_kwargs, "model.template_kwargs");
   return facts.chat_template->render(prompt.messages, variables, true).text;

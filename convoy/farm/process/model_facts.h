@@ -40,11 +40,15 @@ struct ModelFacts {
 // Throws ConfigError where no model is named; DataError.
 ModelFacts read_model_facts(const settings::ProcessModelSettings& model);
 
+// Facts about a model behind servers: its name is all that is known of it.
+ModelFacts facts_of_served_model(const std::string& name);
+
 // Settles what the settings leave to the model: prompts.chat and prompts.opens_think. Throws
 // ConfigError where chat is on and there is no template.
 void settle_prompts(settings::ProcessSettings& settings, const ModelFacts& model);
 
-// A prompt as the model will read it, but for the tokenizer's own BOS.
+// A prompt as the model will read it, but for the tokenizer's own BOS; for servers, the messages
+// that they put through its template.
 std::string rendered_prompt(const Prompt& prompt, const settings::ProcessModelSettings& model,
                             const ModelFacts& facts);
 

@@ -44,7 +44,7 @@ bool is_of_its_surroundings(const WorkerDeath& death) {
   if (!error) return false;
   for (const ExitCode code :
        {ExitCode::Usage, ExitCode::BadInput, ExitCode::NoCheckpoint, ExitCode::Resources,
-        ExitCode::PeerLost, ExitCode::Device, ExitCode::Stopped})
+        ExitCode::PeerLost, ExitCode::Device, ExitCode::Unreachable, ExitCode::Stopped})
     if (error->code() == code) return true;
   return false;
 }

@@ -28,7 +28,7 @@ constexpr std::chrono::seconds kSayWaitingEvery{60};
 // A new worker would fail in the same way.
 bool is_for_good(const Error& error) {
   return error.code() == ExitCode::Usage || error.code() == ExitCode::BadInput ||
-         error.code() == ExitCode::NoCheckpoint;
+         error.code() == ExitCode::NoCheckpoint || error.code() == ExitCode::Unreachable;
 }
 
 }  // namespace

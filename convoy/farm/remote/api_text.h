@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A request for a text, and its answer, in the form of OpenAI's API.
+// https://platform.openai.com/docs/api-reference/chat/create and .../completions/create
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "convoy/farm/process/text_engine.h"
+
+namespace convoy::remote {
+
+struct ApiText {
+  std::string path;  // "/chat/completions", of messages, or "/completions"
+  std::string body;
+  // The body without prompt and seed: what a server refuses of it, it refuses of every text.
+  std::string settings;
+};
+
+// `template_kwargs`: variables for the server's chat template. The seed covers the draw of the
+// request. Throws nlohmann::json::exception for a prompt that is no UTF-8.
+ApiText api_text(const process::TextRequest& request, const std::string& model,
+                 const nlohmann::ordered_json& template_kwargs);
+
+// The text in the body of an answer with status 200; empty for a body that holds none, because it
+// was cut or is of another program. A thought that the server has taken out of the text is put
+// before it, as the model wrote it.
+std::optional<process::TextResult> read_api_text(std::string_view body);
+
+}  // namespace convoy::remote

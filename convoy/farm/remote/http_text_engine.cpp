@@ -1,0 +1,305 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/farm/remote/http_text_engine.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <condition_variable>
+#include <map>
+#include <mutex>
+#include <random>
+#include <set>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+#include "convoy/core/base/error.h"
+#include "convoy/core/base/text_as.h"
+#include "convoy/farm/remote/api_text.h"
+#include "convoy/farm/remote/server_load.h"
+
+namespace convoy::remote {
+namespace {
+
+using process::TextFinish;
+using process::TextResult;
+
+constexpr std::chrono::milliseconds kStep{50};
+// Requests for a text before it is an Error that may pass. Refusals for load and servers that
+// cannot be reached do not count: they say nothing of the text.
+constexpr int kMostTries = 4;
+constexpr int64_t kLongestRestSeconds = 3600;
+
+// Ended requests, from the client's thread to the engine's.
+class Mailbox {
+ public:
+  struct Letter {
+    int64_t number = 0;
+    http::RequestResult result;
+  };
+
+  void put(Letter letter) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    letters_.push_back(std::move(letter));
+    changed_.notify_one();
+  }
+  std::vector<Letter> take(Clock::time_point until) {
+    std::unique_lock<std::mutex> lock(mutex_);
+    changed_.wait_until(lock, until, [this] { return !letters_.empty(); });
+    return std::exchange(letters_, {});
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::vector<Letter> letters_;
+};
+
+std::optional<std::chrono::seconds> retry_after(const http::Answer& answer) {
+  // A date is possible too; the server's rest then grows like any other.
+  const std::optional<int64_t> seconds = text_as<int64_t>(answer.header("retry-after"));
+  if (!seconds || *seconds < 0) return {};
+  return std::chrono::seconds(std::min(*seconds, kLongestRestSeconds));
+}
+
+// The words by which servers say that prompt and text are longer than the model's positions: a
+// fault of the text, even of the first one.
+bool is_about_length(const http::Answer& answer) {
+  if (answer.status == 413) return true;
+  for (const char* words : {"context_length", "context length", "context size", "context window",
+                            "maximum allowed length", "max_position", "positions", "too long"})
+    if (answer.body.find(words) != std::string::npos) return true;
+  return false;
+}
+
+class HttpTextEngine final : public process::TextEngine {
+ public:
+  HttpTextEngine(const http::CurlLibrary& curl, Servers servers, HttpEngineOptions options, Log log)
+      : servers_(std::move(servers)),
+        options_(std::move(options)),
+        log_(std::move(log)),
+        load_(servers_.addresses.size(), std::random_device()()),
+        client_(curl, servers_.limits()) {}
+
+  void submit(process::TextRequest request) override {
+    const int64_t number = request.number;
+    try {
+      texts_[number].api = api_text(request, servers_.model, options_.template_kwargs);
+      texts_[number].place = {-request.priority, number};
+      ready_.insert(texts_[number].place);
+    } catch (const nlohmann::json::exception& error) {
+      texts_.erase(number);
+      ended_.push_back({.number = number,
+                        .finish = TextFinish::Error,
+                        .error = fmt::format("the prompt cannot be sent: {}", error.what())});
+    }
+  }
+
+  void cancel(int64_t number) override {
+    std::erase_if(ended_, [number](const TextResult& result) { return result.number == number; });
+    const auto found = texts_.find(number);
+    if (found == texts_.end()) return;
+    if (found->second.is_sent) {
+      client_.cancel(found->second.sent_as);
+      load_.withdraw(found->second.request);
+    }
+    ready_.erase(found->second.place);
+    std::erase_if(delayed_, [number](const auto& text) { return text.second == number; });
+    texts_.erase(found);
+  }
+
+  int64_t unfinished() const override { return std::ssize(texts_) + std::ssize(ended_); }
+
+  std::vector<TextResult> step() override {
+    send_ready();
+    const auto now = Clock::now();
+    for (Mailbox::Letter& letter : mailbox_.take(ended_.empty() ? wake_time(now) : now))
+      take(letter);
+    send_ready();
+    count_time();
+    return std::exchange(ended_, {});
+  }
+
+  process::EngineFigures figures() const override { return figures_; }
+
+ private:
+  struct Text {
+    ApiText api;
+    std::pair<int64_t, int64_t> place;  // among those that are ready
+    int tries = 0;                      // that failed by an answer
+    int refusals = 0;                   // of the request
+    bool is_sent = false;
+    int64_t sent_as = 0;  // number of the client's
+    ServerRequest request;
+  };
+
+  Clock::time_point wake_time(Clock::time_point now) const {
+    Clock::time_point wake = now + kStep;
+    if (!ready_.empty()) wake = std::min(wake, std::max(now, load_.next_time()));
+    if (!delayed_.empty()) wake = std::min(wake, std::max(now, delayed_.begin()->first));
+    return wake;
+  }
+
+  void send_ready() {
+    const auto now = Clock::now();
+    for (; !delayed_.empty() && delayed_.begin()->first <= now; delayed_.erase(delayed_.begin()))
+      ready_.insert(texts_.at(delayed_.begin()->second).place);
+    while (!ready_.empty() && load_.in_flight() < options_.requests) {
+      const std::optional<ServerRequest> request = load_.choose(now);
+      if (!request) return;
+      const int64_t number = ready_.begin()->second;
+      ready_.erase(ready_.begin());
+      send(number, *request);
+    }
+  }
+
+  void send(int64_t number, const ServerRequest& request) {
+    Text& text = texts_.at(number);
+    text.request = request;
+    text.is_sent = true;
+    text.sent_as = client_.send({.url = servers_.addresses[request.server] + text.api.path,
+                                 .headers = servers_.headers(),
+                                 .body = text.api.body},
+                                [this, number](http::RequestResult result) {
+                                  mailbox_.put({number, std::move(result)});
+                                });
+  }
+
+  void take(Mailbox::Letter& letter) {
+    const auto found = texts_.find(letter.number);
+    if (found == texts_.end()) return;  // cancelled meanwhile
+    Text& text = found->second;
+    text.is_sent = false;
+    const http::RequestResult& result = letter.result;
+    const http::Answer& answer = result.answer;
+    if (result.end == http::RequestEnd::NoConnection)
+      return suffer(letter.number, Trouble::Down, result.why);
+    if (result.end == http::RequestEnd::TimedOut)
+      return fail(letter.number, Trouble::Busy,
+                  fmt::format("no answer within {} s (--engine-timeout)", servers_.timeout_s));
+    if (result.end == http::RequestEnd::Broken)
+      return fail(letter.number, Trouble::Faulty, result.why);
+    if (answer.status == 429 || answer.status == 503)
+      return suffer(letter.number, Trouble::Busy, status_text(answer), retry_after(answer));
+    if (answer.status == 408 || answer.status == 409 || answer.status == 425 ||
+        answer.status >= 500)
+      return fail(letter.number, Trouble::Faulty, status_text(answer));
+    if (answer.status != 200) return refuse(letter.number, answer);
+    std::optional<TextResult> read = read_api_text(answer.body);
+    if (!read)
+      return fail(letter.number, Trouble::Faulty, "an answer that holds no text of the API");
+    succeed(letter.number, std::move(*read));
+  }
+
+  std::string status_text(const http::Answer& answer) const {
+    return fmt::format("status {}: {}", answer.status, error_message(servers_, answer));
+  }
+
+  const std::string& address(const Text& text) const {
+    return servers_.addresses[text.request.server];
+  }
+
+  void succeed(int64_t number, TextResult result) {
+    Text& text = texts_.at(number);
+    load_.succeed(text.request);
+    last_success_ = Clock::now();
+    answered_settings_.insert(text.api.settings);
+    result.number = number;
+    figures_.prefill_tokens += result.prompt_tokens;
+    figures_.decode_tokens += result.new_tokens;
+    end(std::move(result));
+  }
+
+  void end(TextResult result) {
+    texts_.erase(result.number);
+    ended_.push_back(std::move(result));
+  }
+
+  // The server's trouble, not the text's.
+  void suffer(int64_t number, Trouble trouble, const std::string& why,
+              std::optional<std::chrono::seconds> rest = {}) {
+    Text& text = texts_.at(number);
+    note_trouble(text, trouble, why, rest);
+    ready_.insert(text.place);
+  }
+
+  // Perhaps the text's: a prompt may bring a server down.
+  void fail(int64_t number, Trouble trouble, const std::string& why) {
+    Text& text = texts_.at(number);
+    note_trouble(text, trouble, why, {});
+    if (++text.tries >= kMostTries)
+      return end({.number = number,
+                  .finish = TextFinish::Error,
+                  .error = fmt::format("{}: {}", address(text), why),
+                  .error_may_pass = true});
+    delayed_.emplace(Clock::now() + load_.wait_after(text.tries), number);
+  }
+
+  void note_trouble(const Text& text, Trouble trouble, const std::string& why,
+                    std::optional<std::chrono::seconds> rest) {
+    const auto now = Clock::now();
+    log_.detail(fmt::format("{}: {}", address(text), why));
+    if (load_.suffer(text.request, trouble, now, rest))
+      log_.warning(fmt::format("{} is set aside and tried again later: {}", address(text), why));
+    if (load_.in_flight() == 0 && now - last_success_ > options_.patience)
+      throw NetworkError(
+          fmt::format("no server has answered for {} s; {}: {}", options_.patience.count(),
+                      address(text), why),
+          {.key = "--engine",
+           .hint = "all finished texts are kept; the same command goes on once a server answers"});
+  }
+
+  // A refusal is of the text where other texts with the same settings had an answer. The first
+  // texts may be refused before there is one, so they are asked for once more.
+  void refuse(int64_t number, const http::Answer& answer) {
+    Text& text = texts_.at(number);
+    load_.withdraw(text.request);
+    const bool may_be_of_text =
+        answer.status == 400 || answer.status == 413 || answer.status == 422;
+    if (may_be_of_text &&
+        (is_about_length(answer) || answered_settings_.contains(text.api.settings)))
+      return end({.number = number,
+                  .finish = TextFinish::Error,
+                  .error = fmt::format("the server refuses it with {}", status_text(answer))});
+    if (!may_be_of_text || ++text.refusals > 1) refuse_answer(servers_, address(text), answer);
+    delayed_.emplace(Clock::now() + load_.wait_after(2), number);
+  }
+
+  // The whole time in which requests run counts as that of new tokens: how a server divides it
+  // cannot be seen.
+  void count_time() {
+    const auto now = Clock::now();
+    if (figures_.running > 0)
+      figures_.decode_seconds += std::chrono::duration<double>(now - last_count_).count();
+    last_count_ = now;
+    figures_.running = load_.in_flight();
+    figures_.waiting = std::ssize(texts_) - figures_.running;
+  }
+
+  Servers servers_;
+  HttpEngineOptions options_;
+  Log log_;
+  ServerLoad load_;
+  std::unordered_map<int64_t, Text> texts_;            // unfinished, by number
+  std::set<std::pair<int64_t, int64_t>> ready_;        // their places, in the order of sending
+  std::multimap<Clock::time_point, int64_t> delayed_;  // until then
+  std::unordered_set<std::string> answered_settings_;
+  std::vector<TextResult> ended_;  // handed out by the next step
+  process::EngineFigures figures_;
+  Clock::time_point last_success_ = Clock::now();
+  Clock::time_point last_count_ = Clock::now();
+  Mailbox mailbox_;
+  http::Client client_;  // ends before the mailbox
+};
+
+}  // namespace
+
+std::unique_ptr<process::TextEngine> make_http_text_engine(const http::CurlLibrary& curl,
+                                                           Servers servers,
+                                                           HttpEngineOptions options,
+                                                           const Log& log) {
+  return std::make_unique<HttpTextEngine>(curl, std::move(servers), std::move(options), log);
+}
+
+}  // namespace convoy::remote

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/farm/remote/http_text_engine.h"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <map>
+#include <mutex>
+
+#include "convoy/core/base/error.h"
+#include "convoy/core/http/http_server.h"
+
+namespace convoy::remote {
+namespace {
+
+using nlohmann::json;
+using process::TextFinish;
+using process::TextResult;
+
+const http::CurlLibrary& curl_library() {
+  static const http::CurlLibrary library;
+  return library;
+}
+
+constexpr const char* kText = R"({"choices":[{"text":"two","finish_reason":"stop"}]})";
+
+// Answers by `respond`, which gets the prompt and the number of requests with it before.
+class FakeServer {
+ public:
+  using Respond = std::function<void(http::Exchange&, const std::string& prompt, int before)>;
+
+  explicit FakeServer(Respond respond)
+      : server_("127.0.0.1", 0, {}, [this, respond](std::unique_ptr<http::Exchange> exchange) {
+          const std::string prompt = json::parse(exchange->body()).at("prompt");
+          int before = 0;
+          {
+            const std::lock_guard<std::mutex> lock(mutex_);
+            before = asked_[prompt]++;
+          }
+          respond(*exchange, prompt, before);
+        }) {}
+
+  Servers named(const std::string& key = "") const {
+    return {.addresses = {fmt::format("http://127.0.0.1:{}/v1", server_.port())},
+            .model = "m",
+            .key = key};
+  }
+  int asked(const std::string& prompt) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    return asked_[prompt];
+  }
+
+ private:
+  std::mutex mutex_;
+  std::map<std::string, int> asked_;
+  http::Server server_;
+};
+
+std::unique_ptr<process::TextEngine> engine_of(const Servers& servers,
+                                               HttpEngineOptions options = {}) {
+  return make_http_text_engine(curl_library(), servers, std::move(options), Log(LogLevel::Quiet));
+}
+
+void ask(process::TextEngine& engine, int64_t number, const std::string& prompt,
+         int64_t priority = 0) {
+  engine.submit({.number = number, .prompt = {.text = prompt}, .priority = priority});
+}
+
+std::map<int64_t, TextResult> all_results(process::TextEngine& engine) {
+  std::map<int64_t, TextResult> results;
+  while (engine.unfinished() > 0)
+    for (TextResult& result : engine.step()) results[result.number] = std::move(result);
+  return results;
+}
+
+TEST(HttpTextEngine, AsksAgainAfterFaultsAndGivesUpATextInTheEnd) {
+  FakeServer server([](http::Exchange& exchange, const std::string& prompt, int before) {
+    if (prompt == "bad") return exchange.respond(500, {}, "it crashed");
+    if (prompt == "busy" && before < 6) return exchange.respond(503, {{"Retry-After", "0"}}, "");
+    exchange.respond(200, {}, before == 0 ? "<html>" : kText);
+  });
+  const auto engine = engine_of(server.named());
+  ask(*engine, 1, "good");
+  ask(*engine, 2, "bad");
+  EXPECT_EQ(engine->unfinished(), 2);
+  std::map<int64_t, TextResult> results = all_results(*engine);
+  EXPECT_EQ(results[1].text, "two");
+  EXPECT_EQ(server.asked("good"), 2);
+  EXPECT_EQ(results[2].finish, TextFinish::Error);
+  EXPECT_TRUE(results[2].error_may_pass);
+  EXPECT_NE(results[2].error.find("/v1: status 500: it crashed"), std::string::npos)
+      << results[2].error;
+  EXPECT_EQ(server.asked("bad"), 4);
+}
+
+TEST(HttpTextEngine, RefusalsForLoadDoNotCountAsTries) {
+  FakeServer server([](http::Exchange& exchange, const std::string&, int before) {
+    if (before < 5) return exchange.respond(429, {}, "slow down");
+    exchange.respond(200, {}, kText);
+  });
+  const auto engine = engine_of(server.named());
+  ask(*engine, 1, "text");
+  EXPECT_EQ(all_results(*engine)[1].text, "two");
+  EXPECT_EQ(server.asked("text"), 6);
+}
+
+TEST(HttpTextEngine, CancelledTextsAreNotGiven) {
+  std::vector<std::unique_ptr<http::Exchange>> none;
+  FakeServer server([](http::Exchange& exchange, const std::string& prompt, int) {
+    if (prompt != "quick") std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    exchange.respond(200, {}, kText);
+  });
+  const auto engine = engine_of(server.named(), {.requests = 2});
+  for (int64_t number = 1; number <= 6; ++number) ask(*engine, number, "slow");
+  engine->step();
+  for (int64_t number = 1; number <= 6; ++number) engine->cancel(number);
+  EXPECT_EQ(engine->unfinished(), 0);
+  ask(*engine, 7, "quick");
+  const std::map<int64_t, TextResult> results = all_results(*engine);
+  EXPECT_EQ(results.size(), 1u);
+  EXPECT_TRUE(results.contains(7));
+}
+
+TEST(HttpTextEngine, HigherPriorityGoesFirst) {
+  std::mutex mutex;
+  std::vector<std::string> order;
+  FakeServer server([&](http::Exchange& exchange, const std::string& prompt, int) {
+    const std::lock_guard<std::mutex> lock(mutex);
+    order.push_back(prompt);
+    exchange.respond(200, {}, kText);
+  });
+  const auto engine = engine_of(server.named(), {.requests = 1});
+  ask(*engine, 1, "later");
+  ask(*engine, 2, "first", 5);
+  ask(*engine, 3, "last");
+  all_results(*engine);
+  EXPECT_EQ(order, (std::vector<std::string>{"first", "later", "last"}));
+}
+
+TEST(HttpTextEngine, ARefusalOfEveryTextEndsTheRun) {
+  FakeServer server([](http::Exchange& exchange, const std::string&, int) {
+    exchange.respond(400, {}, R"({"error":{"message":"top_k of sk-123 is odd"}})");
+  });
+  const auto engine = engine_of(server.named("sk-123"));
+  ask(*engine, 1, "text");
+  try {
+    all_results(*engine);
+    FAIL();
+  } catch (const ConfigError& error) {
+    EXPECT_NE(error.sentence().find("answers with status 400: top_k of *** is odd"),
+              std::string::npos)
+        << error.sentence();
+  }
+}
+
+TEST(HttpTextEngine, EndsWhenNoServerAnswersForLong) {
+  int port = 0;
+  {
+    http::Server closed("127.0.0.1", 0, {}, [](std::unique_ptr<http::Exchange>) {});
+    port = closed.port();
+  }
+  const auto engine =
+      engine_of({.addresses = {fmt::format("http://127.0.0.1:{}/v1", port)}, .model = "m"},
+                {.patience = std::chrono::seconds(0)});
+  ask(*engine, 1, "text");
+  EXPECT_THROW(all_results(*engine), NetworkError);
+}
+
+TEST(HttpTextEngine, APromptThatIsNoTextIsAnError) {
+  FakeServer server([](http::Exchange&, const std::string&, int) {});
+  const auto engine = engine_of(server.named());
+  ask(*engine, 1, "\xff");
+  const TextResult result = all_results(*engine)[1];
+  EXPECT_EQ(result.finish, TextFinish::Error);
+  EXPECT_FALSE(result.error_may_pass);
+}
+
+}  // namespace
+}  // namespace convoy::remote

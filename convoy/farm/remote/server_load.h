@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The number of requests that each of several servers gets at once, learnt from their answers. It
+// doubles in the time of an answer until a server first has enough, then grows by one in that time
+// and is halved by each round of trouble (Chiu and Jain's additive increase and multiplicative
+// decrease, with the slow start of RFC 5681). A server with trouble rests, longer each time, and
+// after some of it is set aside: then one request at a time tries it again. Plain data; the caller
+// passes the time.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <random>
+#include <vector>
+
+namespace convoy::remote {
+
+using Clock = std::chrono::steady_clock;
+
+// Busy: it asked for fewer requests, or was too slow. Down: it cannot be reached. Faulty: it
+// answered with something else than a text or an error of the request.
+enum class Trouble { Busy, Down, Faulty };
+
+struct ServerRequest {
+  size_t server = 0;
+  Clock::time_point sent = {};
+};
+
+class ServerLoad {
+ public:
+  ServerLoad(size_t servers, uint64_t jitter_seed);
+
+  // The least busy server that may have a request now, which counts as sent.
+  std::optional<ServerRequest> choose(Clock::time_point now);
+  // A request ended without trouble; or, of withdraw(), without an answer.
+  void succeed(const ServerRequest& request);
+  void withdraw(const ServerRequest& request);
+  // `rest`: the server's Retry-After, where it gave one. True when the server was set aside by it.
+  bool suffer(const ServerRequest& request, Trouble trouble, Clock::time_point now,
+              std::optional<std::chrono::seconds> rest = {});
+
+  int64_t in_flight() const;
+  int64_t limit(size_t server) const { return static_cast<int64_t>(servers_[server].limit); }
+  bool is_set_aside(size_t server) const { return servers_[server].is_set_aside; }
+  // The time at which choose() may have one that rests now.
+  Clock::time_point next_time() const;
+
+  // Grows with `tries`, from a quarter of a second to half a minute; a random half of it is left
+  // out.
+  Clock::duration wait_after(int tries);
+
+ private:
+  struct Server {
+    int64_t in_flight = 0;
+    double limit = 16;
+    bool starts_slowly = true;
+    bool is_set_aside = false;
+    int rounds = 0;                    // of trouble in a row
+    Clock::time_point last_full = {};  // with as many requests as it may have
+    // A request sent before it belongs to the round of trouble that is over.
+    Clock::time_point last_trouble = {};
+    Clock::time_point rests_until = {};
+  };
+
+  static int64_t allowed(const Server& server);
+
+  std::vector<Server> servers_;
+  std::mt19937_64 jitter_;
+};
+
+}  // namespace convoy::remote

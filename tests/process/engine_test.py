@@ -1,0 +1,293 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`convoy process --engine` against servers of OpenAI's HTTP API that can fail (text_server.py): the rows are those of a
+server without faults, and no text is answered twice. CONVOY_BIN_DIR says where convoy is."""
+
+import json
+import os
+import pathlib
+import signal
+import sqlite3
+import subprocess
+import tempfile
+import time
+import unittest
+
+from text_server import TextServer
+
+CONVOY = pathlib.Path(os.environ.get("CONVOY_BIN_DIR", "build/bin")).absolute() / "convoy"
+KEY = "sk-of-the-test-0123456789"
+REFUSALS = [(429, "slow down"), (500, "oops"), (503, "starting", ("Retry-After", "0"))]
+FAULTS = ["drop", "delay", "garble"]
+
+
+def one_in_five(number, _):
+    """Drops, delays, garbles and refuses one request in five each."""
+    kind = number % 5
+    return FAULTS[kind] if kind < 3 else REFUSALS[number // 5 % 3] if kind == 3 else None
+
+
+class EngineCase(unittest.TestCase):
+    def setUp(self):
+        temporary = tempfile.TemporaryDirectory()
+        self.addCleanup(temporary.cleanup)
+        self.home = pathlib.Path(temporary.name)
+        self.write_rows(24)
+
+    def write_rows(self, count):
+        lines = [json.dumps({"problem": f"{n} + {n} = ?", "answer": str(2 * n)}) for n in range(count)]
+        (self.home / "rows.jsonl").write_text("\n".join(lines) + "\n")
+
+    def server(self, *arguments, **options):
+        server = TextServer(*arguments, **options)
+        self.addCleanup(server.close)
+        return server
+
+    def start(self, *words, **environment):
+        inherited = {name: value for name, value in os.environ.items()
+                     if name.lower() not in ("http_proxy", "https_proxy", "all_proxy", "openai_api_key", "convoy_engine_key")}
+        return subprocess.Popen([CONVOY, *map(str, words)], cwd=self.home, env={**inherited, **environment},
+                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True)
+
+    def run_convoy(self, *words, code=0, **environment):
+        process = self.start(*words, **environment)
+        try:
+            out, err = process.communicate(timeout=120)
+        finally:
+            if process.poll() is None:
+                os.killpg(process.pid, signal.SIGKILL)
+        self.assertEqual(process.returncode, code, err + out)
+        return out + err
+
+    def words(self, server, output="out.jsonl", *more):
+        urls = server if isinstance(server, str) else server.url
+        return ["process", "--engine", urls, "--engine-model", "m", "--data", "rows.jsonl", "--stages",
+                "generate,verify,evaluate", "--output", output, *more]
+
+    def process(self, server, output="out.jsonl", *more, code=0, **environment):
+        return self.run_convoy(*self.words(server, output, *more), code=code, **environment)
+
+    def rows(self, output="out.jsonl"):
+        rows = [json.loads(line) for line in (self.home / output).read_text().splitlines()]
+        for row in rows:
+            row.pop("timestamp", None)
+        return rows
+
+    def folder(self, output="out"):
+        return next(path for path in (self.home / "runs").iterdir() if path.name.startswith(output))
+
+
+class RowsTest(EngineCase):
+    def test_a_server_with_faults_gives_the_rows_of_one_without(self):
+        calm = self.server()
+        self.process(calm, "calm.jsonl")
+        self.assertEqual(len(calm.bodies), 48)  # generate and evaluate, once each
+        self.assertLess(calm.connections, 40)  # they stay open
+        faulty = self.server(one_in_five)
+        self.process(faulty, "faulty.jsonl")
+        self.assertEqual(self.rows("calm.jsonl"), self.rows("faulty.jsonl"))
+        self.assertEqual(calm.answered, faulty.answered)
+        self.assertEqual(set(faulty.answered.values()), {1})
+        self.assertGreater(len(faulty.bodies), 60)
+        # The same command has nothing to ask for.
+        asked = len(calm.bodies)
+        calm.close()
+        self.process(calm, "calm.jsonl")
+        self.assertEqual(len(calm.bodies), asked)
+
+    def test_every_kind_of_broken_answer_is_asked_for_again(self):
+        kinds = ["half", "html", "empty", "no choices", "garble", "drop"]
+        server = self.server(lambda number, _: kinds[number] if number < len(kinds) else None)
+        self.process(server, "out.jsonl", "--limit", 8, "--batch-size", 8)
+        self.assertEqual({row["state"] for row in self.rows()}, {"ok"})
+        self.assertEqual(set(server.answered.values()), {1})
+
+    def test_the_requests_hold_what_is_set(self):
+        server = self.server()
+        self.process(server, "chat.jsonl", "--limit", 2, "--samples", 2, "--stages", "generate", "--template-kwargs",
+                     '{"enable_thinking": false}', "--system-prompt", "Be brief.", "--stop", "END")
+        self.assertEqual(set(server.paths), {"/v1/chat/completions"})
+        body = server.bodies[0]
+        self.assertEqual([m["role"] for m in body["messages"]], ["system", "user"])
+        self.assertEqual(set(body), {"model", "max_tokens", "temperature", "stop", "top_p", "chat_template_kwargs", "messages",
+                                     "seed"})
+        self.assertEqual((body["max_tokens"], body["temperature"], body["top_p"], body["stop"]), (4096, 0.6, 0.95, ["END"]))
+        self.assertEqual(len({body["seed"] for body in server.bodies}), 4)
+        first = sorted((body["messages"][1]["content"], body["seed"]) for body in server.bodies)
+        again = self.server()
+        self.process(again, "again.jsonl", "--limit", 2, "--samples", 2, "--stages", "generate", "--template-kwargs",
+                     '{"enable_thinking": false}', "--system-prompt", "Be brief.", "--stop", "END")
+        self.assertEqual(first, sorted((body["messages"][1]["content"], body["seed"]) for body in again.bodies))
+        plain = self.server()
+        self.process(plain, "plain.jsonl", "--limit", 1, "--plain", "--temperature", 0, "--top-k", 5, "--stages", "generate")
+        self.assertEqual(plain.paths, ["/v1/completions"])
+        self.assertEqual(set(plain.bodies[0]), {"model", "max_tokens", "temperature", "prompt"})
+
+    def test_many_requests_are_under_way_at_once(self):
+        self.write_rows(200)
+        server = self.server(lambda number, _: "delay")
+        self.process(server, "out.jsonl", "--stages", "generate")
+        self.assertGreater(server.most_at_once, 16)
+        server = self.server(lambda number, _: "delay")
+        self.process(server, "few.jsonl", "--stages", "generate", "--max-requests", 3)
+        self.assertLessEqual(server.most_at_once, 3)
+
+    def test_a_server_that_is_away_is_passed_over(self):
+        gone = TextServer()
+        gone.close()
+        server = self.server()
+        said = self.process(f"{gone.url},{server.url}")
+        self.assertIn(f"not all servers of --engine answer: {gone.url}: ", said)
+        self.assertEqual(set(server.answered.values()), {1})
+        self.assertEqual(len(server.answered), 48)
+
+    def test_servers_share_the_requests(self):
+        first, second = self.server(lambda number, _: "delay"), self.server(lambda number, _: "delay")
+        self.process(f"{first.url},{second.url}")
+        self.assertEqual(sum((first.answered + second.answered).values()), 48)
+        self.assertGreater(len(first.answered), 8)
+        self.assertGreater(len(second.answered), 8)
+
+
+class KillTest(EngineCase):
+    def kept_texts(self):
+        """Number of texts in the ledger, of rows that are not finished."""
+        try:
+            store = sqlite3.connect(f"file:{self.folder() / 'ledger.db'}?mode=ro", uri=True, timeout=10)
+            try:
+                return store.execute("SELECT count(*) FROM convoy_notes").fetchone()[0]
+            finally:
+                store.close()
+        except (StopIteration, FileNotFoundError, sqlite3.OperationalError):
+            return 0
+
+    def start_until_kept(self, server, texts):
+        process = self.start(*self.words(server))
+        self.addCleanup(lambda: process.poll() is None and os.killpg(process.pid, signal.SIGKILL))
+        deadline = time.monotonic() + 60
+        while self.kept_texts() < texts and time.monotonic() < deadline:
+            time.sleep(0.02)
+        self.assertEqual(self.kept_texts(), texts)
+        return process
+
+    def test_a_killed_run_asks_for_nothing_twice(self):
+        server = self.server()
+        server.hold(9)
+        process = self.start_until_kept(server, 9)
+        answered = set(server.answered)
+        self.assertEqual(len(answered), 9)
+        os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()
+        asked = len(server.bodies)
+        # Requests that were held when their client was killed get an answer that nobody reads.
+        other = self.server()
+        self.process(other)
+        self.assertFalse(answered & {other.prompt_of(body) for body in other.bodies})
+        self.assertEqual(set(other.answered.values()), {1})
+        self.assertEqual(len(other.answered), 48 - 9)
+        calm = self.server()
+        self.process(calm, "calm.jsonl")
+        self.assertEqual(self.rows(), self.rows("calm.jsonl"))
+        self.assertGreater(asked, 9)
+
+    def test_a_killed_worker_is_replaced(self):
+        server = self.server()
+        server.hold(9)
+        process = self.start_until_kept(server, 9)
+        children = pathlib.Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+        worker = [int(pid) for pid in children
+                  if b"process-worker" in pathlib.Path(f"/proc/{pid}/cmdline").read_bytes()]
+        self.assertEqual(len(worker), 1)
+        answered = set(server.answered)
+        asked = len(server.bodies)
+        os.kill(worker[0], signal.SIGKILL)
+        server.hold(None)
+        _, err = process.communicate(timeout=60)
+        self.assertEqual(process.returncode, 0, err)
+        self.assertFalse(answered & {server.prompt_of(body) for body in server.bodies[asked:]})
+        self.assertEqual(len(self.rows()), 24)
+
+
+class RefusalTest(EngineCase):
+    def test_a_key_reaches_the_server_and_nothing_else(self):
+        server = self.server(key=KEY)
+        said = self.process(server, "out.jsonl", "--limit", 2, "--debug", CONVOY_ENGINE_KEY=KEY, OPENAI_API_KEY="other")
+        self.process(server, "other.jsonl", "--limit", 2, OPENAI_API_KEY=KEY)
+        wrong = self.process(server, "no.jsonl", "--limit", 2, code=2, OPENAI_API_KEY=KEY + "x")
+        self.assertIn(f"{server.url} answers with status 401: wrong key Bearer ***", wrong)
+        self.assertIn("CONVOY_ENGINE_KEY", wrong)
+        self.assertNotIn(KEY, said + wrong)
+        for path in self.home.rglob("*"):
+            if path.is_file():
+                self.assertNotIn(KEY.encode(), path.read_bytes(), path)
+        for address in (f"http://me:{KEY}@127.0.0.1:1/v1", f"http://127.0.0.1:1/v1?api-key={KEY}", f"me:{KEY}@host/v1"):
+            said = self.process(address, code=2)
+            self.assertIn("--engine", said)
+            self.assertNotIn(KEY, said)
+
+    def test_a_run_that_cannot_succeed_ends_with_the_servers_words(self):
+        server = self.server(model="other")
+        said = self.process(server, code=2)
+        self.assertIn(f"{server.url} has no model `m`; it has other", said)
+        self.assertIn("--engine-model other", said)
+        server = self.server(lambda number, _: (400, "top_k is not supported"))
+        said = self.process(server, code=2)
+        self.assertIn(f"{server.url} answers with status 400: top_k is not supported", said)
+        self.assertLess(len(server.bodies), 100)
+        server = self.server(lambda number, _: (404, "no such path"))
+        self.assertIn("status 404: no such path", self.process(server, code=2))
+        gone = TextServer()
+        gone.close()
+        self.assertIn("no server of --engine answers", self.process(gone, code=69))
+
+    def test_a_text_that_the_server_refuses_fails_alone(self):
+        long = "This model's maximum context length is 64 tokens"
+        for name, message in (("long", long), ("odd", "the prompt is odd")):
+            server = self.server(
+                lambda number, body: (400, message) if "7 + 7" in TextServer.prompt_of(body) and number > 3 else None)
+            self.process(server, f"{name}.jsonl", "--stages", "generate", "--max-requests", 2)
+            states = [row["state"] for row in self.rows(f"{name}.jsonl")]
+            self.assertEqual(states.count("engine_error"), 1)
+            self.assertIn(f"status 400: {message}", self.rows(f"{name}.jsonl")[7]["metadata"]["error"])
+
+    def test_settings_of_loaded_models_are_refused(self):
+        for flag, value, path in (("--weights", "int8", "engine.weights"), ("--adapter", "d", "model.adapter"),
+                                  ("--dtype", "bf16", "model.dtype"), ("--devices", "cpu", "workers.devices")):
+            said = self.process("http://127.0.0.1:1/v1", "out.jsonl", flag, value, code=2)
+            self.assertIn(f"{path} ({flag}) has no effect with --engine", said)
+        self.assertIn("engine.deterministic", self.process("http://127.0.0.1:1/v1", "out.jsonl", "--deterministic", code=2))
+        said = self.run_convoy("process", "--engine-model", "m", "--data", "rows.jsonl", code=2)
+        self.assertIn("remote.engine_model (--engine-model) has no effect without --engine", said)
+
+
+class ServeTest(EngineCase):
+    def setUp(self):
+        super().setUp()
+        if not CONVOY.with_name("convoy-worker").exists():
+            self.skipTest("there is no convoy-worker")
+        self.examples = pathlib.Path(os.environ.get("CONVOY_SOURCE_DIR", ".")).absolute() / "examples"
+
+    def serve(self):
+        server = self.start("serve", "--model", self.examples / "tally-3m", "--served-name", "m", "--port", 0)
+
+        def end():
+            server.terminate()
+            server.communicate(timeout=60)
+
+        self.addCleanup(end)
+        for line in server.stderr:
+            if "listening on " in line:
+                return line.split("listening on ")[1].split()[0]
+        self.fail("convoy serve has not started")
+
+    def test_convoy_serve_gives_the_rows_of_the_model_itself(self):
+        (self.home / "question.txt").write_text("Question: {{ problem }}\nAnswer:\n")
+        same = ["--data", self.examples / "sums" / "test.jsonl", "--limit", 40, "--plain", "--generate-prompt", "question.txt",
+                "--temperature", 0, "--max-tokens", 100, "--stages", "generate,verify"]
+        self.run_convoy("process", "--model", self.examples / "tally-3m", "--output", "local.jsonl", *same)
+        self.run_convoy("process", "--engine", self.serve(), "--engine-model", "m", "--output", "served.jsonl", *same)
+        self.assertEqual(self.rows("local.jsonl"), self.rows("served.jsonl"))
+        self.assertIn("yes", {row["verified"] for row in self.rows("served.jsonl")})
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
