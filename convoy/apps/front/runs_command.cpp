@@ -207,7 +207,7 @@ std::vector<charts::PlotSeries> series_of(const std::vector<RunHistory>& runs,
                          : metric == "grad_norm"   ? run.grad_norm
                                                    : run.tokens_per_second;
     series.push_back({.label = runs.size() > 1 ? run.name : metric,
-                      .points = points,
+                      .points = charts::plot_points(points),
                       .color = color++,
                       .smooth = metric != "learning_rate"});
   }

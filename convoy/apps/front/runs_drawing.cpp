@@ -53,12 +53,13 @@ int draw_series(const Context& context, const RunsDrawingFlags& flags, const std
     fmt::print("{}", charts::plot_text(series, terminal_options(context, flags)));
     return 0;
   }
-  charts::PlotOptions options{.title = title,
-                              .y_label = metric,
-                              .width = flags.width,
-                              .height = flags.height,
-                              .log_y = flags.log_y,
-                              .smoothing = flags.smoothing};
+  charts::PlotOptions options{
+      .title = title,
+      .y_label = metric,
+      .width = static_cast<double>(flags.width),
+      .height = static_cast<double>(flags.height),
+      .y_scale = flags.log_y ? charts::AxisScale::Log : charts::AxisScale::Linear,
+      .smoothing = flags.smoothing};
   std::replace(options.y_label.begin(), options.y_label.end(), '_', ' ');
   if (flags.output.empty()) {
     fmt::print("{}", charts::plot_svg(series, options));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The parts of `convoy sweep`: computing (sweep_command.cpp), reading results (sweep_results.cpp),
-// repairing a store (sweep_recover.cpp).
+// drawing them (sweep_plot.cpp), repairing a store (sweep_recover.cpp).
 #pragma once
 
 #include <cstdint>
@@ -29,6 +29,13 @@ struct SweepReadFlags {
           "run last");
   }
 };
+
+// The sweep that the flags choose; a word of `words` may name its store.
+sweep::SweepResults read_chosen_sweep(const Context& context, const SweepReadFlags& flags,
+                                      const Words& words);
+
+// Text to stdout where `file` is empty.
+void write_or_print(const Context& context, const std::string& file, const std::string& text);
 
 // "20250902_080855", local time.
 std::string time_for_names();

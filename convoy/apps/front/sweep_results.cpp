@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `convoy sweep show|plot|export`: reads the results of a store.
+// `convoy sweep show|export`: reads the results of a store.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -12,9 +12,7 @@
 #include "convoy/apps/front/sweep_parquet.h"
 #include "convoy/core/base/error.h"
 #include "convoy/core/base/files.h"
-#include "convoy/core/pictures/picture.h"
 #include "convoy/farm/experiments/registry.h"
-#include "convoy/farm/sweep/results/figure.h"
 #include "convoy/farm/sweep/results/summary.h"
 #include "convoy/farm/sweep/results/tidy_table.h"
 #include "convoy/farm/sweep/runner/read_sweep.h"
@@ -35,23 +33,6 @@ struct SweepShowFlags : SweepReadFlags {
     SweepReadFlags::fields(visit);
     visit("list", list, "name the sweeps of the store, the last run at the end");
     visit("cells", cells, "also every cell, with its 95 % interval");
-  }
-};
-
-struct SweepPlotFlags : SweepReadFlags {
-  std::string output;
-  bool log_y = false;
-  int64_t width = 1400;
-  int64_t height = 600;
-
-  template <class Visitor>
-  void fields(Visitor& visit) {
-    SweepReadFlags::fields(visit);
-    visit("output", output, "figure to write, as .svg, .png or .pdf; empty = SVG on stdout")
-        .alias("o");
-    visit("log_y", log_y, "logarithmic y axis");
-    visit("width", width, "of the figure in pixels").at_least(600).at_most(10000);
-    visit("height", height, "of the figure in pixels").at_least(200).at_most(10000);
   }
 };
 
@@ -191,15 +172,6 @@ int list_sweeps(const Context& context, jobs::JobStore& store) {
   return 0;
 }
 
-void write_or_print(const Context& context, const std::string& file, const std::string& text) {
-  if (file.empty()) {
-    fmt::print("{}", text);
-    return;
-  }
-  write_file_atomic(file, text);
-  context.log().info(fmt::format("wrote {}", file));
-}
-
 std::vector<std::string> workloads_with_wide_format() {
   std::vector<std::string> names;
   for (const WorkloadKind& kind : experiments::workload_kinds())
@@ -218,18 +190,6 @@ int show_sweep(const Context& context, const SweepShowFlags& given, const Words&
   }
   fmt::print("{}", sweep::table_text(results, flags.cells));
   context.log().info(fmt::format("{}, version {}", sweep::counts_text(results), results.version));
-  return 0;
-}
-
-int plot_sweep(const Context& context, const SweepPlotFlags& given, const Words& words) {
-  const SweepPlotFlags flags = with_store(given, words);
-  if (!flags.output.empty()) pictures::require_picture_name("--output", flags.output);
-  const SweepResults results = read(context, *open_for_reading(flags), flags);
-  const sweep::FigureOptions options{
-      .width = flags.width, .height = flags.height, .log_y = flags.log_y};
-  const std::string svg = sweep::figure_svg(results, options);
-  write_or_print(context, flags.output,
-                 flags.output.empty() ? svg : pictures::picture_for(flags.output, svg));
   return 0;
 }
 
@@ -262,6 +222,21 @@ int export_sweep(const Context& context, const SweepExportFlags& given, const Wo
 
 }  // namespace
 
+SweepResults read_chosen_sweep(const Context& context, const SweepReadFlags& given,
+                               const Words& words) {
+  const SweepReadFlags flags = with_store(given, words);
+  return read(context, *open_for_reading(flags), flags);
+}
+
+void write_or_print(const Context& context, const std::string& file, const std::string& text) {
+  if (file.empty()) {
+    fmt::print("{}", text);
+    return;
+  }
+  write_file_atomic(file, text);
+  context.log().info(fmt::format("wrote {}", file));
+}
+
 Command sweep_show_action() {
   return {.name = "show",
           .summary = "Show the table of a sweep's results",
@@ -269,15 +244,6 @@ Command sweep_show_action() {
           .examples = "convoy sweep show\nconvoy sweep show --store results/sweep.db --json",
           .flags = {flags_of<SweepShowFlags>()},
           .run = with_flags_of<SweepShowFlags, show_sweep>};
-}
-
-Command sweep_plot_action() {
-  return {.name = "plot",
-          .summary = "Draw the results as SVG, PNG or PDF",
-          .usage = "convoy sweep plot [STORE] [flags]",
-          .examples = "convoy sweep plot --output sweep.svg",
-          .flags = {flags_of<SweepPlotFlags>()},
-          .run = with_flags_of<SweepPlotFlags, plot_sweep>};
 }
 
 Command sweep_export_action() {

@@ -125,7 +125,8 @@ std::optional<std::string> SweepIndex::figure_svg(const std::string& name, bool 
   const std::lock_guard lock(mutex_);
   const Place place = find(name);
   if (place.sweep == nullptr || !place.sweep->problem.empty()) return std::nullopt;
-  return sweep::figure_svg(place.store->results(*place.sweep), {.log_y = log_y});
+  return sweep::figure_svg(place.store->results(*place.sweep),
+                           {.y_scale = log_y ? charts::AxisScale::Log : charts::AxisScale::Auto});
 }
 
 std::optional<std::string> SweepIndex::file(const std::string& name, const std::string& file) {

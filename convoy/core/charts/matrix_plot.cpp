@@ -86,7 +86,7 @@ void draw_names(SvgCanvas& canvas, const MatrixPlot& plot, const Layout& layout)
 
 std::string matrix_svg(const MatrixPlot& plot) {
   const Layout layout = layout_of(plot);
-  SvgCanvas canvas(layout.width, layout.height);
+  SvgCanvas canvas(static_cast<double>(layout.width), static_cast<double>(layout.height));
   canvas.text({kMargin, 28}, plot.title, {.color = kMatrixInk, .size = 16, .bold = true});
   draw_cells(canvas, plot, layout);
   draw_names(canvas, plot, layout);

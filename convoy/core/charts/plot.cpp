@@ -4,233 +4,162 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
-#include <limits>
 
-#include "convoy/core/charts/svg_canvas.h"
+#include "convoy/core/charts/chart_axis.h"
+#include "convoy/core/charts/chart_legend.h"
 
 namespace convoy::charts {
 namespace {
 
-// Okabe and Ito's colours, which colour-blind readers can tell apart. Yellow is left out: it is too
-// light on white.
-constexpr std::array<ChartColor, 7> kPalette = {{{0, 114, 178},
-                                                 {213, 94, 0},
-                                                 {0, 158, 115},
-                                                 {204, 121, 167},
-                                                 {230, 159, 0},
-                                                 {86, 180, 233},
-                                                 {70, 70, 70}}};
-constexpr ChartColor kInk = {38, 38, 38};
-constexpr ChartColor kFaintInk = {110, 110, 110};
 constexpr ChartColor kGrid = {225, 225, 225};
-constexpr ChartColor kWhite = {255, 255, 255};
 
-constexpr double kLeft = 76;
-constexpr double kRight = 24;
-constexpr double kTop = 48;
-constexpr double kBottom = 56;
-constexpr double kLegendRow = 21;
+// Distances in heights of letters.
+constexpr double kTitleRow = 1.7, kMarkRow = 1.45, kLabelRow = 1.6, kTickLength = 0.35;
 
-ChartColor color_of(const PlotSeries& series) {
-  return kPalette[static_cast<size_t>(series.color) % kPalette.size()];
-}
-
-struct Range {
-  double low = std::numeric_limits<double>::infinity();
-  double high = -std::numeric_limits<double>::infinity();
-
-  void include(double value) {
-    low = std::min(low, value);
-    high = std::max(high, value);
-  }
-  bool empty() const { return low > high; }
-};
-
-bool drawable(double value, bool log_y) { return std::isfinite(value) && (!log_y || value > 0); }
-
-double share(double value, const Range& range, bool logarithmic) {
-  if (logarithmic) return std::log(value / range.low) / std::log(range.high / range.low);
-  return (value - range.low) / (range.high - range.low);
-}
-
-struct Axes {
-  Range x;
-  Range y;
-  std::vector<double> x_ticks;
-  std::vector<double> y_ticks;
-  bool log_x = false;
-  bool log_y = false;
-};
-
-// Ticks at 1, 2 and 5 times powers of ten inside the range. Only the plain powers when there would
-// be too many; even steps when there would be fewer than two, which would not show the scale.
-std::vector<double> log_ticks(const Range& range) {
-  std::vector<double> ticks;
-  std::vector<double> powers;
-  for (double power = std::pow(10, std::floor(std::log10(range.low))); power <= range.high;
-       power *= 10)
-    for (const double factor : {1.0, 2.0, 5.0}) {
-      const double tick = factor * power;
-      if (tick < range.low * 0.999 || tick > range.high * 1.001) continue;
-      ticks.push_back(tick);
-      if (factor == 1.0) powers.push_back(tick);
-    }
-  if (ticks.size() > 12 && powers.size() > 1) return powers;
-  if (ticks.size() >= 2) return ticks;
-  // At least two multiples of a step that fits in twice.
-  constexpr int kWanted = 5;
-  ticks = nice_ticks(range.low, range.high, kWanted);
-  std::erase_if(ticks, [&](double tick) { return tick < range.low || tick > range.high; });
-  return ticks;
-}
-
-// The share of the chart's height that the legend occupies, 0 to 1.
-double legend_share(const std::vector<PlotSeries>& series, const PlotOptions& options) {
-  if (!options.clear_legend) return 0;
-  const auto rows = std::count_if(series.begin(), series.end(),
-                                  [](const PlotSeries& one) { return !one.label.empty(); });
-  if (rows == 0) return 0;
-  constexpr double kMargins = 30;
-  constexpr double kMost = 0.6;
-  const double height = static_cast<double>(options.height) - kTop - kBottom;
-  return std::min((kMargins + kLegendRow * static_cast<double>(rows)) / height, kMost);
-}
-
-double with_headroom(double low, double high, double share) {
-  return low + (high - low) / (1 - share);
-}
-
-Axes axes_of(const std::vector<PlotSeries>& series, const PlotOptions& options) {
-  const double room = legend_share(series, options);
-  Axes axes;
-  axes.log_y = options.log_y;
-  for (const PlotSeries& one : series)
-    for (const telemetry::CurvePoint& point : one.points) {
-      axes.x.include(static_cast<double>(point.step));
-      if (drawable(point.value, options.log_y)) axes.y.include(point.value);
-    }
-  for (const PlotSeries& one : series)
-    for (const BandPoint& point : one.band) {
-      axes.x.include(static_cast<double>(point.step));
-      for (const double value : {point.low, point.high})
-        if (drawable(value, options.log_y)) axes.y.include(value);
-    }
-  for (const PlotSeries& one : series)
-    for (const PlotBar& bar : one.bars) {
-      axes.x.include(static_cast<double>(bar.low));
-      axes.x.include(static_cast<double>(bar.high));
-      axes.y.include(0);
-      axes.y.include(bar.height);
-    }
-  if (axes.x.empty()) axes.x = {0, 1};
-  if (axes.y.empty()) axes.y = {options.log_y ? 0.1 : 0.0, 1};
-  axes.log_x = options.log_x && axes.x.low > 0 && axes.x.low < axes.x.high;
-  // Steps count from 1: an axis from 0 has rounder ticks.
-  if (!axes.log_x && axes.x.low > 0 && axes.x.low < 0.05 * axes.x.high) axes.x.low = 0;
-  if (axes.x.low == axes.x.high) axes.x = {axes.x.low - 1, axes.x.high + 1};
-  axes.x_ticks = axes.log_x ? log_ticks(axes.x) : nice_ticks(axes.x.low, axes.x.high, 8);
-  if (!options.x_names.empty()) {
-    axes.x = {-0.5, static_cast<double>(options.x_names.size()) - 0.5};
-    axes.x_ticks.clear();
-    constexpr size_t kMostNames = 12;
-    const size_t apart = (options.x_names.size() + kMostNames - 1) / kMostNames;
-    for (size_t place = 0; place < options.x_names.size(); place += apart)
-      axes.x_ticks.push_back(static_cast<double>(place));
-  }
-  if (options.log_y) {
-    if (axes.y.high / axes.y.low < 1.02) axes.y = {axes.y.low / 1.1, axes.y.high * 1.1};
-    axes.y = {axes.y.low / 1.05, axes.y.high * 1.05};
-    axes.y.high = std::exp(with_headroom(std::log(axes.y.low), std::log(axes.y.high), room));
-    axes.y_ticks = log_ticks(axes.y);
-    return axes;
-  }
-  if (axes.y.high - axes.y.low < 1e-12 * std::max(1.0, std::fabs(axes.y.high))) {
-    const double margin = std::max(0.1 * std::fabs(axes.y.high), 1e-6);
-    axes.y = {axes.y.low - margin, axes.y.high + margin};
-  }
-  axes.y.high = with_headroom(axes.y.low, axes.y.high, room);
-  axes.y_ticks = nice_ticks(axes.y.low, axes.y.high, 7);
-  axes.y = {std::min(axes.y.low, axes.y_ticks.front()), std::max(axes.y.high, axes.y_ticks.back())};
-  return axes;
-}
-
-std::string tick_text(double value) {
-  if (value != 0 && (std::fabs(value) >= 1e6 || std::fabs(value) < 1e-3))
-    return fmt::format("{:.1e}", value);
-  // Ticks are round numbers: this cuts the rest of the binary rounding error.
-  return fmt::format("{:.6g}", value);
-}
-
+// Axes, marks and curves of one panel.
 class ChartPainter {
  public:
-  ChartPainter(SvgCanvas& canvas, const std::vector<PlotSeries>& series, const PlotOptions& options)
+  // `height`: of the panel, without legend and caption.
+  ChartPainter(SvgCanvas& canvas, const PlotPanel& panel, double height)
       : canvas_(canvas),
-        series_(series),
-        options_(options),
-        axes_(axes_of(series, options)),
-        right_(static_cast<double>(options.width) - kRight),
-        bottom_(static_cast<double>(options.height) - kBottom) {}
+        series_(panel.series),
+        options_(panel.options),
+        letter_(panel.options.font_size) {
+    rows_top_ = (options_.title.empty() ? 0.6 : kTitleRow + 0.3) * letter_;
+    top_ = rows_top_;
+    if (!options_.rows.empty())
+      top_ += (kMarkRow * static_cast<double>(options_.rows.size()) + 0.3) * letter_;
+    bottom_ = height - (kTickLength + 1.35 + kLabelRow) * letter_;
+    right_ = options_.width - 1.2 * letter_;
+    y_ = y_axis(series_, options_, bottom_ - top_);
+    left_ = (1.9 + 0.8) * letter_ + widest_name();
+    x_ = x_axis(series_, options_, right_ - left_);
+    if (!x_.upright) return;
+    bottom_ -= tallest_name() - letter_;
+    y_ = y_axis(series_, options_, bottom_ - top_);
+  }
 
   void paint() {
     paint_axes();
+    paint_rows();
     for (const PlotSeries& one : series_) paint_bars(one);
     for (const PlotSeries& one : series_) paint_band(one);
-    for (const PlotSeries& one : series_) paint_series(one);
-    paint_legend();
+    // Theory lies under the data.
+    for (const bool solid : {false, true})
+      for (const PlotSeries& one : series_)
+        if ((one.dash == Dash::Solid) == solid) paint_series(one);
   }
 
  private:
-  double x_of(double value) const {
-    return kLeft + (right_ - kLeft) * share(value, axes_.x, axes_.log_x);
-  }
-  double y_of(double value) const {
-    return bottom_ - (bottom_ - kTop) * share(value, axes_.y, axes_.log_y);
+  double x_of(double value) const { return left_ + (right_ - left_) * x_.share(value); }
+  double y_of(double value) const { return bottom_ - (bottom_ - top_) * y_.share(value); }
+
+  LineStyle grid_style() const { return {.color = kGrid, .width = 0.075 * letter_}; }
+  LineStyle frame_style() const { return {.color = kFaintInk, .width = 0.085 * letter_}; }
+
+  double widest_name() const {
+    double widest = 0;
+    for (const AxisTick& tick : y_.ticks) widest = std::max(widest, text_width(tick.text, letter_));
+    for (const MarkRow& row : options_.rows)
+      widest = std::max(widest, text_width(row.label, letter_));
+    return widest;
   }
 
-  std::string x_text(double tick) const {
-    return options_.x_names.empty() ? tick_text(tick)
-                                    : options_.x_names.at(static_cast<size_t>(tick));
+  double tallest_name() const {
+    double tallest = letter_;
+    for (const AxisTick& tick : x_.ticks)
+      tallest = std::max(tallest, text_width(tick.text, letter_));
+    return tallest;
+  }
+
+  void paint_ticks() {
+    const TextStyle at_left{.color = kFaintInk, .size = letter_, .anchor = TextAnchor::End};
+    for (const AxisTick& tick : y_.ticks) {
+      const double y = y_of(tick.at);
+      const bool named = !tick.text.empty();
+      if (named) canvas_.polyline({{left_, y}, {right_, y}}, grid_style());
+      canvas_.polyline({{left_ - (named ? 1 : 0.6) * kTickLength * letter_, y}, {left_, y}},
+                       frame_style());
+      canvas_.text({left_ - 0.6 * letter_, y + 0.35 * letter_}, tick.text, at_left);
+    }
+    for (const AxisTick& tick : x_.ticks) {
+      const double x = x_of(tick.at);
+      const bool named = !tick.text.empty();
+      const double end = bottom_ + (named ? 1 : 0.6) * kTickLength * letter_;
+      if (named) canvas_.polyline({{x, top_}, {x, bottom_}}, grid_style());
+      canvas_.polyline({{x, bottom_}, {x, end}}, frame_style());
+      canvas_.text(x_.upright ? ChartPoint{x + 0.35 * letter_, end + 0.3 * letter_}
+                              : ChartPoint{x, end + 1.05 * letter_},
+                   tick.text,
+                   {.color = kFaintInk,
+                    .size = letter_,
+                    .anchor = x_.upright ? TextAnchor::End : TextAnchor::Middle,
+                    .upward = x_.upright});
+    }
   }
 
   void paint_axes() {
-    for (const double tick : axes_.y_ticks) {
-      canvas_.polyline({{kLeft, y_of(tick)}, {right_, y_of(tick)}}, {.color = kGrid});
-      canvas_.text({kLeft - 9, y_of(tick) + 4.5}, tick_text(tick),
-                   {.color = kFaintInk, .anchor = TextAnchor::End});
+    canvas_.begin_group("axes");
+    paint_ticks();
+    canvas_.end_group();
+    canvas_.begin_group("frame");
+    canvas_.polyline({{left_, top_}, {left_, bottom_}, {right_, bottom_}}, frame_style());
+    canvas_.end_group();
+    const double label_size = 1.08 * letter_;
+    const double below = kTickLength * letter_ + (x_.upright ? tallest_name() : 0);
+    const double wide = right_ - left_;
+    canvas_.text({(left_ + right_) / 2, bottom_ + below + (x_.upright ? 1.5 : 2.45) * letter_},
+                 fitted(options_.x_label, wide, label_size),
+                 {.color = kInk, .size = label_size, .anchor = TextAnchor::Middle});
+    // A long one may reach beyond the axis, up to the top of the panel.
+    const std::string y_label = fitted(options_.y_label, bottom_ - 0.5 * letter_, label_size);
+    const double reach = text_width(y_label, label_size) / 2;
+    const double y_middle = std::max((top_ + bottom_) / 2, reach + 0.5 * letter_);
+    canvas_.text({1.4 * letter_, y_middle}, y_label,
+                 {.color = kInk, .size = label_size, .anchor = TextAnchor::Middle, .upward = true});
+    if (y_.ticks.empty())
+      canvas_.text({(left_ + right_) / 2, (top_ + bottom_) / 2}, "no values",
+                   {.color = kFaintInk, .size = letter_, .anchor = TextAnchor::Middle});
+    const double title_size = 1.15 * letter_;
+    canvas_.text({left_, 1.25 * letter_}, fitted(options_.title, wide, title_size, true),
+                 {.color = kInk, .size = title_size, .bold = true});
+  }
+
+  void paint_rows() {
+    if (options_.rows.empty()) return;
+    canvas_.begin_group("rows");
+    double base = rows_top_ + letter_;
+    for (const MarkRow& row : options_.rows) {
+      canvas_.text({left_ - 0.6 * letter_, base}, row.label,
+                   {.color = kFaintInk, .size = letter_, .anchor = TextAnchor::End});
+      for (const RowMark& mark : row.marks) {
+        const ChartPoint center{x_of(mark.x), base - 0.36 * letter_};
+        const ChartColor color = color_of(mark.color);
+        canvas_.markers(
+            {center},
+            {.shape = mark.marker, .radius = 0.3 * letter_, .color = color, .hollow = true});
+        if (mark.count > 1)
+          canvas_.text({center.x + 0.45 * letter_, base}, std::to_string(mark.count),
+                       {.color = color, .size = 0.85 * letter_});
+      }
+      base += kMarkRow * letter_;
     }
-    for (const double tick : axes_.x_ticks) {
-      if (tick < axes_.x.low || tick > axes_.x.high) continue;
-      canvas_.polyline({{x_of(tick), kTop}, {x_of(tick), bottom_}}, {.color = kGrid});
-      canvas_.polyline({{x_of(tick), bottom_}, {x_of(tick), bottom_ + 5}}, {.color = kFaintInk});
-      canvas_.text({x_of(tick), bottom_ + 20}, x_text(tick),
-                   {.color = kFaintInk, .anchor = TextAnchor::Middle});
-    }
-    canvas_.polyline({{kLeft, kTop}, {kLeft, bottom_}, {right_, bottom_}},
-                     {.color = kFaintInk, .width = 1.2});
-    canvas_.text({(kLeft + right_) / 2, bottom_ + 44},
-                 options_.x_label + (axes_.log_x ? " (log)" : ""),
-                 {.color = kInk, .size = 14, .anchor = TextAnchor::Middle});
-    canvas_.text({22, (kTop + bottom_) / 2}, options_.y_label + (axes_.log_y ? " (log)" : ""),
-                 {.color = kInk, .size = 14, .anchor = TextAnchor::Middle, .upward = true});
-    const double title_rise = options_.subtitle.empty() ? 18 : 26;
-    canvas_.text({kLeft, kTop - title_rise}, options_.title,
-                 {.color = kInk, .size = 17, .bold = true});
-    canvas_.text({kLeft, kTop - 9}, options_.subtitle, {.color = kFaintInk, .size = 12});
+    canvas_.polyline({{left_, top_}, {right_, top_}}, grid_style());
+    canvas_.end_group();
   }
 
   // The runs of points between NaNs: a NaN leaves a gap.
-  std::vector<std::vector<ChartPoint>> pieces_of(
-      const std::vector<telemetry::CurvePoint>& points) const {
+  std::vector<std::vector<ChartPoint>> pieces_of(const std::vector<PlotPoint>& points) const {
     std::vector<std::vector<ChartPoint>> pieces(1);
-    for (const telemetry::CurvePoint& point : points) {
-      if (drawable(point.value, axes_.log_y)) {
-        pieces.back().push_back({x_of(static_cast<double>(point.step)), y_of(point.value)});
+    for (const PlotPoint& point : points) {
+      if (y_.shows(point.value)) {
+        pieces.back().push_back({x_of(point.x), y_of(point.value)});
       } else if (!pieces.back().empty()) {
         pieces.emplace_back();
       }
     }
+    if (pieces.back().empty()) pieces.pop_back();
     return pieces;
   }
 
@@ -240,78 +169,96 @@ class ChartPainter {
       const double right = x_of(static_cast<double>(bar.high));
       const double top = y_of(bar.height);
       canvas_.rectangle({left + 0.5, top}, {std::max(0.5, right - left - 1), bottom_ - top},
-                        color_of(series), 1);
+                        color_of(series.color), 1);
     }
+  }
+
+  void paint_whisker(double x, double low, double high, const PlotSeries& series) {
+    const double cap = 0.25 * letter_;
+    const LineStyle style{.color = color_of(series.color), .width = 0.1 * letter_};
+    canvas_.polyline({{x, low}, {x, high}}, style);
+    for (const double y : {low, high}) canvas_.polyline({{x - cap, y}, {x + cap, y}}, style);
   }
 
   void paint_band(const PlotSeries& series) {
     std::vector<ChartPoint> above, below;
     const auto paint_piece = [&] {
-      above.insert(above.end(), below.rbegin(), below.rend());
-      canvas_.area(above, color_of(series), 0.18);
+      if (above.size() == 1 || !series.joined)
+        for (size_t at = 0; at < above.size(); ++at)
+          paint_whisker(above[at].x, below[at].y, above[at].y, series);
+      else if (!above.empty()) {
+        above.insert(above.end(), below.rbegin(), below.rend());
+        canvas_.area(above, color_of(series.color), 0.18);
+      }
       above.clear();
       below.clear();
     };
     for (const BandPoint& point : series.band) {
-      if (!drawable(point.low, axes_.log_y) || !drawable(point.high, axes_.log_y)) {
+      if (!std::isfinite(point.low) || !y_.shows(point.high)) {
         paint_piece();
         continue;
       }
-      const double x = x_of(static_cast<double>(point.step));
-      above.push_back({x, y_of(point.high)});
-      below.push_back({x, y_of(point.low)});
+      // A low end that a logarithmic axis cannot show is below it.
+      above.push_back({x_of(point.x), y_of(point.high)});
+      below.push_back({x_of(point.x), y_.shows(point.low) ? y_of(point.low) : bottom_});
     }
     paint_piece();
   }
 
-  void paint_series(const PlotSeries& series) {
-    const ChartColor color = color_of(series);
-    const bool smooth = series.smooth && options_.smoothing > 0 && series.points.size() > 2;
-    for (const auto& piece : pieces_of(series.points)) {
-      canvas_.polyline(piece, {.color = color,
-                               .width = smooth ? 1.0 : 2.0,
-                               .opacity = smooth ? 0.3 : 1.0,
-                               .dashed = series.dashed});
-      if (series.markers || (piece.size() == 1 && !smooth))
-        for (const ChartPoint& point : piece) canvas_.disc(point, 3.5, color);
-    }
-    if (!smooth) return;
-    for (const auto& piece : pieces_of(smoothed(series.points, options_.smoothing)))
-      canvas_.polyline(piece, {.color = color, .width = 2.2});
+  void paint_piece(const std::vector<ChartPoint>& piece, const PlotSeries& series,
+                   const LineStyle& style, bool smooth) {
+    const bool alone = piece.size() == 1;
+    // A curve without marks at one place only is a short line there.
+    const double reach = 0.9 * letter_;
+    if (alone && series.marker == Marker::None && !smooth && series.joined)
+      canvas_.polyline({{piece[0].x - reach, piece[0].y}, {piece[0].x + reach, piece[0].y}}, style);
+    else if (!alone && series.joined)
+      canvas_.polyline(piece, style);
+    canvas_.markers(piece, {.shape = series.marker,
+                            .radius = 0.27 * letter_ * series.weight,
+                            .color = style.color,
+                            .opacity = series.opacity,
+                            .hollow = series.hollow});
   }
 
-  void paint_legend() {
-    size_t longest = 0;
-    int64_t rows = 0;
-    for (const PlotSeries& one : series_) {
-      longest = std::max(longest, one.label.size());
-      rows += one.label.empty() ? 0 : 1;
-    }
-    if (rows == 0) return;
-    const double width = 60 + 7.4 * static_cast<double>(longest);
-    const double height = 14 + kLegendRow * static_cast<double>(rows);
-    const ChartPoint corner{right_ - width - 8, kTop + 8};
-    canvas_.rectangle(corner, {width, height}, kWhite, 0.88);
-    double y = corner.y + 21;
-    for (const PlotSeries& one : series_) {
-      if (one.label.empty()) continue;
-      canvas_.polyline({{corner.x + 12, y - 5}, {corner.x + 40, y - 5}},
-                       {.color = color_of(one), .width = 2.2, .dashed = one.dashed});
-      if (one.markers) canvas_.disc({corner.x + 26, y - 5}, 3.5, color_of(one));
-      canvas_.text({corner.x + 49, y}, one.label, {.color = kInk});
-      y += kLegendRow;
-    }
+  void paint_series(const PlotSeries& series) {
+    const ChartColor color = color_of(series.color);
+    const bool smooth = series.smooth && options_.smoothing > 0 && series.points.size() > 2;
+    const LineStyle style{.color = color,
+                          .width = (smooth ? 0.08 : 0.155) * letter_ * series.weight,
+                          .opacity = (smooth ? 0.3 : 1) * series.opacity,
+                          .dash = series.dash};
+    canvas_.begin_group("series", series.seed, series.title);
+    const auto pieces = pieces_of(series.points);
+    for (const auto& piece : pieces) paint_piece(piece, series, style, smooth);
+    for (size_t at = 1; series.bridged && at < pieces.size(); ++at)
+      canvas_.polyline({pieces[at - 1].back(), pieces[at].front()}, {.color = color,
+                                                                     .width = 0.08 * letter_,
+                                                                     .opacity = series.opacity,
+                                                                     .dash = Dash::Dotted});
+    if (smooth)
+      for (const auto& piece : pieces_of(smoothed(series.points, options_.smoothing)))
+        canvas_.polyline(piece, {.color = color, .width = 0.17 * letter_});
+    canvas_.end_group();
   }
 
   SvgCanvas& canvas_;
   const std::vector<PlotSeries>& series_;
   const PlotOptions& options_;
-  Axes axes_;
-  double right_;
-  double bottom_;
+  double letter_;
+  double rows_top_ = 0, top_ = 0, bottom_ = 0, left_ = 0, right_ = 0;
+  ChartAxis x_, y_;
 };
 
 }  // namespace
+
+std::vector<PlotPoint> plot_points(const std::vector<telemetry::CurvePoint>& curve) {
+  std::vector<PlotPoint> points;
+  points.reserve(curve.size());
+  for (const telemetry::CurvePoint& point : curve)
+    points.push_back({static_cast<double>(point.step), point.value});
+  return points;
+}
 
 std::vector<PlotSeries> loss_series(const std::vector<telemetry::RunHistory>& runs) {
   std::vector<PlotSeries> series;
@@ -320,72 +267,77 @@ std::vector<PlotSeries> loss_series(const std::vector<telemetry::RunHistory>& ru
     const std::string prefix = runs.size() > 1 ? run.name + " " : "";
     const bool alone = runs.size() == 1;
     if (!run.train_loss.empty())
-      series.push_back(
-          {.label = prefix + "train", .points = run.train_loss, .color = color, .smooth = true});
+      series.push_back({.label = prefix + "train",
+                        .points = plot_points(run.train_loss),
+                        .color = color,
+                        .smooth = true});
     if (!run.eval_loss.empty())
       series.push_back({.label = prefix + "eval",
-                        .points = run.eval_loss,
+                        .points = plot_points(run.eval_loss),
                         .color = alone ? color + 1 : color,
-                        .markers = true,
-                        .dashed = !alone});
+                        .marker = Marker::Disc,
+                        .dash = alone ? Dash::Solid : Dash::Dashed});
     ++color;
   }
   return series;
 }
 
 std::string plot_svg(const std::vector<PlotSeries>& series, const PlotOptions& options) {
-  return panels_svg({{.options = options, .series = series}});
+  return plot_svg({.panels = {{.options = options, .series = series}}});
 }
 
-std::string panels_svg(const std::vector<PlotPanel>& panels) {
-  int64_t width = 0, height = 0;
-  for (const PlotPanel& panel : panels) {
+std::string plot_svg(const PlotFigure& figure) {
+  constexpr double kLeastShareOfAxes = 0.6;  // of the height
+  double width = 0, height = 0, letter = 0;
+  for (const PlotPanel& panel : figure.panels) {
     width += panel.options.width;
     height = std::max(height, panel.options.height);
+    letter = std::max(letter, panel.options.font_size);
   }
-  SvgCanvas canvas(width, height);
+  const double margin = letter, inner = width - 2 * margin;
+  const double title_size = 1.3 * letter, caption_size = 0.9 * letter;
+  const ChartLegend legend(figure.panels, inner, letter);
+  const std::vector<std::string> caption = wrapped(figure.caption, inner, caption_size);
+  const double title_height = figure.title.empty() ? 0 : 2 * letter;
+  const double caption_height =
+      caption.empty() ? 0 : (0.5 + 1.3 * static_cast<double>(caption.size())) * caption_size;
+  const double around = title_height + legend.height() + caption_height + 0.5 * letter;
+  const double panel_height = std::max(height - around, kLeastShareOfAxes * height);
+
+  SvgCanvas canvas(width, panel_height + around, figure.scale);
+  canvas.text({margin, 1.5 * letter}, fitted(figure.title, inner, title_size, true),
+              {.color = kInk, .size = title_size, .bold = true});
   double shift = 0;
-  for (const PlotPanel& panel : panels) {
-    canvas.begin_panel(shift);
-    ChartPainter(canvas, panel.series, panel.options).paint();
-    canvas.end_panel();
-    shift += static_cast<double>(panel.options.width);
+  for (const PlotPanel& panel : figure.panels) {
+    canvas.begin_panel({shift, title_height});
+    ChartPainter(canvas, panel, panel_height).paint();
+    canvas.end_group();
+    shift += panel.options.width;
+  }
+  double y = title_height + panel_height;
+  legend.paint(canvas, {margin, y});
+  y += legend.height() + 0.5 * caption_size;
+  for (const std::string& line : caption) {
+    y += 1.3 * caption_size;
+    canvas.text({margin, y - 0.3 * caption_size}, line, {.color = kFaintInk, .size = caption_size});
   }
   return canvas.finish();
 }
 
-std::vector<telemetry::CurvePoint> smoothed(const std::vector<telemetry::CurvePoint>& points,
-                                            double weight) {
-  std::vector<telemetry::CurvePoint> result;
+std::vector<PlotPoint> smoothed(const std::vector<PlotPoint>& points, double weight) {
+  std::vector<PlotPoint> result;
   double average = 0;
   double total_weight = 0;
-  for (const telemetry::CurvePoint& point : points) {
+  for (const PlotPoint& point : points) {
     if (std::isfinite(point.value)) {
       average = weight * average + (1 - weight) * point.value;
       total_weight = weight * total_weight + (1 - weight);
-      result.push_back({point.step, average / total_weight});
+      result.push_back({point.x, average / total_weight});
     } else {
       result.push_back(point);
     }
   }
   return result;
-}
-
-std::vector<double> nice_ticks(double low, double high, int wanted) {
-  const double rough = (high - low) / std::max(1, wanted);
-  const double power = std::pow(10, std::floor(std::log10(rough)));
-  double step = 10 * power;
-  for (const double factor : {1.0, 2.0, 5.0})
-    if (factor * power >= rough * 0.999) {
-      step = factor * power;
-      break;
-    }
-  std::vector<double> ticks;
-  const double first = std::floor(low / step + 1e-9);
-  const double last = std::ceil(high / step - 1e-9);
-  for (double position = first; position <= last; ++position)
-    ticks.push_back(position * step + 0.0);
-  return ticks;
 }
 
 }  // namespace convoy::charts

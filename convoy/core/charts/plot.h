@@ -7,49 +7,85 @@
 #include <string>
 #include <vector>
 
+#include "convoy/core/charts/svg_canvas.h"
 #include "convoy/core/telemetry/run_history.h"
 
 namespace convoy::charts {
 
+// A point whose value is not finite leaves a gap.
+struct PlotPoint {
+  double x = 0;
+  double value = 0;
+};
+
 // A band shaded between `low` and `high`. A point that is not finite leaves a gap.
 struct BandPoint {
-  int64_t step = 0;
+  double x = 0;
   double low = 0;
   double high = 0;
 };
 
-// From `low` to `high` on the x axis. Not with log_y: it stands on 0.
+// From `low` to `high` on the x axis. Not on a logarithmic y axis: it stands on 0.
 struct PlotBar {
   int64_t low = 0;
   int64_t high = 0;
   double height = 0;
 };
 
+constexpr int kInkColor = -1;  // PlotSeries::color of what is no data
+
 struct PlotSeries {
-  std::string label{};  // empty: not in the legend
-  std::vector<telemetry::CurvePoint> points{};
-  int color = 0;         // index into the palette; series of one run share it
-  bool smooth = false;   // faint raw line under a smoothed one
-  bool markers = false;  // dots at the points
-  bool dashed = false;
+  std::string label{};  // empty: not in the legend. Equal labels have one entry
+  std::vector<PlotPoint> points{};
+  int color = 0;  // index into the palette; series of one run share it
+  Marker marker = Marker::None;
+  bool hollow = false;  // of the marker
+  Dash dash = Dash::Solid;
+  bool joined = true;    // a line from point to point
+  bool bridged = false;  // a thin dotted line over each gap
+  double weight = 1;     // of lines and markers
+  double opacity = 1;
+  bool smooth = false;  // faint raw line under a smoothed one
+  // Points that no line joins, and points alone, have whiskers in place of the shade.
   std::vector<BandPoint> band{};
   std::vector<PlotBar> bars{};
+  std::string seed{};   // the seed whose results these are, for programs that read the figure
+  std::string title{};  // that browsers show under the pointer
 };
+
+// Marks above the data at a place of the x axis, as of what has no value.
+struct RowMark {
+  double x = 0;
+  int color = 0;
+  Marker marker = Marker::Cross;
+  int64_t count = 1;  // written beside the mark from 2 on
+};
+struct MarkRow {
+  std::string label{};
+  std::vector<RowMark> marks{};
+};
+
+// Auto: logarithmic where all values are positive and span more than two decades.
+enum class AxisScale { Linear, Log, Auto };
 
 struct PlotOptions {
   std::string title{};
-  std::string subtitle{};  // smaller, below the title
   std::string x_label = "step";
   std::string y_label = "loss";
-  int64_t width = 1000;  // pixels
-  int64_t height = 600;
-  bool log_x = false;  // used only when all steps are positive
-  // Names of steps 0, 1, ...: the axis shows them in place of numbers.
+  double width = 1000;  // pixels
+  double height = 600;  // the figure is taller where the legend would leave the axes too little
+  double font_size = 13;
+  AxisScale x_scale = AxisScale::Linear;  // logarithmic only where all x are positive
+  AxisScale y_scale = AxisScale::Linear;
+  // Ticks stand at these values, with names where there is room.
+  std::vector<double> x_values{};
+  // Names of x = 0, 1, ...: the axis shows them in place of numbers.
   std::vector<std::string> x_names{};
-  bool log_y = false;
-  bool clear_legend = false;  // room above the curves, so that the legend hides none of them
-  double smoothing = 0.6;     // weight of the past in the debiased moving average; 0 = off
+  std::vector<MarkRow> rows{};  // above the data
+  double smoothing = 0.6;       // weight of the past in the debiased moving average; 0 = off
 };
+
+std::vector<PlotPoint> plot_points(const std::vector<telemetry::CurvePoint>& curve);
 
 // The curves of these runs in one chart: training loss smoothed over its raw line, evaluation loss
 // with markers.
@@ -57,12 +93,19 @@ std::vector<PlotSeries> loss_series(const std::vector<telemetry::RunHistory>& ru
 
 std::string plot_svg(const std::vector<PlotSeries>& series, const PlotOptions& options);
 
-// Charts side by side, each with its own width. The height is the tallest chart's.
 struct PlotPanel {
   PlotOptions options{};
   std::vector<PlotSeries> series{};
 };
-std::string panels_svg(const std::vector<PlotPanel>& panels);
+// Charts side by side, each with its own width, over one legend. The height is the tallest chart's,
+// with title, legend and caption.
+struct PlotFigure {
+  std::string title{};
+  std::string caption{};  // below, broken into lines
+  double scale = 1;       // of the picture; the numbers of the panels are before it
+  std::vector<PlotPanel> panels{};
+};
+std::string plot_svg(const PlotFigure& figure);
 
 struct TextPlotOptions {
   int64_t columns = 100;
@@ -75,11 +118,13 @@ struct TextPlotOptions {
 std::string plot_text(const std::vector<PlotSeries>& series, const TextPlotOptions& options);
 
 // Debiased exponential moving average, as TensorBoard smooths.
-std::vector<telemetry::CurvePoint> smoothed(const std::vector<telemetry::CurvePoint>& points,
-                                            double weight);
+std::vector<PlotPoint> smoothed(const std::vector<PlotPoint>& points, double weight);
 
 // Round axis positions (1, 2 or 5 times a power of ten) that cover [low, high] with about `wanted`
 // ticks.
 std::vector<double> nice_ticks(double low, double high, int wanted);
+
+// "0.05", "2×10^{-5}", "10^{6}".
+std::string number_label(double value);
 
 }  // namespace convoy::charts

@@ -62,7 +62,7 @@ TEST(Plot, SvgIsWellFormedAndHoldsEveryPoint) {
       plot_svg(loss_series({run_named("a<b & \"c\"")}), {.title = "a<b & \"c\"\x01"});
   expect_well_formed(svg);
   // The raw and the smoothed line have 50 points each, the evaluations 3 dots and one in the
-  // legend.
+  // legend; a dot is two arcs.
   int64_t lines_of_50 = 0;
   for (size_t at = svg.find("points=\""); at != std::string::npos;
        at = svg.find("points=\"", at + 1)) {
@@ -70,7 +70,7 @@ TEST(Plot, SvgIsWellFormedAndHoldsEveryPoint) {
     if (std::count(points.begin(), points.end(), ',') == 50) ++lines_of_50;
   }
   EXPECT_EQ(lines_of_50, 2);
-  EXPECT_EQ(count_of(svg, "<circle"), 4);
+  EXPECT_EQ(count_of(svg, " 0 1,0 "), 2 * 4);
   EXPECT_NE(svg.find(">train<"), std::string::npos);
   EXPECT_NE(svg.find("a&lt;b &amp; &quot;c&quot; <"), std::string::npos);
 }
@@ -86,15 +86,16 @@ TEST(Plot, SeveralRunsHaveTheirOwnColourAndName) {
 TEST(Plot, OddCurvesDoNotBreakTheChart) {
   const double nan = std::nan("");
   for (const bool log_y : {false, true})
-    for (const std::vector<telemetry::CurvePoint>& points :
-         {std::vector<telemetry::CurvePoint>{},
+    for (const std::vector<PlotPoint>& points :
+         {std::vector<PlotPoint>{},
           {{5, 2.0}},
           {{1, 1.0}, {2, 1.0}},
           {{1, 0.0}, {2, 0.0}},
           {{1, nan}, {2, 1.0}, {3, nan}, {4, INFINITY}, {5, 2.0}},
           {{1, -3.0}, {1000000000, 1e30}}}) {
       const std::vector<PlotSeries> series = {{.label = "x", .points = points, .smooth = true}};
-      const std::string svg = plot_svg(series, {.log_y = log_y});
+      const AxisScale scale = log_y ? AxisScale::Log : AxisScale::Linear;
+      const std::string svg = plot_svg(series, {.y_scale = scale});
       expect_well_formed(svg);
       EXPECT_EQ(svg.find("nan"), std::string::npos);
       EXPECT_EQ(svg.find("inf"), std::string::npos);
@@ -107,7 +108,7 @@ TEST(Plot, ALogarithmicAxisHasTwoTicksAtLeast) {
   for (const auto& [low, high] :
        {std::pair{0.23, 0.41}, {0.0021, 0.0049}, {1e-7, 1.01e-7}, {6.0, 6.0}}) {
     const std::vector<PlotSeries> series = {{.points = {{1, low}, {2, high}}}};
-    const std::string svg = plot_svg(series, {.log_y = true});
+    const std::string svg = plot_svg(series, {.y_scale = AxisScale::Log});
     const std::string label = "text-anchor=\"end\"";
     EXPECT_GE(count_of(svg, label), 2) << low << " " << high << svg;
   }
@@ -133,11 +134,111 @@ TEST(Plot, BarsStandOnTheAxis) {
 TEST(Plot, PanelsStandSideBySide) {
   const auto series = loss_series({run_named("a")});
   const std::string svg =
-      panels_svg({{.options = {.width = 300, .height = 200}, .series = series},
-                  {.options = {.width = 500, .height = 400}, .series = series}});
+      plot_svg({.panels = {{.options = {.width = 300, .height = 200}, .series = series},
+                           {.options = {.width = 500, .height = 400}, .series = series}}});
   expect_well_formed(svg);
   EXPECT_NE(svg.find("width=\"800\" height=\"400\""), std::string::npos);
-  EXPECT_NE(svg.find("translate(300.00 0)"), std::string::npos);
+  EXPECT_NE(svg.find("translate(300 0)"), std::string::npos);
+}
+
+// The texts of `svg` between `from` and the end of its group.
+std::vector<std::string> texts_of(const std::string& svg, const std::string& from) {
+  std::vector<std::string> texts;
+  const size_t begin = svg.find(from);
+  for (size_t at = svg.find("<text", begin); at < svg.find("</g>", begin);
+       at = svg.find("<text", at + 1)) {
+    const size_t open = svg.find('>', at) + 1;
+    texts.push_back(svg.substr(open, svg.find("</text>", open) - open));
+  }
+  return texts;
+}
+
+double number_after(const std::string& svg, const std::string& word, size_t from) {
+  return std::stod(svg.substr(svg.find(word, from) + word.size()));
+}
+
+TEST(Plot, TicksStandAtTheSweptValues) {
+  const std::vector<PlotSeries> series = {{.points = {{5, 1}, {10, 1}, {40, 1}, {160, 2}}}};
+  const PlotOptions options{
+      .x_scale = AxisScale::Auto, .x_values = {5, 10, 20, 40, 80, 160}, .smoothing = 0};
+  const auto texts = texts_of(plot_svg(series, options), "class=\"axes\"");
+  for (const char* const value : {"5", "10", "20", "40", "80", "160"})
+    EXPECT_EQ(std::count(texts.begin(), texts.end(), value), 1) << value;
+  EXPECT_EQ(std::count(texts.begin(), texts.end(), "50"), 0);
+}
+
+TEST(Plot, ValuesWithoutRoomKeepATickAndLoseTheirName) {
+  PlotOptions options{.width = 400};
+  for (int value = 1000; value < 1100; ++value) options.x_values.push_back(value);
+  const std::string svg = plot_svg({{.points = {{1000, 1}, {1099, 1}}}}, options);
+  const auto texts = texts_of(svg, "class=\"axes\"");
+  EXPECT_LT(texts.size(), 25u);
+  EXPECT_GT(texts.size(), 8u);
+  EXPECT_GE(count_of(svg, "<polyline"), 100);
+}
+
+TEST(Plot, AnAxisIsLogarithmicByItselfBeyondTwoDecades) {
+  const PlotOptions options{.y_scale = AxisScale::Auto};
+  const auto ticks = [&](double low, double high) {
+    const auto texts =
+        texts_of(plot_svg({{.points = {{1, low}, {2, high}}}}, options), "class=\"axes\"");
+    return std::count_if(texts.begin(), texts.end(),
+                         [](const auto& text) { return text.starts_with("10<tspan"); });
+  };
+  EXPECT_EQ(ticks(1, 99), 0);
+  EXPECT_GE(ticks(1, 101), 3);
+  EXPECT_GE(ticks(1e-7, 1), 3);
+  EXPECT_EQ(ticks(0, 1000), 0);
+}
+
+TEST(Plot, NumbersFarFromOneAreRaisedPowersOfTen) {
+  EXPECT_EQ(number_label(0), "0");
+  EXPECT_EQ(number_label(0.05), "0.05");
+  EXPECT_EQ(number_label(1e6), "10^{6}");
+  EXPECT_EQ(number_label(2e-5), "2\u00d710^{\u22125}");
+  EXPECT_EQ(number_label(-2500000), "\u22122.5\u00d710^{6}");
+  const std::string svg = plot_svg({}, {.title = "1 < 10^{6}"});
+  EXPECT_NE(svg.find(">1 &lt; 10<tspan dy=\"-5.7\" font-size=\"10.8\">6</tspan></text>"),
+            std::string::npos)
+      << svg;
+}
+
+TEST(Plot, TheLegendIsBelowTheAxesHoweverLong) {
+  std::vector<PlotSeries> series;
+  for (int at = 0; at < 40; ++at)
+    series.push_back({.label = "curve " + std::to_string(at), .points = {{1, 1}, {2, 2}}});
+  const std::string svg = plot_svg(series, {.width = 500, .height = 300});
+  const size_t frame = svg.find("class=\"frame\"");
+  const std::string corners = svg.substr(svg.find("points=\"", frame) + 8, 60);
+  const double bottom = std::stod(corners.substr(corners.rfind(',', corners.find('"')) + 1));
+  const size_t legend = svg.find("class=\"legend\"");
+  ASSERT_EQ(texts_of(svg, "class=\"legend\"").size(), 40u);
+  EXPECT_GT(number_after(svg, " y=\"", legend), bottom + 13);
+  // The axes keep their share of the height, and the picture grows.
+  EXPECT_GT(bottom, 100);
+  EXPECT_GT(number_after(svg, " height=\"", 0), 300);
+}
+
+TEST(Plot, NamesThatWouldOverlapStandUpright) {
+  PlotOptions options{.width = 300};
+  for (int at = 0; at < 12; ++at) options.x_names.push_back("optimizer " + std::to_string(at));
+  const std::string svg = plot_svg({{.points = {{0, 1}, {11, 1}}}}, options);
+  EXPECT_GE(count_of(svg, "rotate(-90"), 12);
+}
+
+TEST(Plot, ACurveOfOnePointIsShownWithItsRange) {
+  const std::string svg =
+      plot_svg({{.points = {{5, 1}}, .band = {{5, 0.5, 2}}}}, {.x_values = {5}, .smoothing = 0});
+  const std::string curve = svg.substr(svg.find("class=\"series\""));
+  EXPECT_EQ(count_of(curve, "<polyline"), 1) << curve;
+  // A stem and two caps.
+  const std::string before = svg.substr(svg.find("class=\"frame\""), svg.find("class=\"series\""));
+  EXPECT_EQ(count_of(before, "stroke=\"#0072b2\""), 3 + 1);
+}
+
+TEST(Plot, WidthsOfLettersAreThoseOfThePictures) {
+  EXPECT_NEAR(text_width("width", 10), 7.22 + 2.22 + 5.56 + 2.78 + 5.56, 1e-9);
+  EXPECT_NEAR(text_width("10^{6}", 10), 2 * 5.56 + 0.72 * 5.56, 1e-9);
 }
 
 TEST(Plot, TextFitsItsFrame) {
@@ -159,7 +260,7 @@ TEST(Plot, TicksAreRoundAndCover) {
 
 TEST(Plot, SmoothingIsDebiasedAndSkipsNan) {
   const auto flat = smoothed({{1, 2.0}, {2, 2.0}, {3, 2.0}}, 0.9);
-  for (const telemetry::CurvePoint& point : flat) EXPECT_NEAR(point.value, 2.0, 1e-12);
+  for (const PlotPoint& point : flat) EXPECT_NEAR(point.value, 2.0, 1e-12);
   const auto gap = smoothed({{1, 1.0}, {2, std::nan("")}, {3, 1.0}}, 0.9);
   EXPECT_TRUE(std::isnan(gap[1].value));
   EXPECT_NEAR(gap[2].value, 1.0, 1e-12);

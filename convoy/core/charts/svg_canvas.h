@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Paper to draw a chart on, as SVG text. Coordinates in pixels, y down.
+// Paper to draw a chart on, as SVG text. Coordinates in pixels, y down. In texts `^{...}` is
+// raised: "10^{-3}".
 #pragma once
 
 #include <cstdint>
@@ -21,11 +22,24 @@ struct ChartColor {
   uint8_t blue = 0;
 };
 
+enum class Dash { Solid, Dashed, Dotted };
+
 struct LineStyle {
   ChartColor color;
   double width = 1;
   double opacity = 1;
-  bool dashed = false;
+  Dash dash = Dash::Solid;
+};
+
+enum class Marker { None, Disc, Square, Diamond, Up, Down, Cross };
+constexpr int kNumMarkers = 5;  // that are filled: Disc to Down
+
+struct MarkerStyle {
+  Marker shape = Marker::Disc;
+  double radius = 3.5;
+  ChartColor color;
+  double opacity = 1;
+  bool hollow = false;
 };
 
 enum class TextAnchor { Start, Middle, End };
@@ -38,17 +52,24 @@ struct TextStyle {
   bool upward = false;  // rotated a quarter to the left
 };
 
+// The width of `text` in Arial, Helvetica and the fonts of pictures, which have the same.
+double text_width(std::string_view text, double size, bool bold = false);
+
 class SvgCanvas {
  public:
-  SvgCanvas(int64_t width, int64_t height);  // white
-  // All that follows until `end_panel` is so much further to the right.
-  void begin_panel(double shift);
-  void end_panel();
+  // White. `scale`: the picture is so many times larger, and all in it.
+  SvgCanvas(double width, double height, double scale = 1);
+  // All that follows until `end_group` is so much further to the right and down.
+  void begin_panel(ChartPoint shift);
+  // All until `end_group` is of one class, and of one seed where `seed` is not empty. Browsers show
+  // the title of what the pointer is on.
+  void begin_group(std::string_view name, std::string_view seed = {}, std::string_view title = {});
+  void end_group();
   void rectangle(ChartPoint corner, ChartPoint size, ChartColor color, double opacity);
   void polyline(const std::vector<ChartPoint>& points, const LineStyle& style);
   // The inside of a closed polygon.
   void area(const std::vector<ChartPoint>& corners, ChartColor color, double opacity);
-  void disc(ChartPoint center, double radius, ChartColor color);
+  void markers(const std::vector<ChartPoint>& centers, const MarkerStyle& style);
   // `at` is on the base line.
   void text(ChartPoint at, std::string_view text, const TextStyle& style);
   std::string finish();  // the whole document

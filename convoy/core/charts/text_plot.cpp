@@ -97,10 +97,10 @@ bool drawable_in_text(double value, bool log_y) {
 Bounds bounds_of(const std::vector<PlotSeries>& series, bool log_y) {
   Bounds bounds;
   for (const PlotSeries& one : series)
-    for (const telemetry::CurvePoint& point : one.points) {
+    for (const PlotPoint& point : one.points) {
       if (!drawable_in_text(point.value, log_y)) continue;
-      bounds.x_low = std::min(bounds.x_low, static_cast<double>(point.step));
-      bounds.x_high = std::max(bounds.x_high, static_cast<double>(point.step));
+      bounds.x_low = std::min(bounds.x_low, point.x);
+      bounds.x_high = std::max(bounds.x_high, point.x);
       bounds.y_low = std::min(bounds.y_low, scaled(point.value, log_y));
       bounds.y_high = std::max(bounds.y_high, scaled(point.value, log_y));
     }
@@ -117,13 +117,12 @@ void draw(DotGrid& grid, const PlotSeries& series, const Bounds& bounds, double 
   bool joined = false;
   double last_x = 0;
   double last_y = 0;
-  for (const telemetry::CurvePoint& point : series.points) {
+  for (const PlotPoint& point : series.points) {
     if (!drawable_in_text(point.value, log_y)) {
       joined = false;
       continue;
     }
-    const double x =
-        (static_cast<double>(point.step) - bounds.x_low) / (bounds.x_high - bounds.x_low) * width;
+    const double x = (point.x - bounds.x_low) / (bounds.x_high - bounds.x_low) * width;
     const double y =
         (bounds.y_high - scaled(point.value, log_y)) / (bounds.y_high - bounds.y_low) * height;
     if (joined) {
@@ -131,7 +130,7 @@ void draw(DotGrid& grid, const PlotSeries& series, const Bounds& bounds, double 
     } else {
       grid.dot(std::llround(x), std::llround(y), series.color);
     }
-    if (series.markers)
+    if (series.marker != Marker::None)
       for (const int shift : {-1, 1}) {
         grid.dot(std::llround(x) + shift, std::llround(y), series.color);
         grid.dot(std::llround(x), std::llround(y) + shift, series.color);
@@ -145,7 +144,7 @@ void draw(DotGrid& grid, const PlotSeries& series, const Bounds& bounds, double 
 std::string legend_text(const std::vector<PlotSeries>& series, bool color) {
   std::string text(static_cast<size_t>(kMarginColumns), ' ');
   for (const PlotSeries& one : series) {
-    const std::string_view sample = one.markers ? "━●━ " : "━━━ ";
+    const std::string_view sample = one.marker != Marker::None ? "━●━ " : "━━━ ";
     if (color) {
       text += fmt::format("\x1b[{}m{}\x1b[0m",
                           kTerminalColors[static_cast<size_t>(one.color) % kTerminalColors.size()],

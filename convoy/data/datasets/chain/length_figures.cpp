@@ -89,16 +89,16 @@ std::string histogram_svg(const LengthFigures& figures, const std::string& title
   }
   const auto& bars = series[0].bars;
   if (!bars.empty() && mark > bars.front().low && mark < bars.back().high)
-    series.push_back({.label = fmt::format("length {}", mark),
-                      .points = {{mark, 0.0}, {mark, most}},
-                      .color = 1,
-                      .dashed = true});
+    series.push_back(
+        {.label = fmt::format("length {}", mark),
+         .points = {{static_cast<double>(mark), 0.0}, {static_cast<double>(mark), most}},
+         .color = 1,
+         .dash = charts::Dash::Dashed});
   return charts::plot_svg(series, {.title = title,
                                    .x_label = x_label,
                                    .y_label = "rows",
                                    .width = 900,
                                    .height = 480,
-                                   .clear_legend = true,
                                    .smoothing = 0});
 }
 

@@ -5,200 +5,320 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
+#include <functional>
 #include <map>
+#include <set>
 #include <utility>
 
-#include "convoy/core/charts/plot.h"
-#include "convoy/farm/sweep/results/summary.h"
+#include "convoy/core/base/counted.h"
+#include "convoy/core/base/error.h"
+#include "convoy/farm/sweep/results/figure_caption.h"
+#include "convoy/farm/sweep/results/figure_lines.h"
 
 namespace convoy::sweep {
 namespace {
 
+using charts::AxisScale;
+using charts::Marker;
+using charts::MarkRow;
+using charts::PlotOptions;
 using charts::PlotPanel;
+using charts::PlotPoint;
 using charts::PlotSeries;
 
-// Steps of a chart are whole numbers: values of the axis where all are, else their places, which
-// have names.
-class AxisPlaces {
- public:
-  AxisPlaces(const std::vector<SeedSummary>& summaries) {
-    std::vector<std::pair<double, std::string>> values;
-    for (const SeedSummary& one : summaries) {
-      whole_ = whole_ && is_whole(one.axis);
-      if (!places_.try_emplace(one.axis, 0).second) continue;
-      values.emplace_back(one.position, one.axis);
-    }
-    std::stable_sort(values.begin(), values.end(),
-                     [](const auto& left, const auto& right) { return left.first < right.first; });
-    for (const auto& [position, text] : values) {
-      places_[text] = whole_ ? static_cast<int64_t>(position) : static_cast<int64_t>(names_.size());
-      if (!whole_) names_.push_back(text);
-    }
-  }
-  int64_t step(const std::string& value) const {
-    const auto found = places_.find(value);
-    return found == places_.end() ? 0 : found->second;
-  }
-  const std::vector<std::string>& names() const { return names_; }  // empty: values are numbers
-  // As widths do that double from one to the next.
-  bool spans_octaves() const {
-    constexpr int64_t kFactor = 8;
-    if (!whole_ || places_.empty()) return false;
-    const auto [least, most] = std::minmax_element(
-        places_.begin(), places_.end(),
-        [](const auto& left, const auto& right) { return left.second < right.second; });
-    return least->second > 0 && most->second >= kFactor * least->second;
-  }
-
- private:
-  static bool is_whole(const std::string& text) {
-    char* end = nullptr;
-    const double value = std::strtod(text.c_str(), &end);
-    return (text.empty() || end == text.c_str() + text.size()) && std::trunc(value) == value &&
-           std::fabs(value) < 1e15;
-  }
-
-  bool whole_ = true;
-  std::map<std::string, int64_t> places_;
-  std::vector<std::string> names_;
-};
-
-std::string label_of(const std::string& method, const std::string& group) {
-  const std::string name = method == "gnc"     ? "guess and check"
-                           : method == "gd"    ? "gradient descent"
-                           : method == "prior" ? "prior, by guesses"
-                                               : method;
-  return group.empty() ? name : fmt::format("{} {}", name, group);
+bool has_points(const PlotSeries& series) {
+  return std::any_of(series.points.begin(), series.points.end(),
+                     [](const PlotPoint& point) { return std::isfinite(point.value); });
 }
 
-// Closed forms of the cells of one line of medians.
-struct Closed {
-  std::string group;
-  int color = 0;  // of the line
-  std::vector<telemetry::CurvePoint> prior, theory;
-};
-
-bool any_finite(const std::vector<telemetry::CurvePoint>& points) {
-  return std::any_of(points.begin(), points.end(),
-                     [](const auto& point) { return std::isfinite(point.value); });
-}
-
-bool same_curve(const std::vector<telemetry::CurvePoint>& left,
-                const std::vector<telemetry::CurvePoint>& right) {
+bool same_points(const std::vector<PlotPoint>& left, const std::vector<PlotPoint>& right) {
   return std::equal(
       left.begin(), left.end(), right.begin(), right.end(), [](const auto& one, const auto& other) {
-        return one.step == other.step &&
+        return one.x == other.x &&
                (one.value == other.value || (std::isnan(one.value) && std::isnan(other.value)));
       });
 }
 
-// One curve in a colour of its own where all groups share it; else one per group, in the colour of
-// its medians.
-void add_closed(std::vector<PlotSeries>& series, const std::string& label, int own_color,
-                bool markers, const std::vector<Closed>& all,
-                std::vector<telemetry::CurvePoint> Closed::*points) {
-  if (all.empty()) return;
-  const bool shared = std::all_of(all.begin(), all.end(), [&](const Closed& one) {
-    return same_curve(one.*points, all.front().*points);
-  });
-  for (const Closed& one : all) {
-    if (!any_finite(one.*points)) continue;
-    series.push_back({.label = shared ? label : fmt::format("{} {}", label, one.group),
-                      .points = one.*points,
-                      .color = shared ? own_color : one.color,
-                      .markers = !shared && markers,
-                      .dashed = true});
-    if (shared) return;
-  }
+double median_of(const std::vector<const CellResult*>& cells, double Theory::*form) {
+  std::vector<double> values;
+  for (const CellResult* const cell : cells)
+    if (std::isfinite(cell->theory.*form)) values.push_back(cell->theory.*form);
+  return quantile(values, 0.5);
 }
 
-std::vector<PlotSeries> median_series(const std::vector<SeedSummary>& summaries,
-                                      const AxisPlaces& places) {
-  std::vector<PlotSeries> series;
-  std::map<std::string, size_t> known;
-  std::vector<Closed> closed;
-  for (const SeedSummary& one : summaries) {
-    const std::string label = label_of(one.method, one.group);
-    const auto [place, added] = known.try_emplace(label, series.size());
-    if (added)
-      series.push_back({.label = label, .color = static_cast<int>(series.size()), .markers = true});
-    PlotSeries& line = series[place->second];
-    const int64_t step = places.step(one.axis);
-    line.points.push_back({step, one.median});
-    line.band.push_back({step, one.low, one.high});
-    // They do not depend on the method.
-    if (one.method != summaries.front().method) continue;
-    if (closed.empty() || closed.back().group != one.group) {
-      const auto same = std::find_if(closed.begin(), closed.end(),
-                                     [&](const Closed& each) { return each.group == one.group; });
-      if (same == closed.end()) {
-        closed.push_back({.group = one.group, .color = line.color, .prior = {}, .theory = {}});
-      } else {
-        std::rotate(same, same + 1, closed.end());
+class FigureMaker {
+ public:
+  FigureMaker(const SweepResults& results, const FigureOptions& options)
+      : results_(results), options_(options), figure_(figure_lines(results, options.x)) {
+    check();
+  }
+
+  charts::PlotFigure make() const {
+    charts::PlotFigure figure{.title = title(),
+                              .caption = figure_caption(results_, figure_, options_),
+                              .scale = options_.scale,
+                              .panels = {}};
+    const std::vector<FigurePanel> panels = chosen_panels();
+    for (const FigurePanel panel : panels)
+      figure.panels.push_back(panel == FigurePanel::Median  ? medians()
+                              : panel == FigurePanel::Seeds ? seeds()
+                                                            : acceptance());
+    for (PlotPanel& panel : figure.panels) shape(panel.options, panels.size());
+    if (panels.size() == 1 && on_paper())
+      figure.panels[0].options.title = std::exchange(figure.title, "");
+    return figure;
+  }
+
+ private:
+  bool on_paper() const { return options_.style == FigureStyle::Paper; }
+
+  void check() const {
+    if (options_.x_scale == AxisScale::Log)
+      CONVOY_CHECK(!figure_.values.empty() && figure_.values.front() > 0, ConfigError,
+                   "--log-x needs positive numbers as values of `{}`", figure_.axis);
+    const bool wanted = std::find(options_.panels.begin(), options_.panels.end(),
+                                  FigurePanel::Acceptance) != options_.panels.end();
+    CONVOY_CHECK(!wanted || has_guesses(), ConfigError,
+                 "--panels acceptance: no cell of this sweep guesses");
+  }
+
+  bool has_guesses() const {
+    return std::any_of(results_.cells.begin(), results_.cells.end(), checks_guesses);
+  }
+
+  std::vector<FigurePanel> chosen_panels() const {
+    if (!options_.panels.empty()) return options_.panels;
+    if (on_paper()) return {FigurePanel::Median};
+    std::vector<FigurePanel> panels = {FigurePanel::Median, FigurePanel::Seeds};
+    if (has_guesses()) panels.push_back(FigurePanel::Acceptance);
+    return panels;
+  }
+
+  std::string title() const {
+    if (options_.title != "auto") return options_.title;
+    if (on_paper()) return "";
+    return figure_.axis.empty() ? fmt::format("sweep {}", results_.workload)
+                                : fmt::format("sweep {} over {}", results_.workload, figure_.axis);
+  }
+
+  void shape(PlotOptions& options, size_t panels) const {
+    const auto count = static_cast<double>(panels);
+    constexpr double kPixelsOfPoint = 96.0 / 72.0;
+    const double width = on_paper() ? std::min(320 * count, 660.0) : 240 + 440 * count;
+    options.width = (options_.width > 0 ? options_.width : width) / count;
+    options.height = options_.height > 0 ? options_.height : on_paper() ? 290 : 560;
+    const double points = options_.font_size > 0 ? options_.font_size : on_paper() ? 8 : 10;
+    options.font_size = points * kPixelsOfPoint;
+  }
+
+  PlotOptions common_options() const {
+    PlotOptions options{.x_label = figure_.axis,
+                        .y_label = measure_label(results_, options_.y),
+                        .x_scale = options_.x_scale,
+                        .y_scale = options_.y_scale,
+                        .x_values = figure_.values,
+                        .x_names = figure_.names,
+                        .rows = rows(),
+                        .smoothing = 0};
+    std::replace(options.x_label.begin(), options.x_label.end(), '_', ' ');
+    return options;
+  }
+
+  // Lines of a named axis stand side by side at each name.
+  double shift(size_t line) const {
+    if (figure_.names.empty()) return 0;
+    const auto count = static_cast<double>(figure_.lines.size());
+    return (static_cast<double>(line) - (count - 1) / 2) * std::min(0.14, 0.7 / count);
+  }
+
+  PlotSeries empty_series(size_t line) const {
+    const int index = static_cast<int>(line);
+    return {.label = figure_.lines[line].label,
+            .color = index,
+            .marker = static_cast<Marker>(1 + index % charts::kNumMarkers),
+            .joined = figure_.names.empty()};
+  }
+
+  // Cells that have no place along the y axis, by the reason.
+  std::vector<MarkRow> rows() const {
+    const auto lacks = [&](CellState state) {
+      return [&, state](const CellResult& cell) {
+        return cell.state == state && !std::isfinite(measure_of(cell, options_.y));
+      };
+    };
+    std::vector<MarkRow> all = {row("censored", Marker::Down, lacks(CellState::Censored)),
+                                row("failed", Marker::Cross, lacks(CellState::Failed)),
+                                row("unfinished", Marker::Disc, lacks(CellState::Partial))};
+    if (options_.y_scale == AxisScale::Log)
+      all.push_back(row("not above 0", Marker::Square,
+                        [&](const CellResult& cell) { return measure_of(cell, options_.y) <= 0; }));
+    std::erase_if(all, [](const MarkRow& one) { return one.marks.empty(); });
+    return all;
+  }
+
+  // Lines that share a place share a mark, without a colour.
+  MarkRow row(const std::string& label, Marker marker,
+              const std::function<bool(const CellResult&)>& belongs) const {
+    std::map<double, charts::RowMark> marks;
+    for (size_t line = 0; line < figure_.lines.size(); ++line)
+      for (const LinePlace& place : figure_.lines[line].places) {
+        const int64_t count = std::count_if(place.cells.begin(), place.cells.end(),
+                                            [&](const CellResult* cell) { return belongs(*cell); });
+        if (count == 0) continue;
+        const double x = place.x + shift(line);
+        const auto [mark, added] = marks.try_emplace(
+            x, charts::RowMark{
+                   .x = x, .color = static_cast<int>(line), .marker = marker, .count = count});
+        if (added) continue;
+        mark->second.color = charts::kInkColor;
+        mark->second.count += count;
+      }
+    MarkRow row{.label = label, .marks = {}};
+    for (const auto& [x, mark] : marks) row.marks.push_back(mark);
+    return row;
+  }
+
+  PlotPanel medians() const {
+    PlotPanel panel{.options = common_options(), .series = {}};
+    panel.options.title = options_.band == FigureBand::None        ? "median"
+                          : options_.band == FigureBand::Quartiles ? "median and quartiles"
+                                                                   : "median, 95 % interval";
+    for (size_t line = 0; line < figure_.lines.size(); ++line) {
+      PlotSeries series = empty_series(line);
+      for (const LinePlace& place : figure_.lines[line].places) {
+        const double x = place.x + shift(line);
+        const std::vector<double> sorted = sorted_measures(place.cells, options_.y);
+        series.points.push_back({x, quantile_of_sorted(sorted, 0.5)});
+        if (options_.band == FigureBand::Quartiles)
+          series.band.push_back(
+              {x, quantile_of_sorted(sorted, 0.25), quantile_of_sorted(sorted, 0.75)});
+        if (options_.band != FigureBand::Interval) continue;
+        const auto [low, high] = median_interval(sorted);
+        series.band.push_back({x, low, high});
+      }
+      if (options_.y == "value" || has_points(series)) panel.series.push_back(std::move(series));
+    }
+    if (options_.y == "value") {
+      add_theory(panel.series, "prior mean (theory)", charts::Dash::Dashed, &Theory::prior_mean);
+      add_theory(panel.series, "theory", charts::Dash::Dotted, &Theory::curve);
+    }
+    return panel;
+  }
+
+  // One curve without a colour where all groups share it; else one per group, in the colour of its
+  // first line.
+  void add_theory(std::vector<PlotSeries>& series, const std::string& label, charts::Dash dash,
+                  double Theory::*form) const {
+    std::vector<PlotSeries> curves;
+    std::set<std::string> known;
+    for (size_t line = 0; line < figure_.lines.size(); ++line) {
+      const FigureLine& one = figure_.lines[line];
+      PlotSeries curve{.label = one.group.empty() ? label : fmt::format("{} {}", label, one.group),
+                       .color = static_cast<int>(line),
+                       .dash = dash,
+                       .weight = 0.8};
+      for (const LinePlace& place : one.places)
+        curve.points.push_back({place.x, median_of(place.cells, form)});
+      if (has_points(curve) && known.insert(one.group).second) curves.push_back(std::move(curve));
+    }
+    const bool shared = std::all_of(curves.begin(), curves.end(), [&](const PlotSeries& one) {
+      return same_points(one.points, curves.front().points);
+    });
+    if (shared && !curves.empty()) {
+      curves.resize(1);
+      curves.front().label = label;
+      curves.front().color = charts::kInkColor;
+    }
+    std::move(curves.begin(), curves.end(), std::back_inserter(series));
+  }
+
+  PlotPanel seeds() const {
+    PlotPanel panel{.options = common_options(), .series = {}};
+    panel.options.title = "each seed";
+    for (size_t line = 0; line < figure_.lines.size(); ++line) {
+      std::map<int64_t, PlotSeries> by_seed;
+      for (const LinePlace& place : figure_.lines[line].places)
+        for (const CellResult* const cell : place.cells) {
+          const int64_t seed = cell->cell.seed;
+          PlotSeries& series = by_seed.try_emplace(seed, seed_series(line, seed)).first->second;
+          const bool former = cell->state == CellState::Former && options_.y == "value";
+          series.points.push_back(
+              {place.x + shift(line), former ? cell->value : measure_of(*cell, options_.y)});
+        }
+      const double opacity = std::clamp(5.0 / static_cast<double>(by_seed.size()), 0.15, 0.65);
+      for (auto& [seed, series] : by_seed) {
+        if (!has_points(series)) continue;
+        series.opacity = opacity;
+        panel.series.push_back(std::move(series));
       }
     }
-    closed.back().prior.push_back({step, one.prior_mean});
-    closed.back().theory.push_back({step, one.theory});
+    return panel;
   }
-  const int colors = static_cast<int>(series.size());
-  // Dots distinguish the two curves of one colour.
-  add_closed(series, "prior mean", colors, true, closed, &Closed::prior);
-  add_closed(series, "theory", colors + 1, false, closed, &Closed::theory);
-  return series;
-}
 
-std::vector<PlotSeries> seed_series(const SweepResults& results, const std::string& axis,
-                                    const AxisPlaces& places) {
-  std::vector<PlotSeries> series;
-  std::map<std::string, size_t> known;
-  std::map<std::string, int> colors;
-  const std::vector<std::string> groups = groups_of_cells(results, axis);
-  const std::vector<std::string> values = axis_of_cells(results, axis);
-  for (size_t at = 0; at < results.cells.size(); ++at) {
-    const CellResult& cell = results.cells[at];
-    const std::string name = label_of(cell.cell.method, groups[at]);
-    const std::string label = fmt::format("{} seed {}", name, cell.cell.seed);
-    const auto [color, new_name] = colors.try_emplace(name, static_cast<int>(colors.size()));
-    const auto [place, added] = known.try_emplace(label, series.size());
-    // One name per method: a legend of a hundred seeds would hide what it explains.
-    if (added)
-      series.push_back({.label = new_name ? name + ", a line per seed" : "",
-                        .color = color->second,
-                        .markers = true});
-    series[place->second].points.push_back({places.step(values[at]), cell.value});
+  PlotSeries seed_series(size_t line, int64_t seed) const {
+    PlotSeries series = empty_series(line);
+    series.bridged = true;
+    series.weight = 0.7;
+    series.seed = std::to_string(seed);
+    series.title = fmt::format("{}, seed {}", series.label, seed);
+    return series;
   }
-  return series;
-}
 
-std::vector<PlotPanel> panels_of(const SweepResults& results, const FigureOptions& options) {
-  const std::string axis = axis_name(results);
-  const std::vector<SeedSummary> summaries = summarise(results, axis);
-  const AxisPlaces places(summaries);
-  charts::PlotOptions left;
-  left.title = fmt::format("sweep {}: median and quartiles over seeds", results.workload);
-  left.subtitle = counts_text(results);
-  left.x_label = axis;
-  left.x_names = places.names();
-  left.y_label = results.workload == "run" ? "value" : "generalisation loss";
-  left.width = options.width / 2;
-  left.height = options.height;
-  left.log_x = places.spans_octaves();
-  left.log_y = options.log_y;
-  left.clear_legend = true;
-  left.smoothing = 0;
-  charts::PlotOptions right = left;
-  right.title = "each seed";
-  right.subtitle = "failed, censored and unfinished cells leave gaps";
-  right.width = options.width - left.width;
-  return {{.options = left, .series = median_series(summaries, places)},
-          {.options = right, .series = seed_series(results, axis, places)}};
-}
+  // The share of all guesses of a place together, and that of each seed. Where none passed, the
+  // bound stands in the place of a seed.
+  PlotPanel acceptance() const {
+    PlotPanel panel{.options = common_options(), .series = {}};
+    panel.options.title = "guesses that passed";
+    panel.options.y_label = measure_label(results_, "accepted_share");
+    panel.options.y_scale = AxisScale::Log;
+    std::erase_if(panel.options.rows, [](const MarkRow& row) {
+      return row.label == "censored" || row.label == "not above 0";
+    });
+    for (size_t line = 0; line < figure_.lines.size(); ++line) add_shares(panel.series, line);
+    add_theory(panel.series, "share that passes (theory)", charts::Dash::Dashed,
+               &Theory::acceptance);
+    return panel;
+  }
+
+  void add_shares(std::vector<PlotSeries>& all, size_t line) const {
+    PlotSeries together = empty_series(line), each = empty_series(line),
+               bounds = empty_series(line);
+    each.label.clear();
+    each.joined = bounds.joined = false;
+    each.weight = bounds.weight = 0.7;
+    each.opacity = 0.4;
+    bounds.label = "no guess of a seed passed: below this at 95 %";
+    bounds.marker = Marker::Down;
+    bounds.hollow = true;
+    for (const LinePlace& place : figure_.lines[line].places) {
+      const double x = place.x + shift(line);
+      Tally tally;
+      for (const CellResult* const cell : place.cells) {
+        if (!checks_guesses(*cell) || !std::isfinite(measure_of(*cell, "accepted_share"))) continue;
+        tally.merge(cell->tally);
+        if (cell->tally.accepted > 0)
+          each.points.push_back({x, cell->accepted_share()});
+        else
+          bounds.points.push_back({x, cell->share_bound()});
+      }
+      together.points.push_back({x, tally.accepted > 0 ? static_cast<double>(tally.accepted) /
+                                                             static_cast<double>(tally.guesses)
+                                                       : std::nan("")});
+    }
+    if (has_points(each)) all.push_back(std::move(each));
+    if (has_points(together)) all.push_back(std::move(together));
+    if (has_points(bounds)) all.push_back(std::move(bounds));
+  }
+
+  const SweepResults& results_;
+  const FigureOptions& options_;
+  FigureLines figure_;
+};
 
 }  // namespace
 
 std::string figure_svg(const SweepResults& results, const FigureOptions& options) {
-  return charts::panels_svg(panels_of(results, options));
+  return charts::plot_svg(FigureMaker(results, options).make());
 }
 
 }  // namespace convoy::sweep

@@ -5,7 +5,6 @@
 #include <nlohmann/json.hpp>
 
 #include "convoy/farm/sweep/results/example_cell_test.h"
-#include "convoy/farm/sweep/results/figure.h"
 #include "convoy/farm/sweep/results/summary.h"
 #include "convoy/farm/sweep/results/tidy_table.h"
 
@@ -79,55 +78,6 @@ TEST(Axes, OfACommandAreTheValuesOfItsGrid) {
   EXPECT_EQ(axes.at("lr"), 1e-3);
   EXPECT_TRUE(axes.at("n").is_number_integer());
   EXPECT_EQ(axes.at("name"), "x");
-}
-
-TEST(Figures, HaveBandCurvesAndCounts) {
-  SweepResults results = example();
-  results.cells.push_back(testing::example_cell("gnc", 150, 7, CellState::Value, 0.75));
-  const std::string svg = figure_svg(results, {});
-  EXPECT_NE(svg.find("<polygon"), std::string::npos);
-  EXPECT_NE(svg.find("1 censored, 1 failed"), std::string::npos);
-  EXPECT_NE(svg.find("theory"), std::string::npos);
-  EXPECT_NE(svg.find("guess and check, a line per seed"), std::string::npos);
-}
-
-TEST(Figures, EachTeacherRankHasItsOwnTheory) {
-  SweepResults results{.workload = "ssm", .version = "1", .axes = {"student_dim"}, .cells = {}};
-  for (const int64_t rank : {1, 2})
-    for (const int64_t dim : {150, 300}) {
-      CellResult cell = testing::example_cell("gnc", dim, 0, CellState::Value, 0.5);
-      auto parameters = nlohmann::json::parse(cell.cell.parameters.str());
-      parameters["teacher_rank"] = rank;
-      cell.cell.parameters = parameters.dump();
-      cell.theory.curve = 0.25 * static_cast<double>(rank);
-      cell.theory.prior_mean = 2;
-      results.cells.push_back(cell);
-    }
-  const std::string svg = figure_svg(results, {});
-  EXPECT_NE(svg.find(">theory teacher_rank=1<"), std::string::npos) << svg;
-  EXPECT_NE(svg.find(">theory teacher_rank=2<"), std::string::npos);
-  // The curve that both ranks share is drawn once.
-  EXPECT_NE(svg.find(">prior mean<"), std::string::npos);
-  EXPECT_EQ(svg.find(">prior mean teacher_rank"), std::string::npos);
-}
-
-TEST(Figures, ValuesThatAreNoWholeNumbersStandOnTheAxisByName) {
-  SweepResults results{.workload = "run", .version = "1", .axes = {"student_dim"}, .cells = {}};
-  for (const std::string word : {"adam", "sgd"}) {
-    CellResult cell;
-    cell.cell = {.method = "run",
-                 .seed = 0,
-                 .parameters = R"({"command":["x"],"values":{"opt":")" + word + R"("}})"};
-    cell.state = CellState::Value;
-    cell.value = 1;
-    results.cells.push_back(cell);
-  }
-  const std::string svg = figure_svg(results, {});
-  for (const char* name : {">adam<", ">sgd<", ">opt<"}) {
-    const size_t first = svg.find(name);
-    ASSERT_NE(first, std::string::npos) << name;
-    EXPECT_NE(svg.find(name, first + 1), std::string::npos) << name << " in the right panel";
-  }
 }
 
 }  // namespace

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// One axis of a chart: its range, its scale and its ticks.
+#pragma once
+
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "convoy/core/charts/plot.h"
+
+namespace convoy::charts {
+
+struct AxisRange {
+  double low = std::numeric_limits<double>::infinity();
+  double high = -std::numeric_limits<double>::infinity();
+
+  void include(double value);
+  bool empty() const { return low > high; }
+};
+
+struct AxisTick {
+  double at = 0;
+  std::string text{};  // empty: a tick without a name
+};
+
+struct ChartAxis {
+  AxisRange range{};
+  bool logarithmic = false;
+  std::vector<AxisTick> ticks{};
+  bool upright = false;  // the names are turned, as they would overlap
+
+  bool shows(double value) const;
+  double share(double value) const;  // 0 at the low end, 1 at the high one
+};
+
+ChartAxis y_axis(const std::vector<PlotSeries>& series, const PlotOptions& options, double pixels);
+ChartAxis x_axis(const std::vector<PlotSeries>& series, const PlotOptions& options, double pixels);
+
+// `text`, shortened with an ellipsis to `width` pixels.
+std::string fitted(const std::string& text, double width, double size, bool bold = false);
+
+}  // namespace convoy::charts

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/farm/sweep/results/figure_caption.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "convoy/core/base/counted.h"
+#include "convoy/core/charts/plot.h"
+
+namespace convoy::sweep {
+namespace {
+
+// "0.02", "0.01 to 0.02".
+std::string range_text(const std::set<double>& values) {
+  std::string text = charts::number_label(*values.begin());
+  if (values.size() > 1) text += " to " + charts::number_label(*values.rbegin());
+  return text;
+}
+
+std::string seeds_text(const SweepResults& results) {
+  std::set<int64_t> seeds;
+  for (const CellResult& cell : results.cells) seeds.insert(cell.cell.seed);
+  return counted(static_cast<int64_t>(seeds.size()), "seed");
+}
+
+std::string guesses_text(const SweepResults& results) {
+  std::set<double> thresholds, guesses;
+  AxesOfCells known;
+  for (const CellResult& cell : results.cells) {
+    if (!checks_guesses(cell)) continue;
+    const auto& parameters = known.of(cell.cell);
+    for (const char* const name : {"gnc_eps_train", "eps_train"})
+      if (const auto found = parameters.find(name); found != parameters.end())
+        thresholds.insert(found->second.get<double>());
+    if (cell.state == CellState::Value || cell.state == CellState::Censored)
+      guesses.insert(static_cast<double>(cell.tally.guesses));
+  }
+  std::string text;
+  if (!thresholds.empty())
+    text += "; a guess passes with a training loss below " + range_text(thresholds);
+  if (!guesses.empty()) text += fmt::format("; {} guesses a cell", range_text(guesses));
+  return text;
+}
+
+std::string states_text(const SweepResults& results) {
+  const auto counts = results.counts();
+  const bool guesses = std::any_of(results.cells.begin(), results.cells.end(), checks_guesses);
+  std::string text =
+      fmt::format("; {}: {}", counted(static_cast<int64_t>(results.cells.size()), "cell"),
+                  counted(counts.at(CellState::Value), "value"));
+  if (guesses) {
+    const int64_t censored = counts.at(CellState::Censored);
+    text += fmt::format(", {} censored{}", censored, censored > 0 ? " (no guess passed)" : "");
+  }
+  text += fmt::format(", {} failed", counts.at(CellState::Failed));
+  if (const int64_t count = counts.at(CellState::Partial); count > 0)
+    text += fmt::format(", {} unfinished", count);
+  if (const int64_t count = counts.at(CellState::Former); count > 0)
+    text += fmt::format(", {} to be computed again", count);
+  return text;
+}
+
+std::string band_text(const FigureLines& figure, const FigureOptions& options) {
+  if (options.band == FigureBand::None) return "";
+  if (options.band == FigureBand::Quartiles) return " with quartiles";
+  bool any_without = false;
+  for (const FigureLine& line : figure.lines)
+    for (const LinePlace& place : line.places) {
+      const std::vector<double> sorted = sorted_measures(place.cells, options.y);
+      any_without =
+          any_without || (!sorted.empty() && !std::isfinite(median_interval(sorted).first));
+    }
+  return fmt::format(" with 95 % intervals of the median by order statistics{}",
+                     any_without ? ", which need six values" : "");
+}
+
+}  // namespace
+
+bool checks_guesses(const CellResult& cell) {
+  return cell.planned_guesses > 0 && cell.cell.method != "prior";
+}
+
+std::string measure_label(const SweepResults& results, const std::string& measure) {
+  if (measure == "train_loss") return "training loss";
+  if (measure == "accepted_share") return "share of guesses that passed";
+  if (measure == "seconds") return "seconds of computing";
+  if (results.workload != "run") return "generalisation loss";
+  // The key of its result, as the program names it.
+  if (!results.cells.empty()) {
+    const auto parameters = nlohmann::json::parse(results.cells.front().cell.parameters.str());
+    const auto key = parameters.find("result");
+    if (key != parameters.end() && key->is_string() && !key->get<std::string>().empty())
+      return key->get<std::string>();
+  }
+  return "value";
+}
+
+std::string figure_caption(const SweepResults& results, const FigureLines& figure,
+                           const FigureOptions& options) {
+  std::string text =
+      fmt::format("Medians over {}{}{}{}", seeds_text(results), band_text(figure, options),
+                  guesses_text(results), states_text(results));
+  if (figure.cells_without_axis > 0)
+    text += fmt::format("; {} without {} left out", counted(figure.cells_without_axis, "cell"),
+                        figure.axis);
+  return text + ".";
+}
+
+}  // namespace convoy::sweep

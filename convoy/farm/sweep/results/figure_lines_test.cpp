@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/farm/sweep/results/figure_lines.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "convoy/core/base/error.h"
+#include "convoy/farm/sweep/results/example_cell_test.h"
+#include "convoy/farm/sweep/results/figure.h"
+
+namespace convoy::sweep {
+namespace {
+
+std::vector<double> counted_up(size_t count) {
+  std::vector<double> values;
+  for (size_t at = 1; at <= count; ++at) values.push_back(static_cast<double>(at));
+  return values;
+}
+
+// The ranks of tables of the sign test: P(all n on one side) is 2 * 2^-n.
+TEST(MedianInterval, IsOfOrderStatistics) {
+  using Pair = std::pair<double, double>;
+  EXPECT_TRUE(std::isnan(median_interval(counted_up(5)).first));
+  EXPECT_EQ(median_interval(counted_up(6)), Pair(1, 6));
+  EXPECT_EQ(median_interval(counted_up(8)), Pair(1, 8));
+  EXPECT_EQ(median_interval(counted_up(9)), Pair(2, 8));
+  EXPECT_EQ(median_interval(counted_up(20)), Pair(6, 15));
+  EXPECT_EQ(median_interval(counted_up(100)), Pair(40, 61));
+  EXPECT_TRUE(std::isnan(median_interval({}).first));
+}
+
+TEST(FigureLines, AreAMethodAndItsPlacesInOrder) {
+  const SweepResults results = testing::example_results();
+  const FigureLines figure = figure_lines(results, "");
+  EXPECT_EQ(figure.axis, "student_dim");
+  EXPECT_EQ(figure.values, (std::vector<double>{150, 300}));
+  ASSERT_EQ(figure.lines.size(), 2u);
+  EXPECT_EQ(figure.lines[0].label, "guess and check");
+  EXPECT_EQ(figure.lines[0].places[0].cells.size(), 2u);
+  EXPECT_EQ(sorted_measures(figure.lines[0].places[0].cells, "value"), std::vector<double>{0.25});
+  // The censored one accepted a share of 0.
+  EXPECT_EQ(sorted_measures(figure.lines[0].places[0].cells, "accepted_share").size(), 2u);
+}
+
+TEST(FigureLines, OfAnUnknownParameterAreRefused) {
+  try {
+    figure_lines(testing::example_results(), "dim");
+    FAIL();
+  } catch (const ConfigError& error) {
+    EXPECT_EQ(error.sentence(), "--x: no cell has a parameter `dim`");
+  }
+}
+
+TEST(Figures, HaveBandCurvesAndCounts) {
+  SweepResults results = testing::example_results();
+  results.cells.push_back(testing::example_cell("gnc", 150, 7, CellState::Value, 0.75));
+  const std::string svg = figure_svg(results, {});
+  EXPECT_NE(svg.find("<polygon"), std::string::npos);
+  EXPECT_NE(svg.find("1 censored (no guess passed), 1 failed"), std::string::npos);
+  EXPECT_NE(svg.find("theory"), std::string::npos);
+  EXPECT_NE(svg.find("each seed"), std::string::npos);
+}
+
+TEST(Figures, EachTeacherRankHasItsOwnTheory) {
+  SweepResults results{.workload = "ssm", .version = "1", .axes = {"student_dim"}, .cells = {}};
+  for (const int64_t rank : {1, 2})
+    for (const int64_t dim : {150, 300}) {
+      CellResult cell = testing::example_cell("gnc", dim, 0, CellState::Value, 0.5);
+      auto parameters = nlohmann::json::parse(cell.cell.parameters.str());
+      parameters["teacher_rank"] = rank;
+      cell.cell.parameters = parameters.dump();
+      cell.theory.curve = 0.25 * static_cast<double>(rank);
+      cell.theory.prior_mean = 2;
+      results.cells.push_back(cell);
+    }
+  const std::string svg = figure_svg(results, {});
+  EXPECT_NE(svg.find(">theory teacher_rank=1<"), std::string::npos) << svg;
+  EXPECT_NE(svg.find(">theory teacher_rank=2<"), std::string::npos);
+  // The curve that both ranks share is drawn once.
+  EXPECT_NE(svg.find(">prior mean (theory)<"), std::string::npos);
+  EXPECT_EQ(svg.find(">prior mean (theory) teacher_rank"), std::string::npos);
+}
+
+TEST(Figures, ValuesThatAreNoWholeNumbersStandOnTheAxisByName) {
+  SweepResults results{.workload = "run", .version = "1", .axes = {"student_dim"}, .cells = {}};
+  for (const std::string word : {"adam", "sgd"}) {
+    CellResult cell;
+    cell.cell = {.method = "run",
+                 .seed = 0,
+                 .parameters = R"({"command":["x"],"values":{"opt":")" + word + R"("}})"};
+    cell.state = CellState::Value;
+    cell.value = 1;
+    results.cells.push_back(cell);
+  }
+  const std::string svg = figure_svg(results, {});
+  for (const char* name : {">adam<", ">sgd<", ">opt<"}) {
+    const size_t first = svg.find(name);
+    ASSERT_NE(first, std::string::npos) << name;
+    EXPECT_NE(svg.find(name, first + 1), std::string::npos) << name << " in the right panel";
+  }
+}
+
+}  // namespace
+}  // namespace convoy::sweep
