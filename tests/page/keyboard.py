@@ -42,7 +42,7 @@ def check(browser, url, pictures):
     browser.press("Escape")
     browser.press("j")
     browser.press("Enter")
-    browser.expect("document.querySelector('[data-chart=sweep] img')?.naturalWidth > 0", "a sweep's figure is drawn")
+    browser.expect("document.querySelector('[data-chart=sweep] svg')?.clientWidth > 0", "a sweep's figure is drawn")
     browser.expect("document.querySelector('[data-figure] img')?.naturalWidth > 0", "a figure that it wrote is shown")
     head = "[...document.querySelectorAll('#tables th button')].find(each => each.textContent === 'median')"
     browser.value(f"{head}.focus()")

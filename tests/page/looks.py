@@ -73,13 +73,17 @@ def check_phone_and_dark(browser, pictures):
     browser.ask("Emulation.setDeviceMetricsOverride", {"width": 380, "height": 844, "deviceScaleFactor": 1, "mobile": False})
     browser.ask("Emulation.setEmulatedMedia", {"features": [{"name": "prefers-color-scheme", "value": "dark"}]})
     go_to(browser, browser.value("state.runs.find(run => run.kind === 'sweep').name"))
-    figure = "document.querySelector('[data-chart=sweep] img')"
-    browser.expect(f"{figure}?.naturalWidth > 0 && document.querySelector('[data-figure] img') !== null", "the sweep's figures")
+    figure = "document.querySelector('[data-chart=sweep] svg')"
+    browser.expect(f"{figure}?.clientWidth > 0 && document.querySelector('[data-figure] img') !== null", "the sweep's figures")
     assert browser.value(f"{figure}.clientWidth") >= 900, "FAILED: nobody can read the figure of a sweep on a phone"
     assert browser.value("document.documentElement.scrollWidth") <= 380, "FAILED: the page is wider than a phone"
     assert browser.value(f"getComputedStyle({figure}).filter") != "none", "FAILED: a figure shines in the dark"
     equal(browser.value("[...document.querySelectorAll('th')].filter(head => getComputedStyle(head).overflowWrap !== 'normal' || head.scrollWidth > head.clientWidth).length"),
           0, "headers that break inside words, or do not fit")
+    # The pointer on a line of a seed lights the lines of that seed.
+    browser.value(f"{figure}.querySelector('[data-seed=\"1\"] *').dispatchEvent(new PointerEvent('pointerover', {{bubbles: true}}))")
+    equal(browser.value(f"[...new Set([...{figure}.querySelectorAll('.lit')].map(line => line.dataset.seed))].join()"), "1", "the seeds that are lit")
+    equal(browser.value(f"{figure}.querySelector('.lit title').textContent.endsWith('seed 1')"), True, "a line names its seed")
     browser.picture(pictures, "phone-dark-sweep")
     go_to(browser, "running")
     browser.expect("document.querySelector('[data-chart=loss]') !== null", "the curves")

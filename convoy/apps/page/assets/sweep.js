@@ -7,15 +7,31 @@ function figureLink(sweep, name) {
 }
 
 // On a phone a figure keeps a size that can be read, and is moved below the window.
-const paperOf = image => element('div', {class: 'paper', tabindex: '0', role: 'region', 'aria-label': image.alt}, element('img', image));
+const paperAround = (label, drawn) => element('div', {class: 'paper', tabindex: '0', role: 'region', 'aria-label': label}, drawn);
+const paperOf = image => paperAround(image.alt, element('img', image));
+
+// The figure as a part of the page: the pointer on a line names its seed, and lights all lines of that seed.
+function lightSeeds(drawn) {
+  drawn.addEventListener('pointerover', event => {
+    const seed = event.target.closest('[data-seed]')?.dataset.seed;
+    drawn.classList.toggle('one-seed', seed !== undefined);
+    for (const line of drawn.querySelectorAll('[data-seed]')) line.classList.toggle('lit', line.dataset.seed === seed);
+  });
+  return drawn;
+}
+
+async function currentFigure(name, log, at) {
+  const text = await (await ask('/api/sweep/figure', [['sweep', name], ...log, ['at', at]])).text();
+  const drawn = document.importNode(new DOMParser().parseFromString(text, 'image/svg+xml').documentElement, true);
+  return paperAround('median and quartiles over seeds, each seed, and guesses that passed, of ' + name, lightSeeds(drawn));
+}
 
 // The picture of the current results, and the figures that the sweep wrote. For a figure in two formats the SVG is shown.
-function drawSweepFigures(one) {
+async function drawSweepFigures(one) {
   const {name, updated, steps} = one.summary;
   const log = byId('log').checked ? [['log', '1']] : [];
-  const now = '/api/sweep/figure?' + new URLSearchParams([['sweep', name], ...log, ['at', updated + '.' + steps]]);
   const drawn = [element('figure', {class: 'whole', 'data-chart': 'sweep'}, element('figcaption', {}, 'Results so far'),
-    paperOf({src: now, alt: 'median and quartiles over seeds, and each seed, of ' + name}))];
+    await currentFigure(name, log, updated + '.' + steps))];
   const stems = new Set(one.figures.filter(file => file.name.endsWith('.svg')).map(file => file.name.slice(0, -4)));
   for (const file of one.figures.filter(each => each.name.endsWith('.svg') || !stems.has(each.name.slice(0, -4))))
     drawn.push(element('figure', {'data-figure': file.name}, element('figcaption', {},
@@ -47,7 +63,7 @@ async function drawSweep(name) {
   byId('more').hidden = true;
   for (const id of ['log-view', 'samples', 'chat']) renew(id, []);
   if (!one.cells) { byId('charts').replaceChildren(); renew('tables', []); return; }
-  drawSweepFigures(one);
+  await drawSweepFigures(one);
   const shownCells = one.cells.rows.length === one.num_cells ? 'Cells' : `The first ${one.cells.rows.length} of ${one.num_cells} cells`;
   renew('tables', [...asTable('Failed cells', one.failures), ...asTable('Over seeds', one.over_seeds),
     ...table('Axes', ['name', 'values'], Object.entries(one.axes).map(([axis, values]) => [axis, values.map(value => typeof value === 'string' ? value : JSON.stringify(value)).join(', ')])),
