@@ -285,7 +285,8 @@ class FigureMaker {
                bounds = empty_series(line);
     each.label.clear();
     each.joined = bounds.joined = false;
-    each.weight = bounds.weight = 0.7;
+    each.weight = 0.7;
+    bounds.weight = 1.3;  // around the mark of the line where it stands there
     each.opacity = 0.4;
     bounds.label = "no guess of a seed passed: below this at 95 %";
     bounds.marker = Marker::Down;
