@@ -98,24 +98,26 @@ std::string Progress::figures_text(const ProgressFigures& figures) const {
     text += fmt::format("  {} {}", count_text(figures.per_second), figures.per_second_unit);
   if (figures.memory_bytes >= 0) text += "  " + bytes_text(figures.memory_bytes);
   if (!figures.extra.empty()) text += "  " + figures.extra;
-  const double left = remaining_seconds(figures);
-  if (left > 0 || (left == 0 && figures.done < options_.total)) {
-    text += fmt::format("  {} left", duration_text(left));
-  } else if (left == 0) {
-    text += fmt::format("  in {}", duration_text(options_.now_seconds() - begin_seconds_));
-  }
   return text;
+}
+
+std::string Progress::time_text(const ProgressFigures& figures) const {
+  const double left = remaining_seconds(figures);
+  if (left > 0 || (left == 0 && figures.done < options_.total))
+    return fmt::format("  {} left", duration_text(left));
+  if (left < 0) return "";
+  return fmt::format("  in {}", duration_text(options_.now_seconds() - begin_seconds_));
 }
 
 std::string Progress::line_text(const ProgressFigures& figures) const {
   std::string text = fmt::format("{}: {} {}", options_.label, options_.unit, figures.done);
   if (options_.total > 0)
     text += fmt::format("/{} {:3}%", options_.total, percent(figures.done, options_.total));
-  return text + figures_text(figures) + "\n";
+  return text + figures_text(figures) + time_text(figures) + "\n";
 }
 
 std::string Progress::bar_text(const ProgressFigures& figures) const {
-  const std::string tail = figures_text(figures);
+  const std::string tail = figures_text(figures) + time_text(figures);
   std::string head = options_.label + " ";
   std::string count = fmt::format(" {}", figures.done);
   if (options_.total > 0)
@@ -124,7 +126,8 @@ std::string Progress::bar_text(const ProgressFigures& figures) const {
   const auto used = static_cast<int64_t>(head.size() + count.size() + tail.size());
   const int64_t room = std::min<int64_t>(30, columns_ - 1 - used);
   if (options_.total <= 0 || room < 5) {
-    std::string text = head + count.substr(1) + tail;
+    // The end of the text is cut off, so the time comes first.
+    std::string text = head + count.substr(1) + time_text(figures) + figures_text(figures);
     text.resize(
         std::min<size_t>(text.size(), static_cast<size_t>(std::max<int64_t>(columns_ - 1, 1))));
     return text;

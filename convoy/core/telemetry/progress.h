@@ -60,6 +60,7 @@ class Progress {
   std::string bar_text(const ProgressFigures& figures) const;
   std::string line_text(const ProgressFigures& figures) const;
   std::string figures_text(const ProgressFigures& figures) const;
+  std::string time_text(const ProgressFigures& figures) const;
   double remaining_seconds(const ProgressFigures& figures) const;
   bool line_is_due(const ProgressFigures& figures) const;
   double slowest_line_seconds() const;

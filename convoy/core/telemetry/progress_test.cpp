@@ -100,6 +100,30 @@ TEST(Progress, ANanLossIsShown) {
   EXPECT_NE(::testing::internal::GetCapturedStderr().find("loss nan"), std::string::npos);
 }
 
+TEST(Progress, ANarrowTerminalKeepsTheTimeThatIsLeft) {
+  const TestFolder folder;
+  const auto path = folder.path() / "out";
+  const int descriptor = ::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+  double now = 0;
+  {
+    Progress progress({.label = "sweep ssm",
+                       .unit = "guess",
+                       .total = 7'000'000'000,
+                       .descriptor = descriptor,
+                       .style = ProgressStyle::Bar,
+                       .now_seconds = [&now] { return now; }});
+    now = 60;
+    progress.update({.done = 1'234'567'890,
+                     .per_second = 24.1e6,
+                     .per_second_unit = "guesses/s",
+                     .extra = "23.4k accepted  cells 12/56",
+                     .seconds_left = 11'100});
+  }
+  ::close(descriptor);
+  const std::string text = read_file(path);
+  EXPECT_NE(text.find("1234567890/7000000000  17%  3h 05m left  24.1"), std::string::npos) << text;
+}
+
 TEST(Progress, TextsOfFigures) {
   EXPECT_EQ(duration_text(59.4), "59s");
   EXPECT_EQ(duration_text(185), "3m 05s");
