@@ -13,6 +13,8 @@
 #include <iterator>
 #include <nlohmann/json.hpp>
 
+#include "convoy/apps/front/sweep_dry_run.h"
+#include "convoy/apps/front/sweep_end.h"
 #include "convoy/core/base/counted.h"
 #include "convoy/core/base/error.h"
 #include "convoy/core/base/files.h"
@@ -45,12 +47,18 @@ using sweep::SweepResults;
 std::string store_of(const RunFlags& flags, const std::string& checkpoint_dir) {
   if (!flags.store.empty()) return flags.store;
   const fs::path folder = checkpoint_dir.empty() ? flags.results_dir : checkpoint_dir;
+  return (folder / "sweep.db").string();
+}
+
+// A folder that a person names beside the store has to be there already.
+void make_store_folder(const RunFlags& flags, const std::string& store) {
+  if (!flags.store.empty()) return;
+  const fs::path folder = fs::path(store).parent_path();
   std::error_code error;
   fs::create_directories(folder, error);
   if (error)
     throw IoError(fmt::format("the store's folder could not be made: {}", error.message()),
                   {.file = folder.string(), .hint = "name another with --store or --results-dir"});
-  return (folder / "sweep.db").string();
 }
 
 // Checks this first: an unwritable output folder should not be discovered after a week of
@@ -76,25 +84,10 @@ sweep::RunOptions run_options(const Context& context, const RunFlags& flags,
   options.max_attempts = flags.max_attempts;
   options.lease_seconds = flags.lease;
   options.log_folder = flags.log_dir;
+  options.log_level = sweep::severity_of(flags.log_level, "log_level");
   options.color = telemetry::color_choice(context.common.color);
   options.log = context.log();
-  check_folder("--log-dir", flags.log_dir);
   return options;
-}
-
-int print_plan(const Context& context, const SweepPlan& plan) {
-  if (context.common.json) {
-    nlohmann::ordered_json cells = nlohmann::ordered_json::array();
-    for (const sweep::PlannedCell& planned : plan.cells)
-      cells.push_back(nlohmann::ordered_json::parse(planned.parameters()));
-    fmt::print("{}\n", cells.dump(2));
-    return 0;
-  }
-  for (const sweep::PlannedCell& planned : plan.cells) fmt::print("{}\n", planned.parameters());
-  context.log().info(fmt::format("{} of {}, version {}",
-                                 counted(static_cast<int64_t>(plan.cells.size()), "cell"),
-                                 plan.name(), plan.version));
-  return 0;
 }
 
 SweepResults results_of(const Context& context, const sweep::RunReport& report,
@@ -118,9 +111,9 @@ std::string again_hint(const sweep::RunReport& report) {
   return report.failed > 0 ? "; the same command tries them again" : "";
 }
 
-// Prints the last line and returns the matching exit code.
-int say_how_it_ended(const Context& context, const sweep::RunReport& report,
-                     const SweepResults& results, bool redo = false) {
+// Prints the last line. Throws the error of a sweep with failed cells, or of one that was stopped.
+SweepEnd say_how_it_ended(const Context& context, const sweep::RunReport& report,
+                          const SweepResults& results, bool redo = false) {
   std::string counts = sweep::counts_text(results);
   if (report.stop_signal != 0)
     throw StopRequest(
@@ -134,7 +127,7 @@ int say_how_it_ended(const Context& context, const sweep::RunReport& report,
   const std::string line = fmt::format("{}{}", counts, again_hint(report));
   if (report.failed == 0) {
     context.log().info(line);
-    return 0;
+    return {.code = 0, .text = line, .ran = report.ran};
   }
   const sweep::CellResult* first = nullptr;
   for (const sweep::CellResult& cell : results.cells)
@@ -176,20 +169,22 @@ void read_file_of_flags(config::Section list, RunFlags& run, const fs::path& fil
   config::resolve(list, {.file = file}, refuse_empty_lists);
 }
 
+// The terminal shows what the log does, unless -q or -v says otherwise.
+void apply_log_level(Context& context, const RunFlags& run) {
+  const sweep::Severity least = sweep::severity_of(run.log_level, "log_level");
+  CommonFlags& common = context.common;
+  if (common.quiet || common.verbose) return;
+  common.verbose = least == sweep::Severity::Debug;
+  common.quiet = least > sweep::Severity::Info;
+}
+
 // argparse read `--config FILE` first and the command line over it.
 void read_config(Context& context, WorkloadFlags& flags, RunFlags& run,
                  const std::vector<std::string>& arguments) {
-  const auto parse = [&]() -> std::vector<std::string> {
-    try {
-      return config::parse_flags(
-          {flags.section(), config::list_fields(run), config::list_fields(context.common)},
-          arguments);
-    } catch (ConfigError& error) {
-      // A flag of Python's logging, which the prior program used.
-      if (config::dashed(error.location().key) == "--log-level")
-        error.location().hint = "-v shows the work of each worker, -q only errors";
-      throw;
-    }
+  const auto parse = [&] {
+    return config::parse_flags(
+        {flags.section(), config::list_fields(run), config::list_fields(context.common)},
+        arguments);
   };
   parse();
   const fs::path file = flags.config_file();
@@ -241,32 +236,38 @@ std::vector<std::string> with_latest(std::vector<std::string> arguments, const s
 int run_plan(Context& context, const SweepPlan& plan, const RunFlags& run,
              const WorkloadFlags& flags) {
   const experiments::SweepPlaces output = flags.places();
-  if (run.dry_run) return print_plan(context, plan);
-  check_folder("--results-dir", run.results_dir);
-  check_folder("--figures-dir", output.figures_dir);
-  check_folder("--tensorboard-dir", run.tensorboard_dir);
-  if (!run.tensorboard_dir.empty()) sweep::require_sessions_folder(run.tensorboard_dir);
   const std::string store = store_of(run, output.checkpoint_dir);
-  const auto workload = experiments::make_workload(plan.workload, plan.mode);
   sweep::RunOptions options = run_options(context, run, store);
   options.compute_device = output.compute_device;
   options.has_gpu_kernels = !experiments::cuda::kernel_texts().empty();
   options.max_gpus = output.max_gpus;
-  const sweep::RunReport report = sweep::run_sweep(plan, *workload, options);
-  const SweepResults results = results_of(context, report, *workload, store);
-  const std::string time = time_for_names();
-  if (report.finished())
-    for (const sweep::NamedFile& file : flags.tables(results, time))
-      write_file(context, run.results_dir, file);
-  if (report.finished() && !output.figures_dir.empty()) {
-    const std::string name = fmt::format("sweep_{}_time={}", plan.name(), time);
-    const std::string svg = sweep::figure_svg(results, {});
-    for (const std::string& file : {name + ".svg", name + ".png"})
-      write_file(context, output.figures_dir, {file, pictures::picture_for(file, svg)});
-  }
-  write_for_tensorboard(context, run, results);
-  print_results(context, results);
-  return say_how_it_ended(context, report, results);
+  if (run.dry_run)
+    return print_dry_run(context, plan, options, experiments::find_workload(plan.workload));
+  check_folder("--log-dir", run.log_dir);
+  check_folder("--results-dir", run.results_dir);
+  check_folder("--figures-dir", output.figures_dir);
+  check_folder("--tensorboard-dir", run.tensorboard_dir);
+  if (!run.tensorboard_dir.empty()) sweep::require_sessions_folder(run.tensorboard_dir);
+  const auto work = [&]() -> SweepEnd {
+    make_store_folder(run, store);
+    const auto workload = experiments::make_workload(plan.workload, plan.mode);
+    const sweep::RunReport report = sweep::run_sweep(plan, *workload, options);
+    const SweepResults results = results_of(context, report, *workload, store);
+    const std::string time = time_for_names();
+    if (report.finished())
+      for (const sweep::NamedFile& file : flags.tables(results, time))
+        write_file(context, run.results_dir, file);
+    if (report.finished() && !output.figures_dir.empty()) {
+      const std::string name = fmt::format("sweep_{}_time={}", plan.name(), time);
+      const std::string svg = sweep::figure_svg(results, {});
+      for (const std::string& file : {name + ".svg", name + ".png"})
+        write_file(context, output.figures_dir, {file, pictures::picture_for(file, svg)});
+    }
+    write_for_tensorboard(context, run, results);
+    print_results(context, results);
+    return say_how_it_ended(context, report, results);
+  };
+  return run_to_end(context, plan.name(), run.on_end, work);
 }
 
 int run_workload(Context& context, const WorkloadKind& kind,
@@ -275,6 +276,7 @@ int run_workload(Context& context, const WorkloadKind& kind,
   const std::vector<std::string> arguments = with_latest(given, flags->flag_without_value());
   RunFlags run;
   read_config(context, *flags, run, arguments);
+  apply_log_level(context, run);
   for (const std::string& line : flags->notices()) context.log().info(line);
   const SweepPlan plan = plan_of(context, *flags, arguments);
   for (const std::string& line : flags->warnings()) context.log().warning(line);
@@ -328,29 +330,34 @@ int run_command_sweep(Context& context, const std::vector<std::string>& argument
   const CommandLine line = read_command_line(context, arguments);
   const sweep::CommandFlags& flags = line.flags;
   const RunFlags& run = line.run;
+  apply_log_level(context, run);
   const SweepPlan plan = [&] {
     const sweep::SlowNotice notice(context.log(), "planning the cells");
     return sweep::plan_command(line.flags, line.command);
   }();
-  if (run.dry_run) return print_plan(context, plan);
-  sweep::check_programs(flags, line.command);
-  check_folder("--tensorboard-dir", run.tensorboard_dir);
-  if (!run.tensorboard_dir.empty()) sweep::require_sessions_folder(run.tensorboard_dir);
   const std::string store = store_of(run, "");
-  const auto workload = experiments::make_workload(plan.workload, plan.mode);
   sweep::RunOptions options = run_options(context, run, store);
   options.starts_programs = true;
+  options.max_gpus = flags.max_gpus;
+  options.workers_per_device = flags.workers_per_device;
+  if (run.dry_run) return print_dry_run(context, plan, options, nullptr);
+  sweep::check_programs(flags, line.command);
+  check_folder("--log-dir", run.log_dir);
+  check_folder("--tensorboard-dir", run.tensorboard_dir);
+  if (!run.tensorboard_dir.empty()) sweep::require_sessions_folder(run.tensorboard_dir);
   if (flags.redo) options.redo = sweep::chosen_cells(flags, line.redo_cells);
   if (flags.persistent)
     options.start_seconds = sweep::PersistentLimits::of_timeout(run.timeout).start_seconds;
-  options.max_gpus = flags.max_gpus;
-  options.workers_per_device = flags.workers_per_device;
-  const sweep::RunReport report = sweep::run_sweep(plan, *workload, options);
-  const SweepResults results = results_of(context, report, *workload, store);
-  write_for_tensorboard(context, run, results);
-  print_results(context, results);
-  warn_of_changed_programs(context, results);
-  return say_how_it_ended(context, report, results, flags.redo);
+  return run_to_end(context, plan.name(), run.on_end, [&] {
+    make_store_folder(run, store);
+    const auto workload = experiments::make_workload(plan.workload, plan.mode);
+    const sweep::RunReport report = sweep::run_sweep(plan, *workload, options);
+    const SweepResults results = results_of(context, report, *workload, store);
+    write_for_tensorboard(context, run, results);
+    print_results(context, results);
+    warn_of_changed_programs(context, results);
+    return say_how_it_ended(context, report, results, flags.redo);
+  });
 }
 
 // Words of the prior programs.

@@ -3,10 +3,14 @@
 // `convoy sweep show|export`: reads the results of a store.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <ctime>
 #include <nlohmann/json.hpp>
+#include <thread>
+#include <utility>
 
 #include "convoy/apps/front/sweep_command.h"
 #include "convoy/apps/front/sweep_parquet.h"
@@ -27,12 +31,16 @@ using sweep::SweepResults;
 struct SweepShowFlags : SweepReadFlags {
   bool list = false;
   bool cells = false;
+  bool follow = false;
 
   template <class Visitor>
   void fields(Visitor& visit) {
     SweepReadFlags::fields(visit);
     visit("list", list, "name the sweeps of the store, the last run at the end");
     visit("cells", cells, "also every cell, with its 95 % interval");
+    visit("follow", follow,
+          "look again every 2 s until every cell has its result; a terminal shows the table, a "
+          "file gets a line of counts for each change");
   }
 };
 
@@ -179,10 +187,47 @@ std::vector<std::string> workloads_with_wide_format() {
   return names;
 }
 
+// Looks take at most a twentieth of the time.
+void wait_for_next_look(std::chrono::steady_clock::duration look) {
+  std::this_thread::sleep_for(
+      std::max<std::chrono::steady_clock::duration>(std::chrono::seconds(2), 20 * look));
+}
+
+bool is_open(const SweepResults& results) {
+  return results.count(sweep::CellState::Partial) + results.count(sweep::CellState::Former) > 0;
+}
+
+int follow_sweep(const Context& context, jobs::JobStore& store, const SweepShowFlags& flags) {
+  CONVOY_CHECK(!context.common.json, ConfigError,
+               "--follow is for people: leave --json out, or look once");
+  const bool on_terminal = ::isatty(STDOUT_FILENO) == 1;
+  std::string shown;
+  for (;;) {
+    const auto begin = std::chrono::steady_clock::now();
+    const SweepResults results = read(context, store, flags);
+    const bool open = is_open(results);
+    std::string line = sweep::counts_text(results);
+    if (open &&
+        !sweep::has_live_worker(
+            store, sweep::stored_sweep(store, sweep::find_sweeps(store, flags.name).back())))
+      line += "; no worker is at work on them";
+    if (on_terminal)
+      fmt::print("\x1b[H\x1b[2J{}\n{}\n", sweep::table_text(results, flags.cells), line);
+    else if (open && line != std::exchange(shown, line))
+      fmt::print("{}\n", line);
+    else if (!open)
+      fmt::print("{}{}\n", sweep::table_text(results, flags.cells), line);
+    std::fflush(stdout);
+    if (!open) return 0;
+    wait_for_next_look(std::chrono::steady_clock::now() - begin);
+  }
+}
+
 int show_sweep(const Context& context, const SweepShowFlags& given, const Words& words) {
   const SweepShowFlags flags = with_store(given, words);
   const auto store = open_for_reading(flags);
   if (flags.list) return list_sweeps(context, *store);
+  if (flags.follow) return follow_sweep(context, *store, flags);
   const SweepResults results = read(context, *store, flags);
   if (context.common.json) {
     fmt::print("{}", sweep::tidy_json_text(results));

@@ -24,7 +24,7 @@ std::shared_ptr<experiments::cuda::Device> worker_gpu() {
   } catch (const Error& error) {
     if (wanted->second != "auto") throw;
     const sweep::WorkerMessage note{
-        .kind = sweep::WorkerMessage::Kind::Note,
+        .kind = sweep::WorkerMessage::Kind::Warning,
         .text = fmt::format("computes with the CPU: its GPU cannot be used: {}", error.sentence())};
     workers::send_to_supervisor(note.line());
     return nullptr;

@@ -15,6 +15,7 @@
 #include "convoy/farm/experiments/cuda/device.h"
 #include "convoy/farm/sweep/results/cell_result.h"
 #include "convoy/farm/sweep/results/csv_text.h"
+#include "convoy/farm/sweep/runner/plan_cost.h"
 #include "convoy/farm/sweep/runner/planned_cell.h"
 #include "convoy/farm/sweep/workload.h"
 
@@ -64,6 +65,7 @@ struct WorkloadKind {
   // Its tables of results that are read from a store; null = it has none but those of every sweep.
   std::vector<sweep::NamedFile> (*wide_csv)(const sweep::SweepResults& results,
                                             const std::string& time) = nullptr;
+  sweep::DescentSteps steps = {};  // of its descents
 };
 
 // WorkloadKind::fields.

@@ -31,7 +31,15 @@ bool is_for_good(const Error& error) {
          error.code() == ExitCode::NoCheckpoint || error.code() == ExitCode::Unreachable;
 }
 
+std::string worker_line(size_t worker, const std::string& text) {
+  return fmt::format("[worker {}] {}", worker, text);
+}
+
 }  // namespace
+
+void SupervisedWork::say(size_t worker, const std::string& text) {
+  bar().message(worker_line(worker, text));
+}
 
 std::string WorkerDeath::end_text() const {
   return signal != 0 ? processes::signal_name(signal) : fmt::format("exit code {}", exit_code);
@@ -82,7 +90,7 @@ class WorkerSupervisor::Run {
     listen();
     if (supervisor_.stop_signal_ == 0) supervisor_.stop_signal_ = supervisor_.next_stop_signal();
     for (const size_t worker : pool_.stopped_for(options_.lease / 4)) {
-      say(worker, "was stopped; another one replaces it");
+      work_.say(worker, "was stopped; another one replaces it");
       pool_.replace(worker);
     }
     if (Clock::now() >= next_release_) {
@@ -107,10 +115,6 @@ class WorkerSupervisor::Run {
     return all;
   }
 
-  void say(size_t worker, const std::string& text) {
-    work_.bar().message(fmt::format("[worker {}] {}", worker, text));
-  }
-
   void listen() {
     processes::ProcessNews news = pool_.wait(kTurn, supervisor_.signals_.descriptor());
     for (const processes::ProcessNews::Line& line : news.output)
@@ -118,8 +122,11 @@ class WorkerSupervisor::Run {
         at_work_.insert(line.worker);
         idle_deaths_.erase(counted_with(line.worker));
       }
-    if (supervisor_.log_.level() == LogLevel::Verbose)
-      for (const processes::ProcessNews::Line& line : news.errors) say(line.worker, line.text);
+    for (const processes::ProcessNews::Line& line : news.errors) {
+      work_.handle_error_line(line.worker, line.text);
+      if (supervisor_.log_.level() == LogLevel::Verbose)
+        work_.bar().message(worker_line(line.worker, line.text));
+    }
     for (processes::ProcessDeath& death : news.deaths) on_death({std::move(death)});
     work_.look(pool_);
   }
@@ -130,7 +137,7 @@ class WorkerSupervisor::Run {
     death.memory = memory_.happened();
     death.told_to_end = ending_;
     const DeathConsequence consequence = work_.consequence_of(death, leases_of({death.name}));
-    if (!consequence.message.empty()) say(death.worker, consequence.message);
+    if (!consequence.message.empty()) work_.say(death.worker, consequence.message);
     if (!consequence.failures.empty()) store_.fail(consequence.failures, options_.max_attempts);
     store_.release(death.name);
     next_count_ = {};
@@ -152,7 +159,7 @@ class WorkerSupervisor::Run {
     pool_.retire(death.worker);
     ++retired_;
     if (limits.of_each_worker && retired_ < options_.pool.workers)
-      return say(death.worker, "could not start; the others continue without it");
+      return work_.say(death.worker, "could not start; the others continue without it");
     if (error) throw *error;
     throw StateError(
         limits.of_each_worker

@@ -48,6 +48,10 @@ class SupervisedWork {
  public:
   virtual ~SupervisedWork() = default;
   virtual telemetry::Progress& bar() = 0;
+  // Tells people something about a worker: a line above the bar.
+  virtual void say(size_t worker, const std::string& text);
+  // A line of a worker's stderr.
+  virtual void handle_error_line(size_t /*worker*/, const std::string& /*line*/) {}
   // A line of a worker's stdout. True once that worker has begun, which ends idle deaths in a row.
   virtual bool handle_line(size_t worker, const std::string& line) = 0;
   // `leases`: those that the worker owned.

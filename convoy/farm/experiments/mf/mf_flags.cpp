@@ -208,7 +208,8 @@ WorkloadKind mf_kind() {
           .wide_csv =
               [](const sweep::SweepResults& results, const std::string&) {
                 return std::vector<sweep::NamedFile>{mf_wide_csv(results)};
-              }};
+              },
+          .steps = {.parameter = "gd_epochs", .usual = MfDescent{}.epochs}};
 }
 
 }  // namespace convoy::experiments

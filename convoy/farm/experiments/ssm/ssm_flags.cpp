@@ -275,7 +275,8 @@ WorkloadKind ssm_kind() {
             return std::make_unique<SsmWorkload>(precision_of(mode), best_cpu_level(),
                                                  std::move(gpu));
           },
-          .wide_csv = ssm_wide_csv};
+          .wide_csv = ssm_wide_csv,
+          .steps = {.parameter = "gd_epochs", .usual = SsmDescent{}.epochs}};
 }
 
 }  // namespace convoy::experiments

@@ -44,7 +44,7 @@ struct SweepOptions {
   int64_t cores_per_worker = 0;   // each worker on cores of its own; 0 = where the system puts it
   double timeout_seconds = 3600;  // of one call; 0 = none
   int64_t max_attempts = 3;       // calls of one cell, before it has failed
-  std::string log_folder = {};    // for the workers' standard error; empty = nowhere
+  std::string log_folder = {};    // of sweep.log, with the workers' standard error; empty = none
 };
 
 struct SweepResults {

@@ -9,12 +9,15 @@
 #include "convoy/core/base/counted.h"
 #include "convoy/core/base/error.h"
 #include "convoy/core/base/milliseconds.h"
+#include "convoy/farm/sweep/runner/cell_outcome.h"
+#include "convoy/farm/sweep/runner/plan_cost.h"
 #include "convoy/farm/sweep/runner/program_watch.h"
 #include "convoy/farm/sweep/runner/slow_notice.h"
 #include "convoy/farm/sweep/runner/sweep_progress.h"
 #include "convoy/farm/sweep/runner/worker_command.h"
 #include "convoy/farm/workers/worker.h"
 #include "convoy/farm/workers/worker_supervisor.h"
+#include "convoy/machine/processes/signals.h"
 
 namespace convoy::sweep {
 namespace {
@@ -34,9 +37,12 @@ jobs::Failure failure_of(const workers::WorkerDeath& death, double timeout_secon
 class SweepRun : public workers::SupervisedWork {
  public:
   SweepRun(const SweepPlan& plan, const Workload& workload, const RunOptions& options)
-      : options_(options), supervisor_(options.store, options.log), store_(supervisor_.store()) {
+      : options_(options),
+        log_(options.log_folder, options.log_level),
+        supervisor_(options.store, options.log),
+        store_(supervisor_.store()) {
     if (jobs::on_network_file_system(options.store))
-      options_.log.warning(
+      warn(
           fmt::format("{} is on a network file system: use it from one host at a time, or use a "
                       "PostgreSQL store (--store postgresql://...)",
                       options.store));
@@ -48,22 +54,21 @@ class SweepRun : public workers::SupervisedWork {
       sweep_ = store_plan(store_, plan);
     }
     for (const std::string& version : sweep_.other_versions)
-      options_.log.info(fmt::format(
+      inform(fmt::format(
           "results of version {} are in the store too; they are kept apart from those of {}",
           version, plan.version));
     workers::release_gone_owners(store_, sweep_.group_numbers());
     if (const int64_t again = retry_failed(store_, sweep_); again > 0)
-      options_.log.info(fmt::format("trying again: {}", counted(again, "failed cell")));
+      inform(fmt::format("trying again: {}", counted(again, "failed cell")));
     if (options.redo) {
       const int64_t again = redo_cells(store_, sweep_, options.redo);
-      options_.log.info(again == 0 ? "no cell has a result to compute again"
-                                   : fmt::format("computing again: {}; results are kept until the "
-                                                 "new ones are there",
-                                                 counted(again, "cell")));
+      inform(again == 0 ? "no cell has a result to compute again"
+                        : fmt::format("computing again: {}; results are kept until the "
+                                      "new ones are there",
+                                      counted(again, "cell")));
     }
     if (sweep_.reused > 0)
-      options_.log.info(
-          fmt::format("already computed in other sweeps: {}", counted(sweep_.reused, "cell")));
+      inform(fmt::format("already computed in other sweeps: {}", counted(sweep_.reused, "cell")));
     report_.cells = static_cast<int64_t>(plan.cells.size());
     report_.added = sweep_.added;
     report_.reused = sweep_.reused;
@@ -73,13 +78,12 @@ class SweepRun : public workers::SupervisedWork {
     const int64_t workers = worker_count(options, devices);
     if (options.starts_programs) programs_ = std::make_unique<ProgramWatch>();
     supervision_.pool.environment = worker_environments(options, devices, workers);
-    options_.log.info(workers_text(supervision_.pool.environment));
+    inform(start_text(plan, supervision_.pool.environment));
     if (programs_)
       for (auto& one : supervision_.pool.environment) one.merge(ProgramWatch::environment());
     supervision_.pool.command = worker_command(plan, workload, options, sweep_, workers);
     supervision_.pool.workers = workers;
     supervision_.pool.cpus = worker_cores(options, workers);
-    supervision_.pool.log_folder = options.log_folder;
     supervision_.groups = sweep_.group_numbers();
     supervision_.divides_tasks =
         std::any_of(plan.cells.begin(), plan.cells.end(),
@@ -100,6 +104,7 @@ class SweepRun : public workers::SupervisedWork {
       settle();
       store_.sync();
       progress_->finish();
+      log_.write(Severity::Info, kRunner, progress_->text());
     }
     for (const int64_t group : sweep_.group_numbers()) {
       const jobs::Counts counts = store_.counts(group);
@@ -107,14 +112,57 @@ class SweepRun : public workers::SupervisedWork {
       report_.failed += counts.failed;
     }
     report_.sweep = sweep_;
+    if (report_.ran) log_.write(Severity::Info, kRunner, end_text());
     return report_;
   }
 
  private:
+  static constexpr const char* kRunner = "runner";
+
+  void inform(const std::string& text) {
+    options_.log.info(text);
+    log_.write(Severity::Info, kRunner, text);
+  }
+  void warn(const std::string& text) {
+    options_.log.warning(text);
+    log_.write(Severity::Warning, kRunner, text);
+  }
+
+  // "ssm-1a2b3c4d5e6f: 56 cells, 7.00G guesses; 2 workers on CPUs (AMD EPYC, 2 of 2 cores)".
+  static std::string start_text(const SweepPlan& plan,
+                                const std::vector<std::map<std::string, std::string>>& workers) {
+    const PlanTotals totals = totals_of(plan.cells, {});
+    std::string guesses;
+    if (totals.guesses > 0)
+      guesses =
+          fmt::format(", {} guesses", telemetry::count_text(static_cast<double>(totals.guesses)));
+    return fmt::format("{}: {}{}; {} ({})", plan.name(),
+                       counted(static_cast<int64_t>(plan.cells.size()), "cell"), guesses,
+                       workers_text(workers), device_name());
+  }
+
+  std::string end_text() const {
+    const std::string done = fmt::format("{} of {} done, {} failed", report_.done,
+                                         counted(report_.cells, "cell"), report_.failed);
+    return report_.stop_signal == 0
+               ? "ended: " + done
+               : fmt::format("stopped by {}: {}", processes::signal_name(report_.stop_signal),
+                             done);
+  }
+
+  void say(size_t worker, const std::string& text) override {
+    SupervisedWork::say(worker, text);
+    log_.write(Severity::Warning, author(worker), text);
+  }
+  void handle_error_line(size_t worker, const std::string& line) override {
+    log_.write(Severity::Info, author(worker), "stderr: " + line);
+  }
+  static std::string author(size_t worker) { return fmt::format("worker {}", worker); }
+
   void kill_leftovers() {
     if (!options_.starts_programs) return;
     if (const int killed = ProgramWatch::kill_leftovers(); killed > 0)
-      options_.log.warning(
+      warn(
           fmt::format("a sweep was killed with all its workers: {} that it had started {} still "
                       "running, now ended",
                       counted(killed, "process", "processes"), killed == 1 ? "was" : "were"));
@@ -128,7 +176,7 @@ class SweepRun : public workers::SupervisedWork {
     const bool begins = message->kind == WorkerMessage::Kind::Begin;
     if (begins) computing_[worker] = message->leases;
     if (message->kind == WorkerMessage::Kind::Idle) computing_[worker].clear();
-    if (message->kind == WorkerMessage::Kind::Note) tell_note(worker, message->text);
+    tell(worker, *message);
     progress_->add(worker, *message);
     return begins;
   }
@@ -176,6 +224,8 @@ class SweepRun : public workers::SupervisedWork {
       for (const size_t worker : pool.silent_for(limit))
         if (!computing_[worker].empty()) pool.kill(worker);
     progress_->show();
+    if (log_.shows(Severity::Info) && progress_->log_line_is_due())
+      log_.write(Severity::Info, kRunner, progress_->text());
   }
 
   void each_second(int64_t released) override {
@@ -189,13 +239,28 @@ class SweepRun : public workers::SupervisedWork {
     has_stop_rules_ = finish_stopped(store_, leases) || leases.empty();
   }
 
-  // Successive workers print the same note.
-  void tell_note(size_t worker, const std::string& text) {
-    if (options_.log.level() == LogLevel::Verbose || told_notes_.insert(text).second)
-      bar().message(fmt::format("[worker {}] {}", worker, text));
+  void tell(size_t worker, const WorkerMessage& message) {
+    const bool verbose = options_.log.level() == LogLevel::Verbose;
+    switch (message.kind) {
+      case WorkerMessage::Kind::Note:
+        if (verbose) SupervisedWork::say(worker, message.text);
+        log_.write(Severity::Debug, author(worker), message.text);
+        break;
+      case WorkerMessage::Kind::Failure:
+        if (verbose) SupervisedWork::say(worker, message.text);
+        log_.write(Severity::Error, author(worker), message.text);
+        break;
+      case WorkerMessage::Kind::Warning:
+        // Successive workers print the same one.
+        if (told_warnings_.insert(message.text).second) say(worker, message.text);
+        break;
+      default:
+        break;
+    }
   }
 
   const RunOptions& options_;
+  SweepLog log_;
   workers::WorkerSupervisor supervisor_;
   jobs::JobStore& store_;
   StoredSweep sweep_;
@@ -204,7 +269,7 @@ class SweepRun : public workers::SupervisedWork {
   std::unique_ptr<SweepProgress> progress_;
   RunReport report_;
   std::map<size_t, std::vector<int64_t>> computing_;  // leases, by worker
-  std::set<std::string> told_notes_;
+  std::set<std::string> told_warnings_;
   bool has_stop_rules_ = true;
   bool any_died_ = false;                              // since the last look
   std::map<std::pair<int64_t, int64_t>, int> losses_;  // to kills, by task and first unit

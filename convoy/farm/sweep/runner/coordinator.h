@@ -14,6 +14,7 @@
 #include "convoy/core/base/log.h"
 #include "convoy/core/telemetry/environment.h"
 #include "convoy/farm/sweep/runner/planned_cell.h"
+#include "convoy/farm/sweep/runner/sweep_log.h"
 #include "convoy/farm/sweep/runner/sweep_store.h"
 
 namespace convoy::sweep {
@@ -33,7 +34,8 @@ struct RunOptions {
   double start_seconds = 0;                    // silence of a program's start comes on top of that
   int64_t max_attempts = 3;                    // of one range
   double lease_seconds = 60;                   // of workers that no longer report
-  std::string log_folder;                      // for the workers' stderr; empty = nowhere
+  std::string log_folder;                      // of sweep.log (SweepLog); empty = none
+  Severity log_level = Severity::Info;         // of its lines
   std::function<bool(const Cell&)> redo = {};  // finished cells to compute again; empty = none
   bool starts_programs = false;  // workers start others: nothing of them may stay behind
   telemetry::ColorChoice color = telemetry::ColorChoice::Auto;

@@ -17,6 +17,8 @@ struct RunFlags {
   double lease = 60;
   std::string results_dir = "results";
   std::string log_dir;
+  std::string log_level = "info";
+  std::string on_end;
   std::string tensorboard_dir;
   bool dry_run = false;
 
@@ -36,7 +38,15 @@ struct RunFlags {
     visit("lease", lease, "seconds after which the work of a silent host goes to others")
         .at_least(2);
     visit("results_dir", results_dir, "folder of result tables");
-    visit("log_dir", log_dir, "folder for the workers' stderr; empty = not stored");
+    visit("log_dir", log_dir,
+          "folder of sweep.log: messages with time, level and worker, progress, the workers' "
+          "stderr; empty = none");
+    visit("log_level", log_level,
+          "debug, info, warning or error: the least that sweep.log and the terminal show; debug is "
+          "the work of each worker");
+    visit("on_end", on_end,
+          "command for the shell when the sweep has ended or stopped: CONVOY_SWEEP_NAME, "
+          "CONVOY_SWEEP_END (a sentence) and CONVOY_SWEEP_CODE (the exit code) tell it how");
     visit("tensorboard_dir", tensorboard_dir,
           "folder for TensorBoard's HParams page: parameters and results of every cell, written at "
           "the end; empty = none");

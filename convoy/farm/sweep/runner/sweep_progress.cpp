@@ -189,7 +189,35 @@ void SweepProgress::show() {
                                 telemetry::count_text(static_cast<double>(amount.accepted)),
                                 amount.cells, planned_cells_);
   }
+  shown_cells_ = amount.cells;
+  figures_ = figures;
   bar_->update(figures);
+}
+
+std::string SweepProgress::text() const {
+  std::string line = fmt::format("{} %: cells {}/{}", percent(), shown_cells_, planned_cells_);
+  if (counts_guesses_)
+    line +=
+        fmt::format(", {} of {} guesses", telemetry::count_text(static_cast<double>(shown_units_)),
+                    telemetry::count_text(static_cast<double>(planned_units_)));
+  if (figures_.per_second >= 0)
+    line += fmt::format(", {} guesses/s", telemetry::count_text(figures_.per_second));
+  if (figures_.seconds_left > 0)
+    line += fmt::format(", {} left", telemetry::duration_text(figures_.seconds_left));
+  return line;
+}
+
+int64_t SweepProgress::percent() const {
+  return planned_units_ > 0 ? 100 * shown_units_ / planned_units_ : 100;
+}
+
+bool SweepProgress::log_line_is_due() {
+  constexpr std::chrono::minutes kOften{1}, kSeldom{10};
+  const auto waited = Clock::now() - logged_;
+  if (waited < kOften || (waited < kSeldom && percent() == logged_percent_)) return false;
+  logged_ = Clock::now();
+  logged_percent_ = percent();
+  return true;
 }
 
 void SweepProgress::finish() {

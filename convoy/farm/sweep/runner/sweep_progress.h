@@ -34,6 +34,10 @@ class SweepProgress {
   void show();     // reads the store every 2 s, or less often where that takes long
   void refresh();  // reads it now
   void finish();
+  // The figures of the last show() for a log: "12 %: cells 7/56, 0.84G of 7.00G guesses, ...".
+  std::string text() const;
+  // Once a minute while the work moves on, every ten minutes when it does not.
+  bool log_line_is_due();
 
  private:
   struct Amount {
@@ -57,6 +61,7 @@ class SweepProgress {
   void read_task(const jobs::TaskRecord& record, Task& task);
   double seconds_per_guess(const Cell& cell);
   Amount now() const;
+  int64_t percent() const;
 
   const Workload& workload_;
   jobs::JobStore& store_;
@@ -75,6 +80,10 @@ class SweepProgress {
     int64_t guesses = 0;
   };
   Pace begin_, pace_;
+  telemetry::ProgressFigures figures_;  // shown last
+  int64_t shown_cells_ = 0;
+  int64_t logged_percent_ = 0;
+  std::chrono::steady_clock::time_point logged_ = std::chrono::steady_clock::now();
   double rate_ = -1;  // guesses per second; negative = none yet
   std::chrono::steady_clock::time_point next_read_;
   std::unique_ptr<telemetry::Progress> bar_;

@@ -290,7 +290,9 @@ class Worker : public workers::WorkSource {
   }
 
   void fail(const Lease& lease, jobs::Failure failure) {
-    note("{}: failed: {}", lease.parameters, failure.message);
+    options_.tell({.kind = WorkerMessage::Kind::Failure,
+                   .text = fmt::format("{}: attempt {} failed: {}: {}", lease.parameters,
+                                       lease.attempt, failure.kind, failure.message)});
     const std::vector<jobs::RangeFailure> one = {{.lease = lease, .failure = std::move(failure)}};
     const auto outcomes = store_.fail(one, options_.max_attempts);
     if (outcomes.at(0) == jobs::FailOutcome::TaskFailed)

@@ -148,7 +148,8 @@ std::vector<std::string> worker_command(const SweepPlan& plan, const Workload& w
         std::string("--timeout"), fmt::format("{}", options.timeout_seconds),
         std::string("--lease"), fmt::format("{}", options.lease_seconds)})
     command.push_back(argument);
-  if (options.log.level() == LogLevel::Verbose) command.push_back("--notes");
+  const bool logs_notes = !options.log_folder.empty() && options.log_level == Severity::Debug;
+  if (options.log.level() == LogLevel::Verbose || logs_notes) command.push_back("--notes");
   return command;
 }
 

@@ -4,9 +4,21 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <sstream>
+#include <string_view>
+#include <utility>
 
 namespace convoy::sweep {
+namespace {
+
+// Kinds with a text.
+constexpr std::array<std::pair<WorkerMessage::Kind, std::string_view>, 3> kTexts = {
+    {{WorkerMessage::Kind::Note, "note "},
+     {WorkerMessage::Kind::Warning, "warning "},
+     {WorkerMessage::Kind::Failure, "failure "}}};
+
+}  // namespace
 
 std::string WorkerMessage::line() const {
   switch (kind) {
@@ -20,13 +32,17 @@ std::string WorkerMessage::line() const {
                          expected_microseconds);
     case Kind::Stored:
       return fmt::format("stored {} {} {}\n", guesses, accepted, cells);
-    case Kind::Note: {
-      std::string one_line = text;
-      std::replace(one_line.begin(), one_line.end(), '\n', ' ');
-      return fmt::format("note {}\n", one_line);
-    }
+    case Kind::Note:
+    case Kind::Warning:
+    case Kind::Failure:
     case Kind::Idle:
       break;
+  }
+  for (const auto& [one, word] : kTexts) {
+    if (one != kind) continue;
+    std::string one_line = text;
+    std::replace(one_line.begin(), one_line.end(), '\n', ' ');
+    return fmt::format("{}{}\n", word, one_line);
   }
   return "idle\n";
 }
@@ -47,9 +63,10 @@ std::optional<WorkerMessage> WorkerMessage::parse(const std::string& line) {
     if (kind == "computed") words >> message.microseconds >> message.expected_microseconds;
     return words.fail() ? std::nullopt : std::optional(message);
   }
-  if (kind == "note") {
-    message.kind = Kind::Note;
-    message.text = line.size() > 5 ? line.substr(5) : "";
+  for (const auto& [one, word] : kTexts) {
+    if (kind + " " != word) continue;
+    message.kind = one;
+    message.text = line.size() > word.size() ? line.substr(word.size()) : "";
     return message;
   }
   return kind == "idle" ? std::optional(message) : std::nullopt;

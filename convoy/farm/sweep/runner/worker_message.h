@@ -17,6 +17,8 @@ struct WorkerMessage {
     Stored,    // the part of it that was handed in
     Idle,      // nothing to do now: the store waits for others
     Note,      // for people, under -v
+    Warning,   // for people, once
+    Failure,   // of a range or cell, for the log
   };
   Kind kind = Kind::Idle;
   std::vector<int64_t> leases{};      // Begin: numbers
@@ -25,7 +27,7 @@ struct WorkerMessage {
   int64_t cells = 0;                  // Computed: descents; Stored: cells that have their result
   int64_t microseconds = 0;           // Computed: of this worker
   int64_t expected_microseconds = 0;  // Computed: as the workload foretells them; 0 for descents
-  std::string text{};                 // Note
+  std::string text{};                 // Note, Warning, Failure
 
   std::string line() const;                                            // ends in '\n'
   static std::optional<WorkerMessage> parse(const std::string& line);  // none: it is no message

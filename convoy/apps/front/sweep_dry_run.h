@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// `convoy sweep ... --dry-run`: the cells of a plan, their number and the time they would take.
+#pragma once
+
+#include "convoy/apps/front/command.h"
+#include "convoy/farm/experiments/workload_kind.h"
+#include "convoy/farm/sweep/runner/coordinator.h"
+#include "convoy/farm/sweep/runner/planned_cell.h"
+
+namespace convoy::apps {
+
+// Prints the cells on stdout, then totals and the time they would take as messages. The time is
+// measured for a second or two, for commands (`kind` null) taken from the store that `options`
+// names, if there is one. Writes no file. Returns the exit code.
+int print_dry_run(const Context& context, const sweep::SweepPlan& plan,
+                  const sweep::RunOptions& options, const experiments::WorkloadKind* kind);
+
+}  // namespace convoy::apps

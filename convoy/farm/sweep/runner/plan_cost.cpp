@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/farm/sweep/runner/plan_cost.h"
+
+#include <algorithm>
+#include <chrono>
+#include <exception>
+#include <functional>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <thread>
+#include <utility>
+
+namespace convoy::sweep {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// Sets of parameters that are measured of each kind of cell; the others go by their neighbours.
+constexpr size_t kMostMeasured = 5;
+
+double seconds_from(Clock::time_point begin) {
+  return std::chrono::duration<double>(Clock::now() - begin).count();
+}
+
+// The cells of equal method and parameters.
+struct CellSet {
+  std::vector<Cell> some;  // a few of them
+  double work = 0;         // guesses, or steps of all of them
+  int64_t steps = 0;       // of one
+  double foretold = 1;     // seconds, in a unit that all sets share
+  double rate = 0;         // work per second of all workers
+  double longest = 0;      // seconds of the longest piece that one worker must do
+};
+
+int64_t steps_of(const Cell& cell, const DescentSteps& steps) {
+  const auto parameters = nlohmann::json::parse(cell.parameters.str());
+  return steps.parameter.empty() ? 1 : parameters.value(steps.parameter, steps.usual);
+}
+
+Cell of_steps(Cell cell, const DescentSteps& steps, int64_t count) {
+  auto parameters = nlohmann::json::parse(cell.parameters.str());
+  parameters[steps.parameter] = count;
+  cell.parameters = parameters.dump();
+  return cell;
+}
+
+std::vector<CellSet> sets_of(const std::vector<PlannedCell>& cells, bool guesses,
+                             const DescentSteps& steps) {
+  constexpr size_t kKept = 128;  // as many descents as a GPU takes together
+  std::vector<CellSet> sets;
+  std::map<std::pair<std::string, std::string>, size_t> places;
+  for (const PlannedCell& planned : cells) {
+    if ((planned.guesses > 0) != guesses) continue;
+    const auto [place, added] =
+        places.try_emplace({planned.cell.method, planned.cell.parameters.str()}, sets.size());
+    if (added) {
+      sets.emplace_back();
+      if (!guesses) sets.back().steps = steps_of(planned.cell, steps);
+    }
+    CellSet& set = sets[place->second];
+    if (set.some.size() < kKept) set.some.push_back(planned.cell);
+    set.work += static_cast<double>(guesses ? planned.guesses : set.steps);
+  }
+  return sets;
+}
+
+// Runs `job` on every measured thread at once. Returns the sum of its results, work per second, as
+// all workers together have it.
+double rate_of_all(const std::vector<CostEngine>& engines,
+                   const std::function<double(const CostEngine&, int64_t)>& job) {
+  std::vector<double> rates;
+  std::vector<std::exception_ptr> errors;
+  std::vector<std::thread> threads;
+  size_t count = 0;
+  for (const CostEngine& engine : engines) count += static_cast<size_t>(engine.measured);
+  rates.resize(count);
+  errors.resize(count);
+  for (const CostEngine& engine : engines)
+    for (int64_t one = 0; one < engine.measured; ++one) {
+      const size_t at = threads.size();
+      threads.emplace_back([&, at] {
+        try {
+          rates[at] = job(engine, static_cast<int64_t>(at)) * static_cast<double>(engine.workers) /
+                      static_cast<double>(engine.measured);
+        } catch (...) {
+          errors[at] = std::current_exception();
+        }
+      });
+    }
+  for (std::thread& thread : threads) thread.join();
+  for (const std::exception_ptr& error : errors)
+    if (error) std::rethrow_exception(error);
+  double sum = 0;
+  for (const double rate : rates) sum += rate;
+  return sum;
+}
+
+double guess_rate(const CostEngine& engine, int64_t thread, const Cell& cell, double seconds) {
+  const auto experiment = engine.workload->guesses(cell);
+  auto first = static_cast<uint64_t>(thread) << 40;
+  experiment->run(first, 1024);  // what the first call costs is not the rate
+  const auto slice = std::max<uint64_t>(1, static_cast<uint64_t>(experiment->expected_rate() / 50));
+  uint64_t done = 0;
+  const auto begin = Clock::now();
+  while (seconds_from(begin) < seconds) {
+    experiment->run(first + done, slice);
+    done += slice;
+  }
+  return static_cast<double>(done) / seconds_from(begin);
+}
+
+// Steps per second, of as many cells as are descended together.
+double step_rate(const CostEngine& engine, const CellSet& set, const DescentSteps& steps,
+                 double seconds) {
+  for (int64_t count = 64;; count *= 4) {
+    const int64_t wanted = std::min(count, set.steps);
+    std::vector<Cell> cells;
+    for (const Cell& cell : set.some)
+      if (std::ssize(cells) < engine.descents_together)
+        cells.push_back(of_steps(cell, steps, wanted));
+    const auto begin = Clock::now();
+    engine.workload->descend(cells);
+    const double spent = seconds_from(begin);
+    if (wanted == set.steps || spent > seconds / 3)
+      return static_cast<double>(wanted) * static_cast<double>(cells.size()) / spent;
+  }
+}
+
+// Measures some sets, evenly spread by what they are foretold to cost; the others take the relation
+// of the nearest of these.
+void measure_sets(std::vector<CellSet>& sets, const std::function<double(const CellSet&)>& rate) {
+  std::vector<size_t> order(sets.size());
+  for (size_t at = 0; at < order.size(); ++at) order[at] = at;
+  std::stable_sort(order.begin(), order.end(), [&](size_t left, size_t right) {
+    return sets[left].foretold < sets[right].foretold;
+  });
+  const size_t measured = std::min(kMostMeasured, sets.size());
+  std::vector<std::pair<size_t, double>> known;  // place in the order, rate in foretold units
+  for (size_t at = 0; at < measured; ++at) {
+    const size_t place = measured == 1 ? 0 : at * (sets.size() - 1) / (measured - 1);
+    CellSet& set = sets[order[place]];
+    known.emplace_back(place, rate(set) * set.foretold);
+  }
+  for (size_t place = 0; place < order.size(); ++place) {
+    const auto nearest =
+        std::min_element(known.begin(), known.end(), [&](const auto& left, const auto& right) {
+          const auto distance = [&](size_t other) {
+            return other > place ? other - place : place - other;
+          };
+          return distance(left.first) < distance(right.first);
+        });
+    CellSet& set = sets[order[place]];
+    set.rate = nearest->second / set.foretold;
+  }
+}
+
+}  // namespace
+
+PlanTotals totals_of(const std::vector<PlannedCell>& cells, const DescentSteps& steps) {
+  PlanTotals totals;
+  for (const PlannedCell& planned : cells) {
+    totals.may_end_early = totals.may_end_early || planned.stop.any();
+    totals.guesses += planned.guesses;
+    ++(planned.guesses > 0 ? totals.guess_cells : totals.descents);
+  }
+  for (const CellSet& set : sets_of(cells, false, steps))
+    totals.steps += static_cast<int64_t>(set.work);
+  return totals;
+}
+
+PlanCost measure_cost(const std::vector<PlannedCell>& cells, const DescentSteps& steps,
+                      const std::vector<CostEngine>& engines, double seconds) {
+  std::vector<CellSet> guesses = sets_of(cells, true, steps);
+  std::vector<CellSet> descents = sets_of(cells, false, steps);
+  const size_t measured =
+      std::min(kMostMeasured, guesses.size()) + std::min(kMostMeasured, descents.size());
+  const double each = seconds / static_cast<double>(std::max<size_t>(1, measured));
+  for (CellSet& set : guesses)
+    set.foretold = 1 / engines.front().workload->guesses(set.some.front())->expected_rate();
+  measure_sets(guesses, [&](const CellSet& set) {
+    return rate_of_all(engines, [&](const CostEngine& engine, int64_t thread) {
+      return guess_rate(engine, thread, set.some.front(), each);
+    });
+  });
+  measure_sets(descents, [&](const CellSet& set) {
+    return rate_of_all(engines, [&](const CostEngine& engine, int64_t) {
+      return step_rate(engine, set, steps, each);
+    });
+  });
+  int64_t workers = 0;
+  for (const CostEngine& engine : engines) workers += engine.workers;
+  PlanCost cost;
+  double guess_work = 0, guess_seconds = 0, step_work = 0, step_seconds = 0, longest = 0;
+  for (const CellSet& set : guesses) {
+    guess_work += set.work;
+    guess_seconds += set.work / set.rate;
+  }
+  for (const CellSet& set : descents) {
+    step_work += set.work;
+    step_seconds += set.work / set.rate;
+    // One descent is no work for two workers.
+    const auto together = static_cast<double>(
+        std::min<int64_t>(engines.front().descents_together, std::ssize(set.some)));
+    longest = std::max(longest, static_cast<double>(set.steps) * together *
+                                    static_cast<double>(workers) / set.rate);
+  }
+  if (guess_seconds > 0) cost.guesses_per_second = guess_work / guess_seconds;
+  if (step_seconds > 0) cost.steps_per_second = step_work / step_seconds;
+  cost.seconds = guess_seconds + std::max(step_seconds, longest);
+  return cost;
+}
+
+}  // namespace convoy::sweep

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The time that cells will take on this machine, from a measurement of a second or two: the same
+// guesses and the same descents, shortened, on as many threads as there will be workers.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "convoy/farm/sweep/runner/planned_cell.h"
+
+namespace convoy::sweep {
+
+// The parameter that holds the steps of a workload's descents, and its value where a cell does not
+// name it. Empty: the cost of its cells cannot be measured without computing them.
+struct DescentSteps {
+  std::string parameter;
+  int64_t usual = 0;
+};
+
+// Workers of one kind. `measured` of them are timed at once, and stand for `workers`.
+struct CostEngine {
+  const Workload* workload = nullptr;
+  int64_t workers = 1;
+  int64_t measured = 1;
+  int64_t descents_together = 8;
+};
+
+struct PlanTotals {
+  int64_t guesses = 0;
+  int64_t guess_cells = 0;
+  int64_t descents = 0;        // or commands
+  int64_t steps = 0;           // of all descents
+  bool may_end_early = false;  // a cell has a stop rule
+};
+
+PlanTotals totals_of(const std::vector<PlannedCell>& cells, const DescentSteps& steps);
+
+struct PlanCost {
+  double seconds = 0;             // with all workers
+  double guesses_per_second = 0;  // of all workers, over the whole plan; 0 = it has none
+  double steps_per_second = 0;
+};
+
+// Blocks for about `seconds`. Throws what the workloads throw.
+PlanCost measure_cost(const std::vector<PlannedCell>& cells, const DescentSteps& steps,
+                      const std::vector<CostEngine>& engines, double seconds);
+
+}  // namespace convoy::sweep
