@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 
+#include "convoy/core/base/files.h"
 #include "sweep/sweep_process.h"
 
 namespace convoy::testing {
@@ -44,9 +45,15 @@ TEST_F(SweepRun, ItsCellsAreSessionsOfTensorBoard) {
   EXPECT_NE(end.errors.find("wrote 4 sessions for TensorBoard into tb"), std::string::npos)
       << end.errors;
   int files = 0;
-  for (const auto& entry : std::filesystem::recursive_directory_iterator(folder_ / "tb"))
-    files += entry.path().filename().string().starts_with("events.out.tfevents.");
+  std::string bytes;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(folder_ / "tb")) {
+    if (!entry.path().filename().string().starts_with("events.out.tfevents.")) continue;
+    ++files;
+    bytes += read_file(entry.path());
+  }
   EXPECT_EQ(files, 5);
+  // The result has its own name.
+  EXPECT_NE(bytes.find("loss"), std::string::npos);
 }
 
 TEST_F(SweepRun, EachFailureIsWhatItIsAndTheRestGoesOn) {

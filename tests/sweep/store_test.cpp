@@ -200,7 +200,7 @@ TEST_F(SweepStore, ShowsTheSweepThatWasRunLast) {
   }
   EXPECT_LE(list[1]["created"], list[0]["created"]);
   const SweepEnd text = run({"show", "--list"});
-  EXPECT_NE(text.output.find("LAST RUN"), std::string::npos) << text.output;
+  EXPECT_NE(text.output.find("last run "), std::string::npos) << text.output;
   EXPECT_NE(text.output.find(list[1]["last_run"].get<std::string>()), std::string::npos);
 }
 

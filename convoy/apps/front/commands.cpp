@@ -6,8 +6,10 @@
 #include <cctype>
 
 #include "convoy/apps/front/command.h"
+#include "convoy/apps/front/foreign_launchers.h"
 #include "convoy/core/base/error.h"
 #include "convoy/core/base/suggest.h"
+#include "convoy/launch/submit/quoting.h"
 
 namespace convoy::apps {
 namespace {
@@ -20,11 +22,12 @@ struct OldWords {
 
 const std::vector<OldWords>& old_words() {
   static const std::vector<OldWords> list = {
-      {{"merge"}, {"models", "merge"}},       {{"quantize"}, {"models", "quantize"}},
-      {{"tokens"}, {"data", "tokens"}},       {{"data", "process"}, {"data", "prepare"}},
-      {{"score"}, {"eval", "--per-row"}},     {{"process", "monitor"}, {"runs", "watch"}},
-      {{"gpu-info"}, {"gpus", "show"}},       {{"topo"}, {"gpus", "topology"}},
-      {{"memory-check"}, {"gpus", "memory"}}, {{"monitor"}, {"gpus", "watch"}},
+      {{"merge"}, {"models", "merge"}},        {{"quantize"}, {"models", "quantize"}},
+      {{"tokens"}, {"data", "tokens"}},        {{"data", "process"}, {"data", "prepare"}},
+      {{"score"}, {"eval", "--per-row"}},      {{"process", "monitor"}, {"runs", "watch"}},
+      {{"gpu-info"}, {"gpus", "show"}},        {{"topo"}, {"gpus", "topology"}},
+      {{"memory-check"}, {"gpus", "memory"}},  {{"monitor"}, {"gpus", "watch"}},
+      {{"sweep", "test"}, {"sweep", "check"}},
   };
   return list;
 }
@@ -122,6 +125,27 @@ int run_action(Context& context, const Command& command, const Command& action,
   }
 }
 
+// The first action that has all of these flags; null: none has, or there are other words.
+const Command* action_of_flags(const Command& command, const Words& arguments) {
+  Words flags;
+  for (const std::string& argument : arguments)
+    if (argument.starts_with("--")) flags.push_back(argument.substr(2, argument.find('=') - 2));
+  if (flags.empty()) return nullptr;
+  for (const Command& action : command.actions)
+    if (std::all_of(flags.begin(), flags.end(),
+                    [&](const std::string& flag) { return has_flag(action, flag); }))
+      return &action;
+  return nullptr;
+}
+
+[[noreturn]] void refuse_flags_alone(const Command& command, const Command& action,
+                                     const Words& arguments) {
+  const std::string line = fmt::format("convoy {} {}", command.name, action.name);
+  throw ConfigError(fmt::format("`convoy {}` needs an action", command.name),
+                    {.hint = fmt::format("these are flags of `{0}`: {0} {1}", line,
+                                         launch::shell_words(arguments))});
+}
+
 }  // namespace
 
 // The one registry of commands.
@@ -183,10 +207,17 @@ int run_command(Context& context, const Command& command, const Words& arguments
   for (const OldWords& old : old_words())
     if (old.before.size() == 2 && old.before.front() == command.name)
       names.push_back(old.before.back());
-  if (is_named)
+  if (is_named) {
+    const Words rest(arguments.begin() + static_cast<std::ptrdiff_t>(place) + 1, arguments.end());
+    if (const std::string hint = hint_for_script(arguments[place], rest); !hint.empty())
+      throw ConfigError(fmt::format("unknown action `{}`", arguments[place]),
+                        {.key = arguments[place], .hint = hint});
     throw ConfigError(fmt::format("unknown action `{}`{}", arguments[place],
                                   did_you_mean(arguments[place], names)),
                       {.key = arguments[place], .hint = known});
+  }
+  if (const Command* const meant = action_of_flags(command, arguments))
+    refuse_flags_alone(command, *meant, arguments);
   print_help(help_text(command));
   throw ConfigError(fmt::format("`convoy {}` needs an action", command.name), {.hint = known});
 }

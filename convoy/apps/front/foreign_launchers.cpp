@@ -59,8 +59,8 @@ struct Counterpart {
   }
 };
 
-// SFT-Play's make targets that are no commands here, and the scripts of the guides for torchrun and
-// for data sets.
+// SFT-Play's make targets that are no commands here, and the scripts of the guides for torchrun,
+// for data sets and for sweeps over seeds.
 const std::map<std::string, Counterpart>& counterparts() {
   constexpr auto kConfig = "CONFIG.yaml";
   constexpr auto kRun = "--model MODEL --adapter RUN/adapter";
@@ -97,15 +97,17 @@ const std::map<std::string, Counterpart>& counterparts() {
       {"run-distributed.bat", {"process", "--preset process-standard"}},
       {"run-distributed-low-memory.sh", {"process", "--preset process-low-memory"}},
       {"run-distributed-low-memory.bat", {"process", "--preset process-low-memory"}},
+      {"main-multi-gpu.py", {"sweep ssm", "--num_seeds 100 --max_gpus 4"}},
+      {"width-experiments.py", {"sweep mf", "--config FILE.json"}},
+      {"depth-experiments.py", {"sweep mf", "--config FILE.json"}},
+      {"test-multi-gpu.py", {"sweep check", ""}},
       {"monitor-gpu.py", {"gpus watch --schema seed", "--interval 5 --output gpu_usage.csv"}},
   };
   return kCounterparts;
 }
 
 std::string counterpart_hint(const std::string& name, const std::vector<std::string>& arguments) {
-  const auto found = counterparts().find(config::dashed(name));
-  if (found != counterparts().end())
-    return fmt::format("{} is this here: {}", name, found->second.line(arguments));
+  if (std::string hint = hint_for_script(name, arguments); !hint.empty()) return hint;
   // Any other script is a program to launch.
   if (!name.ends_with(".py") && !name.ends_with(".sh")) return "";
   std::vector<std::string> words = {name};
@@ -115,12 +117,23 @@ std::string counterpart_hint(const std::string& name, const std::vector<std::str
 
 }  // namespace
 
+std::string hint_for_script(const std::string& name, const std::vector<std::string>& arguments) {
+  const auto found = counterparts().find(config::dashed(name));
+  if (found == counterparts().end()) return "";
+  return fmt::format("{} is this here: {}", name, found->second.line(arguments));
+}
+
 std::string hint_for_command(const std::string& name, const std::vector<std::string>& arguments) {
   if (name == "torchrun")
     return fmt::format(
         "torchrun's command line goes to `convoy launch`: {}",
         arguments.empty() ? kExample : "convoy launch " + launch::shell_words(arguments));
-  if (name == "python" || name == "python3")
+  const bool is_python = name == "python" || name == "python3";
+  if (is_python && !arguments.empty()) {
+    const std::vector<std::string> rest(arguments.begin() + 1, arguments.end());
+    if (std::string hint = hint_for_script(arguments.front(), rest); !hint.empty()) return hint;
+  }
+  if (is_python)
     return fmt::format("convoy launch {}{}", name,
                        arguments.empty() ? "" : " " + launch::shell_words(arguments));
   if (name == "accelerate" || name == "deepspeed")

@@ -2,6 +2,7 @@
 #include "convoy/apps/front/standard_streams.h"
 
 #include <fcntl.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -29,6 +30,11 @@ void write_to_stderr(std::string_view text) {
   const timespec now{};
   ::sigtimedwait(&pipe, nullptr, &now);  // else it would come with the old mask
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
+int64_t terminal_columns(int descriptor) {
+  struct winsize size {};
+  return ::ioctl(descriptor, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
 }
 
 }  // namespace convoy::apps

@@ -3,6 +3,7 @@
 // stdin, stdout and stderr in any state: closed, full, or with a closed reader.
 #pragma once
 
+#include <cstdint>
 #include <string_view>
 
 namespace convoy::apps {
@@ -10,6 +11,9 @@ namespace convoy::apps {
 // Opens /dev/null for each of the three that is closed. Otherwise the next file opened would get
 // its number, and messages would be written into it. Call it first.
 void open_standard_streams();
+
+// Columns of the terminal that this descriptor is; 0 = it is none.
+int64_t terminal_columns(int descriptor);
 
 // Writes all of the text, or as much as stderr accepts. A failing stderr does not change the exit
 // code.

@@ -1,18 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `convoy sweep WORKLOAD|run|show|plot|export|recover`: experiments over seeds and parameters.
+// `convoy sweep WORKLOAD|run|show|plot|export|merge|recover|check`: experiments over seeds and
+// parameters.
 #include "convoy/apps/front/sweep_command.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
-#include <ctime>
 #include <functional>
 #include <iterator>
 #include <nlohmann/json.hpp>
 
+#include "convoy/apps/front/standard_streams.h"
 #include "convoy/apps/front/sweep_dry_run.h"
 #include "convoy/apps/front/sweep_end.h"
 #include "convoy/core/base/counted.h"
@@ -22,13 +24,16 @@
 #include "convoy/core/pictures/picture.h"
 #include "convoy/farm/experiments/registry.h"
 #include "convoy/farm/sweep/command/command_grid.h"
+#include "convoy/farm/sweep/command/command_workload.h"
 #include "convoy/farm/sweep/command/persistent_program.h"
 #include "convoy/farm/sweep/command/program_record.h"
 #include "convoy/farm/sweep/results/csv_text.h"
 #include "convoy/farm/sweep/results/figure.h"
+#include "convoy/farm/sweep/results/result_tables.h"
 #include "convoy/farm/sweep/results/summary.h"
 #include "convoy/farm/sweep/results/tensorboard_sessions.h"
 #include "convoy/farm/sweep/results/tidy_table.h"
+#include "convoy/farm/sweep/results/wide_table.h"
 #include "convoy/farm/sweep/runner/coordinator.h"
 #include "convoy/farm/sweep/runner/run_flags.h"
 #include "convoy/farm/sweep/runner/slow_notice.h"
@@ -102,7 +107,7 @@ void print_results(const Context& context, const SweepResults& results) {
   if (context.common.json) {
     fmt::print("{}", sweep::tidy_json_text(results));
   } else {
-    fmt::print("{}", sweep::table_text(results, false));
+    fmt::print("{}", sweep::table_text(results, {.width = terminal_columns(STDOUT_FILENO)}));
   }
   std::fflush(stdout);
 }
@@ -139,7 +144,10 @@ SweepEnd say_how_it_ended(const Context& context, const sweep::RunReport& report
               {.hint = "`convoy sweep show` lists them"});
 }
 
+// A file that has this text already stays as it is.
 void write_file(const Context& context, const fs::path& folder, const sweep::NamedFile& file) {
+  std::error_code none;
+  if (fs::exists(folder / file.name, none) && read_file(folder / file.name) == file.text) return;
   write_file_atomic(folder / file.name, file.text);
   context.log().info(fmt::format("wrote {}", (folder / file.name).string()));
 }
@@ -147,8 +155,9 @@ void write_file(const Context& context, const fs::path& folder, const sweep::Nam
 void write_for_tensorboard(const Context& context, const RunFlags& run,
                            const SweepResults& results) {
   if (run.tensorboard_dir.empty()) return;
-  context.log().info(
-      sweep::write_tensorboard_sessions(results, run.tensorboard_dir, context.log()));
+  const std::string line =
+      sweep::write_tensorboard_sessions(results, run.tensorboard_dir, context.log());
+  if (!line.empty()) context.log().info(line);
 }
 
 void read_file_of_flags(config::Section list, RunFlags& run, const fs::path& file) {
@@ -253,12 +262,11 @@ int run_plan(Context& context, const SweepPlan& plan, const RunFlags& run,
     const auto workload = experiments::make_workload(plan.workload, plan.mode);
     const sweep::RunReport report = sweep::run_sweep(plan, *workload, options);
     const SweepResults results = results_of(context, report, *workload, store);
-    const std::string time = time_for_names();
     if (report.finished())
-      for (const sweep::NamedFile& file : flags.tables(results, time))
+      for (const sweep::NamedFile& file : flags.tables(results))
         write_file(context, run.results_dir, file);
     if (report.finished() && !output.figures_dir.empty()) {
-      const std::string name = fmt::format("sweep_{}_time={}", plan.name(), time);
+      const std::string name = plan.name();
       const std::string svg = sweep::figure_svg(results, {});
       for (const std::string& file : {name + ".svg", name + ".png"})
         write_file(context, output.figures_dir, {file, pictures::picture_for(file, svg)});
@@ -316,6 +324,14 @@ CommandLine read_command_line(Context& context, std::vector<std::string> argumen
   }
 }
 
+// One cell is its own best.
+void tell_best(const Context& context, const SweepResults& results, bool greatest) {
+  const sweep::CellResult* const best = sweep::best_cell(results, greatest);
+  if (best == nullptr || results.cells.size() < 2) return;
+  context.log().info(fmt::format("best: {}", sweep::best_text(results, *best)));
+  context.log().info(fmt::format("its command: {}", sweep::command_line_of(best->cell)));
+}
+
 void warn_of_changed_programs(const Context& context, const SweepResults& results) {
   const sweep::ChangedPrograms changed = sweep::changed_programs(results);
   if (changed.values == 0) return;
@@ -343,6 +359,7 @@ int run_command_sweep(Context& context, const std::vector<std::string>& argument
   if (run.dry_run) return print_dry_run(context, plan, options, nullptr);
   sweep::check_programs(flags, line.command);
   check_folder("--log-dir", run.log_dir);
+  check_folder("--results-dir", run.results_dir);
   check_folder("--tensorboard-dir", run.tensorboard_dir);
   if (!run.tensorboard_dir.empty()) sweep::require_sessions_folder(run.tensorboard_dir);
   if (flags.redo) options.redo = sweep::chosen_cells(flags, line.redo_cells);
@@ -353,28 +370,14 @@ int run_command_sweep(Context& context, const std::vector<std::string>& argument
     const auto workload = experiments::make_workload(plan.workload, plan.mode);
     const sweep::RunReport report = sweep::run_sweep(plan, *workload, options);
     const SweepResults results = results_of(context, report, *workload, store);
+    if (report.finished())
+      write_file(context, run.results_dir, {plan.name() + ".csv", sweep::wide_csv(results)});
     write_for_tensorboard(context, run, results);
     print_results(context, results);
+    tell_best(context, results, flags.best == "max");
     warn_of_changed_programs(context, results);
     return say_how_it_ended(context, report, results, flags.redo);
   });
-}
-
-// Words of the prior programs.
-int refuse_check(Context&, const Words&) {
-  throw ConfigError(
-      "there is no sweep that checks or tests",
-      {.hint = "run a small sweep twice, `--num-seeds 4 --workers 1 --results-dir one` and "
-               "`--workers 2 --results-dir two`: `convoy sweep export` gives equal tables"});
-}
-
-Command refused_action(std::string_view name) {
-  return {.name = name,
-          .summary = "Check that two sweeps agree",
-          .usage = "convoy sweep export",
-          .examples = "convoy sweep export",
-          .run = refuse_check,
-          .hidden = true};
 }
 
 // Convoy's own workloads, then `others`.
@@ -396,22 +399,13 @@ std::vector<Command> with_workloads(std::vector<Command> others) {
 
 }  // namespace
 
-std::string time_for_names() {
-  const std::time_t now = std::time(nullptr);
-  std::tm local{};
-  ::localtime_r(&now, &local);
-  char text[32] = {};
-  std::strftime(text, sizeof(text), "%Y%m%d_%H%M%S", &local);
-  return text;
-}
-
 Command sweep_command() {
   return {.name = "sweep",
           .summary = "Run experiments over seeds and parameters",
           .usage =
               "convoy sweep ssm|mf|ball [flags]\n"
               "convoy sweep run [flags] -- COMMAND [ARGUMENTS...]\n"
-              "convoy sweep show|plot|export|recover [flags]",
+              "convoy sweep show|plot|export|merge|recover|check [flags]",
           .examples =
               "convoy sweep ssm --num-seeds 4 --student-dims 150 300 --gd\n"
               "convoy sweep run --num-seeds 3 --result loss -- ./train --seed {seed}\n"
@@ -423,15 +417,15 @@ Command sweep_command() {
                 .examples = "convoy sweep run --grid lr=0.1,0.01 --num-seeds 3 --result loss -- "
                             "./train --lr {lr} --seed {seed}",
                 .flags = {flags_of<sweep::CommandFlags>("Grid"), flags_of<RunFlags>("Run")},
-                .first_flags = {"grid", "num-seeds", "seeds", "result", "name", "redo", "workers",
-                                "timeout", "store", "results-dir", "log-dir", "dry-run"},
+                .first_flags = {"grid", "zip", "space", "samples", "num-seeds", "result", "best",
+                                "redo", "workers", "results-dir", "log-dir", "dry-run"},
                 .run = run_command_sweep},
                sweep_show_action(),
                sweep_plot_action(),
                sweep_export_action(),
+               sweep_merge_action(),
                sweep_recover_action(),
-               refused_action("check"),
-               refused_action("test")}),
+               sweep_check_action()}),
           .group = HelpGroup::RunJobs};
 }
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The parts of `convoy sweep`: computing (sweep_command.cpp), reading results (sweep_results.cpp),
-// drawing them (sweep_plot.cpp), repairing a store (sweep_recover.cpp).
+// drawing them (sweep_plot.cpp), repairing a store (sweep_recover.cpp), merging stores
+// (sweep_merge.cpp), testing the machine (sweep_check.cpp).
 #pragma once
 
 #include <cstdint>
@@ -44,5 +45,7 @@ Command sweep_show_action();
 Command sweep_plot_action();
 Command sweep_export_action();
 Command sweep_recover_action();
+Command sweep_merge_action();
+Command sweep_check_action();
 
 }  // namespace convoy::apps

@@ -12,13 +12,18 @@
 #include <thread>
 #include <utility>
 
+#include "convoy/apps/front/standard_streams.h"
 #include "convoy/apps/front/sweep_command.h"
 #include "convoy/apps/front/sweep_parquet.h"
+#include "convoy/core/base/counted.h"
 #include "convoy/core/base/error.h"
 #include "convoy/core/base/files.h"
 #include "convoy/farm/experiments/registry.h"
+#include "convoy/farm/sweep/results/grid_text.h"
+#include "convoy/farm/sweep/results/result_tables.h"
 #include "convoy/farm/sweep/results/summary.h"
 #include "convoy/farm/sweep/results/tidy_table.h"
+#include "convoy/farm/sweep/results/wide_table.h"
 #include "convoy/farm/sweep/runner/read_sweep.h"
 
 namespace convoy::apps {
@@ -52,7 +57,8 @@ struct SweepExportFlags : SweepReadFlags {
   void fields(Visitor& visit) {
     SweepReadFlags::fields(visit);
     visit("format", format,
-          "wide: as the prior programs wrote it; tidy: a row per cell, as JSON with --json or for "
+          "wide: a column for each seed, of built-in experiments as the prior programs wrote it; "
+          "tidy: a row per cell, as JSON with --json or for "
           "a .json file; parquet: the rows of tidy")
         .one_of({"wide", "tidy", "parquet"});
     visit("output", output, "file to write; empty = stdout").alias("o");
@@ -128,6 +134,22 @@ std::string time_text(int64_t milliseconds) {
   return text;
 }
 
+// Words of the command, where the cells are of one.
+void add_content(nlohmann::ordered_json& row, const SweepResults& results) {
+  row["grid"] = sweep::grid_json(results);
+  row["states"] = nlohmann::ordered_json::object();
+  for (const auto& [state, count] : results.counts())
+    if (count > 0) row["states"][sweep::cell_state_word(state)] = count;
+  row["content"] = sweep::grid_text(results);
+  row["counts"] = sweep::counts_text(results);
+  const auto parameters =
+      nlohmann::json::parse(results.cells.front().cell.parameters.str(), nullptr, false);
+  if (results.workload == "run" && parameters.contains("command"))
+    row["command"] = sweep::shell_text(parameters["command"].get<std::vector<std::string>>());
+  else if (sweep::is_of_programs(results))
+    row["command"] = nullptr;
+}
+
 nlohmann::ordered_json list_row(jobs::JobStore& store, const sweep::SweepName& one) {
   // About a second of reading.
   constexpr int64_t kMostReadCells = 200'000;
@@ -138,6 +160,9 @@ nlohmann::ordered_json list_row(jobs::JobStore& store, const sweep::SweepName& o
       {"cells", sweep::count_cells(store, sweep::stored_sweep(store, one))},
       {"created", nullptr},
       {"last_run", nullptr},
+      {"command", "convoy sweep " + one.workload},
+      {"grid", nullptr},
+      {"states", nullptr},
       {"problem", nullptr}};
   if (one.created_ms != 0) row["created"] = time_text(one.created_ms);
   if (one.last_run_ms != 0) row["last_run"] = time_text(one.last_run_ms);
@@ -146,6 +171,7 @@ nlohmann::ordered_json list_row(jobs::JobStore& store, const sweep::SweepName& o
   if (problem.empty() && row["cells"] <= kMostReadCells)
     problem = read_if_possible(store, one, results);
   if (!problem.empty()) row["problem"] = problem;
+  if (problem.empty() && !results.cells.empty()) add_content(row, results);
   return row;
 }
 
@@ -157,22 +183,18 @@ int list_sweeps(const Context& context, jobs::JobStore& store) {
     fmt::print("{}\n", rows.dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
     return 0;
   }
-  size_t widest = 4;
   const auto text_of = [](const nlohmann::ordered_json& value) {
     return value.is_null() ? "-" : sweep::escaped_line(value.get<std::string>());
   };
-  for (const auto& row : rows) widest = std::max(widest, text_of(row["name"]).size());
-  const auto print = [&](const std::string& name, const std::string& cells,
-                         const std::string& created, const std::string& last_run,
-                         const std::string& version) {
-    fmt::print("{:<{}}  {:>8}  {:<20}  {:<20}  {}\n", name, widest, cells, created, last_run,
-               version);
-  };
-  print("NAME", "CELLS", "CREATED", "LAST RUN", "VERSION");
-  for (const auto& row : rows)
-    print(text_of(row["name"]), row["cells"].dump(), text_of(row["created"]),
-          text_of(row["last_run"]),
-          fmt::format("{} {}", text_of(row["workload"]), text_of(row["version"])));
+  // Lines of their own: one table of all of it would not fit a terminal.
+  for (const auto& row : rows) {
+    fmt::print("{}  {}\n    {}\n", text_of(row["name"]),
+               row.contains("counts") ? row["counts"].get<std::string>()
+                                      : counted(row["cells"].get<int64_t>(), "cell"),
+               text_of(row["command"]));
+    if (row.contains("content")) fmt::print("    {}\n", text_of(row["content"]));
+    fmt::print("    last run {}, version {}\n", text_of(row["last_run"]), text_of(row["version"]));
+  }
   for (const auto& row : rows)
     if (!row["problem"].is_null())
       context.log().warning(fmt::format("sweep {} cannot be read: {}", text_of(row["name"]),
@@ -185,6 +207,11 @@ std::vector<std::string> workloads_with_wide_format() {
   for (const WorkloadKind& kind : experiments::workload_kinds())
     if (kind.wide_csv != nullptr) names.emplace_back(kind.name);
   return names;
+}
+
+std::string table_of(const SweepResults& results, const SweepShowFlags& flags) {
+  return sweep::table_text(results,
+                           {.every_cell = flags.cells, .width = terminal_columns(STDOUT_FILENO)});
 }
 
 // Looks take at most a twentieth of the time.
@@ -212,11 +239,11 @@ int follow_sweep(const Context& context, jobs::JobStore& store, const SweepShowF
             store, sweep::stored_sweep(store, sweep::find_sweeps(store, flags.name).back())))
       line += "; no worker is at work on them";
     if (on_terminal)
-      fmt::print("\x1b[H\x1b[2J{}\n{}\n", sweep::table_text(results, flags.cells), line);
+      fmt::print("\x1b[H\x1b[2J{}\n{}\n", table_of(results, flags), line);
     else if (open && line != std::exchange(shown, line))
       fmt::print("{}\n", line);
     else if (!open)
-      fmt::print("{}{}\n", sweep::table_text(results, flags.cells), line);
+      fmt::print("{}{}\n", table_of(results, flags), line);
     std::fflush(stdout);
     if (!open) return 0;
     wait_for_next_look(std::chrono::steady_clock::now() - begin);
@@ -233,7 +260,7 @@ int show_sweep(const Context& context, const SweepShowFlags& given, const Words&
     fmt::print("{}", sweep::tidy_json_text(results));
     return 0;
   }
-  fmt::print("{}", sweep::table_text(results, flags.cells));
+  fmt::print("{}", table_of(results, flags));
   context.log().info(fmt::format("{}, version {}", sweep::counts_text(results), results.version));
   return 0;
 }
@@ -254,11 +281,15 @@ int export_sweep(const Context& context, const SweepExportFlags& given, const Wo
                    as_json ? sweep::tidy_json_text(results) : sweep::tidy_csv(results));
     return 0;
   }
+  if (sweep::is_of_programs(results)) {
+    write_or_print(context, flags.output, sweep::wide_csv(results));
+    return 0;
+  }
   const WorkloadKind* const kind = experiments::find_workload(results.workload);
   CONVOY_CHECK(kind != nullptr && kind->wide_csv != nullptr, ConfigError,
                "workload `{}` has no wide format; the workloads with one are: {}", results.workload,
                fmt::join(workloads_with_wide_format(), ", "));
-  const std::vector<sweep::NamedFile> files = kind->wide_csv(results, time_for_names());
+  const std::vector<sweep::NamedFile> files = kind->wide_csv(results);
   CONVOY_CHECK(files.size() == 1 || flags.output.empty(), ConfigError,
                "the results are {} files; leave --output out", files.size());
   for (const sweep::NamedFile& file : files) write_or_print(context, flags.output, file.text);

@@ -39,9 +39,8 @@ class WorkloadFlags {
   virtual void start_over() = 0;                // back to the defaults, of a preset that was named
   virtual sweep::SweepPlan plan() const = 0;  // throws ConfigError, which names the flag; DataError
   virtual SweepPlaces places() const = 0;
-  // The tables that are written at the end; `time` goes into names, "20250902_080855".
-  virtual std::vector<sweep::NamedFile> tables(const sweep::SweepResults& results,
-                                               const std::string& time) const = 0;
+  // The tables that are written at the end. A rerun gives the same names.
+  virtual std::vector<sweep::NamedFile> tables(const sweep::SweepResults& results) const = 0;
   // One line per flag that was given and has no meaning any more, or is not used up.
   virtual std::vector<std::string> notices() const { return {}; }
   // Warnings about settings whose result is likely to surprise the user.
@@ -63,8 +62,7 @@ struct WorkloadKind {
   std::unique_ptr<sweep::Workload> (*make)(const std::string& mode,
                                            std::shared_ptr<cuda::Device> gpu);
   // Its tables of results that are read from a store; null = it has none but those of every sweep.
-  std::vector<sweep::NamedFile> (*wide_csv)(const sweep::SweepResults& results,
-                                            const std::string& time) = nullptr;
+  std::vector<sweep::NamedFile> (*wide_csv)(const sweep::SweepResults& results) = nullptr;
   sweep::DescentSteps steps = {};  // of its descents
 };
 

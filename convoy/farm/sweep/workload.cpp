@@ -99,6 +99,11 @@ Tally Tally::parse(const std::string& json) {
   }
 }
 
+std::string Pruned::text() const {
+  return fmt::format("at step {} it had {:.5g}, the median of the others is {:.5g}", step, value,
+                     median);
+}
+
 const SharedText& no_parameters() {
   static const SharedText none("{}");
   return none;

@@ -6,9 +6,11 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -78,6 +80,16 @@ class GuessExperiment {
   virtual std::string gpu() const { return ""; }
 };
 
+// Why a program was ended before its end: at a step of its progress it was worse than the median of
+// the cells that came there before.
+struct Pruned {
+  int64_t step = 0;
+  double value = 0;
+  double median = 0;
+  std::string text() const;  // "at step 100 it had 0.9, the median of the others is 0.5"
+  bool operator==(const Pruned&) const = default;
+};
+
 struct DescentOutcome {
   // Generalisation loss at the step where the papers read it.
   double loss = std::numeric_limits<double>::quiet_NaN();
@@ -87,6 +99,11 @@ struct DescentOutcome {
   std::string program = {};
   // The GPU that computed it; empty = the calling thread did.
   std::string gpu = {};
+  // A command's further results, in the order of their names.
+  std::vector<double> more = {};
+  // A command's value at the step where it may be pruned; NaN = it did not say.
+  double at_step = std::numeric_limits<double>::quiet_NaN();
+  std::optional<Pruned> pruned = {};  // then there is no loss
 };
 
 // Closed forms beside the numbers; NaN = none or undefined.
@@ -113,6 +130,10 @@ class Workload {
   // Parameters along which its tables and figures go, the first that varies; programs and functions
   // often call theirs like this.
   virtual std::vector<std::string> axes() const { return {"width", "depth"}; }
+  // The names of a cell's results, the first of which is its value.
+  virtual std::vector<std::string> metrics(const Cell& /*cell*/) const { return {"value"}; }
+  // Called before the first cell: what other cells had at the step where they may be pruned.
+  virtual void compare_with(std::function<std::vector<double>()> /*others*/) {}
 };
 
 }  // namespace convoy::sweep

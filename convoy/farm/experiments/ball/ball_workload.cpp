@@ -71,10 +71,7 @@ class BallPoints : public sweep::GuessExperiment {
 class BallWorkloadFlags : public WorkloadFlagsOf<BallFlags> {
  public:
   sweep::SweepPlan plan() const override { return plan_ball(flags_); }
-  std::vector<sweep::NamedFile> tables(const sweep::SweepResults&,
-                                       const std::string&) const override {
-    return {};
-  }
+  std::vector<sweep::NamedFile> tables(const sweep::SweepResults&) const override { return {}; }
 };
 
 }  // namespace

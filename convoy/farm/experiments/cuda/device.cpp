@@ -19,9 +19,9 @@ std::filesystem::path driver_library(const std::map<std::string, std::string>& e
 }
 
 std::shared_ptr<Device> open_device(const std::filesystem::path& driver_library,
-                                    const std::string& place) {
+                                    const std::string& place, int number) {
   const auto driver = std::make_shared<const nvidia::Driver>(driver_library);
-  const auto device = std::make_shared<Device>(driver, 0, place);
+  const auto device = std::make_shared<Device>(driver, number, place);
   DeviceUse(*device).kernel("ssm_test_exact_1");
   return device;
 }

@@ -40,10 +40,10 @@ class Device {
 // "libcuda.so.1", or what CONVOY_CUDA_LIBRARY names.
 std::filesystem::path driver_library(const std::map<std::string, std::string>& environment);
 
-// The first GPU that this process sees, after one kernel was compiled for it, so that a missing
-// compiler is found at once. Throws ConfigError, DeviceMemory, DeviceLost.
+// GPU `number` of those that this process sees, after one kernel was compiled for it, so that a
+// missing compiler is found at once. Throws ConfigError, DeviceMemory, DeviceLost.
 std::shared_ptr<Device> open_device(const std::filesystem::path& driver_library,
-                                    const std::string& place);
+                                    const std::string& place, int number = 0);
 
 // The device for one thread at a time, for as long as this lives. Every call throws what
 // Driver::check does.

@@ -178,8 +178,7 @@ class MfWorkloadFlags : public WorkloadFlagsOf<MfFlags> {
   SweepPlaces places() const override {
     return {flags_.checkpoint_dir, flags_.figures_dir, flags_.device, flags_.max_gpus};
   }
-  std::vector<sweep::NamedFile> tables(const sweep::SweepResults& results,
-                                       const std::string&) const override {
+  std::vector<sweep::NamedFile> tables(const sweep::SweepResults& results) const override {
     return {mf_wide_csv(results, flags_.over_depths() ? "depth" : "width")};
   }
   std::vector<std::string> notices() const override { return flags_.notices(); }
@@ -206,7 +205,7 @@ WorkloadKind mf_kind() {
                                                 std::move(gpu));
           },
           .wide_csv =
-              [](const sweep::SweepResults& results, const std::string&) {
+              [](const sweep::SweepResults& results) {
                 return std::vector<sweep::NamedFile>{mf_wide_csv(results)};
               },
           .steps = {.parameter = "gd_epochs", .usual = MfDescent{}.epochs}};

@@ -29,6 +29,7 @@ class MfWorkload : public sweep::Workload {
   std::vector<sweep::DescentOutcome> descend(const std::vector<sweep::Cell>& cells) const override;
   // The prior's mean for "gnc", where it is exact.
   sweep::Theory theory(const sweep::Cell& cell) const override;
+  std::vector<std::string> metrics(const sweep::Cell&) const override { return {"loss"}; }
 
  private:
   Precision precision_;

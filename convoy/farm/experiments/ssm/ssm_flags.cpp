@@ -246,9 +246,8 @@ class SsmWorkloadFlags : public WorkloadFlagsOf<SsmFlags> {
   SweepPlaces places() const override {
     return {flags_.checkpoint_dir, flags_.figures_dir, flags_.device, flags_.max_gpus};
   }
-  std::vector<sweep::NamedFile> tables(const sweep::SweepResults& results,
-                                       const std::string& time) const override {
-    return ssm_wide_csv(results, time);
+  std::vector<sweep::NamedFile> tables(const sweep::SweepResults& results) const override {
+    return ssm_wide_csv(results);
   }
   std::vector<std::string> notices() const override { return flags_.notices(); }
   std::vector<std::string> warnings() const override { return ssm_warnings(flags_); }

@@ -34,23 +34,32 @@ Axes axes_of_results(const sweep::SweepResults& results) {
   return axes;
 }
 
-std::string file_name(const Axes& axes, int64_t rank, const std::string& time) {
+// "3-1", "0..99": four in a row and more are named by their ends.
+std::string seeds_text(const std::vector<int64_t>& seeds) {
+  constexpr size_t kLeastInRow = 4;
+  bool in_a_row = seeds.size() >= kLeastInRow;
+  for (size_t at = 1; at < seeds.size(); ++at)
+    in_a_row = in_a_row && seeds[at] == seeds[at - 1] + 1;
+  return in_a_row ? fmt::format("{}..{}", seeds.front(), seeds.back())
+                  : fmt::format("{}", fmt::join(seeds, "-"));
+}
+
+std::string file_name(const Axes& axes, int64_t rank) {
   const char* const methods = axes.gnc && axes.gd ? "" : axes.gnc ? "gnc" : "gd";
   std::string name = fmt::format("results_{}_seq_len={}", methods, axes.sequence_length);
   if (axes.num_sequences != 1) name += fmt::format("_num_seq={}", axes.num_sequences);
   if (axes.ranks.size() > 1) name += fmt::format("_teacher_rank={}", rank);
-  name += fmt::format("_seeds={}", fmt::join(axes.seeds, "-"));
+  name += "_seeds=" + seeds_text(axes.seeds);
   // File systems end names at 255 bytes.
   constexpr size_t kMostBytes = 180;
   if (name.size() > kMostBytes)
     name = fmt::format("{}..{}", name.substr(0, name.rfind('-', kMostBytes)), axes.seeds.back());
-  return fmt::format("{}_time={}.csv", name, time);
+  return name + ".csv";
 }
 
 }  // namespace
 
-std::vector<sweep::NamedFile> ssm_wide_csv(const sweep::SweepResults& results,
-                                           const std::string& time) {
+std::vector<sweep::NamedFile> ssm_wide_csv(const sweep::SweepResults& results) {
   std::map<CellKey, const sweep::CellResult*> cells;
   for (const sweep::CellResult& cell : results.cells)
     cells[{cell.cell.method, whole_parameter(cell, "teacher_rank"),
@@ -83,7 +92,7 @@ std::vector<sweep::NamedFile> ssm_wide_csv(const sweep::SweepResults& results,
         if (axes.gd) text += "," + value_text(find("gd", rank, dim, seed));
       text += "\n";
     }
-    files.push_back({file_name(axes, rank, time), std::move(text)});
+    files.push_back({file_name(axes, rank), std::move(text)});
   }
   return files;
 }

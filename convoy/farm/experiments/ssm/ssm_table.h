@@ -11,12 +11,11 @@
 
 namespace convoy::experiments {
 
-// `results_<gnc|gd|>_seq_len=K[_num_seq=N]_seeds=0-1-2_time=TIME.csv`: a row per student dimension;
-// per seed the guess-and-check loss with its theory curve and asymptote, then per seed that of
-// gradient descent. A failed or unfinished cell is empty, a censored one `nan`. With several
-// teacher ranks a file each, `_teacher_rank=R` before `_seeds`. The text depends on the results
-// alone. `time`: as in the name, "20250902_080855".
-std::vector<sweep::NamedFile> ssm_wide_csv(const sweep::SweepResults& results,
-                                           const std::string& time);
+// `results_<gnc|gd|>_seq_len=K[_num_seq=N]_seeds=0-1-2.csv`, 0..99 for many seeds in a row: a row
+// per student dimension; per seed the guess-and-check loss with its theory curve and asymptote,
+// then per seed that of gradient descent. A failed or unfinished cell is empty, a censored one
+// `nan`. With several teacher ranks a file each, `_teacher_rank=R` before `_seeds`. The text
+// depends on the results alone.
+std::vector<sweep::NamedFile> ssm_wide_csv(const sweep::SweepResults& results);
 
 }  // namespace convoy::experiments

@@ -9,9 +9,9 @@ namespace convoy::experiments {
 namespace {
 
 TEST(SsmTable, ColumnsOfTheReferenceAndNoFalseZero) {
-  const auto files = ssm_wide_csv(testing::example_results(), "20250902_080855");
+  const auto files = ssm_wide_csv(testing::example_results());
   ASSERT_EQ(files.size(), 1u);
-  EXPECT_EQ(files[0].name, "results__seq_len=5_seeds=3-1_time=20250902_080855.csv");
+  EXPECT_EQ(files[0].name, "results__seq_len=5_seeds=3-1.csv");
   EXPECT_EQ(files[0].text,
             "student_dim,gnc_gen_seed=3,gnc_gen_seed=3_theoretical,gnc_gen_seed=3_asymptotic,"
             "gnc_gen_seed=1,gnc_gen_seed=1_theoretical,gnc_gen_seed=1_asymptotic,gd_gen_seed=3,"

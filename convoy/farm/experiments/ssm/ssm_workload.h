@@ -33,6 +33,7 @@ class SsmWorkload : public sweep::Workload {
   // prior_mean is exact; curve is the Gaussian approximation; asymptote for rank 1; acceptance is
   // exact where the test depends on sum a_j alone (one sequence, w along e_1).
   sweep::Theory theory(const sweep::Cell& cell) const override;
+  std::vector<std::string> metrics(const sweep::Cell&) const override { return {"loss"}; }
 
   std::vector<std::string> axes() const override { return {"student_dim"}; }
 

@@ -10,60 +10,41 @@
 #include <set>
 
 #include "convoy/core/base/error.h"
+#include "convoy/core/base/text_as.h"
 #include "convoy/farm/sweep/command/command_workload.h"
-#include "convoy/farm/sweep/command/grid_values.h"
+#include "convoy/farm/sweep/command/grid_blocks.h"
 #include "convoy/farm/sweep/results/cell_result.h"
 #include "convoy/machine/processes/program_check.h"
 
 namespace convoy::sweep {
 namespace {
 
-struct Axis {
-  std::string name;
-  std::vector<std::string> values;
-};
-
-std::vector<std::string> comma_separated(const std::string& text) {
-  std::vector<std::string> parts;
-  for (size_t begin = 0; begin <= text.size();) {
-    const size_t end = std::min(text.find(',', begin), text.size());
-    parts.push_back(text.substr(begin, end - begin));
-    begin = end + 1;
-  }
-  return parts;
-}
-
-Axis choice_of(const std::string& flag, const std::string& text) {
-  const size_t equals = text.find('=');
-  CONVOY_CHECK(equals != std::string::npos && equals > 0 && equals + 1 < text.size(), ConfigError,
-               "{} needs NAME=A,B,C, found `{}`", flag, text);
-  return {.name = text.substr(0, equals), .values = comma_separated(text.substr(equals + 1))};
-}
-
-// As the axis has it: 1.0 is its 1.
-std::string value_of_axis(const Axis& axis, const std::string& value) {
+// As the grid has it: 1.0 is its 1.
+std::string value_of_grid(const NamedValues& grid, const std::string& value) {
   const std::optional<double> number = number_in(value);
-  for (const std::string& one : axis.values)
+  for (const std::string& one : grid.values)
     if (one == value || (number && number_in(one) == number)) return one;
-  throw ConfigError(fmt::format("--redo: no cell has {}={}", axis.name, value),
-                    {.hint = fmt::format("its values are {}", fmt::join(axis.values, ", "))});
+  throw ConfigError(fmt::format("--redo: no cell has {}={}", grid.name, value),
+                    {.hint = fmt::format("its values are {}", fmt::join(grid.values, ", "))});
 }
 
-std::vector<Axis> axes_of_flags(const CommandFlags& flags) {
-  std::vector<Axis> axes;
-  for (const std::string& text : flags.grid.names) {
-    Axis axis = choice_of("--grid", text);
-    const bool known = std::any_of(axes.begin(), axes.end(),
-                                   [&](const Axis& one) { return one.name == axis.name; });
-    CONVOY_CHECK(!known && axis.name != "seed", ConfigError,
-                 "--grid: `{}` is given already; seeds are --num-seeds or --seeds", axis.name);
-    CONVOY_CHECK(axis.name != "cell", ConfigError,
-                 "--grid: `cell` is the name of a cell's number; choose another");
-    check_grid_values(axis.name,
-                      std::vector<nlohmann::json>(axis.values.begin(), axis.values.end()));
-    axes.push_back(std::move(axis));
-  }
-  return axes;
+std::vector<std::string> names_of(const std::vector<GridBlock>& blocks) {
+  std::vector<std::string> names;
+  for (const GridBlock& block : blocks)
+    names.insert(names.end(), block.names.begin(), block.names.end());
+  return names;
+}
+
+bool has_seeds(const std::vector<GridBlock>& blocks) {
+  const std::vector<std::string> names = names_of(blocks);
+  return std::find(names.begin(), names.end(), "seed") != names.end();
+}
+
+GridBlock seed_block(const CommandFlags& flags) {
+  GridBlock block{.names = {"seed"}, .rows = {}};
+  for (const int64_t seed : chosen_seeds(flags.seeds, flags.num_seeds))
+    block.rows.push_back({std::to_string(seed)});
+  return block;
 }
 
 nlohmann::json environment_of(const CommandFlags& flags) {
@@ -78,10 +59,7 @@ nlohmann::json environment_of(const CommandFlags& flags) {
 }
 
 void check_placeholders(const std::vector<std::string>& command, const nlohmann::json& environment,
-                        const std::vector<Axis>& axes, bool seed) {
-  std::vector<std::string> names;
-  if (seed) names.emplace_back("seed");
-  for (const Axis& axis : axes) names.push_back(axis.name);
+                        std::vector<std::string> names) {
   for (const std::string& word : command) fill_placeholders(word, names, names);
   for (const auto& [name, value] : environment.items())
     fill_placeholders(value.get<std::string>(), names, names);
@@ -98,37 +76,16 @@ SharedText text_of(const nlohmann::json& parameters) {
   }
 }
 
-// Every choice of one value per axis; the last axis turns fastest.
-std::vector<std::map<std::string, std::string>> choices(const std::vector<Axis>& axes) {
-  std::vector<std::map<std::string, std::string>> all = {{}};
-  for (const Axis& axis : axes) {
-    std::vector<std::map<std::string, std::string>> longer;
-    for (const auto& chosen : all)
-      for (const std::string& value : axis.values) {
-        longer.push_back(chosen);
-        longer.back()[axis.name] = value;
-      }
-    all = std::move(longer);
-  }
-  return all;
-}
-
 // The values that the first word of the command takes, each once. Only names that it mentions are
 // varied: the whole grid may be large.
 std::set<std::string> programs_of(const CommandFlags& flags, const std::string& word) {
-  const auto mentions = [&](const std::string& name) {
-    return word.find("{" + name + "}") != std::string::npos;
-  };
-  std::vector<Axis> axes = axes_of_flags(flags);
-  std::erase_if(axes, [&](const Axis& axis) { return !mentions(axis.name); });
-  if (mentions("seed")) {
-    Axis seeds{.name = "seed", .values = {}};
-    for (const int64_t seed : chosen_seeds(flags.seeds, flags.num_seeds))
-      seeds.values.push_back(std::to_string(seed));
-    axes.push_back(std::move(seeds));
-  }
+  std::vector<GridBlock> blocks = blocks_of(flags);
+  if (!has_seeds(blocks)) blocks.push_back(seed_block(flags));
+  std::vector<std::string> mentioned;
+  for (const std::string& name : names_of(blocks))
+    if (word.find("{" + name + "}") != std::string::npos) mentioned.push_back(name);
   std::set<std::string> programs;
-  for (const auto& chosen : choices(axes)) {
+  for (const Choice& chosen : choices(only_names(blocks, mentioned))) {
     std::vector<std::string> names, values;
     for (const auto& [name, value] : chosen) {
       names.push_back(name);
@@ -139,20 +96,63 @@ std::set<std::string> programs_of(const CommandFlags& flags, const std::string& 
   return programs;
 }
 
+// Parameters that all cells share; they decide the numbers beside the values. One result is kept as
+// a word, as it was before there could be several: the identity of a cell is the hash of these.
+nlohmann::json shared_parameters(const CommandFlags& flags, const std::vector<std::string>& command,
+                                 const nlohmann::json& environment) {
+  nlohmann::json parameters;
+  parameters["command"] = command;
+  parameters["environment"] = environment;
+  const std::vector<std::string>& results = flags.result.names;
+  parameters["result"] = results.empty()       ? nlohmann::json("")
+                         : results.size() == 1 ? nlohmann::json(results.front())
+                                               : nlohmann::json(results);
+  if (flags.persistent) parameters["persistent"] = true;
+  if (flags.prune > 0) {
+    parameters["prune"] = flags.prune;
+    parameters["best"] = flags.best;
+  }
+  return parameters;
+}
+
+void check_flags(const CommandFlags& flags) {
+  const std::vector<std::string>& results = flags.result.names;
+  const std::set<std::string> distinct(results.begin(), results.end());
+  CONVOY_CHECK(distinct.size() == results.size() && !distinct.contains(""), ConfigError,
+               "--result: wanted names, none twice, found {}", fmt::join(results, ", "));
+  CONVOY_CHECK(!flags.persistent || !results.empty(), ConfigError,
+               "--persistent needs --result NAME, a name in each answer");
+  CONVOY_CHECK(flags.prune == 0 || !results.empty(), ConfigError,
+               "--prune needs --result NAME, a name in each line of progress");
+  CONVOY_CHECK(flags.prune == 0 || !flags.persistent, ConfigError,
+               "--prune ends programs, and a --persistent one stays: leave one of them out");
+}
+
+int64_t seed_in(const std::string& text) {
+  const auto seed = text_as<int64_t>(text);
+  CONVOY_CHECK(seed.has_value(), ConfigError, "--cells: wanted a whole number as seed, found `{}`",
+               text);
+  return *seed;
+}
+
 }  // namespace
 
 SweepPlan plan_command(const CommandFlags& flags, const std::vector<std::string>& command) {
   if (command.empty())
     throw ConfigError("sweep run needs a command",
                       {.hint = "convoy sweep run --grid lr=0.1,0.01 -- ./train --lr {lr}"});
-  CONVOY_CHECK(!flags.persistent || !flags.result.empty(), ConfigError,
-               "--persistent needs --result NAME, a name in each answer");
-  const std::vector<Axis> axes = axes_of_flags(flags);
+  check_flags(flags);
+  const std::vector<GridBlock> blocks = blocks_of(flags);
+  const bool seeds_in_rows = has_seeds(blocks);
   const nlohmann::json environment = environment_of(flags);
-  check_placeholders(command, environment, flags.persistent ? std::vector<Axis>{} : axes,
-                     !flags.persistent);
-  auto num_cells = static_cast<double>(num_chosen_seeds(flags.seeds, flags.num_seeds));
-  for (const Axis& axis : axes) num_cells *= static_cast<double>(axis.values.size());
+  std::vector<std::string> names;
+  if (!flags.persistent) {
+    names = names_of(blocks);
+    if (!seeds_in_rows) names.emplace_back("seed");
+  }
+  check_placeholders(command, environment, names);
+  const double num_cells =
+      num_choices(blocks) * static_cast<double>(num_chosen_seeds(flags.seeds, flags.num_seeds));
   check_cell_count(num_cells);
   const std::vector<int64_t> seeds = chosen_seeds(flags.seeds, flags.num_seeds);
   SweepPlan plan{.label = flags.name,
@@ -161,16 +161,16 @@ SweepPlan plan_command(const CommandFlags& flags, const std::vector<std::string>
                  .version = CommandWorkload().version(),
                  .cells = {}};
   plan.cells.reserve(static_cast<size_t>(num_cells));
-  for (const auto& values : choices(axes)) {
-    nlohmann::json parameters;
-    parameters["command"] = command;
-    parameters["environment"] = environment;
-    parameters["result"] = flags.result;
-    if (flags.persistent) parameters["persistent"] = true;
-    parameters["values"] = nlohmann::json(values);
-    if (values.empty()) parameters["values"] = nlohmann::json::object();
+  nlohmann::json parameters = shared_parameters(flags, command, environment);
+  for (Choice& values : choices(blocks)) {
+    std::vector<int64_t> own_seed;
+    if (const auto seed = values.find("seed"); seed != values.end()) {
+      own_seed.push_back(seed_in(seed->second));
+      values.erase(seed);
+    }
+    parameters["values"] = values.empty() ? nlohmann::json::object() : nlohmann::json(values);
     const SharedText text = text_of(parameters);
-    for (const int64_t seed : seeds) {
+    for (const int64_t seed : seeds_in_rows ? own_seed : seeds) {
       PlannedCell planned;
       planned.cell = {.method = "run", .seed = seed, .parameters = text};
       plan.cells.push_back(std::move(planned));
@@ -180,21 +180,19 @@ SweepPlan plan_command(const CommandFlags& flags, const std::vector<std::string>
 }
 
 std::function<bool(const Cell&)> chosen_cells(const CommandFlags& flags,
-                                              const std::vector<std::string>& choices) {
-  std::vector<Axis> axes = axes_of_flags(flags);
-  Axis seeds{.name = "seed", .values = {}};
-  for (const int64_t seed : chosen_seeds(flags.seeds, flags.num_seeds))
-    seeds.values.push_back(std::to_string(seed));
-  axes.push_back(std::move(seeds));
+                                              const std::vector<std::string>& choices_of_user) {
+  std::vector<GridBlock> blocks = blocks_of(flags);
+  if (!has_seeds(blocks)) blocks.push_back(seed_block(flags));
   std::map<std::string, std::set<std::string>> wanted;
-  for (const std::string& text : choices) {
-    const Axis choice = choice_of("--redo", text);
-    const auto axis = std::find_if(axes.begin(), axes.end(),
-                                   [&](const Axis& one) { return one.name == choice.name; });
-    CONVOY_CHECK(axis != axes.end(), ConfigError, "--redo: `{}` is not a name of the grid",
+  for (const std::string& text : choices_of_user) {
+    const NamedValues choice = named_values("--redo", text);
+    NamedValues grid{.name = choice.name, .values = {}};
+    for (const GridBlock& block : only_names(blocks, {choice.name}))
+      for (const auto& row : block.rows) grid.values.push_back(row.front());
+    CONVOY_CHECK(!grid.values.empty(), ConfigError, "--redo: `{}` is not a name of the grid",
                  choice.name);
     for (const std::string& value : choice.values)
-      wanted[choice.name].insert(value_of_axis(*axis, value));
+      wanted[choice.name].insert(value_of_grid(grid, value));
   }
   return [wanted](const Cell& cell) {
     const auto values = nlohmann::json::parse(cell.parameters.str()).at("values");

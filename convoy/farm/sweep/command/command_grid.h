@@ -17,8 +17,16 @@ namespace convoy::sweep {
 struct CommandFlags {
   std::string name = "run";
   config::NameList grid;
+  config::NameList zip;
+  std::string cells;
+  config::NameList space;
+  int64_t samples = 0;
+  std::string sampling = "sobol";
+  int64_t sample_seed = 0;
   config::NameList env;
-  std::string result;
+  config::NameList result;
+  std::string best = "min";
+  int64_t prune = 0;
   bool persistent = false;
   bool redo = false;
   int64_t max_gpus = -1;
@@ -30,10 +38,31 @@ struct CommandFlags {
   void fields(Visitor& visit) {
     visit("name", name, "name of the sweep");
     visit("grid", grid, "NAME=A,B,C: values of {NAME}; may be given more than once");
+    visit("zip", zip,
+          "NAME=A,B,C: all names with --zip take their first values together, then their second "
+          "ones, and so on");
+    visit("cells", cells,
+          "CSV file: a choice of values in each row, names in the first; a column `seed` is the "
+          "seed");
+    visit("space", space,
+          "NAME=LOW..HIGH, with `,log` or `,int` behind, or NAME=A,B,C: values of {NAME} are "
+          "sampled from it; needs --samples");
+    visit("samples", samples, "points of the --space; more of them keep the first ones")
+        .at_least(0);
+    visit("sampling", sampling, "sobol covers the space evenly, random does not")
+        .one_of({"sobol", "random"});
+    visit("sample_seed", sample_seed, "of the samples").at_least(0);
     visit("env", env, "NAME=VALUE for the command; may be given more than once");
     visit("result", result,
           "name of the number in the last line of stdout that is a JSON object with it, `a.b` "
-          "within another; empty = the seconds it took");
+          "within another; may be given more than once, the first is the value; none = the seconds "
+          "it took");
+    visit("best", best, "the best cell, named at the end, has the least or the greatest value")
+        .one_of({"min", "max"});
+    visit("prune", prune,
+          "a program that prints JSON lines with `step` and the first --result ends at this step "
+          "when it is worse than the median of the cells that came there before; 0 = never")
+        .at_least(0);
     visit("persistent", persistent,
           "start the command once; it reads a JSON line of names and values for each cell and "
           "answers with one");

@@ -7,8 +7,10 @@
 
 #include "convoy/core/base/error.h"
 #include "convoy/farm/sweep/command/json_answer.h"
+#include "convoy/farm/sweep/command/median_step.h"
 #include "convoy/farm/sweep/command/program_run.h"
 #include "convoy/farm/sweep/results/cell_result.h"
+#include "convoy/farm/sweep/results/grid_text.h"
 #include "convoy/farm/sweep/runner/task_failure.h"
 #include "convoy/machine/processes/signals.h"
 
@@ -17,7 +19,8 @@ namespace convoy::sweep {
 struct CellCommand {
   std::vector<std::string> program;
   std::map<std::string, std::string> environment;
-  std::string key;
+  std::vector<std::string> keys;  // none = the seconds it takes
+  std::optional<PruneRule> prune;
   nlohmann::json question;  // the values by name, and the seed
   bool persistent = false;
 };
@@ -30,6 +33,12 @@ nlohmann::json question_of(const Cell& cell) {
   for (const auto& [name, value] : axes_of(cell)) question[name] = value;
   question["seed"] = cell.seed;
   return question;
+}
+
+std::vector<std::string> keys_of(const nlohmann::json& result) {
+  if (result.is_array()) return result.get<std::vector<std::string>>();
+  const auto key = result.get<std::string>();
+  return key.empty() ? std::vector<std::string>() : std::vector<std::string>{key};
 }
 
 CellCommand command_of(const Cell& cell) {
@@ -51,7 +60,10 @@ CellCommand command_of(const Cell& cell) {
       command.program.push_back(fill_placeholders(word.get<std::string>(), names, values));
     for (const auto& [name, value] : object.at("environment").items())
       command.environment[name] = fill_placeholders(value.get<std::string>(), names, values);
-    object.at("result").get_to(command.key);
+    command.keys = keys_of(object.at("result"));
+    if (object.contains("prune"))
+      command.prune = PruneRule{.step = object["prune"].get<int64_t>(),
+                                .greatest_is_best = object.value("best", "min") == "max"};
     return command;
   } catch (const nlohmann::json::exception& error) {
     throw ConfigError(fmt::format("wanted the parameters of a command, found `{}`: {}",
@@ -83,16 +95,24 @@ double value_of(const std::string& key, const ProgramEnd& end) {
   fail("output", fmt::format("no line of stdout is a JSON object with `{}`", key), end);
 }
 
-double run_once(const CellCommand& command, double timeout_seconds) {
-  const ProgramEnd end = run_program(command.program, command.environment, timeout_seconds);
-  if (end.timed_out)
-    fail("timeout", fmt::format("the program ran longer than {} s", timeout_seconds), end);
-  if (end.signal != 0)
-    fail("crash", fmt::format("the program was ended by {}", processes::signal_name(end.signal)),
-         end);
-  if (end.exit_code != 0)
-    fail("exit", fmt::format("the program ended with {}", end.exit_code), end);
-  return command.key.empty() ? end.seconds : value_of(command.key, end);
+// One of them that is no finite number fails the cell, as the first does.
+void take_results(const std::vector<std::string>& keys,
+                  const std::function<double(const std::string& key)>& value_of_key,
+                  DescentOutcome& outcome) {
+  for (const std::string& key : keys) {
+    const double value = value_of_key(key);
+    if (&key == &keys.front()) {
+      outcome.loss = value;
+      continue;
+    }
+    if (!std::isfinite(value)) {
+      jobs::Failure failure;
+      failure.kind = "non_finite";
+      failure.message = fmt::format("`{}` is not a finite number", key);
+      throw TaskFailure(std::move(failure));
+    }
+    outcome.more.push_back(value);
+  }
 }
 
 double value_in(const nlohmann::json& answer, const std::string& key) {
@@ -111,7 +131,44 @@ double value_in(const nlohmann::json& answer, const std::string& key) {
 
 }  // namespace
 
+DescentOutcome CommandWorkload::run_once(const CellCommand& command) const {
+  DescentOutcome outcome;
+  // Before it starts: an edit of its files from then on is one of another program.
+  outcome.program = record_.of(command.program);
+  std::optional<MedianStep> median;
+  if (command.prune) median.emplace(*command.prune, command.keys.front(), others_);
+  const ProgramEnd end =
+      run_program(command.program, command.environment, timeout_seconds_,
+                  median ? [&](const std::string& line) { return median->wants(line); }
+                         : std::function<bool(const std::string&)>());
+  if (median) outcome.at_step = median->value();
+  if (end.unwanted) {
+    outcome.pruned = median->pruned();
+    return outcome;
+  }
+  if (end.timed_out)
+    fail("timeout", fmt::format("the program ran longer than {} s", timeout_seconds_), end);
+  if (end.signal != 0)
+    fail("crash", fmt::format("the program was ended by {}", processes::signal_name(end.signal)),
+         end);
+  if (end.exit_code != 0)
+    fail("exit", fmt::format("the program ended with {}", end.exit_code), end);
+  if (command.keys.empty()) outcome.loss = end.seconds;
+  take_results(
+      command.keys, [&](const std::string& key) { return value_of(key, end); }, outcome);
+  return outcome;
+}
+
 std::vector<std::string> program_of(const Cell& cell) { return command_of(cell).program; }
+
+std::string command_line_of(const Cell& cell) {
+  std::string text;
+  const CellCommand command = command_of(cell);
+  for (const auto& [name, value] : command.environment)
+    if (!name.starts_with("CONVOY_SWEEP_"))
+      text += fmt::format("{}={} ", name, shell_text({value}));
+  return text + shell_text(command.program);
+}
 
 std::string fill_placeholders(const std::string& text, const std::vector<std::string>& names,
                               const std::vector<std::string>& values) {
@@ -148,11 +205,7 @@ std::vector<DescentOutcome> CommandWorkload::descend(const std::vector<Cell>& ce
       outcomes.push_back(ask(command));
       continue;
     }
-    // Before it starts: an edit of its files from then on is one of another program.
-    DescentOutcome outcome;
-    outcome.program = record_.of(command.program);
-    outcome.loss = run_once(command, timeout_seconds_);
-    outcomes.push_back(std::move(outcome));
+    outcomes.push_back(run_once(command));
   }
   return outcomes;
 }
@@ -164,10 +217,21 @@ DescentOutcome CommandWorkload::ask(const CellCommand& command) const {
   const int64_t num_starts = program_->num_starts();
   std::string record = record_.of(command.program);
   DescentOutcome outcome;
-  outcome.loss = value_in(program_->ask(command.question), command.key);
+  const nlohmann::json answer = program_->ask(command.question);
+  take_results(
+      command.keys, [&](const std::string& key) { return value_in(answer, key); }, outcome);
   if (program_->num_starts() != num_starts) program_record_ = std::move(record);
   outcome.program = program_record_;
   return outcome;
+}
+
+std::vector<std::string> CommandWorkload::metrics(const Cell& cell) const {
+  const auto object = nlohmann::json::parse(cell.parameters.str(), nullptr, false);
+  // The cells of a function have none.
+  if (!object.is_object() || !object.contains("result") || !object.contains("command"))
+    return Workload::metrics(cell);
+  const std::vector<std::string> keys = keys_of(object["result"]);
+  return keys.empty() ? std::vector<std::string>{"seconds"} : keys;
 }
 
 Theory CommandWorkload::theory(const Cell&) const { return {}; }

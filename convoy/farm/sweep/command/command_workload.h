@@ -4,11 +4,14 @@
 // program prints.
 //
 // Parameters of a cell: {"command": [..], "environment": {..}, "result": KEY, "values": {NAME:
-// VALUE, ..}}. Every "{name}" and "{seed}" in the command and the environment is replaced by the
-// value of that name; "{{" and "}}" are braces. The last line of stdout that is a JSON object with
-// KEY holds the result. With an empty KEY the value is the seconds that the program took. In its
-// environment: CONVOY_SWEEP_SEED, CONVOY_SWEEP_PARAMETERS (a JSON object of the values and the
-// seed).
+// VALUE, ..}}. "result" may also be a list of keys. Every "{name}" and "{seed}" in the command and
+// the environment is replaced by the value of that name; "{{" and "}}" are braces. The last line of
+// stdout that is a JSON object with KEY holds the result. With an empty KEY the value is the
+// seconds that the program took. In its environment: CONVOY_SWEEP_SEED, CONVOY_SWEEP_PARAMETERS (a
+// JSON object of the values and the seed).
+//
+// With "prune": STEP the program is killed at that step of its progress when the first result is
+// worse than the median of the others (median_step.h).
 //
 // With "persistent": true the program stays (PersistentProgram): it gets that object as a line for
 // each cell, and its answer holds KEY, or {"error": TEXT}.
@@ -37,11 +40,17 @@ class CommandWorkload : public Workload {
   // Throws TaskFailure: "exit", "crash", "timeout", "output", "start".
   std::vector<DescentOutcome> descend(const std::vector<Cell>& cells) const override;
   Theory theory(const Cell& cell) const override;
+  std::vector<std::string> metrics(const Cell& cell) const override;
+  void compare_with(std::function<std::vector<double>()> others) override {
+    others_ = std::move(others);
+  }
 
  private:
   DescentOutcome ask(const CellCommand& command) const;
+  DescentOutcome run_once(const CellCommand& command) const;
 
   double timeout_seconds_;
+  std::function<std::vector<double>()> others_;  // compare_with
   mutable ProgramRecord record_;
   mutable std::unique_ptr<PersistentProgram> program_;  // of the last cell that has one
   mutable std::string program_record_;                  // of its start
@@ -49,6 +58,8 @@ class CommandWorkload : public Workload {
 
 // The command of a cell, its placeholders replaced.
 std::vector<std::string> program_of(const Cell& cell);
+// The same as a shell reads it, after the variables that --env gave it.
+std::string command_line_of(const Cell& cell);
 
 // `text` with its placeholders replaced. Throws ConfigError on an unknown name.
 std::string fill_placeholders(const std::string& text, const std::vector<std::string>& names,

@@ -11,7 +11,7 @@
 #include "convoy/core/base/error.h"
 #include "convoy/core/config/flags.h"
 #include "convoy/farm/sweep/command/grid_values.h"
-#include "convoy/farm/sweep/results/summary.h"
+#include "convoy/farm/sweep/results/result_tables.h"
 #include "convoy/farm/sweep/runner/coordinator.h"
 #include "convoy/farm/sweep/runner/worker_process.h"
 #include "convoy/machine/processes/signals.h"
@@ -102,7 +102,7 @@ RunOptions run_options(const SweepOptions& options) {
 
 convoy::SweepResults public_results(const SweepResults& results) {
   convoy::SweepResults shown;
-  shown.table = table_text(results, /*every_cell=*/false);
+  shown.table = table_text(results);
   for (const CellResult& cell : results.cells)
     shown.cells.push_back({.parameters = nlohmann::json::parse(cell.cell.parameters.str()),
                            .seed = cell.cell.seed,

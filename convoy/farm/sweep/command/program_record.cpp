@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -81,6 +82,32 @@ std::vector<std::string> files_named(const std::vector<std::string>& argv, size_
   return names;
 }
 
+// Never all of it: some of it is secret.
+constexpr std::array<const char*, 12> kVariables = {"CONDA_PREFIX",
+                                                    "CUDA_VISIBLE_DEVICES",
+                                                    "LD_LIBRARY_PATH",
+                                                    "MKL_NUM_THREADS",
+                                                    "OMP_NUM_THREADS",
+                                                    "PATH",
+                                                    "PYTHONHASHSEED",
+                                                    "PYTHONPATH",
+                                                    "TZ",
+                                                    "VIRTUAL_ENV",
+                                                    "LANG",
+                                                    "HOSTNAME"};
+
+nlohmann::json environment_of_process() {
+  nlohmann::json environment = nlohmann::json::object();
+  for (const char* const name : kVariables)
+    if (const char* const value = std::getenv(name)) environment[name] = value;
+  return environment;
+}
+
+// Records of earlier versions hold the files alone.
+nlohmann::json files_of_record(const nlohmann::json& record) {
+  return record.contains("files") && record["files"].is_object() ? record["files"] : record;
+}
+
 int64_t nanoseconds(const timespec& time) { return time.tv_sec * 1'000'000'000 + time.tv_nsec; }
 
 }  // namespace
@@ -121,7 +148,11 @@ std::string ProgramRecord::of(const std::vector<std::string>& argv) {
       record[name] = file->hash;
       takes_any = false;
     }
-  return record.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  std::error_code ignored;
+  const nlohmann::json all = {{"environment", environment_of_process()},
+                              {"files", record},
+                              {"folder", fs::current_path(ignored).string()}};
+  return all.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
 ChangedPrograms changed_programs(const SweepResults& results) {
@@ -134,8 +165,9 @@ ChangedPrograms changed_programs(const SweepResults& results) {
     const auto [place, added] =
         seen.try_emplace(cell.cell.parameters.str() + '\n' + cell.program.str());
     if (added) {
-      const auto before = nlohmann::json::parse(cell.program.str(), nullptr, false);
-      const auto today = nlohmann::json::parse(now.of(program_of(cell.cell)));
+      const auto before =
+          files_of_record(nlohmann::json::parse(cell.program.str(), nullptr, false));
+      const auto today = files_of_record(nlohmann::json::parse(now.of(program_of(cell.cell))));
       for (const auto& [name, hash] : before.items())
         if (!today.contains(name) || today[name] != hash) place->second.push_back(name);
     }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The files that computed a cell: the program of its command, and the scripts that the command
-// names, each with a hash of its bytes. Files that those read or import are not recorded. One
+// The circumstances of a cell: its working directory, its environment, and the files that computed
+// it: the program of its command, and the scripts that the command names, each with a hash of its
+// bytes. Files that those read or import are not recorded. One
 // thread.
 #pragma once
 
@@ -17,10 +18,12 @@ namespace convoy::sweep {
 
 class ProgramRecord {
  public:
-  // {"./train.py":"0f3a5c2e9d1b7468","python3":"..."}: a JSON object on one line, with the names
-  // that argv has. A script is a file with the right to be executed, one that begins with "#!" or
-  // has the ending of a script, or the first file that an interpreter is given; also one that is
-  // named within a word, as that of `sh -c`, and a module that `python -m` names.
+  // {"environment":{..},"files":{"./train.py":"0f3a5c2e9d1b7468","python3":"..."},"folder":".."}: a
+  // JSON object on one line. The environment is cut to variables that often decide numbers, or
+  // where programs and libraries are found; names of files are as argv has them. A script is a file
+  // with the right to be executed, one that begins with "#!" or has the ending of a script, or the
+  // first file that an interpreter is given; also one that is named within a word, as that of `sh
+  // -c`, and a module that `python -m` names.
   std::string of(const std::vector<std::string>& argv);
 
  private:

@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <chrono>
 #include <string_view>
+#include <utility>
 
 #include "convoy/core/base/trimmed.h"
 #include "convoy/machine/processes/rank_process.h"
@@ -19,17 +20,24 @@ namespace {
 using Clock = std::chrono::steady_clock;
 constexpr size_t kOutputBytes = 1 << 20;
 
+using LineCheck = std::function<bool(const std::string& line)>;
+
 // Moves whole lines that begin with '{' to `kept` and drops the others: what a program prints after
-// its answer, however much, does not push it out.
-void keep_object_lines(std::string& output, std::string& kept) {
+// its answer, however much, does not push it out. False once `wanted` was false for one of them.
+bool keep_object_lines(std::string& output, std::string& kept, const LineCheck& wanted) {
+  bool all_wanted = true;
   size_t begin = 0;
   for (size_t end = output.find('\n'); end != std::string::npos; end = output.find('\n', begin)) {
     const std::string_view line = std::string_view(output).substr(begin, end + 1 - begin);
-    if (trimmed(line, " \t").starts_with('{')) kept += line;
+    if (trimmed(line, " \t").starts_with('{')) {
+      kept += line;
+      all_wanted = all_wanted && (!wanted || wanted(std::string(line)));
+    }
     begin = end + 1;
   }
   output.erase(0, begin);
   if (kept.size() > kOutputBytes) kept.erase(0, kept.size() - kOutputBytes);
+  return all_wanted;
 }
 
 double elapsed_seconds(Clock::time_point begin) {
@@ -66,7 +74,7 @@ void drain_program(Descriptor& from, std::string& kept, size_t limit, int pass_o
 
 ProgramEnd run_program(const std::vector<std::string>& program,
                        const std::map<std::string, std::string>& environment,
-                       double timeout_seconds) {
+                       double timeout_seconds, const LineCheck& wanted) {
   processes::RankStart start;
   start.program = program;
   start.environment = environment;
@@ -87,10 +95,12 @@ ProgramEnd run_program(const std::vector<std::string>& program,
       processes::signal_group(process.pid, SIGKILL);
     }
     drain_program(process.output, output, 2 * kOutputBytes, -1);
-    keep_object_lines(output, end.object_lines);
+    if (!keep_object_lines(output, end.object_lines, end.unwanted ? LineCheck() : wanted) &&
+        !std::exchange(end.unwanted, true))
+      processes::signal_group(process.pid, SIGKILL);
     drain_program(process.errors, end.errors_tail, kProgramTailBytes, STDERR_FILENO);
   }
-  keep_object_lines(output += '\n', end.object_lines);  // a last line without its end
+  keep_object_lines(output += '\n', end.object_lines, {});  // a last line without its end
   end.seconds = elapsed_seconds(begin);
   processes::signal_group(process.pid, SIGKILL);
   int status = 0;

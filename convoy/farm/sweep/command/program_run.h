@@ -3,6 +3,7 @@
 // One program from start to end, its output caught.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -15,6 +16,7 @@ struct ProgramEnd {
   int exit_code = 0;
   int signal = 0;          // 0 = it ended by itself
   bool timed_out = false;  // it was killed for its time
+  bool unwanted = false;   // `wanted` was false for one of its lines
   double seconds = 0;
   std::string object_lines;  // of stdout those that begin with '{', the last MiB of them
   std::string errors_tail;
@@ -30,9 +32,11 @@ void drain_program(Descriptor& from, std::string& kept, size_t limit, int pass_o
 // Runs `program` (argv; looked up in PATH unless it has a '/') in a session of its own, without a
 // stdin, and passes its stderr on. Processes left in its group are killed when it ends, or after
 // `timeout_seconds` (0 = never). The kernel kills it when this process dies. Blocks. Throws
-// ConfigError when it cannot be started, IoError.
+// ConfigError when it cannot be started, IoError. `wanted`: called with each line of stdout that
+// begins with '{', as it comes; false kills the program.
 ProgramEnd run_program(const std::vector<std::string>& program,
                        const std::map<std::string, std::string>& environment,
-                       double timeout_seconds);
+                       double timeout_seconds,
+                       const std::function<bool(const std::string& line)>& wanted = {});
 
 }  // namespace convoy::sweep

@@ -31,6 +31,11 @@ std::string cell_state_word(CellState state) {
   return "failed";
 }
 
+double CellResult::metric(size_t place) const {
+  if (place == 0) return value;
+  return place <= descent.more.size() ? descent.more[place - 1] : std::nan("");
+}
+
 double CellResult::standard_error() const {
   return planned_guesses > 0 && state == CellState::Value ? tally.standard_error() : std::nan("");
 }
@@ -61,6 +66,14 @@ std::map<CellState, int64_t> SweepResults::counts() const {
   for (size_t state = 0; state < counts.size(); ++state)
     by_state[static_cast<CellState>(state)] = counts[state];
   return by_state;
+}
+
+bool is_of_programs(const SweepResults& results) {
+  return results.workload == "run" || results.workload.starts_with("function:");
+}
+
+std::string parameter_text(const nlohmann::json& value) {
+  return value.is_string() ? value.get<std::string>() : value.dump();
 }
 
 std::optional<double> number_in(const std::string& text) {

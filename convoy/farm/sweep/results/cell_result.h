@@ -34,7 +34,8 @@ struct CellResult {
   double value = std::numeric_limits<double>::quiet_NaN();  // NaN unless state is Value or Former
   int64_t planned_guesses = 0;                              // 0: a descent or a command
   Tally tally;                                              // of guesses that count
-  DescentOutcome descent;
+  DescentOutcome descent;                                   // of a command its value is `loss`
+  std::shared_ptr<const Pruned> pruned;  // of a censored cell of a command, or null
   Theory theory;
   std::shared_ptr<const jobs::Failure> failure;  // the last one where state is Failed, or null
   int64_t attempts = 0;
@@ -47,6 +48,8 @@ struct CellResult {
   // When state is Failed: the number from before the cell was computed again; NaN = none.
   double former_value = std::numeric_limits<double>::quiet_NaN();
 
+  // The result of that place in SweepResults::metrics; NaN: none.
+  double metric(size_t place) const;
   double standard_error() const;  // NaN: none
   // 95 %: of a mean mean +- 1.96 standard errors; NaN where there is none.
   double low() const;
@@ -62,10 +65,17 @@ struct SweepResults {
   std::string version;
   std::vector<std::string> axes = {};  // Workload::axes
   std::vector<CellResult> cells;
+  std::vector<std::string> metrics = {"value"};  // Workload::metrics
 
   int64_t count(CellState state) const;
   std::map<CellState, int64_t> counts() const;  // of every state
 };
+
+// True where programs or functions computed the cells: they have no guesses and no closed forms.
+bool is_of_programs(const SweepResults& results);
+
+// A parameter's value as tables show it.
+std::string parameter_text(const nlohmann::json& value);
 
 // The number in a text that is a finite number as a whole: "1", "1.0" and "1e0" are one.
 std::optional<double> number_in(const std::string& text);

@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "convoy/farm/sweep/results/example_cell_test.h"
+#include "convoy/farm/sweep/results/grid_text.h"
+#include "convoy/farm/sweep/results/result_tables.h"
 #include "convoy/farm/sweep/results/summary.h"
 #include "convoy/farm/sweep/results/tidy_table.h"
+#include "convoy/farm/sweep/results/wide_table.h"
 
 namespace convoy::sweep {
 namespace {
@@ -40,7 +45,7 @@ TEST(Summary, MediansAreOfValuesAloneAndCountTheOthers) {
   EXPECT_TRUE(std::isnan(rows[1].median));
   EXPECT_EQ(rows[1].counts_text(), "0 of 2, 1 failed, 1 unfinished");
   EXPECT_EQ(counts_text(results), "6 cells: 3 values, 1 censored, 1 failed, 1 unfinished");
-  const std::string table = table_text(results, false);
+  const std::string table = table_text(results);
   EXPECT_NE(table.find("crash: it \"fell\", twice (attempt 2)"), std::string::npos) << table;
   EXPECT_NE(table.find("0 of 1000 guesses passed: P < 3.00e-03 at 95 %"), std::string::npos);
 }
@@ -55,12 +60,98 @@ TEST(Summary, AFailureEndsWithTheLastLineOfItsProgram) {
 
 TEST(Summary, ShowsNoColumnThatIsEmptyInEveryRow) {
   SweepResults results = example();
-  EXPECT_NE(table_text(results, false).find("ACCEPTED"), std::string::npos);
+  EXPECT_NE(table_text(results).find("ACCEPTED"), std::string::npos);
   std::erase_if(results.cells, [](const CellResult& cell) { return cell.cell.method != "gd"; });
-  const std::string table = table_text(results, true);
+  const std::string table = table_text(results, {.every_cell = true});
   for (const char* const heading : {"PRIOR", "ACCEPTED", "GUESSES"})
     EXPECT_EQ(table.find(heading), std::string::npos) << table;
   EXPECT_NE(table.find("THEORY"), std::string::npos) << table;
+}
+
+// Two learning rates, two optimizers, `num_seeds` seeds; two results.
+SweepResults of_program(int64_t num_seeds) {
+  SweepResults results{
+      .workload = "run", .version = "1", .axes = {}, .cells = {}, .metrics = {"loss", "accuracy"}};
+  for (const std::string rate : {"0.1", "0.01"})
+    for (const std::string optimizer : {"adam", "sgd"})
+      for (int64_t seed = 0; seed < num_seeds; ++seed) {
+        CellResult cell;
+        cell.cell = {.method = "run",
+                     .seed = seed,
+                     .parameters = nlohmann::json{{"command", {"x", "{lr}", "it's"}},
+                                                  {"values", {{"lr", rate}, {"opt", optimizer}}}}
+                                       .dump()};
+        cell.state = CellState::Value;
+        cell.value = rate == "0.1" ? 1 : 2;
+        cell.descent.more = {0.5};
+        results.cells.push_back(cell);
+      }
+  return results;
+}
+
+TEST(Tables, HaveAColumnForEachParameterAndEachResult) {
+  EXPECT_EQ(table_text(of_program(2)),
+            "lr    opt   loss MEDIAN  QUARTILES  accuracy MEDIAN   QUARTILES  CELLS\n"
+            "0.1   adam            1     1 .. 1              0.5  0.5 .. 0.5  2\n"
+            "0.1   sgd             1     1 .. 1              0.5  0.5 .. 0.5  2\n"
+            "0.01  adam            2     2 .. 2              0.5  0.5 .. 0.5  2\n"
+            "0.01  sgd             2     2 .. 2              0.5  0.5 .. 0.5  2\n");
+  // One seed has no median.
+  EXPECT_TRUE(table_text(of_program(1)).starts_with("lr    opt   loss  accuracy\n0.1   adam"))
+      << table_text(of_program(1));
+}
+
+TEST(Tables, ListTheFirstTenOfManyCells) {
+  SweepResults results = of_program(100);
+  for (CellResult& cell : results.cells) cell.state = CellState::Partial;
+  const std::string table = table_text(results);
+  EXPECT_NE(table.find("\n400 unfinished; the first 10 of them\n"), std::string::npos) << table;
+  EXPECT_EQ(std::count(table.begin(), table.end(), '\n'), 5 + 2 + 11) << table;
+  EXPECT_GT(table_text(results, {.every_cell = true}).size(), 10 * table.size());
+}
+
+TEST(Tables, FoldTheirLastColumnToTheTerminal) {
+  SweepResults results = of_program(1);
+  results.cells[0].state = CellState::Failed;
+  results.cells[0].failure = std::make_shared<jobs::Failure>(
+      jobs::Failure{.kind = "exit", .message = std::string(40, 'a') + " " + std::string(90, 'b')});
+  for (const int64_t width : {80, 200}) {
+    std::istringstream lines(table_text(results, {.width = width}));
+    for (std::string line; std::getline(lines, line);) EXPECT_LE(std::ssize(line), width) << line;
+  }
+  EXPECT_NE(table_text(results).find(std::string(90, 'b')), std::string::npos);
+}
+
+TEST(Tables, NameTheBestCell) {
+  const SweepResults results = of_program(2);
+  EXPECT_EQ(best_text(results, *best_cell(results, false)), "loss 1 with lr=0.1 opt=adam, seed 0");
+  EXPECT_EQ(best_cell(results, true)->value, 2);
+  EXPECT_EQ(best_cell({}, true), nullptr);
+}
+
+TEST(WideCsv, HasAColumnForEachResultAndSeed) {
+  SweepResults results = of_program(2);
+  results.cells[1].state = CellState::Failed;
+  results.cells[2].state = CellState::Censored;
+  EXPECT_EQ(wide_csv(results),
+            "lr,opt,loss_seed=0,loss_seed=1,accuracy_seed=0,accuracy_seed=1\n"
+            "0.1,adam,1,,0.5,\n"
+            "0.1,sgd,nan,1,nan,0.5\n"
+            "0.01,adam,2,2,0.5,0.5\n"
+            "0.01,sgd,2,2,0.5,0.5\n");
+}
+
+TEST(TidyCsv, OfProgramsNamesResultsAndLeavesGuessesOut) {
+  const std::string text = tidy_csv(of_program(1));
+  EXPECT_EQ(text.substr(0, text.find('\n')),
+            "workload,version,method,seed,lr,opt,state,value,loss,accuracy,attempts,failure_kind,"
+            "failure_message,failure_signal,failure_stderr,seconds,device,folder,environment");
+}
+
+TEST(GridTexts, NameValuesSeedsAndCommands) {
+  EXPECT_EQ(grid_text(of_program(3)), "lr 0.1, 0.01; opt adam, sgd; seeds 0 .. 2");
+  EXPECT_EQ(grid_text(example()), "student_dim 150, 300; seeds 1, 3; gnc, gd");
+  EXPECT_EQ(shell_text({"./train", "--lr", "{lr}", "it's", ""}), "./train --lr {lr} 'it'\\''s' ''");
 }
 
 TEST(Quantiles, AsNumpyHasThem) {

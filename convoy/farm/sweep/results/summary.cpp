@@ -21,12 +21,6 @@
 namespace convoy::sweep {
 namespace {
 
-using Rows = std::vector<std::vector<std::string>>;
-
-std::string axis_text(const nlohmann::json& value) {
-  return value.is_string() ? value.get<std::string>() : value.dump();
-}
-
 // As neighbours of a million cells mostly are: for them nothing is looked up.
 bool are_alike(const Cell* last, const Cell& cell) {
   return last != nullptr && last->parameters.shares(cell.parameters) && last->method == cell.method;
@@ -76,8 +70,31 @@ std::set<std::string> varying_names(const SweepResults& results) {
   return names;
 }
 
-// The varying names that separate cells of one method at one value of the axis. A step size that
-// changes with the axis does not.
+std::string group_text(const std::map<std::string, nlohmann::json>& axes,
+                       const std::set<std::string>& names) {
+  std::string text;
+  for (const std::string& name : names)
+    if (axes.contains(name))
+      text += fmt::format("{}{}={}", text.empty() ? "" : " ", name, parameter_text(axes.at(name)));
+  return text;
+}
+
+SeedSummary::Spread spread_of(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  return {.median = quantile_of_sorted(values, 0.5),
+          .low = quantile_of_sorted(values, 0.25),
+          .high = quantile_of_sorted(values, 0.75)};
+}
+
+double median_of(const std::vector<double>& values) {
+  std::vector<double> finite;
+  for (const double value : values)
+    if (std::isfinite(value)) finite.push_back(value);
+  return quantile(finite, 0.5);
+}
+
+}  // namespace
+
 std::set<std::string> grouping_names(const SweepResults& results, const std::string& axis) {
   std::map<std::tuple<std::string, std::string, std::string>, std::set<std::string>> values;
   const std::set<std::string> varying = varying_names(results);
@@ -101,57 +118,6 @@ std::set<std::string> grouping_names(const SweepResults& results, const std::str
   return names;
 }
 
-std::string group_text(const std::map<std::string, nlohmann::json>& axes,
-                       const std::set<std::string>& names) {
-  std::string text;
-  for (const std::string& name : names)
-    if (axes.contains(name))
-      text += fmt::format("{}{}={}", text.empty() ? "" : " ", name, axis_text(axes.at(name)));
-  return text;
-}
-
-// Takes out the columns that no row has a value for: a program has no prior and accepts nothing.
-void drop_empty_columns(Rows& rows) {
-  for (size_t column = rows.front().size(); column-- > 0;) {
-    const bool is_empty = std::all_of(rows.begin() + 1, rows.end(),
-                                      [column](const auto& row) { return row[column] == "-"; });
-    if (!is_empty) continue;
-    for (auto& row : rows) row.erase(row.begin() + static_cast<std::ptrdiff_t>(column));
-  }
-}
-
-std::string table_of(Rows rows) {
-  for (auto& row : rows)
-    for (std::string& text : row) text = escaped_line(text);
-  if (rows.size() > 1) drop_empty_columns(rows);
-  return text_table(rows, {.first_number = 2, .end_numbers = rows.front().size() - 1, .empty = ""});
-}
-
-std::string short_number(double value) {
-  return std::isfinite(value) ? fmt::format("{:.5g}", value) : "-";
-}
-
-std::string share_text(double value) {
-  return std::isfinite(value) ? fmt::format("{:.3e}", value) : "-";
-}
-
-std::string value_text(const CellResult& cell) {
-  switch (cell.state) {
-    case CellState::Value:
-    case CellState::Former:
-      return short_number(cell.value);
-    case CellState::Censored:
-      return "censored";
-    case CellState::Failed:
-      return "FAILED";
-    case CellState::Partial:
-      break;
-  }
-  return "unfinished";
-}
-
-// Local time to the minute, "05:05"; with the day unless that is today, as `other` is, which it may
-// stand beside.
 std::string clock_text(int64_t milliseconds, int64_t other) {
   if (milliseconds == 0) return "before";
   const auto local = [](std::time_t seconds) {
@@ -167,78 +133,6 @@ std::string clock_text(int64_t milliseconds, int64_t other) {
   std::strftime(text, sizeof(text), both_today ? "%H:%M" : "%Y-%m-%d %H:%M", &fields);
   return text;
 }
-
-std::string remark(const CellResult& cell) {
-  switch (cell.state) {
-    case CellState::Censored:
-      return fmt::format("0 of {} guesses passed: P < {:.2e} at 95 %", cell.tally.guesses,
-                         cell.share_bound());
-    case CellState::Failed:
-      return fmt::format("{} (attempt {}){}", failure_text(*cell.failure), cell.failure->attempt,
-                         std::isfinite(cell.former_value)
-                             ? fmt::format("; it was {} before", short_number(cell.former_value))
-                             : "");
-    case CellState::Former:
-      return fmt::format("to be computed again; this is its value from {}",
-                         clock_text(cell.finished_ms, cell.finished_ms));
-    case CellState::Partial:
-      return cell.planned_guesses > 0
-                 ? fmt::format("{} of {} guesses", cell.tally.guesses, cell.planned_guesses)
-                 : "";
-    case CellState::Value:
-      break;
-  }
-  return cell.tally.non_finite > 0
-             ? fmt::format("not a finite number: {}",
-                           counted(cell.tally.non_finite, "accepted loss", "accepted losses"))
-             : "";
-}
-
-std::string interval_text(const CellResult& cell) {
-  return std::isfinite(cell.low()) ? fmt::format("{:.5g} .. {:.5g}", cell.low(), cell.high()) : "-";
-}
-
-Rows summary_rows(const SweepResults& results, const std::string& axis) {
-  Rows rows = {{"METHOD", axis.empty() ? "" : axis, "MEDIAN", "QUARTILES", "PRIOR", "THEORY",
-                "ACCEPTED", "CELLS"}};
-  for (const SeedSummary& one : summarise(results, axis)) {
-    const std::string place =
-        one.group.empty() ? one.axis : fmt::format("{} {}", one.axis, one.group);
-    rows.push_back(
-        {one.method, place, short_number(one.median),
-         std::isfinite(one.low) ? fmt::format("{:.5g} .. {:.5g}", one.low, one.high) : "-",
-         short_number(one.prior_mean), short_number(one.theory), share_text(one.accepted_share),
-         one.counts_text()});
-  }
-  return rows;
-}
-
-Rows cell_rows(const SweepResults& results, const std::string& axis, bool all) {
-  const std::set<std::string> names = grouping_names(results, axis);
-  Rows rows = {{"METHOD", axis, "SEED", "VALUE", "95 % INTERVAL", "ACCEPTED", "GUESSES", "REMARK"}};
-  AxesOfCells known;
-  for (const CellResult& cell : results.cells) {
-    if (!all && cell.state == CellState::Value) continue;
-    const auto& axes = known.of(cell.cell);
-    std::string place = axes.contains(axis) ? axis_text(axes.at(axis)) : "";
-    for (const std::string& name : names)
-      if (axes.contains(name)) place += fmt::format(" {}={}", name, axis_text(axes.at(name)));
-    const bool guessed = cell.planned_guesses > 0;
-    rows.push_back({cell.cell.method, place, std::to_string(cell.cell.seed), value_text(cell),
-                    interval_text(cell), guessed ? std::to_string(cell.tally.accepted) : "-",
-                    guessed ? std::to_string(cell.tally.guesses) : "-", remark(cell)});
-  }
-  return rows;
-}
-
-double median_of(const std::vector<double>& values) {
-  std::vector<double> finite;
-  for (const double value : values)
-    if (std::isfinite(value)) finite.push_back(value);
-  return quantile(finite, 0.5);
-}
-
-}  // namespace
 
 std::string escaped_line(std::string_view text) {
   std::string escaped;
@@ -266,10 +160,15 @@ std::string failure_text(const jobs::Failure& failure) {
   return last.empty() ? text : fmt::format("{}; stderr ends with `{}`", text, last.substr(0, 200));
 }
 
+std::vector<SeedSummary::Spread> SeedSummary::spreads() const {
+  std::vector<Spread> all = {{median, low, high}};
+  all.insert(all.end(), more.begin(), more.end());
+  return all;
+}
+
 std::string SeedSummary::counts_text() const {
-  const int64_t all = values + failed + censored + partial + former;
-  if (values == all) return std::to_string(all);
-  std::string text = fmt::format("{} of {}", values, all);
+  if (values == all()) return std::to_string(all());
+  std::string text = fmt::format("{} of {}", values, all());
   if (failed > 0) text += fmt::format(", {} failed", failed);
   if (censored > 0) text += fmt::format(", {} censored", censored);
   if (partial > 0) text += fmt::format(", {} unfinished", partial);
@@ -296,7 +195,7 @@ std::vector<std::string> axis_of_cells(const SweepResults& results, const std::s
   for (const CellResult& cell : results.cells) {
     const auto& axes = known.of(cell.cell);
     const auto found = axes.find(axis);
-    values.push_back(found == axes.end() ? "" : axis_text(found->second));
+    values.push_back(found == axes.end() ? "" : parameter_text(found->second));
   }
   return values;
 }
@@ -315,6 +214,7 @@ std::vector<SeedSummary> summarise(const SweepResults& results, const std::strin
   struct Collected {
     SeedSummary summary;
     std::vector<double> values, priors, curves;
+    std::vector<std::vector<double>> more;
     int64_t guesses = 0, accepted = 0;
   };
   std::vector<Collected> all;
@@ -324,13 +224,17 @@ std::vector<SeedSummary> summarise(const SweepResults& results, const std::strin
     const auto axes = axes_of(cell.cell);
     SeedSummary key;
     key.method = cell.cell.method;
-    if (axes.contains(axis)) key.axis = axis_text(axes.at(axis));
+    if (axes.contains(axis)) key.axis = parameter_text(axes.at(axis));
     key.group = group_text(axes, others);
+    for (const std::string& name : others)
+      if (axes.contains(name)) key.others[name] = parameter_text(axes.at(name));
     const auto [place, added] = places.try_emplace({key.method, key.group, key.axis}, all.size());
     if (added) {
       const double number = number_parameter(cell.cell, axis);
       key.position = std::isfinite(number) ? number : static_cast<double>(all.size());
-      all.push_back({.summary = key, .values = {}, .priors = {}, .curves = {}});
+      all.emplace_back();
+      all.back().summary = key;
+      all.back().more.resize(results.metrics.size() - 1);
     }
     return place->second;
   };
@@ -345,7 +249,10 @@ std::vector<SeedSummary> summarise(const SweepResults& results, const std::strin
     if (!are_alike(last, cell.cell)) place = known_row_of(cell);
     last = &cell.cell;
     Collected& row = all[place];
-    if (cell.state == CellState::Value) row.values.push_back(cell.value);
+    if (cell.state == CellState::Value) {
+      row.values.push_back(cell.value);
+      for (size_t at = 0; at < row.more.size(); ++at) row.more[at].push_back(cell.metric(at + 1));
+    }
     row.summary.values += cell.state == CellState::Value ? 1 : 0;
     row.summary.failed += cell.state == CellState::Failed ? 1 : 0;
     row.summary.censored += cell.state == CellState::Censored ? 1 : 0;
@@ -358,10 +265,12 @@ std::vector<SeedSummary> summarise(const SweepResults& results, const std::strin
   }
   std::vector<SeedSummary> summaries;
   for (Collected& row : all) {
-    std::sort(row.values.begin(), row.values.end());
-    row.summary.median = quantile_of_sorted(row.values, 0.5);
-    row.summary.low = quantile_of_sorted(row.values, 0.25);
-    row.summary.high = quantile_of_sorted(row.values, 0.75);
+    const SeedSummary::Spread first = spread_of(std::move(row.values));
+    row.summary.median = first.median;
+    row.summary.low = first.low;
+    row.summary.high = first.high;
+    for (std::vector<double>& values : row.more)
+      row.summary.more.push_back(spread_of(std::move(values)));
     row.summary.prior_mean = median_of(row.priors);
     row.summary.theory = median_of(row.curves);
     row.summary.accepted_share =
@@ -370,14 +279,6 @@ std::vector<SeedSummary> summarise(const SweepResults& results, const std::strin
     summaries.push_back(row.summary);
   }
   return summaries;
-}
-
-std::string table_text(const SweepResults& results, bool every_cell) {
-  const std::string axis = axis_name(results);
-  std::string text = table_of(summary_rows(results, axis));
-  const Rows cells = cell_rows(results, axis, every_cell);
-  if (cells.size() > 1) text += "\n" + table_of(cells);
-  return text;
 }
 
 std::string counts_text(const SweepResults& results) {

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Cells over seeds: medians with the number of cells behind each, and the table that people read.
+// Cells over seeds: medians with the number of cells behind each.
 #pragma once
 
 #include <cstdint>
+#include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -15,16 +17,23 @@ namespace convoy::sweep {
 // Over the seeds of one method at one value of the axis. The quantiles are of the cells with a
 // value only: a failed, censored or unfinished one never stands in as a number, and is counted.
 struct SeedSummary {
+  struct Spread {
+    double median = 0, low = 0, high = 0;  // quartiles; NaN without any value
+  };
   std::string method;
-  std::string group;    // other parameters that vary, "teacher_rank=2"; empty = none does
+  std::map<std::string, std::string> others = {};  // texts of the other parameters that vary
+  std::string group;    // the same as one text, "teacher_rank=2"; empty = none does
   std::string axis;     // the axis' value as text
   double position = 0;  // as a number; the row's number when it is not one
   double median = 0, low = 0, high = 0;  // quartiles; NaN without any value
   double prior_mean = 0, theory = 0;     // medians over seeds of the closed forms; NaN = none
+  std::vector<Spread> more = {};  // of further results, in the order of SweepResults::metrics
   int64_t values = 0, failed = 0, censored = 0, partial = 0, former = 0;
   double accepted_share = 0;  // of all guesses together; NaN without guesses
 
-  std::string counts_text() const;  // "8", "7 of 8, 1 failed"
+  int64_t all() const { return values + failed + censored + partial + former; }
+  std::vector<Spread> spreads() const;  // of every result
+  std::string counts_text() const;      // "8", "7 of 8, 1 failed"
 };
 
 // The parameter along which tables and figures go: of the workload's axes the first that varies, or
@@ -38,10 +47,13 @@ std::vector<std::string> axis_of_cells(const SweepResults& results, const std::s
 // SeedSummary::group of each cell.
 std::vector<std::string> groups_of_cells(const SweepResults& results, const std::string& axis);
 
-// Lines: a row per method and value of the axis with the median, quartiles and counts over seeds,
-// then, with `every_cell`, one row per cell with its 95 % interval. Failed and censored cells are
-// marked and explained. A column without any value is left out.
-std::string table_text(const SweepResults& results, bool every_cell);
+// The parameters that separate cells of one method at one value of the axis. A step size that
+// changes with the axis does not.
+std::set<std::string> grouping_names(const SweepResults& results, const std::string& axis);
+
+// Local time to the minute, "05:05"; with the day unless that is today, as `other` is, which it may
+// stand beside.
+std::string clock_text(int64_t milliseconds, int64_t other);
 
 // The kind and message of a failure and the last line that the program wrote to stderr.
 std::string failure_text(const jobs::Failure& failure);

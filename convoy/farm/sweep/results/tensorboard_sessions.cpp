@@ -123,25 +123,30 @@ HparamsExperiment experiment_of(const std::vector<Point>& points,
 
 using Metrics = std::map<std::string, double>;
 
-Metrics metrics_of(const CellResult& cell) {
-  Metrics metrics = {{"value", cell.value},
-                     {"standard_error", cell.standard_error()},
+// Programs call their results by names of their own.
+std::vector<std::string> result_names(const SweepResults& results) {
+  return is_of_programs(results) ? results.metrics : std::vector<std::string>{"value"};
+}
+
+Metrics metrics_of(const CellResult& cell, const std::vector<std::string>& names) {
+  Metrics metrics = {{"standard_error", cell.standard_error()},
                      {"accepted_share", cell.accepted_share()},
                      {"train_loss", cell.descent.train_loss}};
   if (cell.seconds > 0) metrics["seconds"] = cell.seconds;
+  for (size_t place = 0; place < names.size(); ++place) metrics[names[place]] = cell.metric(place);
   std::erase_if(metrics, [](const auto& one) { return !std::isfinite(one.second); });
   return metrics;
 }
 
 // Over the seeds of a point.
-Metrics metrics_of(const Point& point) {
+Metrics metrics_of(const Point& point, const std::string& name) {
   std::vector<double> values;
   for (const CellResult* cell : point.cells)
     if (cell->state == CellState::Value) values.push_back(cell->value);
   if (values.empty()) return {};
-  return {{"value", quantile(values, 0.5)},
-          {"value_low", quantile(values, 0.25)},
-          {"value_high", quantile(values, 0.75)},
+  return {{name, quantile(values, 0.5)},
+          {name + "_low", quantile(values, 0.25)},
+          {name + "_high", quantile(values, 0.75)},
           {"seeds", static_cast<double>(values.size())}};
 }
 
@@ -197,6 +202,16 @@ bool has_result(const CellResult& cell) {
 // Says that a folder is of sessions alone.
 constexpr const char* kSessionsFile = "convoy-sessions.json";
 
+std::string digest_of(const SweepResults& results) {
+  Sha256 hash;
+  hash.update(results.workload + '\n' + results.version);
+  for (const CellResult& cell : results.cells)
+    hash.update(fmt::format("\n{} {} {} {} {} {}", cell.cell.method, cell.cell.seed,
+                            cell.cell.parameters.str(), cell_state_word(cell.state),
+                            cell.finished_ms, cell.value));
+  return hash.hex();
+}
+
 void remove_events(const fs::path& folder) {
   std::error_code failed;
   std::vector<fs::path> events;
@@ -231,10 +246,14 @@ std::string write_tensorboard_sessions(const SweepResults& results, const fs::pa
   unify_types(points);
   name_points(points);
   require_sessions_folder(folder);
-  remove_events(folder);
+  const std::string record = fmt::format(
+      "{{\"schema\": \"convoy.sessions/1\", \"results\": \"{}\"}}\n", digest_of(results));
   std::error_code failed;
+  if (fs::exists(folder / kSessionsFile, failed) && read_file(folder / kSessionsFile) == record)
+    return "";
+  remove_events(folder);
   fs::create_directories(folder, failed);
-  write_file_atomic(folder / kSessionsFile, "{\"schema\": \"convoy.sessions/1\"}\n");
+  const std::vector<std::string> names = result_names(results);
   const bool by_point = std::ssize(results.cells) > kMostTensorboardRuns;
   SessionFolder sessions(folder, log);
   int64_t written = 0;
@@ -244,13 +263,13 @@ std::string write_tensorboard_sessions(const SweepResults& results, const fs::pa
       last_seconds = std::max(last_seconds, end_of(*cell));
       if (by_point || !has_result(*cell)) continue;
       sessions.write(point, fs::path(point.folder) / fmt::format("seed-{}", cell->cell.seed),
-                     metrics_of(*cell), cell->state != CellState::Failed, end_of(*cell));
+                     metrics_of(*cell, names), cell->state != CellState::Failed, end_of(*cell));
       ++written;
     }
     const bool any = std::any_of(point.cells.begin(), point.cells.end(),
                                  [](const CellResult* cell) { return has_result(*cell); });
     if (!by_point || !any) continue;
-    const Metrics metrics = metrics_of(point);
+    const Metrics metrics = metrics_of(point, names.front());
     sessions.write(point, point.folder, metrics, !metrics.empty(), last_seconds);
     ++written;
   }
@@ -258,6 +277,8 @@ std::string write_tensorboard_sessions(const SweepResults& results, const fs::pa
   add_experiment(experiment,
                  experiment_of(points, sessions.metric_tags(),
                                fmt::format("{}, version {}", results.workload, results.version)));
+  // At the end: a folder that was written in part is written again.
+  write_file_atomic(folder / kSessionsFile, record);
   return fmt::format(
       "wrote {} for TensorBoard into {}{}", counted(written, "session"), folder.string(),
       by_point ? fmt::format(": one of each point, since there are more than {} cells",

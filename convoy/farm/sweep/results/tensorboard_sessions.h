@@ -22,7 +22,8 @@ constexpr int64_t kMostTensorboardPoints = 10'000;
 // failure; cells without a result have none. With more cells than kMostTensorboardRuns there is one
 // session for each point, FOLDER/POINT, with the median of its values and the quartiles. The
 // sessions of an earlier call are removed, whichever sweep they are of: a folder has one. Returns a
-// sentence that says what was written. Throws ConfigError as require_sessions_folder(), IoError.
+// sentence about what was written; empty = nothing was, since the folder holds these results.
+// Throws ConfigError as require_sessions_folder(), IoError.
 std::string write_tensorboard_sessions(const SweepResults& results,
                                        const std::filesystem::path& folder, const Log& log);
 

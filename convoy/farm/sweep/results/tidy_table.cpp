@@ -36,10 +36,20 @@ std::set<std::string> parameter_names(const SweepResults& results) {
   return names;
 }
 
-void add_outcome(ordered_json& row, const CellResult& cell) {
+// A column's name that no other column of the row has.
+std::string free_name(const ordered_json& row, const std::string& name, const std::string& prefix) {
+  return row.contains(name) ? prefix + name : name;
+}
+
+void add_results(ordered_json& row, const CellResult& cell,
+                 const std::vector<std::string>& metrics) {
+  for (size_t metric = 0; metric < metrics.size(); ++metric)
+    if (metrics[metric] != "value" && metrics[metric] != "seconds")
+      row[free_name(row, metrics[metric], "result_")] = number_or_null(cell.metric(metric));
+}
+
+void add_guesses(ordered_json& row, const CellResult& cell) {
   const bool guessed = cell.planned_guesses > 0;
-  row["state"] = cell_state_word(cell.state);
-  row["value"] = number_or_null(cell.value);
   row["standard_error"] = number_or_null(cell.standard_error());
   row["low"] = number_or_null(cell.low());
   row["high"] = number_or_null(cell.high());
@@ -55,7 +65,15 @@ void add_outcome(ordered_json& row, const CellResult& cell) {
   row["steps"] = cell.descent.steps > 0 ? ordered_json(cell.descent.steps) : ordered_json(nullptr);
 }
 
-void add_effort(ordered_json& row, const CellResult& cell) {
+// {"folder": .., "environment": {..}} of a command; null where a cell has none.
+void add_circumstances(ordered_json& row, const CellResult& cell) {
+  const auto record = nlohmann::json::parse(cell.program.str(), nullptr, false);
+  const bool known = record.is_object() && record.contains("folder");
+  row["folder"] = known ? ordered_json(record["folder"]) : ordered_json(nullptr);
+  row["environment"] = known ? ordered_json(record["environment"].dump()) : ordered_json(nullptr);
+}
+
+void add_effort(ordered_json& row, const CellResult& cell, bool of_programs) {
   const bool failed = cell.state == CellState::Failed;
   row["attempts"] = cell.attempts > 0 ? ordered_json(cell.attempts) : ordered_json(nullptr);
   row["failure_kind"] = text_or_null(failed ? cell.failure->kind : "");
@@ -64,10 +82,11 @@ void add_effort(ordered_json& row, const CellResult& cell) {
                                                               : ordered_json(nullptr);
   row["failure_stderr"] = readable_or_null(failed ? cell.failure->stderr_tail : "");
   row["seconds"] = cell.seconds > 0 ? ordered_json(cell.seconds) : ordered_json(nullptr);
-  row["guesses_per_second"] =
-      cell.seconds > 0 && cell.tally.guesses > 0
-          ? ordered_json(static_cast<double>(cell.tally.guesses) / cell.seconds)
-          : ordered_json(nullptr);
+  if (!of_programs)
+    row["guesses_per_second"] =
+        cell.seconds > 0 && cell.tally.guesses > 0
+            ? ordered_json(static_cast<double>(cell.tally.guesses) / cell.seconds)
+            : ordered_json(nullptr);
   row["device"] = text_or_null(cell.device);
 }
 
@@ -82,6 +101,7 @@ std::string field_text(const ordered_json& value) {
 
 ordered_json tidy_json(const SweepResults& results) {
   const std::set<std::string> names = parameter_names(results);
+  const bool of_programs = is_of_programs(results);
   ordered_json rows = ordered_json::array();
   AxesOfCells known;
   for (const CellResult& cell : results.cells) {
@@ -94,11 +114,17 @@ ordered_json tidy_json(const SweepResults& results) {
     for (const std::string& name : names) {
       const auto found = axes.find(name);
       // A grid may use any name; the columns that Convoy adds keep theirs.
-      const std::string column = row.contains(name) ? "parameter_" + name : name;
-      row[column] = found == axes.end() ? ordered_json(nullptr) : ordered_json(found->second);
+      row[free_name(row, name, "parameter_")] =
+          found == axes.end() ? ordered_json(nullptr) : ordered_json(found->second);
     }
-    add_outcome(row, cell);
-    add_effort(row, cell);
+    row["state"] = cell_state_word(cell.state);
+    row["value"] = number_or_null(cell.value);
+    if (of_programs)
+      add_results(row, cell, results.metrics);
+    else
+      add_guesses(row, cell);
+    add_effort(row, cell, of_programs);
+    if (results.workload == "run") add_circumstances(row, cell);
     rows.push_back(std::move(row));
   }
   return rows;
@@ -110,7 +136,10 @@ std::string tidy_json_text(const SweepResults& results) {
 
 std::vector<std::string> tidy_columns(const SweepResults& results) {
   // A row of each set of parameters has all the names.
-  SweepResults few{.workload = results.workload, .version = results.version, .cells = {}};
+  SweepResults few{.workload = results.workload,
+                   .version = results.version,
+                   .cells = {},
+                   .metrics = results.metrics};
   std::set<std::string> seen;
   for (const CellResult& cell : results.cells)
     if (seen.insert(cell.cell.parameters).second) few.cells.push_back(cell);

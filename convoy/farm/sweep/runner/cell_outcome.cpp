@@ -125,9 +125,18 @@ void read_parsed(const std::string& payload, bool guessed, CellResult& cell) {
     cell.tally = Tally::parse(object.at("tally").dump());
     return;
   }
+  if (object.contains("pruned")) {
+    const auto& pruned = object.at("pruned");
+    cell.pruned =
+        std::make_shared<const Pruned>(Pruned{.step = pruned.at("step").get<int64_t>(),
+                                              .value = pruned.at("value").get<double>(),
+                                              .median = pruned.at("median").get<double>()});
+    return;
+  }
   cell.descent = {.loss = object.at("loss").get<double>(),
                   .train_loss = number_or_nan(object.at("train_loss")),
                   .steps = object.at("steps").get<int64_t>()};
+  if (object.contains("more")) object.at("more").get_to(cell.descent.more);
 }
 
 }  // namespace
@@ -145,16 +154,28 @@ jobs::Result guess_result(const Tally& tally, const Effort& effort) {
 }
 
 jobs::Result descent_result(const DescentOutcome& outcome, const Effort& effort) {
+  nlohmann::ordered_json object;
+  if (outcome.pruned) {
+    object["pruned"] = {{"step", outcome.pruned->step},
+                        {"value", outcome.pruned->value},
+                        {"median", outcome.pruned->median}};
+    object["at_step"] = outcome.pruned->value;
+    put(object, effort);
+    if (!outcome.program.empty())
+      object["program"] = nlohmann::ordered_json::parse(outcome.program);
+    return {.kind = jobs::ResultKind::Censored, .payload = object.dump(), .failure = {}};
+  }
   if (!std::isfinite(outcome.loss))
     return not_finite(
         outcome.steps > 0
             ? fmt::format("the loss after {} steps is not a finite number", outcome.steps)
             : "the value is not a finite number",
         effort);
-  nlohmann::ordered_json object;
   object["loss"] = outcome.loss;
   object["train_loss"] = outcome.train_loss;  // NaN is written as null
   object["steps"] = outcome.steps;
+  if (!outcome.more.empty()) object["more"] = outcome.more;
+  if (std::isfinite(outcome.at_step)) object["at_step"] = outcome.at_step;
   put(object, effort);
   if (!outcome.program.empty()) object["program"] = nlohmann::ordered_json::parse(outcome.program);
   return {.kind = jobs::ResultKind::Value, .payload = object.dump(), .failure = {}};

@@ -22,7 +22,7 @@ struct Effort {
 // Censored where nothing passed; failed where only losses that are no numbers did, never a number
 // in their place.
 jobs::Result guess_result(const Tally& tally, const Effort& effort);
-// Failed where the loss is no finite number.
+// Failed where the loss is no finite number; censored where the program was pruned.
 jobs::Result descent_result(const DescentOutcome& outcome, const Effort& effort);
 
 // Texts of the cell before: equal texts are shared.

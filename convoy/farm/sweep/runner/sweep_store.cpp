@@ -244,6 +244,7 @@ SweepResults read_results(jobs::JobStore& store, const StoredSweep& sweep,
       if (aside != former.end()) add_former(planned, task, aside->second, cell);
     });
   }
+  if (!results.cells.empty()) results.metrics = workload.metrics(results.cells.front().cell);
   for (const auto& [at, task] : begun) {
     const RangeTally range = tally_of(store.progress(task));
     results.cells[at].tally = range.total();

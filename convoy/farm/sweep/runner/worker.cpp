@@ -273,6 +273,10 @@ class Worker : public workers::WorkSource {
     const int64_t each = spent / static_cast<int64_t>(leases.size());
     for (size_t at = 0; at < leases.size(); ++at)
       hand_in_descent(leases[at], outcomes[at], each, begin);
+    // Programs are compared with it from now on.
+    if (std::any_of(outcomes.begin(), outcomes.end(),
+                    [](const DescentOutcome& one) { return std::isfinite(one.at_step); }))
+      hand_in();
   }
 
   void hand_in_descent(const Lease& lease, const DescentOutcome& outcome, int64_t microseconds,

@@ -2,6 +2,7 @@
 #include "convoy/farm/sweep/runner/worker_process.h"
 
 #include <cstdlib>
+#include <nlohmann/json.hpp>
 
 #include "convoy/core/base/error.h"
 #include "convoy/core/base/milliseconds.h"
@@ -10,6 +11,22 @@
 #include "convoy/farm/workers/worker.h"
 
 namespace convoy::sweep {
+namespace {
+
+// Values of finished and pruned cells at the step where they may be pruned.
+std::vector<double> values_at_step(jobs::JobStore& store, const std::vector<int64_t>& groups) {
+  std::vector<double> values;
+  for (const int64_t group : groups)
+    store.for_each_task(group, [&](const jobs::TaskRecord& task) {
+      if (task.state != jobs::TaskState::Done) return;
+      const auto result = nlohmann::json::parse(task.result->payload, nullptr, false);
+      if (result.is_object() && result.contains("at_step"))
+        values.push_back(result["at_step"].get<double>());
+    });
+  return values;
+}
+
+}  // namespace
 
 void run_worker_process(const WorkerFlags& flags, const std::function<WorkerEquipment()>& make) {
   CONVOY_CHECK(!flags.groups.empty() && flags.groups.size() == flags.cells_per_claim.size(),
@@ -22,6 +39,7 @@ void run_worker_process(const WorkerFlags& flags, const std::function<WorkerEqui
   workers::WorkerProcess process;
   const WorkerEquipment equipment = make();
   const auto store = process.open_store(store_url);
+  equipment.workload->compare_with([&] { return values_at_step(*store, flags.groups); });
   WorkerOptions options;
   options.name = process.name();
   for (size_t at = 0; at < flags.groups.size(); ++at)

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// `convoy sweep merge`: the sweeps of several stores in one.
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "convoy/apps/front/sweep_command.h"
+#include "convoy/core/base/counted.h"
+#include "convoy/core/base/error.h"
+#include "convoy/farm/sweep/runner/merge_stores.h"
+
+namespace convoy::apps {
+namespace {
+
+struct SweepMergeFlags {
+  std::string into;
+
+  template <class Visitor>
+  void fields(Visitor& visit) {
+    visit("into", into,
+          "store that gets the results: a file, which is made where there is none, or a PostgreSQL "
+          "URL");
+  }
+};
+
+int merge(const Context& context, const SweepMergeFlags& flags, const Words& stores) {
+  CONVOY_CHECK(!flags.into.empty() && !stores.empty(), ConfigError,
+               "wanted stores to read, and --into STORE; found {} and --into `{}`",
+               counted(static_cast<int64_t>(stores.size()), "store"), flags.into);
+  for (const std::string& store : stores)
+    CONVOY_CHECK(store != flags.into, ConfigError, "{} cannot be merged into itself", store);
+  const auto into = jobs::open_store(flags.into);
+  nlohmann::ordered_json rows = nlohmann::ordered_json::array();
+  for (const std::string& store : stores) {
+    const auto from = jobs::open_store(store, {.access = jobs::Access::ReadOnly});
+    const sweep::MergeReport report = sweep::merge_store(*from, *into);
+    for (const std::string& name : report.skipped)
+      context.log().warning(fmt::format("{}: {} has a damaged row and was left out", store, name));
+    context.log().info(fmt::format("{}: {} with {}; {} copied, {} known already", store,
+                                   counted(report.sweeps, "sweep"), counted(report.cells, "cell"),
+                                   counted(report.results, "result"), report.known));
+    rows.push_back({{"store", store},
+                    {"sweeps", report.sweeps},
+                    {"cells", report.cells},
+                    {"added", report.added},
+                    {"results", report.results},
+                    {"known", report.known}});
+  }
+  if (context.common.json) fmt::print("{}\n", rows.dump(2));
+  return 0;
+}
+
+}  // namespace
+
+Command sweep_merge_action() {
+  return {.name = "merge",
+          .summary = "Put the sweeps of several stores into one",
+          .usage = "convoy sweep merge STORE... --into STORE",
+          .examples = "convoy sweep merge a/sweep.db b/sweep.db --into results/sweep.db",
+          .flags = {flags_of<SweepMergeFlags>()},
+          .run = with_flags_of<SweepMergeFlags, merge>};
+}
+
+}  // namespace convoy::apps

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/farm/sweep/command/grid_blocks.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "convoy/core/base/error.h"
+#include "convoy/core/base/files.h"
+#include "convoy/farm/sweep/command/csv_rows.h"
+#include "convoy/farm/sweep/command/grid_values.h"
+#include "convoy/farm/sweep/command/space_samples.h"
+#include "convoy/farm/sweep/results/cell_result.h"
+
+namespace convoy::sweep {
+namespace {
+
+std::vector<std::string> comma_separated(const std::string& text) {
+  std::vector<std::string> parts;
+  for (size_t begin = 0; begin <= text.size();) {
+    const size_t end = std::min(text.find(',', begin), text.size());
+    parts.push_back(text.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return parts;
+}
+
+GridBlock grid_block(const std::string& text) {
+  const NamedValues axis = named_values("--grid", text);
+  check_grid_values(axis.name, std::vector<nlohmann::json>(axis.values.begin(), axis.values.end()));
+  GridBlock block{.names = {axis.name}, .rows = {}};
+  for (const std::string& value : axis.values) block.rows.push_back({value});
+  return block;
+}
+
+// As tables see them: 1, 1.0 and 1e0 are one value.
+std::vector<std::string> shown_row(std::vector<std::string> row) {
+  for (std::string& value : row)
+    if (const auto number = number_in(value)) value = fmt::format("{}", *number);
+  return row;
+}
+
+void check_rows(const std::string& flag, const GridBlock& block) {
+  std::set<std::vector<std::string>> seen;
+  for (const auto& row : block.rows)
+    CONVOY_CHECK(seen.insert(shown_row(row)).second, ConfigError, "{}: {} are there twice, for {}",
+                 flag, fmt::join(row, ", "), fmt::join(block.names, ", "));
+}
+
+GridBlock zip_block(const std::vector<std::string>& texts) {
+  GridBlock block;
+  for (const std::string& text : texts) {
+    const NamedValues axis = named_values("--zip", text);
+    if (block.names.empty()) block.rows.resize(axis.values.size());
+    CONVOY_CHECK(axis.values.size() == block.rows.size(), ConfigError,
+                 "--zip takes as many values of each name: {} of {}, but {} of {}",
+                 block.rows.size(), block.names.front(), axis.values.size(), axis.name);
+    block.names.push_back(axis.name);
+    for (size_t row = 0; row < block.rows.size(); ++row)
+      block.rows[row].push_back(axis.values[row]);
+  }
+  check_rows("--zip", block);
+  return block;
+}
+
+GridBlock file_block(const std::string& file) {
+  CsvRows csv = read_csv(read_file(file), file);
+  GridBlock block{.names = std::move(csv.names), .rows = std::move(csv.rows)};
+  check_rows("--cells", block);
+  return block;
+}
+
+GridBlock sample_block(const CommandFlags& flags) {
+  std::vector<SpaceAxis> axes;
+  for (const std::string& text : flags.space.names) axes.push_back(SpaceAxis::parse(text));
+  GridBlock block;
+  for (const SpaceAxis& axis : axes) block.names.push_back(axis.name);
+  // Points of whole numbers and words may fall together.
+  std::set<std::vector<std::string>> seen;
+  for (const auto& point :
+       unit_points(flags.sampling == "sobol" ? Sampling::Sobol : Sampling::Random, axes.size(),
+                   flags.samples, flags.sample_seed)) {
+    std::vector<std::string> row;
+    for (size_t axis = 0; axis < axes.size(); ++axis) row.push_back(axes[axis].value(point[axis]));
+    if (seen.insert(shown_row(row)).second) block.rows.push_back(std::move(row));
+  }
+  return block;
+}
+
+void check_names(const std::vector<GridBlock>& blocks, bool seeds_from_file) {
+  std::set<std::string> seen;
+  for (const GridBlock& block : blocks)
+    for (const std::string& name : block.names) {
+      CONVOY_CHECK(name != "seed" || seeds_from_file, ConfigError,
+                   "`seed` is no name of a grid: seeds are --num-seeds or --seeds");
+      CONVOY_CHECK(name != "cell", ConfigError,
+                   "`cell` is the name of a cell's number; choose another");
+      CONVOY_CHECK(seen.insert(name).second, ConfigError, "values of `{}` are given twice", name);
+    }
+}
+
+}  // namespace
+
+NamedValues named_values(const std::string& flag, const std::string& text) {
+  const size_t equals = text.find('=');
+  CONVOY_CHECK(equals != std::string::npos && equals > 0 && equals + 1 < text.size(), ConfigError,
+               "{} needs NAME=A,B,C, found `{}`", flag, text);
+  return {.name = text.substr(0, equals), .values = comma_separated(text.substr(equals + 1))};
+}
+
+std::vector<GridBlock> blocks_of(const CommandFlags& flags) {
+  CONVOY_CHECK(flags.space.names.empty() == (flags.samples == 0), ConfigError,
+               "--space NAME=LOW..HIGH and --samples N belong together");
+  std::vector<GridBlock> blocks;
+  bool seeds_from_file = false;
+  if (!flags.cells.empty()) {
+    blocks.push_back(file_block(flags.cells));
+    const auto& names = blocks.back().names;
+    seeds_from_file = std::find(names.begin(), names.end(), "seed") != names.end();
+  }
+  for (const std::string& text : flags.grid.names) blocks.push_back(grid_block(text));
+  if (!flags.zip.names.empty()) blocks.push_back(zip_block(flags.zip.names));
+  if (flags.samples > 0) blocks.push_back(sample_block(flags));
+  check_names(blocks, seeds_from_file);
+  CONVOY_CHECK(!seeds_from_file || (flags.seeds.empty() && flags.num_seeds == 1), ConfigError,
+               "{} has a column `seed`: leave --seeds and --num-seeds out", flags.cells);
+  return blocks;
+}
+
+double num_choices(const std::vector<GridBlock>& blocks) {
+  double count = 1;
+  for (const GridBlock& block : blocks) count *= static_cast<double>(block.rows.size());
+  return count;
+}
+
+std::vector<Choice> choices(const std::vector<GridBlock>& blocks) {
+  std::vector<Choice> all = {{}};
+  for (const GridBlock& block : blocks) {
+    std::vector<Choice> longer;
+    longer.reserve(all.size() * block.rows.size());
+    for (const Choice& chosen : all)
+      for (const auto& row : block.rows) {
+        longer.push_back(chosen);
+        for (size_t at = 0; at < row.size(); ++at) longer.back()[block.names[at]] = row[at];
+      }
+    all = std::move(longer);
+  }
+  return all;
+}
+
+std::vector<GridBlock> only_names(const std::vector<GridBlock>& blocks,
+                                  const std::vector<std::string>& names) {
+  std::vector<GridBlock> fewer;
+  for (const GridBlock& block : blocks) {
+    std::vector<size_t> kept;
+    GridBlock less;
+    for (size_t at = 0; at < block.names.size(); ++at) {
+      if (std::find(names.begin(), names.end(), block.names[at]) == names.end()) continue;
+      kept.push_back(at);
+      less.names.push_back(block.names[at]);
+    }
+    if (kept.empty()) continue;
+    std::set<std::vector<std::string>> seen;
+    for (const auto& row : block.rows) {
+      std::vector<std::string> short_row;
+      for (const size_t at : kept) short_row.push_back(row[at]);
+      if (seen.insert(short_row).second) less.rows.push_back(std::move(short_row));
+    }
+    fewer.push_back(std::move(less));
+  }
+  return fewer;
+}
+
+}  // namespace convoy::sweep
