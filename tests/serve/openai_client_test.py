@@ -356,6 +356,8 @@ class OtherServers(unittest.TestCase):
                 self.assertEqual(len(list(client_of(server, "second").models.list())), 1)
                 with self.assertRaises(openai.AuthenticationError):
                     client_of(server, "third").models.list()
+                metrics = server.url.removesuffix("/v1") + "/metrics"
+                self.assertEqual([httpx.get(metrics, headers=headers).status_code for headers in ({}, {"authorization": "Bearer first"})], [401, 200])
 
     def test_beyond_this_machine_a_key_is_required(self):
         done = subprocess.run([CONVOY, "serve", "--model", MODEL, "--host", "0.0.0.0", "--port", "0"], capture_output=True, text=True)

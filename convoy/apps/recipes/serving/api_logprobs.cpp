@@ -1,16 +1,73 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "convoy/apps/recipes/serving/api_logprobs.h"
 
+#include <charconv>
+#include <map>
+#include <optional>
+
 namespace convoy::recipes {
 namespace {
 
-Json token_of(const std::string& token, float logprob) {
-  return {{"token", token},
+constexpr std::string_view kNoLetter = "\xef\xbf\xbd";  // U+FFFD
+
+// By letter of the alphabet in which byte-level vocabularies are written (GPT-2's): bytes that
+// print stand for themselves, the others for letters from U+0100 on.
+const std::map<std::string, char, std::less<>>& bytes_by_letter() {
+  static const auto kBytes = [] {
+    const auto letter = [](int code) {
+      return code < 0x80 ? std::string(1, static_cast<char>(code))
+                         : std::string{static_cast<char>(0xC0 | code >> 6),
+                                       static_cast<char>(0x80 | (code & 0x3F))};
+    };
+    std::map<std::string, char, std::less<>> bytes;
+    int next = 0x100;
+    for (int byte = 0; byte < 0x100; ++byte) {
+      const bool prints = (byte > 0x20 && byte < 0x7F) || (byte > 0xA0 && byte != 0xAD);
+      bytes.emplace(letter(prints ? byte : next++), static_cast<char>(byte));
+    }
+    return bytes;
+  }();
+  return kBytes;
+}
+
+// The byte of a piece like <0xE2>.
+std::optional<char> fallback_byte(std::string_view piece) {
+  if (piece.size() != 6 || !piece.starts_with("<0x") || piece.back() != '>') return {};
+  int byte = 0;
+  if (std::from_chars(piece.data() + 3, piece.data() + 5, byte, 16).ec != std::errc()) return {};
+  return static_cast<char>(byte);
+}
+
+// Reads the letters of a byte-level piece; empty where it is no such piece.
+std::string bytes_of_letters(std::string_view piece) {
+  std::string bytes;
+  while (!piece.empty()) {
+    const size_t size = static_cast<unsigned char>(piece.front()) < 0x80 ? 1 : 2;
+    const auto found = bytes_by_letter().find(piece.substr(0, size));
+    if (found == bytes_by_letter().end()) return {};
+    bytes += found->second;
+    piece.remove_prefix(size);
+  }
+  return bytes;
+}
+
+Json token_of(const text::Tokenizer& tokenizer, int64_t id, float logprob) {
+  const std::string bytes = token_bytes(tokenizer, static_cast<int32_t>(id));
+  return {{"token", tokenizer.decode({static_cast<int32_t>(id)}, false)},
           {"logprob", logprob},
-          {"bytes", std::vector<uint8_t>(token.begin(), token.end())}};
+          {"bytes", std::vector<uint8_t>(bytes.begin(), bytes.end())}};
 }
 
 }  // namespace
+
+std::string token_bytes(const text::Tokenizer& tokenizer, int32_t id) {
+  std::string text = tokenizer.decode({id}, false);
+  if (text.find(kNoLetter) == std::string::npos) return text;
+  const std::string piece = tokenizer.piece(id);
+  if (const auto byte = fallback_byte(piece)) return {*byte};
+  std::string bytes = bytes_of_letters(piece);
+  return bytes.empty() ? text : bytes;
+}
 
 Json LogprobWriter::next(const generate::AnswerTokens& all) {
   return until(all, all.logprobs.size());
@@ -31,12 +88,11 @@ Json LogprobWriter::until(const generate::AnswerTokens& all, size_t end) {
 Json LogprobWriter::chat_part(const generate::AnswerTokens& all, size_t end) {
   Json content = Json::array();
   for (size_t at = given_; at < end; ++at) {
-    Json one = token_of(tokenizer_.decode({all.ids[at]}, false), all.logprobs[at]);
+    Json one = token_of(tokenizer_, all.ids[at], all.logprobs[at]);
     one["top_logprobs"] = Json::array();
     if (!all.likeliest.empty())
       for (const auto& [id, logprob] : all.likeliest[at])
-        one["top_logprobs"].push_back(
-            token_of(tokenizer_.decode({static_cast<int32_t>(id)}, false), logprob));
+        one["top_logprobs"].push_back(token_of(tokenizer_, id, logprob));
     content.push_back(std::move(one));
   }
   return {{"content", content}};

@@ -11,6 +11,9 @@
 
 namespace convoy::recipes {
 
+// The bytes that the token adds to a text, also where they are a part of a letter.
+std::string token_bytes(const text::Tokenizer& tokenizer, int32_t id);
+
 class LogprobWriter {
  public:
   // The tokenizer must outlive it.

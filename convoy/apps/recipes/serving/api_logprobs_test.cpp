@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/apps/recipes/serving/api_logprobs.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+
+namespace convoy::recipes {
+namespace {
+
+text::Tokenizer tokenizer_of(const std::string& name) {
+  const char* const source = std::getenv("CONVOY_SOURCE_DIR");
+  return text::Tokenizer::load(std::filesystem::path(source == nullptr ? "." : source) / name);
+}
+
+TEST(ApiLogprobs, BytesOfTokensJoinToTheText) {
+  const std::string text = "Ann's caf\u00e9: 3 \U0001F308 \u4e2d\u00ad\u00a0\n\t!";
+  for (const std::string name : {"examples/tally-3m", "tests/golden/text/llama3"}) {
+    const text::Tokenizer tokenizer = tokenizer_of(name);
+    std::string bytes;
+    bool has_part_of_letter = false;
+    for (const int32_t id : tokenizer.encode(text, text::SpecialTokens::Omit).ids) {
+      bytes += token_bytes(tokenizer, id);
+      has_part_of_letter =
+          has_part_of_letter || tokenizer.decode({id}, false).find("\ufffd") != std::string::npos;
+    }
+    EXPECT_EQ(bytes, text) << name;
+    EXPECT_TRUE(has_part_of_letter) << name;
+  }
+  // A vocabulary with pieces for bytes.
+  const text::Tokenizer tokenizer = tokenizer_of("tests/golden/text/metaspace");
+  std::string bytes;
+  for (const int32_t id : tokenizer.encode("a\U0001F308", text::SpecialTokens::Omit).ids)
+    bytes += token_bytes(tokenizer, id);
+  EXPECT_TRUE(bytes.ends_with("\U0001F308")) << bytes;
+}
+
+TEST(ApiLogprobs, PartsJoinToTheWholeWithoutItsEndToken) {
+  const text::Tokenizer tokenizer = tokenizer_of("examples/tally-3m");
+  const std::vector<int32_t> ids{40, 41, 42, *tokenizer.eos_id()};
+  const std::vector<float> logprobs{-0.5f, -1, -2, -3};
+  const std::vector<std::vector<kernels::TokenLogprob>> likeliest{
+      {{40, -0.5f}}, {{50, -0.25f}}, {{42, -2.f}}, {{1, -3.f}}};
+  const generate::AnswerTokens all{ids, logprobs, likeliest};
+  const generate::AnswerTokens begun{{ids.data(), 2}, {logprobs.data(), 2}, {likeliest.data(), 2}};
+  LogprobWriter chat(ApiKind::Chat, tokenizer);
+  EXPECT_EQ(chat.next(begun)["content"].size(), 2u);
+  EXPECT_TRUE(chat.next(begun).is_null());
+  const Json rest = chat.last(all);
+  ASSERT_EQ(rest["content"].size(), 1u);
+  EXPECT_EQ(rest["content"][0]["logprob"], -2);
+  const Json whole = LogprobWriter(ApiKind::Completion, tokenizer).last(all);
+  EXPECT_EQ(whole["token_logprobs"], Json({-0.5, -1, -2}));
+  EXPECT_EQ(whole["text_offset"], Json({0, 1, 2}));
+  // The token itself stands beside the likeliest ones.
+  EXPECT_EQ(whole["top_logprobs"][1].size(), 2u);
+  EXPECT_TRUE(LogprobWriter(ApiKind::Chat, tokenizer).last({ids, {}, {}}).is_null());
+}
+
+}  // namespace
+}  // namespace convoy::recipes
