@@ -61,6 +61,19 @@ TEST(AnswerText, GrowsToWhatItIsAsAWhole) {
   EXPECT_EQ(answer.text_so_far(), written);
 }
 
+TEST(AnswerText, ShowsSpecialTokensWhereAsked) {
+  const text::Tokenizer tokenizer = text::Tokenizer::load(example("tally-3m"));
+  const std::vector<int32_t> end_ids{*tokenizer.eos_id()};
+  const std::vector<int32_t> ids =
+      tokenizer.encode("<|im_start|>a<|im_end|>", text::SpecialTokens::Omit).ids;
+  ASSERT_EQ(ids.size(), 3u);
+  for (const bool shows : {false, true}) {
+    generate::AnswerText answer(tokenizer, end_ids, {.shows_special_tokens = shows}, 1000);
+    for (const int32_t id : ids) answer.take(id);
+    EXPECT_EQ(answer.text(), shows ? "<|im_start|>a" : "a");
+  }
+}
+
 class Tally : public ::testing::Test {
  protected:
   static void SetUpTestSuite() {

@@ -12,7 +12,8 @@ AnswerText::AnswerText(const text::Tokenizer& tokenizer, const std::vector<int32
       end_ids_(end_ids),
       stop_ids_(request.stop_ids),
       stop_(request.stop),
-      most_tokens_(most_tokens) {
+      most_tokens_(most_tokens),
+      skips_special_(!request.shows_special_tokens) {
   for (const std::string& stop : stop_)
     longest_stop_bytes_ = std::max(longest_stop_bytes_, stop.size());
 }
@@ -41,13 +42,13 @@ std::optional<size_t> AnswerText::find_stop() const {
   // Only the end of the text can hold a new stop string: each token that shows gives a byte or
   // more.
   const size_t tail = std::min(tokens_.size(), longest_stop_bytes_ + 8);
-  const std::string end =
-      tokenizer_.decode({tokens_.end() - static_cast<ptrdiff_t>(tail), tokens_.end()}, true);
+  const std::string end = tokenizer_.decode(
+      {tokens_.end() - static_cast<ptrdiff_t>(tail), tokens_.end()}, skips_special_);
   const bool may_hold = std::any_of(stop_.begin(), stop_.end(), [&](const std::string& stop) {
     return end.find(stop) != std::string::npos;
   });
   if (!may_hold) return {};
-  const std::string text = tokenizer_.decode(tokens_, true);
+  const std::string text = tokenizer_.decode(tokens_, skips_special_);
   size_t first = std::string::npos;
   for (const std::string& stop : stop_) first = std::min(first, text.find(stop));
   return first == std::string::npos ? std::nullopt : std::optional(first);
@@ -56,14 +57,14 @@ std::optional<size_t> AnswerText::find_stop() const {
 std::string AnswerText::text() const {
   std::vector<int32_t> shown = tokens_;
   if (ends_in_end_token_) shown.pop_back();  // an end token need not be a special one
-  std::string text = tokenizer_.decode(shown, true);
+  std::string text = tokenizer_.decode(shown, skips_special_);
   if (stop_at_) text.resize(*stop_at_);
   return text;
 }
 
 std::string AnswerText::decode(size_t first_token, size_t end_token) const {
   const auto at = [this](size_t token) { return tokens_.begin() + static_cast<ptrdiff_t>(token); };
-  return tokenizer_.decode({at(first_token), at(end_token)}, true);
+  return tokenizer_.decode({at(first_token), at(end_token)}, skips_special_);
 }
 
 std::string AnswerText::text_so_far() {

@@ -38,6 +38,7 @@ class AnswerText {
   std::vector<std::string> stop_;
   size_t longest_stop_bytes_ = 0;
   int64_t most_tokens_;
+  bool skips_special_;
   std::vector<int32_t> tokens_;
   bool ends_in_end_token_ = false;
   std::optional<size_t> stop_at_;

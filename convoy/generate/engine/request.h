@@ -25,6 +25,7 @@ struct Request {
   int64_t priority = 0;                // higher goes first
   int64_t adapter = 0;                 // 0 = none, else the engine's adapter number `adapter`
   bool wants_logprobs = false;
+  bool shows_special_tokens = false;  // in the text, but for end tokens
   int64_t num_likeliest = 0;  // with wants_logprobs: of the most likely tokens of each place too
 
   // All its tokens are drawn by one rule, whatever the tokens before.

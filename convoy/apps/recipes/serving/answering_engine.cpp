@@ -32,7 +32,8 @@ AnsweringEngine::AnsweringEngine(generate::Engine& engine, const data::SampleEnc
       log_(log),
       tokenizing_(encoder, loaded, options_.template_kwargs),
       metrics_(base_name(options_.names), options_.engine_number),
-      tool_format_(tool_format(options_.tool_call_parser, loaded.template_or_null())) {}
+      tool_format_(tool_format(options_.tool_call_parser, loaded.template_or_null())),
+      has_special_tags_(has_special_tags(tool_format_, loaded.tokenizer)) {}
 
 void AnsweringEngine::take(ExchangePtr exchange) {
   try {
@@ -119,6 +120,7 @@ std::vector<generate::Request> AnsweringEngine::rows_of(const ApiRequest& reques
       rows.back().adapter = adapter;
       rows.back().num_likeliest = request.top_logprobs;
       rows.back().logit_bias = request.logit_bias;
+      rows.back().shows_special_tokens = has_special_tags_ && !request.tools.is_null();
       rows.back().sampling.frequency_penalty = request.frequency_penalty;
       rows.back().sampling.presence_penalty = request.presence_penalty;
     }

@@ -73,6 +73,7 @@ class AnsweringEngine {
   Tokenizing tokenizing_;
   ServerMetrics metrics_;
   ToolFormat tool_format_;
+  bool has_special_tags_;
   std::mt19937_64 random_{std::random_device()()};
   int64_t next_number_ = 1;
   std::map<int64_t, Row> rows_;  // by the engine's number

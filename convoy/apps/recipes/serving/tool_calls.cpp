@@ -70,6 +70,12 @@ ToolFormat tool_format(const std::string& parser, const text::ChatTemplate* chat
                                                             : ToolFormat::None;
 }
 
+bool has_special_tags(ToolFormat format, const text::Tokenizer& tokenizer) {
+  if (format != ToolFormat::Hermes) return false;
+  const std::vector<int32_t> ids = tokenizer.encode(kOpen, text::SpecialTokens::Omit).ids;
+  return ids.size() == 1 && tokenizer.is_special(ids.front());
+}
+
 ToolCallReader::Found ToolCallReader::take(std::string_view more) {
   held_ += more;
   Found found;

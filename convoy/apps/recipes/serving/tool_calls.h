@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "convoy/data/text/chat_template.h"
+#include "convoy/data/text/tokenizer.h"
 
 namespace convoy::recipes {
 
@@ -18,6 +19,9 @@ enum class ToolFormat { None, Hermes, Llama3Json };
 // `parser`: of --tool-call-parser. With auto the one that the template teaches; None where there is
 // no template, or it teaches another one.
 ToolFormat tool_format(const std::string& parser, const text::ChatTemplate* chat_template);
+
+// True where the tags of such calls are special tokens, which texts leave out.
+bool has_special_tags(ToolFormat format, const text::Tokenizer& tokenizer);
 
 struct ToolCall {
   std::string name;

@@ -3,7 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <filesystem>
+#include <nlohmann/json.hpp>
 
 #include "convoy/core/base/files.h"
 
@@ -85,6 +87,32 @@ TEST(ToolCalls, CallsGoOutAsSoonAsTheyAreComplete) {
   ToolCallReader llama(ToolFormat::Llama3Json);
   EXPECT_EQ(llama.take("T").text, "T");
   EXPECT_EQ(llama.take(" {").text, " {");
+}
+
+TEST(ToolCalls, TagsMayBeSpecialTokens) {
+  const char* const source = std::getenv("CONVOY_SOURCE_DIR");
+  const std::filesystem::path model =
+      std::filesystem::path(source == nullptr ? "." : source) / "examples/tally-3m";
+  EXPECT_FALSE(has_special_tags(ToolFormat::Hermes, text::Tokenizer::load(model)));
+  const std::filesystem::path folder =
+      std::filesystem::path(::testing::TempDir()) / "special_tags_test";
+  for (const bool special : {false, true}) {
+    auto json = nlohmann::json::parse(read_file(model / "tokenizer.json"));
+    json["added_tokens"].push_back({{"id", 2048},
+                                    {"content", "<tool_call>"},
+                                    {"single_word", false},
+                                    {"lstrip", false},
+                                    {"rstrip", false},
+                                    {"normalized", false},
+                                    {"special", special}});
+    std::filesystem::create_directories(folder);
+    write_file_atomic(folder / "tokenizer.json", json.dump());
+    write_file_atomic(folder / "tokenizer_config.json", "{}");
+    const text::Tokenizer tokenizer = text::Tokenizer::load(folder);
+    EXPECT_EQ(has_special_tags(ToolFormat::Hermes, tokenizer), special);
+    EXPECT_FALSE(has_special_tags(ToolFormat::Llama3Json, tokenizer));
+  }
+  std::filesystem::remove_all(folder);
 }
 
 TEST(ToolCalls, TheTemplateTellsTheFormat) {
