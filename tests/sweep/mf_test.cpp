@@ -64,7 +64,10 @@ TEST_F(SweepMf, AConfigurationOfThePriorProgramRunsAsItIs) {
   EXPECT_EQ(widths, (std::set<std::string>{"5", "10", "160"}));
   for (const size_t column : {2u, 3u, 5u, 6u})
     EXPECT_GT(std::strtod(table[1][column].c_str(), nullptr), 0) << column;
-  EXPECT_FALSE(std::filesystem::is_empty(path("figures")));
+  std::set<std::string> endings;
+  for (const auto& file : std::filesystem::directory_iterator(path("figures")))
+    endings.insert(file.path().extension().string());
+  EXPECT_EQ(endings, (std::set<std::string>{".pdf", ".png", ".svg"}));
 }
 
 TEST_F(SweepMf, ADepthExperimentInYamlHasAStepSizeForEachDepth) {

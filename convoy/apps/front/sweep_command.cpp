@@ -268,7 +268,7 @@ int run_plan(Context& context, const SweepPlan& plan, const RunFlags& run,
     if (report.finished() && !output.figures_dir.empty()) {
       const std::string name = plan.name();
       const std::string svg = sweep::figure_svg(results, {});
-      for (const std::string& file : {name + ".svg", name + ".png"})
+      for (const std::string& file : {name + ".svg", name + ".png", name + ".pdf"})
         write_file(context, output.figures_dir, {file, pictures::picture_for(file, svg)});
     }
     write_for_tensorboard(context, run, results);

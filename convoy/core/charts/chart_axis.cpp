@@ -82,15 +82,26 @@ void widen_log(AxisRange& range, double share) {
   range = {range.low / factor, range.high * factor};
 }
 
-AxisRange values_of(const std::vector<PlotSeries>& series, bool positive_only) {
+AxisRange points_range(const std::vector<PlotSeries>& series, bool positive_only) {
   AxisRange range;
+  for (const PlotSeries& one : series)
+    for (const PlotPoint& point : one.points)
+      if (std::isfinite(point.value) && (!positive_only || point.value > 0))
+        range.include(point.value);
+  return range;
+}
+
+AxisRange values_of(const std::vector<PlotSeries>& series, bool positive_only) {
+  const AxisRange points = points_range(series, positive_only);
+  AxisRange range = points;
   const auto include = [&](double value) {
     if (std::isfinite(value) && (!positive_only || value > 0)) range.include(value);
   };
   for (const PlotSeries& one : series) {
-    for (const PlotPoint& point : one.points) include(point.value);
+    // The low end of a whisker may be any fraction of its point.
+    const double least = positive_only && one.whiskers ? points.low / 10 : -INFINITY;
     for (const BandPoint& point : one.band) {
-      include(point.low);
+      include(std::max(point.low, least));
       include(point.high);
     }
     for (const PlotBar& bar : one.bars) {
@@ -187,10 +198,10 @@ double ChartAxis::share(double value) const {
 
 ChartAxis y_axis(const std::vector<PlotSeries>& series, const PlotOptions& options, double pixels) {
   ChartAxis axis;
-  const AxisRange all = values_of(series, false);
-  axis.logarithmic = options.y_scale == AxisScale::Log ||
-                     (options.y_scale == AxisScale::Auto && spans_decades(all));
-  axis.range = axis.logarithmic ? values_of(series, true) : all;
+  axis.logarithmic =
+      options.y_scale == AxisScale::Log ||
+      (options.y_scale == AxisScale::Auto && spans_decades(points_range(series, false)));
+  axis.range = values_of(series, axis.logarithmic);
   if (axis.range.empty()) return {.range = {0, 1}};
   const int most = std::clamp(static_cast<int>(pixels / (2.4 * options.font_size)), 2, 12);
   if (axis.logarithmic) {

@@ -174,8 +174,10 @@ class ChartPainter {
   }
 
   void paint_whisker(double x, double low, double high, const PlotSeries& series) {
-    const double cap = 0.25 * letter_;
-    const LineStyle style{.color = color_of(series.color), .width = 0.1 * letter_};
+    const double cap = 0.25 * letter_ * series.weight;
+    const LineStyle style{.color = color_of(series.color),
+                          .width = 0.1 * letter_ * series.weight,
+                          .opacity = series.opacity};
     canvas_.polyline({{x, low}, {x, high}}, style);
     for (const double y : {low, high}) canvas_.polyline({{x - cap, y}, {x + cap, y}}, style);
   }
@@ -183,7 +185,7 @@ class ChartPainter {
   void paint_band(const PlotSeries& series) {
     std::vector<ChartPoint> above, below;
     const auto paint_piece = [&] {
-      if (above.size() == 1 || !series.joined)
+      if (above.size() == 1 || !series.joined || series.whiskers)
         for (size_t at = 0; at < above.size(); ++at)
           paint_whisker(above[at].x, below[at].y, above[at].y, series);
       else if (!above.empty()) {
@@ -198,9 +200,10 @@ class ChartPainter {
         paint_piece();
         continue;
       }
-      // A low end that a logarithmic axis cannot show is below it.
+      // A low end that a logarithmic axis does not reach is at its end.
+      const double low = y_.shows(point.low) ? std::min(y_of(point.low), bottom_) : bottom_;
       above.push_back({x_of(point.x), y_of(point.high)});
-      below.push_back({x_of(point.x), y_.shows(point.low) ? y_of(point.low) : bottom_});
+      below.push_back({x_of(point.x), low});
     }
     paint_piece();
   }

@@ -48,6 +48,7 @@ struct PlotSeries {
   bool smooth = false;  // faint raw line under a smoothed one
   // Points that no line joins, and points alone, have whiskers in place of the shade.
   std::vector<BandPoint> band{};
+  bool whiskers = false;  // all points have
   std::vector<PlotBar> bars{};
   std::string seed{};   // the seed whose results these are, for programs that read the figure
   std::string title{};  // that browsers show under the pointer

@@ -191,6 +191,16 @@ TEST(Plot, AnAxisIsLogarithmicByItselfBeyondTwoDecades) {
   EXPECT_EQ(ticks(0, 1000), 0);
 }
 
+TEST(Plot, WhiskersDoNotDecideTheScale) {
+  const std::vector<PlotSeries> series = {{.points = {{1, 1e-3}, {2, 1}, {3, 1}},
+                                           .band = {{1, -1, 1}, {2, 1e-9, 2}, {3, 0.5, 2}},
+                                           .whiskers = true}};
+  const auto texts = texts_of(plot_svg(series, {.y_scale = AxisScale::Auto}), "class=\"axes\"");
+  const auto powers = std::count_if(texts.begin(), texts.end(),
+                                    [](const auto& text) { return text.starts_with("10<tspan"); });
+  EXPECT_EQ(powers, 5);  // 10^-4 to 1
+}
+
 TEST(Plot, NumbersFarFromOneAreRaisedPowersOfTen) {
   EXPECT_EQ(number_label(0), "0");
   EXPECT_EQ(number_label(0.05), "0.05");

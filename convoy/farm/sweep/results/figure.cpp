@@ -244,6 +244,8 @@ class FigureMaker {
           const bool former = cell->state == CellState::Former && options_.y == "value";
           series.points.push_back(
               {place.x + shift(line), former ? cell->value : measure_of(*cell, options_.y)});
+          if (options_.band == FigureBand::Interval && options_.y == "value")
+            series.band.push_back({place.x + shift(line), cell->low(), cell->high()});
         }
       const double opacity = std::clamp(5.0 / static_cast<double>(by_seed.size()), 0.15, 0.65);
       for (auto& [seed, series] : by_seed) {
@@ -257,7 +259,7 @@ class FigureMaker {
 
   PlotSeries seed_series(size_t line, int64_t seed) const {
     PlotSeries series = empty_series(line);
-    series.bridged = true;
+    series.bridged = series.whiskers = true;
     series.weight = 0.7;
     series.seed = std::to_string(seed);
     series.title = fmt::format("{}, seed {}", series.label, seed);

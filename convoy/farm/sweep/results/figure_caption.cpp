@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -63,6 +64,18 @@ std::string states_text(const SweepResults& results) {
   return text;
 }
 
+bool shows_means(const FigureLines& figure, const FigureOptions& options) {
+  const bool by_style = options.panels.empty() && options.style == FigureStyle::Screen;
+  const bool has_seeds = by_style || std::find(options.panels.begin(), options.panels.end(),
+                                               FigurePanel::Seeds) != options.panels.end();
+  if (!has_seeds || options.y != "value") return false;
+  for (const FigureLine& line : figure.lines)
+    for (const LinePlace& place : line.places)
+      for (const CellResult* const cell : place.cells)
+        if (std::isfinite(cell->low())) return true;
+  return false;
+}
+
 std::string band_text(const FigureLines& figure, const FigureOptions& options) {
   if (options.band == FigureBand::None) return "";
   if (options.band == FigureBand::Quartiles) return " with quartiles";
@@ -73,8 +86,9 @@ std::string band_text(const FigureLines& figure, const FigureOptions& options) {
       any_without =
           any_without || (!sorted.empty() && !std::isfinite(median_interval(sorted).first));
     }
-  return fmt::format(" with 95 % intervals of the median by order statistics{}",
-                     any_without ? ", which need six values" : "");
+  return fmt::format(" with 95 % intervals of the median by order statistics{}{}",
+                     any_without ? ", which need six values" : "",
+                     shows_means(figure, options) ? ", seeds with those of their means" : "");
 }
 
 }  // namespace

@@ -294,6 +294,27 @@ TEST(Figures, ASeedsLineIsNamedTransparentAndBridgesItsGaps) {
   EXPECT_EQ(lines, 3u);  // from the third place to the fourth, their marks, and over the gap
 }
 
+TEST(Figures, SeedsHaveTheIntervalsOfTheirMeansByChoice) {
+  SweepResults results = made({.values = json::array({2}), .seeds = 1, .descents = false});
+  CellResult& cell = results.cells.front();
+  cell.tally.accepted = 2;
+  cell.tally.loss.add(0.1);
+  cell.tally.loss.add(0.3);
+  cell.tally.loss_squared.add(0.01);
+  cell.tally.loss_squared.add(0.09);
+  cell.value = 0.2;
+  const auto curves = [&](FigureBand band) {
+    return testing::DrawingReader(
+               figure_svg(results, {.panels = {FigurePanel::Seeds}, .band = band}))
+        .read()
+        .curves.size();
+  };
+  // A stem and two caps.
+  EXPECT_EQ(curves(FigureBand::Interval), curves(FigureBand::Quartiles) + 3);
+  const std::string svg = figure_svg(results, {.band = FigureBand::Interval});
+  EXPECT_NE(svg.find("seeds with those of their means"), std::string::npos);
+}
+
 TEST(Figures, OneOfTwoThousandthsAndOneIsOnALogarithmicAxis) {
   const auto powers = [](const FigureOptions& options) {
     const testing::Drawing drawing =
