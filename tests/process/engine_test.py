@@ -137,6 +137,7 @@ class RowsTest(EngineCase):
         server = self.server()
         said = self.process(f"{gone.url},{server.url}")
         self.assertIn(f"not all servers of --engine answer: {gone.url}: ", said)
+        self.assertIn(f"[worker 0] {gone.url} is set aside and tried again later: ", said)
         self.assertEqual(set(server.answered.values()), {1})
         self.assertEqual(len(server.answered), 48)
 
@@ -259,6 +260,82 @@ class RefusalTest(EngineCase):
         self.assertIn("remote.engine_model (--engine-model) has no effect without --engine", said)
 
 
+class AnswersTest(EngineCase):
+    """`convoy generate` and `convoy eval --generate` over servers."""
+
+    def generate(self, server, *more, code=0):
+        return self.run_convoy("generate", "--engine", server.url, "--engine-model", "m", "--prompts", "rows.jsonl", *more, code=code)
+
+    def write_prompts(self):
+        rows = [{"prompt": f"{n} + {n} ="} for n in range(12)]
+        rows.append({"messages": [{"role": "user", "content": "1 + 1 = ?"}, {"role": "assistant", "content": "2"}]})
+        (self.home / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+
+    def test_prompts_are_answered_in_order_in_spite_of_faults(self):
+        self.write_prompts()
+        server = self.server(one_in_five)
+        self.generate(server, "--output", "answers.jsonl", "--n", 2, "--temperature", 0.5)
+        rows = self.rows("answers.jsonl")
+        self.assertEqual([(row["index"], row["sample"]) for row in rows], [(n, s) for n in range(13) for s in range(2)])
+        self.assertEqual(rows[6], {"index": 3, "sample": 0, "prompt_tokens": 7, "completion": TextServer.text_of("3 + 3 ="),
+                                   "finish_reason": "stop"})
+        self.assertEqual(set(server.answered.values()), {2})
+        chats = [body["messages"] for body in server.bodies if "messages" in body]
+        self.assertEqual(chats[0], [{"role": "user", "content": "1 + 1 = ?"}])
+        self.assertEqual(len({body["seed"] for body in server.bodies}), 26)
+        self.assertFalse((self.home / "answers.jsonl.partial").exists())
+        printed = self.generate(self.server(), "--quiet").splitlines()
+        self.assertEqual([json.loads(line)["index"] for line in printed], list(range(13)))
+
+    def test_a_typed_prompt_is_a_chat_unless_said_otherwise(self):
+        server = self.server()
+        words = ["generate", "--engine", server.url, "--engine-model", "m", "--quiet", "--prompt", "1 + 1 ="]
+        self.assertEqual(self.run_convoy(*words, "--chat", "off"), TextServer.text_of("1 + 1 =") + "\n")
+        self.run_convoy(*words, "--system-prompt", "Be brief.")
+        self.assertEqual([message["role"] for message in server.bodies[1]["messages"]], ["system", "user"])
+
+    def test_answers_that_are_finished_survive_a_kill(self):
+        self.write_prompts()
+        server = self.server()
+        server.hold(5)
+        process = self.start("generate", "--engine", server.url, "--engine-model", "m", "--prompts", "rows.jsonl", "--output",
+                             "answers.jsonl")
+        kept = self.home / "answers.jsonl.partial" / "rank-0-0"
+        deadline = time.monotonic() + 60
+        while (not kept.exists() or kept.read_bytes().count(b"\n") < 6) and time.monotonic() < deadline:
+            time.sleep(0.02)
+        os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()
+        answered = set(server.answered)
+        self.assertEqual(len(answered), 5)
+        other = self.server()
+        self.generate(other, "--output", "answers.jsonl")
+        self.assertFalse(answered & set(other.answered))
+        self.assertEqual(len(self.rows("answers.jsonl")), 13)
+
+    def test_eval_measures_answers(self):
+        rows = [{"prompt": f"{n} + {n} =", "completion": TextServer.text_of(f"{n} + {n} =") if n % 2 else "?"} for n in range(8)]
+        (self.home / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+        server = self.server(one_in_five)
+        words = ["eval", "--engine", server.url, "--engine-model", "m", "--data", "rows.jsonl"]
+        figures = self.run_convoy(*words, "--generate", "--output", "results", "--metrics", "exact_match", "--json", "--quiet")
+        self.assertEqual(json.loads(figures), {"count": 8, "exact_match": 0.5})
+        self.assertEqual(server.bodies[0]["temperature"], 0)
+        saved = self.rows("results/samples.jsonl")
+        self.assertEqual(saved[3], {"input": "3 + 3 =", "pred": rows[3]["completion"], "ref": rows[3]["completion"]})
+        self.assertIn("add --generate", self.run_convoy(*words, code=2))
+
+    def test_flags_of_loaded_models_are_refused(self):
+        server = self.server()
+        for flag, value in (("--adapter", "d"), ("--weights", "int8"), ("--kv-blocks", 9), ("--ranks", 2), ("--devices", "cpu")):
+            said = self.generate(server, flag, value, code=2)
+            self.assertIn(f"{flag} has no effect with --engine", said)
+        for flag in ("--deterministic", "--logprobs"):
+            self.assertIn(f"{flag} has no effect with --engine", self.generate(server, flag, code=2))
+        said = self.run_convoy("generate", "--model", "x", "--engine-timeout", 5, "--prompts", "rows.jsonl", code=2)
+        self.assertIn("--engine-timeout has no effect without --engine", said)
+
+
 class ServeTest(EngineCase):
     def setUp(self):
         super().setUp()
@@ -287,6 +364,16 @@ class ServeTest(EngineCase):
         self.run_convoy("process", "--engine", self.serve(), "--engine-model", "m", "--output", "served.jsonl", *same)
         self.assertEqual(self.rows("local.jsonl"), self.rows("served.jsonl"))
         self.assertIn("yes", {row["verified"] for row in self.rows("served.jsonl")})
+
+    def test_its_answers_are_those_of_generate(self):
+        lines = (self.examples / "sums" / "test.jsonl").read_text().splitlines()[:8]
+        prompts = [{"prompt": f"Question: {json.loads(line).get('question', line)}\nAnswer:"} for line in lines]
+        (self.home / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in prompts))
+        same = ["--prompts", "rows.jsonl", "--greedy", "--max-new-tokens", 60]
+        self.run_convoy("generate", "--model", self.examples / "tally-3m", "--output", "local.jsonl", *same)
+        self.run_convoy("generate", "--engine", self.serve(), "--engine-model", "m", "--output", "served.jsonl", *same)
+        local = [{name: value for name, value in row.items() if name != "token_ids"} for row in self.rows("local.jsonl")]
+        self.assertEqual(local, self.rows("served.jsonl"))
 
 
 if __name__ == "__main__":

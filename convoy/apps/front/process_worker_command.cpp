@@ -14,6 +14,7 @@
 #include "convoy/farm/process/rows_in_flight.h"
 #include "convoy/farm/process/run_files.h"
 #include "convoy/farm/remote/http_text_engine.h"
+#include "convoy/farm/workers/worker.h"
 
 namespace convoy::apps {
 namespace {
@@ -47,7 +48,10 @@ int run_process_worker(Context& context, const std::vector<std::string>& argumen
     remote::HttpEngineOptions options{.requests = process::texts_together(
                                           settings, task.rows_in_flight, scheduler::Hardware::Cpu),
                                       .template_kwargs = settings::template_kwargs(
-                                          settings.model.template_kwargs, "model.template_kwargs")};
+                                          settings.model.template_kwargs, "model.template_kwargs"),
+                                      .warn = [](const std::string& message) {
+                                        workers::send_to_supervisor(process::note_line(message));
+                                      }};
     process::WorkerEquipment equipment;
     equipment.engine = remote::make_http_text_engine(
         curl, remote::read_servers(settings.remote, settings.model.name), std::move(options),

@@ -6,7 +6,6 @@
 
 #include "convoy/core/base/error.h"
 #include "convoy/core/base/files.h"
-#include "convoy/core/settings/metric_settings.h"
 #include "convoy/data/evaluate/answer_scores.h"
 #include "convoy/data/evaluate/figures_text.h"
 #include "convoy/data/evaluate/html_report.h"
@@ -42,6 +41,30 @@ void refuse(SavedSampleFlags& flags, const std::vector<std::string>& positionals
 
 }  // namespace
 
+Scoring::Scoring(const settings::MetricFlags& flags, std::string title, std::string folder)
+    : flags_(flags),
+      title_(std::move(title)),
+      folder_(std::move(folder)),
+      metrics_(flags.metrics, flags.json_schema),
+      report_metric_(evaluate::metric_of_report(flags.report_metric, metrics_.names())) {}
+
+void Scoring::report(const Context& context,
+                     const std::vector<evaluate::ScoredAnswer>& samples) const {
+  const evaluate::AnswerScores scored = evaluate::score_answers(metrics_, samples);
+  if (!folder_.empty())
+    write_file_atomic(std::filesystem::path(folder_) / "metrics.json",
+                      scored.figures.dump(2) + "\n");
+  if (!flags_.report.empty())
+    write_file_atomic(flags_.report,
+                      evaluate::html_report({.title = title_,
+                                             .metric = report_metric_,
+                                             .rows = static_cast<size_t>(flags_.report_rows)},
+                                            samples, scored));
+  std::cout << (context.common.json ? scored.figures.dump() + "\n"
+                                    : evaluate::figures_text(scored.figures))
+            << std::flush;
+}
+
 int evaluate_saved_samples(Context& context, const std::vector<std::string>& arguments) {
   SavedSampleFlags flags;
   const std::vector<std::string> positionals =
@@ -50,23 +73,8 @@ int evaluate_saved_samples(Context& context, const std::vector<std::string>& arg
                            config::list_fields(flags.model), config::list_fields(context.common)},
                           arguments);
   refuse(flags, positionals);
-  const evaluate::TextMetrics metrics(flags.metric.metrics, flags.metric.json_schema);
-  const std::string report_metric =
-      evaluate::metric_of_report(flags.metric.report_metric, metrics.names());
-  const std::vector<evaluate::ScoredAnswer> samples = evaluate::read_samples(flags.eval.samples);
-  const evaluate::AnswerScores scored = evaluate::score_answers(metrics, samples);
-  if (!flags.eval.output_dir.empty())
-    write_file_atomic(std::filesystem::path(flags.eval.output_dir) / "metrics.json",
-                      scored.figures.dump(2) + "\n");
-  if (!flags.metric.report.empty())
-    write_file_atomic(flags.metric.report,
-                      evaluate::html_report({.title = flags.eval.samples,
-                                             .metric = report_metric,
-                                             .rows = static_cast<size_t>(flags.metric.report_rows)},
-                                            samples, scored));
-  std::cout << (context.common.json ? scored.figures.dump() + "\n"
-                                    : evaluate::figures_text(scored.figures))
-            << std::flush;
+  const Scoring scoring(flags.metric, flags.eval.samples, flags.eval.output_dir);
+  scoring.report(context, evaluate::read_samples(flags.eval.samples));
   return 0;
 }
 

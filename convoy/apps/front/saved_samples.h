@@ -7,8 +7,27 @@
 #include <vector>
 
 #include "convoy/apps/front/command.h"
+#include "convoy/core/settings/metric_settings.h"
+#include "convoy/data/evaluate/scored_answer.h"
+#include "convoy/data/evaluate/text_metrics.h"
 
 namespace convoy::apps {
+
+// Measures answers as the flags of metrics say.
+class Scoring {
+ public:
+  // `title`: of the report; `folder`: for metrics.json, empty = none. Throws ConfigError.
+  Scoring(const settings::MetricFlags& flags, std::string title, std::string folder);
+  // Writes the files and prints the figures. Throws IoError.
+  void report(const Context& context, const std::vector<evaluate::ScoredAnswer>& samples) const;
+
+ private:
+  settings::MetricFlags flags_;
+  std::string title_;
+  std::string folder_;
+  evaluate::TextMetrics metrics_;
+  std::string report_metric_;
+};
 
 // `arguments`: those of `convoy eval`, without rank and device flags. Returns the exit code. Throws
 // DataError, ConfigError.

@@ -8,6 +8,7 @@
 #include <algorithm>
 
 #include "convoy/apps/front/command.h"
+#include "convoy/apps/front/remote_answers.h"
 #include "convoy/apps/front/saved_samples.h"
 #include "convoy/apps/front/worker_program.h"
 #include "convoy/apps/front/worker_ranks.h"
@@ -48,6 +49,29 @@ std::vector<std::string> take_rank_flags(Context& context, HostRanks& ranks,
                     arguments, of_worker...);
 }
 
+// Flags of a command whose texts may come from servers.
+template <class... Flags>
+std::vector<std::string> take_remote_flags(Context& context, RemoteFlags& common,
+                                           const std::vector<std::string>& arguments,
+                                           Flags&... of_command) {
+  std::vector<std::string> left =
+      take_flags(context,
+                 {config::list_fields(common.ranks.members),
+                  config::list_fields(common.ranks.devices), config::list_fields(common.remote)},
+                 arguments, of_command..., common.sampling, common.engine, common.model);
+  check_remote_flags(common);
+  if (!common.remote.is_used()) return left;
+  const Words positionals =
+      config::parse_flags({config::list_fields(of_command)..., config::list_fields(common.sampling),
+                           config::list_fields(common.engine), config::list_fields(common.model),
+                           config::list_fields(context.common)},
+                          left);
+  if (!positionals.empty())
+    throw ConfigError(fmt::format("`{}` has no effect with --engine", positionals[0]),
+                      {.key = positionals[0], .hint = "every value has a flag"});
+  return left;
+}
+
 int score_rows(Context& context, const std::vector<std::string>& arguments) {
   HostRanks ranks;
   EvalModeFlags mode;
@@ -70,27 +94,22 @@ bool is_per_row(const std::vector<std::string>& arguments) {
 
 int run_eval(Context& context, const std::vector<std::string>& arguments) {
   if (is_per_row(arguments)) return score_rows(context, arguments);
-  HostRanks ranks;
+  RemoteFlags common;
   settings::EvalFlags flags;
   settings::MetricFlags metrics;
-  settings::SamplingFlags sampling;
-  settings::EngineFlags engine;
-  settings::ModelFlags model;
   const std::vector<std::string> left =
-      take_rank_flags(context, ranks, arguments, flags, metrics, sampling, engine, model);
+      take_remote_flags(context, common, arguments, flags, metrics);
+  if (common.remote.is_used()) return evaluate_remotely(context, flags, metrics, common);
   if (!flags.samples.empty()) return evaluate_saved_samples(context, left);
-  return run_worker_on_ranks(context, ranks, "eval", left);
+  return run_worker_on_ranks(context, common.ranks, "eval", left);
 }
 
 int run_generate(Context& context, const std::vector<std::string>& arguments) {
-  HostRanks ranks;
+  RemoteFlags common;
   settings::GenerateFlags flags;
-  settings::SamplingFlags sampling;
-  settings::EngineFlags engine;
-  settings::ModelFlags model;
-  const std::vector<std::string> left =
-      take_rank_flags(context, ranks, arguments, flags, sampling, engine, model);
-  return run_worker_on_ranks(context, ranks, "generate", left,
+  const std::vector<std::string> left = take_remote_flags(context, common, arguments, flags);
+  if (common.remote.is_used()) return generate_remotely(context, flags, common);
+  return run_worker_on_ranks(context, common.ranks, "generate", left,
                              flags.interactive ? "a conversation" : "");
 }
 
@@ -158,6 +177,7 @@ Command eval_command() {
                 flags_of<settings::MetricFlags>("Metrics"),
                 flags_of<settings::SamplingFlags>("Answers"),
                 flags_of<settings::EngineFlags>("Engine"), flags_of<settings::ModelFlags>("Model"),
+                flags_of<settings::RemoteSettings>("Servers"),
                 flags_of<launch::DeviceFlags>("Devices"),
                 flags_of<launch::HostRankFlags>(kRankHeading),
                 flags_of<settings::ScoreFlags>("With --per-row, in place of the above")},
@@ -183,6 +203,7 @@ Command generate_command() {
       .flags = {flags_of<settings::GenerateFlags>("Prompts and answers"),
                 flags_of<settings::SamplingFlags>("Sampling"),
                 flags_of<settings::EngineFlags>("Engine"), flags_of<settings::ModelFlags>("Model"),
+                flags_of<settings::RemoteSettings>("Servers"),
                 flags_of<launch::DeviceFlags>("Devices"),
                 flags_of<launch::HostRankFlags>(kRankHeading)},
       .first_flags = {"model", "adapter", "prompt", "prompts", "interactive", "chat", "output",

@@ -5,6 +5,7 @@
 #include <chrono>
 
 #include "convoy/core/base/error.h"
+#include "convoy/core/settings/sampling_temperature.h"
 #include "convoy/generate/scheduler/engine_defaults.h"
 #include "convoy/machine/device/device_claim.h"
 #include "convoy/machine/device/device_graph.h"
@@ -68,15 +69,6 @@ class AnswerProgress {
   int64_t own_ = 0;
   int64_t tokens_ = 0;
 };
-
-double temperature_of(const settings::SamplingFlags& sampling) {
-  constexpr double kUsualTemperature = 0.2;
-  if (!sampling.greedy) return sampling.temperature.value.value_or(kUsualTemperature);
-  if (sampling.temperature.value.value_or(0) > 0)
-    throw ConfigError("--greedy and a --temperature above 0 exclude each other",
-                      {.key = "--temperature", .hint = "leave one of them out"});
-  return 0.0;
-}
 
 // Returns the bytes for the KV cache and a step's activations.
 int64_t memory_for_engine(at::Device device, const EngineSurroundings& surroundings,
@@ -152,7 +144,7 @@ generate::EngineConfig engine_config(const settings::EngineFlags& flags, const L
 
 generate::Request answer_request(const settings::SamplingFlags& sampling, int64_t prompt,
                                  int64_t sample) {
-  return {.sampling = {.temperature = temperature_of(sampling),
+  return {.sampling = {.temperature = settings::temperature_of(sampling),
                        .top_k = sampling.top_k,
                        .top_p = sampling.top_p,
                        .min_p = sampling.min_p,

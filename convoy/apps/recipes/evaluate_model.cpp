@@ -8,9 +8,9 @@
 #include "convoy/apps/recipes/loaded_model.h"
 #include "convoy/apps/recipes/questions.h"
 #include "convoy/apps/recipes/rank_share.h"
-#include "convoy/apps/recipes/row_output.h"
 #include "convoy/core/base/error.h"
 #include "convoy/core/base/files.h"
+#include "convoy/core/io/row_output.h"
 #include "convoy/core/telemetry/progress.h"
 #include "convoy/data/datasets/encode_splits.h"
 #include "convoy/data/evaluate/answer_scores.h"
@@ -44,9 +44,9 @@ std::vector<evaluate::ScoredAnswer> answer_questions(RankShare& share, const Loa
   answer_prompts(share, loaded, questions.prompts, options, log, [&](const Answer& answer) {
     const auto row = static_cast<size_t>(answer.prompt);
     own[{answer.prompt, answer.sample}] =
-        line_of(evaluate::sample_row({.input = questions.inputs[row],
-                                      .pred = answer.completion.text,
-                                      .refs = {questions.references[row]}}));
+        io::line_of(evaluate::sample_row({.input = questions.inputs[row],
+                                          .pred = answer.completion.text,
+                                          .refs = {questions.references[row]}}));
   });
   std::vector<PlacedLine> lines;
   for (auto& [place, line] : own) lines.emplace_back(place.first, std::move(line));

@@ -2,28 +2,22 @@
 #include "convoy/apps/recipes/generate_text.h"
 
 #include <algorithm>
-#include <filesystem>
 #include <functional>
 #include <iostream>
-#include <map>
 #include <span>
-#include <sstream>
 
-#include "convoy/apps/recipes/answer_journal.h"
 #include "convoy/apps/recipes/answer_prompts.h"
 #include "convoy/apps/recipes/conversation/conversation.h"
 #include "convoy/apps/recipes/loaded_model.h"
 #include "convoy/apps/recipes/rank_share.h"
-#include "convoy/apps/recipes/row_output.h"
 #include "convoy/core/base/error.h"
-#include "convoy/core/base/files.h"
 #include "convoy/core/base/hash.h"
-#include "convoy/core/base/trimmed.h"
 #include "convoy/core/config/describe.h"
 #include "convoy/core/config/flags.h"
+#include "convoy/core/io/answer_journal.h"
 #include "convoy/core/io/model_fingerprint.h"
-#include "convoy/core/settings/template_kwargs.h"
-#include "convoy/data/datasets/encoded_rows.h"
+#include "convoy/core/io/row_output.h"
+#include "convoy/data/datasets/prompt_reader.h"
 
 namespace convoy::recipes {
 namespace {
@@ -47,122 +41,6 @@ Json answer_row(const Answer& answer, const Prompts& prompts) {
   return row;
 }
 
-// Makes prompts of samples, as --chat requires.
-class PromptReader {
- public:
-  // Throws ConfigError when there is no template and --chat on requires one.
-  PromptReader(const settings::GenerateFlags& flags, const LoadedModel& loaded, const Log& log)
-      : flags_(flags),
-        log_(log),
-        variables_(settings::template_kwargs(flags.template_kwargs, "--template-kwargs")),
-        encoder_(loaded.tokenizer, loaded.template_or_null(), data::Supervision()) {
-    const bool has_template = loaded.chat_template.has_value();
-    if (flags.chat == "on" && !has_template)
-      throw ConfigError(
-          fmt::format("--chat on, but {} has no chat template", loaded.folder.path().string()),
-          {.key = "--chat", .hint = "leave it out, or name one with --template-path"});
-    const bool is_typed = !flags.prompt.names.empty() || has_lines();
-    chats_ = flags.chat == "on" || (flags.chat == "auto" && is_typed && has_template);
-    if (is_typed && !chats_)
-      config::refuse_without_effect(flags, {"system_prompt", "template_path", "template_kwargs"},
-                                    "with prompts that are plain text");
-  }
-
-  const Json& variables() const { return variables_; }
-  const data::SampleEncoder& encoder() const { return encoder_; }
-
-  Prompts read() const {
-    if (chats_ && flags_.chat == "auto")
-      log_.info(fmt::format("{} through the model's chat template; --chat off reads {} as {}",
-                            has_lines() ? "the lines go" : "--prompt goes",
-                            has_lines() ? "them" : "it", has_lines() ? "they are" : "it is"));
-    if (!flags_.prompt.names.empty()) return typed_prompts();
-    return has_lines() ? read_lines() : read_rows();
-  }
-
- private:
-  // A .txt file holds texts as a person types them.
-  bool has_lines() const { return std::filesystem::path(flags_.prompts).extension() == ".txt"; }
-
-  data::EncodedRow encode(const data::Sample& sample) const {
-    using Kind = data::Sample::Kind;
-    const bool is_chat = sample.kind == Kind::Chat || sample.kind == Kind::ChatPromptCompletion;
-    if (!chats_ || is_chat) return encoder_.encode_prompt(sample);
-    data::Sample turn{.kind = Kind::Chat,
-                      .messages = Json::array(),
-                      .variables = variables_,
-                      .file = sample.file,
-                      .line = sample.line,
-                      .index = sample.index};
-    if (!flags_.system_prompt.empty())
-      turn.messages.push_back({{"role", "system"}, {"content", flags_.system_prompt}});
-    turn.messages.push_back(
-        {{"role", "user"}, {"content", sample.kind == Kind::Text ? sample.text : sample.prompt}});
-    return encoder_.encode_prompt(turn);
-  }
-
-  Prompts typed_prompts() const {
-    Prompts prompts;
-    int64_t num_own_bos = 0;
-    for (const std::string& text : flags_.prompt.names) {
-      data::EncodedRow row =
-          encode({.kind = data::Sample::Kind::Text, .text = text, .file = "--prompt"});
-      num_own_bos += row.own_bos ? 1 : 0;
-      prompts.source_indices.push_back(static_cast<int64_t>(prompts.ids.size()));
-      prompts.ids.push_back(std::move(row.ids));
-    }
-    if (num_own_bos > 0 && !chats_) log_.info(data::own_bos_notice(num_own_bos));
-    return prompts;
-  }
-
-  Prompts read_rows() const {
-    data::EncodedRows encoded(
-        flags_.prompts, {.system_prompt = flags_.system_prompt, .template_kwargs = variables_},
-        data::bad_rows_named(flags_.bad_rows), data::RowUse::Continue,
-        [&](const data::Sample& sample) { return encode(sample); });
-    Prompts prompts;
-    while (std::optional<data::EncodedSample> next = encoded.next()) {
-      prompts.ids.push_back(std::move(next->row.ids));
-      prompts.source_indices.push_back(next->row.source_index);
-    }
-    encoded.finish(log_);
-    return prompts;
-  }
-
-  // One prompt per line; skips empty lines.
-  Prompts read_lines() const {
-    std::istringstream lines(read_file(flags_.prompts));
-    Prompts prompts;
-    int64_t number = 0;
-    int64_t rows_own_bos = 0;
-    for (std::string line; std::getline(lines, line);) {
-      ++number;
-      if (line.ends_with('\r')) line.pop_back();
-      if (trimmed(line, " \t").empty()) continue;
-      const auto index = static_cast<int64_t>(prompts.ids.size());
-      data::EncodedRow row = encode({.kind = data::Sample::Kind::Text,
-                                     .text = line,
-                                     .file = flags_.prompts,
-                                     .line = number,
-                                     .index = index});
-      rows_own_bos += row.own_bos;
-      prompts.ids.push_back(std::move(row.ids));
-      prompts.source_indices.push_back(index);
-    }
-    if (prompts.ids.empty())
-      throw DataError("the file has no prompt; write one per line", {.file = flags_.prompts});
-    if (rows_own_bos > 0 && !chats_) log_.info(data::own_bos_notice(rows_own_bos));
-    return prompts;
-  }
-
-  const settings::GenerateFlags& flags_;
-  Log log_;
-  Json variables_;
-  data::SampleEncoder encoder_;
-  // A row that is no conversation becomes a user turn.
-  bool chats_ = false;
-};
-
 // A key over everything that an answer depends on.
 std::string answers_key(const GenerateRun& run, const LoadedModel& loaded, const Prompts& prompts) {
   Sha256 hash;
@@ -181,30 +59,11 @@ std::string answers_key(const GenerateRun& run, const LoadedModel& loaded, const
   return hash.hex();
 }
 
-// Passes rows on in order: early rows wait for those before them.
-class InOrder {
- public:
-  InOrder(int64_t first, std::function<void(const std::string&)> take)
-      : next_(first), take_(std::move(take)) {}
-  void add(int64_t place, std::string line) {
-    early_.emplace(place, std::move(line));
-    for (; !early_.empty() && early_.begin()->first == next_; ++next_) {
-      take_(early_.begin()->second);
-      early_.erase(early_.begin());
-    }
-  }
-
- private:
-  int64_t next_;
-  std::function<void(const std::string&)> take_;
-  std::map<int64_t, std::string> early_;
-};
-
 // Prints answers to stdout, on the only rank: each as soon as those before it are printed.
 void print_answers(RankShare& share, const LoadedModel& loaded, const Prompts& prompts,
                    const AnswerOptions& options, const Log& log,
                    const std::function<std::string(const Answer&)>& line) {
-  InOrder in_order(0, [](const std::string& text) { std::cout << text << std::endl; });
+  io::LinesInOrder in_order([](const std::string& text) { std::cout << text << std::endl; });
   answer_prompts(share, loaded, prompts.ids, options, log, [&](const Answer& answer) {
     in_order.add(answer.prompt * options.sampling.n + answer.sample, line(answer));
   });
@@ -214,9 +73,9 @@ void print_answers(RankShare& share, const LoadedModel& loaded, const Prompts& p
 void write_answers(RankShare& share, const LoadedModel& loaded, const Prompts& prompts,
                    const GenerateRun& run, AnswerOptions options, const Log& log) {
   const std::string& path = run.flags.output;
-  std::optional<RowOutput> output;  // on the leading rank
+  std::optional<io::RowOutput> output;  // on the leading rank
   if (share.leads()) output.emplace(path);
-  std::optional<AnswerJournal> journal;
+  std::optional<io::AnswerJournal> journal;
   if (keeps_answers(run))
     journal.emplace(path, answers_key(run, loaded, prompts), share.rank(), log);
   std::vector<PlacedLine> lines;
@@ -233,7 +92,7 @@ void write_answers(RankShare& share, const LoadedModel& loaded, const Prompts& p
   }
   try {
     answer_prompts(share, loaded, prompts.ids, options, log, [&](const Answer& answer) {
-      const std::string line = line_of(answer_row(answer, prompts));
+      const std::string line = io::line_of(answer_row(answer, prompts));
       if (journal) journal->add({answer.prompt, answer.sample}, line);
       keep(answer.prompt, answer.sample, line);
     });
@@ -258,7 +117,8 @@ std::string no_base_because(const GenerateRun& run, const LoadedModel& loaded) {
   return run.engine.cuda_graphs == "on" ? "--cuda-graphs on records the adapter's steps" : "";
 }
 
-void converse_with(const LoadedModel& loaded, const PromptReader& reader, const GenerateRun& run,
+void converse_with(const LoadedModel& loaded, const data::SampleEncoder& encoder,
+                   const nlohmann::ordered_json& template_kwargs, const GenerateRun& run,
                    const Log& log) {
   const std::string no_base = no_base_because(run, loaded);
   std::optional<adapters::ServedAdapters> beside;
@@ -268,10 +128,10 @@ void converse_with(const LoadedModel& loaded, const PromptReader& reader, const 
   generate::EngineConfig config = engine_config(for_one, loaded, {}, log);
   config.adapters = beside ? &*beside : nullptr;
   generate::Engine engine(*loaded.model, loaded.tokenizer, config);
-  converse(engine, reader.encoder(),
+  converse(engine, encoder,
            {.model = run.model.model,
             .system_prompt = run.flags.system_prompt,
-            .template_kwargs = reader.variables(),
+            .template_kwargs = template_kwargs,
             .sampling = run.sampling,
             .adapter = beside ? 1 : 0,
             .no_base_because = no_base},
@@ -298,7 +158,7 @@ void check_flags(const GenerateRun& run) {
 }  // namespace
 
 bool keeps_answers(const GenerateRun& run) {
-  return AnswerJournal::is_kept_beside(run.flags.output);
+  return io::AnswerJournal::is_kept_beside(run.flags.output);
 }
 
 void generate_text(const GenerateRun& run, const Log& given_log) {
@@ -313,17 +173,29 @@ void generate_text(const GenerateRun& run, const Log& given_log) {
   RankShare share(run.ranks);
   const LoadedModel loaded = load_model(
       model_request(run.model, run.engine, flags.template_path, share.rank_device()), log);
+  if (flags.chat == "on" && !loaded.chat_template)
+    throw ConfigError(
+        fmt::format("--chat on, but {} has no chat template", loaded.folder.path().string()),
+        {.key = "--chat", .hint = "leave it out, or name one with --template-path"});
   const at::NoGradGuard no_grad;
-  const PromptReader reader(flags, loaded, log);
-  if (flags.interactive) return converse_with(loaded, reader, run, log);
-  const Prompts prompts = reader.read();
+  const data::SampleEncoder encoder(loaded.tokenizer, loaded.template_or_null(),
+                                    data::Supervision());
+  const data::PromptReader reader(
+      flags, loaded.chat_template.has_value(),
+      [&encoder](const data::Sample& sample) { return encoder.encode_prompt(sample); }, log);
+  if (flags.interactive) return converse_with(loaded, encoder, reader.variables(), run, log);
+  Prompts prompts;
+  reader.read([&prompts](data::EncodedRow row, int64_t source_index) {
+    prompts.ids.push_back(std::move(row.ids));
+    prompts.source_indices.push_back(source_index);
+  });
   AnswerOptions options{.sampling = run.sampling, .engine = run.engine};
   const bool text_alone = prints_text_alone(run);
   options.progress = {.label = "generate", .unit = "answer"};
   if (text_alone) options.progress.style = telemetry::ProgressStyle::None;
   if (text_alone || (flags.output.empty() && share.size() == 1))
     print_answers(share, loaded, prompts, options, log, [&](const Answer& answer) {
-      return text_alone ? answer.completion.text : line_of(answer_row(answer, prompts));
+      return text_alone ? answer.completion.text : io::line_of(answer_row(answer, prompts));
     });
   else
     write_answers(share, loaded, prompts, run, options, log);

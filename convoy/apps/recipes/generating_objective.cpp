@@ -9,9 +9,9 @@
 
 #include "convoy/apps/recipes/answer_prompts.h"
 #include "convoy/apps/recipes/rank_share.h"
-#include "convoy/apps/recipes/row_output.h"
 #include "convoy/core/base/error.h"
 #include "convoy/core/base/files.h"
+#include "convoy/core/io/row_output.h"
 #include "convoy/data/evaluate/sample_files.h"
 #include "convoy/generate/engine/engine.h"
 #include "convoy/train/comm/exchange.h"
@@ -217,7 +217,7 @@ void GeneratingObjective::write_samples(comm::Group& group, const Answers& answe
     const auto place = static_cast<size_t>(row);
     const evaluate::ScoredAnswer sample{
         .input = questions_.inputs[place], .pred = text, .refs = {questions_.references[place]}};
-    lines.emplace_back(row, line_of(evaluate::sample_row(sample)));
+    lines.emplace_back(row, io::line_of(evaluate::sample_row(sample)));
   }
   std::optional<AtomicFile> file;
   if (group.rank() == 0)

@@ -178,7 +178,7 @@ class ModelTextEngine final : public process::TextEngine {
     if (!prompt.messages.is_null()) {
       sample.kind = data::Sample::Kind::Chat;
       sample.messages = prompt.messages;
-      sample.variables = template_kwargs_;
+      sample.variables = prompt.variables.is_null() ? template_kwargs_ : prompt.variables;
     }
     return encoder_.encode_prompt(sample).ids;
   }

@@ -5,9 +5,9 @@
 
 #include "convoy/apps/recipes/loaded_model.h"
 #include "convoy/apps/recipes/rank_share.h"
-#include "convoy/apps/recipes/row_output.h"
 #include "convoy/core/base/counted.h"
 #include "convoy/core/base/error.h"
+#include "convoy/core/io/row_output.h"
 #include "convoy/core/settings/template_kwargs.h"
 #include "convoy/core/telemetry/progress.h"
 #include "convoy/data/datasets/encoded_rows.h"
@@ -76,9 +76,9 @@ class Scorer {
         train::row_losses(model_, data::TokenDataset::from_rows(batch_), order);
     for (size_t row = 0; row < losses.size(); ++row)
       lines_.emplace_back(num_rows_ + static_cast<int64_t>(row),
-                          line_of({{"index", batch_[row].source_index},
-                                   {"nll", losses[row].nll},
-                                   {"tokens", losses[row].supervised_tokens}}));
+                          io::line_of({{"index", batch_[row].source_index},
+                                       {"nll", losses[row].nll},
+                                       {"tokens", losses[row].supervised_tokens}}));
     num_scored_ += static_cast<int64_t>(losses.size());
     const int64_t done = share_.report_done(num_scored_);
     if (share_.leads()) progress_.update({.done = done});
@@ -95,7 +95,7 @@ class Scorer {
   nn::CausalLm& model_;
   int64_t batch_size_;
   telemetry::Progress& progress_;
-  std::optional<RowOutput> output_;  // on the leading rank
+  std::optional<io::RowOutput> output_;  // on the leading rank
   std::vector<data::EncodedRow> batch_;
   std::vector<PlacedLine> lines_;  // scored here and not written
   int64_t num_batches_ = 0;        // ended

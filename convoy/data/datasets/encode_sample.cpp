@@ -192,16 +192,22 @@ EncodedRow SampleEncoder::encode(const Sample& sample) const {
   });
 }
 
+ordered_json prompt_messages(const Sample& sample) {
+  ordered_json messages = sample.messages;
+  if (sample.kind == Kind::Chat && messages.size() > 1 && messages.back().is_object() &&
+      messages.back().value("role", "") == "assistant")
+    messages.erase(messages.size() - 1);
+  return messages;
+}
+
 EncodedRow SampleEncoder::encode_prompt(const Sample& sample) const {
   return in_row(sample, [&] {
     EncodedRow row;
     if (is_chat(sample)) {
       ordered_json held;
-      ordered_json messages = readable(sample.messages, sample.variables, held);
-      if (sample.kind == Kind::Chat && messages.size() > 1 && messages.back().is_object() &&
-          messages.back().value("role", "") == "assistant")
-        messages.erase(messages.size() - 1);
-      const auto chat = required(chat_template_).render(messages, sample.variables, true);
+      const auto chat = required(chat_template_)
+                            .render(readable(prompt_messages(sample), sample.variables, held),
+                                    sample.variables, true);
       row.ids = chat_encoding(chat.text).ids;
       row.own_bos = begins_with_bos(row.ids);
     } else {

@@ -80,6 +80,10 @@ class SampleEncoder {
   Supervision supervision_;
 };
 
+// Messages of a chat sample that a model continues: without a last turn of the assistant, but where
+// the row says what is the prompt.
+nlohmann::ordered_json prompt_messages(const Sample& sample);
+
 // Policy for rows that are too long. KeepEnd keeps a leading BOS; Split cuts them into rows
 // (row_windows.h).
 enum class Truncation { Split, KeepStart, KeepEnd, Drop, Error };

@@ -117,6 +117,8 @@ class RowsRun : public workers::SupervisedWork {
   telemetry::Progress& bar() override { return *progress_; }
 
   bool handle_line(size_t worker, const std::string& line) override {
+    if (const auto note = parse_note(line))
+      progress_->message(fmt::format("[worker {}] {}", worker, *note));
     const std::optional<WorkerStatus> status = WorkerStatus::parse(line);
     if (!status) return false;
     slots_[worker].last = *status;

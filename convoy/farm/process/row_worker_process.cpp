@@ -14,6 +14,7 @@ using nlohmann::json;
 constexpr const char* kStoreVariable = "CONVOY_PROCESS_STORE";
 constexpr const char* kTaskVariable = "CONVOY_PROCESS_TASK";
 constexpr const char* kSign = "figures ";
+constexpr const char* kNoteSign = "note ";
 
 std::string taken(const char* variable) {
   const char* const value = std::getenv(variable);
@@ -92,6 +93,13 @@ RowWorkerFigures run_row_worker_process(const WorkerAssignment& task,
     workers::send_to_supervisor(WorkerStatus{worker, engine}.line());
   };
   return run_row_worker(options, task.run, *equipment.program, *equipment.engine, *store);
+}
+
+std::string note_line(const std::string& text) { return kNoteSign + text + "\n"; }
+
+std::optional<std::string> parse_note(const std::string& line) {
+  if (!line.starts_with(kNoteSign)) return std::nullopt;
+  return line.substr(std::string_view(kNoteSign).size());
 }
 
 std::string WorkerStatus::line() const {

@@ -40,6 +40,10 @@ struct WorkerEquipment {
 RowWorkerFigures run_row_worker_process(const WorkerAssignment& task,
                                         const std::function<WorkerEquipment()>& make);
 
+// A line of the worker's stdout that its supervisor shows. `text` has no line break.
+std::string note_line(const std::string& text);
+std::optional<std::string> parse_note(const std::string& line);
+
 // A line of the worker's stdout.
 struct WorkerStatus {
   RowWorkerFigures worker = {};

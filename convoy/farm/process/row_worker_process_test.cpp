@@ -50,5 +50,11 @@ TEST(WorkerAssignment, GoesThroughTheEnvironmentAndIsTakenOutOfIt) {
   EXPECT_THROW(WorkerAssignment::take_from_environment(), ConfigError);
 }
 
+TEST(NoteLine, IsReadBackAndNoOtherLineIs) {
+  EXPECT_EQ(note_line("a server is away"), "note a server is away\n");
+  EXPECT_EQ(parse_note("note a server is away"), "a server is away");
+  EXPECT_FALSE(parse_note(WorkerStatus().line()));
+}
+
 }  // namespace
 }  // namespace convoy::process

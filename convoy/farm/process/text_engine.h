@@ -20,6 +20,8 @@ struct Prompt {
   // the prompt.
   nlohmann::ordered_json messages = nullptr;
   std::string text = {};
+  // Variables for the template, in the form of text::ChatTemplate::render. Null: the engine's.
+  nlohmann::ordered_json variables = nullptr;
 };
 
 struct TextSampling {

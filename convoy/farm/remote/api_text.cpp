@@ -75,13 +75,20 @@ ApiText api_text(const process::TextRequest& request, const std::string& model,
   const bool is_chat = !request.prompt.messages.is_null();
   ordered_json settings = {{"model", model}};
   settings.update(settings_of(request.sampling));
-  if (is_chat && !template_kwargs.empty()) settings["chat_template_kwargs"] = template_kwargs;
+  ordered_json variables =
+      request.prompt.variables.is_null() ? template_kwargs : request.prompt.variables;
   ordered_json body = settings;
   if (is_chat)
     body["messages"] = request.prompt.messages;
   else
     body["prompt"] = request.prompt.text;
   if (request.sampling.temperature > 0) body["seed"] = seed_of(request.draw);
+  // Tools are a field of their own in the API.
+  if (is_chat && variables.contains("tools")) {
+    body["tools"] = variables["tools"];
+    variables.erase("tools");
+  }
+  if (is_chat && !variables.empty()) body["chat_template_kwargs"] = variables;
   return {.path = is_chat ? "/chat/completions" : "/completions",
           .body = body.dump(),
           .settings = settings.dump()};

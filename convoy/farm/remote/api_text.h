@@ -16,7 +16,7 @@ namespace convoy::remote {
 struct ApiText {
   std::string path;  // "/chat/completions", of messages, or "/completions"
   std::string body;
-  // The body without prompt and seed: what a server refuses of it, it refuses of every text.
+  // The sampling, which many texts share: what a server refuses of it, it refuses of each.
   std::string settings;
 };
 

@@ -35,14 +35,19 @@ TEST(ApiText, SendsChatsAndPlainTexts) {
   const int64_t seed = body["seed"];
   EXPECT_GE(seed, 0);
   EXPECT_LE(seed, INT32_MAX);
-  body.erase("messages");
-  body.erase("seed");
+  for (const char* of_the_text : {"messages", "seed", "chat_template_kwargs"})
+    body.erase(of_the_text);
   EXPECT_EQ(ordered_json::parse(chat.settings), body);
   // The draw decides the seed, and nothing else does.
   request.number = 77;
   EXPECT_EQ(ordered_json::parse(api_text(request, "m", {}).body)["seed"], seed);
   request.draw.sample = 2;
   EXPECT_NE(ordered_json::parse(api_text(request, "m", {}).body)["seed"], seed);
+  // A row's own variables replace those of the engine; tools are a field of the API.
+  request.prompt.variables = {{"tools", {{{"name", "f"}}}}, {"depth", 2}};
+  body = ordered_json::parse(api_text(request, "m", {{"enable_thinking", false}}).body);
+  EXPECT_EQ(body["chat_template_kwargs"], ordered_json({{"depth", 2}}));
+  EXPECT_EQ(body["tools"][0]["name"], "f");
   request.prompt = {.text = "\xff"};
   EXPECT_THROW(api_text(request, "m", {}), nlohmann::json::exception);
 }

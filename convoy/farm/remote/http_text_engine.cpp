@@ -241,13 +241,18 @@ class HttpTextEngine final : public process::TextEngine {
     const auto now = Clock::now();
     log_.detail(fmt::format("{}: {}", address(text), why));
     if (load_.suffer(text.request, trouble, now, rest))
-      log_.warning(fmt::format("{} is set aside and tried again later: {}", address(text), why));
+      warn(fmt::format("{} is set aside and tried again later: {}", address(text), why));
     if (load_.in_flight() == 0 && now - last_success_ > options_.patience)
       throw NetworkError(
           fmt::format("no server has answered for {} s; {}: {}", options_.patience.count(),
                       address(text), why),
           {.key = "--engine",
            .hint = "all finished texts are kept; the same command goes on once a server answers"});
+  }
+
+  void warn(const std::string& message) const {
+    if (options_.warn) return options_.warn(message);
+    log_.warning(message);
   }
 
   // A refusal is of the text where other texts with the same settings had an answer. The first

@@ -6,8 +6,10 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <string>
 
 #include "convoy/core/base/log.h"
 #include "convoy/core/http/curl_library.h"
@@ -17,8 +19,9 @@
 namespace convoy::remote {
 
 struct HttpEngineOptions {
-  int64_t requests = 512;                       // at once, to all servers
-  nlohmann::ordered_json template_kwargs = {};  // variables for the servers' chat template
+  int64_t requests = 512;                             // at once, to all servers
+  nlohmann::ordered_json template_kwargs = {};        // variables for the servers' chat template
+  std::function<void(const std::string&)> warn = {};  // in place of the log's warnings
   std::chrono::seconds patience = std::chrono::minutes(10);  // with servers of which none answers
 };
 

@@ -13,7 +13,7 @@
 
 #include "convoy/core/base/log.h"
 
-namespace convoy::recipes {
+namespace convoy::io {
 
 class AnswerJournal {
  public:
@@ -46,4 +46,4 @@ class AnswerJournal {
   int descriptor_ = -1;
 };
 
-}  // namespace convoy::recipes
+}  // namespace convoy::io

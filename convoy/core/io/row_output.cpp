@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "convoy/apps/recipes/row_output.h"
+#include "convoy/core/io/row_output.h"
 
 #include <iostream>
 
 #include "convoy/core/base/error.h"
 
-namespace convoy::recipes {
+namespace convoy::io {
 
 RowOutput::RowOutput(const std::string& path) {
   if (!path.empty()) file_ = std::make_unique<AtomicFile>(path);
@@ -28,4 +28,12 @@ void RowOutput::finish() {
   if (file_) file_->commit();
 }
 
-}  // namespace convoy::recipes
+void LinesInOrder::add(int64_t place, std::string line) {
+  early_.emplace(place, std::move(line));
+  for (; !early_.empty() && early_.begin()->first == next_; ++next_) {
+    take_(early_.begin()->second);
+    early_.erase(early_.begin());
+  }
+}
+
+}  // namespace convoy::io

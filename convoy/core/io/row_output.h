@@ -3,13 +3,17 @@
 // Writes JSON rows to a file that appears when it is complete, or to stdout as they are made.
 #pragma once
 
+#include <cstdint>
+#include <functional>
+#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <utility>
 
 #include "convoy/core/base/files.h"
 
-namespace convoy::recipes {
+namespace convoy::io {
 
 // One line without a line break. A model's text may end inside a character; such bytes become
 // U+FFFD.
@@ -26,4 +30,17 @@ class RowOutput {
   std::unique_ptr<AtomicFile> file_;
 };
 
-}  // namespace convoy::recipes
+// Passes lines on in order of their places, which count from 0: early ones wait for those before
+// them.
+class LinesInOrder {
+ public:
+  explicit LinesInOrder(std::function<void(const std::string&)> take) : take_(std::move(take)) {}
+  void add(int64_t place, std::string line);
+
+ private:
+  int64_t next_ = 0;
+  std::function<void(const std::string&)> take_;
+  std::map<int64_t, std::string> early_;
+};
+
+}  // namespace convoy::io

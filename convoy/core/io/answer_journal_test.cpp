@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "convoy/apps/recipes/answer_journal.h"
+#include "convoy/core/io/answer_journal.h"
 
 #include <gtest/gtest.h>
 
@@ -9,7 +9,7 @@
 #include "convoy/core/base/files.h"
 #include "files/temporary_folder.h"
 
-namespace convoy::recipes {
+namespace convoy::io {
 namespace {
 
 namespace fs = std::filesystem;
@@ -77,4 +77,4 @@ TEST_F(Journal, PipesAndDevicesKeepNothing) {
 }
 
 }  // namespace
-}  // namespace convoy::recipes
+}  // namespace convoy::io

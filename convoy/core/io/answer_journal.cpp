@@ -3,7 +3,7 @@
 // A file begins with the key. A line is "prompt sample checksum text"; reading ends at the first
 // torn or wrong line. Each process writes a file of its own, so no line is ever appended behind a
 // torn one.
-#include "convoy/apps/recipes/answer_journal.h"
+#include "convoy/core/io/answer_journal.h"
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -17,7 +17,7 @@
 #include "convoy/core/base/error.h"
 #include "convoy/core/base/hash.h"
 
-namespace convoy::recipes {
+namespace convoy::io {
 namespace {
 
 namespace fs = std::filesystem;
@@ -103,4 +103,4 @@ void AnswerJournal::add(const Place& place, const std::string& line) {
 
 void AnswerJournal::remove() { fs::remove_all(folder_); }
 
-}  // namespace convoy::recipes
+}  // namespace convoy::io

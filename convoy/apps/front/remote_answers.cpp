@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/apps/front/remote_answers.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <utility>
+
+#include "convoy/apps/front/saved_samples.h"
+#include "convoy/core/base/error.h"
+#include "convoy/core/base/hash.h"
+#include "convoy/core/config/describe.h"
+#include "convoy/core/io/answer_journal.h"
+#include "convoy/core/io/row_output.h"
+#include "convoy/core/settings/train_settings.h"
+#include "convoy/data/datasets/prompt_reader.h"
+#include "convoy/data/datasets/question.h"
+#include "convoy/data/evaluate/sample_files.h"
+#include "convoy/farm/remote/answer_prompts.h"
+#include "convoy/machine/processes/signals.h"
+
+namespace convoy::apps {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using remote::RemoteAnswer;
+
+constexpr const char* kServersDecide = "with --engine: its servers have loaded the model";
+constexpr int64_t kRequestsOfAServer = 512;
+
+struct RemotePrompts {
+  std::vector<process::Prompt> prompts;
+  std::vector<int64_t> source_indices;  // rows of the file
+};
+
+RemotePrompts read_prompts(const settings::GenerateFlags& flags, const Log& log) {
+  process::Prompt last;
+  const data::PromptReader reader(
+      flags, true,
+      [&last](const data::Sample& sample) {
+        last = remote::prompt_of(sample);
+        return data::EncodedRow();
+      },
+      log);
+  RemotePrompts prompts;
+  reader.read([&](const data::EncodedRow&, int64_t source_index) {
+    prompts.prompts.push_back(std::move(last));
+    prompts.source_indices.push_back(source_index);
+  });
+  return prompts;
+}
+
+remote::RemoteQuestions questions_of(std::vector<process::Prompt> prompts,
+                                     const RemoteFlags& flags) {
+  return {.prompts = std::move(prompts),
+          .sampling = flags.sampling,
+          .requests = flags.engine.batch_size.value.value_or(kRequestsOfAServer *
+                                                             std::ssize(flags.remote.engine))};
+}
+
+// The ids of the tokens are the server's alone.
+std::string answer_line(const RemoteAnswer& answer, const RemotePrompts& prompts) {
+  return io::line_of({{"index", prompts.source_indices[static_cast<size_t>(answer.prompt)]},
+                      {"sample", answer.sample},
+                      {"prompt_tokens", answer.text.prompt_tokens},
+                      {"completion", answer.text.text},
+                      {"finish_reason", process::text_finish_name(answer.text.finish)}});
+}
+
+// A key over everything that an answer depends on.
+std::string journal_key(const std::string& model, const RemotePrompts& prompts,
+                        settings::SamplingFlags sampling) {
+  Sha256 hash;
+  hash.update("served as " + model);
+  hash.update(config::dump_json(config::list_fields(sampling)).dump());
+  for (size_t prompt = 0; prompt < prompts.prompts.size(); ++prompt) {
+    const process::Prompt& one = prompts.prompts[prompt];
+    hash.update(
+        io::line_of({prompts.source_indices[prompt], one.messages, one.variables, one.text}));
+  }
+  return hash.hex();
+}
+
+void print_remote_answers(const remote::Servers& servers, const RemotePrompts& prompts,
+                          const remote::RemoteQuestions& questions, const Log& log,
+                          bool text_alone) {
+  io::RowOutput output("");
+  io::LinesInOrder in_order([&output](const std::string& line) { output.add(line); });
+  remote::answer_remotely(servers, questions, log, [&](const RemoteAnswer& answer) {
+    in_order.add(answer.prompt * questions.sampling.n + answer.sample,
+                 text_alone ? answer.text.text : answer_line(answer, prompts));
+  });
+}
+
+void write_remote_answers(const remote::Servers& servers, const RemotePrompts& prompts,
+                          remote::RemoteQuestions questions, const std::string& path,
+                          const Log& log) {
+  io::RowOutput output(path);
+  processes::SignalStream signals(processes::default_stop_signals());
+  std::optional<io::AnswerJournal> journal;
+  std::map<io::AnswerJournal::Place, std::string> lines;
+  if (io::AnswerJournal::is_kept_beside(path)) {
+    journal.emplace(path, journal_key(servers.model, prompts, questions.sampling), 0, log);
+    lines = journal->kept();
+    questions.is_done = [&lines](int64_t prompt, int64_t sample) {
+      return lines.contains({prompt, sample});
+    };
+    questions.stop_wanted = [&signals] { return signals.asked_to_stop(); };
+  }
+  try {
+    remote::answer_remotely(servers, questions, log, [&](const RemoteAnswer& answer) {
+      const io::AnswerJournal::Place place{answer.prompt, answer.sample};
+      std::string line = answer_line(answer, prompts);
+      if (journal) journal->add(place, line);
+      lines[place] = std::move(line);
+    });
+  } catch (const StopRequest& stop) {
+    throw StopRequest(fmt::format("{} and kept in {}", stop.what(), journal->folder().string()),
+                      {.hint = "the same command resumes from them"});
+  }
+  for (const auto& [place, line] : lines) output.add(line);
+  output.finish();
+  if (journal) journal->remove();
+}
+
+// The prompt as samples.jsonl shows it.
+std::string shown(const process::Prompt& prompt) {
+  return prompt.messages.is_null() ? prompt.text : io::line_of(prompt.messages);
+}
+
+}  // namespace
+
+void check_remote_flags(const RemoteFlags& flags) {
+  if (!flags.remote.is_used()) {
+    config::refuse_without_effect(flags.remote, {"engine_model", "engine_timeout"},
+                                  "without --engine");
+    return;
+  }
+  config::refuse_without_effect(
+      flags.engine,
+      {"kv_blocks", "prefill_chunk", "deterministic", "weights", "kv_dtype", "cuda_graphs"},
+      kServersDecide);
+  config::refuse_without_effect(flags.model,
+                                {"adapter", "revision", "dtype", "quantization", "double_quant"},
+                                kServersDecide);
+  config::refuse_without_effect(flags.ranks.devices, {"devices"}, kServersDecide);
+  config::refuse_without_effect(
+      flags.ranks.members,
+      {"nproc_per_node", "gpu_ids", "shutdown_timeout", "failure_grace", "numa_binding"},
+      kServersDecide);
+  config::refuse_without_effect(flags.sampling, {"logprobs"},
+                                "with --engine: its servers give texts alone");
+}
+
+int generate_remotely(const Context& context, const settings::GenerateFlags& flags,
+                      const RemoteFlags& common) {
+  const remote::Servers servers = remote::read_servers(common.remote, common.model.model);
+  const bool is_typed = !flags.prompt.names.empty();
+  const std::vector<std::string>& typed = flags.prompt.names;
+  if (flags.interactive || is_typed == !flags.prompts.empty() ||
+      std::find(typed.begin(), typed.end(), "") != typed.end())
+    throw ConfigError("wanted --prompts FILE or --prompt TEXT (which is not empty) with --engine",
+                      {.key = "--prompts"});
+  config::refuse_without_effect(flags, {"template_path"}, kServersDecide);
+  if (is_typed) config::refuse_without_effect(flags, {"bad_rows"}, "with --prompt");
+  const Log log = context.log();
+  RemotePrompts prompts = read_prompts(flags, log);
+  remote::RemoteQuestions questions = questions_of(prompts.prompts, common);
+  questions.progress = {.label = "generate", .unit = "answer"};
+  const bool text_alone = is_typed && !context.common.json && flags.output.empty();
+  if (text_alone) questions.progress.style = telemetry::ProgressStyle::None;
+  if (flags.output.empty())
+    print_remote_answers(servers, prompts, questions, log, text_alone);
+  else
+    write_remote_answers(servers, prompts, std::move(questions), flags.output, log);
+  return 0;
+}
+
+int evaluate_remotely(const Context& context, const settings::EvalFlags& flags,
+                      const settings::MetricFlags& metrics, const RemoteFlags& common) {
+  const remote::Servers servers = remote::read_servers(common.remote, common.model.model);
+  if (!flags.generate)
+    throw ConfigError("the loss needs the weights, which servers do not give",
+                      {.key = "--engine", .hint = "add --generate to measure answers alone"});
+  if (flags.data.empty()) throw ConfigError("wanted --data FILE with --engine", {.key = "--data"});
+  config::refuse_without_effect(flags, {"split", "samples"}, "with --engine and --data");
+  const Scoring scoring(metrics, servers.model, flags.output_dir);
+  const Log log = context.log();
+  settings::TrainSettings settings;
+  settings.data.template_kwargs = flags.template_kwargs;
+  const std::string bad_rows = flags.bad_rows.empty() ? settings.data.bad_rows : flags.bad_rows;
+  data::Question question;
+  data::EncodedRows rows(flags.data, data::SchemaConfig::from(settings.data, settings.task),
+                         data::bad_rows_named(bad_rows), data::RowUse::Learn,
+                         [&question](const data::Sample& sample) {
+                           question = data::split_answer(sample);
+                           return data::EncodedRow();
+                         });
+  std::vector<process::Prompt> prompts;
+  std::vector<evaluate::ScoredAnswer> samples;
+  while ((flags.limit == 0 || std::ssize(prompts) < flags.limit) && rows.next()) {
+    prompts.push_back(remote::prompt_of(question.prompt));
+    samples.push_back({.input = shown(prompts.back()), .pred = {}, .refs = {question.reference}});
+  }
+  rows.finish(log);
+  RemoteFlags greedy = common;
+  // Answers are compared, so greedy decoding is the default here.
+  if (greedy.sampling.temperature.is_auto()) greedy.sampling.temperature = 0.0;
+  remote::RemoteQuestions questions = questions_of(std::move(prompts), greedy);
+  questions.progress = {.label = "answer", .unit = "row"};
+  const int64_t num_answers = greedy.sampling.n;
+  std::map<std::pair<int64_t, int64_t>, evaluate::ScoredAnswer> answered;
+  remote::answer_remotely(servers, questions, log, [&](const RemoteAnswer& answer) {
+    evaluate::ScoredAnswer& scored = answered[{answer.prompt, answer.sample}];
+    scored = samples[static_cast<size_t>(answer.prompt)];
+    scored.pred = answer.text.text;
+  });
+  CONVOY_INVARIANT(std::ssize(answered) == std::ssize(samples) * num_answers, "answers are lost");
+  samples.clear();
+  for (auto& [place, sample] : answered) samples.push_back(std::move(sample));
+  if (!flags.output_dir.empty())
+    evaluate::write_samples(std::filesystem::path(flags.output_dir) / "samples.jsonl", samples);
+  scoring.report(context, samples);
+  return 0;
+}
+
+}  // namespace convoy::apps

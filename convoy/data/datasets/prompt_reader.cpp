@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/data/datasets/prompt_reader.h"
+
+#include <filesystem>
+#include <sstream>
+
+#include "convoy/core/base/error.h"
+#include "convoy/core/base/files.h"
+#include "convoy/core/base/trimmed.h"
+#include "convoy/core/config/flags.h"
+#include "convoy/core/settings/template_kwargs.h"
+
+namespace convoy::data {
+
+PromptReader::PromptReader(const settings::GenerateFlags& flags, bool has_template,
+                           EncodedRows::Encode encode, const Log& log)
+    : flags_(flags),
+      log_(log),
+      variables_(settings::template_kwargs(flags.template_kwargs, "--template-kwargs")),
+      encode_(std::move(encode)) {
+  const bool is_typed = !flags.prompt.names.empty() || has_lines();
+  chats_ = flags.chat == "on" || (flags.chat == "auto" && is_typed && has_template);
+  if (is_typed && !chats_)
+    config::refuse_without_effect(flags, {"system_prompt", "template_path", "template_kwargs"},
+                                  "with prompts that are plain text");
+}
+
+void PromptReader::read(const Take& take) const {
+  if (chats_ && flags_.chat == "auto")
+    log_.info(fmt::format("{} through the model's chat template; --chat off reads {} as {}",
+                          has_lines() ? "the lines go" : "--prompt goes",
+                          has_lines() ? "them" : "it", has_lines() ? "they are" : "it is"));
+  if (!flags_.prompt.names.empty()) return read_typed(take);
+  return has_lines() ? read_lines(take) : read_rows(take);
+}
+
+// A .txt file holds texts as a person types them.
+bool PromptReader::has_lines() const {
+  return std::filesystem::path(flags_.prompts).extension() == ".txt";
+}
+
+EncodedRow PromptReader::encode(const Sample& sample) const {
+  using Kind = Sample::Kind;
+  const bool is_chat = sample.kind == Kind::Chat || sample.kind == Kind::ChatPromptCompletion;
+  if (!chats_ || is_chat) return encode_(sample);
+  Sample turn{.kind = Kind::Chat,
+              .messages = nlohmann::ordered_json::array(),
+              .variables = variables_,
+              .file = sample.file,
+              .line = sample.line,
+              .index = sample.index};
+  if (!flags_.system_prompt.empty())
+    turn.messages.push_back({{"role", "system"}, {"content", flags_.system_prompt}});
+  turn.messages.push_back(
+      {{"role", "user"}, {"content", sample.kind == Kind::Text ? sample.text : sample.prompt}});
+  return encode_(turn);
+}
+
+void PromptReader::read_typed(const Take& take) const {
+  int64_t index = 0;
+  int64_t num_own_bos = 0;
+  for (const std::string& text : flags_.prompt.names) {
+    EncodedRow row = encode({.kind = Sample::Kind::Text, .text = text, .file = "--prompt"});
+    num_own_bos += row.own_bos ? 1 : 0;
+    take(std::move(row), index++);
+  }
+  if (num_own_bos > 0 && !chats_) log_.info(own_bos_notice(num_own_bos));
+}
+
+void PromptReader::read_rows(const Take& take) const {
+  EncodedRows encoded(flags_.prompts,
+                      {.system_prompt = flags_.system_prompt, .template_kwargs = variables_},
+                      bad_rows_named(flags_.bad_rows), RowUse::Continue,
+                      [&](const Sample& sample) { return encode(sample); });
+  while (std::optional<EncodedSample> next = encoded.next()) {
+    const int64_t index = next->row.source_index;
+    take(std::move(next->row), index);
+  }
+  encoded.finish(log_);
+}
+
+// One prompt per line; skips empty lines.
+void PromptReader::read_lines(const Take& take) const {
+  std::istringstream lines(read_file(flags_.prompts));
+  int64_t index = 0;
+  int64_t number = 0;
+  int64_t rows_own_bos = 0;
+  for (std::string line; std::getline(lines, line);) {
+    ++number;
+    if (line.ends_with('\r')) line.pop_back();
+    if (trimmed(line, " \t").empty()) continue;
+    EncodedRow row = encode({.kind = Sample::Kind::Text,
+                             .text = line,
+                             .file = flags_.prompts,
+                             .line = number,
+                             .index = index});
+    rows_own_bos += row.own_bos;
+    take(std::move(row), index++);
+  }
+  if (index == 0)
+    throw DataError("the file has no prompt; write one per line", {.file = flags_.prompts});
+  if (rows_own_bos > 0 && !chats_) log_.info(own_bos_notice(rows_own_bos));
+}
+
+}  // namespace convoy::data

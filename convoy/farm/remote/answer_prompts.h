@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Answers prompts with servers of OpenAI's HTTP API, for commands that keep no ledger.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "convoy/core/base/log.h"
+#include "convoy/core/settings/command_flags.h"
+#include "convoy/core/telemetry/progress.h"
+#include "convoy/data/datasets/encode_sample.h"
+#include "convoy/farm/process/text_engine.h"
+#include "convoy/farm/remote/servers.h"
+
+namespace convoy::remote {
+
+// The prompt of a sample, as SampleEncoder::encode_prompt() takes it. Throws DataError.
+process::Prompt prompt_of(const data::Sample& sample);
+
+struct RemoteAnswer {
+  int64_t prompt = 0;
+  int64_t sample = 0;
+  process::TextResult text = {};
+};
+
+struct RemoteQuestions {
+  std::vector<process::Prompt> prompts = {};
+  settings::SamplingFlags sampling = {};
+  int64_t requests = 512;  // at once
+  telemetry::ProgressOptions progress = {};
+  // Answers that already exist: they are not asked for again.
+  std::function<bool(int64_t prompt, int64_t sample)> is_done = {};
+  std::function<bool()> stop_wanted = {};  // asked after every step
+};
+
+// Looks at the servers, then calls `take` with each answer as it comes. Throws what the servers'
+// engine throws, DataError for a text that a server refuses, NetworkError for one on which the
+// servers fail again and again; StopRequest, with the number of finished answers. Blocks.
+void answer_remotely(const Servers& servers, const RemoteQuestions& questions, const Log& log,
+                     const std::function<void(const RemoteAnswer&)>& take);
+
+}  // namespace convoy::remote
