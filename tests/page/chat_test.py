@@ -4,6 +4,7 @@
 
 import contextlib
 import json
+import os
 import pathlib
 import shutil
 import signal
@@ -140,6 +141,8 @@ class Chat(unittest.TestCase):
         ended = subprocess.run([CONVOY, "runs", "serve", "--devices", "cpu"], capture_output=True, text=True)
         self.assertEqual(ended.returncode, 2)
         self.assertRegex(ended.stderr, "--devices has no effect without --chat")
+        ended = subprocess.run([CONVOY, "runs", "serve", "--chat"], env={**os.environ, "CONVOY_WORKER": "/nowhere"}, capture_output=True, text=True, timeout=60)
+        self.assertEqual(ended.returncode, 2, "there is no program that answers")
 
     @unittest.skipUnless(shutil.which("chromium"), "there is no chromium")
     def test_in_a_browser(self):

@@ -18,14 +18,14 @@ namespace {
 page::ChatOptions chat_options(const Context& context, const RunsServeFlags& flags,
                                const processes::SignalStream& signals) {
   if (!flags.chat) return {};
-  return {.pool =
-              [&context, &flags, &signals](const std::vector<std::string>& words) {
-                processes::PoolOptions pool =
-                    engine_pool(context, {.devices = flags.devices, .engines = 1}, words);
-                pool.signals = signals.mask_for_ranks();
-                return pool;
-              },
-          .idle_time = milliseconds_of(flags.chat_idle)};
+  const auto pool = [&context, &flags, &signals](const std::vector<std::string>& words) {
+    processes::PoolOptions one =
+        engine_pool(context, {.devices = flags.devices, .engines = 1}, words);
+    one.signals = signals.mask_for_ranks();
+    return one;
+  };
+  pool({});  // a missing convoy-worker is an error now, not at the first question
+  return {.pool = pool, .idle_time = milliseconds_of(flags.chat_idle)};
 }
 
 }  // namespace
@@ -46,16 +46,17 @@ int serve_runs(const Context& context, const RunsServeFlags& flags,
                            .log = context.log()});
   if (!std::filesystem::is_directory(flags.dir))
     context.log().warning(fmt::format("there is no folder {} yet", flags.dir));
+  const char* const allowed = flags.chat ? "read the runs and ask their models" : "read the runs";
   if (!flags.token)
     context.log().warning(
-        fmt::format("without a token, anybody who reaches {} port {} can read the runs, including "
+        fmt::format("without a token, anybody who reaches {} port {} can {}, including "
                     "other users of this host",
-                    flags.host, server.port()));
+                    flags.host, server.port(), allowed));
   else if (flags.host != "127.0.0.1" && flags.host != "localhost" && flags.host != "::1")
-    context.log().warning(fmt::format(
-        "anybody who reaches {} and has the token can read the runs; from another machine, "
-        "`ssh -L {}:127.0.0.1:{}` is safer",
-        flags.host, server.port(), server.port()));
+    context.log().warning(
+        fmt::format("anybody who reaches {} and has the token can {}; from another machine, "
+                    "`ssh -L {}:127.0.0.1:{}` is safer",
+                    flags.host, allowed, server.port(), server.port()));
   fmt::print("{}\n", server.url());
   std::fflush(stdout);
   pollfd readable{.fd = signals.descriptor(), .events = POLLIN, .revents = 0};
