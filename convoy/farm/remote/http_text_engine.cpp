@@ -136,7 +136,8 @@ class HttpTextEngine final : public process::TextEngine {
 
   Clock::time_point wake_time(Clock::time_point now) const {
     Clock::time_point wake = now + kStep;
-    if (!ready_.empty()) wake = std::min(wake, std::max(now, load_.next_time()));
+    if (!ready_.empty() && load_.in_flight() < options_.requests)
+      wake = std::min(wake, std::max(now, load_.next_time()));
     if (!delayed_.empty()) wake = std::min(wake, std::max(now, delayed_.begin()->first));
     return wake;
   }

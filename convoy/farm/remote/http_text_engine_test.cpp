@@ -137,6 +137,19 @@ TEST(HttpTextEngine, HigherPriorityGoesFirst) {
   EXPECT_EQ(order, (std::vector<std::string>{"first", "later", "last"}));
 }
 
+TEST(HttpTextEngine, AStepWaitsWhileAllRequestsAreUnderWay) {
+  FakeServer server([](http::Exchange& exchange, const std::string&, int) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    exchange.respond(200, {}, kText);
+  });
+  const auto engine = engine_of(server.named(), {.requests = 1});
+  ask(*engine, 1, "first");
+  ask(*engine, 2, "second");
+  int steps = 0;
+  for (; engine->unfinished() > 0; ++steps) engine->step();
+  EXPECT_LT(steps, 200);
+}
+
 TEST(HttpTextEngine, ARefusalOfEveryTextEndsTheRun) {
   FakeServer server([](http::Exchange& exchange, const std::string&, int) {
     exchange.respond(400, {}, R"({"error":{"message":"top_k of sk-123 is odd"}})");
