@@ -26,7 +26,7 @@ sweep::SweepPlan plan_of_two_rates() {
   sweep::CommandFlags flags;
   flags.grid.names = {"lr=0.5,0.25"};
   flags.num_seeds = 2;
-  flags.result = "loss";
+  flags.result.names = {"loss"};
   return sweep::plan_command(
       flags, {"sh", "-c",
               "echo '{{\"loss\": {lr}}}'; test {seed} = 0 || {{ echo no luck >&2; exit 3; }}"});

@@ -13,6 +13,7 @@
 #include "convoy/core/base/counted.h"
 #include "convoy/core/base/error.h"
 #include "convoy/core/base/files.h"
+#include "convoy/core/base/hash.h"
 #include "convoy/core/telemetry/hparams.h"
 
 namespace convoy::sweep {
