@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "convoy/apps/recipes/serving/api_answer.h"
-#include "convoy/apps/serving/front_link.h"
 #include "convoy/apps/recipes/serving/api_logprobs.h"
+#include "convoy/apps/serving/front_link.h"
 #include "convoy/generate/engine/certain_text.h"
 
 namespace convoy::recipes {
