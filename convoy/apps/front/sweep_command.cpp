@@ -324,6 +324,15 @@ CommandLine read_command_line(Context& context, std::vector<std::string> argumen
   }
 }
 
+// The name is that of the plan: where nothing was run, a table that is there is of these results.
+void write_wide_table(const Context& context, const RunFlags& run, const std::string& name,
+                      const sweep::RunReport& report, const SweepResults& results) {
+  std::error_code none;
+  if (!report.finished() || (!report.ran && fs::exists(fs::path(run.results_dir) / name, none)))
+    return;
+  write_file(context, run.results_dir, {name, sweep::wide_csv(results)});
+}
+
 // One cell is its own best.
 void tell_best(const Context& context, const SweepResults& results, bool greatest) {
   const sweep::CellResult* const best = sweep::best_cell(results, greatest);
@@ -370,8 +379,7 @@ int run_command_sweep(Context& context, const std::vector<std::string>& argument
     const auto workload = experiments::make_workload(plan.workload, plan.mode);
     const sweep::RunReport report = sweep::run_sweep(plan, *workload, options);
     const SweepResults results = results_of(context, report, *workload, store);
-    if (report.finished())
-      write_file(context, run.results_dir, {plan.name() + ".csv", sweep::wide_csv(results)});
+    write_wide_table(context, run, plan.name() + ".csv", report, results);
     write_for_tensorboard(context, run, results);
     print_results(context, results);
     tell_best(context, results, flags.best == "max");

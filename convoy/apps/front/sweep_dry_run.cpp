@@ -24,7 +24,7 @@ using sweep::SweepPlan;
 using telemetry::count_text;
 using telemetry::duration_text;
 
-constexpr double kMeasureSeconds = 1.5;
+constexpr double kMeasureSeconds = 2;
 
 void print_cells(const Context& context, const SweepPlan& plan) {
   if (!context.common.json) {
@@ -41,7 +41,9 @@ void print_cells(const Context& context, const SweepPlan& plan) {
 sweep::PlanHistory history_of(const Context& context, const SweepPlan& plan,
                               const std::string& store) {
   const bool is_server = store.find("://") != std::string::npos || store.find('=') < store.size();
-  const sweep::PlanHistory none{.open = plan.cells, .command_seconds = std::nan("")};
+  const sweep::PlanHistory none{.store = is_server ? "the store" : store,
+                                .open = plan.cells,
+                                .command_seconds = std::nan("")};
   if (!is_server && !std::filesystem::exists(store)) return none;
   try {
     return sweep::read_history(*jobs::open_store(store, {.access = jobs::Access::ReadOnly}), plan);
@@ -91,7 +93,8 @@ std::string measured_text(const Context& context, const SweepPlan& plan,
   std::vector<sweep::CostEngine> engines;
   if (cpus > 0) engines.push_back({.workload = on_cpu.get(), .workers = cpus, .measured = cpus});
   if (gpus > 0)
-    engines.push_back({.workload = on_gpu.get(), .workers = gpus, .descents_together = 128});
+    engines.push_back(
+        {.workload = on_gpu.get(), .workers = gpus, .descents_together = 128, .is_gpu = true});
   const sweep::PlanCost cost = sweep::measure_cost(open, kind.steps, engines, kMeasureSeconds);
   std::string rates;
   if (cost.guesses_per_second > 0)
@@ -106,7 +109,7 @@ std::string measured_text(const Context& context, const SweepPlan& plan,
 std::string history_text(const sweep::PlanHistory& history, const sweep::RunOptions& options) {
   if (!std::isfinite(history.command_seconds))
     return fmt::format("the time is not known: {} has no finished cell of this command",
-                       options.store);
+                       history.store);
   const std::vector<std::string> devices = sweep::wanted_devices(options);
   const auto environments =
       sweep::worker_environments(options, devices, sweep::worker_count(options, devices));
@@ -133,7 +136,7 @@ int print_dry_run(const Context& context, const SweepPlan& plan, const sweep::Ru
   const auto open = static_cast<int64_t>(history.open.size());
   if (open < cells)
     context.log().info(
-        fmt::format("{} of them are computed already ({})", cells - open, options.store));
+        fmt::format("{} of them are computed already ({})", cells - open, history.store));
   if (open == 0) return 0;
   context.log().info(kind == nullptr ? history_text(history, options)
                                      : measured_text(context, plan, history.open, options, *kind));

@@ -1,14 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "convoy/farm/sweep/runner/plan_cost.h"
 
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <array>
+#include <cerrno>
 #include <chrono>
+#include <cstring>
 #include <exception>
 #include <functional>
 #include <map>
+#include <memory>
 #include <nlohmann/json.hpp>
-#include <thread>
 #include <utility>
+
+#include "convoy/core/base/descriptor.h"
+#include "convoy/core/base/error.h"
+#include "convoy/core/base/text_as.h"
 
 namespace convoy::sweep {
 namespace {
@@ -16,7 +27,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 // Sets of parameters that are measured of each kind of cell; the others go by their neighbours.
-constexpr size_t kMostMeasured = 5;
+constexpr size_t kMostMeasured = 3;
 
 double seconds_from(Clock::time_point begin) {
   return std::chrono::duration<double>(Clock::now() - begin).count();
@@ -64,34 +75,72 @@ std::vector<CellSet> sets_of(const std::vector<PlannedCell>& cells, bool guesses
   return sets;
 }
 
-// Runs `job` on every measured thread at once. Returns the sum of its results, work per second, as
-// all workers together have it.
+// Computes a rate in a process with a session of its own, as workers have: a system that shares its
+// cores by sessions gives the threads of one session less.
+class MeasuringProcess {
+ public:
+  explicit MeasuringProcess(const std::function<double()>& job) {
+    Pipe pipe = make_pipe();
+    pid_ = ::fork();
+    CONVOY_CHECK(pid_ >= 0, IoError, "a process to measure with cannot be started: {}",
+                 std::strerror(errno));
+    output_ = std::move(pipe.read_end);
+    if (pid_ > 0) return;
+    ::setsid();
+    std::string text;
+    try {
+      text = fmt::format("{}", job());
+    } catch (const std::exception& error) {
+      text = error.what();
+    }
+    [[maybe_unused]] const ssize_t written =
+        ::write(pipe.write_end.get(), text.data(), text.size());
+    ::_exit(0);
+  }
+  ~MeasuringProcess() {
+    if (pid_ <= 0) return;
+    ::kill(pid_, SIGKILL);
+    while (::waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) {
+    }
+  }
+  MeasuringProcess(const MeasuringProcess&) = delete;
+  MeasuringProcess& operator=(const MeasuringProcess&) = delete;
+
+  // Blocks. Throws StateError.
+  double rate() {
+    std::string text;
+    std::array<char, 256> buffer{};
+    for (;;) {
+      const ssize_t received = ::read(output_.get(), buffer.data(), buffer.size());
+      if (received < 0 && errno == EINTR) continue;
+      if (received <= 0) break;
+      text.append(buffer.data(), static_cast<size_t>(received));
+    }
+    const auto rate = text_as<double>(text);
+    if (!rate) throw StateError(fmt::format("cells cannot be measured: {}", text));
+    return *rate;
+  }
+
+ private:
+  pid_t pid_ = -1;
+  Descriptor output_;
+};
+
+// Work per second of all workers together. Those of CPUs are measured in processes, those of a GPU
+// that this process has opened in this thread, at the same time.
 double rate_of_all(const std::vector<CostEngine>& engines,
                    const std::function<double(const CostEngine&, int64_t)>& job) {
-  std::vector<double> rates;
-  std::vector<std::exception_ptr> errors;
-  std::vector<std::thread> threads;
-  size_t count = 0;
-  for (const CostEngine& engine : engines) count += static_cast<size_t>(engine.measured);
-  rates.resize(count);
-  errors.resize(count);
+  std::vector<std::pair<std::unique_ptr<MeasuringProcess>, double>> processes;
+  int64_t number = 0;
   for (const CostEngine& engine : engines)
-    for (int64_t one = 0; one < engine.measured; ++one) {
-      const size_t at = threads.size();
-      threads.emplace_back([&, at] {
-        try {
-          rates[at] = job(engine, static_cast<int64_t>(at)) * static_cast<double>(engine.workers) /
-                      static_cast<double>(engine.measured);
-        } catch (...) {
-          errors[at] = std::current_exception();
-        }
-      });
-    }
-  for (std::thread& thread : threads) thread.join();
-  for (const std::exception_ptr& error : errors)
-    if (error) std::rethrow_exception(error);
+    for (int64_t one = 0; !engine.is_gpu && one < engine.measured; ++one, ++number)
+      processes.emplace_back(
+          std::make_unique<MeasuringProcess>([&] { return job(engine, number); }),
+          static_cast<double>(engine.workers) / static_cast<double>(engine.measured));
   double sum = 0;
-  for (const double rate : rates) sum += rate;
+  for (const CostEngine& engine : engines)
+    if (engine.is_gpu) sum += job(engine, number++) * static_cast<double>(engine.workers);
+  for (const auto& [process, workers] : processes) sum += process->rate() * workers;
   return sum;
 }
 

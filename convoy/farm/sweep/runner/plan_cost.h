@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The time that cells will take on this machine, from a measurement of a second or two: the same
-// guesses and the same descents, shortened, on as many threads as there will be workers.
+// guesses and the same descents, shortened, in as many processes as there will be workers.
 #pragma once
 
 #include <cstdint>
@@ -19,12 +19,14 @@ struct DescentSteps {
   int64_t usual = 0;
 };
 
-// Workers of one kind. `measured` of them are timed at once, and stand for `workers`.
+// Workers of one kind. `measured` of them are timed at once, and stand for `workers`; of a GPU that
+// this process has opened, one.
 struct CostEngine {
   const Workload* workload = nullptr;
   int64_t workers = 1;
   int64_t measured = 1;
   int64_t descents_together = 8;
+  bool is_gpu = false;
 };
 
 struct PlanTotals {
@@ -43,7 +45,8 @@ struct PlanCost {
   double steps_per_second = 0;
 };
 
-// Blocks for about `seconds`. Throws what the workloads throw.
+// Blocks for about `seconds`. Starts processes that end with it. Throws what the workloads throw,
+// StateError where they throw in a process, IoError.
 PlanCost measure_cost(const std::vector<PlannedCell>& cells, const DescentSteps& steps,
                       const std::vector<CostEngine>& engines, double seconds);
 

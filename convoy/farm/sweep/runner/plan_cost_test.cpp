@@ -7,6 +7,7 @@
 #include <cmath>
 #include <thread>
 
+#include "convoy/core/base/error.h"
 #include "convoy/farm/sweep/runner/cell_outcome.h"
 #include "convoy/farm/sweep/runner/counting_workload_test.h"
 #include "convoy/farm/sweep/runner/plan_history.h"
@@ -88,6 +89,18 @@ TEST(PlanCosts, DescentsAreMeasuredByShorterOnes) {
   // One alone cannot be shared.
   cells.resize(1);
   EXPECT_GE(measure_cost(cells, steps, {{.workload = &workload, .workers = 2}}, 0.1).seconds, 10);
+}
+
+TEST(PlanCosts, WhatFailsInAProcessIsToldHere) {
+  CountingWorkload workload;
+  PlannedCell cell = cell_of("gnc", 1, 0, 1000);
+  cell.cell.parameters = R"({"throws_at":7})";
+  try {
+    measure_cost({cell}, {}, {{.workload = &workload}}, 0.1);
+    FAIL();
+  } catch (const StateError& error) {
+    EXPECT_NE(std::string(error.what()).find("a bad guess"), std::string::npos) << error.what();
+  }
 }
 
 TEST(PlanHistories, FinishedCellsAndGuessesAreNotOpen) {

@@ -63,6 +63,7 @@ PlanHistory read_history(jobs::JobStore& store, const SweepPlan& plan) {
     });
   }
   PlanHistory history;
+  history.store = store.name();
   for (const PlannedCell& planned : plan.cells) {
     const jobs::NewTask task = planned.task();
     const std::string id = jobs::task_id(plan.workload, plan.version, task.parameters, task.units);

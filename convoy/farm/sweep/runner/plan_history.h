@@ -3,6 +3,7 @@
 // Reads from a store which part of a plan is done, before it is run.
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "convoy/core/jobs/job_store.h"
@@ -11,6 +12,7 @@
 namespace convoy::sweep {
 
 struct PlanHistory {
+  std::string store;              // its name, without a password
   std::vector<PlannedCell> open;  // cells without a result, with the guesses that are left
   // The mean of finished cells of the plan's command, over all sweeps of the store; NaN = none, or
   // the plan is of no command.
