@@ -86,7 +86,7 @@ TEST(RunsPlot, DrawsSvgToAPipeAndToFiles) {
   const Outcome outcome = runs("plot sums-lora");
   EXPECT_EQ(outcome.status, 0);
   EXPECT_TRUE(outcome.output.starts_with("<svg "));
-  EXPECT_EQ(count_of(outcome.output, "<circle"), 5) << "four evaluations and the legend";
+  EXPECT_EQ(count_of(outcome.output, " 0 1,0 -"), 5) << "four evaluations and the legend";
   const fs::path folder = fs::temp_directory_path() / fmt::format("convoy-runs-{}", ::getpid());
   const std::string svg = (folder / "both.svg").string();
   EXPECT_EQ(runs("plot sums-lora sums-killed --output " + svg).status, 0);
