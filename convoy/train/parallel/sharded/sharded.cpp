@@ -80,6 +80,7 @@ void Sharded::take_over(std::vector<nn::Unit> units, const nn::DeferredValues* v
     // A unit with frozen weights trains only an adapter. Gathering so few values costs more time
     // than their memory is worth, so they stay whole on every rank.
     const bool trained_travel = shards_values() && units[index].frozen.empty();
+    has_adapters_ = has_adapters_ || !(units[index].frozen.empty() || units[index].trained.empty());
     for (auto& flat :
          units_.add(index, units[index].trained, trained_travel, config_.smallest_elements, values))
       trained_.push_back(std::move(flat));
@@ -153,6 +154,8 @@ void Sharded::finish_step() {
       trained_[index]->own.copy_(values_[index], /*non_blocking=*/true);
   for (const std::shared_ptr<FlatUnit>& flat : trained_)
     if (!flat->travels) units_.start_update(*flat);
+  // The factors of all adapters are rounded by one call before the first unit is used.
+  if (has_adapters_) settle();
   // Their pieces were written: caches of values derived from them check the version.
   for (const std::shared_ptr<FlatUnit>& flat : trained_)
     for (const FlatRange& range : flat->parameters.ranges())

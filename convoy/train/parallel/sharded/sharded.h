@@ -84,6 +84,7 @@ class Sharded : public Strategy {
   std::vector<at::Tensor> stepped_gradients_;
   std::vector<ParameterShard> shards_;
   std::optional<c10::Stream> to_host_;  // carries offloaded gradients, beside backward
+  bool has_adapters_ = false;           // some unit's own weights are frozen
   bool last_ = false;                   // the running micro-batch is the step's last
 };
 
