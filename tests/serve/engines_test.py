@@ -16,6 +16,7 @@ import unittest.mock
 
 CONVOY, MODEL = sys.argv.pop(1), sys.argv.pop(1)
 PROMPT = "Question: 12 + 7 = ?\nAnswer:"
+JSON = {"Content-Type": "application/json"}
 LONG = dict(prompt=PROMPT, max_tokens=400, temperature=1)
 LONGER = dict(LONG, n=100)  # with --batch-size 1
 
@@ -38,10 +39,10 @@ class Server:
         found = pathlib.Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text().split()
         return [int(pid) for pid in found]
 
-    def request(self, method, path, body=None):
+    def request(self, method, path, body=None, headers=JSON):
         connection = http.client.HTTPConnection(self.host, self.port, timeout=120)
         with contextlib.closing(connection):
-            connection.request(method, path, json.dumps(body) if body is not None else None)
+            connection.request(method, path, json.dumps(body) if body is not None else None, headers)
             answer = connection.getresponse()
             return answer.status, answer.read().decode(), answer.headers
 
@@ -119,7 +120,7 @@ class Engines(unittest.TestCase):
         with served("--engines", "1", "--batch-size", "1") as server:
             connection = http.client.HTTPConnection(server.host, server.port, timeout=120)
             with contextlib.closing(connection):
-                connection.request("POST", "/v1/completions", json.dumps({"model": "tally", "stream": True, **LONGER}))
+                connection.request("POST", "/v1/completions", json.dumps({"model": "tally", "stream": True, **LONGER}), JSON)
                 answer = connection.getresponse()
                 answer.readline()
                 os.kill(server.engines()[0], signal.SIGKILL)
@@ -190,10 +191,34 @@ class Engines(unittest.TestCase):
             self.assertEqual(server.host, "::1")
             self.assertTrue(server.text())
 
+    def test_pages_of_other_sites_cannot_use_it(self):
+        with served() as server:
+            for headers, status in (({"Content-Type": "text/plain"}, 415), ({**JSON, "Host": "evil.example"}, 403), ({**JSON, "Host": f"localhost:{server.port}"}, 200)):
+                body = {"model": "tally", "prompt": PROMPT, "max_tokens": 1}
+                self.assertEqual(server.request("POST", "/v1/completions", body, headers)[0], status, headers)
+            self.assertEqual(server.request("HEAD", "/health")[:2], (200, ""))
+
+    def test_a_request_that_never_fits_is_no_reason_to_try_again(self):
+        with served("--batch-size", "2", "--max-waiting", "4") as server:
+            status, body, _ = server.complete(n=7)
+            self.assertEqual(status, 400)
+            self.assertIn("6 answers", body)
+
+    def test_a_second_signal_ends_answers_with_an_error(self):
+        with served("--batch-size", "1") as server:
+            threads, answers = at_once(lambda: server.complete(**LONGER))
+            time.sleep(0.5)
+            server.process.send_signal(signal.SIGTERM)
+            time.sleep(0.3)
+            server.process.send_signal(signal.SIGTERM)
+            threads[0].join()
+            self.assertEqual(answers[0][0], 503, answers)
+            self.assertEqual(server.process.wait(20), 0)
+
     def test_a_body_that_is_nested_too_deeply_is_refused(self):
         with served() as server:
             with contextlib.closing(http.client.HTTPConnection(server.host, server.port)) as connection:
-                connection.request("POST", "/v1/completions", '{"model": "tally", "prompt": ' + "[" * 500000)
+                connection.request("POST", "/v1/completions", '{"model": "tally", "prompt": ' + "[" * 500000, JSON)
                 self.assertEqual(connection.getresponse().status, 400)
             self.assertTrue(server.text())
 

@@ -20,7 +20,7 @@ for name, default in (("clients", 200), ("seconds", 600), ("kill-every", 5), ("e
     options.add_argument("--" + name, type=int, default=default)
 options = options.parse_args()
 sys.argv[1:] = [options.convoy, options.model]
-from engines_test import Server, wait_until  # noqa: E402
+from engines_test import JSON, Server, wait_until  # noqa: E402
 
 PROMPTS = [f"Question: {a} + {b} = ?\nAnswer:" for a in range(1, 9) for b in range(10, 14)]
 counts, wrong, lock = collections.Counter(), [], threading.Lock()
@@ -52,7 +52,7 @@ def ask(server, choice, texts):
     streams, leaves = choice.random() < 0.5, choice.random() < 0.05
     connection = http.client.HTTPConnection(server.host, server.port, timeout=120)
     try:
-        connection.request("POST", "/v1/completions", json.dumps({"model": "tally", "prompt": prompt, "temperature": 0, "max_tokens": 60, "stream": streams}))
+        connection.request("POST", "/v1/completions", json.dumps({"model": "tally", "prompt": prompt, "temperature": 0, "max_tokens": 60, "stream": streams}), JSON)
         if leaves:
             return judge("left", "", "")
         answer = connection.getresponse()

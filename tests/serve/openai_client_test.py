@@ -11,6 +11,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 import unittest
 
 import httpx
@@ -259,8 +260,9 @@ class OneServer(unittest.TestCase):
             self.client.embeddings.create(model="tally", input="a")
 
     def test_a_prompt_that_is_too_long_is_refused(self):
-        with self.assertRaises(openai.BadRequestError):
+        with self.assertRaises(openai.BadRequestError) as caught:
             self.complete(prompt="12 + 7 = " * 2000)
+        self.assertEqual((caught.exception.code, caught.exception.param), ("context_length_exceeded", "prompt"))
 
     def test_many_clients_get_what_one_gets(self):
         alone = self.complete().choices[0].text
@@ -365,17 +367,21 @@ class OtherServers(unittest.TestCase):
         self.assertIn("--api-key-file", done.stderr)
 
     def test_a_full_queue_says_so(self):
-        with served("--batch-size", "1", "--max-waiting", "0") as server:
+        with served("--batch-size", "1", "--max-waiting", "99") as server:
+            taken = threading.Thread(target=lambda: client_of(server).completions.create(model="tally", n=100, **LONG))
+            taken.start()
+            time.sleep(0.5)
             with self.assertRaises(openai.RateLimitError) as caught:
-                client_of(server).completions.create(model="tally", n=2, **LONG)
+                client_of(server).completions.create(model="tally", n=100, **LONG)
             self.assertEqual(caught.exception.response.headers["retry-after"], "1")
+            taken.join()
 
     def test_a_client_that_leaves_frees_its_place(self):
         with served("--batch-size", "1", "--max-waiting", "0") as server:
             host, port = re.match(r"http://(.*):(\d+)/", server.url).groups()
             body = json.dumps({"model": "tally", "stream": True, "prompt": PROMPT, "max_tokens": 100000, "stop": "never"})
             with socket.create_connection((host, int(port))) as left:
-                left.sendall(f"POST /v1/completions HTTP/1.1\r\nHost: x\r\nContent-Length: {len(body)}\r\n\r\n{body}".encode())
+                left.sendall(f"POST /v1/completions HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n{body}".encode())
                 left.recv(100)
             for _ in range(1000):  # until the server has noticed
                 with contextlib.suppress(openai.RateLimitError):

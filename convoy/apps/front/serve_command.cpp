@@ -68,7 +68,8 @@ void end(serving::EngineGroup& engines, processes::SignalStream& signals, double
   while (!engines.all_ended() && Clock::now() < deadline) {
     engines.turn(kTurn, signals.descriptor());
     while (const std::optional<int> signal = signals.next())
-      if (processes::contains(processes::default_stop_signals(), *signal)) return;
+      if (processes::contains(processes::default_stop_signals(), *signal))
+        return engines.fail_all(serving::ApiError(503, "the server was stopped twice"));
   }
 }
 

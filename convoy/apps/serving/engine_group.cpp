@@ -268,6 +268,20 @@ void EngineGroup::bury(const processes::ProcessDeath& death) {
                            wait.count() > 0 ? fmt::format(" in {} s", wait.count()) : ""));
 }
 
+void EngineGroup::fail(const Open& open, const ApiError& error) {
+  if (open.started)
+    open.exchange->send(event(error.body()));
+  else
+    respond_error(*open.exchange, error);
+}
+
+void EngineGroup::fail_all(const ApiError& error) {
+  const std::lock_guard lock(mutex_);
+  for (const auto& [number, open] : open_)
+    if (open.metrics == nullptr) fail(open, error);
+  open_.clear();
+}
+
 int64_t EngineGroup::end_exchanges_of(size_t engine) {
   const ApiError error(503, "the engine ended before the answer was complete; try again");
   int64_t requests = 0;
@@ -281,10 +295,7 @@ int64_t EngineGroup::end_exchanges_of(size_t engine) {
       again.push_back(number);
       return false;
     }
-    if (open.started)
-      open.exchange->send(event(error.body()));
-    else
-      respond_error(*open.exchange, error);
+    fail(open, error);
     return true;
   });
   for (const uint64_t number : again) pass_on(number);

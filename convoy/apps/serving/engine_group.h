@@ -52,6 +52,8 @@ class EngineGroup {
   // ready for the first time; from then on it is started again, after waits that grow.
   void turn(std::chrono::milliseconds limit, int other);
   bool all_ready() const;
+  // Answers all that are open.
+  void fail_all(const ApiError& error);
   // Engines take nothing more and end when their answers have; none is replaced any more.
   void stop();
   bool all_ended() const { return pool_->running() == 0; }
@@ -96,6 +98,7 @@ class EngineGroup {
   void send(Engine& engine);
   void forget_gone_clients();
   void bury(const processes::ProcessDeath& death);
+  static void fail(const Open& open, const ApiError& error);
   // Or tries them again elsewhere. Returns their number.
   int64_t end_exchanges_of(size_t engine);
   EngineLoads loads() const;

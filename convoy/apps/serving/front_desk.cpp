@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "convoy/apps/serving/front_desk.h"
 
+#include <arpa/inet.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -11,6 +12,7 @@
 #include "convoy/core/base/files.h"
 #include "convoy/core/base/hash.h"
 #include "convoy/core/base/json_depth.h"
+#include "convoy/core/base/lower_case.h"
 #include "convoy/core/base/trimmed.h"
 
 namespace convoy::serving {
@@ -20,9 +22,34 @@ namespace {
 constexpr std::string_view kPostPaths[] = {"/v1/chat/completions", "/v1/completions", "/tokenize",
                                            "/detokenize"};
 
+// Probes ask by HEAD, whose answer has no body.
 void require_method(const http::Exchange& exchange, std::string_view method) {
-  if (exchange.method() != method)
+  if (exchange.method() != method && !(method == "GET" && exchange.method() == "HEAD"))
     throw ApiError(405, fmt::format("{} takes {} requests", exchange.path(), method));
+}
+
+// Pages of other sites can send plain forms to a server of this machine, but no JSON unless it
+// allows them to.
+void require_json(const http::Exchange& exchange) {
+  if (!lower_case(std::string(exchange.header("content-type"))).starts_with("application/json"))
+    throw ApiError(415, "the body must be JSON (Content-Type: application/json)");
+}
+
+bool is_address(std::string host) {
+  if (host.starts_with('[')) {
+    host = host.substr(1, host.find(']') - 1);
+    in6_addr address{};
+    return ::inet_pton(AF_INET6, host.c_str(), &address) == 1;
+  }
+  in_addr address{};
+  return ::inet_pton(AF_INET, host.substr(0, host.find(':')).c_str(), &address) == 1;
+}
+
+// A name that leads here may belong to a page of another site (DNS rebinding); an address and
+// localhost cannot.
+bool is_safe_name(std::string_view host) {
+  return host.empty() || host.substr(0, host.find(':')) == "localhost" ||
+         is_address(std::string(host));
 }
 
 }  // namespace
@@ -66,16 +93,22 @@ void FrontDesk::direct(std::unique_ptr<http::Exchange>& exchange) {
   if (std::find(std::begin(kPostPaths), std::end(kPostPaths), path) == std::end(kPostPaths))
     throw ApiError(404, fmt::format("there is no {}", path));
   require_method(*exchange, "POST");
+  require_json(*exchange);
   require_open();
   if (nested_deeper(exchange->body())) throw ApiError(400, "the body is nested too deeply");
   engines_.take(std::move(exchange));
 }
 
 void FrontDesk::require_key(const http::Exchange& exchange) const {
-  if (keys_.empty()) return;
-  constexpr std::string_view kScheme = "Bearer ";
+  if (keys_.empty()) {
+    if (is_safe_name(exchange.header("host"))) return;
+    throw ApiError(403,
+                   "the Host header is neither an address nor localhost; with --api-key-file any "
+                   "name is taken");
+  }
+  constexpr std::string_view kScheme = "bearer ";
   std::string_view given = exchange.header("authorization");
-  const bool has_key = given.starts_with(kScheme);
+  const bool has_key = lower_case(std::string(given.substr(0, kScheme.size()))) == kScheme;
   if (has_key) given.remove_prefix(kScheme.size());
   bool is_valid = false;
   for (const std::string& key : keys_) is_valid = equal_in_constant_time(key, given) || is_valid;

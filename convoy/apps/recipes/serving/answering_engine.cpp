@@ -62,6 +62,7 @@ void AnsweringEngine::direct(ExchangePtr& exchange) {
 int64_t AnsweringEngine::adapter_of(const std::string& model) const {
   const auto named = options_.names.find(model);
   if (named != options_.names.end()) return named->second;
+  if (model.empty()) throw ApiError(400, "`model` is missing: GET /v1/models lists them", "model");
   throw ApiError(
       404, fmt::format("the model `{}` is not served: GET /v1/models lists those that are", model),
       "model", "model_not_found");
@@ -86,6 +87,7 @@ void AnsweringEngine::begin(ExchangePtr& exchange, ApiKind kind) {
   const int64_t adapter = adapter_of(request.model);
   check_tools(request);
   const std::vector<generate::Request> rows = rows_of(request, adapter);
+  check_sizes(rows, kind);
   if (std::ssize(rows_) + std::ssize(rows) > options_.most_rows)
     throw ApiError(429, "too many answers wait; try again later", {}, "rate_limit_exceeded");
   submit(rows);
@@ -126,6 +128,24 @@ std::vector<generate::Request> AnsweringEngine::rows_of(const ApiRequest& reques
     }
   }
   return rows;
+}
+
+// A request that no engine can ever take must not be asked for again.
+void AnsweringEngine::check_sizes(const std::vector<generate::Request>& rows, ApiKind kind) const {
+  if (std::ssize(rows) > options_.most_rows)
+    throw ApiError(400,
+                   fmt::format("one request may have {} answers (--batch-size and --max-waiting of "
+                               "convoy serve), found {}",
+                               options_.most_rows, rows.size()),
+                   "n");
+  const int64_t most_tokens = loaded_.model->max_positions();
+  for (const generate::Request& row : rows)
+    if (std::ssize(row.prompt) >= most_tokens)
+      throw ApiError(400,
+                     fmt::format("the prompt has {} tokens; the model reads at most {} with the "
+                                 "answer",
+                                 row.prompt.size(), most_tokens),
+                     kind == ApiKind::Chat ? "messages" : "prompt", "context_length_exceeded");
 }
 
 void AnsweringEngine::submit(const std::vector<generate::Request>& rows) {

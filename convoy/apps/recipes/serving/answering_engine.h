@@ -57,6 +57,7 @@ class AnsweringEngine {
   int64_t adapter_of(const std::string& model) const;
   // Throws where the model cannot answer it.
   void check_tools(const ApiRequest& request) const;
+  void check_sizes(const std::vector<generate::Request>& rows, ApiKind kind) const;
   std::vector<generate::Request> rows_of(const ApiRequest& request, int64_t adapter);
   void submit(const std::vector<generate::Request>& rows);
   // `began` and `now`: of the step that was just run.

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "convoy/core/base/json_reason.h"
+
 namespace convoy::recipes {
 namespace {
 
@@ -16,9 +18,13 @@ namespace {
 }  // namespace
 
 Json parse_object(std::string_view body) {
-  Json object = Json::parse(body, nullptr, false);
-  if (object.is_discarded() || !object.is_object())
-    throw ApiError(400, "the body must be a JSON object");
+  Json object;
+  try {
+    object = Json::parse(body);
+  } catch (const Json::exception& error) {
+    throw ApiError(400, fmt::format("the body is not valid JSON: {}", json_reason(error.what())));
+  }
+  if (!object.is_object()) throw ApiError(400, "the body must be a JSON object");
   return object;
 }
 

@@ -52,10 +52,12 @@ std::string states_text(const SweepResults& results) {
   std::string text =
       fmt::format("; {}: {}", counted(static_cast<int64_t>(results.cells.size()), "cell"),
                   counted(counts.at(CellState::Value), "value"));
-  if (guesses) {
-    const int64_t censored = counts.at(CellState::Censored);
-    text += fmt::format(", {} censored{}", censored, censored > 0 ? " (no guess passed)" : "");
-  }
+  const int64_t censored = counts.at(CellState::Censored);
+  if (guesses || censored > 0)
+    text += fmt::format(", {} censored{}", censored,
+                        !guesses       ? " (pruned)"
+                        : censored > 0 ? " (no guess passed)"
+                                       : "");
   text += fmt::format(", {} failed", counts.at(CellState::Failed));
   if (const int64_t count = counts.at(CellState::Partial); count > 0)
     text += fmt::format(", {} unfinished", count);

@@ -34,7 +34,7 @@ std::string seeds_text(const std::set<int64_t>& seeds) {
 
 nlohmann::ordered_json grid_json(const SweepResults& results) {
   const std::string axis = axis_name(results);
-  std::set<std::string> names = grouping_names(results, axis);
+  std::set<std::string> names = shown_names(results, axis);
   if (!axis.empty()) names.insert(axis);
   nlohmann::ordered_json grid = nlohmann::ordered_json::object();
   for (const std::string& name : names) grid[name] = nlohmann::ordered_json::array();

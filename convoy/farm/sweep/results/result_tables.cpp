@@ -143,7 +143,7 @@ struct Naming {
   Naming(const SweepResults& results, const std::string& axis) {
     method = !is_of_programs(results);
     if (!axis.empty()) parameters.push_back(axis);
-    for (const std::string& name : grouping_names(results, axis)) parameters.push_back(name);
+    for (const std::string& name : shown_names(results, axis)) parameters.push_back(name);
   }
   std::vector<std::string> heading() const {
     std::vector<std::string> row;

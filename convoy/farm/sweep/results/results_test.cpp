@@ -148,6 +148,38 @@ TEST(TidyCsv, OfProgramsNamesResultsAndLeavesGuessesOut) {
             "failure_message,failure_signal,failure_stderr,seconds,device,folder,environment");
 }
 
+// A grid may use any name: none is lost to a column of Convoy's.
+TEST(TidyCsv, ParametersNamedAsColumnsStandBesideThem) {
+  SweepResults results = of_program(1);
+  for (CellResult& cell : results.cells)
+    cell.cell.parameters =
+        R"({"command":["x"],"values":{"seconds":33,"state":"ok","value":7,"loss":8,"seed":9}})";
+  const auto row = tidy_json(results)[0];
+  for (const auto& [name, value] : {std::pair{"parameter_seconds", "33"},
+                                    {"parameter_state", "\"ok\""},
+                                    {"parameter_value", "7"},
+                                    {"parameter_seed", "9"},
+                                    {"loss", "8"}})
+    EXPECT_EQ(row.at(name).dump(), value) << name;
+  EXPECT_EQ(row.at("state"), "value");
+  EXPECT_EQ(row.at("value"), 1);
+  EXPECT_EQ(row.at("result_loss"), 1);
+}
+
+// Cells of --zip, --cells and --space: one parameter would tell the rows apart.
+TEST(Tables, OfProgramsShowAllParametersThatVary) {
+  SweepResults results = of_program(1);
+  results.cells.resize(2);
+  results.cells[0].cell.parameters =
+      R"({"command":["x"],"values":{"act":"relu","layers":1,"lr":0.1}})";
+  results.cells[1].cell.parameters =
+      R"({"command":["x"],"values":{"act":"tanh","layers":2,"lr":0.2}})";
+  const std::string table = table_text(results);
+  for (const char* const name : {"act", "layers", "lr"})
+    EXPECT_NE(table.substr(0, table.find('\n')).find(name), std::string::npos) << table;
+  EXPECT_NE(grid_text(results).find("lr 0.1, 0.2"), std::string::npos) << grid_text(results);
+}
+
 TEST(GridTexts, NameValuesSeedsAndCommands) {
   EXPECT_EQ(grid_text(of_program(3)), "lr 0.1, 0.01; opt adam, sgd; seeds 0 .. 2");
   EXPECT_EQ(grid_text(example()), "student_dim 150, 300; seeds 1, 3; gnc, gd");

@@ -118,6 +118,13 @@ std::set<std::string> grouping_names(const SweepResults& results, const std::str
   return names;
 }
 
+std::set<std::string> shown_names(const SweepResults& results, const std::string& axis) {
+  if (!is_of_programs(results)) return grouping_names(results, axis);
+  std::set<std::string> names = varying_names(results);
+  names.erase(axis);
+  return names;
+}
+
 std::string clock_text(int64_t milliseconds, int64_t other) {
   if (milliseconds == 0) return "before";
   const auto local = [](std::time_t seconds) {
@@ -211,6 +218,7 @@ std::vector<std::string> groups_of_cells(const SweepResults& results, const std:
 
 std::vector<SeedSummary> summarise(const SweepResults& results, const std::string& axis) {
   const std::set<std::string> others = grouping_names(results, axis);
+  const std::set<std::string> shown = shown_names(results, axis);
   struct Collected {
     SeedSummary summary;
     std::vector<double> values, priors, curves;
@@ -226,7 +234,7 @@ std::vector<SeedSummary> summarise(const SweepResults& results, const std::strin
     key.method = cell.cell.method;
     if (axes.contains(axis)) key.axis = parameter_text(axes.at(axis));
     key.group = group_text(axes, others);
-    for (const std::string& name : others)
+    for (const std::string& name : shown)
       if (axes.contains(name)) key.others[name] = parameter_text(axes.at(name));
     const auto [place, added] = places.try_emplace({key.method, key.group, key.axis}, all.size());
     if (added) {

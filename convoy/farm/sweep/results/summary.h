@@ -50,6 +50,8 @@ std::vector<std::string> groups_of_cells(const SweepResults& results, const std:
 // The parameters that separate cells of one method at one value of the axis. A step size that
 // changes with the axis does not.
 std::set<std::string> grouping_names(const SweepResults& results, const std::string& axis);
+// The parameters that tables show beside the axis: of programs all that vary, else those above.
+std::set<std::string> shown_names(const SweepResults& results, const std::string& axis);
 
 // Local time to the minute, "05:05"; with the day unless that is today, as `other` is, which it may
 // stand beside.

@@ -36,16 +36,14 @@ std::set<std::string> parameter_names(const SweepResults& results) {
   return names;
 }
 
-// A column's name that no other column of the row has.
-std::string free_name(const ordered_json& row, const std::string& name, const std::string& prefix) {
-  return row.contains(name) ? prefix + name : name;
-}
-
-void add_results(ordered_json& row, const CellResult& cell,
+void add_results(ordered_json& row, const ordered_json& after, const CellResult& cell,
                  const std::vector<std::string>& metrics) {
-  for (size_t metric = 0; metric < metrics.size(); ++metric)
-    if (metrics[metric] != "value" && metrics[metric] != "seconds")
-      row[free_name(row, metrics[metric], "result_")] = number_or_null(cell.metric(metric));
+  for (size_t metric = 0; metric < metrics.size(); ++metric) {
+    const std::string& name = metrics[metric];
+    if (name == "value" || name == "seconds") continue;
+    const bool is_taken = row.contains(name) || after.contains(name);
+    row[is_taken ? "result_" + name : name] = number_or_null(cell.metric(metric));
+  }
 }
 
 void add_guesses(ordered_json& row, const CellResult& cell) {
@@ -105,26 +103,27 @@ ordered_json tidy_json(const SweepResults& results) {
   ordered_json rows = ordered_json::array();
   AxesOfCells known;
   for (const CellResult& cell : results.cells) {
-    ordered_json row;
+    ordered_json row, after;  // after the results
     row["workload"] = results.workload;
     row["version"] = results.version;
     row["method"] = cell.cell.method;
     row["seed"] = cell.cell.seed;
+    if (!of_programs) add_guesses(after, cell);
+    add_effort(after, cell, of_programs);
+    if (results.workload == "run") add_circumstances(after, cell);
     const auto& axes = known.of(cell.cell);
     for (const std::string& name : names) {
       const auto found = axes.find(name);
       // A grid may use any name; the columns that Convoy adds keep theirs.
-      row[free_name(row, name, "parameter_")] =
+      const bool is_taken =
+          row.contains(name) || after.contains(name) || name == "state" || name == "value";
+      row[is_taken ? "parameter_" + name : name] =
           found == axes.end() ? ordered_json(nullptr) : ordered_json(found->second);
     }
     row["state"] = cell_state_word(cell.state);
     row["value"] = number_or_null(cell.value);
-    if (of_programs)
-      add_results(row, cell, results.metrics);
-    else
-      add_guesses(row, cell);
-    add_effort(row, cell, of_programs);
-    if (results.workload == "run") add_circumstances(row, cell);
+    if (of_programs) add_results(row, after, cell, results.metrics);
+    row.update(after);
     rows.push_back(std::move(row));
   }
   return rows;
