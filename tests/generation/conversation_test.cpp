@@ -84,7 +84,7 @@ TEST_F(Conversation, GoesOnAfterEmptyLinesUntilExit) {
 }
 
 TEST_F(Conversation, CommandsAreNotSentToTheModel) {
-  EXPECT_EQ(answers("/help\n/quit\n", "--greedy"), "");
+  EXPECT_EQ(answers("/help\n/quit\n", "--greedy", 2), "");
   for (const char* const word : {"/reset", "/exit", "Ctrl-C", "there is no command /quit"})
     EXPECT_NE(said_.find(word), std::string::npos) << word << " in " << said_;
   EXPECT_NE(answers("/usr/bin/env is what?\n", "--greedy --max-new-tokens 4"), "");

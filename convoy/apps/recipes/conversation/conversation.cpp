@@ -123,7 +123,8 @@ class Conversation {
   void obey(const CommandLine& line) {
     for (const Command& command : commands())
       if (line.name == command.name) return (this->*command.run)(line);
-    log_.warning(fmt::format("there is no command {}: /help lists them", line.name));
+    throw ConfigError(fmt::format("there is no command {}", line.name),
+                      {.hint = "/help lists them"});
   }
 
   void help(const CommandLine&) {
