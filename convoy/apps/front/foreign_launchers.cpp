@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <filesystem>
 #include <map>
 #include <string_view>
 
@@ -118,7 +119,8 @@ std::string counterpart_hint(const std::string& name, const std::vector<std::str
 }  // namespace
 
 std::string hint_for_script(const std::string& name, const std::vector<std::string>& arguments) {
-  const auto found = counterparts().find(config::dashed(name));
+  const std::string file = std::filesystem::path(name).filename().string();
+  const auto found = counterparts().find(config::dashed(file));
   if (found == counterparts().end()) return "";
   return fmt::format("{} is this here: {}", name, found->second.line(arguments));
 }

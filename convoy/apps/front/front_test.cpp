@@ -286,6 +286,7 @@ TEST_F(Front, ScriptsAndMakeTargetsOfTheGuidesGetWhatToTypeHere) {
         std::pair("run_hf_standalone.py --x 1",
                   "convoy launch --ranks gpu run_hf_standalone.py --x 1"),
         std::pair("main_multi_gpu.py --num_seeds 100", "convoy sweep ssm --num_seeds 100"),
+        std::pair("./src/main_multi_gpu.py --gd", "convoy sweep ssm --gd"),
         std::pair("python main_multi_gpu.py", "convoy sweep ssm --num_seeds 100 --max_gpus 4"),
         std::pair("sweep main_multi_gpu.py --gd", "convoy sweep ssm --gd"),
         std::pair("depth_experiments.py --config d.json", "convoy sweep mf --config d.json"),
