@@ -48,14 +48,13 @@ void AnsweringEngine::take(ExchangePtr exchange) {
 void AnsweringEngine::direct(ExchangePtr& exchange) {
   const std::string_view path = exchange->path();
   const auto check_model = [this](const std::string& name) { adapter_of(name); };
-  const auto respond = [&](const Json& answer) {
-    exchange->respond(200, json_headers(), dumped(answer) + "\n");
-  };
   if (path == "/metrics")
     return exchange->respond(200, {{"content-type", "text/plain; version=0.0.4; charset=utf-8"}},
                              metrics_.text(engine_.figures()));
-  if (path == "/tokenize") return respond(tokenizing_.tokenize(exchange->body(), check_model));
-  if (path == "/detokenize") return respond(tokenizing_.detokenize(exchange->body(), check_model));
+  if (path == "/tokenize")
+    return respond_json(*exchange, tokenizing_.tokenize(exchange->body(), check_model));
+  if (path == "/detokenize")
+    return respond_json(*exchange, tokenizing_.detokenize(exchange->body(), check_model));
   begin(exchange, path == "/v1/chat/completions" ? ApiKind::Chat : ApiKind::Completion);
 }
 

@@ -164,7 +164,7 @@ std::string ServerMetrics::text(const scheduler::EngineFigures& figures) const {
   text.gauge("gpu_cache_usage_perc", figures.kv_use,
              "kv_cache_usage_perc under its older name, also on CPUs.");
   text.counter("num_preemptions_total", figures.preemptions,
-               "Answers that were put back to wait, for want of KV cache.");
+               "Answers that were put back to wait, for lack of KV cache.");
   text.counter("prompt_tokens_total", prompt_tokens_, "Tokens of prompts that were read.");
   text.counter("generation_tokens_total", generation_tokens_, "Tokens of answers.");
   text.counter("prefix_cache_queries_total", figures.sought_prompt_tokens,

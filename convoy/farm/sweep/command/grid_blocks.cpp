@@ -18,16 +18,6 @@
 namespace convoy::sweep {
 namespace {
 
-std::vector<std::string> comma_separated(const std::string& text) {
-  std::vector<std::string> parts;
-  for (size_t begin = 0; begin <= text.size();) {
-    const size_t end = std::min(text.find(',', begin), text.size());
-    parts.push_back(text.substr(begin, end - begin));
-    begin = end + 1;
-  }
-  return parts;
-}
-
 GridBlock grid_block(const std::string& text) {
   const NamedValues axis = named_values("--grid", text);
   check_grid_values(axis.name, std::vector<nlohmann::json>(axis.values.begin(), axis.values.end()));

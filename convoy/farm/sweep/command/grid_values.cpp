@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "convoy/farm/sweep/command/grid_values.h"
 
+#include <algorithm>
 #include <map>
 #include <optional>
 
@@ -31,6 +32,16 @@ void check_grid_values(const std::string& name, const std::vector<nlohmann::json
     CONVOY_CHECK(added, ConfigError, "the grid has a value of `{}` twice, as {} and as {}", name,
                  spelling(first->second), spelling(value));
   }
+}
+
+std::vector<std::string> comma_separated(const std::string& text) {
+  std::vector<std::string> parts;
+  for (size_t begin = 0; begin <= text.size();) {
+    const size_t end = std::min(text.find(',', begin), text.size());
+    parts.push_back(text.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return parts;
 }
 
 }  // namespace convoy::sweep

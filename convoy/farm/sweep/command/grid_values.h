@@ -14,4 +14,6 @@ namespace convoy::sweep {
 // one value.
 void check_grid_values(const std::string& name, const std::vector<nlohmann::json>& values);
 
+std::vector<std::string> comma_separated(const std::string& text);
+
 }  // namespace convoy::sweep

@@ -10,6 +10,7 @@
 
 #include "convoy/core/base/error.h"
 #include "convoy/core/base/hash.h"
+#include "convoy/farm/sweep/command/grid_values.h"
 #include "convoy/farm/sweep/results/cell_result.h"
 
 namespace convoy::sweep {
@@ -84,16 +85,6 @@ uint32_t sobol_word(const Directions& directions, uint64_t point) {
   return word;
 }
 
-std::vector<std::string> parts_of(const std::string& text) {
-  std::vector<std::string> parts;
-  for (size_t begin = 0; begin <= text.size();) {
-    const size_t end = std::min(text.find(',', begin), text.size());
-    parts.push_back(text.substr(begin, end - begin));
-    begin = end + 1;
-  }
-  return parts;
-}
-
 }  // namespace
 
 SpaceAxis SpaceAxis::parse(const std::string& text) {
@@ -101,7 +92,7 @@ SpaceAxis SpaceAxis::parse(const std::string& text) {
   CONVOY_CHECK(equals != std::string::npos && equals > 0 && equals + 1 < text.size(), ConfigError,
                "--space needs NAME=LOW..HIGH[,log][,int] or NAME=A,B,C, found `{}`", text);
   SpaceAxis axis{.name = text.substr(0, equals)};
-  std::vector<std::string> parts = parts_of(text.substr(equals + 1));
+  std::vector<std::string> parts = comma_separated(text.substr(equals + 1));
   const size_t dots = parts.front().find("..");
   if (dots == std::string::npos) {
     axis.choices = std::move(parts);
