@@ -336,6 +336,10 @@ TEST(ReservedPort, AreDistinctAndFree) {
   EXPECT_EQ(numbers.size(), 50u);
 }
 
+TEST(ReservedPort, IsNeverTheDefaultOfTorchrun) {
+  EXPECT_THROW(processes::ReservedPort(29500, 29500), IoError);
+}
+
 TEST_F(Launcher, ProgramThatCanNotStartIsNamed) {
   LaunchSpec missing = spec(2, "");
   missing.program = {"/nowhere/program"};

@@ -18,6 +18,7 @@ namespace {
 constexpr int kLowest = 20'000;
 constexpr int kHighest = 32'767;
 constexpr int kTries = 2'000;
+constexpr int kDefaultOfTorchrun = 29'500;
 
 // The highest port below the kernel's own choices, which begin at 32768 unless the administrator
 // moved them.
@@ -52,18 +53,21 @@ bool port_is_free(int number) {
   return can_bind(AF_INET, v4) && can_bind(AF_INET6, v6);
 }
 
-ReservedPort::ReservedPort() {
+ReservedPort::ReservedPort() : ReservedPort(kLowest, highest_quiet_port()) {}
+
+ReservedPort::ReservedPort(int lowest, int highest) {
   std::random_device random;
-  std::uniform_int_distribution<int> any(kLowest, highest_quiet_port());
+  std::uniform_int_distribution<int> any(lowest, highest);
   for (int turn = 0; turn < kTries; ++turn) {
     const int number = any(random);
+    if (number == kDefaultOfTorchrun) continue;
     Descriptor held = hold_name(fmt::format("convoy-port-{}", number));
     if (!held.open() || !port_is_free(number)) continue;
     number_ = number;
     claim_ = std::move(held);
     return;
   }
-  throw IoError(fmt::format("no free port was found between {} and {}", kLowest, kHighest),
+  throw IoError(fmt::format("no free port was found between {} and {}", lowest, highest),
                 {.hint = "name one with --master-port"});
 }
 

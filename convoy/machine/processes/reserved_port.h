@@ -4,7 +4,8 @@
 // port itself, so it cannot be held open here; instead its number is reserved among all jobs of
 // this network namespace by an abstract socket name, which the kernel frees when this process ends,
 // however it ends. Numbers lie below the range from which the kernel takes ports for outgoing
-// connections and for binds to port 0.
+// connections and for binds to port 0. Port 29500 is never reserved: jobs of several nodes and
+// torchrun listen there unless they are told another one.
 #pragma once
 
 #include "convoy/core/base/descriptor.h"
@@ -15,6 +16,8 @@ class ReservedPort {
  public:
   // A free one. Throws IoError when there is none.
   ReservedPort();
+  // A free one from `lowest` to `highest`, both included.
+  ReservedPort(int lowest, int highest);
   int number() const { return number_; }
 
  private:
