@@ -24,10 +24,10 @@ class Node:
     """The run on one host. Processes of b have numbers of their own, as on another machine: a cannot see whether they
     live."""
 
-    def __init__(self, hosts, host, folder, store):
+    def __init__(self, hosts, host, folder, store, words):
         self.errors, self.output = tempfile.TemporaryFile("w+"), tempfile.TemporaryFile("w+")
         apart = ["unshare", "--pid", "--fork", "--kill-child=KILL", "--mount-proc"] if host == "b" else []
-        words = [*WORDS, f"folder={folder}", f"store={store}", f"node_rank={'ab'.index(host)}"]
+        words = [*WORDS, *words, f"folder={folder}", f"store={store}", f"node_rank={'ab'.index(host)}"]
         self.process = subprocess.Popen(
             hosts.inside(host, [*apart, PROBE, "coordinate", *words]), stdin=subprocess.DEVNULL,
             stdout=self.output, stderr=self.errors)
@@ -57,13 +57,13 @@ class Runs:
         with open(os.path.join(self.folder, name, "out.jsonl")) as file:
             return file.read()
 
-    def start(self, name):
+    def start(self, name, other_folder=None, words=()):
         """Both hosts, b first: it waits for the plan. Returns when both are at work."""
         store, folder = self.server.make(name), os.path.join(self.folder, name)
         os.mkdir(folder)
-        right = Node(self.hosts, "b", folder, store)
+        right = Node(self.hosts, "b", other_folder or folder, store, words)
         time.sleep(1)
-        left = Node(self.hosts, "a", folder, store)
+        left = Node(self.hosts, "a", folder, store, words)
         time.sleep(2.5)
         assert left.process.poll() is None and right.process.poll() is None, "the run was too fast for the test"
         return left, right
@@ -79,6 +79,18 @@ def two_hosts_share_a_run(runs):
     rows = left.report["rows"], right.report["rows"]
     assert sum(rows) == ROWS and min(rows) > ROWS / 5, rows
     runs.check("shared")
+
+
+def two_hosts_without_a_common_folder_share_a_run(runs):
+    with tempfile.TemporaryDirectory(prefix="convoy-rows-b-") as other_folder:
+        left, right = runs.start("apart", other_folder, ["texts_in_store=1"])
+        assert left.end() == 0, left.text
+        assert right.end() == 0, right.text
+        rows = left.report["rows"], right.report["rows"]
+        assert sum(rows) == ROWS and min(rows) > ROWS / 5, rows
+        runs.check("apart")
+        left_behind = [name for _, _, names in os.walk(other_folder) for name in names if name != "tokens"]
+        assert not left_behind, left_behind
 
 
 def a_host_that_is_cut_off_holds_nobody_up(runs):
@@ -112,7 +124,7 @@ def main():
         server = Server(hosts, home)
         try:
             runs = Runs(hosts, server, folder)
-            for scenario in (two_hosts_share_a_run, a_host_that_is_cut_off_holds_nobody_up, a_host_that_dies_is_replaced):
+            for scenario in (two_hosts_share_a_run, two_hosts_without_a_common_folder_share_a_run, a_host_that_is_cut_off_holds_nobody_up, a_host_that_dies_is_replaced):
                 begin = time.monotonic()
                 scenario(runs)
                 print(f"{scenario.__name__}: {time.monotonic() - begin:.1f} s", flush=True)

@@ -134,7 +134,9 @@ RowRun planned(jobs::JobStore& store, const Words& words) {
   request.run = {.name = words.text("name", "probe"), .folder = words.folder() / "run"};
   request.run.configuration = {{"samples", words.number("samples", 2)}};
   const int64_t count = words.number("rows", 0);
-  request.run.data_hash = std::to_string(count);
+  request.run.texts_in_store = words.number("texts_in_store", 0) != 0;
+  if (words.number("node_rank", 0) == 0 || !request.run.texts_in_store)
+    request.run.data_hash = std::to_string(count);
   if (words.number("node_rank", 0) > 0)
     return wait_for_plan(
         store, request.run, std::chrono::seconds(60), [] { return true; }, Log());

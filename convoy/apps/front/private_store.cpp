@@ -15,6 +15,7 @@
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
 #include <memory>
 #include <thread>
 
@@ -130,12 +131,17 @@ std::string remembered(const fs::path& path) { return fs::exists(path) ? read_fi
 
 }  // namespace
 
+std::string private_store_url(const std::string& host, int64_t port, const std::string& password) {
+  const bool is_v6 = host.find(':') != std::string::npos;
+  return fmt::format("postgresql://{}:{}@{}:{}/postgres", kUser, password,
+                     is_v6 ? "[" + host + "]" : host, port);
+}
+
 PrivateStore::PrivateStore(PrivateStoreOptions options, const Log& log)
     : options_(std::move(options)), programs_(find_programs()) {
   options_.folder = fs::absolute(options_.folder);
   fs::create_directories(options_.folder);
-  if (remembered(options_.folder / "password").empty())
-    write_secret(options_.folder / "password", rendezvous::JobToken::new_secret());
+  keep_password();
   if (options_.port == 0) options_.port = std::atoll(remembered(options_.folder / "port").c_str());
   if (options_.port == 0) options_.port = free_port(options_.host);
   write_file_atomic(options_.folder / "port", std::to_string(options_.port));
@@ -143,16 +149,27 @@ PrivateStore::PrivateStore(PrivateStoreOptions options, const Log& log)
     log.detail(fmt::format("making a database in {}", (options_.folder / "data").string()));
     make_cluster();
   }
-  const std::string host =
-      options_.host.find(':') == std::string::npos ? options_.host : "[" + options_.host + "]";
-  url_ = fmt::format("postgresql://{}:{}@{}:{}/postgres", kUser,
-                     read_file(options_.folder / "password"), host, options_.port);
+  url_ = private_store_url(options_.host, options_.port, options_.password);
+  wait_for_previous_server();
   start();
   wait_until_it_answers();
   write_secret(options_.folder / "url", url_);
 }
 
 PrivateStore::~PrivateStore() { stop(); }
+
+void PrivateStore::keep_password() {
+  const fs::path file = options_.folder / "password";
+  const std::string before = remembered(file);
+  if (!before.empty() && !options_.password.empty() && before != options_.password)
+    throw ConfigError("the store of this run was made with another password",
+                      {.file = file.string(),
+                       .hint = fmt::format("set {} as it was then, or name another --run-dir",
+                                           rendezvous::JobToken::kVariable)});
+  if (options_.password.empty())
+    options_.password = before.empty() ? rendezvous::JobToken::new_secret() : before;
+  if (before.empty()) write_secret(file, options_.password);
+}
 
 std::string PrivateStore::program(const std::string& name) const {
   return (programs_ / name).string();
@@ -204,6 +221,18 @@ void PrivateStore::make_cluster() {
   write_file_atomic(data / "pg_hba.conf", access);
   give_to_server(data / "pg_hba.conf");
   fs::rename(data, options_.folder / "data");
+}
+
+// The server of an owner that was killed ends by itself, but not at once.
+void PrivateStore::wait_for_previous_server() const {
+  const fs::path file = options_.folder / "data/postmaster.pid";  // its first line is its process
+  const auto limit = steady_clock::now() + kStopLimit;
+  while (steady_clock::now() < limit) {
+    pid_t server = 0;
+    std::ifstream(file) >> server;
+    if (server <= 0 || (::kill(server, 0) != 0 && errno == ESRCH)) return;
+    std::this_thread::sleep_for(milliseconds(50));
+  }
 }
 
 void PrivateStore::start() {

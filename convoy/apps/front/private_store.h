@@ -20,7 +20,10 @@ struct PrivateStoreOptions {
   int64_t port = 0;                // 0 = the previous port, else a free one
   // PostgreSQL does not run as root. When this process is root, this user runs the server.
   std::string user = "postgres";
+  std::string password = {};  // empty = the previous one, else a new one
 };
+
+std::string private_store_url(const std::string& host, int64_t port, const std::string& password);
 
 class PrivateStore {
  public:
@@ -40,7 +43,9 @@ class PrivateStore {
 
  private:
   void give_to_server(const std::filesystem::path& path) const;
+  void keep_password();
   void make_cluster();
+  void wait_for_previous_server() const;
   void start();
   void wait_until_it_answers();
   std::string program(const std::string& name) const;

@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Finds the store for the nodes of one run of `convoy process`. The run folder, which all nodes can
-// read, names it. Node 0 starts a private PostgreSQL server when no other store is configured.
+// How the nodes of one run of `convoy process` find its store and each other: by a folder that all
+// of them see, or by the store alone. Node 0 starts a private PostgreSQL server when no other store
+// is configured.
 #pragma once
 
+#include <chrono>
 #include <filesystem>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 
-#include "convoy/apps/front/command.h"
-#include "convoy/apps/front/private_store.h"
+#include "convoy/core/base/log.h"
+#include "convoy/core/jobs/job_store.h"
 #include "convoy/core/settings/process_settings.h"
 
 namespace convoy::apps {
@@ -19,43 +22,49 @@ namespace convoy::apps {
 struct SharedRun {
   std::string store;  // URL, maybe with a password
   nlohmann::json configuration;
-  std::string data_hash;
-  nlohmann::json selection;  // selection of its rows
+  std::string data_hash;     // empty: the plan in the store has it
+  nlohmann::json selection;  // selection of its rows; null: the same
 };
 
+// On node 0 the destructor waits for the nodes that still read from this node's server.
 class ProcessNodes {
  public:
-  // On node 0 of several, without a configured store, this starts the server. Throws as
-  // PrivateStore.
-  ProcessNodes(const settings::WorkerSettings& workers, std::filesystem::path run_folder,
-               const Log& log);
-  // Waits for the nodes that still read from this node's server.
-  ~ProcessNodes();
+  virtual ~ProcessNodes() = default;
+  ProcessNodes(const ProcessNodes&) = delete;
+  ProcessNodes& operator=(const ProcessNodes&) = delete;
 
   bool publishes() const { return workers_.node_rank == 0; }
   // Node 0: returns the store.
-  std::string store() const;
+  virtual std::string store() const = 0;
+  // Every node, once the store is open.
+  virtual void enter(jobs::JobStore& store) = 0;
   // Node 0: publishes the data that the others need.
-  void share(const SharedRun& run) const;
+  virtual void share(const SharedRun& run) const = 0;
   // Node 0: the run is finished; nodes that start later read this.
-  void finish(const nlohmann::json& configuration);
+  virtual void finish(const nlohmann::json& configuration) = 0;
   // Other nodes: returns node 0's data once they match this configuration; empty when that run has
-  // ended. Logs the reason for waiting. After some minutes throws ConfigError that names the
-  // missing or different item.
-  std::optional<SharedRun> wait_for_share(const nlohmann::json& configuration) const;
+  // ended. Logs the reason for waiting. After some minutes throws an error that names the missing
+  // or different item.
+  virtual std::optional<SharedRun> wait_for_share(const nlohmann::json& configuration) const = 0;
 
- private:
-  std::filesystem::path shared_file() const { return folder_ / "shared.json"; }
-  // "planning", "open", "stopped" or "finished", with the facts of that state.
-  void write_state(const char* state, nlohmann::json facts) const;
-  void leave_unfinished() const;
-  std::filesystem::path member_file() const;
+ protected:
+  // A node waits this long for node 0.
+  static constexpr std::chrono::minutes kWaitForNodeZero{10};
+  static constexpr std::chrono::seconds kSayWaitingEvery{60};
+  // Node 0 waits this long for nodes at work. One that died leaves its mark behind; the others see
+  // the end of the run within a second.
+  static constexpr std::chrono::seconds kWaitForMembers{20};
+  static constexpr std::chrono::milliseconds kLookEvery{200};
+
+  explicit ProcessNodes(settings::WorkerSettings workers) : workers_(std::move(workers)) {}
 
   settings::WorkerSettings workers_;
-  std::filesystem::path folder_;
-  Log log_;
-  std::optional<PrivateStore> server_;
-  bool finished_ = false;
 };
+
+// On node 0 of several, without a configured store, this starts the server. Throws as PrivateStore,
+// and ConfigError for nodes that share neither folder nor secret.
+std::unique_ptr<ProcessNodes> process_nodes(const settings::WorkerSettings& workers,
+                                            const std::filesystem::path& run_folder,
+                                            const std::string& run_name, const Log& log);
 
 }  // namespace convoy::apps

@@ -43,10 +43,13 @@ using Json = nlohmann::ordered_json;
 // In flight, unless the user says more: servers take fewer at once where they cannot have as many.
 constexpr int64_t kRowsOfAServer = 512;
 
-// Every start with the same output resumes the last one.
+// Every start with the same output resumes the last one. Nodes without a common folder may work in
+// folders of different names.
 std::string run_name(const settings::ProcessSettings& settings) {
   if (!settings.run_name.empty()) return settings.run_name;
-  const fs::path output = fs::absolute(settings.output.path).lexically_normal();
+  const fs::path named = settings.output.path;
+  const fs::path output =
+      (settings.workers.texts_in_store ? named : fs::absolute(named)).lexically_normal();
   return fmt::format("{}-{}", output.stem().string(), sha256_hex(output.string()).substr(0, 8));
 }
 
@@ -125,13 +128,14 @@ class Processing {
     }
     const telemetry::RunFolder folder = open_folder(config_);
     log_.info(fmt::format("run folder {}", folder.path().string()));
-    ProcessNodes nodes(settings().workers, folder.path(), log_);
-    if (!find_store(nodes)) return 0;
-    const auto store = open_store(nodes);
-    const process::RowRun run = planned(nodes, folder, *store);
-    if (!nodes.publishes()) return take_part(folder, *store, run);
+    const auto nodes = process_nodes(settings().workers, folder.path(), run_name(settings()), log_);
+    if (!find_store(*nodes)) return 0;
+    const auto store = open_store(*nodes);
+    nodes->enter(*store);
+    const process::RowRun run = planned(*nodes, folder, *store);
+    if (!nodes->publishes()) return take_part(folder, *store, run);
     const int code = work_and_publish(folder, *store, run);
-    nodes.finish(plan_.content(facts_.identity));
+    nodes->finish(plan_.content(facts_.identity));
     return code;
   }
 
@@ -208,18 +212,21 @@ class Processing {
     process::RunIdentity identity{.name = run_name(settings()),
                                   .folder = folder.path() / "rows",
                                   .configuration = plan_.content(facts_.identity),
-                                  .data_hash = data_hash};
+                                  .data_hash = data_hash,
+                                  .texts_in_store = settings().workers.texts_in_store};
     // Other rows of the same files are another run.
-    identity.configuration["data"].update(selection);
+    if (selection.is_object()) identity.configuration["data"].update(selection);
     return identity;
   }
 
   process::RowRun planned(const ProcessNodes& nodes, const telemetry::RunFolder& folder,
                           jobs::JobStore& store) {
-    if (shared_)
+    if (shared_) {
+      if (settings().workers.texts_in_store) write_settings(folder);
       return process::wait_for_plan(
           store, identity(folder, shared_->data_hash, shared_->selection), std::chrono::minutes(10),
           [] { return true; }, log_);
+    }
     const data::Dataset& dataset = *dataset_;
     const std::string data_hash = data::dataset_hash(dataset);
     const nlohmann::json selection = selection_of(dataset, settings().data);
@@ -248,17 +255,26 @@ class Processing {
     return options;
   }
 
-  void write_run_files(const telemetry::RunFolder& folder, const data::Dataset& dataset,
-                       const std::string& data_hash) {
+  std::map<std::string, std::string> origins() const {
     std::map<std::string, std::string> origins;
     for (const config::ResolvedValue& value : config_.resolved.values())
       origins[value.path] = value.origin;
+    return origins;
+  }
+
+  // For the workers of this node.
+  void write_settings(const telemetry::RunFolder& folder) const {
     process::write_prompts(folder.path(), plan_);
-    folder.write_config(config_.resolved.yaml(), config_.resolved.json(), origins);
+    folder.write_config(config_.resolved.yaml(), config_.resolved.json(), origins());
+  }
+
+  void write_run_files(const telemetry::RunFolder& folder, const data::Dataset& dataset,
+                       const std::string& data_hash) {
+    write_settings(folder);
     telemetry::RunIdentity record{.name = run_name(settings()), .task = "process"};
     record.config_yaml = config_.resolved.yaml();
     record.config_json = config_.resolved.json().dump();
-    record.origins = origins;
+    record.origins = origins();
     record.hosts = {telemetry::host_name()};
     record.devices.assign(static_cast<size_t>(workers_.count), workers_.devices);
     record.world_size = workers_.count;

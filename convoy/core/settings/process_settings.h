@@ -202,6 +202,7 @@ struct WorkerSettings {
   std::string master_addr = "localhost";
   int64_t master_port = 12355;
   std::string store;
+  bool texts_in_store = false;
   std::string devices = "auto";
   config::AutoOr<int64_t> batch_size;
   int64_t lease_s = 60;
@@ -220,6 +221,8 @@ struct WorkerSettings {
     visit("master_port", master_port, "port of the shared store").at_least(1).at_most(65535);
     visit("store", store,
           "ledger of rows: a SQLite file or postgresql://...; empty = in the run folder");
+    visit("texts_in_store", texts_in_store,
+          "rows and texts travel through the store: the nodes need no common folder");
     visit("devices", devices, "devices of the workers").one_of({"auto", "cpu", "cuda"});
     visit("batch_size", batch_size,
           "rows in flight in each worker; auto = 64 on CPUs, 256 on GPUs, "

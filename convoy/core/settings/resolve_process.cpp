@@ -73,6 +73,10 @@ void check(const ProcessSettings& settings) {
     throw ConfigError(fmt::format("workers.node_rank: wanted below workers.num_nodes {}, found {}",
                                   settings.workers.num_nodes, settings.workers.node_rank),
                       {.key = "workers.node_rank", .hint = "node ranks count from 0"});
+  if (settings.workers.texts_in_store && settings.workers.num_nodes == 1)
+    throw ConfigError(
+        "workers.texts_in_store is for several nodes, found workers.num_nodes 1",
+        {.key = "workers.texts_in_store", .hint = "leave it out, or give --num-nodes"});
   if (settings.workers.world_size == 0)
     throw ConfigError("workers.world_size: wanted -1 or at least 1, found 0",
                       {.key = "workers.world_size"});

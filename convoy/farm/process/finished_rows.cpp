@@ -14,7 +14,7 @@ namespace {
 using nlohmann::json;
 
 struct RowResult {
-  SegmentOffset place;
+  RecordPlace place;
   std::string state;
   RowCost cost;
 };
@@ -22,12 +22,35 @@ struct RowResult {
 RowResult decode_result(const std::string& payload) {
   try {
     const json result = json::parse(payload);
-    return {.place = decode_segment_offset(result.at("place").dump()),
+    return {.place = decode_place(result.at("place")),
             .state = result.at("state"),
             .cost = {result.at("texts"), result.at("prompt_tokens"), result.at("new_tokens")}};
   } catch (const json::exception& error) {
     throw DataError(fmt::format("a result in the store belongs to no row: {}", error.what()));
   }
+}
+
+// Nothing where the record is damaged.
+std::optional<PublishedRow> finished_row(RecordReader& reader, const RecordPlace& place) {
+  try {
+    return PublishedRow{.stored = decode_row(reader.read(place, RecordKind::Row))};
+  } catch (const DataError&) {
+    return std::nullopt;
+  }
+}
+
+PublishedRow failed_row(RecordReader& reader, const std::string& parameters,
+                        const jobs::Failure& failure) {
+  PublishedRow row;
+  row.input = read_input(reader, parameters);
+  row.stored = {.index = row.input->index,
+                .source_index = row.input->source_index,
+                .hash = row.input->hash,
+                .row = {.state = "engine_error", .value = nullptr},
+                .cost = {}};
+  row.failure = failure.message;
+  row.tries = failure.attempt;
+  return row;
 }
 
 // The location of a finished row. Files are numbered: their names are long, and few.
@@ -39,9 +62,9 @@ struct Entry {
   int64_t file = -1;  // -1 = the task failed
 };
 
-class Pass {
+class SegmentPass {
  public:
-  Pass(jobs::JobStore& store, const RowRun& run) : store_(store), run_(run), reader_(run.folder) {
+  SegmentPass(jobs::JobStore& store, const RowRun& run) : store_(store), reader_(run) {
     entries_.reserve(static_cast<size_t>(run.rows));
     store.for_each_task(run.group, [&](const jobs::TaskRecord& task) { add(task); });
     // Tasks are in this order already, but in a store that was recovered.
@@ -78,9 +101,10 @@ class Pass {
       failed_[task.number] = {task.parameters, task.result->failure};
     } else {
       const RowResult result = decode_result(task.result->payload);
-      entry.offset = result.place.offset;
-      entry.length = result.place.length;
-      entry.file = number_of(result.place.file);
+      const auto& place = std::get<SegmentOffset>(result.place);
+      entry.offset = place.offset;
+      entry.length = place.length;
+      entry.file = number_of(place.file);
     }
     entries_.push_back(entry);
   }
@@ -93,45 +117,59 @@ class Pass {
 
   // Nothing where it is damaged.
   std::optional<PublishedRow> read(const Entry& entry) {
-    if (entry.file < 0) return failed_row(entry);
-    try {
-      PublishedRow row{.stored = decode_row(reader_.read(
-                           {files_[static_cast<size_t>(entry.file)], entry.offset, entry.length},
-                           RecordKind::Row))};
-      if (row.stored.index == entry.index) return row;
-    } catch (const DataError&) {
+    if (entry.file < 0) {
+      const auto& [parameters, failure] = failed_.at(entry.task);
+      return failed_row(reader_, parameters, failure);
     }
-    return std::nullopt;
-  }
-
-  PublishedRow failed_row(const Entry& entry) {
-    const auto& [parameters, failure] = failed_.at(entry.task);
-    PublishedRow row;
-    row.input = read_input(reader_, parameters);
-    row.stored = {.index = row.input->index,
-                  .source_index = row.input->source_index,
-                  .hash = row.input->hash,
-                  .row = {.state = "engine_error", .value = nullptr},
-                  .cost = {}};
-    row.failure = failure.message;
-    row.tries = failure.attempt;
+    std::optional<PublishedRow> row = finished_row(
+        reader_,
+        SegmentOffset{files_[static_cast<size_t>(entry.file)], entry.offset, entry.length});
+    if (row && row->stored.index != entry.index) row.reset();
     return row;
   }
 
   jobs::JobStore& store_;
-  const RowRun& run_;
-  SegmentReader reader_;
+  RecordReader reader_;
   std::vector<Entry> entries_;
   std::vector<std::string> files_;
   std::unordered_map<std::string, int64_t> numbers_;
   std::unordered_map<int64_t, std::pair<std::string, jobs::Failure>> failed_;
 };
 
+// The store lists rows in their order and has each whole.
+FinishedPass visit_rows_in_store(jobs::JobStore& store, const RowRun& run,
+                                 const std::function<void(PublishedRow&)>& visit) {
+  RecordReader reader(run);
+  FinishedPass pass;
+  std::vector<int64_t> damaged;
+  int64_t index = 0;
+  store.for_each_task(run.group, [&](const jobs::TaskRecord& task) {
+    CONVOY_INVARIANT(task.result.has_value(), "a row of the run is not finished");
+    std::optional<PublishedRow> row =
+        task.result->kind == jobs::ResultKind::Failed
+            ? failed_row(reader, task.parameters, task.result->failure)
+            : finished_row(reader, decode_result(task.result->payload).place);
+    ++index;
+    if (!row) {
+      damaged.push_back(task.number);
+      return;
+    }
+    CONVOY_CHECK(row->stored.index == index - 1, DataError,
+                 "the store has row {} where row {} should be", row->stored.index, index - 1);
+    visit(*row);
+    ++pass.rows;
+  });
+  CONVOY_CHECK(index == run.rows, DataError, "the store has {} of {} rows", index, run.rows);
+  pass.reopened = damaged.empty() ? 0 : store.redo(damaged);
+  return pass;
+}
+
 }  // namespace
 
 FinishedPass for_each_finished(jobs::JobStore& store, const RowRun& run,
                                const std::function<void(PublishedRow&)>& visit) {
-  return Pass(store, run).visit_all(visit);
+  return run.texts_in_store ? visit_rows_in_store(store, run, visit)
+                            : SegmentPass(store, run).visit_all(visit);
 }
 
 int64_t reopen_engine_errors(jobs::JobStore& store, const RowRun& run) {
@@ -145,23 +183,23 @@ int64_t reopen_engine_errors(jobs::JobStore& store, const RowRun& run) {
   return failed.empty() ? 0 : store.redo(failed);
 }
 
-InputRow read_input(SegmentReader& reader, const std::string& parameters) {
+InputRow read_input(RecordReader& reader, const std::string& parameters) {
   const PlannedRow planned = PlannedRow::parse(parameters);
   try {
-    InputRow row = decode_input(
-        reader.read({kInputSegment, planned.offset, planned.length}, RecordKind::Input));
+    InputRow row = decode_input(reader.read(planned.record, RecordKind::Input));
     CONVOY_CHECK(row.index == planned.index && row.hash == planned.hash, DataError,
                  "the run's rows are not those of its plan: row {} where row {} should be",
                  row.index, planned.index);
     return row;
   } catch (DataError& error) {
-    error.location().hint = "remove this file: the same command writes it again";
+    if (std::holds_alternative<SegmentOffset>(planned.record))
+      error.location().hint = "remove this file: the same command writes it again";
     throw;
   }
 }
 
-std::string encode_result(const StoredRow& row, const SegmentOffset& place) {
-  return json{{"place", json::array({place.file, place.offset, place.length})},
+std::string encode_result(const StoredRow& row, const RecordPlace& place) {
+  return json{{"place", encode_place(place)},
               {"state", row.row.state},
               {"texts", row.cost.texts},
               {"prompt_tokens", row.cost.prompt_tokens},

@@ -11,6 +11,7 @@
 #include "convoy/core/jobs/job_store.h"
 #include "convoy/farm/process/ledger_plan.h"
 #include "convoy/farm/process/ledger_record.h"
+#include "convoy/farm/process/row_records.h"
 
 namespace convoy::process {
 
@@ -30,8 +31,9 @@ struct FinishedPass {
   int64_t reopened = 0;
 };
 
-// Visits every row once, when no row is open. Memory grows by 40 bytes per row. `visit` may not use
-// the store. Throws StateError while rows are open, and what `visit` throws.
+// Visits every row once, when no row is open. Memory grows by 40 bytes per row where texts are in
+// the run's folder. `visit` may not use the store. Throws StateError while rows are open, and what
+// `visit` throws.
 FinishedPass for_each_finished(jobs::JobStore& store, const RowRun& run,
                                const std::function<void(PublishedRow&)>& visit);
 
@@ -40,9 +42,9 @@ FinishedPass for_each_finished(jobs::JobStore& store, const RowRun& run,
 int64_t reopen_engine_errors(jobs::JobStore& store, const RowRun& run);
 
 // The row of a task. Throws DataError.
-InputRow read_input(SegmentReader& reader, const std::string& parameters);
+InputRow read_input(RecordReader& reader, const std::string& parameters);
 
 // The store's entry of a finished row: its location, state and cost.
-std::string encode_result(const StoredRow& row, const SegmentOffset& place);
+std::string encode_result(const StoredRow& row, const RecordPlace& place);
 
 }  // namespace convoy::process

@@ -45,6 +45,7 @@ class LedgerTest : public ::testing::Test {
                         .rows = numbered_rows(rows)};
     request.run.configuration = {{"sampling", {{"temperature", temperature}}}};
     request.run.data_hash = "rows " + std::to_string(rows);
+    request.run.texts_in_store = texts_in_store_;
     request.expected_cost = [](const InputRow& row) { return row.value.at("cost"); };
     return request;
   }
@@ -97,6 +98,7 @@ class LedgerTest : public ::testing::Test {
     return text;
   }
 
+  bool texts_in_store_ = false;
   convoy::testing::TemporaryFolder folder_;
   std::unique_ptr<jobs::JobStore> store_;
   NoopProgram program_{{.candidates = 2, .judges = true}};

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <thread>
+#include <utility>
 
 #include "convoy/core/base/error.h"
 #include "convoy/core/base/files.h"
@@ -21,6 +22,7 @@ using Clock = std::chrono::steady_clock;
 
 constexpr const char* kWorkload = "process";
 constexpr size_t kRowsPerAdd = 100'000;
+constexpr size_t kBytesPerAdd = 64 << 20;
 constexpr std::chrono::milliseconds kLookEvery{500};
 constexpr std::chrono::seconds kSayPlanWaitingEvery{30};
 
@@ -29,19 +31,27 @@ struct PlanFacts {
   json configuration;
   std::string data_hash;
   int64_t rows = 0;
+  bool texts_in_store = false;
 
   std::string parameters() const {
-    return json{{"configuration", configuration}, {"data", data_hash}, {"rows", rows}}.dump();
+    json facts = {{"configuration", configuration}, {"data", data_hash}, {"rows", rows}};
+    if (texts_in_store) facts["texts_in_store"] = true;
+    return facts.dump();
   }
   static PlanFacts parse(const std::string& parameters) {
     const json facts = json::parse(parameters);
-    return {facts.at("configuration"), facts.at("data"), facts.at("rows")};
+    return {facts.at("configuration"), facts.at("data"), facts.at("rows"),
+            facts.value("texts_in_store", false)};
   }
 };
 
-std::string plan_name(const RunIdentity& run) { return run.name + "/plan"; }
+constexpr std::string_view kPlanSuffix = "/plan";
 
-fs::path folder_of(const RunIdentity& run) { return run.folder / run.version().substr(0, 16); }
+std::string plan_name(const RunIdentity& run) { return run.name + std::string(kPlanSuffix); }
+
+fs::path folder_of(const RunIdentity& run, const std::string& version) {
+  return run.folder / version.substr(0, 16);
+}
 
 // The facts of every completely planned version of the run, by version.
 std::map<std::string, PlanFacts> known_plans(jobs::JobStore& store, const RunIdentity& run) {
@@ -61,6 +71,9 @@ void refuse_others(const RunIdentity& run, const std::map<std::string, PlanFacts
   std::string what = changed_settings(run.configuration, other.configuration);
   if (run.data_hash != other.data_hash)
     what += fmt::format("{}the data set has changed", what.empty() ? "" : "; ");
+  if (run.texts_in_store != other.texts_in_store)
+    what += fmt::format("{}its texts are in {}", what.empty() ? "" : "; ",
+                        other.texts_in_store ? "the store: --texts-in-store" : "its run folder");
   throw ConfigError(fmt::format("'{}' was begun with other settings ({})", run.name, what),
                     {.file = run.folder.string(),
                      .hint = "to continue, restore the settings; to start anew, name another "
@@ -97,6 +110,24 @@ class PlanProgress {
   int64_t done_ = 0;
 };
 
+InputRow input_row(int64_t index, SourceRow source) {
+  InputRow row{.index = index, .source_index = source.source_index};
+  row.value = std::move(source.value);
+  row.unreadable = std::move(source.unreadable);
+  return row;
+}
+
+// Also sets the row's hash.
+std::string input_record(InputRow& row) {
+  try {
+    row.hash = row_hash(row.value);
+    return encode_input(row);
+  } catch (const json::exception& error) {
+    throw DataError(fmt::format("row {} of the data set cannot be stored as text: {}",
+                                row.source_index, error.what()));
+  }
+}
+
 // The rows as records, at once under the file's name when all are there. Returns how many there
 // are.
 int64_t write_input(const fs::path& path, const PlanRequest& request) {
@@ -107,16 +138,8 @@ int64_t write_input(const fs::path& path, const PlanRequest& request) {
   int64_t index = 0;
   while (std::optional<SourceRow> source = request.rows()) {
     progress.add();
-    InputRow row{.index = index++, .source_index = source->source_index};
-    row.value = std::move(source->value);
-    row.unreadable = std::move(source->unreadable);
-    try {
-      row.hash = row_hash(row.value);
-      buffer += record_bytes(RecordKind::Input, encode_input(row));
-    } catch (const json::exception& error) {
-      throw DataError(fmt::format("row {} of the data set cannot be stored as text: {}",
-                                  row.source_index, error.what()));
-    }
+    InputRow row = input_row(index++, std::move(*source));
+    buffer += record_bytes(RecordKind::Input, input_record(row));
     if (buffer.size() < kBufferBytes) continue;
     file.write(buffer);
     buffer.clear();
@@ -127,53 +150,137 @@ int64_t write_input(const fs::path& path, const PlanRequest& request) {
   return index;
 }
 
+// Puts rows into the store, many at a time. `total`: 0 = unknown.
+class TaskAdder {
+ public:
+  TaskAdder(jobs::JobStore& store, int64_t group, const PlanRequest& request, int64_t total)
+      : store_(store),
+        group_(group),
+        request_(request),
+        progress_(request.progress, "put into the ledger", total) {}
+
+  void add(const InputRow& row, RecordPlace record) {
+    const PlannedRow planned{.index = row.index,
+                             .source_index = row.source_index,
+                             .hash = row.hash,
+                             .record = std::move(record)};
+    tasks_.push_back({.parameters = planned.parameters(),
+                      .priority = request_.expected_cost ? request_.expected_cost(row) : 0});
+    bytes_ += tasks_.back().parameters.size();
+    progress_.add();
+    if (tasks_.size() == kRowsPerAdd || bytes_ >= kBytesPerAdd) flush();
+  }
+  // Returns how many rows there are.
+  int64_t finish() {
+    flush();
+    progress_.finish();
+    return count_;
+  }
+
+ private:
+  void flush() {
+    store_.add(group_, tasks_);
+    count_ += static_cast<int64_t>(tasks_.size());
+    tasks_.clear();
+    bytes_ = 0;
+  }
+
+  jobs::JobStore& store_;
+  int64_t group_;
+  const PlanRequest& request_;
+  PlanProgress progress_;
+  std::vector<jobs::NewTask> tasks_;
+  size_t bytes_ = 0;
+  int64_t count_ = 0;
+};
+
 // One task per record of the input segment, in its order. Returns how many there are. `rows`: 0 =
 // unknown.
 int64_t add_tasks(jobs::JobStore& store, int64_t group, const fs::path& input,
                   const PlanRequest& request, int64_t rows) {
-  PlanProgress progress(request.progress, "put into the ledger", rows);
-  std::vector<jobs::NewTask> tasks;
-  int64_t count = 0;
-  const auto add = [&] {
-    store.add(group, tasks);
-    count += static_cast<int64_t>(tasks.size());
-    tasks.clear();
-  };
+  TaskAdder adder(store, group, request, rows);
   const int64_t sound_bytes =
       for_each_record(input, [&](int64_t offset, RecordKind, std::string& bytes) {
-        const InputRow row = decode_input(bytes);
-        const PlannedRow planned{.index = row.index,
-                                 .source_index = row.source_index,
-                                 .hash = row.hash,
-                                 .offset = offset,
-                                 .length = static_cast<int64_t>(bytes.size())};
-        tasks.push_back({.parameters = planned.parameters(),
-                         .priority = request.expected_cost ? request.expected_cost(row) : 0});
-        progress.add();
-        if (tasks.size() == kRowsPerAdd) add();
+        adder.add(decode_input(bytes),
+                  SegmentOffset{kInputSegment, offset, static_cast<int64_t>(bytes.size())});
       });
-  add();
-  progress.finish();
+  const int64_t count = adder.finish();
   if (sound_bytes != static_cast<int64_t>(fs::file_size(input)))
     throw DataError(fmt::format("the rows of the run are damaged at byte {}", sound_bytes),
                     {.file = input.string(), .hint = "remove this file and run again"});
   return count;
 }
 
+int64_t add_whole_rows(jobs::JobStore& store, int64_t group, const PlanRequest& request) {
+  TaskAdder adder(store, group, request, 0);
+  int64_t index = 0;
+  while (std::optional<SourceRow> source = request.rows()) {
+    InputRow row = input_row(index++, std::move(*source));
+    std::string record = input_record(row);
+    adder.add(row, std::move(record));
+  }
+  return adder.finish();
+}
+
+// The configuration as a node has it that knows only the data settings in `mine`.
+json as_seen_without_data(json configuration, const json& mine) {
+  if (!configuration.contains("data")) return configuration;
+  const json known = mine.value("data", json::object());
+  const json whole = std::exchange(configuration["data"], json::object());
+  for (const auto& [key, value] : whole.items())
+    if (known.contains(key)) configuration["data"][key] = value;
+  return configuration;
+}
+
+// Advice for a node whose run has another name than node 0's.
+std::string other_names(jobs::JobStore& store, const RunIdentity& run) {
+  std::string names;
+  for (const jobs::Group& group : store.groups())
+    if (group.workload == kWorkload && group.name.ends_with(kPlanSuffix) &&
+        group.name != plan_name(run))
+      names += fmt::format("{}'{}'", names.empty() ? "" : ", ",
+                           group.name.substr(0, group.name.size() - kPlanSuffix.size()));
+  if (names.empty()) return names;
+  return fmt::format("; the store has {}: all nodes need the same --run-name or --output", names);
+}
+
+// The version of the run's plan, if there is one.
+std::optional<std::string> planned_version(jobs::JobStore& store, const RunIdentity& run,
+                                           const std::map<std::string, PlanFacts>& plans) {
+  if (!run.data_hash.empty())
+    return plans.contains(run.version()) ? std::optional(run.version()) : std::nullopt;
+  std::optional<std::string> version;
+  int64_t last_run_ms = -1;
+  for (const jobs::Group& group : store.groups()) {
+    const auto plan = plans.find(group.version);
+    if (group.name != run.name || plan == plans.end() || group.last_run_ms <= last_run_ms ||
+        as_seen_without_data(plan->second.configuration, run.configuration) != run.configuration)
+      continue;
+    last_run_ms = group.last_run_ms;
+    version = group.version;
+  }
+  return version;
+}
+
 }  // namespace
 
 std::string RunIdentity::version() const {
-  return sha256_hex(json{{"configuration", configuration}, {"data", data_hash}}.dump());
+  json facts = {{"configuration", configuration}, {"data", data_hash}};
+  if (texts_in_store) facts["texts_in_store"] = true;
+  return sha256_hex(facts.dump());
 }
 
 PlannedRow PlannedRow::parse(const std::string& parameters) {
   try {
     const json facts = json::parse(parameters);
-    return {.index = facts.at("index"),
-            .source_index = facts.at("source_index"),
-            .hash = facts.at("hash"),
-            .offset = facts.at("at"),
-            .length = facts.at("length")};
+    PlannedRow row{.index = facts.at("index"),
+                   .source_index = facts.at("source_index"),
+                   .hash = facts.at("hash")};
+    if (facts.contains("row"))
+      row.record = facts.at("row").get<std::string>();
+    else
+      row.record = SegmentOffset{kInputSegment, facts.at("at"), facts.at("length")};
+    return row;
   } catch (const json::exception& error) {
     throw DataError(fmt::format("a task in the store is not a row: {}", error.what()));
   }
@@ -181,8 +288,12 @@ PlannedRow PlannedRow::parse(const std::string& parameters) {
 
 // Canonical: keys sorted, no blanks.
 std::string PlannedRow::parameters() const {
-  return fmt::format(R"({{"at":{},"hash":"{}","index":{},"length":{},"source_index":{}}})", offset,
-                     hash, index, length, source_index);
+  if (const auto* const row = std::get_if<std::string>(&record))
+    return fmt::format(R"({{"hash":"{}","index":{},"row":{},"source_index":{}}})", hash, index,
+                       json(*row).dump(), source_index);
+  const auto& segment = std::get<SegmentOffset>(record);
+  return fmt::format(R"({{"at":{},"hash":"{}","index":{},"length":{},"source_index":{}}})",
+                     segment.offset, hash, index, segment.length, source_index);
 }
 
 RowRun plan_rows(jobs::JobStore& store, const PlanRequest& request) {
@@ -192,19 +303,22 @@ RowRun plan_rows(jobs::JobStore& store, const PlanRequest& request) {
   const auto known = plans.find(version);
   if (known == plans.end() && !request.keep_apart) refuse_others(run, plans);
   RowRun planned{.group = store.register_group(run.name, kWorkload, version).group.number,
-                 .folder = folder_of(run)};
+                 .folder = folder_of(run, version),
+                 .texts_in_store = run.texts_in_store};
   const fs::path input = planned.folder / kInputSegment;
   int64_t rows = 0;
-  if (!fs::exists(input)) rows = write_input(input, request);
+  if (!run.texts_in_store && !fs::exists(input)) rows = write_input(input, request);
   if (known != plans.end()) planned.rows = known->second.rows;
   // A store that was recovered may lack tasks.
   if (known == plans.end() || store.counts(planned.group).all() != planned.rows)
-    planned.rows = add_tasks(store, planned.group, input, request, rows);
+    planned.rows = run.texts_in_store ? add_whole_rows(store, planned.group, request)
+                                      : add_tasks(store, planned.group, input, request, rows);
   if (known == plans.end()) {
     planned.is_new = true;
     const int64_t plan = store.register_group(plan_name(run), kWorkload, version).group.number;
     const jobs::NewTask facts{
-        .parameters = PlanFacts{run.configuration, run.data_hash, planned.rows}.parameters()};
+        .parameters = PlanFacts{run.configuration, run.data_hash, planned.rows, run.texts_in_store}
+                          .parameters()};
     store.add(plan, {&facts, 1});
   }
   return planned;
@@ -212,16 +326,15 @@ RowRun plan_rows(jobs::JobStore& store, const PlanRequest& request) {
 
 RowRun wait_for_plan(jobs::JobStore& store, const RunIdentity& run, std::chrono::milliseconds limit,
                      const std::function<bool()>& keep_waiting, const Log& log) {
-  const std::string version = run.version();
   const auto deadline = Clock::now() + limit;
   auto say = Clock::now();
   for (;;) {
     const std::map<std::string, PlanFacts> plans = known_plans(store, run);
-    const auto known = plans.find(version);
-    if (known != plans.end())
-      return {.group = store.register_group(run.name, kWorkload, version).group.number,
-              .folder = folder_of(run),
-              .rows = known->second.rows};
+    if (const auto version = planned_version(store, run, plans))
+      return {.group = store.register_group(run.name, kWorkload, *version).group.number,
+              .folder = folder_of(run, *version),
+              .rows = plans.at(*version).rows,
+              .texts_in_store = plans.at(*version).texts_in_store};
     if (Clock::now() >= deadline) {
       refuse_others(run, plans);
       throw ConfigError(
@@ -231,7 +344,8 @@ RowRun wait_for_plan(jobs::JobStore& store, const RunIdentity& run, std::chrono:
     }
     if (Clock::now() >= say) {
       say = Clock::now() + kSayPlanWaitingEvery;
-      log.info(fmt::format("waiting for the first node to plan '{}'", run.name));
+      log.info(fmt::format("waiting for the first node to plan '{}'{}", run.name,
+                           other_names(store, run)));
     }
     if (!keep_waiting()) throw StopRequest("asked to stop while waiting for the first node's plan");
     std::this_thread::sleep_for(kLookEvery);

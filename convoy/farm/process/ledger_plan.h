@@ -16,6 +16,7 @@
 #include "convoy/core/base/log.h"
 #include "convoy/core/jobs/job_store.h"
 #include "convoy/core/telemetry/progress.h"
+#include "convoy/farm/process/ledger_record.h"
 #include "convoy/farm/process/row_program.h"
 
 namespace convoy::process {
@@ -27,8 +28,10 @@ struct RunIdentity {
   // keys.
   nlohmann::json configuration = nlohmann::json::object();
   std::string data_hash = {};  // of the data set's content
+  // Rows and texts lie in the store, so that nodes share no folder; else in `folder`.
+  bool texts_in_store = false;
 
-  std::string version() const;  // a hash of both
+  std::string version() const;  // a hash of these three
 };
 
 struct SourceRow {
@@ -57,6 +60,7 @@ struct RowRun {
   std::filesystem::path folder;  // with the segments of this version
   int64_t rows = 0;
   bool is_new = false;  // planned by this call
+  bool texts_in_store = false;
 };
 
 // Idempotent, and it goes on where a planning was killed. Memory does not grow with the rows.
@@ -64,7 +68,9 @@ struct RowRun {
 // and `rows` throw, and IoError.
 RowRun plan_rows(jobs::JobStore& store, const PlanRequest& request);
 
-// Waits at most `limit` until another node has planned the run. Calls `keep_waiting` meanwhile and
+// Waits at most `limit` until another node has planned the run. A node that has not seen the data
+// set passes no `run.data_hash` and no selection of rows: it joins the plan that was last begun
+// among those of its settings. Calls `keep_waiting` meanwhile and
 // throws StopRequest when it returns false. Throws ConfigError after the limit; the message says
 // what the store holds instead.
 RowRun wait_for_plan(jobs::JobStore& store, const RunIdentity& run, std::chrono::milliseconds limit,
@@ -75,8 +81,7 @@ struct PlannedRow {
   int64_t index = 0;
   int64_t source_index = 0;
   std::string hash;
-  int64_t offset = 0;  // of its record in the input segment
-  int64_t length = 0;
+  RecordPlace record = {};  // the row as it was read
 
   static PlannedRow parse(const std::string& parameters);
   std::string parameters() const;

@@ -29,7 +29,7 @@ TEST_F(LedgerPlan, EveryRowIsATaskThatLeadsToItsRecord) {
   plan(23);
   EXPECT_TRUE(run_.is_new);
   EXPECT_EQ(run_.rows, 23);
-  SegmentReader reader(run_.folder);
+  RecordReader reader(run_);
   const std::vector<PlannedRow> planned = rows();
   ASSERT_EQ(planned.size(), 23u);
   for (int64_t index = 0; index < 23; ++index) {
@@ -169,7 +169,7 @@ TEST_F(LedgerPlan, ARowThatCouldNotBeReadIsPlannedWithItsReason) {
   };
   torn.expected_cost = {};
   run_ = plan_rows(*store_, torn);
-  SegmentReader reader(run_.folder);
+  RecordReader reader(run_);
   const InputRow input = read_input(reader, rows().front().parameters());
   EXPECT_EQ(input.unreadable, "a.jsonl:1: no JSON");
   EXPECT_EQ(input.value["unreadable_row"], "{");

@@ -104,14 +104,23 @@ StoredRow decode_row(std::string_view bytes) {
   });
 }
 
-std::string encode_segment_offset(const SegmentOffset& place) {
-  return json::array({place.file, place.offset, place.length}).dump();
+json encode_place(const RecordPlace& place) {
+  if (const auto* const record = std::get_if<std::string>(&place)) return *record;
+  const auto& segment = std::get<SegmentOffset>(place);
+  return json::array({segment.file, segment.offset, segment.length});
 }
 
-SegmentOffset decode_segment_offset(std::string_view bytes) {
-  return decoded(bytes, "the place of a record", [](const ordered_json& place) {
+RecordPlace decode_place(const json& place) {
+  try {
+    if (place.is_string()) return place.get<std::string>();
     return SegmentOffset{place.at(0), place.at(1), place.at(2)};
-  });
+  } catch (const json::exception& error) {
+    throw DataError(fmt::format("the place of a record cannot be read: {}", error.what()));
+  }
+}
+
+RecordPlace parse_place(std::string_view text) {
+  return decode_place(json::parse(text, nullptr, false));
 }
 
 }  // namespace convoy::process

@@ -5,8 +5,10 @@
 #pragma once
 
 #include <cstdint>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
+#include <variant>
 
 #include "convoy/farm/process/row_program.h"
 #include "convoy/farm/process/segment.h"
@@ -40,8 +42,13 @@ KeptStep decode_text(int64_t row_index, std::string_view bytes);  // must be of 
 std::string encode_row(const StoredRow& row);
 StoredRow decode_row(std::string_view bytes);
 
-// Short JSON, for the store.
-std::string encode_segment_offset(const SegmentOffset& place);
-SegmentOffset decode_segment_offset(std::string_view json);
+// The store's entry for a record: its position in a segment, or the record itself, for nodes that
+// share no folder.
+using RecordPlace = std::variant<SegmentOffset, std::string>;
+
+// [file, offset, length], or the record as a string.
+nlohmann::json encode_place(const RecordPlace& place);
+RecordPlace decode_place(const nlohmann::json& place);
+RecordPlace parse_place(std::string_view text);
 
 }  // namespace convoy::process

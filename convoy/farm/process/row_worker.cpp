@@ -11,7 +11,7 @@
 #include "convoy/core/base/error.h"
 #include "convoy/farm/process/finished_rows.h"
 #include "convoy/farm/process/ledger_record.h"
-#include "convoy/farm/process/segment.h"
+#include "convoy/farm/process/row_records.h"
 #include "convoy/farm/workers/worker.h"
 
 namespace convoy::process {
@@ -25,15 +25,6 @@ constexpr std::chrono::milliseconds kIdle{50};
 constexpr std::chrono::seconds kTellEvery{1};
 // Rows that went down with two workers run alone: the third shows which of them it is.
 constexpr int kSuspectAttempt = 3;
-
-std::string segment_name(std::string worker) {
-  for (char& letter : worker) {
-    const bool plain = (letter >= 'a' && letter <= 'z') || (letter >= 'A' && letter <= 'Z') ||
-                       (letter >= '0' && letter <= '9') || letter == '.' || letter == '-';
-    if (!plain) letter = '_';
-  }
-  return worker + ".seg";
-}
 
 struct HeldRow {
   Lease lease;
@@ -56,11 +47,8 @@ class Worker : public workers::WorkSource {
         program_(program),
         engine_(engine),
         store_(store),
-        writer_(run.folder, segment_name(options.name),
-                jobs::on_network_file_system((run.folder / kInputSegment).string())
-                    ? SyncRule::Always
-                    : SyncRule::AsTheStore),
-        reader_(run.folder) {}
+        writer_(run, options.name),
+        reader_(run) {}
 
   RowWorkerFigures run() {
     workers::run_loop({.name = options_.name,
@@ -172,8 +160,8 @@ class Worker : public workers::WorkSource {
 
   void read_back(HeldRow& row, const jobs::Note& note) {
     try {
-      KeptStep step = decode_text(
-          row.input.index, reader_.read(decode_segment_offset(note.payload), RecordKind::Text));
+      KeptStep step =
+          decode_text(row.input.index, reader_.read(parse_place(note.payload), RecordKind::Text));
       if (has(row, step.key)) return;
       ++figures_.texts_read_back;
       add_text(row, std::move(step));
@@ -231,10 +219,9 @@ class Worker : public workers::WorkSource {
     if (!is_final(step)) key += fmt::format("!{}", step.tries);
     const auto lost = row.lost_texts.find(step.key);
     if (lost != row.lost_texts.end()) key += fmt::format("~{}", lost->second);
-    const SegmentOffset place =
-        writer_.append(RecordKind::Text, encode_text(row.input.index, step));
+    const RecordPlace place = writer_.keep(RecordKind::Text, encode_text(row.input.index, step));
     notes_.push_back(
-        {.lease = row.lease, .key = std::move(key), .payload = encode_segment_offset(place)});
+        {.lease = row.lease, .key = std::move(key), .payload = encode_place(place).dump()});
   }
 
   // Everything that the row can have now is asked for, or it is finished.
@@ -262,7 +249,7 @@ class Worker : public workers::WorkSource {
                            .hash = row.input.hash,
                            .row = std::move(finished),
                            .cost = row.cost};
-    const SegmentOffset place = writer_.append(RecordKind::Row, encode_row(stored));
+    const RecordPlace place = writer_.keep(RecordKind::Row, encode_row(stored));
     completions_.push_back({.lease = row.lease,
                             .payload = {},
                             .result = jobs::Result{.payload = encode_result(stored, place)}});
@@ -369,8 +356,8 @@ class Worker : public workers::WorkSource {
   const RowProgram& program_;
   TextEngine& engine_;
   jobs::JobStore& store_;
-  SegmentWriter writer_;
-  SegmentReader reader_;
+  RecordWriter writer_;
+  RecordReader reader_;
   std::unordered_map<int64_t, HeldRow> rows_;      // by task
   std::unordered_map<int64_t, Request> requests_;  // by number
   std::deque<int64_t> ready_;                      // held, and not begun

@@ -55,7 +55,7 @@ std::map<std::string, std::string> WorkerAssignment::environment() const {
   const json task = {{"group", run.group},         {"folder", run.folder.string()},
                      {"rows", run.rows},           {"rows_in_flight", rows_in_flight},
                      {"num_workers", num_workers}, {"lease_ms", lease_ms},
-                     {"max_tries", max_tries}};
+                     {"max_tries", max_tries},     {"texts_in_store", run.texts_in_store}};
   return {{kStoreVariable, store}, {kTaskVariable, task.dump()}};
 }
 
@@ -66,7 +66,8 @@ WorkerAssignment WorkerAssignment::take_from_environment() {
     const json told = json::parse(text);
     task.run = {.group = told.at("group"),
                 .folder = told.at("folder").get<std::string>(),
-                .rows = told.at("rows")};
+                .rows = told.at("rows"),
+                .texts_in_store = told.at("texts_in_store")};
     task.rows_in_flight = told.at("rows_in_flight");
     task.num_workers = told.at("num_workers");
     task.lease_ms = told.at("lease_ms");

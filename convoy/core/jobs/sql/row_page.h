@@ -40,6 +40,7 @@ class RowPage {
   void add(const SqlRow& row);
 
   size_t num_rows() const { return num_columns_ == 0 ? 0 : values_.size() / num_columns_; }
+  int64_t text_bytes() const { return static_cast<int64_t>(text_.size()); }
   Row row(size_t index) const { return {*this, index * num_columns_}; }
 
  private:

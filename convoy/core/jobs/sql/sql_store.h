@@ -93,8 +93,8 @@ class SqlStore : public JobStore {
   int64_t add_missing(int64_t group, const TaskList& tasks);
   bool has_list(int64_t group, const TaskList& tasks);
 
-  void read_tasks(int64_t group, int64_t after, RowPage& page);
-  int64_t last_of(const RowPage& page) const;
+  void read_tasks(int64_t group, int64_t after, int64_t at_most, RowPage& page);
+  int64_t last_of(const RowPage& page, int64_t at_most) const;
   void visit_page(const RowPage& page, const std::function<void(const TaskRecord&)>& visit) const;
   std::optional<TaskRow> locked_task(int64_t number);
   std::optional<RangeRow> held_range(const Lease& lease);

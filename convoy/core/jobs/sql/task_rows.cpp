@@ -13,6 +13,9 @@ namespace convoy::jobs {
 namespace {
 
 constexpr int64_t kTasksPerPage = 2'000;
+// Tasks may hold whole texts: pages get smaller where tasks are large.
+constexpr int64_t kTasksOfFirstPage = 100;
+constexpr int64_t kBytesPerPage = 16 << 20;
 
 TaskRecord record_of(TaskRow task) {
   return {.number = task.number,
@@ -112,9 +115,9 @@ std::vector<TaskRecord> SqlStore::unfinished_complete(int64_t group) {
 }
 
 // The plus keeps the indices of groups from being used: pages follow the primary key.
-void SqlStore::read_tasks(int64_t group, int64_t after, RowPage& page) {
+void SqlStore::read_tasks(int64_t group, int64_t after, int64_t at_most, RowPage& page) {
   read([&] {
-    const std::array<SqlValue, 3> parameters = {group, after, kTasksPerPage};
+    const std::array<SqlValue, 3> parameters = {group, after, at_most};
     session_->run_into(
         "SELECT number, group_number, id, parameters, priority, units, next_unit, units_done, "
         "state, text_crc, convoy_tasks.crc, {COALESCE(}kind{, 0)}, {COALESCE(}payload{, '')}, "
@@ -127,8 +130,8 @@ void SqlStore::read_tasks(int64_t group, int64_t after, RowPage& page) {
 }
 
 // The number of the last task of a full page, 0 for the last page.
-int64_t SqlStore::last_of(const RowPage& page) const {
-  if (static_cast<int64_t>(page.num_rows()) < kTasksPerPage) return 0;
+int64_t SqlStore::last_of(const RowPage& page, int64_t at_most) const {
+  if (static_cast<int64_t>(page.num_rows()) < at_most) return 0;
   return task_number(page.row(page.num_rows() - 1), session_->name());
 }
 
@@ -166,21 +169,24 @@ void SqlStore::visit_page(const RowPage& page,
 void SqlStore::for_each_task(int64_t group, const std::function<void(const TaskRecord&)>& visit) {
   RowPage page;
   int64_t last = 0;
+  int64_t at_most = kTasksOfFirstPage;
   do {
-    read_tasks(group, last, page);
+    read_tasks(group, last, at_most, page);
     visit_page(page, visit);
-    last = last_of(page);
+    last = last_of(page, at_most);
+    const int64_t bytes_per_task = 1 + page.text_bytes() / at_most;
+    at_most = std::clamp<int64_t>(kBytesPerPage / bytes_per_task, 1, kTasksPerPage);
   } while (last != 0);
 }
 
 void SqlStore::for_each_task_ahead(int64_t group,
                                    const std::function<void(const TaskRecord&)>& visit) {
   RowPage page, next_page;
-  read_tasks(group, 0, page);
-  while (const int64_t last = last_of(page)) {
+  read_tasks(group, 0, kTasksPerPage, page);
+  while (const int64_t last = last_of(page, kTasksPerPage)) {
     // Also waits for the fetch when `visit` throws.
-    std::future<void> next =
-        std::async(std::launch::async, [&, last] { read_tasks(group, last, next_page); });
+    std::future<void> next = std::async(
+        std::launch::async, [&, last] { read_tasks(group, last, kTasksPerPage, next_page); });
     visit_page(page, visit);
     next.get();
     std::swap(page, next_page);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Tests the messages to a node that joins a run before, during and after it.
-#include "convoy/apps/front/process_nodes.h"
+#include "convoy/apps/front/process_folder_nodes.h"
 
 #include <gtest/gtest.h>
 
@@ -20,17 +20,17 @@ using nlohmann::json;
 using ::testing::internal::CaptureStderr;
 using ::testing::internal::GetCapturedStderr;
 
-class ProcessNodesTest : public ::testing::Test {
+class FolderNodesTest : public ::testing::Test {
  protected:
   // With a store of its own, so that no server is started.
-  std::unique_ptr<ProcessNodes> node(int64_t rank) const {
+  std::unique_ptr<FolderNodes> node(int64_t rank) const {
     settings::WorkerSettings workers;
     workers.num_nodes = 2;
     workers.node_rank = rank;
     workers.store = "ledger.db";
-    return std::make_unique<ProcessNodes>(workers, folder_.path(), Log());
+    return std::make_unique<FolderNodes>(workers, folder_.path(), Log());
   }
-  void share(const ProcessNodes& zero) const {
+  void share(const FolderNodes& zero) const {
     zero.share({.store = "ledger.db", .configuration = ours_, .data_hash = "d", .selection = {}});
   }
   // Messages of the second node until `then` has run, and the run that it joins.
@@ -53,8 +53,8 @@ class ProcessNodesTest : public ::testing::Test {
   std::string said_;
 };
 
-TEST_F(ProcessNodesTest, ANodeWithoutTheSharedFolderIsToldWhatToDo) {
-  std::unique_ptr<ProcessNodes> zero;
+TEST_F(FolderNodesTest, ANodeWithoutTheSharedFolderIsToldWhatToDo) {
+  std::unique_ptr<FolderNodes> zero;
   const auto run = joins_after([&] {
     zero = node(0);
     std::this_thread::sleep_for(std::chrono::milliseconds(500));
@@ -67,9 +67,9 @@ TEST_F(ProcessNodesTest, ANodeWithoutTheSharedFolderIsToldWhatToDo) {
   expect_said("it is planning the rows");
 }
 
-TEST_F(ProcessNodesTest, ANodeBesideTheRunOfOneNodeIsToldSo) {
+TEST_F(FolderNodesTest, ANodeBesideTheRunOfOneNodeIsToldSo) {
   write_file_atomic(folder_.path() / "config.yaml", "{}");
-  std::unique_ptr<ProcessNodes> zero;
+  std::unique_ptr<FolderNodes> zero;
   joins_after([&] {
     zero = node(0);
     share(*zero);
@@ -77,7 +77,7 @@ TEST_F(ProcessNodesTest, ANodeBesideTheRunOfOneNodeIsToldSo) {
   expect_said("was started as the run of one node. Stop it, and start node 0 with the same number");
 }
 
-TEST_F(ProcessNodesTest, ANodeThatComesAfterTheEndIsToldSo) {
+TEST_F(FolderNodesTest, ANodeThatComesAfterTheEndIsToldSo) {
   {
     const auto zero = node(0);
     share(*zero);
@@ -87,9 +87,9 @@ TEST_F(ProcessNodesTest, ANodeThatComesAfterTheEndIsToldSo) {
   expect_said("the run in " + folder_.path().string() + " has ended");
 }
 
-TEST_F(ProcessNodesTest, ANodeWaitsForARunThatWasStopped) {
+TEST_F(FolderNodesTest, ANodeWaitsForARunThatWasStopped) {
   share(*node(0));  // ended without finish()
-  std::unique_ptr<ProcessNodes> zero;
+  std::unique_ptr<FolderNodes> zero;
   EXPECT_TRUE(joins_after([&] {
     zero = node(0);
     share(*zero);
@@ -97,11 +97,11 @@ TEST_F(ProcessNodesTest, ANodeWaitsForARunThatWasStopped) {
   expect_said("it was stopped; the same command starts it again");
 }
 
-TEST_F(ProcessNodesTest, AnotherConfigurationIsNotJoined) {
+TEST_F(FolderNodesTest, AnotherConfigurationIsNotJoined) {
   const auto other = node(0);
   other->share(
       {.store = "ledger.db", .configuration = {{"seed", 1}}, .data_hash = "x", .selection = {}});
-  std::unique_ptr<ProcessNodes> zero;
+  std::unique_ptr<FolderNodes> zero;
   const auto run = joins_after([&] {
     zero = node(0);
     share(*zero);
