@@ -3,7 +3,6 @@
 // Our CUDA kernels of a training step beside LibTorch: the loss of the head, AdamW, norms of gradients.
 #include <gtest/gtest.h>
 
-
 #include "kernels_cuda/own_kernels_test.h"
 
 namespace convoy::kernels {
