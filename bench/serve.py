@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""`convoy serve` at 1, 8 and 32 clients beside its own engine without HTTP and beside `transformers serve`, in turns on this machine.
+"""`convoy serve` at 1, 8 and 32 clients beside its own engine without HTTP and beside another server, in turns on this machine.
 
-bench/serve.py [--bin build/bin] [--peer-python PYTHON] [--rounds 3]: PYTHON has torch and transformers[serving]; prints Markdown.
+bench/serve.py [--bin build/bin] [--peer-python PYTHON] [--peer transformers|llama.cpp] [--rounds 3]: PYTHON has torch and transformers[serving], and
+for llama.cpp gguf and llama-cpp-python[server]; prints Markdown.
 The model has the geometry "small" of the other benchmarks, random weights and the tokenizer of examples/tally-3m; answers are greedy, 64 tokens.
 """
 import argparse
@@ -22,6 +23,7 @@ import time
 
 NEW_TOKENS = 64
 CLIENTS = (1, 8, 32)
+PEERS = {"transformers": "transformers serve", "llama.cpp": "llama.cpp's server"}
 SOURCE = pathlib.Path(__file__).resolve().parent.parent
 MAKE_MODEL = """
 import json, shutil, sys, torch
@@ -135,28 +137,39 @@ def measure(options, convoy, model, folder):
                     rates.setdefault((name, clients, "first"), []).append(first_token_ms(port, served, clients, rows[:2 * clients]))
         print(f"round {turn + 1} of {options.rounds} is done", file=sys.stderr)
     middle = {key: statistics.median(values) for key, values in rates.items()}
-    print("| clients | engine alone, tokens/s | convoy serve | of the engine | transformers serve | times as fast | first token, ms | of transformers serve |")
+    peer_name = PEERS[options.peer]
+    print(f"| clients | engine alone, tokens/s | convoy serve | of the engine | {peer_name} | times as fast | first token, ms | of {peer_name} |")
     print("|---|---|---|---|---|---|---|---|")
     for clients in CLIENTS:
-        alone, ours, peer = (middle[name, clients] for name in ("engine", "convoy", "transformers"))
+        alone, ours, peer = (middle[name, clients] for name in ("engine", "convoy", options.peer))
         print(f"| {clients} | {alone:.0f} | {ours:.0f} | {ours / alone:.1%} | {peer:.0f} | {ours / peer:.1f} | "
-              f"{middle['convoy', clients, 'first']:.0f} | {middle['transformers', clients, 'first']:.0f} |")
+              f"{middle['convoy', clients, 'first']:.0f} | {middle[options.peer, clients, 'first']:.0f} |")
 
 
 def servers(options, convoy, model):
     ours, peer = free_port(), free_port()
     yield "convoy", [convoy, "serve", "--model", model, "--served-name", "m", "--port", str(ours), "--batch-size", "32", "-q"], ours, "m"
+    if options.peer == "llama.cpp":
+        file = model + ".gguf"
+        if not os.path.exists(file):
+            subprocess.run([options.peer_python, SOURCE / "bench/peers/llama_cpp_file.py", model, file], check=True)
+        # Else a request that comes ends a stream that runs.
+        command = [options.peer_python, "-m", "llama_cpp.server", "--model", file, "--model_alias", "m", "--port", str(peer), "--n_ctx", "4096",
+                   "--n_threads", "2", "--n_threads_batch", "2", "--interrupt_requests", "False"]
+        yield options.peer, [*command, *options.peer_flags.split()], peer, "m"
+        return
     transformers = os.path.join(os.path.dirname(options.peer_python), "transformers")
-    yield "transformers", [transformers, "serve", "--port", str(peer), *options.peer_flags.split()], peer, model
+    yield options.peer, [transformers, "serve", "--port", str(peer), *options.peer_flags.split()], peer, model
 
 
 def main():
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--bin", default="build/bin")
     options.add_argument("--peer-python", default=os.environ.get("CONVOY_PEER_PYTHON"))
+    options.add_argument("--peer", choices=PEERS, default="transformers")
     options.add_argument("--rounds", type=int, default=3)
     options.add_argument("--rows", type=int, default=12, help="answers of each client in a round")
-    options.add_argument("--peer-flags", default="", help="flags for `transformers serve`, such as --continuous-batching")
+    options.add_argument("--peer-flags", default="", help="flags for the other server, such as --continuous-batching")
     options = options.parse_args()
     if not options.peer_python:
         sys.exit("wanted --peer-python: a Python with torch and transformers[serving], which makes the model too")

@@ -3,6 +3,6 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 python3 -m venv .deps/peers
-.deps/peers/bin/pip install --quiet torch==2.11.0 transformers peft accelerate numpy
-nice .deps/peers/bin/pip install --quiet llama-cpp-python gguf  # compiled for this machine: minutes
+.deps/peers/bin/pip install --quiet torch==2.11.0 "transformers[serving]" peft accelerate numpy
+nice .deps/peers/bin/pip install --quiet "llama-cpp-python[server]" gguf  # compiled for this machine: minutes
 echo "export CONVOY_PEER_PYTHON=$PWD/.deps/peers/bin/python"
