@@ -146,6 +146,17 @@ class OneServer(unittest.TestCase):
         content = self.chat(logprobs=True, max_completion_tokens=3).choices[0].logprobs.content
         self.assertTrue(all(token.logprob <= 0 for token in content))
 
+    def test_log_probabilities_are_those_of_transformers(self):
+        golden = json.loads((pathlib.Path(__file__).parent.parent / "golden/serve/logprobs.json").read_text())
+        places = golden["places"]
+        found = self.complete(prompt=golden["prompt"], max_tokens=len(places), logprobs=5).choices[0].logprobs
+        self.assertEqual(found.tokens, [place["token"] for place in places])
+        for place, logprob, top in zip(places, found.token_logprobs, found.top_logprobs, strict=True):
+            self.assertAlmostEqual(logprob, place["logprob"], delta=1e-4)
+            self.assertEqual(sorted(top), sorted(token for token, _ in place["top"]))
+            for token, wanted in place["top"]:
+                self.assertAlmostEqual(top[token], wanted, delta=1e-4)
+
     def test_the_likeliest_tokens_of_each_place(self):
         content = self.chat(logprobs=True, top_logprobs=4, max_completion_tokens=6).choices[0].logprobs.content
         for token in content:
