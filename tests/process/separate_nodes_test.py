@@ -115,6 +115,16 @@ def node_zero_goes_on_after_a_kill(folder, wanted):
     assert nodes.output() == wanted
 
 
+def another_secret_is_refused(folder):
+    nodes = Nodes(folder, "secret")
+    zero = nodes.start(0)
+    wait_for_rows(nodes, zero, 200)
+    errors = end(nodes.start(1, token={"CONVOY_JOB_TOKEN": "another secret of 16"}), 12)
+    assert "password authentication failed" in errors, errors
+    zero.kill()
+    zero.communicate()
+
+
 def what_cannot_be_is_refused(folder):
     nodes = Nodes(folder, "refused")
     errors = end(nodes.start(0, token={}), 2)
@@ -130,6 +140,7 @@ def main():
     with tempfile.TemporaryDirectory(prefix="convoy-nodes-") as folder:
         os.chmod(folder, 0o755)
         what_cannot_be_is_refused(folder)
+        another_secret_is_refused(folder)
         alone = Nodes(folder, "alone")
         end(alone.start(0, count=1))
         wanted = alone.output()

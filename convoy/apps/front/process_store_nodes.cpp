@@ -18,7 +18,6 @@ namespace {
 using nlohmann::json;
 using std::chrono::steady_clock;
 
-constexpr std::chrono::seconds kTryEvery{1};
 // A node that leaves waits no longer than this for its store.
 constexpr std::chrono::milliseconds kLeaveLimit{2'000};
 
@@ -123,25 +122,19 @@ void StoreNodes::wait_for_members() const {
 }
 
 std::optional<SharedRun> StoreNodes::wait_for_share(const json& configuration) const {
-  const auto limit = steady_clock::now() + kWaitForNodeZero;
   auto say = steady_clock::now();
-  for (;;) {
-    try {
-      jobs::open_store(url_, {.busy_limit = kTryEvery, .server_limit = kTryEvery});
-      return SharedRun{
-          .store = url_, .configuration = configuration, .data_hash = {}, .selection = nullptr};
-    } catch (const IoError& error) {
-      const auto now = steady_clock::now();
-      if (now >= limit) throw;
-      if (now >= say) {
-        say = now + kSayWaitingEvery;
-        log_.info(fmt::format("node {} waits for the store, {} min at most: {}", workers_.node_rank,
-                              std::chrono::ceil<std::chrono::minutes>(limit - now).count(),
-                              error.what()));
-      }
-    }
-    std::this_thread::sleep_for(kTryEvery);
-  }
+  const auto keep_waiting = [&](std::chrono::milliseconds left) {
+    const auto now = steady_clock::now();
+    if (now < say) return true;
+    say = now + kSayWaitingEvery;
+    log_.info(fmt::format("node {} waits for the store, {} min at most: {} does not answer",
+                          workers_.node_rank, std::chrono::ceil<std::chrono::minutes>(left).count(),
+                          workers_.store.empty() ? "node 0" : "the server"));
+    return true;
+  };
+  jobs::open_store(url_, {.busy_limit = kWaitForNodeZero, .keep_waiting = keep_waiting});
+  return SharedRun{
+      .store = url_, .configuration = configuration, .data_hash = {}, .selection = nullptr};
 }
 
 }  // namespace convoy::apps

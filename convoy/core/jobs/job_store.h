@@ -45,7 +45,7 @@ struct StoreOptions {
   bool rollback_journal = false;  // SQLite: as on a network file system, wherever the file is
   std::chrono::milliseconds busy_limit{15'000};    // waiting for another process, or a first answer
   std::chrono::milliseconds server_limit{15'000};  // waiting for a server to come back
-  // Called between attempts to reach a lost server, with the rest of the time limit; false = give
+  // Called between attempts to reach a server, with the rest of the time limit; false = give
   // up now. Empty = keep waiting. May also be used to report the outage.
   std::function<bool(std::chrono::milliseconds left)> keep_waiting = {};
 };

@@ -217,9 +217,10 @@ int WorkerSupervisor::run(SupervisorOptions options, SupervisedWork& work) {
 bool WorkerSupervisor::keep_waiting(milliseconds left) {
   if (Clock::now() >= next_warning_) {
     next_warning_ = Clock::now() + kSayWaitingEvery;
-    log_.warning(waiting_text_ ? waiting_text_(left)
-                               : fmt::format("{} cannot be reached; {}", store_->name(),
-                                             server_wait_text(left)));
+    log_.warning(waiting_text_
+                     ? waiting_text_(left)
+                     : fmt::format("{} cannot be reached; {}",
+                                   store_ ? store_->name() : "the store", server_wait_text(left)));
   }
   if (stop_signal_ == 0) stop_signal_ = next_stop_signal();
   return stop_signal_ == 0;

@@ -110,7 +110,9 @@ PostgresSession::PostgresSession(std::string url, const StoreOptions& options)
       connect();
       return;
     } catch (const RetryTransaction& error) {
-      if (std::chrono::steady_clock::now() >= deadline)
+      const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(
+          deadline - std::chrono::steady_clock::now());
+      if (left.count() <= 0 || (options.keep_waiting && !options.keep_waiting(left)))
         throw IoError(error.what(), error.location());
     }
     std::this_thread::sleep_for(std::chrono::milliseconds(100));
