@@ -92,7 +92,8 @@ int run_serve(Context& context, const Words& arguments) {
   serving::FrontDesk desk(names, keys, engines);
   http::Server server(
       flags.server.host, static_cast<int>(flags.server.port), {},
-      [&desk](std::unique_ptr<http::Exchange> exchange) { desk.take(std::move(exchange)); });
+      [&desk](std::unique_ptr<http::Exchange> exchange) { desk.take(std::move(exchange)); },
+      serving::error_answer);
   context.log().info(fmt::format("listening on http://{}/v1{}",
                                  address(flags.server.host, server.port()),
                                  count > 1 ? " with " + counted(count, "engine") : ""));

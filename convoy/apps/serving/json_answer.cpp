@@ -39,6 +39,11 @@ std::string event(const Json& data) { return "data: " + dumped(data) + "\n\n"; }
 
 http::Headers json_headers() { return {{"content-type", "application/json"}}; }
 
+http::ErrorAnswer error_answer(int status, std::string_view why) {
+  return {.content_type = "application/json",
+          .body = dumped(ApiError(status, std::string(why)).body()) + "\n"};
+}
+
 int64_t now_seconds() {
   return std::chrono::duration_cast<std::chrono::seconds>(
              std::chrono::system_clock::now().time_since_epoch())

@@ -7,6 +7,7 @@
 #include <exception>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <string_view>
 
 #include "convoy/core/http/http_server.h"
 
@@ -41,6 +42,9 @@ std::string dumped(const Json& json);  // bytes that are no text become U+FFFD
 std::string event(const Json& data);   // "data: {...}\n\n": a server-sent event
 http::Headers json_headers();
 int64_t now_seconds();  // since 1970
+
+// The answer to a request that never arrived whole.
+http::ErrorAnswer error_answer(int status, std::string_view why);
 
 // The whole answer. `Exchange`: http::Exchange or EngineExchange.
 template <class Exchange>

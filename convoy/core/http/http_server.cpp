@@ -18,12 +18,26 @@ std::string_view view(ConvoyHttpBytes bytes) {
   return {reinterpret_cast<const char*>(bytes.data), bytes.size};
 }
 
-void handle(void* handler, ConvoyHttpExchange* exchange) {
-  auto owned = std::make_unique<Exchange>(exchange);
-  (*static_cast<Server::Handler*>(handler))(std::move(owned));
-}
-
 }  // namespace
+
+struct Server::Calls {
+  static void handle(void* server, ConvoyHttpExchange* exchange) {
+    auto owned = std::make_unique<Exchange>(exchange);
+    static_cast<Server*>(server)->handler_(std::move(owned));
+  }
+
+  static void write_error(void* server, uint16_t status, const uint8_t* why, size_t why_size,
+                          ConvoyHttpError* error) {
+    const ErrorAnswer answer =
+        static_cast<Server*>(server)->error_writer_(status, view({why, why_size}));
+    convoy_http_put_error(error, bytes_of(answer.content_type), answer.content_type.size(),
+                          bytes_of(answer.body), answer.body.size());
+  }
+};
+
+ErrorAnswer plain_error(int /*status*/, std::string_view why) {
+  return {.content_type = "text/plain; charset=utf-8", .body = std::string(why) + "\n"};
+}
 
 Exchange::~Exchange() { convoy_http_end(exchange_); }
 
@@ -54,8 +68,9 @@ void Exchange::respond(int status, const Headers& headers, std::string_view body
 
 bool Exchange::is_open() const { return convoy_http_is_open(exchange_) != 0; }
 
-Server::Server(const std::string& host, int port, const ServerLimits& limits, Handler handler)
-    : handler_(std::move(handler)) {
+Server::Server(const std::string& host, int port, const ServerLimits& limits, Handler handler,
+               ErrorWriter error_writer)
+    : handler_(std::move(handler)), error_writer_(std::move(error_writer)) {
   std::signal(SIGPIPE, SIG_IGN);  // hyper writes to sockets whose clients may have left
   ConvoyText error{};
   const ConvoyHttpLimits allowed{
@@ -65,8 +80,9 @@ Server::Server(const std::string& host, int port, const ServerLimits& limits, Ha
       .request_ms = static_cast<uint64_t>(limits.request_time.count()),
       .silence_ms = static_cast<uint64_t>(limits.silence_time.count()),
   };
-  const int status = convoy_http_start(bytes_of(host), host.size(), static_cast<uint16_t>(port),
-                                       allowed, &handle, &handler_, &server_, &error);
+  const int status =
+      convoy_http_start(bytes_of(host), host.size(), static_cast<uint16_t>(port), allowed,
+                        &Calls::handle, &Calls::write_error, this, &server_, &error);
   if (status == 0) return;
   const std::string why(reinterpret_cast<const char*>(error.data), error.size);
   convoy_text_free(error);

@@ -23,6 +23,7 @@ using Headers = std::vector<std::pair<std::string, std::string>>;
 
 // One request, and its answer: respond(), or start() and then send() for each part. Without an
 // answer the client gets status 500. The answer ends with the exchange. One thread at a time.
+// A client that closes its sending side after the request still gets the answer.
 class Exchange {
  public:
   explicit Exchange(ConvoyHttpExchange* exchange) : exchange_(exchange) {}
@@ -57,14 +58,25 @@ struct ServerLimits {
   std::chrono::milliseconds silence_time = std::chrono::seconds(30);  // of a client that reads
 };
 
+struct ErrorAnswer {
+  std::string content_type;
+  std::string body;
+};
+
+ErrorAnswer plain_error(int status, std::string_view why);
+
 class Server {
  public:
   // Called on a thread of the server, which it must not hold up: it answers or passes on.
   using Handler = std::function<void(std::unique_ptr<Exchange>)>;
+  // The answer to a request that does not come to the handler: too large, too slow, no HTTP, or
+  // not answered by it. On a thread of the server; throws nothing.
+  using ErrorWriter = std::function<ErrorAnswer(int status, std::string_view why)>;
 
   // Listens at once; from here on the process ignores SIGPIPE. `host`: an address or a name of this
   // machine; port 0: any free one. Throws IoError.
-  Server(const std::string& host, int port, const ServerLimits& limits, Handler handler);
+  Server(const std::string& host, int port, const ServerLimits& limits, Handler handler,
+         ErrorWriter error_writer = plain_error);
   // Accepts nothing more and waits up to `stop_time` for the answers that are under way.
   ~Server();
   Server(const Server&) = delete;
@@ -74,7 +86,10 @@ class Server {
   std::chrono::milliseconds stop_time = std::chrono::seconds(5);
 
  private:
+  struct Calls;  // from the Rust library
+
   Handler handler_;
+  ErrorWriter error_writer_;
   ConvoyHttpServer* server_ = nullptr;
 };
 

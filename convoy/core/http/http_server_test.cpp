@@ -31,6 +31,7 @@ class Connection {
   void send(const std::string& text) const {
     EXPECT_EQ(::send(socket_.get(), text.data(), text.size(), MSG_NOSIGNAL), std::ssize(text));
   }
+  void end_sending() const { EXPECT_EQ(::shutdown(socket_.get(), SHUT_WR), 0); }
   // Until `end` has come, or the server closes.
   std::string read(const std::string& end = {}) const {
     std::string read;
@@ -128,7 +129,133 @@ TEST(HttpServer, RefusesTooLargeAndTooSlowRequests) {
   EXPECT_NE(slow_body.read().find("HTTP/1.1 408 "), std::string::npos);
   const Connection slow_head(server.port());
   slow_head.send("GET / HT");
-  EXPECT_EQ(slow_head.read().find("200 OK"), std::string::npos);  // closed, in whichever words
+  EXPECT_NE(slow_head.read().find("HTTP/1.1 408 "), std::string::npos);
+  const Connection silent(server.port());
+  EXPECT_EQ(silent.read(), "");
+}
+
+TEST(HttpServer, ErrorsHaveTheFormOfTheProgram) {
+  Server server(
+      "127.0.0.1", 0, {.body_bytes = 10, .request_time = std::chrono::milliseconds(200)},
+      [](const std::unique_ptr<Exchange>&) {},
+      [](int status, std::string_view why) {
+        return ErrorAnswer{"x/error", std::to_string(status) + ": " + std::string(why)};
+      });
+  const auto expect_error = [&server](const std::string& request, const std::string& status) {
+    const Connection client(server.port());
+    client.send(request);
+    const std::string answer = client.read();
+    EXPECT_TRUE(answer.starts_with("HTTP/1.1 " + status + " ")) << answer;
+    EXPECT_NE(answer.find("content-type: x/error\r\n"), std::string::npos) << answer;
+    EXPECT_NE(answer.find("\r\n\r\n" + status + ": the "), std::string::npos) << answer;
+  };
+  expect_error("no request\r\n\r\n", "400");
+  expect_error("GET / HTTP/9.9\r\n\r\n", "400");
+  expect_error("GET /" + std::string(65534, 'a') + " HTTP/1.1\r\n", "414");
+  expect_error("GET / HTTP/1.1\r\nA: " + std::string(1 << 20, 'a') + "\r\n\r\n", "431");
+  expect_error(closing("POST /", "more than ten bytes"), "413");
+  expect_error("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\nab", "408");
+  expect_error("GET / HT", "408");
+  expect_error(closing("GET /"), "500");
+}
+
+TEST(HttpServer, AnErrorAfterAnAnswerHasItsFormToo) {
+  Server server("127.0.0.1", 0, {}, [](std::unique_ptr<Exchange> exchange) {
+    exchange->respond(200, {}, "HTTP/1.1 400 is no error here");
+  });
+  const Connection client(server.port());
+  client.send("GET / HTTP/1.1\r\nHost: x\r\n\r\n");
+  EXPECT_NE(client.read("here").find("200 OK"), std::string::npos);
+  client.send("no request\r\n\r\n");
+  EXPECT_NE(client.read().find("\r\n\r\nthe request is not valid"), std::string::npos);
+  const Connection both(server.port());
+  both.send("GET / HTTP/1.1\r\nHost: x\r\n\r\nno request\r\n\r\n");
+  const std::string answers = both.read();
+  EXPECT_NE(answers.find("is no error here"), std::string::npos) << answers;
+  EXPECT_NE(answers.find("\r\n\r\nthe request is not valid"), std::string::npos) << answers;
+}
+
+// The client waits for the word to send its body.
+TEST(HttpServer, RefusesALargeBodyBeforeItIsSent) {
+  Server server("127.0.0.1", 0, {.body_bytes = 10}, [](std::unique_ptr<Exchange> exchange) {
+    exchange->respond(200, {}, exchange->body());
+  });
+  const std::string head = "POST / HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\n";
+  const Connection large(server.port());
+  large.send(head + "Content-Length: 11\r\n\r\n");
+  EXPECT_TRUE(large.read().starts_with("HTTP/1.1 413 "));
+  const Connection small(server.port());
+  small.send(head + "Content-Length: 3\r\n\r\n");
+  EXPECT_TRUE(small.read("\r\n\r\n").starts_with("HTTP/1.1 100 "));
+  small.send("abc");
+  EXPECT_NE(small.read("abc").find("200 OK"), std::string::npos);
+}
+
+TEST(HttpServer, AClientThatIsStillSendingGetsItsRefusal) {
+  Server server("127.0.0.1", 0, {.body_bytes = 10},
+                [](std::unique_ptr<Exchange> exchange) { exchange->respond(200, {}, "ok"); });
+  const Connection client(server.port());
+  client.send(closing("POST /", std::string(4 << 20, 'x')));
+  EXPECT_TRUE(client.read().starts_with("HTTP/1.1 413 "));
+}
+
+TEST(HttpServer, AClientThatEndsItsSendingIsAnswered) {
+  std::promise<std::unique_ptr<Exchange>> asked[3];
+  std::atomic<int> num_asked = 0;
+  Server server("127.0.0.1", 0, {}, [&](std::unique_ptr<Exchange> exchange) {
+    asked[num_asked++].set_value(std::move(exchange));
+  });
+  for (const int version : {0, 1}) {
+    const Connection client(server.port());
+    client.send("POST / HTTP/1." + std::to_string(version) + "\r\nContent-Length: 2\r\n\r\nab");
+    client.end_sending();
+    std::unique_ptr<Exchange> exchange = asked[version].get_future().get();
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));  // the server sees the end
+    EXPECT_TRUE(exchange->is_open());
+    exchange->respond(200, {}, "whole");
+    exchange.reset();
+    const std::string answer = client.read();
+    EXPECT_NE(answer.find(" 200 OK"), std::string::npos) << answer;
+    EXPECT_TRUE(answer.ends_with("whole")) << answer;
+  }
+  const Connection client(server.port());
+  client.send("GET / HTTP/1.1\r\nHost: x\r\n\r\n");
+  std::unique_ptr<Exchange> exchange = asked[2].get_future().get();
+  exchange->start(200, {});
+  exchange->send("one");
+  EXPECT_NE(client.read("one").find("200 OK"), std::string::npos);
+  client.end_sending();
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  EXPECT_TRUE(exchange->send("two"));
+  exchange.reset();
+  const std::string answer = client.read();
+  EXPECT_NE(answer.find("two"), std::string::npos) << answer;
+  EXPECT_EQ(answer.find(" 100 "), std::string::npos) << answer;
+}
+
+TEST(HttpServer, ABodyThatEndsEarlyIsRefused) {
+  Server server("127.0.0.1", 0, {},
+                [](std::unique_ptr<Exchange> exchange) { exchange->respond(200, {}, "ok"); });
+  const Connection client(server.port());
+  client.send("POST / HTTP/1.1\r\nContent-Length: 5\r\n\r\nab");
+  client.end_sending();
+  EXPECT_TRUE(client.read().starts_with("HTTP/1.1 400 "));
+}
+
+TEST(HttpServer, NoticesThatTheClientOfAStreamLeft) {
+  std::promise<std::unique_ptr<Exchange>> asked;
+  Server server("127.0.0.1", 0, {},
+                [&](std::unique_ptr<Exchange> exchange) { asked.set_value(std::move(exchange)); });
+  std::unique_ptr<Exchange> exchange;
+  {
+    const Connection client(server.port());
+    client.send(closing("GET /"));
+    exchange = asked.get_future().get();
+    exchange->start(200, {});
+    exchange->send("one");
+    EXPECT_NE(client.read("one").find("one"), std::string::npos);
+  }
+  while (exchange->send("x")) std::this_thread::yield();  // CTest's time limit ends a failure
 }
 
 TEST(HttpServer, AClientThatReadsNothingIsGoneAtTheLimit) {

@@ -29,9 +29,15 @@ typedef struct {
 // On a thread of the server, which it must not hold up. Gets the exchange: convoy_http_end frees it.
 typedef void (*ConvoyHttpHandler)(void* context, ConvoyHttpExchange* exchange);
 
+typedef struct ConvoyHttpError ConvoyHttpError;
+// On a thread of the server. Gives the answer to a request that does not come to the handler, because it is too large, too
+// slow, or no HTTP, by one call of convoy_http_put_error.
+typedef void (*ConvoyHttpErrorWriter)(void* context, uint16_t status, const uint8_t* why, size_t why_size, ConvoyHttpError* error);
+
 // Listens at once, and serves on two threads of its own. `host`: an address or a name of this machine. Port 0: any free one.
 int convoy_http_start(const uint8_t* host, size_t host_size, uint16_t port, ConvoyHttpLimits limits,
-                      ConvoyHttpHandler handler, void* context, ConvoyHttpServer** server, ConvoyText* error);
+                      ConvoyHttpHandler handler, ConvoyHttpErrorWriter error_writer, void* context, ConvoyHttpServer** server,
+                      ConvoyText* error);
 uint16_t convoy_http_port(const ConvoyHttpServer* server);
 // Accepts nothing more, waits up to `wait_ms` for the answers that are under way, and frees the server.
 void convoy_http_stop(ConvoyHttpServer* server, uint64_t wait_ms);
@@ -48,6 +54,8 @@ void convoy_http_begin(ConvoyHttpExchange* exchange, uint16_t status, const uint
 int convoy_http_send(ConvoyHttpExchange* exchange, const uint8_t* data, size_t size);
 int convoy_http_is_open(const ConvoyHttpExchange* exchange);
 void convoy_http_end(ConvoyHttpExchange* exchange);
+
+void convoy_http_put_error(ConvoyHttpError* error, const uint8_t* content_type, size_t type_size, const uint8_t* body, size_t body_size);
 
 #ifdef __cplusplus
 }

@@ -6,7 +6,7 @@ use crate::abi::{bytes, guard, Text};
 use bytes::Bytes;
 use http_body_util::{BodyExt, Limited};
 use hyper::body::{Body, Frame, Incoming};
-use hyper::header::{HeaderName, HeaderValue, CONNECTION, CONTENT_TYPE};
+use hyper::header::{HeaderName, HeaderValue, CONNECTION, CONTENT_LENGTH, CONTENT_TYPE};
 use hyper::{Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use std::convert::Infallible;
@@ -21,7 +21,11 @@ use tokio::runtime::Runtime;
 use tokio::sync::{mpsc, oneshot, watch};
 
 mod clients;
-use clients::{Answering, PatientStream, Place, Places};
+mod errors;
+mod stream;
+use clients::{Answering, Place, Places};
+use errors::{ErrorWriter, WrittenError};
+use stream::{Asked, PatientStream, Turn};
 
 #[derive(Clone, Copy)]
 #[repr(C)]
@@ -53,12 +57,19 @@ type Handler = unsafe extern "C" fn(*mut c_void, *mut Exchange);
 #[derive(Clone, Copy)]
 struct Program {
     handler: Handler,
+    error_writer: ErrorWriter,
     context: *mut c_void,
     limits: Limits,
 }
-// SAFETY: the program promises a handler for any thread.
+// SAFETY: the program promises a handler and a writer of errors for any thread.
 unsafe impl Send for Program {}
 unsafe impl Sync for Program {}
+
+impl Program {
+    fn error(&self, status: StatusCode) -> WrittenError {
+        WrittenError::of(status, self.error_writer, self.context)
+    }
+}
 
 struct Head {
     status: StatusCode,
@@ -81,6 +92,7 @@ struct Parts {
     receiver: mpsc::UnboundedReceiver<Bytes>,
     pending: Arc<AtomicUsize>,
     _answering: Option<Answering>,
+    _asked: Asked,
 }
 
 impl Body for Parts {
@@ -100,28 +112,36 @@ impl Body for Parts {
     }
 }
 
-fn refusal(status: StatusCode, why: &str) -> Response<Parts> {
+fn refusal(status: StatusCode, program: &Program, asked: Asked) -> Response<Parts> {
+    asked.refuse();
+    let error = program.error(status);
+    let size = error.body.len();
     let (sender, receiver) = mpsc::unbounded_channel();
-    let pending = Arc::new(AtomicUsize::new(why.len()));
-    let _ = sender.send(Bytes::copy_from_slice(why.as_bytes()));
-    let mut response = Response::new(Parts { receiver, pending, _answering: None });
+    let pending = Arc::new(AtomicUsize::new(size));
+    let _ = sender.send(error.body);
+    let mut response = Response::new(Parts { receiver, pending, _answering: None, _asked: asked });
     *response.status_mut() = status;
     let headers = response.headers_mut();
-    headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
+    headers.insert(CONTENT_TYPE, error.content_type);
+    headers.insert(CONTENT_LENGTH, HeaderValue::from(size));
     headers.insert(CONNECTION, HeaderValue::from_static("close"));
     response
 }
 
-/// The whole body, or the answer to a client that sends too much or too slowly.
-async fn read_body(body: Incoming, limits: Limits) -> Result<Bytes, Response<Parts>> {
+/// The whole body, or the status for a client that sends too much or too slowly. What is known to be too large is not
+/// read: a client that waits for "100 Continue" has nothing to send then.
+async fn read_body(body: Incoming, limits: Limits) -> Result<Bytes, StatusCode> {
+    if body.size_hint().lower() > limits.body_bytes as u64 {
+        return Err(StatusCode::PAYLOAD_TOO_LARGE);
+    }
     let whole = Limited::new(body, limits.body_bytes).collect();
     match tokio::time::timeout(Duration::from_millis(limits.request_ms), whole).await {
         Ok(Ok(collected)) => Ok(collected.to_bytes()),
         Ok(Err(error)) if error.is::<http_body_util::LengthLimitError>() => {
-            Err(refusal(StatusCode::PAYLOAD_TOO_LARGE, "the body is too large\n"))
+            Err(StatusCode::PAYLOAD_TOO_LARGE)
         }
-        Ok(Err(_)) => Err(refusal(StatusCode::BAD_REQUEST, "the body ended early\n")),
-        Err(_) => Err(refusal(StatusCode::REQUEST_TIMEOUT, "the request took too long\n")),
+        Ok(Err(_)) => Err(StatusCode::BAD_REQUEST),
+        Err(_) => Err(StatusCode::REQUEST_TIMEOUT),
     }
 }
 
@@ -129,12 +149,14 @@ async fn answer(
     request: Request<Incoming>,
     program: Program,
     place: Arc<Place>,
+    asked: Asked,
 ) -> Result<Response<Parts>, Infallible> {
     let (parts, body) = request.into_parts();
     let body = match read_body(body, program.limits).await {
         Ok(body) => body,
-        Err(refused) => return Ok(refused),
+        Err(status) => return Ok(refusal(status, &program, asked)),
     };
+    asked.is_whole(parts.version);
     let answering = Answering::on(place);
     let (head_sender, head) = oneshot::channel();
     let (sender, receiver) = mpsc::unbounded_channel();
@@ -152,12 +174,17 @@ async fn answer(
     // SAFETY: the program frees it by convoy_http_end.
     unsafe { (program.handler)(program.context, Box::into_raw(exchange)) };
     let Ok(head) = head.await else {
-        return Ok(refusal(StatusCode::INTERNAL_SERVER_ERROR, "the request was not answered\n"));
+        return Ok(refusal(StatusCode::INTERNAL_SERVER_ERROR, &program, asked));
     };
-    let mut response = Response::new(Parts { receiver, pending, _answering: Some(answering) });
+    let mut response =
+        Response::new(Parts { receiver, pending, _answering: Some(answering), _asked: asked });
     *response.status_mut() = head.status;
     response.headers_mut().extend(head.headers);
     Ok(response)
+}
+
+fn holds_line(head: &[u8]) -> bool {
+    head.iter().take(MOST_HEAD_BYTES).any(|byte| *byte == b'\n')
 }
 
 async fn serve_client(
@@ -168,25 +195,40 @@ async fn serve_client(
 ) {
     let _ = stream.set_nodelay(true);
     let limits = program.limits;
-    let stream = PatientStream::new(stream, Duration::from_millis(limits.silence_ms));
+    let turn = Turn::new();
+    let stream = PatientStream::new(stream, Duration::from_millis(limits.silence_ms), turn.clone());
     let own = place.clone();
-    let connection = hyper::server::conn::http1::Builder::new()
+    let asks = move |request| answer(request, program, own.clone(), turn.ask());
+    let mut connection = hyper::server::conn::http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(Duration::from_millis(limits.request_ms))
         .max_buf_size(MOST_HEAD_BYTES)
-        .serve_connection(
-            TokioIo::new(stream),
-            hyper::service::service_fn(move |request| answer(request, program, own.clone())),
-        );
-    tokio::pin!(connection);
-    let stopped = tokio::select! {
-        _ = connection.as_mut() => false,
-        _ = place.given_up() => false,
-        _ = ends.changed() => true,
+        .serve_connection(TokioIo::new(stream), hyper::service::service_fn(asks));
+    let ended = tokio::select! {
+        ended = &mut connection => Some(ended),
+        _ = place.given_up() => return,
+        _ = ends.changed() => None,
     };
-    if stopped {
-        connection.as_mut().graceful_shutdown();
-        let _ = connection.await;
+    let ended = match ended {
+        Some(ended) => ended,
+        None => {
+            Pin::new(&mut connection).graceful_shutdown();
+            (&mut connection).await
+        }
+    };
+    let parts = connection.into_parts();
+    let is_late = ended.is_err_and(|error| error.is_timeout()) && !parts.read_buf.is_empty();
+    let error = match parts.io.inner().own_error() {
+        None if is_late => Some(StatusCode::REQUEST_TIMEOUT),
+        Some(StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE) if !holds_line(&parts.read_buf) => {
+            Some(StatusCode::URI_TOO_LONG)
+        }
+        own => own,
+    };
+    let error = error.map(|status| program.error(status).answer());
+    tokio::select! {
+        _ = parts.io.into_inner().close(error) => {}
+        _ = place.given_up() => {}
     }
 }
 
@@ -242,13 +284,14 @@ pub unsafe extern "C" fn convoy_http_start(
     port: u16,
     limits: Limits,
     handler: Handler,
+    error_writer: ErrorWriter,
     context: *mut c_void,
     server: *mut *mut Server,
     error: *mut Text,
 ) -> i32 {
     guard(error, || {
         let host = std::str::from_utf8(bytes(host, host_size)).map_err(|error| error.to_string())?;
-        let started = start(host, port, Program { handler, context, limits })?;
+        let started = start(host, port, Program { handler, error_writer, context, limits })?;
         server.write(Box::into_raw(Box::new(started)));
         Ok(())
     })

@@ -1,19 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Places for clients, of which those without an answer under way are given up for newer clients, and the connection of a
-//! client that must take what is written.
+//! Places for clients, of which those without an answer under way are given up for newer clients.
 
 use std::collections::VecDeque;
-use std::future::Future;
-use std::io;
-use std::pin::Pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
-use std::task::{Context, Poll};
-use std::time::Duration;
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::net::TcpStream;
 use tokio::sync::Notify;
-use tokio::time::Sleep;
 
 pub struct Place {
     answers: AtomicUsize, // under way
@@ -90,74 +81,5 @@ impl Places {
 
     fn num_taken(&self) -> usize {
         self.taken.lock().unwrap().len()
-    }
-}
-
-/// Fails when its client takes nothing of what is written for `limit`.
-pub struct PatientStream {
-    stream: TcpStream,
-    limit: Duration,
-    silence: Option<Pin<Box<Sleep>>>,
-}
-
-impl PatientStream {
-    pub fn new(stream: TcpStream, limit: Duration) -> PatientStream {
-        PatientStream { stream, limit, silence: None }
-    }
-
-    fn judge(
-        &mut self,
-        written: Poll<io::Result<usize>>,
-        context: &mut Context<'_>,
-    ) -> Poll<io::Result<usize>> {
-        if written.is_ready() {
-            self.silence = None;
-            return written;
-        }
-        let limit = self.limit;
-        let silence = self.silence.get_or_insert_with(|| Box::pin(tokio::time::sleep(limit)));
-        silence.as_mut().poll(context).map(|()| Err(io::ErrorKind::TimedOut.into()))
-    }
-}
-
-impl AsyncRead for PatientStream {
-    fn poll_read(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        buffer: &mut ReadBuf<'_>,
-    ) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_read(context, buffer)
-    }
-}
-
-impl AsyncWrite for PatientStream {
-    fn poll_write(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        bytes: &[u8],
-    ) -> Poll<io::Result<usize>> {
-        let written = Pin::new(&mut self.stream).poll_write(context, bytes);
-        self.judge(written, context)
-    }
-
-    fn poll_write_vectored(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        slices: &[io::IoSlice<'_>],
-    ) -> Poll<io::Result<usize>> {
-        let written = Pin::new(&mut self.stream).poll_write_vectored(context, slices);
-        self.judge(written, context)
-    }
-
-    fn is_write_vectored(&self) -> bool {
-        self.stream.is_write_vectored()
-    }
-
-    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_flush(context)
-    }
-
-    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_shutdown(context)
     }
 }
