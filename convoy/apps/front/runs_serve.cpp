@@ -8,6 +8,7 @@
 #include "convoy/apps/front/runs_actions.h"
 #include "convoy/apps/page/page_server.h"
 #include "convoy/core/base/error.h"
+#include "convoy/core/base/loopback.h"
 #include "convoy/core/base/milliseconds.h"
 #include "convoy/core/config/flags.h"
 #include "convoy/machine/processes/signals.h"
@@ -52,7 +53,7 @@ int serve_runs(const Context& context, const RunsServeFlags& flags,
         fmt::format("without a token, anybody who reaches {} port {} can {}, including "
                     "other users of this host",
                     flags.host, server.port(), allowed));
-  else if (flags.host != "127.0.0.1" && flags.host != "localhost" && flags.host != "::1")
+  else if (!is_loopback_host(flags.host))
     context.log().warning(
         fmt::format("anybody who reaches {} and has the token can {}; from another machine, "
                     "`ssh -L {}:127.0.0.1:{}` is safer",

@@ -13,6 +13,8 @@
 #include "convoy/apps/serving/served_names.h"
 #include "convoy/core/base/counted.h"
 #include "convoy/core/base/error.h"
+#include "convoy/core/base/loopback.h"
+#include "convoy/core/http/host_header.h"
 #include "convoy/core/http/http_server.h"
 #include "convoy/core/settings/serve_flags.h"
 #include "convoy/machine/processes/signals.h"
@@ -34,22 +36,13 @@ struct ServeCommandFlags {
   launch::DeviceFlags devices;
 };
 
-bool is_loopback(const std::string& host) {
-  return host == "localhost" || host == "::1" || host.starts_with("127.");
-}
-
 std::vector<std::string> keys_for(const settings::ServerFlags& flags) {
   if (!flags.api_key_file.empty()) return serving::read_api_keys(flags.api_key_file);
-  if (!is_loopback(flags.host))
+  if (!is_loopback_host(flags.host))
     throw ConfigError(
         fmt::format("--host {} is reachable from other machines", flags.host),
         {.key = "--api-key-file", .hint = "give it a file with a key, or leave --host out"});
   return {};
-}
-
-std::string address(const std::string& host, int port) {
-  const bool is_ipv6 = host.find(':') != std::string::npos;
-  return is_ipv6 ? fmt::format("[{}]:{}", host, port) : fmt::format("{}:{}", host, port);
 }
 
 // Until all engines are ready. False: a stop was asked for before.
@@ -94,8 +87,8 @@ int run_serve(Context& context, const Words& arguments) {
       flags.server.host, static_cast<int>(flags.server.port), {},
       [&desk](std::unique_ptr<http::Exchange> exchange) { desk.take(std::move(exchange)); },
       serving::error_answer);
-  context.log().info(fmt::format("listening on http://{}/v1{}",
-                                 address(flags.server.host, server.port()),
+  context.log().info(fmt::format("listening on http://{}:{}/v1{}",
+                                 http::in_brackets(flags.server.host), server.port(),
                                  count > 1 ? " with " + counted(count, "engine") : ""));
   while (!signals.asked_to_stop()) engines.turn(kTurn, signals.descriptor());
   desk.close();

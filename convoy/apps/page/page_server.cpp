@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "convoy/apps/page/page_server.h"
 
-#include <arpa/inet.h>
-
 #include <algorithm>
-#include <array>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -18,6 +15,7 @@
 #include "convoy/core/base/json_depth.h"
 #include "convoy/core/base/trimmed.h"
 #include "convoy/core/http/handler_threads.h"
+#include "convoy/core/http/host_header.h"
 #include "convoy/core/http/http_server.h"
 #include "convoy/core/http/request_target.h"
 #include "convoy/core/telemetry/run_folder.h"
@@ -55,32 +53,7 @@ struct Response {
   http::Headers headers{};
 };
 
-// Parts of a Host header: "[::1]:6007" is "[::1]" and "6007".
-struct HostAndPort {
-  std::string host;
-  std::string port;
-};
-HostAndPort host_and_port_of(const std::string& header) {
-  const size_t host_end = header.starts_with('[') ? header.find(']') : 0;
-  if (host_end == std::string::npos) return {};
-  const size_t colon = header.find(':', host_end);
-  if (colon == std::string::npos) return {.host = header, .port = ""};
-  return {.host = header.substr(0, colon), .port = header.substr(colon + 1)};
-}
-
-bool is_address(const std::string& host) {
-  std::array<unsigned char, sizeof(in6_addr)> bytes{};
-  if (host.size() > 2 && host.starts_with('[') && host.ends_with(']'))
-    return ::inet_pton(AF_INET6, host.substr(1, host.size() - 2).c_str(), bytes.data()) == 1;
-  return ::inet_pton(AF_INET, host.c_str(), bytes.data()) == 1;
-}
-
 bool is_every_address(const std::string& host) { return host == "0.0.0.0" || host == "::"; }
-
-// The host in the form that a page address needs.
-std::string in_brackets(const std::string& host) {
-  return host.find(':') == std::string::npos ? host : "[" + host + "]";
-}
 
 std::string cookie_of(const Request& request, const std::string& name) {
   std::string_view cookies = request.exchange.header("cookie");
@@ -253,7 +226,7 @@ struct PageServer::Server {
 
   // Cookies do not distinguish ports. The port is the browser's, which a tunnel may have changed.
   std::string cookie_name(const Request& request) const {
-    const std::string port = host_and_port_of(request.header("host")).port;
+    const std::string port = http::read_host(request.exchange.header("host")).port;
     return "convoy_token_" + (port.empty() ? std::to_string(http.port()) : port);
   }
 
@@ -261,8 +234,8 @@ struct PageServer::Server {
   // token, such a page is detected by the host's name; an IP address cannot be redirected.
   std::optional<Response> refused(const Request& request) const {
     if (options.token.empty()) {
-      const std::string host = host_and_port_of(request.header("host")).host;
-      if (is_address(host) || host == "localhost" || host == options.host ||
+      const std::string host = http::read_host(request.exchange.header("host")).host;
+      if (http::belongs_to_no_site(host) || host == options.host ||
           (is_every_address(options.host) && host == telemetry::host_name()))
         return std::nullopt;
       return Response{.status = 403,
@@ -279,7 +252,8 @@ struct PageServer::Server {
   // A host that listens on every address is shown by its name, because other machines cannot open
   // 0.0.0.0.
   std::string served_as() const {
-    return is_every_address(options.host) ? telemetry::host_name() : in_brackets(options.host);
+    return is_every_address(options.host) ? telemetry::host_name()
+                                          : http::in_brackets(options.host);
   }
 
   static constexpr std::pair<const char*, const char*> kHeaders[] = {

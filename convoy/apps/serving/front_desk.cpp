@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "convoy/apps/serving/front_desk.h"
 
-#include <arpa/inet.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -14,6 +13,8 @@
 #include "convoy/core/base/json_depth.h"
 #include "convoy/core/base/lower_case.h"
 #include "convoy/core/base/trimmed.h"
+#include "convoy/core/http/host_header.h"
+#include "convoy/core/http/request_target.h"
 
 namespace convoy::serving {
 namespace {
@@ -33,23 +34,6 @@ void require_method(const http::Exchange& exchange, std::string_view method) {
 void require_json(const http::Exchange& exchange) {
   if (!lower_case(std::string(exchange.header("content-type"))).starts_with("application/json"))
     throw ApiError(415, "the body must be JSON (Content-Type: application/json)");
-}
-
-bool is_address(std::string host) {
-  if (host.starts_with('[')) {
-    host = host.substr(1, host.find(']') - 1);
-    in6_addr address{};
-    return ::inet_pton(AF_INET6, host.c_str(), &address) == 1;
-  }
-  in_addr address{};
-  return ::inet_pton(AF_INET, host.substr(0, host.find(':')).c_str(), &address) == 1;
-}
-
-// A name that leads here may belong to a page of another site (DNS rebinding); an address and
-// localhost cannot.
-bool is_safe_name(std::string_view host) {
-  return host.empty() || host.substr(0, host.find(':')) == "localhost" ||
-         is_address(std::string(host));
 }
 
 }  // namespace
@@ -101,7 +85,8 @@ void FrontDesk::direct(std::unique_ptr<http::Exchange>& exchange) {
 
 void FrontDesk::require_key(const http::Exchange& exchange) const {
   if (keys_.empty()) {
-    if (is_safe_name(exchange.header("host"))) return;
+    const std::string_view header = exchange.header("host");
+    if (header.empty() || http::belongs_to_no_site(http::read_host(header).host)) return;
     throw ApiError(403,
                    "the Host header is neither an address nor localhost; with --api-key-file any "
                    "name is taken");

@@ -15,6 +15,7 @@
 #include "convoy/core/base/hash.h"
 #include "convoy/core/base/json_depth.h"
 #include "convoy/core/base/json_member.h"
+#include "convoy/core/base/loopback.h"
 #include "convoy/core/base/milliseconds.h"
 #include "convoy/core/base/suggest.h"
 
@@ -136,6 +137,17 @@ TEST(AtomicFile, AppearsOnlyOnCommit) {
   EXPECT_THROW(read_file(path, 2), DataError);
   EXPECT_THROW(read_file(folder), DataError);
   fs::remove_all(folder);
+}
+
+TEST(Loopback, OnlyWholeAddressesAreMeant) {
+  for (const char* const host : {"127.0.0.1", "127.1.2.3", "::1"}) {
+    EXPECT_TRUE(is_loopback_address(host)) << host;
+    EXPECT_TRUE(is_loopback_host(host)) << host;
+  }
+  EXPECT_TRUE(is_loopback_host("localhost"));
+  for (const char* const host : {"", "localhost", "0.0.0.0", "10.0.0.1", "::", "127.evil.example"})
+    EXPECT_FALSE(is_loopback_address(host)) << host;
+  EXPECT_FALSE(is_loopback_host("127.evil.example"));
 }
 
 }  // namespace

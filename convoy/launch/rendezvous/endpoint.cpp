@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "convoy/core/base/error.h"
+#include "convoy/core/base/loopback.h"
 #include "convoy/core/base/text_as.h"
 #include "convoy/launch/rendezvous/resolve_host.h"
 
@@ -171,10 +172,6 @@ std::string address_towards(const std::string& host) {
       return local_endpoint(socket.get()).host;
   }
   return {};
-}
-
-bool is_loopback_address(std::string_view numeric_address) {
-  return numeric_address == "::1" || numeric_address.substr(0, 4) == "127.";
 }
 
 Endpoint local_endpoint(int socket) {

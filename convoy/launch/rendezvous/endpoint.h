@@ -52,8 +52,6 @@ bool is_this_host(const std::string& host);
 // name does not resolve. Sends nothing. Blocks while a name resolves.
 std::string address_towards(const std::string& host);
 
-bool is_loopback_address(std::string_view numeric_address);
-
 // The numeric address of this end or the other end of a connected socket; IPv4-mapped IPv6 as IPv4.
 Endpoint local_endpoint(int socket);
 Endpoint peer_endpoint(int socket);

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "convoy/core/base/error.h"
+#include "convoy/core/base/loopback.h"
 #include "convoy/launch/rendezvous/membership.h"
 
 namespace convoy::rendezvous {

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "convoy/core/base/error.h"
+#include "convoy/core/base/loopback.h"
 #include "convoy/core/base/quiet_thread.h"
 #include "convoy/launch/rendezvous/backup_connection.h"
 #include "convoy/launch/rendezvous/coordinator_search.h"

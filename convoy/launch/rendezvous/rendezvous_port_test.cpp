@@ -10,6 +10,7 @@
 #include <filesystem>
 
 #include "convoy/core/base/error.h"
+#include "convoy/core/base/loopback.h"
 #include "convoy/launch/rendezvous/endpoint.h"
 #include "convoy/launch/rendezvous/frame.h"
 #include "convoy/launch/rendezvous/handshake.h"

@@ -16,6 +16,7 @@
 #include "convoy/core/base/counted.h"
 #include "convoy/core/base/files.h"
 #include "convoy/core/base/json_member.h"
+#include "convoy/core/base/loopback.h"
 
 namespace convoy::monitor {
 namespace {
@@ -29,10 +30,6 @@ std::string numeric(const sockaddr* address) {
     ::inet_ntop(AF_INET6, &reinterpret_cast<const sockaddr_in6*>(address)->sin6_addr, text.data(),
                 text.size());
   return text.data();
-}
-
-bool is_loopback(const std::string& address) {
-  return address.starts_with("127.") || address == "::1";
 }
 
 std::string joined(const std::set<std::string>& names) {
@@ -164,8 +161,8 @@ Finding judge_clocks(const RanksFacts& facts) {
 }  // namespace
 
 bool NetworkFacts::leads_back() const {
-  return !is_master && !master_addresses.empty() && is_loopback(master_addresses.front()) &&
-         master != "localhost" && !is_loopback(master);
+  return !is_master && !master_addresses.empty() && is_loopback_address(master_addresses.front()) &&
+         !is_loopback_host(master);
 }
 
 NetworkFacts read_network(const std::string& master, const std::string& wanted_interface) {

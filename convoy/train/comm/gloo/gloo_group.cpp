@@ -12,6 +12,7 @@
 #include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
 
 #include "convoy/core/base/error.h"
+#include "convoy/core/base/loopback.h"
 #include "convoy/launch/rendezvous/endpoint.h"
 #include "convoy/train/comm/collective_scope.h"
 #include "convoy/train/comm/gloo/bounded_wait.h"
@@ -29,10 +30,8 @@ std::string listening_address(const RankEnvironment& environment) {
   if (environment.one_host()) return "127.0.0.1";
   if (!environment.own_address.empty()) return environment.own_address;
   const std::string found = rendezvous::address_towards(environment.master_address);
-  const bool usable =
-      !found.empty() && (!rendezvous::is_loopback_address(found) ||
-                         rendezvous::is_loopback_address(environment.master_address) ||
-                         environment.master_address == "localhost");
+  const bool usable = !found.empty() &&
+                      (!is_loopback_address(found) || is_loopback_host(environment.master_address));
   if (!usable)
     throw ConfigError(
         fmt::format("the ranks are on several hosts, but this one reaches MASTER_ADDR {} from {}, "
