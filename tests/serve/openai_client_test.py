@@ -88,6 +88,10 @@ class OneServer(unittest.TestCase):
 
     def test_models_are_listed(self):
         self.assertEqual({model.id for model in self.client.models.list()}, {"tally", "sums"})
+        self.assertEqual([self.client.models.retrieve(name).id for name in ("tally", "sums")], ["tally", "sums"])
+        with self.assertRaises(openai.NotFoundError) as caught:
+            self.client.models.retrieve("other")
+        self.assertEqual(caught.exception.code, "model_not_found")
 
     def test_greedy_texts_are_those_of_generate(self):
         answer = self.complete()

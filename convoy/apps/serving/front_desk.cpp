@@ -23,6 +23,8 @@ namespace {
 constexpr std::string_view kPostPaths[] = {"/v1/chat/completions", "/v1/completions", "/tokenize",
                                            "/detokenize"};
 
+constexpr std::string_view kModelPath = "/v1/models/";
+
 // Probes ask by HEAD, whose answer has no body.
 void require_method(const http::Exchange& exchange, std::string_view method) {
   if (exchange.method() != method && !(method == "GET" && exchange.method() == "HEAD"))
@@ -70,6 +72,11 @@ void FrontDesk::direct(std::unique_ptr<http::Exchange>& exchange) {
     require_method(*exchange, "GET");
     return respond_json(*exchange, models());
   }
+  if (path.starts_with(kModelPath)) {
+    require_method(*exchange, "GET");
+    return respond_json(*exchange,
+                        named_model(http::parse_target(path).path.substr(kModelPath.size())));
+  }
   if (path == "/metrics") {
     require_method(*exchange, "GET");
     return engines_.take_metrics(std::move(exchange));
@@ -106,12 +113,20 @@ void FrontDesk::require_open() const {
   if (closed_) throw ApiError(503, "the server is about to stop");
 }
 
+Json FrontDesk::model(const std::string& name) const {
+  return {{"id", name}, {"object", "model"}, {"created", started_}, {"owned_by", "convoy"}};
+}
+
 Json FrontDesk::models() const {
   Json list = Json::array();
-  for (const std::string& name : model_names_)
-    list.push_back(
-        {{"id", name}, {"object", "model"}, {"created", started_}, {"owned_by", "convoy"}});
+  for (const std::string& name : model_names_) list.push_back(model(name));
   return {{"object", "list"}, {"data", list}};
+}
+
+Json FrontDesk::named_model(const std::string& name) const {
+  if (std::find(model_names_.begin(), model_names_.end(), name) == model_names_.end())
+    throw model_not_served(name);
+  return model(name);
 }
 
 }  // namespace convoy::serving

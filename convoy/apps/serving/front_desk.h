@@ -31,7 +31,9 @@ class FrontDesk {
   void direct(std::unique_ptr<http::Exchange>& exchange);
   void require_key(const http::Exchange& exchange) const;
   void require_open() const;
+  Json model(const std::string& name) const;
   Json models() const;
+  Json named_model(const std::string& name) const;
 
   std::vector<std::string> model_names_;
   std::vector<std::string> keys_;

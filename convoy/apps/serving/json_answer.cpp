@@ -31,6 +31,11 @@ http::Headers ApiError::headers() const {
   return headers;
 }
 
+ApiError model_not_served(const std::string& name) {
+  return {404, "the model `" + name + "` is not served: GET /v1/models lists those that are",
+          "model", "model_not_found"};
+}
+
 std::string dumped(const Json& json) {
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }

@@ -38,6 +38,8 @@ class ApiError : public std::exception {
   std::string code_;
 };
 
+ApiError model_not_served(const std::string& name);
+
 std::string dumped(const Json& json);  // bytes that are no text become U+FFFD
 std::string event(const Json& data);   // "data: {...}\n\n": a server-sent event
 http::Headers json_headers();

@@ -62,9 +62,7 @@ int64_t AnsweringEngine::adapter_of(const std::string& model) const {
   const auto named = options_.names.find(model);
   if (named != options_.names.end()) return named->second;
   if (model.empty()) throw ApiError(400, "`model` is missing: GET /v1/models lists them", "model");
-  throw ApiError(
-      404, fmt::format("the model `{}` is not served: GET /v1/models lists those that are", model),
-      "model", "model_not_found");
+  throw serving::model_not_served(model);
 }
 
 void AnsweringEngine::check_tools(const ApiRequest& request) const {
