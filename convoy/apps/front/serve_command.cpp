@@ -80,7 +80,8 @@ int run_serve(Context& context, const Words& arguments) {
       context, {.devices = flags.devices.devices, .engines = flags.server.engines}, words);
   pool.signals = signals.mask_for_ranks();
   const int64_t count = pool.workers;
-  serving::EngineGroup engines(std::move(pool), context.log());
+  serving::EngineGroup engines(std::move(pool), context.log(),
+                               std::chrono::seconds(flags.server.engine_timeout));
   if (!load(engines, signals)) return 0;
   serving::FrontDesk desk(names, keys, engines);
   http::Server server(

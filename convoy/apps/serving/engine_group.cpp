@@ -29,22 +29,20 @@ constexpr std::chrono::seconds kLongestWait(60);
 // A request that was under way in so many engines that died may be the cause.
 constexpr int kMostTries = 2;
 
-std::string end_words(const processes::ProcessDeath& death) {
-  return death.signal != 0 ? fmt::format("was ended by {}", processes::signal_name(death.signal))
-                           : fmt::format("ended with {}", death.exit_code);
-}
-
-[[noreturn]] void throw_failed_start(const processes::ProcessDeath& death) {
+[[noreturn]] void throw_failed_start(const processes::ProcessDeath& death,
+                                     const std::string& end_words) {
   if (const std::optional<Error> own = processes::own_error(death)) throw *own;
   throw StateError(
-      fmt::format("engine {} {} before it was ready", death.worker, end_words(death)),
+      fmt::format("engine {} {} before it was ready", death.worker, end_words),
       {.hint = death.stderr_tail.empty() ? "look for memory that ran out" : death.stderr_tail});
 }
 
 }  // namespace
 
-EngineGroup::EngineGroup(processes::PoolOptions pool, const Log& log)
+EngineGroup::EngineGroup(processes::PoolOptions pool, const Log& log,
+                         std::chrono::seconds silence_limit)
     : log_(log),
+      silence_limit_(silence_limit),
       engines_(static_cast<size_t>(pool.workers)),
       choice_(engines_.size()),
       wakes_(::epoll_create1(EPOLL_CLOEXEC)) {
@@ -197,6 +195,7 @@ void EngineGroup::turn(std::chrono::milliseconds limit, int other) {
   for (size_t number = 0; number < engines_.size(); ++number) read(number);
   for (const processes::ProcessDeath& death : news.deaths) bury(death);
   forget_gone_clients();
+  if (!stops_) kill_silent();
   for (Engine& engine : engines_)
     if (!engine.unsent.empty()) send(engine);
 }
@@ -206,6 +205,7 @@ void EngineGroup::read(size_t number) {
   if (!engine.socket.open()) return;
   const bool lives = read_into(engine.socket.get(), engine.frames);
   while (const std::optional<Frame> frame = engine.frames.next()) {
+    engine.last_sign = Clock::now();
     if (frame->kind != FrameKind::Ready) {
       handle(*frame);
       continue;
@@ -250,6 +250,24 @@ void EngineGroup::forget_gone_clients() {
   });
 }
 
+// It computes no step and hangs, or was stopped. Its death comes as any other.
+void EngineGroup::kill_silent() {
+  for (size_t number = 0; number < engines_.size(); ++number) {
+    Engine& engine = engines_[number];
+    if (!engine.ready || Clock::now() - engine.last_sign < silence_limit_) continue;
+    engine.ready = false;  // takes no further request
+    pool_->kill(number);
+  }
+}
+
+std::string EngineGroup::end_words(const processes::ProcessDeath& death) const {
+  if (death.timed_out)
+    return fmt::format("gave no sign for {} s (--engine-timeout) and was killed",
+                       silence_limit_.count());
+  return death.signal != 0 ? fmt::format("was ended by {}", processes::signal_name(death.signal))
+                           : fmt::format("ended with {}", death.exit_code);
+}
+
 void EngineGroup::bury(const processes::ProcessDeath& death) {
   Engine& engine = engines_[death.worker];
   engine.ready = false;
@@ -257,7 +275,7 @@ void EngineGroup::bury(const processes::ProcessDeath& death) {
   choice_.forget(death.worker);
   const int64_t requests = end_exchanges_of(death.worker);
   if (stops_) return;
-  if (!engine.was_ready) throw_failed_start(death);
+  if (!engine.was_ready) throw_failed_start(death, end_words(death));
   const bool was_loading = std::exchange(engine.loads, false);
   const std::chrono::seconds wait =
       was_loading ? wait_after_failure(engine) : std::chrono::seconds(0);

@@ -27,9 +27,10 @@ namespace convoy::serving {
 
 class EngineGroup {
  public:
-  // `pool`: of `convoy-worker serve`, one worker for each engine; `input` is filled in. Starts
-  // nothing yet.
-  EngineGroup(processes::PoolOptions pool, const Log& log);
+  // `pool`: of `convoy-worker serve`, one worker for each engine; `input` is filled in. An engine
+  // that was ready and gives no sign for `silence_limit` is killed. Starts nothing yet.
+  EngineGroup(processes::PoolOptions pool, const Log& log,
+              std::chrono::seconds silence_limit = std::chrono::minutes(5));
   ~EngineGroup();  // kills what is left; open exchanges end without an answer
   EngineGroup(const EngineGroup&) = delete;
   EngineGroup& operator=(const EngineGroup&) = delete;
@@ -47,9 +48,10 @@ class EngineGroup {
   int64_t requests() const;  // thread-safe: open ones
 
   // These are for one thread.
-  // One turn: starts and replaces engines, passes on what came. Returns after `limit` at the
-  // latest, or when `other` is readable. Throws the error of an engine that ends before it was
-  // ready for the first time; from then on it is started again, after waits that grow.
+  // One turn: starts and replaces engines, kills those without a sign, passes on what came.
+  // Returns after `limit` at the latest, or when `other` is readable. Throws the error of an engine
+  // that ends before it was ready for the first time; from then on it is started again, after waits
+  // that grow.
   void turn(std::chrono::milliseconds limit, int other);
   bool all_ready() const;
   // Answers all that are open.
@@ -68,6 +70,7 @@ class EngineGroup {
     bool was_ready = false;
     int failed_starts = 0;  // in a row
     std::chrono::steady_clock::time_point next_start = {};
+    std::chrono::steady_clock::time_point last_sign = {};
   };
 
   // The answer goes out with the last exchange that holds it.
@@ -97,6 +100,8 @@ class EngineGroup {
   void put(Engine& engine, FrameKind kind, uint64_t exchange, std::string_view payload = {});
   void send(Engine& engine);
   void forget_gone_clients();
+  void kill_silent();
+  std::string end_words(const processes::ProcessDeath& death) const;
   void bury(const processes::ProcessDeath& death);
   static void fail(const Open& open, const ApiError& error);
   // Or tries them again elsewhere. Returns their number.
@@ -105,6 +110,7 @@ class EngineGroup {
   void say(const processes::ProcessNews::Line& line) const;
 
   Log log_;
+  std::chrono::seconds silence_limit_;
   mutable std::mutex mutex_;  // all below but the pool
   std::vector<Engine> engines_;
   EngineChoice choice_;

@@ -20,6 +20,7 @@ enum class FrameKind : uint8_t {
   Gone,     // the client left
   // From an engine.
   Ready,  // it takes requests
+  Alive,  // a sign between two steps where nothing else is sent
   Whole,  // payload: head_text() and the body
   Start,  // payload: head_text()
   Part,

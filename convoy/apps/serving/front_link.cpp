@@ -8,6 +8,12 @@
 #include <utility>
 
 namespace convoy::serving {
+namespace {
+
+// An engine that answers nothing gives a sign so often. Its front waits for seconds.
+constexpr std::chrono::milliseconds kSignInterval(500);
+
+}  // namespace
 
 EngineExchange::EngineExchange(FrontLink& link, Frame request,
                                std::shared_ptr<std::atomic<bool>> open)
@@ -41,7 +47,8 @@ void EngineExchange::send(std::string_view part) {
   link_.put(FrameKind::Part, request_.exchange, part);
 }
 
-FrontLink::FrontLink(int socket) : socket_(socket), reader_([this] { read(); }) {}
+FrontLink::FrontLink(int socket)
+    : socket_(socket), last_sent_(std::chrono::steady_clock::now()), reader_([this] { read(); }) {}
 
 FrontLink::~FrontLink() {
   send_all();
@@ -57,6 +64,8 @@ void FrontLink::tell_ready() {
 }
 
 std::deque<ExchangePtr> FrontLink::passed_on(std::chrono::milliseconds time) {
+  if (unsent_.empty() && std::chrono::steady_clock::now() - last_sent_ >= kSignInterval)
+    put(FrameKind::Alive, 0);
   send_all();
   std::unique_lock lock(mutex_);
   changed_.wait_for(lock, time, [this] { return !waiting_.empty() || lost_; });
@@ -92,6 +101,7 @@ void FrontLink::put(FrameKind kind, uint64_t exchange, std::string_view payload)
 }
 
 void FrontLink::send_all() {
+  if (!unsent_.empty()) last_sent_ = std::chrono::steady_clock::now();
   std::string_view left = unsent_;
   while (!left.empty() && !lost_) {
     const ssize_t sent = ::send(socket_, left.data(), left.size(), MSG_NOSIGNAL);

@@ -61,7 +61,8 @@ class FrontLink {
   FrontLink& operator=(const FrontLink&) = delete;
 
   void tell_ready();
-  // Sends what was answered since the last call, then waits for requests up to `time`.
+  // Sends what was answered since the last call, or from time to time that the engine is alive;
+  // then waits for requests up to `time`.
   std::deque<ExchangePtr> passed_on(std::chrono::milliseconds time);
   bool is_lost() const { return lost_; }  // the front has ended
 
@@ -75,6 +76,7 @@ class FrontLink {
 
   int socket_;
   std::string unsent_;
+  std::chrono::steady_clock::time_point last_sent_ = {};
   std::atomic<bool> lost_{false};
   std::mutex mutex_;
   std::condition_variable changed_;

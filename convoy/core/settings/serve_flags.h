@@ -30,6 +30,7 @@ struct ServerFlags {
   int64_t port = 8000;
   std::string api_key_file;
   int64_t engines = 0;
+  int64_t engine_timeout = 300;
 
   template <class Visitor>
   void fields(Visitor& visit) {
@@ -41,6 +42,11 @@ struct ServerFlags {
           "processes that compute, each with the whole model; 0 = one for each GPU, on CPUs one "
           "for each NUMA node")
         .at_least(0);
+    visit("engine_timeout", engine_timeout,
+          "seconds after which an engine that gives no sign, between two of its steps, is killed "
+          "and replaced")
+        .at_least(1)
+        .at_most(86400);
   }
 };
 
