@@ -6,6 +6,7 @@ import os
 import pathlib
 import re
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -243,6 +244,28 @@ class Engines(unittest.TestCase):
             threads[0].join()
             self.assertEqual(answers[0][0], 503, answers)
             self.assertEqual(server.process.wait(20), 0)
+
+    def test_errors_of_http_have_the_form_of_the_api(self):
+        with served() as server:
+            post = "POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+            for request, status in ((post + "Content-Length: 17000000\r\nExpect: 100-continue\r\n\r\n", 413), ("nothing\r\n\r\n", 400),
+                                    ("GET /" + "a" * 70000, 414), ("GET / HTTP/1.1\r\nA: " + "a" * 70000, 431)):
+                with socket.create_connection((server.host, server.port)) as client:
+                    client.sendall(request.encode())
+                    answer = http.client.HTTPResponse(client)
+                    answer.begin()
+                    error = json.loads(answer.read())["error"]
+                self.assertEqual((answer.status, answer.headers["content-type"], error["type"]), (status, "application/json", "invalid_request_error"))
+
+    def test_a_client_that_ends_its_sending_is_answered(self):
+        with served() as server, socket.create_connection((server.host, server.port)) as client:
+            body = json.dumps({"model": "tally", **LONG})
+            client.sendall(f"POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n{body}".encode())
+            client.shutdown(socket.SHUT_WR)
+            answer = http.client.HTTPResponse(client)
+            answer.begin()
+            self.assertEqual(answer.status, 200)
+            self.assertTrue(json.loads(answer.read())["choices"][0]["text"])
 
     def test_a_body_that_is_nested_too_deeply_is_refused(self):
         with served() as server:
