@@ -225,6 +225,7 @@ class OneServer(unittest.TestCase):
             ("/tokenize", 404, {"model": "other", "prompt": "a"}),
             ("/tokenize", 400, {}),
             ("/tokenize", 400, {"prompt": "a", "colour": 1}),
+            ("/tokenize", 400, {"prompt": "a", "messages": CHAT}),
             ("/detokenize", 400, {"tokens": [100000]}),
             ("/detokenize", 400, {"tokens": "a"}),
         ]:
@@ -265,6 +266,7 @@ class OneServer(unittest.TestCase):
         refused("colour", extra_body={"colour": "red"})
         refused("temperature", temperature=-1)
         refused("messages", messages=[])
+        refused("messages[0].content", messages=[{"role": "user", "content": [{"type": "image_url", "image_url": {"url": "x"}}]}])
         refused("messages", messages=[*CHAT, {"role": "assistant", "content": "8"}])
 
     def test_wrong_names_and_paths(self):

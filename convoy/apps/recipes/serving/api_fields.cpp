@@ -10,9 +10,18 @@
 namespace convoy::recipes {
 namespace {
 
-[[noreturn]] void refuse_field(const std::string& name) {
-  throw ApiError(400, fmt::format("`{}` is not served by convoy serve", name), name,
-                 "unsupported_parameter");
+[[noreturn]] void refuse_field(const std::string& field, const std::string& problem) {
+  throw ApiError(400, fmt::format("`{}` {}", field, problem), field, "unsupported_parameter");
+}
+
+std::string quoted(const Json& found) {
+  return found.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+std::string served_values(const std::vector<Json>& neutral) {
+  std::string values = quoted(neutral.front());
+  for (size_t at = 1; at < neutral.size(); ++at) values += " or " + quoted(neutral[at]);
+  return values;
 }
 
 }  // namespace
@@ -38,7 +47,7 @@ int64_t FieldReader::integer(const std::string& name, int64_t absent, int64_t le
   const Json* value = find(name);
   if (value == nullptr) return absent;
   if (!value->is_number_integer() || value->get<int64_t>() < least || value->get<int64_t>() > most)
-    refuse(name, fmt::format("an integer from {} to {}", least, most), *value);
+    refuse(prefix_ + name, fmt::format("an integer from {} to {}", least, most), *value);
   return value->get<int64_t>();
 }
 
@@ -46,46 +55,47 @@ double FieldReader::number(const std::string& name, double absent, double least,
   const Json* value = find(name);
   if (value == nullptr) return absent;
   if (!value->is_number() || !(value->get<double>() >= least && value->get<double>() <= most))
-    refuse(name, fmt::format("a number from {} to {}", least, most), *value);
+    refuse(prefix_ + name, fmt::format("a number from {} to {}", least, most), *value);
   return value->get<double>();
 }
 
 bool FieldReader::flag(const std::string& name, bool absent) {
   const Json* value = find(name);
   if (value == nullptr) return absent;
-  if (!value->is_boolean()) refuse(name, "true or false", *value);
+  if (!value->is_boolean()) refuse(prefix_ + name, "true or false", *value);
   return value->get<bool>();
 }
 
 std::string FieldReader::text(const std::string& name) {
   const Json* value = find(name);
   if (value == nullptr) return {};
-  if (!value->is_string()) refuse(name, "a string", *value);
+  if (!value->is_string()) refuse(prefix_ + name, "a string", *value);
   return value->get<std::string>();
 }
 
 const Json* FieldReader::object(const std::string& name) {
   const Json* value = find(name);
-  if (value != nullptr && !value->is_object()) refuse(name, "an object", *value);
+  if (value != nullptr && !value->is_object()) refuse(prefix_ + name, "an object", *value);
   return value;
 }
 
 void FieldReader::require_neutral(const std::string& name, const std::vector<Json>& neutral) {
   const Json* value = find(name);
   if (value != nullptr && std::find(neutral.begin(), neutral.end(), *value) == neutral.end())
-    refuse_field(name);
+    refuse_field(prefix_ + name, fmt::format("is served as {} alone, found {}; leave it out",
+                                             served_values(neutral), quoted(*value)));
 }
 
+// Null is no wish: the openai package writes it for what its objects do not have.
 void FieldReader::require_nothing_else() const {
   for (const auto& [name, value] : object_.items())
-    if (!known_.contains(name)) refuse_field(name);
+    if (!known_.contains(name) && !value.is_null())
+      refuse_field(prefix_ + name, "is not served by convoy serve; leave it out");
 }
 
-void FieldReader::refuse(const std::string& name, const std::string& wanted, const Json& found) {
-  throw ApiError(400,
-                 fmt::format("`{}` must be {}, found {}", name, wanted,
-                             found.dump(-1, ' ', false, Json::error_handler_t::replace)),
-                 name, "invalid_value");
+void FieldReader::refuse(const std::string& field, const std::string& wanted, const Json& found) {
+  throw ApiError(400, fmt::format("`{}` must be {}, found {}", field, wanted, quoted(found)), field,
+                 "invalid_value");
 }
 
 }  // namespace convoy::recipes

@@ -23,11 +23,13 @@ using serving::now_seconds;
 
 Json parse_object(std::string_view body);  // Throws ApiError.
 
-// Reads the fields of a request by name, and remembers which were read. Its functions throw
+// Reads the fields of an object by name, and remembers which were read. Its functions throw
 // ApiError.
 class FieldReader {
  public:
-  explicit FieldReader(const Json& object) : object_(object) {}
+  // `place`: of the object in the request, such as "messages[0]"; empty: it is the request.
+  explicit FieldReader(const Json& object, const std::string& place = {})
+      : object_(object), prefix_(place.empty() ? "" : place + ".") {}
 
   // Null counts as absent, as in OpenAI's API.
   const Json* find(const std::string& name);
@@ -39,11 +41,13 @@ class FieldReader {
   // A field that may only hold what changes nothing.
   void require_neutral(const std::string& name, const std::vector<Json>& neutral);
   void require_nothing_else() const;
-  [[noreturn]] static void refuse(const std::string& name, const std::string& wanted,
+  // `field`: its whole name in the request.
+  [[noreturn]] static void refuse(const std::string& field, const std::string& wanted,
                                   const Json& found);
 
  private:
   const Json& object_;
+  std::string prefix_;
   std::set<std::string> known_;
 };
 

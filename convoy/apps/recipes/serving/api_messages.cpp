@@ -3,46 +3,121 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
 namespace convoy::recipes {
 namespace {
-
-// {"type": "function", "function": {"name": ...}}, of a tool or a call.
-bool is_function(const Json& json) {
-  return json.is_object() && json.value("type", Json("function")) == "function" &&
-         json.contains("function") && json["function"].is_object() &&
-         json["function"].value("name", Json()).is_string();
-}
 
 [[noreturn]] void refuse_message(const std::string& place, const std::string& problem) {
   throw ApiError(400, fmt::format("`{}` {}", place, problem), place);
 }
 
+// {"type": "function", "function": {"name": ...}}, of a tool or a call: its function. `place`: of
+// the whole.
+const Json& function_of(FieldReader& fields, const std::string& place) {
+  const std::string type = fields.text("type");
+  if (!type.empty() && type != "function")
+    FieldReader::refuse(place + ".type", "\"function\"", type);
+  const Json* function = fields.object("function");
+  if (function == nullptr || !function->value("name", Json()).is_string())
+    refuse_message(place + ".function", "must be an object with a `name`");
+  return *function;
+}
+
+void read_tool_call(Json& call, const std::string& place) {
+  if (!call.is_object()) refuse_message(place, "must be a call of a function");
+  FieldReader fields(call, place);
+  FieldReader function(function_of(fields, place), place + ".function");
+  fields.text("id");
+  fields.find("index");  // of a stream, from which clients put calls together
+  fields.require_nothing_else();
+  function.text("name");
+  const Json* given = function.find("arguments");
+  function.require_nothing_else();
+  Json arguments = given == nullptr ? Json() : *given;
+  if (arguments.is_string()) arguments = Json::parse(arguments.get<std::string>(), nullptr, false);
+  if (!arguments.is_object())
+    refuse_message(place + ".function.arguments", "must be a JSON object as a string");
+  call["function"]["arguments"] = std::move(arguments);
+}
+
 void read_tool_calls(Json& calls, const std::string& place) {
   if (!calls.is_array()) refuse_message(place, "must be a list of calls");
-  for (size_t at = 0; at < calls.size(); ++at) {
-    const std::string of_call = fmt::format("{}[{}]", place, at);
-    if (!is_function(calls[at])) refuse_message(of_call, "must be a call of a function");
-    Json& function = calls[at]["function"];
-    Json arguments = function.value("arguments", Json());
-    if (arguments.is_string())
-      arguments = Json::parse(arguments.get<std::string>(), nullptr, false);
-    if (!arguments.is_object())
-      refuse_message(of_call + ".function.arguments", "must be a JSON object as a string");
-    function["arguments"] = std::move(arguments);
+  for (size_t at = 0; at < calls.size(); ++at)
+    read_tool_call(calls[at], fmt::format("{}[{}]", place, at));
+}
+
+// A text, or parts of it. Null: what is missing beside calls.
+void check_content(const Json* content, const std::string& place) {
+  if (content == nullptr || content->is_string()) return;
+  if (!content->is_array())
+    FieldReader::refuse(place, "a string, or a list of parts of the type \"text\"", *content);
+  for (size_t at = 0; at < content->size(); ++at) {
+    const Json& part = (*content)[at];
+    const std::string of_part = fmt::format("{}[{}]", place, at);
+    if (!part.is_object() || part.value("type", Json()) != "text")
+      throw ApiError(400,
+                     fmt::format("`{}` must be {{\"type\": \"text\", \"text\": ...}}, found {}; "
+                                 "convoy serve reads texts, no images, sounds or files",
+                                 of_part,
+                                 part.is_object() ? "the type " + dumped(part.value("type", Json()))
+                                                  : dumped(part)),
+                     place, "unsupported_parameter");
+    FieldReader fields(part, of_part);
+    fields.find("type");
+    fields.text("text");
+    fields.require_nothing_else();
+    if (!part.contains("text")) refuse_message(of_part + ".text", "is missing");
   }
+}
+
+// Templates get the fields that they read by these names, as from vLLM (chat_utils.py), SGLang
+// (ChatCompletionMessageGenericParam in protocol.py) and llama.cpp's server (chat.cpp); those
+// drop all others silently.
+void check_fields(const Json& message, const std::string& place) {
+  FieldReader fields(message, place);
+  fields.text("role");
+  check_content(fields.find("content"), place + ".content");
+  fields.text("name");
+  fields.find("tool_calls");
+  fields.text("tool_call_id");
+  fields.text("reasoning_content");  // vLLM, SGLang, DeepSeek
+  fields.text("reasoning");          // vLLM since 0.12, OpenRouter
+  // An answer that the openai package got from OpenAI, given back as it is (model_dump()), has
+  // these beside nulls.
+  fields.require_neutral("annotations", {Json::array()});
+  fields.require_neutral("refusal", {""});
+  fields.require_nothing_else();
 }
 
 Json read_message(const Json& given, const std::string& place) {
   if (!given.is_object() || !given.value("role", Json()).is_string())
     refuse_message(place + ".role", "must be a string");
-  Json message = given;
-  const auto calls = message.find("tool_calls");
-  if (calls == message.end() || calls->is_null()) return message;
-  read_tool_calls(*calls, place + ".tool_calls");
-  if (message.value("content", Json()).is_null()) message["content"] = "";
+  check_fields(given, place);
+  Json message = Json::object();
+  for (const auto& [name, value] : given.items())
+    if (!value.is_null()) message[name] = value;
+  if (message.contains("tool_calls")) {
+    read_tool_calls(message["tool_calls"], place + ".tool_calls");
+    if (!message.contains("content")) message["content"] = "";
+  } else if (!message.contains("content")) {
+    refuse_message(place + ".content", "is missing: it must be a string, or a list of texts");
+  }
   return message;
+}
+
+// Fields of functions in the schemas that transformers and pydantic make. `strict` asks for guided
+// decoding.
+void read_tool(const Json& tool, const std::string& place) {
+  if (!tool.is_object()) refuse_message(place, "must be a function");
+  FieldReader fields(tool, place);
+  const Json& function = function_of(fields, place);
+  fields.require_nothing_else();
+  FieldReader of_function(function, place + ".function");
+  of_function.text("name");
+  of_function.text("description");
+  of_function.object("parameters");
+  of_function.object("return");
+  of_function.require_neutral("strict", {false});
+  of_function.require_nothing_else();
 }
 
 }  // namespace
@@ -59,9 +134,10 @@ Json read_messages(FieldReader& fields) {
 
 Json read_tools(FieldReader& fields) {
   const Json* tools = fields.find("tools");
-  if (tools != nullptr &&
-      (!tools->is_array() || !std::all_of(tools->begin(), tools->end(), is_function)))
+  if (tools != nullptr && !tools->is_array())
     FieldReader::refuse("tools", "a list of functions", *tools);
+  for (size_t at = 0; tools != nullptr && at < tools->size(); ++at)
+    read_tool((*tools)[at], fmt::format("tools[{}]", at));
   fields.require_neutral("tool_choice", {"auto", "none"});
   fields.require_neutral("parallel_tool_calls", {true});
   const Json* choice = fields.find("tool_choice");

@@ -90,6 +90,13 @@ void read_sampling(FieldReader& fields, ApiRequest& request) {
       fields.integer("max_tokens", is_chat ? 0 : kUsualCompletionTokens, 1, kMost);
   sampling.max_new_tokens =
       is_chat ? fields.integer("max_completion_tokens", limit, 1, kMost) : limit;
+  // The older name and the newer one. Some clients send both.
+  if (is_chat && limit != 0 && limit != sampling.max_new_tokens)
+    throw ApiError(400,
+                   fmt::format("`max_tokens` is {} and `max_completion_tokens` is {}; they are the "
+                               "same limit: leave one out",
+                               limit, sampling.max_new_tokens),
+                   "max_tokens", "invalid_value");
 }
 
 void read_log_probabilities(FieldReader& fields, ApiRequest& request) {
@@ -125,7 +132,10 @@ ApiRequest parse_api_request(ApiKind kind, std::string_view body) {
   request.model = fields.text("model");
   request.streams = fields.flag("stream");
   if (const Json* options = fields.object("stream_options")) {
-    FieldReader of_stream(*options);
+    if (!request.streams)
+      throw ApiError(400, "`stream_options` needs `stream`: true; leave it out", "stream_options",
+                     "invalid_value");
+    FieldReader of_stream(*options, "stream_options");
     request.reports_usage = of_stream.flag("include_usage");
     of_stream.require_nothing_else();
   }

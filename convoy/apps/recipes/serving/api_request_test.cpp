@@ -39,7 +39,7 @@ TEST(ApiRequest, ReadsEveryField) {
   const ApiRequest request = parse_api_request(
       ApiKind::Chat,
       chat_with(R"("temperature":0.5,"top_p":0.9,"top_k":-1,"min_p":0.1,"repetition_penalty":1.1,)"
-                R"("n":3,"stop":["x","y"],"seed":7,"max_tokens":5,"max_completion_tokens":6,)"
+                R"("n":3,"stop":["x","y"],"seed":7,"max_tokens":6,"max_completion_tokens":6,)"
                 R"("stream":true,"stream_options":{"include_usage":true},"user":"u",)"
                 R"("chat_template_kwargs":{"enable_thinking":false},"frequency_penalty":-2,)"
                 R"("presence_penalty":0.5,"logit_bias":{"5":-100,"70":1.5},)"
@@ -83,7 +83,18 @@ TEST(ApiRequest, ToolsAreGivenUnlessNoneMayBeCalled) {
   EXPECT_EQ(tools_of(tools + R"(,"tool_choice":"auto","parallel_tool_calls":true)").size(), 1u);
   EXPECT_TRUE(tools_of(tools + R"(,"tool_choice":"none")").is_null());
   EXPECT_TRUE(tools_of(R"("tools":[],"tool_choice":"auto")").is_null());
-  expect_refused(ApiKind::Chat, chat_with(R"("tools":[{"type":"custom"}])"), "tools");
+  const auto expect_refused_tool = [](const std::string& tool, const std::string& parameter) {
+    expect_refused(ApiKind::Chat, chat_with("\"tools\":[" + tool + "]"), parameter);
+  };
+  expect_refused_tool(R"({"type":"custom","function":{"name":"f"}})", "tools[0].type");
+  expect_refused_tool(R"({"type":"function"})", "tools[0].function");
+  expect_refused_tool("5", "tools[0]");
+  expect_refused_tool(R"({"function":{"name":"f"},"cache":1})", "tools[0].cache");
+  expect_refused_tool(R"({"function":{"name":"f","strict":true}})", "tools[0].function.strict");
+  expect_refused_tool(R"({"function":{"name":"f","grammar":""}})", "tools[0].function.grammar");
+  EXPECT_EQ(
+      tools_of(R"("tools":[{"function":{"name":"f","description":null,"strict":false}}])").size(),
+      1u);
   expect_refused(ApiKind::Chat, chat_with(tools + R"(,"tool_choice":"required")"), "tool_choice");
 }
 
@@ -101,9 +112,90 @@ TEST(ApiRequest, CallsOfFormerTurnsAreReadAsTemplatesReadThem) {
   EXPECT_EQ(messages[0]["tool_calls"][0]["function"]["arguments"].dump(), R"({"b":1,"a":[]})");
   EXPECT_EQ(messages[1]["tool_call_id"], "c");
   expect_refused(ApiKind::Chat, messages_with("5"), "messages[0].tool_calls");
-  expect_refused(ApiKind::Chat, messages_with("[{}]"), "messages[0].tool_calls[0]");
+  expect_refused(ApiKind::Chat, messages_with("[5]"), "messages[0].tool_calls[0]");
   expect_refused(ApiKind::Chat, messages_with(R"([{"function":{"name":"f","arguments":"{"}}])"),
                  "messages[0].tool_calls[0].function.arguments");
+}
+
+Json message_of(const std::string& message) {
+  return parse_api_request(ApiKind::Chat, R"({"model":"m","messages":[)" + message +
+                                              R"(,{"role":"user","content":"a"}]})")
+      .messages.front();
+}
+
+void expect_refused_message(const std::string& fields, const std::string& parameter,
+                            const std::string& words = {}) {
+  try {
+    message_of(R"({"role":"user",)" + fields + "}");
+    ADD_FAILURE() << "accepted: " << fields;
+  } catch (const ApiError& error) {
+    EXPECT_EQ(error.status(), 400);
+    EXPECT_EQ(error.body()["error"]["param"], parameter) << error.what();
+    EXPECT_NE(std::string(error.what()).find(words), std::string::npos) << error.what();
+  }
+}
+
+TEST(ApiRequest, FieldsOfMessagesAreGivenToTheTemplateOrRefused) {
+  // As the openai package writes an answer that it got (model_dump()).
+  const Json given_back = message_of(
+      R"({"content":"a","refusal":null,"role":"assistant","annotations":[],"audio":null,)"
+      R"("function_call":null,"tool_calls":null})");
+  EXPECT_EQ(given_back["content"], "a");
+  EXPECT_FALSE(given_back.contains("tool_calls"));
+  const Json named = message_of(
+      R"({"role":"tool","content":"3","name":"f","tool_call_id":"c","reasoning_content":"t"})");
+  EXPECT_EQ(named["name"], "f");
+  EXPECT_EQ(named["reasoning_content"], "t");
+  // As LangChain puts calls together from a stream.
+  const Json call = message_of(
+      R"({"role":"assistant","content":null,"tool_calls":[{"index":0,"id":"c","type":"function",)"
+      R"("function":{"name":"f","arguments":"{}"}}]})");
+  EXPECT_EQ(call["tool_calls"][0]["index"], 0);
+  expect_refused_message(R"("content":"a","colour":"red")", "messages[0].colour");
+  expect_refused_message(R"("content":"a","audio":{"id":"x"})", "messages[0].audio");
+  expect_refused_message(R"("content":"a","refusal":"no")", "messages[0].refusal");
+  expect_refused_message(R"("content":"a","name":5)", "messages[0].name");
+  expect_refused_message(
+      R"("tool_calls":[{"function":{"name":"f","arguments":"{}"},"mood":"good"}])",
+      "messages[0].tool_calls[0].mood");
+}
+
+TEST(ApiRequest, ContentsAreTexts) {
+  EXPECT_EQ(
+      message_of(R"({"role":"user","content":[{"type":"text","text":"a"}]})")["content"][0]["text"],
+      "a");
+  expect_refused_message(R"("content":5)", "messages[0].content", "must be a string");
+  expect_refused_message(R"("content":{"text":"a"})", "messages[0].content", "found {");
+  expect_refused_message(R"("content":null)", "messages[0].content", "is missing");
+  expect_refused_message(
+      R"("content":[{"type":"text","text":"a"},{"type":"image_url","image_url":{"url":"x"}}])",
+      "messages[0].content", "`messages[0].content[1]` must be");
+  expect_refused_message(R"("content":["a"])", "messages[0].content", "found \"a\"");
+  expect_refused_message(R"("content":[{"type":"text","text":5}])", "messages[0].content[0].text");
+  expect_refused_message(R"("content":[{"type":"text"}])", "messages[0].content[0].text");
+  expect_refused_message(R"("content":[{"type":"text","text":"a","cache_control":{}}])",
+                         "messages[0].content[0].cache_control");
+}
+
+TEST(ApiRequest, FieldsThatContradictEachOtherAreRefused) {
+  expect_refused(ApiKind::Chat, chat_with(R"("max_tokens":5,"max_completion_tokens":6)"),
+                 "max_tokens");
+  expect_refused(ApiKind::Chat, chat_with(R"("stream_options":{"include_usage":true})"),
+                 "stream_options");
+  expect_refused(ApiKind::Chat, chat_with(R"("stream":true,"stream_options":{"pace":1})"),
+                 "stream_options.pace");
+  EXPECT_FALSE(parse_api_request(ApiKind::Chat, chat_with(R"("stream_options":null)")).streams);
+}
+
+TEST(ApiRequest, RefusalsNameWhatIsServed) {
+  try {
+    parse_api_request(ApiKind::Chat, chat_with(R"("tool_choice":"required")"));
+    ADD_FAILURE();
+  } catch (const ApiError& error) {
+    EXPECT_STREQ(error.what(),
+                 R"(`tool_choice` is served as "auto" or "none" alone, found "required"; leave it )"
+                 "out");
+  }
 }
 
 TEST(ApiRequest, PromptsAreTextsOrIds) {

@@ -47,6 +47,9 @@ Json Tokenizing::tokenize(std::string_view body, const CheckModel& check_model) 
   FieldReader fields(object);
   check_named_model(fields, check_model);
   const bool writes_tokens = fields.flag("return_token_strs");
+  if (fields.find("messages") != nullptr && fields.find("prompt") != nullptr)
+    throw ApiError(400, "found both `prompt` and `messages`; leave one out", "prompt",
+                   "invalid_value");
   const std::vector<int32_t> ids =
       fields.find("messages") != nullptr ? chat_tokens(fields) : text_tokens(fields);
   fields.require_nothing_else();
@@ -78,8 +81,7 @@ std::vector<int32_t> Tokenizing::chat_tokens(FieldReader& fields) const {
 std::vector<int32_t> Tokenizing::text_tokens(FieldReader& fields) const {
   const Json* prompt = fields.find("prompt");
   if (prompt == nullptr || !prompt->is_string())
-    throw ApiError(400, "`prompt` must be a text, beside which there may be no `messages`",
-                   "prompt");
+    throw ApiError(400, "`prompt` must be a text; a chat is given as `messages`", "prompt");
   const auto text = prompt->get<std::string>();
   if (special_tokens(fields, true) == text::SpecialTokens::Omit)
     return loaded_.tokenizer.encode(text, text::SpecialTokens::Omit).ids;
