@@ -219,6 +219,15 @@ TEST_F(Tally, StopStringsEndATextAndAreNotPartOfIt) {
   EXPECT_EQ(stopped.text, whole.text.substr(0, hash));
   EXPECT_EQ(stopped.finish_reason, generate::FinishReason::Stop);
   EXPECT_LT(stopped.token_ids.size(), whole.token_ids.size());
+  // The tokens that the text is made of, and no others.
+  const auto text_of = [&](int64_t tokens) {
+    return tokenizer_->decode({stopped.token_ids.begin(), stopped.token_ids.begin() + tokens},
+                              true);
+  };
+  EXPECT_LT(stopped.text_tokens, std::ssize(stopped.token_ids));
+  EXPECT_TRUE(text_of(stopped.text_tokens).starts_with(stopped.text));
+  EXPECT_LT(text_of(stopped.text_tokens - 1).size(), stopped.text.size());
+  EXPECT_EQ(whole.text_tokens, std::ssize(whole.token_ids) - 1);
   asked[0].stop.clear();
   asked[0].stop_ids = {whole.token_ids[4]};
   const auto first = std::find(whole.token_ids.begin(), whole.token_ids.end(), whole.token_ids[4]);

@@ -190,6 +190,14 @@ class OneServer(unittest.TestCase):
         for field in ("tokens", "token_logprobs", "top_logprobs", "text_offset"):
             self.assertEqual(sum((getattr(part, field) for part in parts), []), getattr(whole, field))
 
+    def test_log_probabilities_end_with_the_text(self):
+        given = dict(max_tokens=40, logprobs=2, stop=["=<", "never"])
+        whole = self.complete(**given).choices[0]
+        self.assertEqual("".join(whole.logprobs.tokens), whole.text)
+        parts = [part.choices[0].logprobs for part in self.complete(**given, stream=True) if part.choices[0].logprobs]
+        self.assertEqual(sum((part.tokens for part in parts), []), whole.logprobs.tokens)
+        self.assertEqual(sum((part.token_logprobs for part in parts), []), whole.logprobs.token_logprobs)
+
     def test_usage_names_what_the_prefix_cache_gave(self):
         prompt = "Question: 31 + 7 = ?\nAnswer: 38\n" * 8
         first, second = (self.complete(prompt=prompt, n=2, max_tokens=2).usage for _ in range(2))

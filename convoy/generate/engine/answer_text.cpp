@@ -62,6 +62,23 @@ std::string AnswerText::text() const {
   return text;
 }
 
+int64_t AnswerText::num_text_tokens() const {
+  if (ends_in_end_token_) return std::ssize(tokens_) - 1;
+  if (!stop_at_) return std::ssize(tokens_);
+  const std::string shown = text();
+  // More tokens than these show all of the text too.
+  size_t fewer = 0;
+  size_t enough = tokens_.size();
+  while (fewer < enough) {
+    const size_t count = (fewer + enough) / 2;
+    if (decode(0, count).starts_with(shown))
+      enough = count;
+    else
+      fewer = count + 1;
+  }
+  return static_cast<int64_t>(enough);
+}
+
 std::string AnswerText::decode(size_t first_token, size_t end_token) const {
   const auto at = [this](size_t token) { return tokens_.begin() + static_cast<ptrdiff_t>(token); };
   return tokenizer_.decode({at(first_token), at(end_token)}, skips_special_);

@@ -23,6 +23,7 @@ class CertainText {
     while (sure > 0 && (static_cast<unsigned char>(text[sure]) & 0xC0) == 0x80) --sure;
     return until(text, sure);
   }
+  size_t given_bytes() const { return given_bytes_; }
   // The rest of the whole text.
   std::string_view end(std::string_view text) { return until(text, text.size()); }
 

@@ -458,6 +458,7 @@ Completion Engine::complete(const Row& row, FinishReason reason) const {
           .cached_tokens = scheduler_.cached_tokens(row.request.number).value_or(0),
           .text = row.answer.text(),
           .token_ids = row.answer.tokens(),
+          .text_tokens = row.answer.num_text_tokens(),
           .logprobs = row.logprobs,
           .likeliest = row.likeliest,
           .finish_reason = reason};

@@ -3,6 +3,7 @@
 // The requests to a generation engine, and its answers. Plain data.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -45,6 +46,11 @@ struct AnswerTokens {
   std::span<const int32_t> ids = {};
   std::span<const float> logprobs = {};
   std::span<const std::vector<kernels::TokenLogprob>> likeliest = {};
+
+  AnswerTokens first(size_t count) const {
+    return {ids.first(count), logprobs.first(std::min(count, logprobs.size())),
+            likeliest.first(std::min(count, likeliest.size()))};
+  }
 };
 
 struct Completion {
@@ -53,11 +59,13 @@ struct Completion {
   int64_t cached_tokens = 0;            // of those, taken from a shared prefix
   std::string text = {};                // without end token, stop string and special tokens
   std::vector<int32_t> token_ids = {};  // all that were generated, the end token included
+  int64_t text_tokens = 0;              // the first of these, which begin in `text`
   std::vector<float> logprobs = {};     // of each, when requested: by the model, before any rule
   std::vector<std::vector<kernels::TokenLogprob>> likeliest = {};  // of each, when requested
   FinishReason finish_reason = FinishReason::Length;
 
   AnswerTokens tokens() const { return {token_ids, logprobs, likeliest}; }
+  AnswerTokens tokens_of_text() const { return tokens().first(static_cast<size_t>(text_tokens)); }
 };
 
 }  // namespace convoy::generate

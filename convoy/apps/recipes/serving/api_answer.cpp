@@ -90,7 +90,7 @@ Json whole_answer(const AnswerHead& head, const std::vector<generate::Completion
       one["message"] = message_of(head, static_cast<int64_t>(choice), completion.text, calls);
     else
       one["text"] = completion.text;
-    one["logprobs"] = LogprobWriter(head.kind, tokenizer).last(completion.tokens());
+    one["logprobs"] = LogprobWriter(head.kind, tokenizer).next(completion.tokens_of_text());
     one["finish_reason"] = finish_reason(completion.finish_reason, !calls.empty());
     answer["choices"].push_back(one);
   }

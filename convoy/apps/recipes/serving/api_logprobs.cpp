@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "convoy/apps/recipes/serving/api_logprobs.h"
 
+#include <algorithm>
 #include <charconv>
 #include <map>
 #include <optional>
@@ -69,16 +70,19 @@ std::string token_bytes(const text::Tokenizer& tokenizer, int32_t id) {
   return bytes.empty() ? text : bytes;
 }
 
-Json LogprobWriter::next(const generate::AnswerTokens& all) {
-  return until(all, all.logprobs.size());
+// A token shows no more bytes than it has: so too many tokens wait rather than too few.
+size_t LogprobWriter::end_of_certain(const generate::AnswerTokens& all, size_t unsure_bytes) const {
+  size_t end = all.logprobs.size();
+  while (end > given_ && unsure_bytes > 0) {
+    const int32_t id = all.ids[--end];
+    const size_t bytes = tokenizer_.is_special(id) ? 0 : token_bytes(tokenizer_, id).size();
+    unsure_bytes -= std::min(unsure_bytes, bytes);
+  }
+  return end;
 }
 
-Json LogprobWriter::last(const generate::AnswerTokens& all) {
-  const bool ends_in_special = !all.ids.empty() && tokenizer_.is_special(all.ids.back());
-  return until(all, std::min(all.logprobs.size(), all.ids.size() - (ends_in_special ? 1 : 0)));
-}
-
-Json LogprobWriter::until(const generate::AnswerTokens& all, size_t end) {
+Json LogprobWriter::next(const generate::AnswerTokens& all, size_t unsure_bytes) {
+  const size_t end = end_of_certain(all, unsure_bytes);
   if (end <= given_) return nullptr;
   Json part = kind_ == ApiKind::Chat ? chat_part(all, end) : completion_part(all, end);
   given_ = end;

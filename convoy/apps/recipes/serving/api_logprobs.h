@@ -21,13 +21,12 @@ class LogprobWriter {
       : kind_(kind), tokenizer_(tokenizer) {}
 
   // Writes the tokens after those of the calls before; null where there are none, or none with a
-  // log-probability. `all`: of the answer so far.
-  Json next(const generate::AnswerTokens& all);
-  // The same at the end of the answer, whose end token is left out: it is no part of the text.
-  Json last(const generate::AnswerTokens& all);
+  // log-probability. `all`: of the answer so far, of whose text the last bytes may become a stop
+  // string; tokens that may be of these wait.
+  Json next(const generate::AnswerTokens& all, size_t unsure_bytes = 0);
 
  private:
-  Json until(const generate::AnswerTokens& all, size_t end);
+  size_t end_of_certain(const generate::AnswerTokens& all, size_t unsure_bytes) const;
   Json chat_part(const generate::AnswerTokens& all, size_t end);
   Json completion_part(const generate::AnswerTokens& all, size_t end);
 

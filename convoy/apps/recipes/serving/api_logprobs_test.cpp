@@ -36,26 +36,43 @@ TEST(ApiLogprobs, BytesOfTokensJoinToTheText) {
   EXPECT_TRUE(bytes.ends_with("\U0001F308")) << bytes;
 }
 
-TEST(ApiLogprobs, PartsJoinToTheWholeWithoutItsEndToken) {
+TEST(ApiLogprobs, PartsJoinToTheWhole) {
   const text::Tokenizer tokenizer = tokenizer_of("examples/tally-3m");
-  const std::vector<int32_t> ids{40, 41, 42, *tokenizer.eos_id()};
-  const std::vector<float> logprobs{-0.5f, -1, -2, -3};
+  const std::vector<int32_t> ids{40, 41, 42};
+  const std::vector<float> logprobs{-0.5f, -1, -2};
   const std::vector<std::vector<kernels::TokenLogprob>> likeliest{
-      {{40, -0.5f}}, {{50, -0.25f}}, {{42, -2.f}}, {{1, -3.f}}};
+      {{40, -0.5f}}, {{50, -0.25f}}, {{42, -2.f}}};
   const generate::AnswerTokens all{ids, logprobs, likeliest};
   const generate::AnswerTokens begun{{ids.data(), 2}, {logprobs.data(), 2}, {likeliest.data(), 2}};
   LogprobWriter chat(ApiKind::Chat, tokenizer);
   EXPECT_EQ(chat.next(begun)["content"].size(), 2u);
   EXPECT_TRUE(chat.next(begun).is_null());
-  const Json rest = chat.last(all);
+  const Json rest = chat.next(all);
   ASSERT_EQ(rest["content"].size(), 1u);
   EXPECT_EQ(rest["content"][0]["logprob"], -2);
-  const Json whole = LogprobWriter(ApiKind::Completion, tokenizer).last(all);
+  const Json whole = LogprobWriter(ApiKind::Completion, tokenizer).next(all);
   EXPECT_EQ(whole["token_logprobs"], Json({-0.5, -1, -2}));
   EXPECT_EQ(whole["text_offset"], Json({0, 1, 2}));
   // The token itself stands beside the likeliest ones.
   EXPECT_EQ(whole["top_logprobs"][1].size(), 2u);
-  EXPECT_TRUE(LogprobWriter(ApiKind::Chat, tokenizer).last({ids, {}, {}}).is_null());
+  EXPECT_TRUE(LogprobWriter(ApiKind::Chat, tokenizer).next({ids, {}, {}}).is_null());
+}
+
+TEST(ApiLogprobs, TokensOfAnUncertainTextWait) {
+  const text::Tokenizer tokenizer = tokenizer_of("examples/tally-3m");
+  const std::vector<int32_t> ids = tokenizer.encode("12 + 7", text::SpecialTokens::Omit).ids;
+  const std::vector<float> logprobs(ids.size(), -1);
+  const generate::AnswerTokens all{ids, logprobs, {}};
+  LogprobWriter writer(ApiKind::Completion, tokenizer);
+  EXPECT_TRUE(writer.next(all, 6).is_null());
+  const auto joined = [](const Json& part) {
+    std::string text;
+    for (const Json& token : part.at("tokens")) text += token.get<std::string>();
+    return text;
+  };
+  const std::string certain = joined(writer.next(all, 2));
+  EXPECT_TRUE(std::string("12 + ").starts_with(certain) && !certain.empty()) << certain;
+  EXPECT_EQ(certain + joined(writer.next(all)), "12 + 7");
 }
 
 }  // namespace

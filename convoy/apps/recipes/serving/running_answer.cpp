@@ -27,15 +27,17 @@ void RunningAnswer::begin() {
 void RunningAnswer::grow(int64_t choice, std::string_view text,
                          const generate::AnswerTokens& tokens) {
   Stream& stream = streams_by_choice_[static_cast<size_t>(choice)];
-  send_found(choice, stream.reader.take(stream.text.grow(text)), tokens);
+  const ToolCallReader::Found found = stream.reader.take(stream.text.grow(text));
+  send_found(choice, found, tokens, text.size() - stream.text.given_bytes());
 }
 
 // Tokens whose text is not certain yet wait for it.
 void RunningAnswer::send_found(int64_t choice, const ToolCallReader::Found& found,
-                               const generate::AnswerTokens& tokens) {
+                               const generate::AnswerTokens& tokens, size_t unsure_bytes) {
   Stream& stream = streams_by_choice_[static_cast<size_t>(choice)];
   if (!found.text.empty())
-    exchange_->send(text_part(head_, choice, found.text, stream.logprobs.next(tokens)));
+    exchange_->send(
+        text_part(head_, choice, found.text, stream.logprobs.next(tokens, unsure_bytes)));
   if (found.calls.empty()) return;
   exchange_->send(calls_part(head_, choice, found.calls, stream.calls));
   stream.calls += std::ssize(found.calls);
@@ -43,9 +45,9 @@ void RunningAnswer::send_found(int64_t choice, const ToolCallReader::Found& foun
 
 void RunningAnswer::end_stream(int64_t choice, const generate::Completion& completion) {
   Stream& stream = streams_by_choice_[static_cast<size_t>(choice)];
-  send_found(choice, stream.reader.take(stream.text.end(completion.text)), {});
-  send_found(choice, stream.reader.end(), {});
-  const Json logprobs = stream.logprobs.last(completion.tokens());
+  send_found(choice, stream.reader.take(stream.text.end(completion.text)), {}, 0);
+  send_found(choice, stream.reader.end(), {}, 0);
+  const Json logprobs = stream.logprobs.next(completion.tokens_of_text());
   if (!logprobs.is_null()) exchange_->send(text_part(head_, choice, "", logprobs));
   exchange_->send(end_part(head_, choice, completion.finish_reason, stream.calls > 0));
 }

@@ -45,7 +45,7 @@ class RunningAnswer {
 
   void count(int64_t choice, const generate::Completion& completion);
   void send_found(int64_t choice, const ToolCallReader::Found& found,
-                  const generate::AnswerTokens& tokens);
+                  const generate::AnswerTokens& tokens, size_t unsure_bytes);
   void end_stream(int64_t choice, const generate::Completion& completion);
 
   ExchangePtr exchange_;
