@@ -6,6 +6,7 @@
 
 #include "convoy/core/base/error.h"
 #include "convoy/core/settings/sampling_temperature.h"
+#include "convoy/farm/process/text_sampling.h"
 #include "convoy/farm/remote/http_text_engine.h"
 
 namespace convoy::remote {
@@ -19,13 +20,8 @@ process::TextRequest text_request(const RemoteQuestions& questions, int64_t prom
   const settings::SamplingFlags& sampling = questions.sampling;
   return {.number = prompt * sampling.n + sample,
           .prompt = questions.prompts[static_cast<size_t>(prompt)],
-          .sampling = {.temperature = settings::temperature_of(sampling),
-                       .top_k = sampling.top_k,
-                       .top_p = sampling.top_p,
-                       .min_p = sampling.min_p,
-                       .repetition_penalty = sampling.repetition_penalty,
-                       .max_new_tokens = sampling.max_new_tokens,
-                       .stop = sampling.stop.names},
+          .sampling = process::text_sampling(sampling, settings::temperature_of(sampling),
+                                             sampling.max_new_tokens),
           .draw = {.seed = static_cast<uint64_t>(sampling.seed),
                    .row = prompt,
                    .sample = static_cast<uint64_t>(sample)}};

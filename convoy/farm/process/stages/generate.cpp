@@ -3,6 +3,7 @@
 
 #include "convoy/farm/process/row_values.h"
 #include "convoy/farm/process/stages/stage.h"
+#include "convoy/farm/process/text_sampling.h"
 
 namespace convoy::process {
 namespace {
@@ -14,13 +15,7 @@ void generate(const StageInputs& inputs, RowState& row) {
     Candidate candidate{.number = number};
     const KeptStep* step = inputs.texts.find_or_ask(fmt::format("generate/{}", number), [&] {
       return TextRequest{.prompt = inputs.plan.prompt(text),
-                         .sampling = {.temperature = draw.temperature,
-                                      .top_k = draw.top_k,
-                                      .top_p = draw.top_p,
-                                      .min_p = draw.min_p,
-                                      .repetition_penalty = draw.repetition_penalty,
-                                      .max_new_tokens = draw.max_tokens,
-                                      .stop = draw.stop.names},
+                         .sampling = text_sampling(draw, draw.temperature, draw.max_tokens),
                          .draw = draw_source(inputs.plan, row, TextKind::Solution, number, 0)};
     });
     if (step == nullptr)

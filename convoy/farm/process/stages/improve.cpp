@@ -3,6 +3,7 @@
 
 #include "convoy/farm/process/row_values.h"
 #include "convoy/farm/process/stages/stage.h"
+#include "convoy/farm/process/text_sampling.h"
 
 namespace convoy::process {
 namespace {
@@ -43,15 +44,12 @@ TextRequest improvement(const StageInputs& inputs, const RowState& row, const Ca
                         const std::string& text) {
   const settings::ProcessSettings& settings = inputs.plan.settings;
   const auto number = static_cast<int64_t>(candidate.versions.size());
+  TextSampling sampling =
+      text_sampling(settings.generate, settings.improve.temperature,
+                    settings.improve.max_tokens.value.value_or(settings.generate.max_tokens));
+  sampling.top_p = settings.improve.top_p;
   return {.prompt = inputs.plan.prompt(text),
-          .sampling = {.temperature = settings.improve.temperature,
-                       .top_k = settings.generate.top_k,
-                       .top_p = settings.improve.top_p,
-                       .min_p = settings.generate.min_p,
-                       .repetition_penalty = settings.generate.repetition_penalty,
-                       .max_new_tokens =
-                           settings.improve.max_tokens.value.value_or(settings.generate.max_tokens),
-                       .stop = settings.generate.stop.names},
+          .sampling = std::move(sampling),
           .draw = draw_source(inputs.plan, row, TextKind::Improvement, candidate.number, number)};
 }
 

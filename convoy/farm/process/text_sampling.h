@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The sampling of a text from settings that name its fields alike.
+#pragma once
+
+#include <cstdint>
+
+#include "convoy/farm/process/text_engine.h"
+
+namespace convoy::process {
+
+template <class Settings>
+TextSampling text_sampling(const Settings& settings, double temperature, int64_t max_new_tokens) {
+  return {.temperature = temperature,
+          .top_k = settings.top_k,
+          .top_p = settings.top_p,
+          .min_p = settings.min_p,
+          .repetition_penalty = settings.repetition_penalty,
+          .max_new_tokens = max_new_tokens,
+          .stop = settings.stop.names};
+}
+
+}  // namespace convoy::process
