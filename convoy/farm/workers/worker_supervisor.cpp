@@ -137,29 +137,32 @@ class WorkerSupervisor::Run {
     death.memory = memory_.happened();
     death.told_to_end = ending_;
     const DeathConsequence consequence = work_.consequence_of(death, leases_of({death.name}));
-    if (!consequence.message.empty()) work_.say(death.worker, consequence.message);
     if (!consequence.failures.empty()) store_.fail(consequence.failures, options_.max_attempts);
     store_.release(death.name);
     next_count_ = {};
-    if (consequence.idle && !ending_ && any_open(store_, options_.groups)) on_idle_death(death);
+    // The message says that the work goes on: not where this death ends the run.
+    const bool goes_on = !consequence.idle || ending_ || !any_open(store_, options_.groups) ||
+                         note_idle_death(death);
+    if (!consequence.message.empty()) work_.say(death.worker, consequence.message);
+    if (!goes_on) work_.say(death.worker, "could not start; the others continue without it");
   }
 
   size_t counted_with(size_t worker) const {
     return options_.idle_deaths.of_each_worker ? worker : 0;
   }
 
-  void on_idle_death(const WorkerDeath& death) {
+  // False: the worker is not started again. Throws where no other one is left.
+  bool note_idle_death(const WorkerDeath& death) {
     next_start_ = Clock::now() + kPauseAfterIdleDeath;
     const IdleDeathLimits& limits = options_.idle_deaths;
     const int in_a_row = ++idle_deaths_[counted_with(death.worker)];
     const std::optional<Error> error = processes::own_error(death);
     if (in_a_row < (death.signal == SIGKILL ? limits.kills : limits.deaths) &&
         !(error && is_for_good(*error)))
-      return;
+      return true;
     pool_.retire(death.worker);
     ++retired_;
-    if (limits.of_each_worker && retired_ < options_.pool.workers)
-      return work_.say(death.worker, "could not start; the others continue without it");
+    if (limits.of_each_worker && retired_ < options_.pool.workers) return false;
     if (error) throw *error;
     throw StateError(
         limits.of_each_worker
