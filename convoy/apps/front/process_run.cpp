@@ -310,6 +310,7 @@ class Processing {
         .log_folder = folder.logs_folder().string(),
         .max_crashes = static_cast<int>(wanted.max_tries),
         .label = "process",
+        .asks_servers = servers_.has_value(),
         .color = telemetry::color_choice(context_.common.color),
         .log = log_,
         .tell = [&](const std::map<size_t, process::WorkerStatus>& statuses) {

@@ -186,9 +186,16 @@ class RowsRun : public workers::SupervisedWork {
     const auto tokens = static_cast<double>(samples_.back().tokens - samples_.front().tokens);
     progress_->update({.done = task_.run.rows - open,
                        .per_second = seconds > 0 ? tokens / seconds : -1,
-                       .extra = all.rows_held == 0
-                                    ? std::string()
-                                    : fmt::format("{} in flight", counted(all.rows_held, "row"))});
+                       .extra = in_flight(all.rows_held)});
+  }
+
+  std::string in_flight(int64_t rows) const {
+    if (rows == 0) return {};
+    std::string text = fmt::format("{} in flight", counted(rows, "row"));
+    if (!options_.asks_servers) return text;
+    int64_t requests = 0;
+    for (const Slot& slot : slots_) requests += slot.last.engine.running;
+    return text + fmt::format(", {} at once", counted(requests, "request"));
   }
 
   void tell() {

@@ -26,6 +26,7 @@ struct RowSupervisorOptions {
   std::string log_folder = {};              // for the workers' stderr; empty = nowhere
   int max_crashes = 3;                      // of workers over one row, which has failed then
   std::string label = "process";            // of the progress
+  bool asks_servers = false;                // for the texts: the progress counts their requests
   telemetry::ColorChoice color = telemetry::ColorChoice::Auto;
   Log log{};
   // Asked about once a second, for telemetry: by worker; those that are not there have no figures.

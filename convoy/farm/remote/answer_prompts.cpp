@@ -4,6 +4,7 @@
 #include <map>
 #include <optional>
 
+#include "convoy/core/base/counted.h"
 #include "convoy/core/base/error.h"
 #include "convoy/core/settings/sampling_temperature.h"
 #include "convoy/farm/process/text_sampling.h"
@@ -25,6 +26,10 @@ process::TextRequest text_request(const RemoteQuestions& questions, int64_t prom
           .draw = {.seed = static_cast<uint64_t>(sampling.seed),
                    .row = prompt,
                    .sample = static_cast<uint64_t>(sample)}};
+}
+
+std::string at_once(const process::EngineFigures& figures) {
+  return fmt::format("{} at once", counted(figures.running, "request"));
 }
 
 [[noreturn]] void refuse_error(const process::TextResult& text, int64_t prompt) {
@@ -64,6 +69,7 @@ void answer_remotely(const Servers& servers, const RemoteQuestions& questions, c
   std::map<int64_t, int> failures;  // by number
   telemetry::Progress progress(shown);
   while (engine->unfinished() > 0) {
+    progress.update({.done = done, .extra = at_once(engine->figures())});
     std::optional<process::TextResult> failed;
     for (process::TextResult& text : engine->step()) {
       const int64_t prompt = text.number / samples;
@@ -75,13 +81,14 @@ void answer_remotely(const Servers& servers, const RemoteQuestions& questions, c
         continue;
       }
       take({.prompt = prompt, .sample = text.number % samples, .text = std::move(text)});
-      progress.update({.done = ++done});
+      ++done;
     }
     if (failed) refuse_error(*failed, failed->number / samples);
     if (engine->unfinished() > 0 && questions.stop_wanted && questions.stop_wanted())
       throw StopRequest(
           fmt::format("stopped on request: {} of {} answers are finished", done, shown.total));
   }
+  progress.update({.done = done});
   progress.finish();
 }
 

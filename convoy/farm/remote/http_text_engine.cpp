@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "convoy/core/base/counted.h"
 #include "convoy/core/base/error.h"
 #include "convoy/core/base/text_as.h"
 #include "convoy/farm/remote/api_text.h"
@@ -243,6 +244,9 @@ class HttpTextEngine final : public process::TextEngine {
     log_.detail(fmt::format("{}: {}", address(text), why));
     if (load_.suffer(text.request, trouble, now, rest))
       warn(fmt::format("{} is set aside and tried again later: {}", address(text), why));
+    else if (trouble == Trouble::Busy && !std::exchange(told_busy_, true))
+      tell(fmt::format("{} is busy: {} at once now, more as it answers ({})", address(text),
+                       counted(load_.limit(text.request.server), "request"), why));
     if (load_.in_flight() == 0 && now - last_success_ > options_.patience)
       throw NetworkError(
           fmt::format("no server has answered for {} s; {}: {}", options_.patience.count(),
@@ -254,6 +258,11 @@ class HttpTextEngine final : public process::TextEngine {
   void warn(const std::string& message) const {
     if (options_.warn) return options_.warn(message);
     log_.warning(message);
+  }
+
+  void tell(const std::string& message) const {
+    if (options_.warn) return options_.warn(message);
+    log_.info(message);
   }
 
   // A refusal is of the text where other texts with the same settings had an answer. The first
@@ -287,6 +296,8 @@ class HttpTextEngine final : public process::TextEngine {
   HttpEngineOptions options_;
   Log log_;
   ServerLoad load_;
+  std::vector<bool> has_newer_limit_;  // by server
+  bool told_busy_ = false;
   std::unordered_map<int64_t, Text> texts_;            // unfinished, by number
   std::set<std::pair<int64_t, int64_t>> ready_;        // their places, in the order of sending
   std::multimap<Clock::time_point, int64_t> delayed_;  // until then

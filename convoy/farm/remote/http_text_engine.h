@@ -21,7 +21,7 @@ namespace convoy::remote {
 struct HttpEngineOptions {
   int64_t requests = 512;                             // at once, to all servers
   nlohmann::ordered_json template_kwargs = {};        // variables for the servers' chat template
-  std::function<void(const std::string&)> warn = {};  // in place of the log's warnings
+  std::function<void(const std::string&)> warn = {};  // in place of the log's lines
   std::chrono::seconds patience = std::chrono::minutes(10);  // with servers of which none answers
 };
 

@@ -104,6 +104,23 @@ TEST(HttpTextEngine, RefusalsForLoadDoNotCountAsTries) {
   EXPECT_EQ(server.asked("text"), 6);
 }
 
+TEST(HttpTextEngine, ABusyServerIsToldOnce) {
+  FakeServer server([](http::Exchange& exchange, const std::string&, int before) {
+    if (before < 3) return exchange.respond(429, {{"Retry-After", "0"}}, "slow down");
+    exchange.respond(200, {}, kText);
+  });
+  std::vector<std::string> told;
+  const auto engine = engine_of(server.named(), {.warn = [&told](const std::string& text) {
+                                  if (text.find("busy") != std::string::npos) told.push_back(text);
+                                }});
+  ask(*engine, 1, "one");
+  ask(*engine, 2, "two");
+  EXPECT_EQ(all_results(*engine).size(), 2u);
+  ASSERT_EQ(told.size(), 1u);
+  EXPECT_NE(told[0].find("/v1 is busy: 8 requests at once now"), std::string::npos) << told[0];
+  EXPECT_NE(told[0].find("status 429: slow down"), std::string::npos) << told[0];
+}
+
 TEST(HttpTextEngine, CancelledTextsAreNotGiven) {
   std::vector<std::unique_ptr<http::Exchange>> none;
   FakeServer server([](http::Exchange& exchange, const std::string& prompt, int) {
