@@ -101,6 +101,23 @@ class RowsTest(EngineCase):
         self.assertEqual({row["state"] for row in self.rows()}, {"ok"})
         self.assertEqual(set(server.answered.values()), {1})
 
+    def test_a_server_with_the_newer_name_of_the_limit_gets_it(self):
+        words = "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead."
+        newer = self.server(lambda _, body: (400, words) if "max_tokens" in body else None)
+        older = self.server()
+        self.process(f"{newer.url},{older.url}", "out.jsonl")
+        self.assertEqual({row["state"] for row in self.rows()}, {"ok"})
+        given = [body["max_completion_tokens"] for body in newer.bodies if "max_completion_tokens" in body]
+        self.assertIn(4096, given)
+        self.assertNotIn("max_completion_tokens", str(older.bodies))
+        self.assertLess(len(newer.bodies) - len(given), 24)
+
+    def test_a_busy_server_is_told_once(self):
+        server = self.server(lambda number, _: (429, "slow down", ("Retry-After", "0")) if number in (3, 9, 30) else None)
+        said = self.process(server)
+        self.assertEqual(said.count("is busy: "), 1, said)
+        self.assertIn("requests at once", said)
+
     def test_the_requests_hold_what_is_set(self):
         server = self.server()
         self.process(server, "chat.jsonl", "--limit", 2, "--samples", 2, "--stages", "generate", "--template-kwargs",

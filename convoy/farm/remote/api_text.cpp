@@ -94,6 +94,14 @@ ApiText api_text(const process::TextRequest& request, const std::string& model,
           .settings = settings.dump()};
 }
 
+std::string with_newer_limit(const std::string& body) {
+  const ordered_json given = ordered_json::parse(body);
+  ordered_json renamed;
+  for (const auto& [name, value] : given.items())
+    renamed[name == "max_tokens" ? "max_completion_tokens" : name] = value;
+  return renamed.dump();
+}
+
 std::optional<TextResult> read_api_text(std::string_view body) {
   const ordered_json answer = ordered_json::parse(body, nullptr, false);
   if (!answer.is_object() || !answer.contains("choices")) return std::nullopt;

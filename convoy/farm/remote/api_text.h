@@ -25,6 +25,10 @@ struct ApiText {
 ApiText api_text(const process::TextRequest& request, const std::string& model,
                  const nlohmann::ordered_json& template_kwargs);
 
+// The body with OpenAI's newer name of the limit, `max_completion_tokens`, in place of
+// `max_tokens`: OpenAI's reasoning models take the newer one alone, older servers the older one.
+std::string with_newer_limit(const std::string& body);
+
 // The text in the body of an answer with status 200; empty for a body that holds none, because it
 // was cut or is of another program. A thought that the server has taken out of the text is put
 // before it, as the model wrote it.

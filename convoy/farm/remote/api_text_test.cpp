@@ -95,5 +95,11 @@ TEST(ApiText, FindsNoTextInOtherBodies) {
     EXPECT_FALSE(read_api_text(body)) << body;
 }
 
+TEST(ApiText, TheLimitHasANewerName) {
+  EXPECT_EQ(
+      with_newer_limit(R"({"model":"m","max_tokens":5,"messages":[{"content":"max_tokens"}]})"),
+      R"({"model":"m","max_completion_tokens":5,"messages":[{"content":"max_tokens"}]})");
+}
+
 }  // namespace
 }  // namespace convoy::remote

@@ -74,6 +74,12 @@ bool is_about_length(const http::Answer& answer) {
   return false;
 }
 
+// "Unsupported parameter: 'max_tokens' is not supported with this model. Use
+// 'max_completion_tokens' instead."
+bool needs_newer_limit(const http::Answer& answer) {
+  return answer.status == 400 && answer.body.find("max_completion_tokens") != std::string::npos;
+}
+
 class HttpTextEngine final : public process::TextEngine {
  public:
   HttpTextEngine(const http::CurlLibrary& curl, Servers servers, HttpEngineOptions options, Log log)
@@ -81,6 +87,7 @@ class HttpTextEngine final : public process::TextEngine {
         options_(std::move(options)),
         log_(std::move(log)),
         load_(servers_.addresses.size(), std::random_device()()),
+        has_newer_limit_(servers_.addresses.size()),
         client_(curl, servers_.limits()) {}
 
   void submit(process::TextRequest request) override {
@@ -131,7 +138,8 @@ class HttpTextEngine final : public process::TextEngine {
     int tries = 0;                      // that failed by an answer
     int refusals = 0;                   // of the request
     bool is_sent = false;
-    int64_t sent_as = 0;  // number of the client's
+    bool has_newer_limit = false;  // as it was sent
+    int64_t sent_as = 0;           // number of the client's
     ServerRequest request;
   };
 
@@ -160,12 +168,14 @@ class HttpTextEngine final : public process::TextEngine {
     Text& text = texts_.at(number);
     text.request = request;
     text.is_sent = true;
-    text.sent_as = client_.send({.url = servers_.addresses[request.server] + text.api.path,
-                                 .headers = servers_.headers(),
-                                 .body = text.api.body},
-                                [this, number](http::RequestResult result) {
-                                  mailbox_.put({number, std::move(result)});
-                                });
+    text.has_newer_limit = has_newer_limit_[request.server];
+    text.sent_as = client_.send(
+        {.url = servers_.addresses[request.server] + text.api.path,
+         .headers = servers_.headers(),
+         .body = text.has_newer_limit ? with_newer_limit(text.api.body) : text.api.body},
+        [this, number](http::RequestResult result) {
+          mailbox_.put({number, std::move(result)});
+        });
   }
 
   void take(Mailbox::Letter& letter) {
@@ -270,6 +280,12 @@ class HttpTextEngine final : public process::TextEngine {
   void refuse(int64_t number, const http::Answer& answer) {
     Text& text = texts_.at(number);
     load_.withdraw(text.request);
+    if (!text.has_newer_limit && text.api.path == "/chat/completions" &&
+        needs_newer_limit(answer)) {
+      has_newer_limit_[text.request.server] = true;
+      ready_.insert(text.place);
+      return;
+    }
     const bool may_be_of_text =
         answer.status == 400 || answer.status == 413 || answer.status == 422;
     if (may_be_of_text &&
