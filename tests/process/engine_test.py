@@ -342,6 +342,7 @@ class AnswersTest(EngineCase):
         self.assertEqual(server.bodies[0]["temperature"], 0)
         saved = self.rows("results/samples.jsonl")
         self.assertEqual(saved[3], {"input": "3 + 3 =", "pred": rows[3]["completion"], "ref": rows[3]["completion"]})
+        self.assertNotIn("lists of messages", figures)
         self.assertIn("add --generate", self.run_convoy(*words, code=2))
 
     def test_flags_of_loaded_models_are_refused(self):
@@ -383,6 +384,18 @@ class ServeTest(EngineCase):
         self.run_convoy("process", "--engine", self.serve(), "--engine-model", "m", "--output", "served.jsonl", *same)
         self.assertEqual(self.rows("local.jsonl"), self.rows("served.jsonl"))
         self.assertIn("yes", {row["verified"] for row in self.rows("served.jsonl")})
+
+    def test_the_inputs_of_its_metrics_are_those_of_the_model_itself(self):
+        rows = [{"messages": [{"role": "user", "content": f"What is {n} + {n}?"}, {"role": "assistant", "content": str(2 * n)}]} for n in range(4)]
+        (self.home / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+        same = ["eval", "--data", "rows.jsonl", "--generate", "--max-new-tokens", 20, "--json"]
+        url = self.serve()
+        local = self.run_convoy(*same, "--model", self.examples / "tally-3m", "--output", "local")
+        served = self.run_convoy(*same, "--model", self.examples / "tally-3m", "--engine", url, "--engine-model", "m", "--output", "served")
+        self.assertEqual(self.rows("local/samples.jsonl"), self.rows("served/samples.jsonl"))
+        self.assertEqual(json.loads((self.home / "local/metrics.json").read_text())["sari"], json.loads((self.home / "served/metrics.json").read_text())["sari"])
+        self.assertNotIn("lists of messages", served, local)
+        self.assertIn("lists of messages", self.run_convoy(*same, "--engine", url, "--engine-model", "m"))
 
     def test_its_answers_are_those_of_generate(self):
         lines = (self.examples / "sums" / "test.jsonl").read_text().splitlines()[:8]

@@ -9,6 +9,7 @@
 #include <optional>
 #include <utility>
 
+#include "convoy/apps/front/row_tokens.h"
 #include "convoy/apps/front/saved_samples.h"
 #include "convoy/core/base/error.h"
 #include "convoy/core/base/hash.h"
@@ -126,10 +127,27 @@ void write_remote_answers(const remote::Servers& servers, const RemotePrompts& p
   if (journal) journal->remove();
 }
 
-// The prompt as samples.jsonl shows it.
-std::string shown(const process::Prompt& prompt) {
-  return prompt.messages.is_null() ? prompt.text : io::line_of(prompt.messages);
-}
+// Writes prompts as the model reads them, which is the input of metrics: with the chat template of
+// --model where it is a folder of this machine. Without one, chats stay messages.
+class ShownPrompts {
+ public:
+  explicit ShownPrompts(const std::string& model)
+      : tokens_(std::filesystem::is_directory(model) ? RowTokens(model, "", data::Supervision())
+                                                     : RowTokens()) {}
+
+  std::string text(const data::Sample& prompt) {
+    const process::Prompt asked = remote::prompt_of(prompt);
+    if (asked.messages.is_null()) return asked.text;
+    if (tokens_.chat_template() != nullptr) return tokens_.encoder()->render(prompt, true);
+    has_messages_ = true;
+    return io::line_of(asked.messages);
+  }
+  bool has_messages() const { return has_messages_; }
+
+ private:
+  RowTokens tokens_;
+  bool has_messages_ = false;
+};
 
 }  // namespace
 
@@ -199,13 +217,19 @@ int evaluate_remotely(const Context& context, const settings::EvalFlags& flags,
                            question = data::split_answer(sample);
                            return data::EncodedRow();
                          });
+  ShownPrompts shown(common.model.model);
   std::vector<process::Prompt> prompts;
   std::vector<evaluate::ScoredAnswer> samples;
   while ((flags.limit == 0 || std::ssize(prompts) < flags.limit) && rows.next()) {
     prompts.push_back(remote::prompt_of(question.prompt));
-    samples.push_back({.input = shown(prompts.back()), .pred = {}, .refs = {question.reference}});
+    samples.push_back(
+        {.input = shown.text(question.prompt), .pred = {}, .refs = {question.reference}});
   }
   rows.finish(log);
+  if (shown.has_messages())
+    log.warning(
+        "the inputs of metrics and samples are lists of messages; with --model DIR they "
+        "are texts by its chat template, as without --engine");
   RemoteFlags greedy = common;
   // Answers are compared, so greedy decoding is the default here.
   if (greedy.sampling.temperature.is_auto()) greedy.sampling.temperature = 0.0;

@@ -35,7 +35,7 @@ const data::SampleEncoder* RowTokens::encoder() const {
 }
 const text::Tokenizer& RowTokens::tokenizer() const { return state_->tokenizer; }
 const text::ChatTemplate* RowTokens::chat_template() const {
-  return state_->chat_template ? &*state_->chat_template : nullptr;
+  return state_ && state_->chat_template ? &*state_->chat_template : nullptr;
 }
 
 RowTokens row_tokens_of(const settings::DataTokenFlags& flags, data::Supervision supervision) {

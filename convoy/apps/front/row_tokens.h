@@ -25,7 +25,7 @@ class RowTokens {
 
   const data::SampleEncoder* encoder() const;  // null: there is no model
   const text::Tokenizer& tokenizer() const;
-  const text::ChatTemplate* chat_template() const;  // null: the model has none
+  const text::ChatTemplate* chat_template() const;  // null: there is none
 
  private:
   struct State;
