@@ -274,7 +274,9 @@ class RefusalTest(EngineCase):
                                   ("--dtype", "bf16", "model.dtype"), ("--devices", "cpu", "workers.devices")):
             said = self.process("http://127.0.0.1:1/v1", "out.jsonl", flag, value, code=2)
             self.assertIn(f"{path} ({flag}) has no effect with --engine", said)
-        self.assertIn("engine.deterministic", self.process("http://127.0.0.1:1/v1", "out.jsonl", "--deterministic", code=2))
+        said = self.process("http://127.0.0.1:1/v1", "out.jsonl", "--deterministic", code=2)
+        self.assertIn("engine.deterministic", said)
+        self.assertIn("a server's texts depend on what else it computes", said)
         said = self.run_convoy("process", "--engine-model", "m", "--data", "rows.jsonl", code=2)
         self.assertIn("remote.engine_model (--engine-model) has no effect without --engine", said)
 

@@ -27,10 +27,10 @@ std::map<std::string, std::string> values_of(ProcessSettings& settings) {
 
 // The servers settle these.
 constexpr std::array kOfLoadedModels = {
-    "model.adapter",      "model.revision",      "model.dtype",       "model.quantization",
-    "model.double_quant", "model.template_path", "workers.devices",   "engine.deterministic",
-    "engine.low_memory",  "engine.memory_gib",   "engine.kv_blocks",  "engine.prefill_chunk",
-    "engine.kv_dtype",    "engine.weights",      "engine.cuda_graphs"};
+    "model.adapter",      "model.revision",      "model.dtype",          "model.quantization",
+    "model.double_quant", "model.template_path", "workers.devices",      "engine.low_memory",
+    "engine.memory_gib",  "engine.kv_blocks",    "engine.prefill_chunk", "engine.kv_dtype",
+    "engine.weights",     "engine.cuda_graphs"};
 
 [[noreturn]] void refuse_effectless(const std::string& path, const std::string& where) {
   throw ConfigError(fmt::format("{} ({}) has no effect {}", path, process_flag(path), where),
@@ -46,6 +46,9 @@ void check_remote(const ProcessSettings& settings) {
     for (const char* path : kOfLoadedModels)
       if (values.at(path) != usual.at(path))
         refuse_effectless(path, "with --engine: its servers have loaded the model");
+    if (settings.engine.deterministic)
+      refuse_effectless("engine.deterministic",
+                        "with --engine: a server's texts depend on what else it computes");
     return;
   }
   for (const char* path : {"remote.engine_model", "remote.engine_timeout"})
