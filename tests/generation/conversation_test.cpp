@@ -110,10 +110,25 @@ TEST_F(Conversation, SamplingIsSetBetweenAnswers) {
   EXPECT_TRUE(says("max_new_tokens: 20, temperature: auto,")) << said_;
   answers("/set temperature 0.5\n/set\n", kShort);
   EXPECT_TRUE(says("temperature: 0.5, ") && says("greedy: false")) << said_;
-  for (const char* const wrong : {"top_p 7", "top_p", "tempo 1", "n 3", "top_p 0.5 0.6"}) {
-    answers(fmt::format("/set {}\n", wrong), kShort, 2);
-    EXPECT_FALSE(says("stop: []")) << wrong << ": " << said_;
+  const std::pair<const char*, const char*> wrong[] = {
+      {"top_p 7", "/set top_p must be above 0 and at most 1, found 7"},
+      {"top_p", "/set top_p needs a value (number)"},
+      {"tempo 1", "there is no setting `tempo` (/set alone shows them)"},
+      {"n 3", "/set n has no effect in a conversation"},
+      {"max_new_tokens 1.5", "/set max_new_tokens: wanted an integer, found"},
+      {"top_p 0.5 0.6", "/set top_p: wanted a number, found"}};
+  for (const auto& [setting, words] : wrong) {
+    answers(fmt::format("/set {}\n", setting), kShort, 2);
+    EXPECT_TRUE(says(fmt::format("convoy: {}", words))) << setting << ": " << said_;
+    EXPECT_FALSE(says("stop: []") || says("--")) << setting << ": " << said_;
   }
+}
+
+TEST_F(Conversation, AFullConversationNamesTheWaysOut) {
+  std::string long_question;
+  for (int word = 0; word < 600; ++word) long_question += "12 ";
+  answers("What is 2 + 2?\n" + long_question + long_question + "\n", kShort, 10);
+  EXPECT_TRUE(says("the conversation is full") && says("/undo") && says("/reset")) << said_;
 }
 
 TEST_F(Conversation, SavesRowsThatOtherCommandsRead) {

@@ -55,6 +55,21 @@ bool is_on(const CommandLine& command) {
   return command.argument == "on";
 }
 
+// The words of a flag's error, for /set, which has no flags.
+[[noreturn]] void refuse_setting(const std::string& name, std::string words) {
+  constexpr std::string_view kPlace = "command line: ";
+  if (words.starts_with("unknown flag"))
+    throw ConfigError(fmt::format("there is no setting `{}`", name),
+                      {.hint = "/set alone shows them"});
+  if (words.starts_with(kPlace)) words.erase(0, kPlace.size());
+  std::string flag = "--" + name;
+  std::string dashed = flag;
+  std::replace(dashed.begin(), dashed.end(), '_', '-');
+  for (const std::string& spelled : {flag, dashed})
+    if (words.starts_with(spelled)) words.replace(0, spelled.size(), "/set " + name);
+  throw ConfigError(words);
+}
+
 class Conversation {
  public:
   Conversation(generate::Engine& engine, const data::SampleEncoder& encoder,
@@ -170,10 +185,14 @@ class Conversation {
       // These two exclude each other: the later wins.
       if (name == "temperature") changed.greedy = false;
       if (name == "greedy") changed.temperature = {};
-      config::parse_flags({config::list_fields(changed)},
-                          {"--" + name + (value.empty() ? "" : "=" + value)});
-      config::refuse_without_effect(changed, {"n", "logprobs"}, "in a conversation");
-      generate::check_sampling(answer_request(changed, 0, 0).sampling);
+      try {
+        config::parse_flags({config::list_fields(changed)},
+                            {"--" + name + (value.empty() ? "" : "=" + value)});
+        config::refuse_without_effect(changed, {"n", "logprobs"}, "in a conversation");
+        generate::check_sampling(answer_request(changed, 0, 0).sampling);
+      } catch (const ConfigError& error) {
+        refuse_setting(name, error.what());
+      }
     }
     sampling_ = changed;
     std::string values;
@@ -242,7 +261,7 @@ class Conversation {
                                            .variables = options_.template_kwargs,
                                            .file = "the conversation"})
                            .ids;
-      engine_.submit(request);
+      submit(request);
     });
     if (!submitted) return std::nullopt;
     std::cout << speaker;
@@ -267,6 +286,19 @@ class Conversation {
     std::cout << certain.end(*text) << std::endl;
     CONVOY_CHECK(std::cout.good(), IoError, "stdout cannot be written");
     return text;
+  }
+
+  void submit(const generate::Request& request) {
+    try {
+      engine_.submit(request);
+    } catch (const DataError&) {
+      throw DataError(
+          fmt::format("the conversation is full: with this question it has {} tokens, and the "
+                      "model needs room for its answer",
+                      request.prompt.size()),
+          {.hint = "/undo forgets the last question and its answer, /reset all turns; or ask a "
+                   "shorter question"});
+    }
   }
 
   void tell_speed(const generate::Completion& answer, double first_seconds, double seconds) const {
