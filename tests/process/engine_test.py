@@ -2,13 +2,18 @@
 """`convoy process --engine` against servers of OpenAI's HTTP API that can fail (text_server.py): the rows are those of a
 server without faults, and no text is answered twice. CONVOY_BIN_DIR says where convoy is."""
 
+import fcntl
 import json
 import os
 import pathlib
+import pty
+import re
 import signal
 import sqlite3
+import struct
 import subprocess
 import tempfile
+import termios
 import time
 import unittest
 
@@ -116,7 +121,22 @@ class RowsTest(EngineCase):
         server = self.server(lambda number, _: (429, "slow down", ("Retry-After", "0")) if number in (3, 9, 30) else None)
         said = self.process(server)
         self.assertEqual(said.count("is busy: "), 1, said)
-        self.assertIn("requests at once", said)
+
+    def test_the_progress_counts_the_requests(self):
+        server = self.server()
+        server.hold(0)
+        master, slave = pty.openpty()
+        self.addCleanup(os.close, master)
+        fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("4H", 24, 200, 0, 0))
+        process = subprocess.Popen([CONVOY, *map(str, self.words(server))], cwd=self.home, stdout=subprocess.DEVNULL, stderr=slave, start_new_session=True)
+        os.close(slave)
+        try:
+            shown = ""
+            while not re.search(r"24 rows in flight, 16 requests at once", shown):
+                shown += os.read(master, 4096).decode()
+        finally:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
 
     def test_the_requests_hold_what_is_set(self):
         server = self.server()
