@@ -2,6 +2,7 @@
 //! SVG text as PNG and PDF. Letters come from the fonts of this crate alone, so that a picture is the same on every machine.
 
 use crate::abi::{bytes, guard, Text};
+use crate::pdf_order::ordered;
 use resvg::{tiny_skia, usvg};
 use std::sync::Arc;
 use svg2pdf::usvg::fontdb;
@@ -34,8 +35,9 @@ fn png_of(svg: &[u8]) -> Result<Vec<u8>, String> {
 fn pdf_of(svg: &[u8]) -> Result<Vec<u8>, String> {
     // A pixel of SVG is 1/96 inch.
     let page = svg2pdf::PageOptions { dpi: 96.0 };
-    svg2pdf::to_pdf(&tree_of(svg)?, svg2pdf::ConversionOptions::default(), page)
-        .map_err(|error| error.to_string())
+    let pdf = svg2pdf::to_pdf(&tree_of(svg)?, svg2pdf::ConversionOptions::default(), page)
+        .map_err(|error| error.to_string())?;
+    ordered(&pdf).ok_or_else(|| "svg2pdf writes another form of PDF".into())
 }
 
 /// # Safety
