@@ -58,8 +58,22 @@ TEST_F(SweepPrograms, AResultThatIsMissingFailsTheCell) {
   const SweepEnd end = run({"run", "--result", "loss", "--result", "accuracy", "--max-attempts",
                             "1", "--", "echo", "{{\"loss\": 1}}"});
   EXPECT_EQ(end.status, 15);
-  EXPECT_TRUE(has(end.errors, "no line of stdout is a JSON object with `accuracy`"));
+  EXPECT_TRUE(
+      has(end.errors,
+          "no line of stdout is a JSON object with `accuracy`; its last is `{\"loss\": 1}`"));
   EXPECT_EQ(run({"run", "--result", "a", "--result", "a", "--", "true"}).status, 2);
+}
+
+TEST_F(SweepPrograms, TheLastLineOfAProgramWithoutAResultIsShown) {
+  write("program.sh", "printf 'Traceback\\n\\033[1mcaf\\351: no GPU\\n  \\n'\n");
+  const SweepEnd end =
+      run({"run", "--result", "loss", "--max-attempts", "1", "--", "sh", "program.sh"});
+  EXPECT_EQ(end.status, 15) << end.errors;
+  EXPECT_TRUE(has(end.output, "; its last is `\\x1b[1mcaf")) << end.output;
+  EXPECT_TRUE(has(end.output, ": no GPU`")) << end.output;
+  EXPECT_EQ(run({"export", "--json"}).status, 0);
+  const SweepEnd silent = run({"run", "--result", "loss", "--max-attempts", "1", "--", "true"});
+  EXPECT_TRUE(has(silent.errors, "object with `loss`; it is empty")) << silent.errors;
 }
 
 TEST_F(SweepPrograms, TheBestMayBeTheGreatest) {

@@ -11,6 +11,7 @@
 #include "convoy/farm/sweep/command/program_run.h"
 #include "convoy/farm/sweep/results/cell_result.h"
 #include "convoy/farm/sweep/results/grid_text.h"
+#include "convoy/farm/sweep/results/summary.h"
 #include "convoy/farm/sweep/runner/task_failure.h"
 #include "convoy/machine/processes/signals.h"
 
@@ -92,7 +93,12 @@ double value_of(const std::string& key, const ProgramEnd& end) {
       return number_of(*value, key);
     stop = before == std::string::npos ? 0 : before;
   }
-  fail("output", fmt::format("no line of stdout is a JSON object with `{}`", key), end);
+  fail("output",
+       fmt::format("no line of stdout is a JSON object with `{}`; {}", key,
+                   end.last_line.empty()
+                       ? "it is empty"
+                       : fmt::format("its last is `{}`", escaped_line(end.last_line))),
+       end);
 }
 
 // One of them that is no finite number fails the cell, as the first does.

@@ -22,18 +22,24 @@ constexpr size_t kOutputBytes = 1 << 20;
 
 using LineCheck = std::function<bool(const std::string& line)>;
 
-// Moves whole lines that begin with '{' to `kept` and drops the others: what a program prints after
-// its answer, however much, does not push it out. False once `wanted` was false for one of them.
-bool keep_object_lines(std::string& output, std::string& kept, const LineCheck& wanted) {
+// Moves whole lines that begin with '{' to `end` and drops the others but the last: what a program
+// prints after its answer, however much, does not push it out. False once `wanted` was false for
+// one of them.
+bool keep_lines(std::string& output, ProgramEnd& end, const LineCheck& wanted) {
+  constexpr size_t kLongestLast = 200;
+  std::string& kept = end.object_lines;
   bool all_wanted = true;
   size_t begin = 0;
-  for (size_t end = output.find('\n'); end != std::string::npos; end = output.find('\n', begin)) {
-    const std::string_view line = std::string_view(output).substr(begin, end + 1 - begin);
-    if (trimmed(line, " \t").starts_with('{')) {
+  for (size_t stop = output.find('\n'); stop != std::string::npos;
+       stop = output.find('\n', begin)) {
+    const std::string_view line = std::string_view(output).substr(begin, stop + 1 - begin);
+    const std::string_view words = trimmed(line, " \t\r\n");
+    if (!words.empty()) end.last_line = words.substr(0, kLongestLast);
+    if (words.starts_with('{')) {
       kept += line;
       all_wanted = all_wanted && (!wanted || wanted(std::string(line)));
     }
-    begin = end + 1;
+    begin = stop + 1;
   }
   output.erase(0, begin);
   if (kept.size() > kOutputBytes) kept.erase(0, kept.size() - kOutputBytes);
@@ -95,12 +101,12 @@ ProgramEnd run_program(const std::vector<std::string>& program,
       processes::signal_group(process.pid, SIGKILL);
     }
     drain_program(process.output, output, 2 * kOutputBytes, -1);
-    if (!keep_object_lines(output, end.object_lines, end.unwanted ? LineCheck() : wanted) &&
+    if (!keep_lines(output, end, end.unwanted ? LineCheck() : wanted) &&
         !std::exchange(end.unwanted, true))
       processes::signal_group(process.pid, SIGKILL);
     drain_program(process.errors, end.errors_tail, kProgramTailBytes, STDERR_FILENO);
   }
-  keep_object_lines(output += '\n', end.object_lines, {});  // a last line without its end
+  keep_lines(output += '\n', end, {});  // a last line without its end
   end.seconds = elapsed_seconds(begin);
   processes::signal_group(process.pid, SIGKILL);
   int status = 0;

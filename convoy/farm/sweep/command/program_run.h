@@ -19,6 +19,7 @@ struct ProgramEnd {
   bool unwanted = false;   // `wanted` was false for one of its lines
   double seconds = 0;
   std::string object_lines;  // of stdout those that begin with '{', the last MiB of them
+  std::string last_line;     // of stdout, the last that is not blank, cut to 200 bytes
   std::string errors_tail;
 };
 
