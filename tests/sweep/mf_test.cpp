@@ -55,7 +55,7 @@ TEST_F(SweepMf, AConfigurationOfThePriorProgramRunsAsItIs) {
   EXPECT_NE(end.errors.find("8 entries for 6 values"), std::string::npos);
   EXPECT_NE(end.errors.find("gd_verbose and gd_print_period are ignored"), std::string::npos);
   const auto table = table_of(file_beginning(
-      "tables", "width_results_gt_rank=1_act=LeakyReLU_gnc_init=gauss_gd_momentum=0.9.csv"));
+      "tables", "width_results_gt_rank=1_act=LeakyReLU_gnc_init=gauss_gd_momentum=0.9"));
   ASSERT_EQ(table.size(), 7u);
   EXPECT_EQ(table[0], (std::vector<std::string>{"width", "gnc_gen_seed=0", "prior_gen_seed=0",
                                                 "gd_gen_seed=0", "gnc_gen_seed=1",
@@ -79,7 +79,7 @@ TEST_F(SweepMf, ADepthExperimentInYamlHasAStepSizeForEachDepth) {
   ASSERT_EQ(end.status, 0) << end.errors;
   EXPECT_NE(end.errors.find("gd_init_scales has 4 entries for 3 values"), std::string::npos);
   const auto table = table_of(
-      file_beginning("results", "depth_results_gt_rank=1_act=Tanh_gnc_init=gauss_completion.csv"));
+      file_beginning("results", "depth_results_gt_rank=1_act=Tanh_gnc_init=gauss_completion"));
   ASSERT_EQ(table.size(), 4u);
   EXPECT_EQ(table[0], (std::vector<std::string>{"depth", "gnc_gen_seed=0", "gd_gen_seed=0",
                                                 "gnc_gen_seed=1", "gd_gen_seed=1"}));
@@ -95,11 +95,9 @@ TEST_F(SweepMf, APlainAndANormalisedDepthRunHaveATableEach) {
   std::vector<std::string> normalised = plain;
   normalised.emplace_back("--gnc-normalize");
   ASSERT_EQ(run_mf(plain).status, 0);
-  const std::string table = file_beginning("results", "depth_results");
   ASSERT_EQ(run_mf(normalised).status, 0);
-  const std::string name = "depth_results_gt_rank=1_act=Linear_gnc_init=gauss";
-  EXPECT_EQ(file_beginning("results", name + "_no_gnc_normalize.csv"), table);
-  EXPECT_NE(file_beginning("results", name + ".csv"), table);
+  EXPECT_EQ(files_beginning("results", "depth_results_gt_rank=1_act=Linear_gnc_init=gauss_").size(),
+            2u);
 }
 
 TEST_F(SweepMf, ExamplesAreReadable) {

@@ -68,7 +68,7 @@ TEST_F(SweepSsm, ThePublishedCommandLineRunsAsWritten) {
   const SweepEnd end = run(published());
   ASSERT_EQ(end.status, 0) << end.errors;
   EXPECT_NE(end.errors.find("--gnc-batch-size is ignored"), std::string::npos);
-  const auto lines = lines_of(file_beginning("results", "results__seq_len=5_seeds=0..3.csv"));
+  const auto lines = lines_of(file_beginning("results", "results__seq_len=5_seeds=0..3_"));
   ASSERT_EQ(lines.size(), 4u);
   EXPECT_EQ(lines[0],
             "student_dim,gnc_gen_seed=0,gnc_gen_seed=0_theoretical,gnc_gen_seed=0_asymptotic,"
@@ -97,7 +97,7 @@ TEST_F(SweepSsm, TheGuidesCommandLineRunsAsWritten) {
   EXPECT_NE(end.errors.find("--checkpoint-interval is ignored"), std::string::npos);
   for (const char* rank : {"2", "4", "8"})
     EXPECT_EQ(lines_of(file_beginning("results", std::string("results__seq_len=5_teacher_rank=") +
-                                                     rank + "_seeds=0-1-2.csv"))
+                                                     rank + "_seeds=0-1-2_"))
                   .size(),
               4u);
 }
@@ -122,6 +122,34 @@ TEST_F(SweepSsm, AnAxisValueMoreRunsTheNewCellsOnly) {
   }
 }
 
+// The tables of the former lie beside those of the latter, and a list tells the sweeps apart.
+TEST_F(SweepSsm, SweepsOfOtherSettingsHaveFilesOfTheirOwn) {
+  const std::vector<std::string> base = {"ssm", "--num-seeds",   "1",      "--student-dims", "20",
+                                         "30",  "--figures-dir", "figures"};
+  const std::vector<std::vector<std::string>> others = {
+      {"--gnc-num-samples", "1000"},
+      {"--gnc-num-samples", "2000"},
+      {"--gnc-num-samples", "2000", "--eps-train", "0.02"},
+      {"--gnc-num-samples", "2000", "--eps-train", "0.02", "--mode", "fast"},
+      {"--gnc-num-samples", "2000", "--target-accepted", "10"}};
+  for (const auto& words : others) ASSERT_EQ(run(with(base, words)).status, 0);
+  const auto tables = files_beginning("results", "results_gnc_seq_len=5_seeds=0_");
+  EXPECT_EQ(tables.size(), others.size());
+  EXPECT_EQ(files_beginning("figures", "ssm-").size(), 3 * others.size());
+  for (const std::string& name : tables) EXPECT_LT(name.size(), 60u) << name;
+  const SweepEnd again = run(with(base, others.back()));
+  EXPECT_EQ(again.errors.find("wrote"), std::string::npos) << again.errors;
+  const std::string list = run({"show", "--list"}).output;
+  for (const char* const line :
+       {"    convoy sweep ssm; eps_train 1e-05; guesses 1000\n", "eps_train 1e-05; guesses 2000\n",
+        "eps_train 0.02; guesses 2000\n", "guesses 2000; target_accepted 10\n",
+        "    student_dim 20, 30; seed 0; gnc\n"})
+    EXPECT_NE(list.find(line), std::string::npos) << line << list;
+  EXPECT_NE(list.find("2-fast-"), std::string::npos) << list;
+  const json rows = json::parse(run({"show", "--list", "--json"}).output);
+  EXPECT_EQ(rows[2]["settings"]["eps_train"], json::array({0.02}));
+}
+
 TEST_F(SweepSsm, SaysWhoComputesBeforeItStarts) {
   const std::vector<std::string> words = {"ssm", "--num-seeds",       "1",    "--student-dims",
                                           "20",  "--gnc-num-samples", "1000", "--workers",
@@ -140,7 +168,7 @@ TEST_F(SweepSsm, TheNumbersDoNotDependOnTheWorkers) {
         run({"ssm", "--num-seeds", "2", "--student-dims", "20", "33", "--gnc-num-samples",
              "3000000", "--target-accepted", "900", "--workers", workers, "--results-dir", folder});
     ASSERT_EQ(end.status, 0) << end.errors;
-    tables.insert(file_beginning(folder, "results_gnc_seq_len=5_seeds=0-1.csv"));
+    tables.insert(file_beginning(folder, "results_gnc_seq_len=5_seeds=0-1_"));
   }
   EXPECT_EQ(tables.size(), 1u);
 }
@@ -160,7 +188,7 @@ TEST_F(SweepSsm, NothingAcceptedIsCensoredAndNan) {
   ASSERT_EQ(end.status, 0) << end.errors;
   EXPECT_NE(end.output.find("censored"), std::string::npos) << end.output;
   EXPECT_NE(end.errors.find("1 cell: 0 values, 1 censored"), std::string::npos) << end.errors;
-  const auto lines = lines_of(file_beginning("results", "results_gnc_seq_len=5_seeds=0.csv"));
+  const auto lines = lines_of(file_beginning("results", "results_gnc_seq_len=5_seeds=0_"));
   ASSERT_EQ(lines.size(), 2u);
   EXPECT_TRUE(lines[1].starts_with("20,nan,")) << lines[1];
 }
@@ -238,7 +266,7 @@ TEST_F(SweepSsm, ShowPlotAndExportReadTheStore) {
   const SweepEnd tidy = run({"export"});
   EXPECT_EQ(lines_of(tidy.output).size(), 9u) << tidy.output;
   const SweepEnd wide = run({"export", "--format", "wide"});
-  EXPECT_EQ(wide.output, file_beginning("results", "results__seq_len=5_seeds=0-1.csv"));
+  EXPECT_EQ(wide.output, file_beginning("results", "results__seq_len=5_seeds=0-1_"));
   for (const std::string format : {"wide", "parquet"})
     EXPECT_EQ(run({"export", "--format", format, "--output", "a.json"}).status, 2);
   const SweepEnd rows = run({"export", "--json"});

@@ -165,15 +165,18 @@ SweepEnd SweepTest::run(const std::vector<std::string>& arguments) {
 
 std::string SweepTest::file_beginning(const std::string& folder,
                                       const std::string& beginning) const {
-  std::string found;
-  int count = 0;
+  const std::vector<std::string> names = files_beginning(folder, beginning);
+  EXPECT_EQ(names.size(), 1u) << "files in " << folder << " that begin with " << beginning;
+  return names.empty() ? "" : contents(path(folder) / names.front());
+}
+
+std::vector<std::string> SweepTest::files_beginning(const std::string& folder,
+                                                    const std::string& beginning) const {
+  std::vector<std::string> names;
   for (const fs::directory_entry& entry : fs::directory_iterator(path(folder)))
-    if (entry.path().filename().string().starts_with(beginning)) {
-      found = contents(entry.path());
-      ++count;
-    }
-  EXPECT_EQ(count, 1) << "files in " << folder << " that begin with " << beginning;
-  return found;
+    if (std::string name = entry.path().filename().string(); name.starts_with(beginning))
+      names.push_back(std::move(name));
+  return names;
 }
 
 void SweepTest::write(const std::string& name, const std::string& content) const {

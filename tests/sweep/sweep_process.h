@@ -63,6 +63,9 @@ class SweepTest : public ::testing::Test {
   SweepEnd run_with_mounts(const std::string& mounts, const std::vector<std::string>& arguments);
   std::filesystem::path path(const std::string& name) const { return folder_ / name; }
   std::string text(const std::string& name) const { return path(name).string(); }
+  // Names of the files in `folder` that begin so.
+  std::vector<std::string> files_beginning(const std::string& folder,
+                                           const std::string& beginning) const;
   // The one file in `folder` whose name begins so; its text.
   std::string file_beginning(const std::string& folder, const std::string& beginning) const;
   void write(const std::string& name, const std::string& content) const;

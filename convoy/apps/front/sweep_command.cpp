@@ -152,6 +152,24 @@ void write_file(const Context& context, const fs::path& folder, const sweep::Nam
   context.log().info(fmt::format("wrote {}", (folder / file.name).string()));
 }
 
+void write_outputs(const Context& context, const SweepPlan& plan, const RunFlags& run,
+                   const WorkloadFlags& flags, const SweepResults& results) {
+  const std::string mark = plan.file_mark();
+  for (const sweep::NamedFile& file : flags.tables(results)) {
+    const fs::path name = file.name;
+    write_file(
+        context, run.results_dir,
+        {fmt::format("{}_{}{}", name.stem().string(), mark, name.extension().string()), file.text});
+  }
+  const std::string figures_dir = flags.places().figures_dir;
+  if (figures_dir.empty()) return;
+  const std::string svg = sweep::figure_svg(results, {});
+  for (const char* const ending : {".svg", ".png", ".pdf"}) {
+    const std::string name = fmt::format("{}-{}{}", plan.label, mark, ending);
+    write_file(context, figures_dir, {name, pictures::picture_for(name, svg)});
+  }
+}
+
 void write_for_tensorboard(const Context& context, const RunFlags& run,
                            const SweepResults& results) {
   if (run.tensorboard_dir.empty()) return;
@@ -262,15 +280,7 @@ int run_plan(Context& context, const SweepPlan& plan, const RunFlags& run,
     const auto workload = experiments::make_workload(plan.workload, plan.mode);
     const sweep::RunReport report = sweep::run_sweep(plan, *workload, options);
     const SweepResults results = results_of(context, report, *workload, store);
-    if (report.finished())
-      for (const sweep::NamedFile& file : flags.tables(results))
-        write_file(context, run.results_dir, file);
-    if (report.finished() && !output.figures_dir.empty()) {
-      const std::string name = plan.name();
-      const std::string svg = sweep::figure_svg(results, {});
-      for (const std::string& file : {name + ".svg", name + ".png", name + ".pdf"})
-        write_file(context, output.figures_dir, {file, pictures::picture_for(file, svg)});
-    }
+    if (report.finished()) write_outputs(context, plan, run, flags, results);
     write_for_tensorboard(context, run, results);
     print_results(context, results);
     return say_how_it_ended(context, report, results);

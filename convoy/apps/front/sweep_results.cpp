@@ -7,19 +7,18 @@
 
 #include <algorithm>
 #include <chrono>
-#include <ctime>
 #include <nlohmann/json.hpp>
 #include <thread>
 #include <utility>
 
 #include "convoy/apps/front/standard_streams.h"
 #include "convoy/apps/front/sweep_command.h"
+#include "convoy/apps/front/sweep_list.h"
 #include "convoy/apps/front/sweep_parquet.h"
 #include "convoy/core/base/counted.h"
 #include "convoy/core/base/error.h"
 #include "convoy/core/base/files.h"
 #include "convoy/farm/experiments/registry.h"
-#include "convoy/farm/sweep/results/grid_text.h"
 #include "convoy/farm/sweep/results/result_tables.h"
 #include "convoy/farm/sweep/results/summary.h"
 #include "convoy/farm/sweep/results/tidy_table.h"
@@ -79,20 +78,6 @@ Flags with_store(Flags flags, const Words& words) {
   return flags;
 }
 
-// Reads the sweep. Returns the reason when it cannot be read (newer Convoy, damage); empty on
-// success.
-std::string read_if_possible(jobs::JobStore& store, const sweep::SweepName& name,
-                             SweepResults& results) {
-  try {
-    results = sweep::read_sweep(store, name, experiments::workload_of_version);
-    return "";
-  } catch (const ConfigError& error) {
-    return error.sentence();
-  } catch (const DataError& error) {
-    return error.sentence();
-  }
-}
-
 std::string problem_words(const sweep::SweepName& name, const std::string& problem) {
   return fmt::format("sweep {}@{} cannot be read: {}", name.name, name.version, problem);
 }
@@ -121,85 +106,6 @@ SweepResults read(const Context& context, jobs::JobStore& store, const SweepRead
     return results;
   }
   return sweep::read_sweep(store, sweeps.back(), experiments::workload_of_version);
-}
-
-// UTC; "-" for none.
-std::string time_text(int64_t milliseconds) {
-  if (milliseconds == 0) return "-";
-  const std::time_t seconds = milliseconds / 1000;
-  std::tm utc{};
-  ::gmtime_r(&seconds, &utc);
-  char text[32] = {};
-  std::strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &utc);
-  return text;
-}
-
-// Words of the command, where the cells are of one.
-void add_content(nlohmann::ordered_json& row, const SweepResults& results) {
-  row["grid"] = sweep::grid_json(results);
-  row["states"] = nlohmann::ordered_json::object();
-  for (const auto& [state, count] : results.counts())
-    if (count > 0) row["states"][sweep::cell_state_word(state)] = count;
-  row["content"] = sweep::grid_text(results);
-  row["counts"] = sweep::counts_text(results);
-  const auto parameters =
-      nlohmann::json::parse(results.cells.front().cell.parameters.str(), nullptr, false);
-  if (results.workload == "run" && parameters.contains("command"))
-    row["command"] = sweep::shell_text(parameters["command"].get<std::vector<std::string>>());
-  else if (sweep::is_of_programs(results))
-    row["command"] = nullptr;
-}
-
-nlohmann::ordered_json list_row(jobs::JobStore& store, const sweep::SweepName& one) {
-  // About a second of reading.
-  constexpr int64_t kMostReadCells = 200'000;
-  nlohmann::ordered_json row = {
-      {"name", one.name},
-      {"workload", one.workload},
-      {"version", one.version},
-      {"cells", sweep::count_cells(store, sweep::stored_sweep(store, one))},
-      {"created", nullptr},
-      {"last_run", nullptr},
-      {"command", "convoy sweep " + one.workload},
-      {"grid", nullptr},
-      {"states", nullptr},
-      {"problem", nullptr}};
-  if (one.created_ms != 0) row["created"] = time_text(one.created_ms);
-  if (one.last_run_ms != 0) row["last_run"] = time_text(one.last_run_ms);
-  SweepResults results;
-  std::string problem = one.problem;
-  if (problem.empty() && row["cells"] <= kMostReadCells)
-    problem = read_if_possible(store, one, results);
-  if (!problem.empty()) row["problem"] = problem;
-  if (problem.empty() && !results.cells.empty()) add_content(row, results);
-  return row;
-}
-
-int list_sweeps(const Context& context, jobs::JobStore& store) {
-  nlohmann::ordered_json rows = nlohmann::ordered_json::array();
-  for (const sweep::SweepName& one : sweep::stored_sweeps(store))
-    rows.push_back(list_row(store, one));
-  if (context.common.json) {
-    fmt::print("{}\n", rows.dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
-    return 0;
-  }
-  const auto text_of = [](const nlohmann::ordered_json& value) {
-    return value.is_null() ? "-" : sweep::escaped_line(value.get<std::string>());
-  };
-  // Lines of their own: one table of all of it would not fit a terminal.
-  for (const auto& row : rows) {
-    fmt::print("{}  {}\n    {}\n", text_of(row["name"]),
-               row.contains("counts") ? row["counts"].get<std::string>()
-                                      : counted(row["cells"].get<int64_t>(), "cell"),
-               text_of(row["command"]));
-    if (row.contains("content")) fmt::print("    {}\n", text_of(row["content"]));
-    fmt::print("    last run {}, version {}\n", text_of(row["last_run"]), text_of(row["version"]));
-  }
-  for (const auto& row : rows)
-    if (!row["problem"].is_null())
-      context.log().warning(fmt::format("sweep {} cannot be read: {}", text_of(row["name"]),
-                                        text_of(row["problem"])));
-  return 0;
 }
 
 std::vector<std::string> workloads_with_wide_format() {

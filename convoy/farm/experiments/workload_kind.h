@@ -39,7 +39,8 @@ class WorkloadFlags {
   virtual void start_over() = 0;                // back to the defaults, of a preset that was named
   virtual sweep::SweepPlan plan() const = 0;  // throws ConfigError, which names the flag; DataError
   virtual SweepPlaces places() const = 0;
-  // The tables that are written at the end. A rerun gives the same names.
+  // The tables that are written at the end, with a mark of the sweep (SweepPlan::file_mark) before
+  // the ending. A rerun gives the same names.
   virtual std::vector<sweep::NamedFile> tables(const sweep::SweepResults& results) const = 0;
   // One line per flag that was given and has no meaning any more, or is not used up.
   virtual std::vector<std::string> notices() const { return {}; }

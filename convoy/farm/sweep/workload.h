@@ -130,6 +130,8 @@ class Workload {
   // Parameters along which its tables and figures go, the first that varies; programs and functions
   // often call theirs like this.
   virtual std::vector<std::string> axes() const { return {"width", "depth"}; }
+  // Parameters that may differ from seed to seed, as data of a file do.
+  virtual std::vector<std::string> data_of_seeds() const { return {}; }
   // The names of a cell's results, the first of which is its value.
   virtual std::vector<std::string> metrics(const Cell& /*cell*/) const { return {"value"}; }
   // Called before the first cell: what other cells had at the step where they may be pruned.

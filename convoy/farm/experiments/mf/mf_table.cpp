@@ -18,12 +18,9 @@ namespace {
 std::string mf_file_name(const sweep::SweepResults& results, const std::string& axis) {
   std::map<std::string, std::string> words = {{"gnc_init", "gauss"}, {"activation", "Linear"}};
   double momentum = 0, rank = 1;
-  bool completion = false, guessed = false, normalized = false;
+  bool completion = false;
   for (const sweep::CellResult& cell : results.cells) {
-    guessed = guessed || cell.cell.method == "gnc";
     for (const auto& [name, value] : sweep::axes_of(cell.cell)) {
-      if (name == "gnc_normalize" && value.is_boolean())
-        normalized = normalized || value.get<bool>();
       if (words.contains(name) && value.is_string()) words[name] = value.get<std::string>();
       if (name == "gd_momentum" && value.is_number()) momentum = value.get<double>();
       if (name == "gt_rank" && value.is_number()) rank = value.get<double>();
@@ -34,10 +31,6 @@ std::string mf_file_name(const sweep::SweepResults& results, const std::string& 
                                  words["activation"], words["gnc_init"]);
   if (momentum != 0) name += fmt::format("_gd_momentum={}", momentum);
   if (completion) name += "_completion";
-  // By default the prior program draws widths unnormalised and depths normalised; the name marks
-  // the difference.
-  if (guessed && axis == "width" && normalized) name += "_gnc_normalize";
-  if (guessed && axis == "depth" && !normalized) name += "_no_gnc_normalize";
   return name + ".csv";
 }
 

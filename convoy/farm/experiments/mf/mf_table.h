@@ -14,8 +14,7 @@ namespace convoy::experiments {
 // `<width|depth>_results_gt_rank=R_act=A_gnc_init=I[_gd_momentum=M][_completion].csv`: a row per
 // value of `axis`, "width", "depth", or "" for the one that varies; per seed the guess-and-check
 // loss, over widths the mean loss of the prior, exact or of guesses, and the loss of gradient
-// descent. `_gnc_normalize` at the end of widths whose guesses are normalised, `_no_gnc_normalize`
-// of depths whose guesses are not: the prior program's are the other way round.
+// descent.
 sweep::NamedFile mf_wide_csv(const sweep::SweepResults& results, const std::string& axis = "");
 
 }  // namespace convoy::experiments

@@ -36,6 +36,7 @@ class SsmWorkload : public sweep::Workload {
   std::vector<std::string> metrics(const sweep::Cell&) const override { return {"loss"}; }
 
   std::vector<std::string> axes() const override { return {"student_dim"}; }
+  std::vector<std::string> data_of_seeds() const override { return {"alpha", "w"}; }
 
  private:
   Precision precision_;

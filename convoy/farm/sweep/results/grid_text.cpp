@@ -47,14 +47,19 @@ nlohmann::ordered_json grid_json(const SweepResults& results) {
   return grid;
 }
 
-std::string grid_text(const SweepResults& results) {
+std::string named_values_text(const nlohmann::ordered_json& values) {
   std::vector<std::string> parts;
-  const nlohmann::ordered_json grid = grid_json(results);
-  for (const auto& [name, values] : grid.items()) {
+  for (const auto& [name, list] : values.items()) {
     std::vector<std::string> texts;
-    for (const auto& value : values) texts.push_back(parameter_text(nlohmann::json(value)));
+    for (const auto& value : list) texts.push_back(parameter_text(nlohmann::json(value)));
     parts.push_back(fmt::format("{} {}", name, values_text(texts)));
   }
+  return fmt::format("{}", fmt::join(parts, "; "));
+}
+
+std::string grid_text(const SweepResults& results) {
+  std::vector<std::string> parts;
+  if (const auto grid = grid_json(results); !grid.empty()) parts.push_back(named_values_text(grid));
   std::set<int64_t> seeds;
   std::vector<std::string> methods;
   for (const CellResult& cell : results.cells) {

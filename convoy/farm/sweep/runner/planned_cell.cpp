@@ -21,6 +21,7 @@ namespace {
 
 constexpr std::string_view kCellKey = "{\"cell\":";
 constexpr int kFirstOctave = 16;
+constexpr size_t kNamedDigits = 12;  // of a digest, in names
 // 2^16 * 2^(k / 4), rounded.
 constexpr std::array<int64_t, 4> kQuarters = {65536, 77936, 92682, 110218};
 
@@ -230,7 +231,11 @@ std::string SweepPlan::digest() const {
 }
 
 std::string SweepPlan::name_of(const std::string& digest) const {
-  return fmt::format("{}-{}", label, digest.substr(0, 12));
+  return fmt::format("{}-{}", label, digest.substr(0, kNamedDigits));
+}
+
+std::string SweepPlan::file_mark() const {
+  return digest().substr(0, kNamedDigits) + (mode == "fast" ? "-fast" : "");
 }
 
 std::vector<std::string> SweepPlan::methods() const {

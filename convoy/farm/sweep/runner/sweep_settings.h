@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Settings that decide the numbers of a stored sweep: the parameters of its cells, their guesses
+// and the rule that ends them. By these sweeps of one workload are told apart, and parts of one
+// sweep found to be such.
+#pragma once
+
+#include <map>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <string>
+
+#include "convoy/farm/sweep/runner/sweep_store.h"
+
+namespace convoy::sweep {
+
+// The distinct values of each by name, without the grid and the command of a program.
+std::map<std::string, std::set<nlohmann::json>> settings_of(jobs::JobStore& store,
+                                                            const StoredSweep& sweep);
+
+// The cell without its seed, its place along the axes, and the data of its seed.
+PlannedCell without_place(const PlannedCell& planned, const Workload& workload);
+
+}  // namespace convoy::sweep
