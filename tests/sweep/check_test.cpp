@@ -44,8 +44,66 @@ TEST_F(SweepCheck, StoresAreMergedAndTheirResultsCountOnce) {
   std::vector<std::string> more = sweep("3", "c");
   more.insert(more.begin() + 1, {"--store", "c.db"});
   EXPECT_NE(run(more).errors.find("nothing was run"), std::string::npos);
+  EXPECT_EQ(run({"merge", "a/sweep.db", "b/sweep.db", "--into", "c.db"})
+                .errors.find("of 2 sweeps, as one"),
+            std::string::npos);
   EXPECT_EQ(run({"merge", "a/sweep.db"}).status, 2);
   EXPECT_EQ(run({"merge", "c.db", "--into", "c.db"}).status, 2);
+}
+
+// Each host had some of the seeds. Nobody types the command of all of them.
+TEST_F(SweepCheck, MergedPartsAreOneSweep) {
+  write("data.json", R"([{"alpha": 0.5, "w": [1, 0, 0, 0]}, {"alpha": 0.4, "w": [1, 1, 1, 1]}])");
+  const auto sweep = [](std::vector<std::string> seeds, const std::string& folder,
+                        const std::string& threshold) {
+    std::vector<std::string> words = {"ssm",         "--student-dims",    "20",
+                                      "30",          "--gnc-num-samples", "2000",
+                                      "--eps-train", threshold,           "--results-dir",
+                                      folder,        "--data-file",       "data.json",
+                                      "--seeds"};
+    words.insert(words.end(), seeds.begin(), seeds.end());
+    return words;
+  };
+  ASSERT_EQ(run(sweep({"0", "2"}, "a", "0.1")).status, 0);
+  ASSERT_EQ(run(sweep({"0", "2"}, "a", "0.2")).status, 0);
+  ASSERT_EQ(run(sweep({"1"}, "b", "0.1")).status, 0);
+  const SweepEnd end = run({"merge", "a/sweep.db", "b/sweep.db", "--into", "c.db"});
+  ASSERT_EQ(end.status, 0) << end.errors;
+  EXPECT_NE(end.errors.find(": 6 cells of 2 sweeps, as one; `convoy sweep show c.db` shows them"),
+            std::string::npos)
+      << end.errors;
+  EXPECT_EQ(json::parse(run({"show", "c.db", "--json"}).output).size(), 6u);
+  EXPECT_EQ(run({"plot", "c.db", "--output", "a.svg"}).status, 0);
+  ASSERT_EQ(run(sweep({"0", "1", "2"}, "all", "0.1")).status, 0);
+  EXPECT_EQ(run({"export", "c.db", "--format", "wide"}).output,
+            run({"export", "all/sweep.db", "--format", "wide"}).output);
+  // Other data of a seed that both have: each stays what it is.
+  write("data.json", R"([{"alpha": 0.3, "w": [1, 0, 0, 0]}])");
+  ASSERT_EQ(run(sweep({"0", "1"}, "other", "0.2")).status, 0);
+  EXPECT_EQ(run({"merge", "a/sweep.db", "other/sweep.db", "--into", "e.db"}).errors.find("as one"),
+            std::string::npos);
+  write("data.json", R"([{"alpha": 0.5, "w": [1, 0, 0, 0]}, {"alpha": 0.4, "w": [1, 1, 1, 1]}])");
+  // The command of all seeds finds them.
+  std::vector<std::string> all = sweep({"0", "1", "2"}, "d", "0.1");
+  all.insert(all.end(), {"--store", "c.db"});
+  EXPECT_NE(run(all).errors.find("nothing was run"), std::string::npos);
+}
+
+TEST_F(SweepCheck, MergedPartsOfAGridAreOneSweepAndOtherCommandsStayApart) {
+  const auto sweep = [](const std::string& values, const std::string& command) {
+    return std::vector<std::string>{"run", "--grid", "x=" + values, "--", command, "{x}"};
+  };
+  for (const auto& words : {sweep("1,2", "test"), sweep("1,2", "echo")})
+    ASSERT_EQ(run(words).status, 0);
+  std::vector<std::string> other = sweep("3", "test");
+  other.insert(other.begin() + 1, {"--results-dir", "b"});
+  ASSERT_EQ(run(other).status, 0);
+  const SweepEnd end = run({"merge", "results", "b", "--into", "c.db"});
+  EXPECT_NE(end.errors.find(": 3 cells of 2 sweeps, as one"), std::string::npos) << end.errors;
+  const json list = json::parse(run({"show", "c.db", "--list", "--json"}).output);
+  ASSERT_EQ(list.size(), 4u);
+  EXPECT_EQ(list.back()["command"], "test {x}");
+  EXPECT_EQ(list.back()["grid"]["x"], json::array({1, 2, 3}));
 }
 
 }  // namespace

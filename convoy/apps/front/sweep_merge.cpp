@@ -4,10 +4,13 @@
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "convoy/apps/front/sweep_command.h"
 #include "convoy/core/base/counted.h"
 #include "convoy/core/base/error.h"
+#include "convoy/farm/experiments/registry.h"
+#include "convoy/farm/sweep/results/grid_text.h"
 #include "convoy/farm/sweep/runner/merge_stores.h"
 
 namespace convoy::apps {
@@ -32,6 +35,7 @@ int merge(const Context& context, const SweepMergeFlags& flags, const Words& sto
     CONVOY_CHECK(store != flags.into, ConfigError, "{} cannot be merged into itself", store);
   const auto into = jobs::open_store(flags.into);
   nlohmann::ordered_json rows = nlohmann::ordered_json::array();
+  std::set<std::string> names;
   for (const std::string& store : stores) {
     const auto from = jobs::open_store(store, {.access = jobs::Access::ReadOnly});
     const sweep::MergeReport report = sweep::merge_store(*from, *into);
@@ -40,6 +44,7 @@ int merge(const Context& context, const SweepMergeFlags& flags, const Words& sto
     context.log().info(fmt::format("{}: {} with {}; {} copied, {} known already", store,
                                    counted(report.sweeps, "sweep"), counted(report.cells, "cell"),
                                    counted(report.results, "result"), report.known));
+    names.insert(report.names.begin(), report.names.end());
     rows.push_back({{"store", store},
                     {"sweeps", report.sweeps},
                     {"cells", report.cells},
@@ -47,6 +52,11 @@ int merge(const Context& context, const SweepMergeFlags& flags, const Words& sto
                     {"results", report.results},
                     {"known", report.known}});
   }
+  for (const sweep::JoinedSweep& one :
+       sweep::join_sweeps(*into, names, experiments::workload_of_version))
+    context.log().info(fmt::format("{}: {} of {}, as one; `convoy sweep show {}` shows them",
+                                   one.name, counted(one.cells, "cell"),
+                                   counted(one.sweeps, "sweep"), sweep::shell_text({flags.into})));
   if (context.common.json) fmt::print("{}\n", rows.dump(2));
   return 0;
 }

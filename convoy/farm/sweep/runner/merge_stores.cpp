@@ -2,8 +2,12 @@
 #include "convoy/farm/sweep/runner/merge_stores.h"
 
 #include <algorithm>
+#include <map>
 #include <set>
 #include <unordered_map>
+
+#include "convoy/core/base/error.h"
+#include "convoy/farm/sweep/runner/sweep_settings.h"
 
 namespace convoy::sweep {
 namespace {
@@ -57,6 +61,66 @@ void merge_group(jobs::JobStore& from, const jobs::Group& group, jobs::JobStore&
   if (!results.empty()) finish_all(into, results, report);
 }
 
+// "ssm" of "ssm-1a2b3c4d5e6f".
+std::string label_of(const std::string& name) { return name.substr(0, name.rfind('-')); }
+
+// Equal for parts of one sweep: label, workload, version, and the cells without their places.
+using Kind = std::vector<std::string>;
+
+// Throws what `make` throws.
+Kind kind_of(jobs::JobStore& store, const SweepName& name, const WorkloadMaker& make) {
+  const auto workload = make(name.workload, name.version);
+  std::set<std::string> settings;
+  PlannedCellReader reader;
+  SharedText last;
+  std::string last_rest;
+  for (const jobs::Group& group : stored_sweep(store, name).groups)
+    store.for_each_task(group.number, [&](const jobs::TaskRecord& task) {
+      PlannedCell planned = reader.read(task.parameters);
+      planned.cell.seed = 0;
+      std::string rest;
+      planned.append_rest(rest);
+      if (last.shares(planned.cell.parameters) && rest == last_rest) return;
+      last = planned.cell.parameters;
+      last_rest = rest;
+      settings.insert(without_place(planned, *workload).parameters());
+    });
+  Kind kind = {label_of(name.name), name.workload, name.version};
+  kind.insert(kind.end(), settings.begin(), settings.end());
+  return kind;
+}
+
+// The distinct cells, of one choice of values together and by seed. None: two have one place and
+// seed, but not the same data.
+SweepPlan plan_of_all(jobs::JobStore& store, const std::vector<SweepName>& parts,
+                      const Workload& workload) {
+  SweepPlan plan{.label = label_of(parts.front().name),
+                 .workload = parts.front().workload,
+                 .mode = "",
+                 .version = parts.front().version,
+                 .cells = {}};
+  std::unordered_map<std::string, size_t> places;
+  std::map<std::pair<size_t, int64_t>, PlannedCell> cells;
+  PlannedCellReader reader;
+  bool are_parts = true;
+  for (const SweepName& part : parts)
+    for (const jobs::Group& group : stored_sweep(store, part).groups)
+      store.for_each_task(group.number, [&](const jobs::TaskRecord& task) {
+        PlannedCell planned = reader.read(task.parameters);
+        planned.priority = task.priority;
+        auto parameters = nlohmann::json::parse(planned.cell.parameters.str());
+        for (const std::string& name : workload.data_of_seeds()) parameters.erase(name);
+        const size_t place =
+            places.try_emplace(planned.cell.method + parameters.dump(), places.size())
+                .first->second;
+        const auto& known = cells.try_emplace({place, planned.cell.seed}, planned).first->second;
+        are_parts = are_parts && known.cell.parameters == planned.cell.parameters;
+      });
+  if (are_parts)
+    for (auto& [place, planned] : cells) plan.cells.push_back(std::move(planned));
+  return plan;
+}
+
 }  // namespace
 
 MergeReport merge_store(jobs::JobStore& from, jobs::JobStore& into) {
@@ -68,11 +132,45 @@ MergeReport merge_store(jobs::JobStore& from, jobs::JobStore& into) {
       continue;
     }
     merge_group(from, group, into, report);
-    sweeps.insert(group.name.substr(0, group.name.rfind('/')) + group.version);
+    const std::string name = group.name.substr(0, group.name.rfind('/'));
+    sweeps.insert(name + group.version);
+    report.names.insert(name);
   }
   into.sync();
   report.sweeps = static_cast<int64_t>(sweeps.size());
   return report;
+}
+
+std::vector<JoinedSweep> join_sweeps(jobs::JobStore& into, const std::set<std::string>& names,
+                                     const WorkloadMaker& make) {
+  std::map<Kind, std::vector<SweepName>> kinds;
+  for (const SweepName& one : stored_sweeps(into)) {
+    if (!one.problem.empty()) continue;
+    try {
+      kinds[kind_of(into, one, make)].push_back(one);
+    } catch (const ConfigError&) {
+      // A workload of a newer Convoy: its axes are not known here.
+    }
+  }
+  std::vector<JoinedSweep> joined;
+  for (const auto& [kind, parts] : kinds) {
+    const bool is_merged = std::any_of(parts.begin(), parts.end(), [&](const SweepName& part) {
+      return names.contains(part.name);
+    });
+    if (parts.size() < 2 || !is_merged) continue;
+    const auto workload = make(parts.front().workload, parts.front().version);
+    const SweepPlan plan = plan_of_all(into, parts, *workload);
+    if (plan.cells.empty()) continue;
+    store_plan(into, plan);
+    const bool is_part = std::any_of(parts.begin(), parts.end(), [&](const SweepName& part) {
+      return part.name == plan.name();
+    });
+    joined.push_back({.name = plan.name(),
+                      .sweeps = std::ssize(parts) - (is_part ? 1 : 0),
+                      .cells = std::ssize(plan.cells)});
+  }
+  into.sync();
+  return joined;
 }
 
 }  // namespace convoy::sweep

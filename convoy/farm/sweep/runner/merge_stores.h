@@ -4,10 +4,12 @@
 #pragma once
 
 #include <cstdint>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "convoy/core/jobs/job_store.h"
+#include "convoy/farm/sweep/runner/read_sweep.h"
 
 namespace convoy::sweep {
 
@@ -18,10 +20,25 @@ struct MergeReport {
   int64_t results = 0;                    // that were copied
   int64_t known = 0;                      // results of both: that of `into` stays
   std::vector<std::string> skipped = {};  // groups with a damaged row
+  std::set<std::string> names = {};       // of the sweeps, SweepName::name
+};
+
+// Sweeps that are now one beside themselves.
+struct JoinedSweep {
+  std::string name;
+  int64_t sweeps = 0;
+  int64_t cells = 0;
 };
 
 // Values and censored cells are copied with their times; failed and unfinished cells are open in
 // `into`, and ranges of guesses are not copied. May be repeated. Throws what the stores throw.
 MergeReport merge_store(jobs::JobStore& from, jobs::JobStore& into);
+
+// Sweeps of `into` that differ in seeds and in values of the axes only are parts of one: it is made
+// there, with the name that the command of all of them gives it, and counts as run last. Only those
+// with a name in `names` and the other parts of these are joined; one that cannot be read is left
+// alone. May be repeated.
+std::vector<JoinedSweep> join_sweeps(jobs::JobStore& into, const std::set<std::string>& names,
+                                     const WorkloadMaker& make);
 
 }  // namespace convoy::sweep
