@@ -33,7 +33,11 @@ TEST_F(Resolve, WrongTypesSayWhatWasWantedAndFound) {
             "readers; write it "
             "without)");
   EXPECT_EQ(error_of("seed: 99999999999999999999\n"),
-            "run.yaml:1: seed: wanted an integer, found \"99999999999999999999\"");
+            "run.yaml:1: seed: wanted an integer, found \"99999999999999999999\" (the greatest is "
+            "9223372036854775807, or 9e15 with an exponent)");
+  EXPECT_EQ(error_of("seed: 1e20\n"),
+            "run.yaml:1: seed: wanted an integer, found \"1e20\" (the greatest is "
+            "9223372036854775807, or 9e15 with an exponent)");
   EXPECT_EQ(error_of("run:\n  learning_rate: .nan\n"),
             "run.yaml:2: run.learning_rate: wanted a number, found \".nan\"");
   EXPECT_EQ(error_of("run:\n  learning_rate: nan\n"),

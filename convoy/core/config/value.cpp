@@ -71,7 +71,9 @@ int64_t read_integer(const Node& node, const std::string& path, const std::strin
   if (const auto number = text_as<int64_t>(text)) return *number;
   // 2e8 and 3.0 count as whole numbers. Beyond 2^53 a double is not exact.
   const double real = read_double(node, path, wanted);
-  if (std::trunc(real) != real || std::abs(real) > 9007199254740992.0) refuse(path, wanted, node);
+  if (std::trunc(real) != real) refuse(path, wanted, node);
+  if (std::abs(real) > 9007199254740992.0)
+    refuse(path, wanted, node, "the greatest is 9223372036854775807, or 9e15 with an exponent");
   return static_cast<int64_t>(real);
 }
 
