@@ -38,6 +38,13 @@ bool wants_bar(const ProgressOptions& options, const TelemetryEnvironment& envir
 
 int64_t percent(int64_t done, int64_t total) { return std::min<int64_t>(100, 100 * done / total); }
 
+// The figures of `text`, two blanks apart, that fit `room`; the first is cut where it does not.
+std::string whole_figures(const std::string& text, size_t room) {
+  if (text.size() <= room) return text;
+  const size_t end = text.rfind("  ", room);
+  return text.substr(0, end == std::string::npos || end == 0 ? room : end);
+}
+
 std::string repeated(std::string_view piece, int64_t count) {
   std::string text;
   for (int64_t done = 0; done < count; ++done) text += piece;
@@ -126,11 +133,9 @@ std::string Progress::bar_text(const ProgressFigures& figures) const {
   const auto used = static_cast<int64_t>(head.size() + count.size() + tail.size());
   const int64_t room = std::min<int64_t>(30, columns_ - 1 - used);
   if (options_.total <= 0 || room < 5) {
-    // The end of the text is cut off, so the time comes first.
-    std::string text = head + count.substr(1) + time_text(figures) + figures_text(figures);
-    text.resize(
-        std::min<size_t>(text.size(), static_cast<size_t>(std::max<int64_t>(columns_ - 1, 1))));
-    return text;
+    // The end is left out, so the time comes first.
+    const std::string text = head + count.substr(1) + time_text(figures) + figures_text(figures);
+    return whole_figures(text, static_cast<size_t>(std::max<int64_t>(columns_ - 1, 1)));
   }
   const int64_t filled = std::clamp<int64_t>(room * figures.done / options_.total, 0, room);
   const std::string full = repeated("━", filled);
