@@ -9,13 +9,13 @@
 #include <utility>
 
 #include "convoy/core/base/counted.h"
-#include "convoy/core/base/text_table.h"
+#include "convoy/farm/sweep/results/fitted_table.h"
 #include "convoy/farm/sweep/results/summary.h"
 
 namespace convoy::sweep {
 namespace {
 
-using Rows = std::vector<std::vector<std::string>>;
+using Rows = TableRows;
 
 constexpr int64_t kMostListed = 10;  // cells of one state
 
@@ -30,54 +30,11 @@ void drop_empty_columns(Rows& rows) {
   }
 }
 
-// Pieces of at most `room` bytes, cut at blanks where there are any.
-std::vector<std::string> folded(const std::string& text, size_t room) {
-  std::vector<std::string> lines;
-  size_t begin = 0;
-  while (text.size() - begin > room) {
-    size_t end = text.rfind(' ', begin + room);
-    if (end == std::string::npos || end <= begin) {
-      end = begin + room;
-      while (end > begin + 1 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) --end;
-    }
-    lines.push_back(text.substr(begin, end - begin));
-    begin = end + (text[end] == ' ' ? 1 : 0);
-  }
-  lines.push_back(text.substr(begin));
-  return lines;
-}
-
-void fold_last_column(Rows& rows, int64_t width) {
-  constexpr int64_t kLeastRoom = 24;
-  const size_t last = rows.front().size() - 1;
-  int64_t used = 0;
-  for (size_t column = 0; column < last; ++column) {
-    size_t widest = 0;
-    for (const auto& row : rows) widest = std::max(widest, row[column].size());
-    used += static_cast<int64_t>(widest) + 2;
-  }
-  const auto room = static_cast<size_t>(std::max(kLeastRoom, width - used));
-  Rows longer;
-  for (auto& row : rows) {
-    const std::vector<std::string> lines = folded(row[last], room);
-    row[last] = lines.front();
-    longer.push_back(std::move(row));
-    for (size_t line = 1; line < lines.size(); ++line) {
-      longer.emplace_back(last + 1);
-      longer.back()[last] = lines[line];
-    }
-  }
-  rows = std::move(longer);
-}
-
-// `names`: columns at the left that are no numbers.
-std::string table_of(Rows rows, size_t names, int64_t width) {
+std::string table_of(Rows rows, const TableFit& fit) {
   for (auto& row : rows)
     for (std::string& text : row) text = escaped_line(text);
   if (rows.size() > 1) drop_empty_columns(rows);
-  if (width > 0) fold_last_column(rows, width);
-  return text_table(rows,
-                    {.first_number = names, .end_numbers = rows.front().size() - 1, .empty = ""});
+  return fitted_table(std::move(rows), fit);
 }
 
 std::string short_number(double value) {
@@ -236,11 +193,13 @@ std::string left_out_text(const SweepResults& results) {
 std::string table_text(const SweepResults& results, const TableOptions& options) {
   const std::string axis = axis_name(results);
   const Naming naming(results, axis);
-  std::string text = table_of(summary_rows(results, axis, naming), naming.count(), options.width);
+  TableFit fit{.names = naming.count(), .words = naming.count(), .width = options.width};
+  std::string text = table_of(summary_rows(results, axis, naming), fit);
   const Rows cells = cell_rows(results, naming, options.every_cell);
+  ++fit.names;  // with the seed
   if (cells.size() > 1)
     text += fmt::format("\n{}{}", options.every_cell ? "" : left_out_text(results),
-                        table_of(cells, naming.count(), options.width));
+                        table_of(cells, fit));
   return text;
 }
 

@@ -122,6 +122,49 @@ TEST(Tables, FoldTheirLastColumnToTheTerminal) {
   EXPECT_NE(table_text(results).find(std::string(90, 'b')), std::string::npos);
 }
 
+// A built-in experiment has more columns than a terminal.
+TEST(Tables, FitTheTerminalAndLoseNothing) {
+  SweepResults results = example();
+  for (size_t at = 0; at < results.cells.size(); ++at) {
+    auto parameters = nlohmann::json::parse(results.cells[at].cell.parameters.str());
+    parameters["teacher_rank"] = 1 + at % 2;
+    results.cells[at].cell.parameters = parameters.dump();
+    results.cells[at].theory.prior_mean = 12345.6;
+    if (results.cells[at].planned_guesses > 0)
+      results.cells[at].planned_guesses = results.cells[at].tally.guesses = 200'000'000;
+  }
+  for (const bool every_cell : {false, true}) {
+    const std::string whole = table_text(results, {.every_cell = every_cell});
+    for (const int64_t width : {80, 200}) {
+      const std::string table = table_text(results, {.every_cell = every_cell, .width = width});
+      std::istringstream lines(table), words(whole);
+      for (std::string line; std::getline(lines, line);) EXPECT_LE(std::ssize(line), width) << line;
+      for (std::string word; words >> word;) {
+        const size_t sign = word.find('_') + 1;  // where a heading may be broken
+        EXPECT_NE(table.find(word.substr(sign)), std::string::npos) << word << "\n" << table;
+      }
+    }
+  }
+  const std::string wide = table_text(results, {.width = 200});
+  EXPECT_NE(wide.find("student_dim"), std::string::npos) << wide;
+}
+
+TEST(Tables, ManyParametersStandInPartsBesideTheNumberOfTheirRow) {
+  SweepResults results = of_program(1);
+  for (CellResult& cell : results.cells) {
+    auto parameters = nlohmann::json::parse(cell.cell.parameters.str());
+    for (const std::string name : {"weight_decay", "warmup_steps", "label_smoothing", "dropout"})
+      parameters["values"][name] =
+          name + " of " + parameters["values"]["lr"].get<std::string>() + " and more";
+    cell.cell.parameters = parameters.dump();
+  }
+  const std::string table = table_text(results, {.width = 80});
+  std::istringstream lines(table);
+  for (std::string line; std::getline(lines, line);) EXPECT_LE(std::ssize(line), 80) << line;
+  EXPECT_TRUE(table.starts_with("ROW  ")) << table;
+  EXPECT_NE(table.find("weight_decay of 0.01 and more"), std::string::npos) << table;
+}
+
 TEST(Tables, NameTheBestCell) {
   const SweepResults results = of_program(2);
   EXPECT_EQ(best_text(results, *best_cell(results, false)), "loss 1 with lr=0.1 opt=adam, seed 0");
