@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "convoy/core/charts/chart_words.h"
+
 namespace convoy::charts {
 namespace {
 
@@ -164,7 +166,6 @@ void thin_names(ChartAxis& axis, double pixels, double font_size) {
 void set_names(ChartAxis& axis, const PlotOptions& options, double pixels) {
   const double count = static_cast<double>(options.x_names.size());
   const double font_size = options.font_size;
-  constexpr double kMostUpright = 8;  // letters' heights
   axis.range = {-0.5, count - 0.5};
   double widest = 0;
   for (const std::string& name : options.x_names)
@@ -243,16 +244,18 @@ ChartAxis x_axis(const std::vector<PlotSeries>& series, const PlotOptions& optio
   if (options.x_values.empty()) {
     // Steps count from 1: an axis from 0 has rounder ticks.
     if (!axis.logarithmic && range.low > 0 && range.low < 0.05 * range.high) range.low = 0;
+  } else if (axis.logarithmic) {
+    widen_log(range, kPad);
+  } else {
+    range = {range.low - kPad * (range.high - range.low),
+             range.high + kPad * (range.high - range.low)};
+  }
+  if (options.x_values.empty() || options.round_ticks) {
     if (axis.logarithmic) axis.ticks = log_ticks(range, most);
     for (const double value : nice_ticks(range.low, range.high, most))
       if (!axis.logarithmic && value >= range.low && value <= range.high)
         axis.ticks.push_back({value, number_label(value)});
   } else {
-    if (axis.logarithmic)
-      widen_log(range, kPad);
-    else
-      range = {range.low - kPad * (range.high - range.low),
-               range.high + kPad * (range.high - range.low)};
     for (const double value : options.x_values)
       axis.ticks.push_back(
           {value, decades && axis.logarithmic ? decade_label(value) : number_label(value)});
@@ -263,17 +266,6 @@ ChartAxis x_axis(const std::vector<PlotSeries>& series, const PlotOptions& optio
   }
   thin_names(axis, pixels, options.font_size);
   return axis;
-}
-
-std::string fitted(const std::string& text, double width, double size, bool bold) {
-  if (text_width(text, size, bold) <= width) return text;
-  std::string kept = text;
-  const auto is_inside_letter = [](char letter) { return (letter & 0xc0) == 0x80; };
-  while (!kept.empty() && text_width(kept + "\u2026", size, bold) > width) {
-    while (!kept.empty() && is_inside_letter(kept.back())) kept.pop_back();
-    if (!kept.empty()) kept.pop_back();
-  }
-  return kept + "\u2026";
 }
 
 std::string number_label(double value) {

@@ -11,6 +11,8 @@
 
 namespace convoy::charts {
 
+constexpr double kMostUpright = 10;  // heights of letters that an upright name takes
+
 struct AxisRange {
   double low = std::numeric_limits<double>::infinity();
   double high = -std::numeric_limits<double>::infinity();
@@ -36,8 +38,5 @@ struct ChartAxis {
 
 ChartAxis y_axis(const std::vector<PlotSeries>& series, const PlotOptions& options, double pixels);
 ChartAxis x_axis(const std::vector<PlotSeries>& series, const PlotOptions& options, double pixels);
-
-// `text`, shortened with an ellipsis to `width` pixels.
-std::string fitted(const std::string& text, double width, double size, bool bold = false);
 
 }  // namespace convoy::charts

@@ -4,9 +4,8 @@
 #include <algorithm>
 #include <array>
 #include <set>
-#include <sstream>
 
-#include "convoy/core/charts/chart_axis.h"
+#include "convoy/core/charts/chart_words.h"
 
 namespace convoy::charts {
 namespace {
@@ -37,7 +36,8 @@ ChartLegend::ChartLegend(const std::vector<PlotPanel>& panels, double width, dou
   for (const PlotPanel& panel : panels)
     for (const PlotSeries& one : panel.series) {
       if (one.label.empty() || !known.insert(one.label).second) continue;
-      const double own = text_width(one.label, font_size) + (kSample + kGap + kBetween) * font_size;
+      const double own =
+          kWidestFont * text_width(one.label, font_size) + (kSample + kGap + kBetween) * font_size;
       entries_.push_back({.series = &one, .left = sum, .width = std::min(own, width)});
       sum += own;
       widest = std::max(widest, own);
@@ -78,19 +78,6 @@ void ChartLegend::paint(SvgCanvas& canvas, ChartPoint corner) const {
                 {.color = kInk, .size = font_size_});
   }
   canvas.end_group();
-}
-
-std::vector<std::string> wrapped(const std::string& text, double width, double size) {
-  std::vector<std::string> lines;
-  std::istringstream words(text);
-  for (std::string word; words >> word;) {
-    const std::string longer = lines.empty() ? word : lines.back() + " " + word;
-    if (!lines.empty() && text_width(longer, size) <= width)
-      lines.back() = longer;
-    else
-      lines.push_back(fitted(word, width, size));
-  }
-  return lines;
 }
 
 }  // namespace convoy::charts

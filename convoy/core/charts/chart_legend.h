@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The legend of a figure, below its axes, and the lines of its caption.
+// The legend of a figure, below its axes.
 #pragma once
 
 #include <string>
@@ -33,8 +33,5 @@ class ChartLegend {
   std::vector<Entry> entries_;
   double font_size_;
 };
-
-// The lines of `text` that fit `width`.
-std::vector<std::string> wrapped(const std::string& text, double width, double size);
 
 }  // namespace convoy::charts

@@ -8,6 +8,7 @@
 
 #include "convoy/core/charts/chart_axis.h"
 #include "convoy/core/charts/chart_legend.h"
+#include "convoy/core/charts/chart_words.h"
 
 namespace convoy::charts {
 namespace {
@@ -20,21 +21,30 @@ constexpr double kTitleRow = 1.7, kMarkRow = 1.45, kLabelRow = 1.6, kTickLength 
 // Axes, marks and curves of one panel.
 class ChartPainter {
  public:
-  // `height`: of the panel, without legend and caption.
-  ChartPainter(SvgCanvas& canvas, const PlotPanel& panel, double height)
+  // `size`: of the panel, without legend and caption.
+  ChartPainter(SvgCanvas& canvas, const PlotPanel& panel, ChartPoint size)
       : canvas_(canvas),
         series_(panel.series),
         options_(panel.options),
         letter_(panel.options.font_size) {
+    constexpr size_t kMostLines = 3;
     rows_top_ = (options_.title.empty() ? 0.6 : kTitleRow + 0.3) * letter_;
     top_ = rows_top_;
     if (!options_.rows.empty())
       top_ += (kMarkRow * static_cast<double>(options_.rows.size()) + 0.3) * letter_;
-    bottom_ = height - (kTickLength + 1.35 + kLabelRow) * letter_;
-    right_ = options_.width - 1.2 * letter_;
-    y_ = y_axis(series_, options_, bottom_ - top_);
-    left_ = (1.9 + 0.8) * letter_ + widest_name();
-    x_ = x_axis(series_, options_, right_ - left_);
+    bottom_ = size.y - (kTickLength + 1.35 + kLabelRow) * letter_;
+    right_ = size.x - 1.2 * letter_;
+    place_axes();
+    // The name of the y axis may reach beyond it, up to the top of the panel.
+    const double below = x_.upright ? tallest_name() - letter_ : 0;
+    y_label_ = {options_.y_label, bottom_ - 0.5 * letter_ - below, 1.08 * letter_, kMostLines};
+    place_axes();
+    title_ = {options_.title, right_ - left_, 1.15 * letter_, kMostLines, true};
+    x_label_ = {options_.x_label, right_ - left_, 1.08 * letter_, kMostLines};
+    rows_top_ += title_.more_height();
+    top_ += title_.more_height();
+    bottom_ -= x_label_.more_height();
+    place_axes();
     if (!x_.upright) return;
     bottom_ -= tallest_name() - letter_;
     y_ = y_axis(series_, options_, bottom_ - top_);
@@ -57,6 +67,12 @@ class ChartPainter {
 
   LineStyle grid_style() const { return {.color = kGrid, .width = 0.075 * letter_}; }
   LineStyle frame_style() const { return {.color = kFaintInk, .width = 0.085 * letter_}; }
+
+  void place_axes() {
+    y_ = y_axis(series_, options_, bottom_ - top_);
+    left_ = (1.9 + 0.8) * letter_ + y_label_.more_height() + kWidestFont * widest_name();
+    x_ = x_axis(series_, options_, right_ - left_);
+  }
 
   double widest_name() const {
     double widest = 0;
@@ -106,24 +122,36 @@ class ChartPainter {
     canvas_.begin_group("frame");
     canvas_.polyline({{left_, top_}, {left_, bottom_}, {right_, bottom_}}, frame_style());
     canvas_.end_group();
-    const double label_size = 1.08 * letter_;
-    const double below = kTickLength * letter_ + (x_.upright ? tallest_name() : 0);
-    const double wide = right_ - left_;
-    canvas_.text({(left_ + right_) / 2, bottom_ + below + (x_.upright ? 1.5 : 2.45) * letter_},
-                 fitted(options_.x_label, wide, label_size),
-                 {.color = kInk, .size = label_size, .anchor = TextAnchor::Middle});
-    // A long one may reach beyond the axis, up to the top of the panel.
-    const std::string y_label = fitted(options_.y_label, bottom_ - 0.5 * letter_, label_size);
-    const double reach = text_width(y_label, label_size) / 2;
-    const double y_middle = std::max((top_ + bottom_) / 2, reach + 0.5 * letter_);
-    canvas_.text({1.4 * letter_, y_middle}, y_label,
-                 {.color = kInk, .size = label_size, .anchor = TextAnchor::Middle, .upward = true});
     if (y_.ticks.empty())
       canvas_.text({(left_ + right_) / 2, (top_ + bottom_) / 2}, "no values",
                    {.color = kFaintInk, .size = letter_, .anchor = TextAnchor::Middle});
-    const double title_size = 1.15 * letter_;
-    canvas_.text({left_, 1.25 * letter_}, fitted(options_.title, wide, title_size, true),
-                 {.color = kInk, .size = title_size, .bold = true});
+    paint_words();
+  }
+
+  void paint_words() {
+    const double below = kTickLength * letter_ + (x_.upright ? tallest_name() : 0);
+    double base = bottom_ + below + (x_.upright ? 1.5 : 2.45) * letter_;
+    for (const std::string& line : x_label_.lines) {
+      canvas_.text({(left_ + right_) / 2, base}, line,
+                   {.color = kInk, .size = x_label_.size, .anchor = TextAnchor::Middle});
+      base += x_label_.line_height();
+    }
+    double reach = 0;
+    for (const std::string& line : y_label_.lines)
+      reach = std::max(reach, text_width(line, y_label_.size) / 2);
+    const double y_middle = std::max((top_ + bottom_) / 2, reach + 0.5 * letter_);
+    base = 1.4 * letter_;
+    for (const std::string& line : y_label_.lines) {
+      canvas_.text(
+          {base, y_middle}, line,
+          {.color = kInk, .size = y_label_.size, .anchor = TextAnchor::Middle, .upward = true});
+      base += y_label_.line_height();
+    }
+    base = 1.25 * letter_;
+    for (const std::string& line : title_.lines) {
+      canvas_.text({left_, base}, line, {.color = kInk, .size = title_.size, .bold = true});
+      base += title_.line_height();
+    }
   }
 
   void paint_rows() {
@@ -249,6 +277,7 @@ class ChartPainter {
   const std::vector<PlotSeries>& series_;
   const PlotOptions& options_;
   double letter_;
+  ChartWords title_, x_label_, y_label_;
   double rows_top_ = 0, top_ = 0, bottom_ = 0, left_ = 0, right_ = 0;
   ChartAxis x_, y_;
 };
@@ -291,33 +320,46 @@ std::string plot_svg(const std::vector<PlotSeries>& series, const PlotOptions& o
 
 std::string plot_svg(const PlotFigure& figure) {
   constexpr double kLeastShareOfAxes = 0.6;  // of the height
-  double width = 0, height = 0, letter = 0;
+  // In letters' heights: large letters make a panel larger.
+  constexpr double kLeastWidth = 20, kLeastHeight = 14, kUprightRoom = 8;
+  constexpr size_t kMostTitleLines = 4;
+  const auto width_of = [](const PlotPanel& panel) {
+    return std::max(panel.options.width, kLeastWidth * panel.options.font_size);
+  };
+  double width = 0, height = 0, letter = 0, least_height = 0;
   for (const PlotPanel& panel : figure.panels) {
-    width += panel.options.width;
+    width += width_of(panel);
     height = std::max(height, panel.options.height);
     letter = std::max(letter, panel.options.font_size);
+    const double rows = kLeastHeight + (panel.options.x_names.empty() ? 0 : kUprightRoom);
+    least_height = std::max(least_height, rows * panel.options.font_size);
   }
   const double margin = letter, inner = width - 2 * margin;
-  const double title_size = 1.3 * letter, caption_size = 0.9 * letter;
+  const double caption_size = 0.9 * letter;
+  const ChartWords title(figure.title, inner / kWidestFont, 1.3 * letter, kMostTitleLines, true);
   const ChartLegend legend(figure.panels, inner, letter);
-  const std::vector<std::string> caption = wrapped(figure.caption, inner, caption_size);
-  const double title_height = figure.title.empty() ? 0 : 2 * letter;
+  const std::vector<std::string> caption =
+      wrapped(figure.caption, inner / kWidestFont, caption_size);
+  const double title_height = figure.title.empty() ? 0 : 2 * letter + title.more_height();
   const double caption_height =
       caption.empty() ? 0 : (0.5 + 1.3 * static_cast<double>(caption.size())) * caption_size;
   const double around = title_height + legend.height() + caption_height + 0.5 * letter;
-  const double panel_height = std::max(height - around, kLeastShareOfAxes * height);
+  const double panel_height = std::max({height - around, kLeastShareOfAxes * height, least_height});
 
   SvgCanvas canvas(width, panel_height + around, figure.scale);
-  canvas.text({margin, 1.5 * letter}, fitted(figure.title, inner, title_size, true),
-              {.color = kInk, .size = title_size, .bold = true});
+  double y = 1.5 * letter;
+  for (const std::string& line : title.lines) {
+    canvas.text({margin, y}, line, {.color = kInk, .size = title.size, .bold = true});
+    y += title.line_height();
+  }
   double shift = 0;
   for (const PlotPanel& panel : figure.panels) {
     canvas.begin_panel({shift, title_height});
-    ChartPainter(canvas, panel, panel_height).paint();
+    ChartPainter(canvas, panel, {width_of(panel), panel_height}).paint();
     canvas.end_group();
-    shift += panel.options.width;
+    shift += width_of(panel);
   }
-  double y = title_height + panel_height;
+  y = title_height + panel_height;
   legend.paint(canvas, {margin, y});
   y += legend.height() + 0.5 * caption_size;
   for (const std::string& line : caption) {

@@ -80,6 +80,7 @@ struct PlotOptions {
   AxisScale y_scale = AxisScale::Linear;
   // Ticks stand at these values, with names where there is room.
   std::vector<double> x_values{};
+  bool round_ticks = false;  // at round numbers in place of x_values, which the axis still spans
   // Names of x = 0, 1, ...: the axis shows them in place of numbers.
   std::vector<std::string> x_names{};
   std::vector<MarkRow> rows{};  // above the data

@@ -157,6 +157,30 @@ double number_after(const std::string& svg, const std::string& word, size_t from
   return std::stod(svg.substr(svg.find(word, from) + word.size()));
 }
 
+TEST(Plot, LongTitlesAndNamesGoOnInFurtherLines) {
+  const std::string title =
+      "a title of far more words than a figure of a single column has room for, in all its letters";
+  const PlotOptions options{.title = title,
+                            .x_label = "a_parameter_whose_name_is_longer_than_the_axis_below_it_is",
+                            .y_label = "a result whose name is longer than the axis beside it is",
+                            .width = 300,
+                            .height = 250};
+  const std::string svg = plot_svg({.title = title, .panels = {{.options = options}}});
+  EXPECT_EQ(svg.find("\u2026"), std::string::npos) << svg;
+  for (const char* const word : {">a title of", "letters<", "below_it_is<", "beside it is<"})
+    EXPECT_NE(svg.find(word), std::string::npos) << word << svg;
+}
+
+TEST(Plot, LargeLettersMakeAFigureLarger) {
+  const auto width_of = [](double font_size) {
+    const std::string svg =
+        plot_svg({{.points = {{1, 1}, {2, 2}}}}, {.width = 300, .font_size = font_size});
+    return std::stod(svg.substr(svg.find("width=\"") + 7));
+  };
+  EXPECT_EQ(width_of(10), 300);
+  EXPECT_GT(width_of(40), 700);
+}
+
 TEST(Plot, TicksStandAtTheSweptValues) {
   const std::vector<PlotSeries> series = {{.points = {{5, 1}, {10, 1}, {40, 1}, {160, 2}}}};
   const PlotOptions options{

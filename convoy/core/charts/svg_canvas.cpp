@@ -155,8 +155,8 @@ double text_width(std::string_view text, double size, bool bold) {
 
 SvgCanvas::SvgCanvas(double width, double height, double scale)
     : out_(fmt::format("<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{}\" height=\"{}\" "
-                       "viewBox=\"0 0 {} {}\" font-family=\"Helvetica, Arial, 'DejaVu Sans', "
-                       "sans-serif\">\n",
+                       "viewBox=\"0 0 {} {}\" font-family=\"Arial, 'Liberation Sans', Arimo, "
+                       "Helvetica, 'Nimbus Sans', sans-serif\">\n",
                        place(width * scale), place(height * scale), place(width), place(height))) {
   rectangle({0, 0}, {width, height}, {255, 255, 255}, 1);
 }

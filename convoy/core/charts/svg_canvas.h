@@ -52,7 +52,7 @@ struct TextStyle {
   bool upward = false;  // rotated a quarter to the left
 };
 
-// The width of `text` in Arial, Helvetica and the fonts of pictures, which have the same.
+// The width of `text` in the fonts that figures name and in that of pictures, which have the same.
 double text_width(std::string_view text, double size, bool bold = false);
 
 class SvgCanvas {

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/core/charts/chart_words.h"
+
+#include <sstream>
+#include <string_view>
+
+#include "convoy/core/charts/svg_canvas.h"
+
+namespace convoy::charts {
+namespace {
+
+bool is_inside_letter(char byte) { return (byte & 0xc0) == 0x80; }
+
+// The bytes of `word` that fit `width`, one letter at least; up to its last sign where it has any.
+size_t fitting_bytes(const std::string& word, double width, double size, bool bold) {
+  constexpr std::string_view kSigns = "_-/.,:=";
+  size_t fitting = 0, after_sign = 0;
+  for (size_t at = 0; at < word.size();) {
+    size_t end = at + 1;
+    while (end < word.size() && is_inside_letter(word[end])) ++end;
+    if (at > 0 && text_width(std::string_view(word).substr(0, end), size, bold) > width) break;
+    fitting = end;
+    if (kSigns.find(word[at]) != kSigns.npos) after_sign = end;
+    at = end;
+  }
+  return fitting < word.size() && after_sign > 0 ? after_sign : fitting;
+}
+
+// A word with a raised part stays whole.
+void add_long_word(std::vector<std::string>& lines, std::string word, double width, double size,
+                   bool bold) {
+  while (text_width(word, size, bold) > width && word.find("^{") == word.npos) {
+    const size_t end = fitting_bytes(word, width, size, bold);
+    if (end == word.size()) break;
+    lines.push_back(word.substr(0, end));
+    word.erase(0, end);
+  }
+  lines.push_back(fitted(word, width, size, bold));
+}
+
+}  // namespace
+
+std::string fitted(const std::string& text, double width, double size, bool bold) {
+  if (text_width(text, size, bold) <= width) return text;
+  std::string kept = text;
+  while (!kept.empty() && text_width(kept + "\u2026", size, bold) > width) {
+    while (!kept.empty() && is_inside_letter(kept.back())) kept.pop_back();
+    if (!kept.empty()) kept.pop_back();
+  }
+  return kept + "\u2026";
+}
+
+std::vector<std::string> wrapped(const std::string& text, double width, double size, bool bold) {
+  std::vector<std::string> lines;
+  std::istringstream words(text);
+  for (std::string word; words >> word;) {
+    const std::string longer = lines.empty() ? word : lines.back() + " " + word;
+    if (!lines.empty() && text_width(longer, size, bold) <= width)
+      lines.back() = longer;
+    else
+      add_long_word(lines, word, width, size, bold);
+  }
+  return lines;
+}
+
+ChartWords::ChartWords(const std::string& text, double width, double wanted_size, size_t most_lines,
+                       bool bold) {
+  for (const double share : {1.0, 0.85, 0.7}) {
+    size = share * wanted_size;
+    lines = wrapped(text, width, size, bold);
+    if (lines.size() <= most_lines) return;
+  }
+  std::string rest = lines[most_lines - 1];
+  for (size_t line = most_lines; line < lines.size(); ++line) rest += " " + lines[line];
+  lines.resize(most_lines);
+  lines.back() = fitted(rest, width, size, bold);
+}
+
+double ChartWords::more_height() const {
+  return lines.size() > 1 ? line_height() * static_cast<double>(lines.size() - 1) : 0;
+}
+
+}  // namespace convoy::charts

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Words of a figure in the room that they have.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+namespace convoy::charts {
+
+// Letters are measured as those of Arial. Where a machine has no font of these widths, its own are
+// wider by up to so much: lines and columns leave this room.
+constexpr double kWidestFont = 1.12;
+
+// `text`, shortened with an ellipsis to `width` pixels.
+std::string fitted(const std::string& text, double width, double size, bool bold = false);
+
+// The lines of `text` that fit `width`. A word that is longer is broken, behind a sign where it has
+// one.
+std::vector<std::string> wrapped(const std::string& text, double width, double size,
+                                 bool bold = false);
+
+// A title or the name of an axis: in lines, in smaller letters where these would be too many, and
+// shortened only where both is not enough.
+struct ChartWords {
+  std::vector<std::string> lines{};
+  double size = 0;
+
+  ChartWords() = default;
+  ChartWords(const std::string& text, double width, double wanted_size, size_t most_lines,
+             bool bold = false);
+  double line_height() const { return 1.2 * size; }
+  // Beyond that of one line.
+  double more_height() const;
+};
+
+}  // namespace convoy::charts
