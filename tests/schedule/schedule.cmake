@@ -25,7 +25,7 @@ set(thorough
   installed_examples package wheel image random_kills docs guides kernels_sim slurm hosts_doctor)
 # At most two minutes together: `./run test quick`.
 set(quick
-  adapters answers base checkpoint colors config data device evaluate failure_modes_page front generate http hub io jobs kernels
+  adapters answers base checkpoint colors config data device evaluate failure_modes_page figures front generate http hub io jobs kernels
   launch_contract launch_hostile_use launch_restarts launch_timers layers library_pages models monitor monitor_pages nn nvidia
   optim page process profile rendezvous runs serving settings setup simulated_device sizing skips store_serve sweep telemetry text
   tour train)

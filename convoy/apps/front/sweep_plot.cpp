@@ -28,7 +28,7 @@ struct SweepPlotFlags : SweepReadFlags {
   std::string output;
   std::vector<std::string> panels;
   std::string x;
-  std::string y = "value";
+  std::string y;
   std::string band = "quartiles";
   std::string log_x = "auto";
   std::string log_y = "auto";
@@ -51,7 +51,9 @@ struct SweepPlotFlags : SweepReadFlags {
           "of median, seeds and acceptance, divided by commas; default all that apply on screens, "
           "median on paper");
     visit("x", x, "parameter along the x axis; empty = that of the tables");
-    visit("y", y, "number along the y axis of medians and seeds").one_of(sweep::figure_measures());
+    visit("y", y,
+          "number along the y axis of medians and seeds: a result by its name, train_loss, "
+          "accepted_share or seconds; empty = each result in a panel of its own");
     visit("band", band,
           "around medians: quartiles, or interval, in which the median lies with 95 %")
         .one_of({"quartiles", "interval", "none"});

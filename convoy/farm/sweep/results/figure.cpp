@@ -7,6 +7,7 @@
 #include <cmath>
 #include <functional>
 #include <map>
+#include <optional>
 #include <set>
 #include <utility>
 
@@ -46,25 +47,35 @@ double median_of(const std::vector<const CellResult*>& cells, double Theory::*fo
   return quantile(values, 0.5);
 }
 
+bool contains(const std::vector<FigurePanel>& panels, FigurePanel panel) {
+  return std::find(panels.begin(), panels.end(), panel) != panels.end();
+}
+
 class FigureMaker {
  public:
   FigureMaker(const SweepResults& results, const FigureOptions& options)
-      : results_(results), options_(options), figure_(figure_lines(results, options.x)) {
+      : results_(results),
+        options_(options),
+        figure_(figure_lines(results, options.x)),
+        measures_(figure_measures(results, options.y)),
+        seed_(only_seed(results)) {
     check();
   }
 
   charts::PlotFigure make() const {
     charts::PlotFigure figure{.title = title(),
-                              .caption = figure_caption(results_, figure_, options_),
+                              .caption = figure_caption(results_, figure_, measures_, options_),
                               .scale = options_.scale,
                               .panels = {}};
     const std::vector<FigurePanel> panels = chosen_panels();
-    for (const FigurePanel panel : panels)
-      figure.panels.push_back(panel == FigurePanel::Median  ? medians()
-                              : panel == FigurePanel::Seeds ? seeds()
-                                                            : acceptance());
-    for (PlotPanel& panel : figure.panels) shape(panel.options, panels.size());
-    if (panels.size() == 1 && on_paper())
+    for (const FigureMeasure& measure : measures_)
+      for (const FigurePanel panel : panels)
+        if (panel != FigurePanel::Acceptance)
+          figure.panels.push_back(panel == FigurePanel::Median ? medians(measure) : seeds(measure));
+    // It is of no result.
+    if (contains(panels, FigurePanel::Acceptance)) figure.panels.push_back(acceptance());
+    for (PlotPanel& panel : figure.panels) shape(panel.options, figure.panels.size());
+    if (figure.panels.size() == 1 && on_paper())
       figure.panels[0].options.title = std::exchange(figure.title, "");
     return figure;
   }
@@ -76,9 +87,7 @@ class FigureMaker {
     if (options_.x_scale == AxisScale::Log)
       CONVOY_CHECK(!figure_.values.empty() && figure_.values.front() > 0, ConfigError,
                    "--log-x needs positive numbers as values of `{}`", figure_.axis);
-    const bool wanted = std::find(options_.panels.begin(), options_.panels.end(),
-                                  FigurePanel::Acceptance) != options_.panels.end();
-    CONVOY_CHECK(!wanted || has_guesses(), ConfigError,
+    CONVOY_CHECK(!contains(options_.panels, FigurePanel::Acceptance) || has_guesses(), ConfigError,
                  "--panels acceptance: no cell of this sweep guesses");
   }
 
@@ -89,7 +98,8 @@ class FigureMaker {
   std::vector<FigurePanel> chosen_panels() const {
     if (!options_.panels.empty()) return options_.panels;
     if (on_paper()) return {FigurePanel::Median};
-    std::vector<FigurePanel> panels = {FigurePanel::Median, FigurePanel::Seeds};
+    std::vector<FigurePanel> panels = {FigurePanel::Median};
+    if (measures_.size() == 1 && !seed_) panels.push_back(FigurePanel::Seeds);
     if (has_guesses()) panels.push_back(FigurePanel::Acceptance);
     return panels;
   }
@@ -111,14 +121,16 @@ class FigureMaker {
     options.font_size = points * kPixelsOfPoint;
   }
 
-  PlotOptions common_options() const {
+  PlotOptions common_options(const FigureMeasure& measure) const {
+    constexpr size_t kMostNamed = 12;  // values of samples, which are seldom round
     PlotOptions options{.x_label = figure_.axis,
-                        .y_label = measure_label(results_, options_.y),
+                        .y_label = measure_label(results_, measure),
                         .x_scale = options_.x_scale,
                         .y_scale = options_.y_scale,
                         .x_values = figure_.values,
+                        .round_ticks = figure_.scattered && figure_.values.size() > kMostNamed,
                         .x_names = figure_.names,
-                        .rows = rows(),
+                        .rows = rows(measure),
                         .smoothing = 0};
     std::replace(options.x_label.begin(), options.x_label.end(), '_', ' ');
     return options;
@@ -136,14 +148,14 @@ class FigureMaker {
     return {.label = figure_.lines[line].label,
             .color = index,
             .marker = static_cast<Marker>(1 + index % charts::kNumMarkers),
-            .joined = figure_.names.empty()};
+            .joined = figure_.names.empty() && !figure_.scattered};
   }
 
   // Cells that have no place along the y axis, by the reason.
-  std::vector<MarkRow> rows() const {
+  std::vector<MarkRow> rows(const FigureMeasure& measure) const {
     const auto lacks = [&](CellState state) {
       return [&, state](const CellResult& cell) {
-        return cell.state == state && !std::isfinite(measure_of(cell, options_.y));
+        return cell.state == state && !std::isfinite(measure_of(cell, measure));
       };
     };
     std::vector<MarkRow> all = {row("censored", Marker::Down, lacks(CellState::Censored)),
@@ -151,7 +163,7 @@ class FigureMaker {
                                 row("unfinished", Marker::Disc, lacks(CellState::Partial))};
     if (options_.y_scale == AxisScale::Log)
       all.push_back(row("not above 0", Marker::Square,
-                        [&](const CellResult& cell) { return measure_of(cell, options_.y) <= 0; }));
+                        [&](const CellResult& cell) { return measure_of(cell, measure) <= 0; }));
     std::erase_if(all, [](const MarkRow& one) { return one.marks.empty(); });
     return all;
   }
@@ -178,31 +190,50 @@ class FigureMaker {
     return row;
   }
 
-  PlotPanel medians() const {
-    PlotPanel panel{.options = common_options(), .series = {}};
-    panel.options.title = options_.band == FigureBand::None        ? "median"
+  // With one seed its value, with the interval of its mean.
+  PlotPanel medians(const FigureMeasure& measure) const {
+    PlotPanel panel{.options = common_options(measure), .series = {}};
+    panel.options.title = seed_                                    ? fmt::format("seed {}", *seed_)
+                          : options_.band == FigureBand::None      ? "median"
                           : options_.band == FigureBand::Quartiles ? "median and quartiles"
                                                                    : "median, 95 % interval";
     for (size_t line = 0; line < figure_.lines.size(); ++line) {
       PlotSeries series = empty_series(line);
+      series.whiskers = seed_.has_value();
       for (const LinePlace& place : figure_.lines[line].places) {
         const double x = place.x + shift(line);
-        const std::vector<double> sorted = sorted_measures(place.cells, options_.y);
+        const std::vector<double> sorted = sorted_measures(place.cells, measure);
         series.points.push_back({x, quantile_of_sorted(sorted, 0.5)});
-        if (options_.band == FigureBand::Quartiles)
-          series.band.push_back(
-              {x, quantile_of_sorted(sorted, 0.25), quantile_of_sorted(sorted, 0.75)});
-        if (options_.band != FigureBand::Interval) continue;
-        const auto [low, high] = median_interval(sorted);
+        const auto [low, high] = band_at(place, measure, sorted);
         series.band.push_back({x, low, high});
       }
-      if (options_.y == "value" || has_points(series)) panel.series.push_back(std::move(series));
+      if (measure.is_value() || has_points(series)) panel.series.push_back(std::move(series));
     }
-    if (options_.y == "value") {
+    if (measure.is_value()) {
       add_theory(panel.series, "prior mean (theory)", charts::Dash::Dashed, &Theory::prior_mean);
       add_theory(panel.series, "theory", charts::Dash::Dotted, &Theory::curve);
     }
     return panel;
+  }
+
+  // NaN where there is none.
+  std::pair<double, double> band_at(const LinePlace& place, const FigureMeasure& measure,
+                                    const std::vector<double>& sorted) const {
+    const std::pair none{std::nan(""), std::nan("")};
+    if (seed_) {
+      const CellResult& cell = *place.cells.front();
+      const bool of_mean = options_.band == FigureBand::Interval && measure.is_value();
+      return of_mean ? std::pair{cell.low(), cell.high()} : none;
+    }
+    switch (options_.band) {
+      case FigureBand::Quartiles:
+        return {quantile_of_sorted(sorted, 0.25), quantile_of_sorted(sorted, 0.75)};
+      case FigureBand::Interval:
+        return median_interval(sorted);
+      case FigureBand::None:
+        break;
+    }
+    return none;
   }
 
   // One curve without a colour where all groups share it; else one per group, in the colour of its
@@ -232,8 +263,8 @@ class FigureMaker {
     std::move(curves.begin(), curves.end(), std::back_inserter(series));
   }
 
-  PlotPanel seeds() const {
-    PlotPanel panel{.options = common_options(), .series = {}};
+  PlotPanel seeds(const FigureMeasure& measure) const {
+    PlotPanel panel{.options = common_options(measure), .series = {}};
     panel.options.title = "each seed";
     for (size_t line = 0; line < figure_.lines.size(); ++line) {
       std::map<int64_t, PlotSeries> by_seed;
@@ -241,10 +272,11 @@ class FigureMaker {
         for (const CellResult* const cell : place.cells) {
           const int64_t seed = cell->cell.seed;
           PlotSeries& series = by_seed.try_emplace(seed, seed_series(line, seed)).first->second;
-          const bool former = cell->state == CellState::Former && options_.y == "value";
-          series.points.push_back(
-              {place.x + shift(line), former ? cell->value : measure_of(*cell, options_.y)});
-          if (options_.band == FigureBand::Interval && options_.y == "value")
+          const bool former =
+              cell->state == CellState::Former && measure.kind == FigureMeasure::Kind::Result;
+          series.points.push_back({place.x + shift(line), former ? cell->metric(measure.result)
+                                                                 : measure_of(*cell, measure)});
+          if (options_.band == FigureBand::Interval && measure.is_value())
             series.band.push_back({place.x + shift(line), cell->low(), cell->high()});
         }
       const double opacity = std::clamp(5.0 / static_cast<double>(by_seed.size()), 0.15, 0.65);
@@ -262,27 +294,27 @@ class FigureMaker {
     series.bridged = series.whiskers = true;
     series.weight = 0.7;
     series.seed = std::to_string(seed);
-    series.title = fmt::format("{}, seed {}", series.label, seed);
+    series.title = fmt::format("{}{}seed {}", series.label, series.label.empty() ? "" : ", ", seed);
     return series;
   }
 
   // The share of all guesses of a place together, and that of each seed. Where none passed, the
   // bound stands in the place of a seed.
   PlotPanel acceptance() const {
-    PlotPanel panel{.options = common_options(), .series = {}};
+    const FigureMeasure share{.kind = FigureMeasure::Kind::AcceptedShare};
+    PlotPanel panel{.options = common_options(share), .series = {}};
     panel.options.title = "guesses that passed";
-    panel.options.y_label = measure_label(results_, "accepted_share");
     panel.options.y_scale = AxisScale::Log;
-    std::erase_if(panel.options.rows, [](const MarkRow& row) {
-      return row.label == "censored" || row.label == "not above 0";
-    });
-    for (size_t line = 0; line < figure_.lines.size(); ++line) add_shares(panel.series, line);
+    std::erase_if(panel.options.rows,
+                  [](const MarkRow& row) { return row.label == "not above 0"; });
+    for (size_t line = 0; line < figure_.lines.size(); ++line)
+      add_shares(panel.series, line, share);
     add_theory(panel.series, "share that passes (theory)", charts::Dash::Dashed,
                &Theory::acceptance);
     return panel;
   }
 
-  void add_shares(std::vector<PlotSeries>& all, size_t line) const {
+  void add_shares(std::vector<PlotSeries>& all, size_t line, const FigureMeasure& share) const {
     PlotSeries together = empty_series(line), each = empty_series(line),
                bounds = empty_series(line);
     each.label.clear();
@@ -297,7 +329,7 @@ class FigureMaker {
       const double x = place.x + shift(line);
       Tally tally;
       for (const CellResult* const cell : place.cells) {
-        if (!checks_guesses(*cell) || !std::isfinite(measure_of(*cell, "accepted_share"))) continue;
+        if (!checks_guesses(*cell) || !std::isfinite(measure_of(*cell, share))) continue;
         tally.merge(cell->tally);
         if (cell->tally.accepted > 0)
           each.points.push_back({x, cell->accepted_share()});
@@ -316,6 +348,8 @@ class FigureMaker {
   const SweepResults& results_;
   const FigureOptions& options_;
   FigureLines figure_;
+  std::vector<FigureMeasure> measures_;
+  std::optional<int64_t> seed_;  // the only one
 };
 
 }  // namespace

@@ -21,7 +21,7 @@ enum class FigureStyle { Screen, Paper };
 struct FigureOptions {
   std::vector<FigurePanel> panels = {};  // empty: all that apply on screens, medians alone on paper
   std::string x = {};                    // a parameter; empty = axis_name()
-  std::string y = "value";               // one of figure_measures()
+  std::string y = {};                    // see figure_measures(); empty = each result by itself
   charts::AxisScale x_scale = charts::AxisScale::Auto;
   charts::AxisScale y_scale = charts::AxisScale::Auto;  // of medians and seeds
   FigureBand band = FigureBand::Quartiles;
@@ -33,10 +33,8 @@ struct FigureOptions {
   double scale = 1;  // of the picture: pixels for 1/96 inch
 };
 
-// Throws ConfigError: no such parameter, a logarithmic axis of what has no logarithm, a panel of
-// guesses that no cell made.
+// Throws ConfigError: no such parameter or result, a logarithmic axis of what has no logarithm, a
+// panel of guesses that no cell made.
 std::string figure_svg(const SweepResults& results, const FigureOptions& options);
-
-const std::vector<std::string>& figure_measures();  // "value", "train_loss", ...
 
 }  // namespace convoy::sweep

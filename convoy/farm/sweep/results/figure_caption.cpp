@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <nlohmann/json.hpp>
 #include <set>
 
 #include "convoy/core/base/counted.h"
@@ -22,9 +21,10 @@ std::string range_text(const std::set<double>& values) {
 }
 
 std::string seeds_text(const SweepResults& results) {
+  if (const auto seed = only_seed(results)) return fmt::format("Seed {} alone", *seed);
   std::set<int64_t> seeds;
   for (const CellResult& cell : results.cells) seeds.insert(cell.cell.seed);
-  return counted(static_cast<int64_t>(seeds.size()), "seed");
+  return "Medians over " + counted(static_cast<int64_t>(seeds.size()), "seed");
 }
 
 std::string guesses_text(const SweepResults& results) {
@@ -66,11 +66,8 @@ std::string states_text(const SweepResults& results) {
   return text;
 }
 
-bool shows_means(const FigureLines& figure, const FigureOptions& options) {
-  const bool by_style = options.panels.empty() && options.style == FigureStyle::Screen;
-  const bool has_seeds = by_style || std::find(options.panels.begin(), options.panels.end(),
-                                               FigurePanel::Seeds) != options.panels.end();
-  if (!has_seeds || options.y != "value") return false;
+bool have_means(const FigureLines& figure, const std::vector<FigureMeasure>& measures) {
+  if (measures.size() > 1 || !measures.front().is_value()) return false;
   for (const FigureLine& line : figure.lines)
     for (const LinePlace& place : line.places)
       for (const CellResult* const cell : place.cells)
@@ -78,19 +75,28 @@ bool shows_means(const FigureLines& figure, const FigureOptions& options) {
   return false;
 }
 
-std::string band_text(const FigureLines& figure, const FigureOptions& options) {
+bool shows_seeds(const FigureOptions& options) {
+  return (options.panels.empty() && options.style == FigureStyle::Screen) ||
+         std::find(options.panels.begin(), options.panels.end(), FigurePanel::Seeds) !=
+             options.panels.end();
+}
+
+std::string band_text(const SweepResults& results, const FigureLines& figure,
+                      const std::vector<FigureMeasure>& measures, const FigureOptions& options) {
+  const bool of_means = options.band == FigureBand::Interval && have_means(figure, measures);
+  if (only_seed(results)) return of_means ? " with 95 % intervals of its means" : "";
   if (options.band == FigureBand::None) return "";
   if (options.band == FigureBand::Quartiles) return " with quartiles";
   bool any_without = false;
   for (const FigureLine& line : figure.lines)
     for (const LinePlace& place : line.places) {
-      const std::vector<double> sorted = sorted_measures(place.cells, options.y);
+      const std::vector<double> sorted = sorted_measures(place.cells, measures.front());
       any_without =
           any_without || (!sorted.empty() && !std::isfinite(median_interval(sorted).first));
     }
   return fmt::format(" with 95 % intervals of the median by order statistics{}{}",
                      any_without ? ", which need six values" : "",
-                     shows_means(figure, options) ? ", seeds with those of their means" : "");
+                     of_means && shows_seeds(options) ? ", seeds with those of their means" : "");
 }
 
 }  // namespace
@@ -99,25 +105,34 @@ bool checks_guesses(const CellResult& cell) {
   return cell.planned_guesses > 0 && cell.cell.method != "prior";
 }
 
-std::string measure_label(const SweepResults& results, const std::string& measure) {
-  if (measure == "train_loss") return "training loss";
-  if (measure == "accepted_share") return "share of guesses that passed";
-  if (measure == "seconds") return "seconds of computing";
-  if (results.workload != "run") return "generalisation loss";
-  // The key of its result, as the program names it.
-  if (!results.cells.empty()) {
-    const auto parameters = nlohmann::json::parse(results.cells.front().cell.parameters.str());
-    const auto key = parameters.find("result");
-    if (key != parameters.end() && key->is_string() && !key->get<std::string>().empty())
-      return key->get<std::string>();
+std::string measure_label(const SweepResults& results, const FigureMeasure& measure) {
+  switch (measure.kind) {
+    case FigureMeasure::Kind::TrainLoss:
+      return "training loss";
+    case FigureMeasure::Kind::AcceptedShare:
+      return "share of guesses that passed";
+    case FigureMeasure::Kind::Seconds:
+      return "seconds of computing";
+    case FigureMeasure::Kind::Result:
+      break;
   }
-  return "value";
+  return is_of_programs(results) ? results.metrics[measure.result] : "generalisation loss";
+}
+
+std::optional<int64_t> only_seed(const SweepResults& results) {
+  std::optional<int64_t> seed;
+  for (const CellResult& cell : results.cells) {
+    if (seed && *seed != cell.cell.seed) return std::nullopt;
+    seed = cell.cell.seed;
+  }
+  return seed;
 }
 
 std::string figure_caption(const SweepResults& results, const FigureLines& figure,
+                           const std::vector<FigureMeasure>& measures,
                            const FigureOptions& options) {
   std::string text =
-      fmt::format("Medians over {}{}{}{}", seeds_text(results), band_text(figure, options),
+      fmt::format("{}{}{}{}", seeds_text(results), band_text(results, figure, measures, options),
                   guesses_text(results), states_text(results));
   if (figure.cells_without_axis > 0)
     text += fmt::format("; {} without {} left out", counted(figure.cells_without_axis, "cell"),

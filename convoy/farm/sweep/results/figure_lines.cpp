@@ -1,18 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "convoy/farm/sweep/results/figure_lines.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <map>
+#include <set>
 
 #include "convoy/core/base/error.h"
-#include "convoy/farm/sweep/results/figure.h"
 #include "convoy/farm/sweep/results/summary.h"
 
 namespace convoy::sweep {
 namespace {
 
-std::string line_label(const std::string& method, const std::string& group) {
+// Programs have no methods: their lines are told apart by values alone.
+std::string line_label(const std::string& method, const std::string& group, bool of_programs) {
+  if (of_programs) return group;
   const std::string name = method == "gnc"     ? "guess and check"
                            : method == "gd"    ? "gradient descent"
                            : method == "prior" ? "prior, by guesses"
@@ -45,6 +50,62 @@ std::map<std::string, double> place_texts(FigureLines& figure,
   return places;
 }
 
+// The numbers rise along the axis, or fall, or are all the same; texts are all the same.
+bool is_monotone(const std::vector<std::string>& values) {
+  bool rises = true, falls = true;
+  for (size_t at = 1; at < values.size(); ++at) {
+    if (values[at] == values[at - 1]) continue;
+    const auto before = number_in(values[at - 1]), here = number_in(values[at]);
+    if (!before || !here) return false;
+    rises = rises && *here >= *before;
+    falls = falls && *here <= *before;
+  }
+  return rises || falls;
+}
+
+// The cells of programs at the places of a line are a series where their other values go with the
+// axis, as those of --zip do.
+bool is_series(const FigureLine& line, const std::set<std::string>& names) {
+  for (const std::string& name : names) {
+    std::vector<std::string> values;
+    for (const LinePlace& place : line.places) {
+      const auto axes = axes_of(place.cells.front()->cell);
+      const auto found = axes.find(name);
+      values.push_back(found == axes.end() ? "" : parameter_text(found->second));
+    }
+    if (!is_monotone(values)) return false;
+  }
+  return true;
+}
+
+// One line of all places, which may lie on each other.
+void join_lines(FigureLines& figure) {
+  FigureLine joined;
+  for (FigureLine& line : figure.lines)
+    std::move(line.places.begin(), line.places.end(), std::back_inserter(joined.places));
+  std::stable_sort(joined.places.begin(), joined.places.end(),
+                   [](const LinePlace& left, const LinePlace& right) { return left.x < right.x; });
+  figure.lines = {std::move(joined)};
+}
+
+// Samples of a space of several names: where most lines have one place alone, these are no lines.
+void find_scattered(FigureLines& figure, const SweepResults& results) {
+  constexpr size_t kFewestLines = 3;
+  const size_t places = figure.values.size() + figure.names.size();
+  const auto alone =
+      static_cast<size_t>(std::count_if(figure.lines.begin(), figure.lines.end(),
+                                        [](const auto& line) { return line.places.size() == 1; }));
+  if (places > 1 && figure.lines.size() >= kFewestLines && 2 * alone > figure.lines.size()) {
+    figure.scattered = true;
+    join_lines(figure);
+    return;
+  }
+  std::set<std::string> names = shown_names(results, figure.axis);
+  for (const std::string& name : grouping_names(results, figure.axis)) names.erase(name);
+  figure.scattered = std::any_of(figure.lines.begin(), figure.lines.end(),
+                                 [&](const auto& line) { return !is_series(line, names); });
+}
+
 }  // namespace
 
 FigureLines figure_lines(const SweepResults& results, const std::string& axis) {
@@ -53,6 +114,7 @@ FigureLines figure_lines(const SweepResults& results, const std::string& axis) {
   const std::vector<std::string> texts = axis_of_cells(results, figure.axis);
   const std::vector<std::string> groups = groups_of_cells(results, figure.axis);
   const std::map<std::string, double> places = place_texts(figure, texts);
+  const bool of_programs = is_of_programs(results);
   CONVOY_CHECK(axis.empty() || !places.empty(), ConfigError, "--x: no cell has a parameter `{}`",
                axis);
   std::map<std::pair<std::string, std::string>, size_t> known;
@@ -68,7 +130,7 @@ FigureLines figure_lines(const SweepResults& results, const std::string& axis) {
         known.try_emplace({cell.cell.method, groups[at]}, figure.lines.size());
     if (added) {
       figure.lines.push_back(
-          {.label = line_label(cell.cell.method, groups[at]), .group = groups[at]});
+          {.label = line_label(cell.cell.method, groups[at], of_programs), .group = groups[at]});
       cells.emplace_back();
     }
     cells[line->second][place->second].push_back(&cell);
@@ -76,25 +138,46 @@ FigureLines figure_lines(const SweepResults& results, const std::string& axis) {
   for (size_t line = 0; line < cells.size(); ++line)
     for (auto& [x, of_place] : cells[line])
       figure.lines[line].places.push_back({.x = x, .cells = std::move(of_place)});
+  if (of_programs) find_scattered(figure, results);
   return figure;
 }
 
-const std::vector<std::string>& figure_measures() {
-  static const std::vector<std::string> words = {"value", "train_loss", "accepted_share",
-                                                 "seconds"};
-  return words;
+std::vector<FigureMeasure> figure_measures(const SweepResults& results, const std::string& name) {
+  using Kind = FigureMeasure::Kind;
+  std::vector<FigureMeasure> measures;
+  for (size_t at = 0; at < results.metrics.size(); ++at)
+    if (name.empty() || name == results.metrics[at]) measures.push_back({.result = at});
+  if (!measures.empty()) return measures;
+  static const std::map<std::string, FigureMeasure> kOthers = {
+      {"value", {}},
+      {"train_loss", {.kind = Kind::TrainLoss}},
+      {"accepted_share", {.kind = Kind::AcceptedShare}},
+      {"seconds", {.kind = Kind::Seconds}}};
+  const auto found = kOthers.find(name);
+  if (found == kOthers.end())
+    throw ConfigError(fmt::format("--y: no cell has a result `{}`", name),
+                      {.hint = fmt::format("{}, train_loss, accepted_share or seconds",
+                                           fmt::join(results.metrics, ", "))});
+  return {found->second};
 }
 
-double measure_of(const CellResult& cell, const std::string& measure) {
+double measure_of(const CellResult& cell, const FigureMeasure& measure) {
   const bool is_done = cell.state == CellState::Value || cell.state == CellState::Censored;
-  if (measure == "accepted_share") return is_done ? cell.accepted_share() : std::nan("");
-  if (measure == "seconds") return is_done ? cell.seconds : std::nan("");
-  if (cell.state != CellState::Value) return std::nan("");
-  return measure == "train_loss" ? cell.descent.train_loss : cell.value;
+  switch (measure.kind) {
+    case FigureMeasure::Kind::AcceptedShare:
+      return is_done ? cell.accepted_share() : std::nan("");
+    case FigureMeasure::Kind::Seconds:
+      return is_done ? cell.seconds : std::nan("");
+    case FigureMeasure::Kind::TrainLoss:
+      return cell.state == CellState::Value ? cell.descent.train_loss : std::nan("");
+    case FigureMeasure::Kind::Result:
+      break;
+  }
+  return cell.state == CellState::Value ? cell.metric(measure.result) : std::nan("");
 }
 
 std::vector<double> sorted_measures(const std::vector<const CellResult*>& cells,
-                                    const std::string& measure) {
+                                    const FigureMeasure& measure) {
   std::vector<double> values;
   for (const CellResult* const cell : cells)
     if (const double value = measure_of(*cell, measure); std::isfinite(value))

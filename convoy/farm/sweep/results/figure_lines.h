@@ -19,9 +19,9 @@ struct LinePlace {
 };
 
 struct FigureLine {
-  std::string label{};
+  std::string label{};  // empty: there is nothing to tell it from
   std::string group{};
-  std::vector<LinePlace> places{};  // in ascending order
+  std::vector<LinePlace> places{};  // in ascending order, each x once unless scattered
 };
 
 // Points into the results.
@@ -31,17 +31,34 @@ struct FigureLines {
   std::vector<std::string> names{};  // of places 0, 1, ...
   std::vector<FigureLine> lines{};
   int64_t cells_without_axis = 0;  // they are in no line
+  // Neighbours along the axis differ in more than the axis, as samples of a space do: nothing lies
+  // on a line between them.
+  bool scattered = false;
 };
 
 // `axis`: a parameter; empty = axis_name(). Throws ConfigError when no cell has it.
 FigureLines figure_lines(const SweepResults& results, const std::string& axis);
 
-// One number of a cell; NaN where it has none. `measure`: one of figure_measures().
-double measure_of(const CellResult& cell, const std::string& measure);
+// A number that every cell may have.
+struct FigureMeasure {
+  enum class Kind { Result, TrainLoss, AcceptedShare, Seconds };
+  Kind kind = Kind::Result;
+  size_t result = 0;  // of Result: its place in SweepResults::metrics
+
+  // The one that tables and closed forms are of.
+  bool is_value() const { return kind == Kind::Result && result == 0; }
+};
+
+// That of this name: a result, or value, train_loss, accepted_share, seconds; every result where it
+// is empty. Throws ConfigError for another one.
+std::vector<FigureMeasure> figure_measures(const SweepResults& results, const std::string& name);
+
+// NaN where the cell has none.
+double measure_of(const CellResult& cell, const FigureMeasure& measure);
 
 // The finite numbers of one place of a line, in ascending order.
 std::vector<double> sorted_measures(const std::vector<const CellResult*>& cells,
-                                    const std::string& measure);
+                                    const FigureMeasure& measure);
 
 // The narrowest pair of order statistics, symmetric in rank, that encloses the median of the
 // distribution with a probability of 95 % at least, whatever the distribution is. NaN below six

@@ -39,9 +39,27 @@ TEST(FigureLines, AreAMethodAndItsPlacesInOrder) {
   ASSERT_EQ(figure.lines.size(), 2u);
   EXPECT_EQ(figure.lines[0].label, "guess and check");
   EXPECT_EQ(figure.lines[0].places[0].cells.size(), 2u);
-  EXPECT_EQ(sorted_measures(figure.lines[0].places[0].cells, "value"), std::vector<double>{0.25});
+  EXPECT_EQ(sorted_measures(figure.lines[0].places[0].cells, {}), std::vector<double>{0.25});
   // The censored one accepted a share of 0.
-  EXPECT_EQ(sorted_measures(figure.lines[0].places[0].cells, "accepted_share").size(), 2u);
+  const FigureMeasure share{.kind = FigureMeasure::Kind::AcceptedShare};
+  EXPECT_EQ(sorted_measures(figure.lines[0].places[0].cells, share).size(), 2u);
+}
+
+TEST(FigureMeasures, AreResultsByTheirNamesAndNumbersOfEveryCell) {
+  SweepResults results = testing::example_results();
+  results.metrics = {"loss", "seconds"};
+  EXPECT_EQ(figure_measures(results, "").size(), 2u);
+  EXPECT_EQ(figure_measures(results, "seconds").at(0).result, 1u);
+  EXPECT_EQ(figure_measures(results, "train_loss").at(0).kind, FigureMeasure::Kind::TrainLoss);
+  EXPECT_TRUE(figure_measures(results, "value").at(0).is_value());
+  try {
+    figure_measures(results, "accuracy");
+    FAIL();
+  } catch (const ConfigError& error) {
+    EXPECT_EQ(error.sentence(),
+              "--y: no cell has a result `accuracy` (loss, seconds, train_loss, accepted_share or "
+              "seconds)");
+  }
 }
 
 TEST(FigureLines, OfAnUnknownParameterAreRefused) {
@@ -85,15 +103,16 @@ TEST(Figures, EachTeacherRankHasItsOwnTheory) {
 
 TEST(Figures, ValuesThatAreNoWholeNumbersStandOnTheAxisByName) {
   SweepResults results{.workload = "run", .version = "1", .axes = {"student_dim"}, .cells = {}};
-  for (const std::string word : {"adam", "sgd"}) {
-    CellResult cell;
-    cell.cell = {.method = "run",
-                 .seed = 0,
-                 .parameters = R"({"command":["x"],"values":{"opt":")" + word + R"("}})"};
-    cell.state = CellState::Value;
-    cell.value = 1;
-    results.cells.push_back(cell);
-  }
+  for (const std::string word : {"adam", "sgd"})
+    for (const int64_t seed : {0, 1}) {
+      CellResult cell;
+      cell.cell = {.method = "run",
+                   .seed = seed,
+                   .parameters = R"({"command":["x"],"values":{"opt":")" + word + R"("}})"};
+      cell.state = CellState::Value;
+      cell.value = 1;
+      results.cells.push_back(cell);
+    }
   const std::string svg = figure_svg(results, {});
   for (const char* name : {">adam<", ">sgd<", ">opt<"}) {
     const size_t first = svg.find(name);

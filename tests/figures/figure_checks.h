@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Rules that every figure of a sweep keeps.
+#pragma once
+
+#include "figures/figure_drawing.h"
+
+namespace convoy::testing {
+
+void expect_inside_the_page(const Drawing& drawing);
+void expect_no_text_over_another(const Drawing& drawing);
+// Data stay within the axes; the legend and the caption stay out of them.
+void expect_data_and_words_apart(const Drawing& drawing);
+// All of these, no word is cut, and the axes have room.
+void expect_sound(const Drawing& drawing);
+
+}  // namespace convoy::testing
