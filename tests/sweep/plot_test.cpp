@@ -65,6 +65,31 @@ TEST_F(SweepPlot, AFigureForPapersIsTheSamePictureInEveryFormat) {
   EXPECT_TRUE(has(read_file(path("a.pdf")), "/MediaBox [0 0 288 216]"));
 }
 
+TEST_F(SweepPlot, EveryResultIsDrawn) {
+  ASSERT_EQ(run({"run", "--grid", "lr=0.1,0.2", "--num-seeds", "2", "--result", "loss", "--result",
+                 "accuracy", "--", "echo", R"({{"loss": {lr}, "accuracy": {seed}}})"})
+                .status,
+            0);
+  const std::string both = svg({});
+  EXPECT_TRUE(has(both, ">loss</text>")) << both;
+  EXPECT_TRUE(has(both, ">accuracy</text>"));
+  const std::string one = svg({"--y", "accuracy"});
+  EXPECT_FALSE(has(one, ">loss</text>"));
+  EXPECT_TRUE(has(one, "each seed"));
+  const SweepEnd none = run({"plot", "--y", "recall"});
+  EXPECT_EQ(none.status, 2);
+  EXPECT_TRUE(has(none.errors, "--y: no cell has a result `recall` (loss, accuracy, train_loss"));
+}
+
+TEST_F(SweepPlot, AFolderStandsForTheStoreInIt) {
+  const std::string text = svg({});
+  EXPECT_EQ(svg({"results"}), text);
+  EXPECT_EQ(svg({"--store", "results"}), text);
+  EXPECT_EQ(run({"show", "results"}).output, run({"show"}).output);
+  EXPECT_EQ(run({"merge", "results", "--into", "all.db"}).status, 0);
+  EXPECT_EQ(svg({"all.db"}), text);
+}
+
 TEST_F(SweepPlot, WhatItCannotDrawIsSaidInOneLine) {
   const auto refusal = [this](std::vector<std::string> flags) {
     flags.insert(flags.begin(), "plot");

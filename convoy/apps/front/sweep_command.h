@@ -23,13 +23,17 @@ struct SweepReadFlags {
   template <class Visitor>
   void fields(Visitor& visit) {
     visit("store", store,
-          "file, PostgreSQL URL or \"host=... dbname=...\"; default sweep.db in --results-dir");
+          "file or its folder, PostgreSQL URL or \"host=... dbname=...\"; default sweep.db in "
+          "--results-dir");
     visit("results_dir", results_dir, "folder of the store and of written tables");
     visit("name", name,
           "sweep of the store: its name or a prefix, also NAME@VERSION; empty = the one that was "
           "run last");
   }
 };
+
+// The store that a person names: a folder stands for the sweep.db in it.
+std::string store_at(const std::string& place);
 
 // The sweep that the flags choose; a word of `words` may name its store.
 sweep::SweepResults read_chosen_sweep(const Context& context, const SweepReadFlags& flags,

@@ -21,19 +21,24 @@ struct SweepMergeFlags {
 
   template <class Visitor>
   void fields(Visitor& visit) {
-    visit("into", into,
-          "store that gets the results: a file, which is made where there is none, or a PostgreSQL "
-          "URL");
+    visit(
+        "into", into,
+        "store that gets the results: a file, which is made where there is none, its folder, or a "
+        "PostgreSQL URL");
   }
 };
 
-int merge(const Context& context, const SweepMergeFlags& flags, const Words& stores) {
-  CONVOY_CHECK(!flags.into.empty() && !stores.empty(), ConfigError,
+int merge(const Context& context, const SweepMergeFlags& flags, const Words& places) {
+  CONVOY_CHECK(!flags.into.empty() && !places.empty(), ConfigError,
                "wanted stores to read, and --into STORE; found {} and --into `{}`",
-               counted(static_cast<int64_t>(stores.size()), "store"), flags.into);
-  for (const std::string& store : stores)
-    CONVOY_CHECK(store != flags.into, ConfigError, "{} cannot be merged into itself", store);
-  const auto into = jobs::open_store(flags.into);
+               counted(static_cast<int64_t>(places.size()), "store"), flags.into);
+  const std::string target = store_at(flags.into);
+  Words stores;
+  for (const std::string& place : places) {
+    stores.push_back(store_at(place));
+    CONVOY_CHECK(stores.back() != target, ConfigError, "{} cannot be merged into itself", target);
+  }
+  const auto into = jobs::open_store(target);
   nlohmann::ordered_json rows = nlohmann::ordered_json::array();
   std::set<std::string> names;
   for (const std::string& store : stores) {
@@ -56,7 +61,7 @@ int merge(const Context& context, const SweepMergeFlags& flags, const Words& sto
        sweep::join_sweeps(*into, names, experiments::workload_of_version))
     context.log().info(fmt::format("{}: {} of {}, as one; `convoy sweep show {}` shows them",
                                    one.name, counted(one.cells, "cell"),
-                                   counted(one.sweeps, "sweep"), sweep::shell_text({flags.into})));
+                                   counted(one.sweeps, "sweep"), sweep::shell_text({target})));
   if (context.common.json) fmt::print("{}\n", rows.dump(2));
   return 0;
 }

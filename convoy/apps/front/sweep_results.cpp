@@ -67,7 +67,7 @@ struct SweepExportFlags : SweepReadFlags {
 std::unique_ptr<jobs::JobStore> open_for_reading(const SweepReadFlags& flags) {
   const std::string store =
       flags.store.empty() ? (fs::path(flags.results_dir) / "sweep.db").string() : flags.store;
-  return jobs::open_store(store, {.access = jobs::Access::ReadOnly});
+  return jobs::open_store(store_at(store), {.access = jobs::Access::ReadOnly});
 }
 
 // A positional word may also name the store.
@@ -203,6 +203,11 @@ int export_sweep(const Context& context, const SweepExportFlags& given, const Wo
 }
 
 }  // namespace
+
+std::string store_at(const std::string& place) {
+  std::error_code none;
+  return fs::is_directory(place, none) ? (fs::path(place) / "sweep.db").string() : place;
+}
 
 SweepResults read_chosen_sweep(const Context& context, const SweepReadFlags& given,
                                const Words& words) {
