@@ -35,7 +35,14 @@ TEST_F(SweepLongRun, ADryRunEndsWithTotalsAndTheTimeAndWritesNothing) {
   ASSERT_EQ(run(sweep).status, 0);
   dry[4] = "40";  // in place of the dimension 20
   const SweepEnd after = run(dry);
-  EXPECT_TRUE(contains(after.errors, "4 of them are computed already (results/sweep.db)"));
+  EXPECT_TRUE(contains(after.errors,
+                       "4 stored in results/sweep.db, 4 left to compute: 200k guesses in 2 cells, "
+                       "200 steps in 2 descents"))
+      << after.errors;
+  dry[4] = "20";
+  const SweepEnd all = run(dry);
+  EXPECT_TRUE(contains(all.errors, "8 stored in results/sweep.db, none left to compute\n"))
+      << all.errors;
 }
 
 TEST_F(SweepLongRun, ADryRunOfACommandGoesByItsFinishedCells) {
@@ -48,7 +55,7 @@ TEST_F(SweepLongRun, ADryRunOfACommandGoesByItsFinishedCells) {
   EXPECT_TRUE(contains(run(sweep("2", true)).errors, "the time is not known"));
   ASSERT_EQ(run(sweep("2", false)).status, 0);
   const SweepEnd end = run(sweep("6", true));
-  EXPECT_TRUE(contains(end.errors, "2 of them are computed already"));
+  EXPECT_TRUE(contains(end.errors, "2 stored in results/sweep.db, 4 left to compute\n"));
   EXPECT_TRUE(contains(end.errors, " s a cell, the mean of finished cells of this command"));
 }
 

@@ -129,14 +129,15 @@ int print_dry_run(const Context& context, const SweepPlan& plan, const sweep::Ru
   std::fflush(stdout);
   const sweep::PlanHistory history = history_of(context, plan, options.store);
   const std::string totals =
-      kind == nullptr ? "" : totals_text(sweep::totals_of(plan.cells, kind->steps));
-  const auto cells = static_cast<int64_t>(plan.cells.size());
-  context.log().info(fmt::format("{} of {}, version {}{}{}", counted(cells, "cell"), plan.name(),
-                                 plan.version, totals.empty() ? "" : ": ", totals));
-  const auto open = static_cast<int64_t>(history.open.size());
+      kind == nullptr ? "" : totals_text(sweep::totals_of(history.open, kind->steps));
+  const auto cells = std::ssize(plan.cells), open = std::ssize(history.open);
+  context.log().info(fmt::format("{} of {}, version {}{}", counted(cells, "cell"), plan.name(),
+                                 plan.version,
+                                 open == cells && !totals.empty() ? ": " + totals : ""));
   if (open < cells)
-    context.log().info(
-        fmt::format("{} of them are computed already ({})", cells - open, history.store));
+    context.log().info(fmt::format("{} stored in {}, {} left to compute{}{}", cells - open,
+                                   history.store, open == 0 ? "none" : std::to_string(open),
+                                   totals.empty() ? "" : ": ", totals));
   if (open == 0) return 0;
   context.log().info(kind == nullptr ? history_text(history, options)
                                      : measured_text(context, plan, history.open, options, *kind));
