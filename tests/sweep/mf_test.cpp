@@ -100,6 +100,20 @@ TEST_F(SweepMf, APlainAndANormalisedDepthRunHaveATableEach) {
             2u);
 }
 
+TEST_F(SweepMf, AConfigurationAloneNamesItsExperiment) {
+  write("depth.json", R"({"depths": [2, 3], "gd_lrs": [0.01]})");
+  const SweepEnd depth = run({"--config", "depth.json"});
+  EXPECT_EQ(depth.status, 2);
+  EXPECT_NE(depth.errors.find("these are flags of `convoy sweep mf`: convoy sweep mf --config "
+                              "depth.json"),
+            std::string::npos)
+      << depth.errors;
+  write("both.json", R"({"num_seeds": 2, "gd_epochs": 10})");
+  EXPECT_NE(run({"--config=both.json"})
+                .errors.find("these are flags of `convoy sweep ssm`, `convoy sweep mf`: "),
+            std::string::npos);
+}
+
 TEST_F(SweepMf, ExamplesAreReadable) {
   const char* const source = std::getenv("CONVOY_SOURCE_DIR");
   ASSERT_NE(source, nullptr);

@@ -9,6 +9,7 @@
 #include "convoy/apps/front/foreign_launchers.h"
 #include "convoy/core/base/error.h"
 #include "convoy/core/base/suggest.h"
+#include "convoy/core/config/document.h"
 #include "convoy/launch/submit/quoting.h"
 
 namespace convoy::apps {
@@ -125,25 +126,53 @@ int run_action(Context& context, const Command& command, const Command& action,
   }
 }
 
-// The first action that has all of these flags; null: none has, or there are other words.
-const Command* action_of_flags(const Command& command, const Words& arguments) {
+// The keys of the file that --config names; none where it cannot be read, which its action says.
+Words keys_of_config(const Words& arguments) {
+  std::string file;
+  for (size_t at = 0; at < arguments.size(); ++at) {
+    if (arguments[at] == "--config" && at + 1 < arguments.size()) file = arguments[at + 1];
+    if (arguments[at].starts_with("--config=")) file = arguments[at].substr(9);
+  }
+  Words keys;
+  if (file.empty()) return keys;
+  try {
+    for (const auto& [key, value] : config::load_yaml(file).entries) keys.push_back(key);
+  } catch (const Error&) {
+    keys.clear();
+  }
+  return keys;
+}
+
+// The actions that have all of these flags, and the keys of a configuration; where no action has
+// those, the flags alone decide. None where there are other words.
+std::vector<const Command*> actions_of_flags(const Command& command, const Words& arguments) {
   Words flags;
   for (const std::string& argument : arguments)
     if (argument.starts_with("--")) flags.push_back(argument.substr(2, argument.find('=') - 2));
-  if (flags.empty()) return nullptr;
-  for (const Command& action : command.actions)
-    if (std::all_of(flags.begin(), flags.end(),
-                    [&](const std::string& flag) { return has_flag(action, flag); }))
-      return &action;
-  return nullptr;
+  const auto with = [&](const Words& names) {
+    std::vector<const Command*> found;
+    for (const Command& action : command.actions)
+      if (std::all_of(names.begin(), names.end(),
+                      [&](const std::string& name) { return has_flag(action, name); }))
+        found.push_back(&action);
+    return found;
+  };
+  if (flags.empty()) return {};
+  Words names = keys_of_config(arguments);
+  names.insert(names.end(), flags.begin(), flags.end());
+  std::vector<const Command*> found = with(names);
+  return found.empty() ? with(flags) : found;
 }
 
-[[noreturn]] void refuse_flags_alone(const Command& command, const Command& action,
+[[noreturn]] void refuse_flags_alone(const Command& command,
+                                     const std::vector<const Command*>& actions,
                                      const Words& arguments) {
-  const std::string line = fmt::format("convoy {} {}", command.name, action.name);
+  Words lines;
+  for (const Command* const action : actions)
+    lines.push_back(fmt::format("convoy {} {}", command.name, action->name));
   throw ConfigError(fmt::format("`convoy {}` needs an action", command.name),
-                    {.hint = fmt::format("these are flags of `{0}`: {0} {1}", line,
-                                         launch::shell_words(arguments))});
+                    {.hint = fmt::format("these are flags of `{}`: {} {}", fmt::join(lines, "`, `"),
+                                         lines.front(), launch::shell_words(arguments))});
 }
 
 }  // namespace
@@ -216,8 +245,8 @@ int run_command(Context& context, const Command& command, const Words& arguments
                                   did_you_mean(arguments[place], names)),
                       {.key = arguments[place], .hint = known});
   }
-  if (const Command* const meant = action_of_flags(command, arguments))
-    refuse_flags_alone(command, *meant, arguments);
+  if (const auto meant = actions_of_flags(command, arguments); !meant.empty())
+    refuse_flags_alone(command, meant, arguments);
   print_help(help_text(command));
   throw ConfigError(fmt::format("`convoy {}` needs an action", command.name), {.hint = known});
 }
