@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a second worker or rank brings on the CPUs of this machine; prints Markdown.
 
-  bench/scaling.py [--convoy build/bin/convoy] [--counts 1,2] [--rounds 3] [--har DATA]
+  bench/scaling.py [--convoy build/bin/convoy] [--counts 1,2] [--rounds 3] [--har DATA] [--only WORD]
 
 Each figure is the median of the rounds, in which all counts are measured in turn. One thread a worker. On a machine with other work:
 chrt -f 1 bench/scaling.py.
@@ -76,12 +76,13 @@ def main():
     parser.add_argument("--counts", default="1,2")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--har", default=str(HOME / "examples/har/sample"))
+    parser.add_argument("--only", default="", help="of the rows below those whose name has this word: sweep, process, train, recognition")
     options = parser.parse_args()
     options.convoy = str(pathlib.Path(options.convoy).resolve())
     options.har = str(pathlib.Path(options.har).resolve())
     counts = [int(word) for word in options.counts.split(",")]
     print(f"| | of | {' | '.join(map(str, counts))} | ratio |\n|---|---|{'---|' * len(counts)}---|")
-    for name, unit, measure in KINDS:
+    for name, unit, measure in [kind for kind in KINDS if options.only in kind[0]]:
         found = {count: [] for count in counts}
         for _ in range(options.rounds):
             for count in counts:
