@@ -89,8 +89,8 @@ inline std::vector<RankResult> start_ranks(int count, const std::string& body,
   environment["OMP_NUM_THREADS"] = std::to_string(1);  // GCC 12 warns of a literal: PR105651
   if (start.rendezvous == Rendezvous::File)
     environment["CONVOY_STORE_FILE"] = folder.path() / "store";
-  else
-    environment["MASTER_PORT"] = std::to_string(20000 + getpid() % 20000);
+  else  // below the ports that the kernel gives to connections
+    environment["MASTER_PORT"] = std::to_string(20000 + getpid() % 9000);
   const auto begin = std::chrono::steady_clock::now();
   std::vector<pid_t> pids;
   for (int rank = 0; rank < count; ++rank) {

@@ -202,9 +202,10 @@ class WorkerSupervisor::Run {
 WorkerSupervisor::WorkerSupervisor(const OpenStore& open, Log log, WaitingText waiting_text)
     : log_(std::move(log)),
       waiting_text_(std::move(waiting_text)),
-      signals_(processes::default_stop_signals()),
-      store_(open({.server_limit = kServerLimit,
-                   .keep_waiting = [this](milliseconds left) { return keep_waiting(left); }})) {}
+      signals_(processes::default_stop_signals()) {
+  store_ = open({.server_limit = kServerLimit,
+                 .keep_waiting = [this](milliseconds left) { return keep_waiting(left); }});
+}
 
 WorkerSupervisor::WorkerSupervisor(const std::string& store, Log log, WaitingText waiting_text)
     : WorkerSupervisor([&](const auto& options) { return jobs::open_store(store, options); },
