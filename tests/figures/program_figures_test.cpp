@@ -107,10 +107,10 @@ TEST(Figures, ManySamplesHaveRoundTicks) {
 
 TEST(Figures, ZippedValuesAreASeries) {
   const std::vector<std::map<std::string, std::string>> zipped = {
-      {{"lr", "0.1"}, {"steps", "100"}},
-      {{"lr", "0.03"}, {"steps", "300"}},
-      {{"lr", "0.01"}, {"steps", "1000"}},
-      {{"lr", "0.003"}, {"steps", "3000"}}};
+      {{"lr", "0.1"}, {"steps", "100"}, {"size", "small"}},
+      {{"lr", "0.03"}, {"steps", "300"}, {"size", "small"}},
+      {{"lr", "0.01"}, {"steps", "1000"}, {"size", "medium"}},
+      {{"lr", "0.003"}, {"steps", "3000"}, {"size", "large"}}};
   const auto drawing =
       testing::DrawingReader(figure_svg(of_program(zipped), {.panels = {FigurePanel::Median}}))
           .read();

@@ -50,15 +50,19 @@ std::map<std::string, double> place_texts(FigureLines& figure,
   return places;
 }
 
-// The numbers rise along the axis, or fall, or are all the same; texts are all the same.
-bool is_monotone(const std::vector<std::string>& values) {
+// Numbers rise along the axis, or fall; of texts none comes back.
+bool go_with_axis(const std::vector<std::string>& values) {
+  const bool are_numbers = std::all_of(values.begin(), values.end(), [](const std::string& text) {
+    return number_in(text).has_value();
+  });
   bool rises = true, falls = true;
-  for (size_t at = 1; at < values.size(); ++at) {
-    if (values[at] == values[at - 1]) continue;
-    const auto before = number_in(values[at - 1]), here = number_in(values[at]);
-    if (!before || !here) return false;
-    rises = rises && *here >= *before;
-    falls = falls && *here <= *before;
+  std::set<std::string> seen;
+  for (size_t at = 0; at < values.size(); ++at) {
+    if (at > 0 && values[at] == values[at - 1]) continue;
+    if (!are_numbers && !seen.insert(values[at]).second) return false;
+    if (!are_numbers || at == 0) continue;
+    rises = rises && *number_in(values[at]) >= *number_in(values[at - 1]);
+    falls = falls && *number_in(values[at]) <= *number_in(values[at - 1]);
   }
   return rises || falls;
 }
@@ -66,16 +70,16 @@ bool is_monotone(const std::vector<std::string>& values) {
 // The cells of programs at the places of a line are a series where their other values go with the
 // axis, as those of --zip do.
 bool is_series(const FigureLine& line, const std::set<std::string>& names) {
-  for (const std::string& name : names) {
-    std::vector<std::string> values;
-    for (const LinePlace& place : line.places) {
-      const auto axes = axes_of(place.cells.front()->cell);
+  std::map<std::string, std::vector<std::string>> values;
+  for (const LinePlace& place : line.places) {
+    const auto axes = axes_of(place.cells.front()->cell);
+    for (const std::string& name : names) {
       const auto found = axes.find(name);
-      values.push_back(found == axes.end() ? "" : parameter_text(found->second));
+      values[name].push_back(found == axes.end() ? "" : parameter_text(found->second));
     }
-    if (!is_monotone(values)) return false;
   }
-  return true;
+  return std::all_of(values.begin(), values.end(),
+                     [](const auto& one) { return go_with_axis(one.second); });
 }
 
 // One line of all places, which may lie on each other.
