@@ -93,7 +93,8 @@ void join_lines(FigureLines& figure) {
 }
 
 // Samples of a space of several names: where most lines have one place alone, these are no lines.
-void find_scattered(FigureLines& figure, const SweepResults& results) {
+void find_scattered(FigureLines& figure, const SweepResults& results,
+                    const std::set<std::string>& grouping) {
   constexpr size_t kFewestLines = 3;
   const size_t places = figure.values.size() + figure.names.size();
   const auto alone =
@@ -105,7 +106,7 @@ void find_scattered(FigureLines& figure, const SweepResults& results) {
     return;
   }
   std::set<std::string> names = shown_names(results, figure.axis);
-  for (const std::string& name : grouping_names(results, figure.axis)) names.erase(name);
+  for (const std::string& name : grouping) names.erase(name);
   figure.scattered = std::any_of(figure.lines.begin(), figure.lines.end(),
                                  [&](const auto& line) { return !is_series(line, names); });
 }
@@ -116,7 +117,8 @@ FigureLines figure_lines(const SweepResults& results, const std::string& axis) {
   FigureLines figure;
   figure.axis = axis.empty() ? axis_name(results) : axis;
   const std::vector<std::string> texts = axis_of_cells(results, figure.axis);
-  const std::vector<std::string> groups = groups_of_cells(results, figure.axis);
+  const std::set<std::string> grouping = grouping_names(results, figure.axis);
+  const std::vector<std::string> groups = groups_of_cells(results, grouping);
   const std::map<std::string, double> places = place_texts(figure, texts);
   const bool of_programs = is_of_programs(results);
   CONVOY_CHECK(axis.empty() || !places.empty(), ConfigError, "--x: no cell has a parameter `{}`",
@@ -142,7 +144,7 @@ FigureLines figure_lines(const SweepResults& results, const std::string& axis) {
   for (size_t line = 0; line < cells.size(); ++line)
     for (auto& [x, of_place] : cells[line])
       figure.lines[line].places.push_back({.x = x, .cells = std::move(of_place)});
-  if (of_programs) find_scattered(figure, results);
+  if (of_programs) find_scattered(figure, results, grouping);
   return figure;
 }
 

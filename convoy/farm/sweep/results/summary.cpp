@@ -207,8 +207,8 @@ std::vector<std::string> axis_of_cells(const SweepResults& results, const std::s
   return values;
 }
 
-std::vector<std::string> groups_of_cells(const SweepResults& results, const std::string& axis) {
-  const std::set<std::string> names = grouping_names(results, axis);
+std::vector<std::string> groups_of_cells(const SweepResults& results,
+                                         const std::set<std::string>& names) {
   AxesOfCells known;
   std::vector<std::string> groups;
   for (const CellResult& cell : results.cells)

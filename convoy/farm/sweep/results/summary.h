@@ -44,8 +44,9 @@ std::vector<SeedSummary> summarise(const SweepResults& results, const std::strin
 
 // SeedSummary::axis of each cell.
 std::vector<std::string> axis_of_cells(const SweepResults& results, const std::string& axis);
-// SeedSummary::group of each cell.
-std::vector<std::string> groups_of_cells(const SweepResults& results, const std::string& axis);
+// SeedSummary::group of each cell. `names`: grouping_names() of the axis.
+std::vector<std::string> groups_of_cells(const SweepResults& results,
+                                         const std::set<std::string>& names);
 
 // The parameters that separate cells of one method at one value of the axis. A step size that
 // changes with the axis does not.
