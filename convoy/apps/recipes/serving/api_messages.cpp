@@ -63,9 +63,9 @@ void check_content(const Json* content, const std::string& place) {
                      place, "unsupported_parameter");
     FieldReader fields(part, of_part);
     fields.find("type");
+    if (fields.find("text") == nullptr) refuse_message(of_part + ".text", "is missing");
     fields.text("text");
     fields.require_nothing_else();
-    if (!part.contains("text")) refuse_message(of_part + ".text", "is missing");
   }
 }
 
@@ -80,7 +80,7 @@ void check_fields(const Json& message, const std::string& place) {
   fields.find("tool_calls");
   fields.text("tool_call_id");
   fields.text("reasoning_content");  // vLLM, SGLang, DeepSeek
-  fields.text("reasoning");          // vLLM since 0.12, OpenRouter
+  fields.text("reasoning");          // vLLM, OpenRouter
   // An answer that the openai package got from OpenAI, given back as it is (model_dump()), has
   // these beside nulls.
   fields.require_neutral("annotations", {Json::array()});

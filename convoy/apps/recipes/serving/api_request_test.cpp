@@ -173,6 +173,8 @@ TEST(ApiRequest, ContentsAreTexts) {
   expect_refused_message(R"("content":["a"])", "messages[0].content", "found \"a\"");
   expect_refused_message(R"("content":[{"type":"text","text":5}])", "messages[0].content[0].text");
   expect_refused_message(R"("content":[{"type":"text"}])", "messages[0].content[0].text");
+  expect_refused_message(R"("content":[{"type":"text","text":null}])",
+                         "messages[0].content[0].text", "is missing");
   expect_refused_message(R"("content":[{"type":"text","text":"a","cache_control":{}}])",
                          "messages[0].content[0].cache_control");
 }
