@@ -71,8 +71,8 @@ impl Drop for Asked {
     }
 }
 
-/// How a client is watched that closed its sending side while its answer is computed. It may have left altogether, which
-/// shows only when something is sent to it: its machine then resets the connection.
+/// How a client is watched that closed its sending side while its answer is computed. It may have left altogether,
+/// which shows only when something is sent to it: its machine then resets the connection.
 struct HalfClosed {
     probed: bool,
     wait: Duration,
@@ -170,7 +170,9 @@ impl PatientStream {
         if may_probe && !half_closed.probed {
             half_closed.probed = true;
             match self.stream.try_write(PROBE) {
-                Ok(written) if written < PROBE.len() => return Poll::Ready(Err(io::ErrorKind::WriteZero.into())),
+                Ok(written) if written < PROBE.len() => {
+                    return Poll::Ready(Err(io::ErrorKind::WriteZero.into()));
+                }
                 Err(error) if error.kind() != io::ErrorKind::WouldBlock => return Poll::Ready(Err(error)),
                 _ => {}
             }
