@@ -82,7 +82,8 @@ TEST(Figures, CensoredSeedsAreMarkedCountedAndBounded) {
   // In the two panels of losses; the third has their bound, 3 / guesses, as marks of data.
   EXPECT_EQ(drawing.count("rows", "censored"), 2u);
   EXPECT_EQ(drawing.count("rows", "3"), 2u);
-  EXPECT_EQ(drawing.count("legend", "no guess of a seed passed: below this at 95 %"), 1u);
+  EXPECT_EQ(drawing.count("legend", "no guess of a seed passed; the share is below this with 95 %"),
+            1u);
 }
 
 TEST(Figures, ASeedsLineIsNamedTransparentAndBridgesItsGaps) {

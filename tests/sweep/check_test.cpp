@@ -49,6 +49,8 @@ TEST_F(SweepCheck, StoresAreMergedAndTheirResultsCountOnce) {
             std::string::npos);
   EXPECT_EQ(run({"merge", "a/sweep.db"}).status, 2);
   EXPECT_EQ(run({"merge", "c.db", "--into", "c.db"}).status, 2);
+  EXPECT_EQ(run({"merge", "none.db", "--into", "x.db"}).status, 10);
+  EXPECT_FALSE(std::filesystem::exists(path("x.db")));
 }
 
 // Each host had some of the seeds. Nobody types the command of all of them.

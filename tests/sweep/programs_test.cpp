@@ -97,6 +97,23 @@ TEST_F(SweepPrograms, CellsComeFromAFileAndZippedNamesAndSamples) {
   EXPECT_EQ(run({"run", "--cells", "none.csv", "--", "true"}).status, 10);
 }
 
+TEST_F(SweepPrograms, CellsOfSeedsOfTheirOwnAreRowsOfTheTable) {
+  write("cells.csv", "lr,layers,seed\n0.1,1,0\n0.01,4,1\n0.001,2,2\n");
+  const SweepEnd end = run(
+      {"run", "--cells", "cells.csv", "--result", "v", "--", "echo", "{{\"v\": {lr}{layers}}}"});
+  ASSERT_EQ(end.status, 0) << end.errors;
+  for (const char* row :
+       {"1       0.1    0.11\n", "4       0.01   0.014\n", "2       0.001  0.0012\n"})
+    EXPECT_TRUE(has(end.output, row)) << end.output;
+}
+
+TEST_F(SweepPrograms, WholeNumbersReachProgramsAsTheyAre) {
+  const SweepEnd end = run({"run", "--grid", "v=9007199254740993,9007199254740992", "--json", "--",
+                            "sh", "-c", "echo \"$CONVOY_SWEEP_PARAMETERS\" | grep -q ':{v}}}'"});
+  ASSERT_EQ(end.status, 0) << end.errors;
+  EXPECT_EQ(json::parse(end.output)[0]["v"], 9007199254740993);
+}
+
 TEST_F(SweepPrograms, AProgramThatIsWorseThanTheMedianAtAStepIsEnded) {
   write("program.sh",
         "for step in 1 2 3; do echo \"{\\\"step\\\": $step, \\\"loss\\\": $1.$step}\"; done\n"

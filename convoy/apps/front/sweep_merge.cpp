@@ -33,16 +33,17 @@ int merge(const Context& context, const SweepMergeFlags& flags, const Words& pla
                "wanted stores to read, and --into STORE; found {} and --into `{}`",
                counted(static_cast<int64_t>(places.size()), "store"), flags.into);
   const std::string target = store_at(flags.into);
-  Words stores;
+  // All of them before the target is made.
+  std::vector<std::pair<std::string, std::unique_ptr<jobs::JobStore>>> stores;
   for (const std::string& place : places) {
-    stores.push_back(store_at(place));
-    CONVOY_CHECK(stores.back() != target, ConfigError, "{} cannot be merged into itself", target);
+    const std::string store = store_at(place);
+    CONVOY_CHECK(store != target, ConfigError, "{} cannot be merged into itself", target);
+    stores.emplace_back(store, jobs::open_store(store, {.access = jobs::Access::ReadOnly}));
   }
   const auto into = jobs::open_store(target);
   nlohmann::ordered_json rows = nlohmann::ordered_json::array();
   std::set<std::string> names;
-  for (const std::string& store : stores) {
-    const auto from = jobs::open_store(store, {.access = jobs::Access::ReadOnly});
+  for (const auto& [store, from] : stores) {
     const sweep::MergeReport report = sweep::merge_store(*from, *into);
     for (const std::string& name : report.skipped)
       context.log().warning(fmt::format("{}: {} has a damaged row and was left out", store, name));

@@ -188,6 +188,13 @@ void AxisRange::include(double value) {
   high = std::max(high, value);
 }
 
+AxisScale automatic_scale(const std::vector<double>& values) {
+  AxisRange range;
+  for (const double value : values)
+    if (std::isfinite(value)) range.include(value);
+  return spans_decades(range) ? AxisScale::Log : AxisScale::Linear;
+}
+
 bool ChartAxis::shows(double value) const {
   return std::isfinite(value) && (!logarithmic || value > 0);
 }

@@ -69,6 +69,9 @@ struct MarkRow {
 // Auto: logarithmic where all values are positive and span more than two decades.
 enum class AxisScale { Linear, Log, Auto };
 
+// The scale that Auto takes for these values; those that are not finite do not count.
+AxisScale automatic_scale(const std::vector<double>& values);
+
 struct PlotOptions {
   std::string title{};
   std::string x_label = "step";

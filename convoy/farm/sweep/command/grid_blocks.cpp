@@ -29,7 +29,7 @@ GridBlock grid_block(const std::string& text) {
 // As tables see them: 1, 1.0 and 1e0 are one value.
 std::vector<std::string> shown_row(std::vector<std::string> row) {
   for (std::string& value : row)
-    if (const auto number = number_in(value)) value = fmt::format("{}", *number);
+    if (const auto number = number_json(value)) value = number->dump();
   return row;
 }
 

@@ -14,8 +14,7 @@ namespace {
 // As tables see it: a text that is a number is that number.
 nlohmann::json shown_value(const nlohmann::json& value) {
   if (!value.is_string()) return value;
-  const std::optional<double> number = number_in(value.get_ref<const std::string&>());
-  return number ? nlohmann::json(*number) : value;
+  return number_json(value.get_ref<const std::string&>()).value_or(value);
 }
 
 std::string spelling(const nlohmann::json& value) {

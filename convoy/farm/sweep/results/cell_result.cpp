@@ -81,6 +81,15 @@ std::optional<double> number_in(const std::string& text) {
   return number && std::isfinite(*number) ? number : std::nullopt;
 }
 
+std::optional<nlohmann::json> number_json(const std::string& text) {
+  if (const auto whole = text_as<int64_t>(text)) return *whole;
+  const std::optional<double> number = number_in(text);
+  if (!number) return std::nullopt;
+  if (std::trunc(*number) == *number && std::fabs(*number) < 9007199254740992.0)
+    return static_cast<int64_t>(*number);
+  return *number;
+}
+
 std::map<std::string, nlohmann::json> axes_of(const Cell& cell) {
   std::map<std::string, nlohmann::json> axes;
   const auto object = nlohmann::json::parse(cell.parameters.str(), nullptr, false);
@@ -88,14 +97,9 @@ std::map<std::string, nlohmann::json> axes_of(const Cell& cell) {
   const bool of_command = object.contains("values") && object["values"].is_object();
   for (const auto& [name, value] : (of_command ? object["values"] : object).items()) {
     axes[name] = value;
-    if (!value.is_string()) continue;
-    const std::optional<double> number = number_in(value.get_ref<const std::string&>());
-    if (!number) continue;
-    if (std::trunc(*number) == *number && std::fabs(*number) < 9007199254740992.0) {
-      axes[name] = static_cast<int64_t>(*number);
-    } else {
-      axes[name] = *number;
-    }
+    if (value.is_string())
+      if (const auto number = number_json(value.get_ref<const std::string&>()))
+        axes[name] = *number;
   }
   return axes;
 }

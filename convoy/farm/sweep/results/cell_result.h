@@ -79,6 +79,8 @@ std::string parameter_text(const nlohmann::json& value);
 
 // The number in a text that is a finite number as a whole: "1", "1.0" and "1e0" are one.
 std::optional<double> number_in(const std::string& text);
+// The same as JSON, where a whole number stays one, exact up to 64 bits.
+std::optional<nlohmann::json> number_json(const std::string& text);
 
 // The columns of a cell in tables: its parameters by name; for a command, the values of its grid.
 // Texts that are numbers become numbers.

@@ -126,7 +126,7 @@ class FigureMaker {
     PlotOptions options{.x_label = figure_.axis,
                         .y_label = measure_label(results_, measure),
                         .x_scale = options_.x_scale,
-                        .y_scale = options_.y_scale,
+                        .y_scale = y_scale(measure),
                         .x_values = figure_.values,
                         .round_ticks = figure_.scattered && figure_.values.size() > kMostNamed,
                         .x_names = figure_.names,
@@ -134,6 +134,14 @@ class FigureMaker {
                         .smoothing = 0};
     std::replace(options.x_label.begin(), options.x_label.end(), '_', ' ');
     return options;
+  }
+
+  // One for all panels of a measure, by the values of all seeds.
+  AxisScale y_scale(const FigureMeasure& measure) const {
+    if (options_.y_scale != AxisScale::Auto) return options_.y_scale;
+    std::vector<double> values;
+    for (const CellResult& cell : results_.cells) values.push_back(measure_of(cell, measure));
+    return charts::automatic_scale(values);
   }
 
   // Lines of a named axis stand side by side at each name.
@@ -322,7 +330,7 @@ class FigureMaker {
     each.weight = 0.7;
     bounds.weight = 1.3;  // around the mark of the line where it stands there
     each.opacity = 0.4;
-    bounds.label = "no guess of a seed passed: below this at 95 %";
+    bounds.label = "no guess of a seed passed; the share is below this with 95 %";
     bounds.marker = Marker::Down;
     bounds.hollow = true;
     for (const LinePlace& place : figure_.lines[line].places) {

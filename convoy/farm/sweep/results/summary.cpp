@@ -40,7 +40,8 @@ void add_varying(const std::vector<Cell>& cells, std::set<std::string>& names) {
 }
 
 // Names of parameters that differ between cells of one method and seed. A parameter that differs
-// only between seeds, such as data of a file, is no axis.
+// only between seeds, such as data of a file, is no axis. Those of programs are all the user's own,
+// so that one that differs between seeds is an axis too.
 std::set<std::string> varying_names(const SweepResults& results) {
   std::map<std::string, std::map<std::string, size_t>> texts;  // by method: parameters, numbered
   const Cell* last = nullptr;
@@ -51,12 +52,13 @@ std::set<std::string> varying_names(const SweepResults& results) {
     known.try_emplace(cell.cell.parameters, known.size());
   }
   std::set<std::string> names;
+  const bool by_seed = !is_of_programs(results);
   for (const auto& [method, known] : texts) {
     if (known.size() == 1) continue;
     std::unordered_map<int64_t, std::set<size_t>> of_seed;
     for (const CellResult& cell : results.cells)
       if (cell.cell.method == method)
-        of_seed[cell.cell.seed].insert(known.at(cell.cell.parameters));
+        of_seed[by_seed ? cell.cell.seed : 0].insert(known.at(cell.cell.parameters));
     std::vector<Cell> by_number(known.size());
     for (const auto& [text, number] : known) by_number[number].parameters = text;
     std::set<std::set<size_t>> distinct;
