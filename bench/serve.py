@@ -108,7 +108,7 @@ def generate_seconds(convoy, model, clients, rows, folder):
     file.write_text("".join(json.dumps({"messages": [{"role": "user", "content": prompt}]}) + "\n" for prompt in rows))
     answers.unlink(missing_ok=True)
     command = [convoy, "generate", "--model", model, "--prompts", file, "--output", answers, "--greedy", "--max-new-tokens", str(NEW_TOKENS),
-               "--batch-size", str(clients), "-q"]
+               "--batch-size", str(clients), "--dtype", "bf16", "-q"]
     begun = time.perf_counter()
     subprocess.run([str(word) for word in command], check=True)
     return time.perf_counter() - begun
@@ -148,7 +148,7 @@ def measure(options, convoy, model, folder):
 
 def servers(options, convoy, model):
     ours, peer = free_port(), free_port()
-    yield "convoy", [convoy, "serve", "--model", model, "--served-name", "m", "--port", str(ours), "--batch-size", "32", "-q"], ours, "m"
+    yield "convoy", [convoy, "serve", "--model", model, "--served-name", "m", "--port", str(ours), "--batch-size", "32", "--dtype", "bf16", "-q"], ours, "m"
     if options.peer == "llama.cpp":
         file = model + ".gguf"
         if not os.path.exists(file):

@@ -114,7 +114,7 @@ Command serve_command() {
                 flags_of<settings::EngineFlags>("Engine"),
                 flags_of<launch::DeviceFlags>("Devices")},
       .first_flags = {"model", "adapter", "host", "port", "api-key-file", "served-name", "engines",
-                      "max-waiting", "shutdown-time", "batch-size", "weights", "devices"},
+                      "max-waiting", "shutdown-time", "batch-size", "dtype", "weights", "devices"},
       .run = run_serve,
       .group = HelpGroup::TrainAndUse};
 }
