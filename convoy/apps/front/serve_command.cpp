@@ -100,23 +100,22 @@ int run_serve(Context& context, const Words& arguments) {
 }  // namespace
 
 Command serve_command() {
-  return {
-      .name = "serve",
-      .summary = "Serve a model by OpenAI's HTTP API",
-      .usage = "convoy serve --model D [--adapter NAME=DIR ...] [--host H] [--port P]",
-      .examples =
-          "convoy serve --model models/tally-3m\n"
-          "convoy serve --model models/tally-3m --adapter sums=runs/sums/adapter --port 0\n"
-          "convoy serve --model models/tally-3m --host 0.0.0.0 --api-key-file keys.txt",
-      .flags = {flags_of<settings::ServerFlags>("Server"),
-                flags_of<settings::ServeFlags>("Answers"),
-                flags_of<settings::ServedModelFlags>("Model"),
-                flags_of<settings::EngineFlags>("Engine"),
-                flags_of<launch::DeviceFlags>("Devices")},
-      .first_flags = {"model", "adapter", "host", "port", "api-key-file", "served-name", "engines",
-                      "max-waiting", "shutdown-time", "batch-size", "dtype", "weights", "devices"},
-      .run = run_serve,
-      .group = HelpGroup::TrainAndUse};
+  return {.name = "serve",
+          .summary = "Serve a model by OpenAI's HTTP API",
+          .usage = "convoy serve --model D [--adapter NAME=DIR ...] [--host H] [--port P]",
+          .examples =
+              "convoy serve --model models/tally-3m\n"
+              "convoy serve --model models/tally-3m --adapter sums=runs/sums/adapter --port 0\n"
+              "convoy serve --model models/tally-3m --host 0.0.0.0 --api-key-file keys.txt",
+          .flags = {flags_of<settings::ServerFlags>("Server"),
+                    flags_of<settings::ServeFlags>("Answers"),
+                    flags_of<settings::ServedModelFlags>("Model"),
+                    flags_of<settings::EngineFlags>("Engine"),
+                    flags_of<launch::DeviceFlags>("Devices")},
+          .first_flags = {"model", "adapter", "host", "port", "api-key-file", "served-name",
+                          "engines", "max-waiting", "batch-size", "dtype", "weights", "devices"},
+          .run = run_serve,
+          .group = HelpGroup::TrainAndUse};
 }
 
 }  // namespace convoy::apps

@@ -206,7 +206,7 @@ Command generate_command() {
                 flags_of<settings::RemoteSettings>("Servers"),
                 flags_of<launch::DeviceFlags>("Devices"),
                 flags_of<launch::HostRankFlags>(kRankHeading)},
-      .first_flags = {"model", "adapter", "prompt", "prompts", "interactive", "chat", "output",
+      .first_flags = {"model", "adapter", "prompt", "prompts", "interactive", "output",
                       "max-new-tokens", "temperature", "greedy", "dtype", "devices", "ranks"},
       .run = run_generate,
       .group = HelpGroup::TrainAndUse};
