@@ -21,6 +21,7 @@
 
 #include "convoy/core/base/error.h"
 #include "convoy/core/base/files.h"
+#include "convoy/core/http/host_header.h"
 #include "convoy/core/jobs/job_store.h"
 #include "convoy/launch/rendezvous/job_token.h"
 
@@ -132,9 +133,8 @@ std::string remembered(const fs::path& path) { return fs::exists(path) ? read_fi
 }  // namespace
 
 std::string private_store_url(const std::string& host, int64_t port, const std::string& password) {
-  const bool is_v6 = host.find(':') != std::string::npos;
-  return fmt::format("postgresql://{}:{}@{}:{}/postgres", kUser, password,
-                     is_v6 ? "[" + host + "]" : host, port);
+  return fmt::format("postgresql://{}:{}@{}:{}/postgres", kUser, password, http::in_brackets(host),
+                     port);
 }
 
 PrivateStore::PrivateStore(PrivateStoreOptions options, const Log& log)

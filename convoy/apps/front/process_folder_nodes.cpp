@@ -41,19 +41,13 @@ bool any_member(const fs::path& folder) {
 
 FolderNodes::FolderNodes(const settings::WorkerSettings& workers, fs::path run_folder,
                          const Log& log)
-    : ProcessNodes(workers), folder_(std::move(run_folder)), log_(log) {
+    : ProcessNodes(workers, log), folder_(std::move(run_folder)) {
   if (workers_.num_nodes == 1) return;
   if (!publishes()) return;
   std::error_code ignored;
   fs::remove_all(folder_ / "nodes", ignored);  // from an earlier start
   write_state("planning", nlohmann::json::object());
-  if (!workers_.store.empty()) return;
-  server_.emplace(
-      PrivateStoreOptions{
-          .folder = folder_ / "store", .host = workers_.master_addr, .port = workers_.master_port},
-      log_);
-  log_.info(fmt::format("the store of the run serves at {}:{}", workers_.master_addr,
-                        workers_.master_port));
+  if (workers_.store.empty()) start_server(folder_);
 }
 
 FolderNodes::~FolderNodes() {

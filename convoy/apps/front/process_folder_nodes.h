@@ -8,7 +8,6 @@
 #include <optional>
 #include <string>
 
-#include "convoy/apps/front/private_store.h"
 #include "convoy/apps/front/process_nodes.h"
 
 namespace convoy::apps {
@@ -33,8 +32,6 @@ class FolderNodes : public ProcessNodes {
   std::filesystem::path member_file() const;
 
   std::filesystem::path folder_;
-  Log log_;
-  std::optional<PrivateStore> server_;
   bool finished_ = false;
 };
 

@@ -12,6 +12,7 @@
 #include <optional>
 #include <string>
 
+#include "convoy/apps/front/private_store.h"
 #include "convoy/core/base/log.h"
 #include "convoy/core/jobs/job_store.h"
 #include "convoy/core/settings/process_settings.h"
@@ -56,9 +57,15 @@ class ProcessNodes {
   static constexpr std::chrono::seconds kWaitForMembers{20};
   static constexpr std::chrono::milliseconds kLookEvery{200};
 
-  explicit ProcessNodes(settings::WorkerSettings workers) : workers_(std::move(workers)) {}
+  ProcessNodes(settings::WorkerSettings workers, const Log& log)
+      : workers_(std::move(workers)), log_(log) {}
+
+  // On node 0, with its data in the run folder. `password`: empty = one of its own.
+  void start_server(const std::filesystem::path& run_folder, const std::string& password = {});
 
   settings::WorkerSettings workers_;
+  Log log_;
+  std::optional<PrivateStore> server_;
 };
 
 // On node 0 of several, without a configured store, this starts the server. Throws as PrivateStore,

@@ -32,10 +32,7 @@ std::string password_of_the_job() {
          .hint = fmt::format("set {} to the same random text of 16 characters or more on all nodes "
                              "(openssl rand -hex 16), or give all of them --store postgresql://...",
                              rendezvous::JobToken::kVariable)});
-  std::string password;
-  for (const unsigned char byte : hmac_sha256(token.key(), "the store of convoy process"))
-    password += fmt::format("{:02x}", byte);
-  return password;
+  return hex_of(hmac_sha256(token.key(), "the store of convoy process"));
 }
 
 void require_server(const std::string& store) {
@@ -52,21 +49,13 @@ void require_server(const std::string& store) {
 StoreNodes::StoreNodes(const settings::WorkerSettings& workers,
                        const std::filesystem::path& run_folder, std::string run_name,
                        const Log& log)
-    : ProcessNodes(workers), run_name_(std::move(run_name)), log_(log), url_(workers.store) {
+    : ProcessNodes(workers, log), run_name_(std::move(run_name)), url_(workers.store) {
   if (!url_.empty()) {
     require_server(url_);
     return;
   }
   const std::string password = password_of_the_job();
-  if (publishes()) {
-    server_.emplace(PrivateStoreOptions{.folder = run_folder / "store",
-                                        .host = workers_.master_addr,
-                                        .port = workers_.master_port,
-                                        .password = password},
-                    log_);
-    log_.info(fmt::format("the store of the run serves at {}:{}", workers_.master_addr,
-                          workers_.master_port));
-  }
+  if (publishes()) start_server(run_folder, password);
   url_ = private_store_url(workers_.master_addr, workers_.master_port, password);
 }
 

@@ -10,7 +10,6 @@
 #include <optional>
 #include <string>
 
-#include "convoy/apps/front/private_store.h"
 #include "convoy/apps/front/process_nodes.h"
 
 namespace convoy::apps {
@@ -34,9 +33,7 @@ class StoreNodes : public ProcessNodes {
   void wait_for_members() const;
 
   std::string run_name_;
-  Log log_;
   std::string url_;
-  std::optional<PrivateStore> server_;
   int64_t member_ = 0;  // this node's task in the store; 0 = none
 };
 

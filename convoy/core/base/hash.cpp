@@ -62,10 +62,25 @@ std::array<uint8_t, 32> Sha256::digest() {
   return bytes;
 }
 
+std::string hex_of(std::string_view bytes) {
+  std::string hex;
+  write_hex(bytes, hex);
+  return hex;
+}
+
+void write_hex(std::string_view bytes, std::string& hex) {
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  hex.resize(2 * bytes.size());
+  for (size_t at = 0; at < bytes.size(); ++at) {
+    const auto byte = static_cast<uint8_t>(bytes[at]);
+    hex[2 * at] = kDigits[byte >> 4];
+    hex[2 * at + 1] = kDigits[byte & 15];
+  }
+}
+
 std::string Sha256::hex() {
-  std::string text;
-  for (const uint8_t byte : digest()) text += fmt::format("{:02x}", byte);
-  return text;
+  const std::array<uint8_t, 32> bytes = digest();
+  return hex_of({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
 }
 
 std::string sha256_hex(std::string_view bytes) {

@@ -34,6 +34,10 @@ class Sha256 {
   uint64_t total_bytes_ = 0;
 };
 
+// Lower case.
+std::string hex_of(std::string_view bytes);
+void write_hex(std::string_view bytes, std::string& hex);
+
 std::string sha256_hex(std::string_view bytes);
 std::string sha256_hex_of_file(const std::filesystem::path& path);  // streams. Throws DataError
 

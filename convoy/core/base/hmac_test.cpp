@@ -1,17 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "convoy/core/base/hash.h"
 
 namespace convoy {
 namespace {
-
-std::string hex_of(std::string_view bytes) {
-  std::string text;
-  for (const char byte : bytes) text += fmt::format("{:02x}", static_cast<uint8_t>(byte));
-  return text;
-}
 
 // RFC 4231, cases 1-4, 6 and 7.
 TEST(HmacSha256, KnownAnswersOfRfc4231) {

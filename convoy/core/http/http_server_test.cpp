@@ -53,6 +53,21 @@ std::string closing(const std::string& line, const std::string& body = {}) {
          std::to_string(body.size()) + "\r\n\r\n" + body;
 }
 
+// Hands its one request to the test.
+class AskedServer {
+ public:
+  explicit AskedServer(const ServerLimits& limits = {})
+      : server_("127.0.0.1", 0, limits, [this](std::unique_ptr<Exchange> exchange) {
+          asked_.set_value(std::move(exchange));
+        }) {}
+  int port() const { return server_.port(); }
+  std::unique_ptr<Exchange> exchange() { return asked_.get_future().get(); }
+
+ private:
+  std::promise<std::unique_ptr<Exchange>> asked_;
+  Server server_;
+};
+
 TEST(HttpServer, AnswersARequestWithWhatItSaid) {
   Server server("127.0.0.1", 0, {}, [](std::unique_ptr<Exchange> exchange) {
     const std::string body = std::string(exchange->method()) + " " + std::string(exchange->path()) +
@@ -80,12 +95,10 @@ TEST(HttpServer, KeepsAConnectionForFurtherRequests) {
 }
 
 TEST(HttpServer, SendsPartsWhenTheyCome) {
-  std::promise<std::unique_ptr<Exchange>> asked;
-  Server server("127.0.0.1", 0, {},
-                [&](std::unique_ptr<Exchange> exchange) { asked.set_value(std::move(exchange)); });
+  AskedServer server;
   const Connection client(server.port());
   client.send(closing("GET /"));
-  std::unique_ptr<Exchange> exchange = asked.get_future().get();
+  std::unique_ptr<Exchange> exchange = server.exchange();
   exchange->start(200, {{"content-type", "text/event-stream"}});
   EXPECT_TRUE(exchange->send("one"));
   EXPECT_NE(client.read("one").find("one"), std::string::npos);
@@ -96,14 +109,12 @@ TEST(HttpServer, SendsPartsWhenTheyCome) {
 }
 
 TEST(HttpServer, NoticesThatAClientLeft) {
-  std::promise<std::unique_ptr<Exchange>> asked;
-  Server server("127.0.0.1", 0, {},
-                [&](std::unique_ptr<Exchange> exchange) { asked.set_value(std::move(exchange)); });
+  AskedServer server;
   std::unique_ptr<Exchange> exchange;
   {
     const Connection client(server.port());
     client.send(closing("GET /"));
-    exchange = asked.get_future().get();
+    exchange = server.exchange();
     EXPECT_TRUE(exchange->is_open());
   }
   while (exchange->is_open()) std::this_thread::yield();  // CTest's time limit ends a failure
@@ -243,14 +254,12 @@ TEST(HttpServer, ABodyThatEndsEarlyIsRefused) {
 }
 
 TEST(HttpServer, NoticesThatTheClientOfAStreamLeft) {
-  std::promise<std::unique_ptr<Exchange>> asked;
-  Server server("127.0.0.1", 0, {},
-                [&](std::unique_ptr<Exchange> exchange) { asked.set_value(std::move(exchange)); });
+  AskedServer server;
   std::unique_ptr<Exchange> exchange;
   {
     const Connection client(server.port());
     client.send(closing("GET /"));
-    exchange = asked.get_future().get();
+    exchange = server.exchange();
     exchange->start(200, {});
     exchange->send("one");
     EXPECT_NE(client.read("one").find("one"), std::string::npos);
@@ -259,12 +268,10 @@ TEST(HttpServer, NoticesThatTheClientOfAStreamLeft) {
 }
 
 TEST(HttpServer, AClientThatReadsNothingIsGoneAtTheLimit) {
-  std::promise<std::unique_ptr<Exchange>> asked;
-  Server server("127.0.0.1", 0, {.pending_bytes = 1 << 16},
-                [&](std::unique_ptr<Exchange> one) { asked.set_value(std::move(one)); });
+  AskedServer server({.pending_bytes = 1 << 16});
   const Connection client(server.port());
   client.send(closing("GET /"));
-  std::unique_ptr<Exchange> exchange = asked.get_future().get();
+  std::unique_ptr<Exchange> exchange = server.exchange();
   exchange->start(200, {});
   const std::string part(4096, 'x');
   int64_t sent = 0;
@@ -282,13 +289,10 @@ TEST(HttpServer, AnAnswerOfOnePartHasNoBoundOfParts) {
 }
 
 TEST(HttpServer, AClientThatTakesNothingOfItsAnswerIsLeft) {
-  std::promise<std::unique_ptr<Exchange>> asked;
-  Server server("127.0.0.1", 0,
-                {.pending_bytes = 64 << 20, .silence_time = std::chrono::milliseconds(200)},
-                [&](std::unique_ptr<Exchange> one) { asked.set_value(std::move(one)); });
+  AskedServer server({.pending_bytes = 64 << 20, .silence_time = std::chrono::milliseconds(200)});
   const Connection client(server.port());
   client.send(closing("GET /"));
-  std::unique_ptr<Exchange> exchange = asked.get_future().get();
+  std::unique_ptr<Exchange> exchange = server.exchange();
   exchange->start(200, {});
   exchange->send(std::string(32 << 20, 'x'));             // more than sockets hold
   while (exchange->is_open()) std::this_thread::yield();  // CTest's time limit ends a failure

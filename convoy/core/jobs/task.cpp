@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "convoy/core/jobs/task.h"
 
-#include <fmt/format.h>
-
 #include <nlohmann/json.hpp>
 
 #include "convoy/core/base/error.h"
@@ -30,10 +28,8 @@ std::array<uint8_t, 32> task_id_bytes(std::string_view workload, std::string_vie
 
 std::string task_id(std::string_view workload, std::string_view version,
                     std::string_view parameters, int64_t units) {
-  std::string hex;
-  for (const uint8_t byte : task_id_bytes(workload, version, parameters, units))
-    hex += fmt::format("{:02x}", byte);
-  return hex;
+  const std::array<uint8_t, 32> bytes = task_id_bytes(workload, version, parameters, units);
+  return hex_of({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
 }
 
 std::string canonical_parameters(std::string_view json) {

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "convoy/core/base/hash.h"
 #include "convoy/core/jobs/sql/transaction.h"
 
 namespace convoy::jobs {

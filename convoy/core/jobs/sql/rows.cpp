@@ -100,8 +100,6 @@ class Reader {
   size_t at_;
 };
 
-constexpr char kHexDigits[] = "0123456789abcdef";
-
 std::string failure_json(const Failure& failure, int64_t finished_ms) {
   const nlohmann::json json = {
       {"kind", failure.kind},           {"message", failure.message},
@@ -173,21 +171,6 @@ void throw_damaged(const std::string& store, const std::string& what) {
 
 int64_t integer_at(const SqlRow& row, size_t column, const std::string& store) {
   return Reader(row, store, column).integer();
-}
-
-std::string hex_of(const std::string& bytes) {
-  std::string hex;
-  write_hex(bytes, hex);
-  return hex;
-}
-
-void write_hex(std::string_view bytes, std::string& hex) {
-  hex.resize(2 * bytes.size());
-  for (size_t at = 0; at < bytes.size(); ++at) {
-    const auto byte = static_cast<uint8_t>(bytes[at]);
-    hex[2 * at] = kHexDigits[byte >> 4];
-    hex[2 * at + 1] = kHexDigits[byte & 15];
-  }
 }
 
 int64_t crc_of(const Group& group) {

@@ -47,9 +47,6 @@ struct RangeRow {
   int64_t expires_ms = 0;
 };
 
-std::string hex_of(const std::string& bytes);
-void write_hex(std::string_view bytes, std::string& hex);
-
 int64_t crc_of(const Group& group);
 int64_t text_crc_of(std::string_view id, std::string_view parameters);
 int64_t crc_of(const TaskRow& task);

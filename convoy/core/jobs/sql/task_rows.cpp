@@ -7,6 +7,7 @@
 #include <future>
 #include <utility>
 
+#include "convoy/core/base/hash.h"
 #include "convoy/core/jobs/sql/transaction.h"
 
 namespace convoy::jobs {
