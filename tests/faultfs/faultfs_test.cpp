@@ -194,6 +194,26 @@ TEST(Save, ReadsNoSnapshot) {
   }
 }
 
+// The reader of a file may rename its folder as soon as the file is there, as rank 0 does with a
+// checkpoint when the last rank has left its part.
+TEST(AtomicFile, NamesNothingAfterItsRename) {
+  for (const std::string lacks : {"", kNetwork}) {
+    TemporaryFolder folder;
+    const fs::path inner = folder / "inner";
+    ASSERT_EQ(run_subject({"write", (inner / "file").string()},
+                          {.prefix = inner, .trace = folder / "trace", .lacks = lacks}),
+              0);
+    const std::vector<std::string> lines = trace_lines(folder / "trace");
+    const auto renamed = std::find_if(lines.begin(), lines.end(), [](const std::string& line) {
+      return line.starts_with("rename ");
+    });
+    ASSERT_NE(renamed, lines.end());
+    EXPECT_NE(renamed + 1, lines.end()) << "the rename is not made durable";
+    for (auto line = renamed + 1; line != lines.end(); ++line)
+      EXPECT_TRUE(line->starts_with("fsync ") || line->starts_with("close ")) << *line;
+  }
+}
+
 TEST(NetworkFileSystem, ARunFolderWithoutLocksIsUsedUnlocked) {
   TemporaryFolder folder;
   const auto hold = [&](const std::string& lacks) {

@@ -2,14 +2,15 @@
 //
 // The small program that runs under the shim: `save ROOT STEP KEEP` goes on from the newest
 // snapshot, as a training does, and saves one; `open FOLDER` opens a model folder and its weights,
-// `hold FOLDER` makes a run folder (3: without a lock). Ends with the exit codes of the public
-// contract.
+// `hold FOLDER` makes a run folder (3: without a lock), `write FILE` writes a file atomically. Ends
+// with the exit codes of the public contract.
 #include <cstdio>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "convoy/core/base/error.h"
+#include "convoy/core/base/files.h"
 #include "convoy/core/io/model_folder.h"
 #include "convoy/core/io/snapshot_store.h"
 #include "convoy/core/telemetry/run_folder.h"
@@ -40,6 +41,7 @@ int main(int argc, char** argv) {
     if (mode == "save" && argc == 5) save(argv[2], std::stoll(argv[3]), std::stoll(argv[4]));
     if (mode == "open" && argc == 3)
       convoy::io::ModelWeights weights(convoy::io::ModelFolder::open(argv[2]));
+    if (mode == "write" && argc == 3) convoy::write_file_atomic(argv[2], "whole");
     if (mode == "hold" && argc == 3)
       return convoy::telemetry::RunFolder::create(argv[2], "run").is_locked() ? 0 : 3;
   } catch (const convoy::Error& error) {

@@ -98,17 +98,30 @@ bool is_device_or_pipe(const fs::path& path) {
          type == fs::file_type::fifo || type == fs::file_type::socket;
 }
 
+// A folder that can be synced even when it is renamed meanwhile.
+class OpenFolder {
+ public:
+  explicit OpenFolder(const fs::path& folder)
+      : path_(folder), descriptor_(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)) {
+    if (descriptor_ < 0) throw_write_error(path_, "open folder", errno);
+  }
+  ~OpenFolder() { ::close(descriptor_); }
+  OpenFolder(const OpenFolder&) = delete;
+  OpenFolder& operator=(const OpenFolder&) = delete;
+
+  void sync() const {
+    if (::fsync(descriptor_) != 0 && errno != EINVAL && errno != ENOTSUP)
+      throw_write_error(path_, "fsync folder", errno);
+  }
+
+ private:
+  fs::path path_;
+  int descriptor_;
+};
+
 }  // namespace
 
-void sync_folder(const fs::path& folder) {
-  const int descriptor = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (descriptor < 0) throw_write_error(folder, "open folder", errno);
-  const int status = ::fsync(descriptor);
-  const int code = errno;
-  ::close(descriptor);
-  if (status != 0 && code != EINVAL && code != ENOTSUP)
-    throw_write_error(folder, "fsync folder", code);
-}
+void sync_folder(const fs::path& folder) { OpenFolder(folder).sync(); }
 
 AtomicFile::AtomicFile(fs::path path) : path_(std::move(path)) {
   std::error_code ignored;
@@ -156,9 +169,11 @@ void AtomicFile::commit() {
   is_named_ = true;
   const int status = ::close(std::exchange(descriptor_, -1));
   if (status != 0) throw_write_error(path_, "close", errno);
+  // Opened first: a reader who waits for the file may rename the folder as soon as it is there.
+  const OpenFolder folder(folder_of(path_));
   if (::rename(temporary_.c_str(), path_.c_str()) != 0) throw_write_error(path_, "rename", errno);
   is_named_ = false;
-  sync_folder(folder_of(path_));
+  folder.sync();
 }
 
 void write_file_atomic(const fs::path& path, std::string_view bytes) {
