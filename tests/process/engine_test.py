@@ -227,6 +227,20 @@ class KillTest(EngineCase):
         self.assertEqual(self.rows(), self.rows("calm.jsonl"))
         self.assertGreater(asked, 9)
 
+    def test_a_kill_loses_no_more_than_the_requests_under_way(self):
+        self.write_rows(100)
+        server = self.server(lambda number, body: 0.005)
+        process = self.start(*self.words(server), "--max-requests", 2)
+        self.addCleanup(lambda: process.poll() is None and os.killpg(process.pid, signal.SIGKILL))
+        deadline = time.monotonic() + 60
+        while len(server.answered) < 60 and time.monotonic() < deadline:
+            time.sleep(0.001)
+        os.kill(process.pid, signal.SIGKILL)  # its worker goes with it
+        process.communicate()
+        self.process(server)
+        self.assertEqual(len(server.answered), 200)
+        self.assertLessEqual(sum(server.answered.values()) - 200, 2)
+
     def test_a_killed_worker_is_replaced(self):
         server = self.server()
         server.hold(9)

@@ -13,8 +13,8 @@ import time
 
 
 class TextServer:
-    """`fault(number, body)`: the fault of the request with this number, from 0: None, "drop", "delay", "garble",
-    "half", "html", "empty", "no choices", or a status with a message."""
+    """`fault(number, body)`: the fault of the request with this number, from 0: None, "drop", "delay", seconds,
+    "garble", "half", "html", "empty", "no choices", or a status with a message."""
 
     def __init__(self, fault=lambda number, body: None, key=None, model="m", port=0):
         self.fault, self.key, self.model = fault, key, model
@@ -140,8 +140,8 @@ class TextServer:
             status, message, *headers = fault
             self.respond(handler, status, {"error": {"message": message}}, headers)
             return
-        if fault == "delay":
-            time.sleep(0.05)
+        if fault == "delay" or isinstance(fault, float):
+            time.sleep(0.05 if fault == "delay" else fault)
         with self.lock:
             self.lock.wait_for(lambda: self.answers_left is None or self.answers_left > 0)
             if self.answers_left is not None:

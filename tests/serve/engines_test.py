@@ -170,6 +170,15 @@ class Engines(unittest.TestCase):
                 thread.join()
             self.assertEqual({answer[0] for answer in answers}, {200})
 
+    def test_a_huge_request_does_not_silence_its_engine(self):
+        with served("--engines", "1", "--engine-timeout", "1") as server:
+            status, body, _ = server.complete(prompt="a" * 4_000_000)
+            self.assertEqual((status, json.loads(body)["error"]["code"]), (400, "context_length_exceeded"))
+            status, body, _ = server.complete(logit_bias={str(number): 1 for number in range(1_000_000)})
+            self.assertEqual(status, 400)
+            self.assertIn("may have 1024 tokens, found 1000000", body)
+            self.assertEqual([line for line in server.lines if "gave no sign" in line], [])
+
     def test_an_engine_that_hangs_is_replaced_and_its_requests_are_tried_again(self):
         with served("--engines", "2", "--engine-timeout", "5") as server:
             hanging = server.engines()[0]

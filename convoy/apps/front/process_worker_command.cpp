@@ -52,7 +52,8 @@ int run_process_worker(Context& context, const std::vector<std::string>& argumen
                                       .warn = [](const std::string& message) {
                                         workers::send_to_supervisor(process::note_line(message));
                                       }};
-    process::WorkerEquipment equipment;
+    // A server's texts may cost money, and its client runs on while they are kept.
+    process::WorkerEquipment equipment{.keep_within = std::chrono::milliseconds(0)};
     equipment.engine = remote::make_http_text_engine(
         curl, remote::read_servers(settings.remote, settings.model.name), std::move(options),
         context.log());

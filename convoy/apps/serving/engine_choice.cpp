@@ -8,7 +8,9 @@
 #include <utility>
 
 #include "convoy/apps/serving/json_answer.h"
+#include "convoy/core/base/error.h"
 #include "convoy/core/base/hash.h"
+#include "convoy/core/io/json_text.h"
 
 namespace convoy::serving {
 namespace {
@@ -18,9 +20,8 @@ constexpr size_t kMostPrefixes = 100'000;  // about 4 MB an engine
 // Requests by which the engine with the prefix may be busier than the least busy one.
 constexpr int64_t kBusierBy = 8;
 
-// By block: the hash of all text up to its end.
-std::vector<uint64_t> prefix_hashes(std::string_view text) {
-  std::vector<uint64_t> hashes;
+PromptPrefixes prefixes_of(std::string_view text) {
+  PromptPrefixes hashes;
   uint64_t hash = 0;
   for (; text.size() >= kBlockBytes; text.remove_prefix(kBlockBytes)) {
     const std::array<uint64_t, 2> words = {
@@ -38,12 +39,12 @@ void EngineChoice::SeenPrefixes::add(uint64_t prefix) {
   recent.insert(prefix);
 }
 
-std::optional<size_t> EngineChoice::choose(const EngineLoads& loads, std::string_view prompt) {
+std::optional<size_t> EngineChoice::choose(const EngineLoads& loads,
+                                           const PromptPrefixes& prefixes) {
   std::optional<size_t> chosen;
   for (size_t engine = 0; engine < loads.size(); ++engine)
     if (loads[engine] && (!chosen || *loads[engine] < *loads[*chosen])) chosen = engine;
   if (!chosen) return chosen;
-  const std::vector<uint64_t> prefixes = prefix_hashes(prompt);
   const int64_t most_load = *loads[*chosen] + kBusierBy;
   int64_t most_seen = std::ssize(prefixes) / 2;  // below half of the prompt a cache gains little
   for (size_t engine = 0; engine < loads.size(); ++engine) {
@@ -62,13 +63,17 @@ std::optional<size_t> EngineChoice::choose(const EngineLoads& loads, std::string
 
 void EngineChoice::forget(size_t engine) { seen_[engine] = {}; }
 
-std::string prompt_text(std::string_view body) {
-  const Json request = Json::parse(body, nullptr, false);
-  if (!request.is_object()) return {};
-  std::string text;
-  for (const char* const field : {"model", "tools", "messages", "prompt"})
-    if (const auto at = request.find(field); at != request.end()) text += dumped(*at);
-  return text;
+PromptPrefixes prompt_prefixes(std::string_view body) {
+  try {
+    const Json request = io::parse_json(body, "");
+    if (!request.is_object()) return {};
+    std::string text;
+    for (const char* const field : {"model", "tools", "messages", "prompt"})
+      if (const auto at = request.find(field); at != request.end()) text += dumped(*at);
+    return prefixes_of(text);
+  } catch (const DataError&) {  // an engine tells its client
+    return {};
+  }
 }
 
 }  // namespace convoy::serving

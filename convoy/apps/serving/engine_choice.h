@@ -16,12 +16,15 @@ namespace convoy::serving {
 // By engine: requests that it has; nothing: it takes none.
 using EngineLoads = std::vector<std::optional<int64_t>>;
 
+// By block of a prompt: the hash of all text up to its end.
+using PromptPrefixes = std::vector<uint64_t>;
+
 class EngineChoice {
  public:
   explicit EngineChoice(size_t engines) : seen_(engines) {}
 
   // Remembers the prompt as seen by the engine. Nothing: no engine takes requests.
-  std::optional<size_t> choose(const EngineLoads& loads, std::string_view prompt);
+  std::optional<size_t> choose(const EngineLoads& loads, const PromptPrefixes& prefixes);
   void forget(size_t engine);  // its cache is gone
 
  private:
@@ -35,8 +38,7 @@ class EngineChoice {
   std::vector<SeenPrefixes> seen_;
 };
 
-// Model and prompt of a request in the form of OpenAI's API, as one text in which equal prompts
-// have equal beginnings. Empty where there is none.
-std::string prompt_text(std::string_view body);
+// Prefixes of model and prompt of a request in the form of OpenAI's API. Empty where there is none.
+PromptPrefixes prompt_prefixes(std::string_view body);
 
 }  // namespace convoy::serving

@@ -91,9 +91,11 @@ Descriptor EngineGroup::connect(size_t number) {
 }
 
 void EngineGroup::take(std::unique_ptr<http::Exchange> exchange) {
+  PromptPrefixes prefixes;
+  if (engines_.size() > 1) prefixes = prompt_prefixes(exchange->body());
   const std::lock_guard lock(mutex_);
   const uint64_t number = next_number_++;
-  open_[number].exchange = std::move(exchange);
+  open_[number] = {.exchange = std::move(exchange), .prefixes = std::move(prefixes)};
   pass_on(number);
 }
 
@@ -144,9 +146,7 @@ EngineLoads EngineGroup::loads() const {
 
 void EngineGroup::pass_on(uint64_t number) {
   Open& open = open_.at(number);
-  const http::Exchange& exchange = *open.exchange;
-  const std::optional<size_t> chosen =
-      choice_.choose(loads(), engines_.size() > 1 ? prompt_text(exchange.body()) : "");
+  const std::optional<size_t> chosen = choice_.choose(loads(), open.prefixes);
   if (chosen) return give(number, open, *chosen);
   open.engine.reset();
   waiting_.push_back(number);
@@ -193,8 +193,8 @@ void EngineGroup::turn(std::chrono::milliseconds limit, int other) {
   for (const processes::ProcessNews::Line& line : news.errors) say(line);
   const std::lock_guard lock(mutex_);
   for (size_t number = 0; number < engines_.size(); ++number) read(number);
+  forget_gone_clients();  // first: nobody needs their requests tried again
   for (const processes::ProcessDeath& death : news.deaths) bury(death);
-  forget_gone_clients();
   if (!stops_) kill_silent();
   for (Engine& engine : engines_)
     if (!engine.unsent.empty()) send(engine);

@@ -83,6 +83,7 @@ class EngineGroup {
 
   struct Open {
     std::shared_ptr<http::Exchange> exchange;
+    PromptPrefixes prefixes = {};
     std::shared_ptr<Metrics> metrics = nullptr;  // that the answer is a part of
     std::optional<size_t> engine = {};           // nothing: waits for one
     int tries = 0;

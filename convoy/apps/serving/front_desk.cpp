@@ -28,7 +28,8 @@ constexpr std::string_view kModelPath = "/v1/models/";
 // Probes ask by HEAD, whose answer has no body.
 void require_method(const http::Exchange& exchange, std::string_view method) {
   if (exchange.method() != method && !(method == "GET" && exchange.method() == "HEAD"))
-    throw ApiError(405, fmt::format("{} takes {} requests", exchange.path(), method));
+    throw ApiError(405, fmt::format("{} takes {} requests", exchange.path(), method), {}, {},
+                   {{"allow", method == "GET" ? "GET, HEAD" : std::string(method)}});
 }
 
 // Pages of other sites can send plain forms to a server of this machine, but no JSON unless it
@@ -106,7 +107,7 @@ void FrontDesk::require_key(const http::Exchange& exchange) const {
   for (const std::string& key : keys_) is_valid = equal_in_constant_time(key, given) || is_valid;
   if (!has_key || !is_valid)
     throw ApiError(401, "the request carries no valid key (Authorization: Bearer KEY)", {},
-                   "invalid_api_key");
+                   "invalid_api_key", {{"www-authenticate", "Bearer"}});
 }
 
 void FrontDesk::require_open() const {

@@ -58,15 +58,20 @@ FrontLink::~FrontLink() {
   std::exchange(waiting_, {}).clear();
 }
 
-void FrontLink::tell_ready() {
-  put(FrameKind::Ready, 0);
-  send_all();
-}
+void FrontLink::tell_ready() { put(FrameKind::Ready, 0); }
 
-std::deque<ExchangePtr> FrontLink::passed_on(std::chrono::milliseconds time) {
+void FrontLink::send_answers() {
   if (unsent_.empty() && std::chrono::steady_clock::now() - last_sent_ >= kSignInterval)
     put(FrameKind::Alive, 0);
   send_all();
+}
+
+bool FrontLink::has_requests() const {
+  const std::lock_guard lock(mutex_);
+  return !open_.empty();
+}
+
+std::deque<ExchangePtr> FrontLink::passed_on(std::chrono::milliseconds time) {
   std::unique_lock lock(mutex_);
   changed_.wait_for(lock, time, [this] { return !waiting_.empty() || lost_; });
   return std::exchange(waiting_, {});

@@ -26,8 +26,8 @@ inline constexpr const char* kEngineVariable = "CONVOY_ENGINE_NUMBER";
 class FrontLink;
 
 // One request, and its answer: respond(), or start() and then send() for each part. Without an
-// answer the client gets status 500. The answer ends with the exchange. Used by the thread of its
-// link, which must outlive it.
+// answer the client gets status 500. The answer ends with the exchange. Answers are given by the
+// thread that sends them; the link must outlive it.
 class EngineExchange {
  public:
   EngineExchange(FrontLink& link, Frame request, std::shared_ptr<std::atomic<bool>> open);
@@ -51,7 +51,7 @@ class EngineExchange {
 
 using ExchangePtr = std::unique_ptr<EngineExchange>;
 
-// Used by one thread; a thread of its own reads, so that the front never waits for an engine.
+// A thread of its own reads, so that the front never waits for an engine.
 class FrontLink {
  public:
   // `socket`: connected to the front; it stays open when the link ends.
@@ -60,10 +60,13 @@ class FrontLink {
   FrontLink(const FrontLink&) = delete;
   FrontLink& operator=(const FrontLink&) = delete;
 
+  // These two and the answers are for one thread. The second sends what was answered since its
+  // last call, or from time to time that the engine is alive.
   void tell_ready();
-  // Sends what was answered since the last call, or from time to time that the engine is alive;
-  // then waits for requests up to `time`.
+  void send_answers();
+  // The others are thread-safe. Waits for requests up to `time`.
   std::deque<ExchangePtr> passed_on(std::chrono::milliseconds time);
+  bool has_requests() const;              // unanswered ones, passed on or not
   bool is_lost() const { return lost_; }  // the front has ended
 
  private:
@@ -78,7 +81,7 @@ class FrontLink {
   std::string unsent_;
   std::chrono::steady_clock::time_point last_sent_ = {};
   std::atomic<bool> lost_{false};
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<ExchangePtr> waiting_;
   std::map<uint64_t, std::shared_ptr<std::atomic<bool>>> open_;

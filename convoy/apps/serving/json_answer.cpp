@@ -27,6 +27,7 @@ Json ApiError::body() const {
 
 http::Headers ApiError::headers() const {
   http::Headers headers = json_headers();
+  headers.insert(headers.end(), more_headers_.begin(), more_headers_.end());
   if (status_ == 429 || status_ == 503) headers.emplace_back("retry-after", "1");
   return headers;
 }

@@ -18,11 +18,13 @@ using Json = nlohmann::ordered_json;
 // An answer that is an error.
 class ApiError : public std::exception {
  public:
-  ApiError(int status, std::string message, std::string parameter = {}, std::string code = {})
+  ApiError(int status, std::string message, std::string parameter = {}, std::string code = {},
+           http::Headers more_headers = {})
       : status_(status),
         message_(std::move(message)),
         parameter_(std::move(parameter)),
-        code_(std::move(code)) {}
+        code_(std::move(code)),
+        more_headers_(std::move(more_headers)) {}
 
   const char* what() const noexcept override { return message_.c_str(); }
   int status() const { return status_; }
@@ -36,6 +38,7 @@ class ApiError : public std::exception {
   std::string message_;
   std::string parameter_;
   std::string code_;
+  http::Headers more_headers_;
 };
 
 ApiError model_not_served(const std::string& name);

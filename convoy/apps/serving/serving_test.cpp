@@ -43,35 +43,43 @@ TEST(Frames, AHeadReadsBackWithItsBody) {
   EXPECT_EQ(head.body, "x\n\ny");
 }
 
+PromptPrefixes prefixes_of(const std::string& prompt) {
+  return prompt_prefixes(R"({"model":"m","prompt":")" + prompt + "\"}");
+}
+
 TEST(EngineChoice, TakesTheLeastBusyEngineThatIsReady) {
   EngineChoice choice(3);
-  EXPECT_EQ(choice.choose({std::nullopt, std::nullopt, std::nullopt}, ""), std::nullopt);
-  EXPECT_EQ(choice.choose({std::nullopt, 5, 4}, ""), 2u);
-  EXPECT_EQ(choice.choose({3, 5, 4}, ""), 0u);
+  EXPECT_EQ(choice.choose({std::nullopt, std::nullopt, std::nullopt}, {}), std::nullopt);
+  EXPECT_EQ(choice.choose({std::nullopt, 5, 4}, {}), 2u);
+  EXPECT_EQ(choice.choose({3, 5, 4}, {}), 0u);
 }
 
 TEST(EngineChoice, TakesTheEngineThatSawTheBeginning) {
   EngineChoice choice(2);
   const std::string lesson = words('a');
-  EXPECT_EQ(choice.choose({1, 0}, lesson + "first"), 1u);
-  EXPECT_EQ(choice.choose({0, 1}, lesson + "second"), 1u);
-  EXPECT_EQ(choice.choose({0, 1}, words('b')), 0u);
-  EXPECT_EQ(choice.choose({0, 1}, lesson + words('c') + words('d')), 0u) << "only a third of it";
-  EXPECT_EQ(choice.choose({0, 50}, words('a')), 0u) << "it is much busier";
+  EXPECT_EQ(choice.choose({1, 0}, prefixes_of(lesson + "first")), 1u);
+  EXPECT_EQ(choice.choose({0, 1}, prefixes_of(lesson + "second")), 1u);
+  EXPECT_EQ(choice.choose({0, 1}, prefixes_of(words('b'))), 0u);
+  EXPECT_EQ(choice.choose({0, 1}, prefixes_of(lesson + words('c') + words('d'))), 0u)
+      << "only a third of it";
+  EXPECT_EQ(choice.choose({0, 50}, prefixes_of(words('a'))), 0u) << "it is much busier";
 }
 
 TEST(EngineChoice, AnEngineWithoutItsCacheIsAsGoodAsAnyOther) {
   EngineChoice choice(2);
-  EXPECT_EQ(choice.choose({1, 0}, words('a')), 1u);
+  EXPECT_EQ(choice.choose({1, 0}, prefixes_of(words('a'))), 1u);
   choice.forget(1);
-  EXPECT_EQ(choice.choose({0, 1}, words('a')), 0u);
+  EXPECT_EQ(choice.choose({0, 1}, prefixes_of(words('a'))), 0u);
 }
 
-TEST(PromptText, HasEqualBeginningsForEqualPrompts) {
-  const std::string one = prompt_text(R"({"temperature": 1, "prompt": "abc", "model": "m"})");
-  EXPECT_EQ(one, prompt_text(R"({"model":"m","prompt":"abc"})"));
-  EXPECT_NE(one, prompt_text(R"({"model":"n","prompt":"abc"})"));
-  EXPECT_EQ(prompt_text("{"), "");
+TEST(PromptPrefixes, AreOfModelAndPromptAlone) {
+  const PromptPrefixes one = prefixes_of(words('a'));
+  ASSERT_FALSE(one.empty());
+  EXPECT_EQ(one, prompt_prefixes(R"({"temperature": 1, "prompt": ")" + words('a') +
+                                 R"(", "model": "m"})"));
+  EXPECT_NE(one.front(),
+            prompt_prefixes(R"({"model":"n","prompt":")" + words('a') + "\"}").front());
+  EXPECT_TRUE(prompt_prefixes("{").empty());
 }
 
 TEST(Metrics, OfAllEnginesStandUnderOneHead) {
@@ -115,7 +123,7 @@ TEST(FrontLink, GivesSignsOfLifeWhileNothingIsAnswered) {
   Line line;
   FrontLink link(line.engine.get());
   while (!line.is_alive) {  // CTest's time limit ends a failure
-    link.passed_on(std::chrono::milliseconds(10));
+    link.send_answers();
     EXPECT_TRUE(line.heard().empty());
   }
 }
@@ -126,11 +134,13 @@ TEST(FrontLink, PassesRequestsInAndAnswersOut) {
   line.tell(FrameKind::Request, 4, "/v1/completions\n{\"a\":\"\\n\"}");
   std::deque<ExchangePtr> exchanges = link.passed_on(std::chrono::seconds(10));
   ASSERT_EQ(exchanges.size(), 1);
+  EXPECT_TRUE(link.has_requests());
   EXPECT_EQ(exchanges[0]->path(), "/v1/completions");
   EXPECT_EQ(exchanges[0]->body(), "{\"a\":\"\\n\"}");
   exchanges[0]->respond(200, {}, "text");
   exchanges.clear();
-  link.passed_on(std::chrono::milliseconds(0));
+  EXPECT_FALSE(link.has_requests());
+  link.send_answers();
   const std::vector<Frame> frames = line.heard();
   ASSERT_EQ(frames.size(), 2);
   EXPECT_EQ(frames[0].kind, FrameKind::Whole);

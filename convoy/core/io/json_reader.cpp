@@ -7,18 +7,6 @@
 #include "convoy/core/base/error.h"
 
 namespace convoy::io {
-namespace {
-
-// The value as text for a message, cut to a bounded length.
-std::string shown(const Json& value) {
-  if (value.is_object()) return fmt::format("an object of {} keys", value.size());
-  if (value.is_array() && value.size() > 8) return fmt::format("a list of {} values", value.size());
-  std::string text = value.dump(-1, ' ', false, Json::error_handler_t::replace);
-  if (text.size() > 80) text.replace(80, std::string::npos, "...");
-  return text;
-}
-
-}  // namespace
 
 JsonReader::JsonReader(Json value, std::string place)
     : document_(std::make_shared<const Json>(std::move(value))),

@@ -118,6 +118,14 @@ Json read_json_file(const std::filesystem::path& path, const JsonLimits& limits)
   return parse_json(read_file(path, limits.max_bytes), path.string(), limits);
 }
 
+std::string shown(const Json& value) {
+  if (value.is_object()) return fmt::format("an object of {} keys", value.size());
+  if (value.is_array() && value.size() > 8) return fmt::format("a list of {} values", value.size());
+  std::string text = value.dump(-1, ' ', false, Json::error_handler_t::replace);
+  if (text.size() > 80) text.replace(80, std::string::npos, "...");
+  return text;
+}
+
 std::string sorted_json_text(const nlohmann::json& value, bool newline) {
   std::string text = value.dump(2, ' ', false, nlohmann::json::error_handler_t::replace);
   if (newline) text += '\n';

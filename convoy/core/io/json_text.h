@@ -24,6 +24,9 @@ struct JsonLimits {
 Json parse_json(std::string_view text, const std::string& place, const JsonLimits& limits = {});
 Json read_json_file(const std::filesystem::path& path, const JsonLimits& limits = {});
 
+// The value for a message, cut to a bounded length.
+std::string shown(const Json& value);
+
 // Indent 2, keys sorted, a final newline when `newline`: as Python's json.dumps(indent=2,
 // sort_keys=True, ensure_ascii=false) writes it.
 std::string sorted_json_text(const nlohmann::json& value, bool newline);

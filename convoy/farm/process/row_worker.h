@@ -41,7 +41,8 @@ struct RowWorkerOptions {
   int64_t rows_in_flight = 64;
   int64_t num_workers = 1;  // that share the ledger, about: the last rows are shared out among them
   std::chrono::milliseconds lease{60'000};
-  // The time that a finished text waits; ten times as long for a slow store.
+  // The time that a finished text may wait; ten times as long for a slow store. Zero: all texts of
+  // a step of the engine are kept before the next step.
   std::chrono::milliseconds keep_within{50};
   int max_tries = 3;                       // of a text whose error may be temporary
   std::function<bool()> stop_wanted = {};  // asked after every step; once true, stays so

@@ -89,6 +89,7 @@ RowWorkerFigures run_row_worker_process(const WorkerAssignment& task,
   options.num_workers = task.num_workers;
   options.lease = std::chrono::milliseconds(task.lease_ms);
   options.max_tries = static_cast<int>(task.max_tries);
+  options.keep_within = equipment.keep_within;
   options.stop_wanted = process.stop_wanted();
   options.tell = [](const RowWorkerFigures& worker, const EngineFigures& engine) {
     workers::send_to_supervisor(WorkerStatus{worker, engine}.line());

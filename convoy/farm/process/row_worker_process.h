@@ -4,6 +4,7 @@
 // reports, one line a second on its stdout.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -31,8 +32,9 @@ struct WorkerAssignment {
 };
 
 struct WorkerEquipment {
-  std::unique_ptr<RowProgram> program;
-  std::unique_ptr<TextEngine> engine;
+  std::unique_ptr<RowProgram> program = nullptr;
+  std::unique_ptr<TextEngine> engine = nullptr;
+  std::chrono::milliseconds keep_within = RowWorkerOptions().keep_within;
 };
 
 // Works until no row is open, or until SIGTERM, SIGINT or SIGHUP. `make` is called once signals are

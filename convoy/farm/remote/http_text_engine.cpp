@@ -124,7 +124,6 @@ class HttpTextEngine final : public process::TextEngine {
     const auto now = Clock::now();
     for (Mailbox::Letter& letter : mailbox_.take(ended_.empty() ? wake_time(now) : now))
       take(letter);
-    send_ready();
     count_time();
     return std::exchange(ended_, {});
   }

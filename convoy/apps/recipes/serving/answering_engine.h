@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Turns requests into rows of the engine, and its completions into answers. One thread.
+// Turns parsed requests into rows of the engine, and its completions into answers. One thread.
 #pragma once
 
 #include <functional>
@@ -10,36 +10,29 @@
 #include <string>
 #include <vector>
 
-#include "convoy/apps/recipes/loaded_model.h"
+#include "convoy/apps/recipes/serving/request_reader.h"
 #include "convoy/apps/recipes/serving/running_answer.h"
 #include "convoy/apps/recipes/serving/server_metrics.h"
-#include "convoy/apps/recipes/serving/tokenizing.h"
 #include "convoy/core/base/log.h"
-#include "convoy/data/datasets/encode_sample.h"
 #include "convoy/generate/engine/engine.h"
 
 namespace convoy::recipes {
 
-// The names that requests may use, and the adapter of each: 0 = none.
-using ServedNames = std::map<std::string, int64_t>;
-
 struct AnsweringOptions {
-  ServedNames names;
-  Json template_kwargs = Json::object();  // a request's override them
-  int64_t most_rows = 0;                  // running and waiting; a request beyond them gets 429
-  std::string tool_call_parser = "auto";  // as --tool-call-parser
-  int64_t engine_number = 0;              // among the engines of the server, for its metrics
+  std::string model_name;     // of the model itself, for the metrics
+  int64_t engine_number = 0;  // among the engines of the server, for the metrics
+  int64_t most_rows = 0;      // running and waiting; a request beyond them gets 429
 };
 
 class AnsweringEngine {
  public:
-  // Engine, encoder and model must outlive it.
-  AnsweringEngine(generate::Engine& engine, const data::SampleEncoder& encoder,
-                  const LoadedModel& loaded, AnsweringOptions options, const Log& log);
+  // Engine and tokenizer must outlive it.
+  AnsweringEngine(generate::Engine& engine, const text::Tokenizer& tokenizer,
+                  const AnsweringOptions& options, const Log& log);
 
   bool is_idle() const { return rows_.empty(); }
   // Answers at once where the request is at fault.
-  void take(ExchangePtr exchange);
+  void take(ReadRequest read);
   // Blocks for one step of the engine. Rows for clients that left are cancelled first. A step that
   // fails ends all answers with status 500.
   void step();
@@ -52,13 +45,8 @@ class AnsweringEngine {
     RowTimes times;
   };
 
-  void direct(ExchangePtr& exchange);
-  void begin(ExchangePtr& exchange, ApiKind kind);
-  int64_t adapter_of(const std::string& model) const;
-  // Throws where the model cannot answer it.
-  void check_tools(const ApiRequest& request) const;
-  void check_sizes(const std::vector<generate::Request>& rows, ApiKind kind) const;
-  std::vector<generate::Request> rows_of(const ApiRequest& request, int64_t adapter);
+  void begin(ReadRequest& read);
+  std::vector<generate::Request> rows_of(const AskedAnswers& asked);
   void submit(const std::vector<generate::Request>& rows);
   // `began` and `now`: of the step that was just run.
   void grow(int64_t number, Row& row, ServerMetrics::Clock::time_point began,
@@ -68,13 +56,10 @@ class AnsweringEngine {
   void cancel_where(const std::function<bool(const RunningAnswer&)>& is_meant);
 
   generate::Engine& engine_;
-  const LoadedModel& loaded_;
-  AnsweringOptions options_;
+  const text::Tokenizer& tokenizer_;
+  int64_t most_rows_;
   Log log_;
-  Tokenizing tokenizing_;
   ServerMetrics metrics_;
-  ToolFormat tool_format_;
-  bool has_special_tags_;
   std::mt19937_64 random_{std::random_device()()};
   int64_t next_number_ = 1;
   std::map<int64_t, Row> rows_;  // by the engine's number

@@ -5,7 +5,8 @@
 
 #include <algorithm>
 
-#include "convoy/core/base/json_reason.h"
+#include "convoy/core/base/error.h"
+#include "convoy/core/io/json_text.h"
 
 namespace convoy::recipes {
 namespace {
@@ -14,13 +15,9 @@ namespace {
   throw ApiError(400, fmt::format("`{}` {}", field, problem), field, "unsupported_parameter");
 }
 
-std::string quoted(const Json& found) {
-  return found.dump(-1, ' ', false, Json::error_handler_t::replace);
-}
-
 std::string served_values(const std::vector<Json>& neutral) {
-  std::string values = quoted(neutral.front());
-  for (size_t at = 1; at < neutral.size(); ++at) values += " or " + quoted(neutral[at]);
+  std::string values = dumped(neutral.front());
+  for (size_t at = 1; at < neutral.size(); ++at) values += " or " + dumped(neutral[at]);
   return values;
 }
 
@@ -29,9 +26,9 @@ std::string served_values(const std::vector<Json>& neutral) {
 Json parse_object(std::string_view body) {
   Json object;
   try {
-    object = Json::parse(body);
-  } catch (const Json::exception& error) {
-    throw ApiError(400, fmt::format("the body is not valid JSON: {}", json_reason(error.what())));
+    object = io::parse_json(body, "the body");
+  } catch (const DataError& error) {
+    throw ApiError(400, error.sentence());
   }
   if (!object.is_object()) throw ApiError(400, "the body must be a JSON object");
   return object;
@@ -83,7 +80,7 @@ void FieldReader::require_neutral(const std::string& name, const std::vector<Jso
   const Json* value = find(name);
   if (value != nullptr && std::find(neutral.begin(), neutral.end(), *value) == neutral.end())
     refuse_field(prefix_ + name, fmt::format("is served as {} alone, found {}; leave it out",
-                                             served_values(neutral), quoted(*value)));
+                                             served_values(neutral), io::shown(*value)));
 }
 
 // Null is no wish: the openai package writes it for what its objects do not have.
@@ -94,8 +91,8 @@ void FieldReader::require_nothing_else() const {
 }
 
 void FieldReader::refuse(const std::string& field, const std::string& wanted, const Json& found) {
-  throw ApiError(400, fmt::format("`{}` must be {}, found {}", field, wanted, quoted(found)), field,
-                 "invalid_value");
+  throw ApiError(400, fmt::format("`{}` must be {}, found {}", field, wanted, io::shown(found)),
+                 field, "invalid_value");
 }
 
 }  // namespace convoy::recipes

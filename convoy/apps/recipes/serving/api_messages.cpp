@@ -3,6 +3,9 @@
 
 #include <fmt/format.h>
 
+#include "convoy/core/base/error.h"
+#include "convoy/core/io/json_text.h"
+
 namespace convoy::recipes {
 namespace {
 
@@ -22,6 +25,14 @@ const Json& function_of(FieldReader& fields, const std::string& place) {
   return *function;
 }
 
+Json parsed_or_null(const std::string& text) {
+  try {
+    return io::parse_json(text, "");
+  } catch (const DataError&) {
+    return {};
+  }
+}
+
 void read_tool_call(Json& call, const std::string& place) {
   if (!call.is_object()) refuse_message(place, "must be a call of a function");
   FieldReader fields(call, place);
@@ -33,7 +44,7 @@ void read_tool_call(Json& call, const std::string& place) {
   const Json* given = function.find("arguments");
   function.require_nothing_else();
   Json arguments = given == nullptr ? Json() : *given;
-  if (arguments.is_string()) arguments = Json::parse(arguments.get<std::string>(), nullptr, false);
+  if (arguments.is_string()) arguments = parsed_or_null(arguments.get<std::string>());
   if (!arguments.is_object())
     refuse_message(place + ".function.arguments", "must be a JSON object as a string");
   call["function"]["arguments"] = std::move(arguments);
@@ -54,13 +65,14 @@ void check_content(const Json* content, const std::string& place) {
     const Json& part = (*content)[at];
     const std::string of_part = fmt::format("{}[{}]", place, at);
     if (!part.is_object() || part.value("type", Json()) != "text")
-      throw ApiError(400,
-                     fmt::format("`{}` must be {{\"type\": \"text\", \"text\": ...}}, found {}; "
-                                 "convoy serve reads texts, no images, sounds or files",
-                                 of_part,
-                                 part.is_object() ? "the type " + dumped(part.value("type", Json()))
-                                                  : dumped(part)),
-                     place, "unsupported_parameter");
+      throw ApiError(
+          400,
+          fmt::format("`{}` must be {{\"type\": \"text\", \"text\": ...}}, found {}; "
+                      "convoy serve reads texts, no images, sounds or files",
+                      of_part,
+                      part.is_object() ? "the type " + io::shown(part.value("type", Json()))
+                                       : io::shown(part)),
+          place, "unsupported_parameter");
     FieldReader fields(part, of_part);
     fields.find("type");
     if (fields.find("text") == nullptr) refuse_message(of_part + ".text", "is missing");
@@ -130,6 +142,18 @@ Json read_messages(FieldReader& fields) {
   for (size_t at = 0; at < given->size(); ++at)
     messages.push_back(read_message((*given)[at], fmt::format("messages[{}]", at)));
   return messages;
+}
+
+Json read_template_kwargs(FieldReader& fields) {
+  constexpr int64_t kMost = 64;
+  const Json* kwargs = fields.object("chat_template_kwargs");
+  if (kwargs == nullptr) return Json::object();
+  if (std::ssize(*kwargs) > kMost)
+    throw ApiError(400,
+                   fmt::format("`chat_template_kwargs` may have {} variables, found {}", kMost,
+                               kwargs->size()),
+                   "chat_template_kwargs", "invalid_value");
+  return *kwargs;
 }
 
 Json read_tools(FieldReader& fields) {

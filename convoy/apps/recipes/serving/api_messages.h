@@ -11,6 +11,9 @@ namespace convoy::recipes {
 // they hold, and a content that is missing beside tool calls an empty text. Throws ApiError.
 Json read_messages(FieldReader& fields);
 
+// `chat_template_kwargs`; empty where there are none. Throws ApiError.
+Json read_template_kwargs(FieldReader& fields);
+
 // `tools`; null where there are none, or `tool_choice` is none. Throws ApiError.
 Json read_tools(FieldReader& fields);
 

@@ -14,6 +14,7 @@ namespace {
 
 constexpr int64_t kMostChoices = 128;     // as OpenAI's API
 constexpr int64_t kMostStopStrings = 16;  // four there
+constexpr int64_t kMostBiases = 1024;     // 300 there
 constexpr int64_t kUsualCompletionTokens = 16;
 constexpr int64_t kMostChatLogprobs = 20;
 constexpr int64_t kMostCompletionLogprobs = 5;
@@ -56,6 +57,10 @@ std::vector<kernels::LogitBias> read_logit_bias(FieldReader& fields) {
   constexpr double kMostBias = 100;  // as OpenAI's API
   const Json* given = fields.object("logit_bias");
   if (given == nullptr) return {};
+  if (std::ssize(*given) > kMostBiases)
+    throw ApiError(
+        400, fmt::format("`logit_bias` may have {} tokens, found {}", kMostBiases, given->size()),
+        "logit_bias", "invalid_value");
   std::vector<kernels::LogitBias> biases;
   for (const auto& [id, value] : given->items()) {
     kernels::LogitBias bias;
@@ -145,8 +150,7 @@ ApiRequest parse_api_request(ApiKind kind, std::string_view body) {
     request.messages = read_messages(fields);
     if (request.messages.back()["role"] == "assistant")
       throw ApiError(400, "the last message must not be the assistant's", "messages");
-    if (const Json* kwargs = fields.object("chat_template_kwargs"))
-      request.template_kwargs = *kwargs;
+    request.template_kwargs = read_template_kwargs(fields);
     fields.require_neutral("response_format", {{{"type", "text"}}});
     request.tools = read_tools(fields);
   } else {

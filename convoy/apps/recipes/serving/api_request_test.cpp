@@ -165,7 +165,8 @@ TEST(ApiRequest, ContentsAreTexts) {
       message_of(R"({"role":"user","content":[{"type":"text","text":"a"}]})")["content"][0]["text"],
       "a");
   expect_refused_message(R"("content":5)", "messages[0].content", "must be a string");
-  expect_refused_message(R"("content":{"text":"a"})", "messages[0].content", "found {");
+  expect_refused_message(R"("content":{"text":"a"})", "messages[0].content",
+                         "found an object of 1 keys");
   expect_refused_message(R"("content":null)", "messages[0].content", "is missing");
   expect_refused_message(
       R"("content":[{"type":"text","text":"a"},{"type":"image_url","image_url":{"url":"x"}}])",
@@ -198,6 +199,26 @@ TEST(ApiRequest, RefusalsNameWhatIsServed) {
                  R"(`tool_choice` is served as "auto" or "none" alone, found "required"; leave it )"
                  "out");
   }
+}
+
+// Each of them would take minutes, or be sent back whole.
+TEST(ApiRequest, HugeValuesAreRefusedInAFewWords) {
+  std::string biases = "\"0\":1";
+  for (int id = 1; id < 500'000; ++id) biases += ",\"" + std::to_string(id) + "\":1";
+  const std::string long_text = "\"" + std::string(1'000'000, 'a') + "\"";
+  for (const std::string& fields :
+       {"\"logit_bias\":{" + biases + "}", "\"chat_template_kwargs\":{" + biases + "}",
+        "\"n\":" + long_text, "\"n\":[" + long_text + "]", "\"response_format\":" + long_text,
+        "\"stop\":{" + biases + "}"}) {
+    try {
+      parse_api_request(ApiKind::Chat, chat_with(fields));
+      ADD_FAILURE() << fields.substr(0, 30);
+    } catch (const ApiError& error) {
+      EXPECT_EQ(error.status(), 400);
+      EXPECT_LT(std::string(error.what()).size(), 200) << fields.substr(0, 30);
+    }
+  }
+  expect_refused_message("\"content\":[" + long_text + "]", "messages[0].content", "...");
 }
 
 TEST(ApiRequest, PromptsAreTextsOrIds) {

@@ -21,20 +21,22 @@ using Clock = std::chrono::steady_clock;
 
 // While nothing runs, so often the server looks whether it is to stop.
 constexpr std::chrono::milliseconds kIdleWait(100);
+constexpr std::chrono::milliseconds kNoWait(0);
 
-void answer_until_stopped(AnsweringEngine& answers, serving::FrontLink& front,
-                          double shutdown_seconds, const std::atomic<bool>& stop_wanted) {
+void answer_until_stopped(RequestReader& requests, AnsweringEngine& answers,
+                          serving::FrontLink& front, double shutdown_seconds,
+                          const std::atomic<bool>& stop_wanted) {
   std::optional<Clock::time_point> deadline;
   while (!front.is_lost()) {
-    const bool waits = answers.is_idle() && !deadline;
-    for (ExchangePtr& exchange : front.passed_on(waits ? kIdleWait : std::chrono::milliseconds(0)))
-      answers.take(std::move(exchange));
+    front.send_answers();
+    const std::chrono::milliseconds wait = answers.is_idle() ? kIdleWait : kNoWait;
+    for (ReadRequest& read : requests.wait(wait)) answers.take(std::move(read));
     if (!answers.is_idle()) answers.step();
     if (!stop_wanted) continue;
     if (!deadline)
       deadline = Clock::now() + std::chrono::duration_cast<Clock::duration>(
                                     std::chrono::duration<double>(shutdown_seconds));
-    else if (answers.is_idle())
+    else if (!front.has_requests())
       return;
     if (Clock::now() < *deadline) continue;
     return answers.fail_all(ApiError(503, "the server stopped before the answer was complete"));
@@ -70,17 +72,23 @@ void serve_model(const ServeRun& run, int socket, const std::atomic<bool>& stop_
   generate::Engine engine(*loaded.model, loaded.tokenizer, config);
   const data::SampleEncoder encoder(loaded.tokenizer, loaded.template_or_null(),
                                     data::Supervision());
-  AnsweringEngine answers(
-      engine, encoder, loaded,
-      {.names = numbered(serving::served_names(run.model, flags)),
+  const std::vector<std::string> names = serving::served_names(run.model, flags);
+  const int64_t most_rows = config.max_rows + flags.max_waiting;
+  const RequestParser parser(
+      encoder, loaded,
+      {.names = numbered(names),
        .template_kwargs = settings::template_kwargs(flags.template_kwargs, "--template-kwargs"),
-       .most_rows = config.max_rows + flags.max_waiting,
-       .tool_call_parser = flags.tool_call_parser,
-       .engine_number = run.engine_number},
-      log);
+       .most_rows = most_rows,
+       .tool_call_parser = flags.tool_call_parser});
   serving::FrontLink front(socket);
+  RequestReader requests(front, parser);
+  AnsweringEngine answers(
+      engine, loaded.tokenizer,
+      {.model_name = names.front(), .engine_number = run.engine_number, .most_rows = most_rows},
+      log);
   front.tell_ready();
-  answer_until_stopped(answers, front, flags.shutdown_time, stop_wanted);
+  front.send_answers();
+  answer_until_stopped(requests, answers, front, flags.shutdown_time, stop_wanted);
 }
 
 }  // namespace convoy::recipes

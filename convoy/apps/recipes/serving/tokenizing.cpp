@@ -67,14 +67,13 @@ Json Tokenizing::tokenize(std::string_view body, const CheckModel& check_model) 
 std::vector<int32_t> Tokenizing::chat_tokens(FieldReader& fields) const {
   const Json messages = read_messages(fields);
   const Json tools = read_tools(fields);
-  const Json* kwargs = fields.object("chat_template_kwargs");
+  const Json kwargs = read_template_kwargs(fields);
   fields.require_neutral("continue_final_message", {false});
-  const std::string text =
-      encoder_.render({.kind = data::Sample::Kind::Chat,
-                       .messages = messages,
-                       .variables = variables(kwargs == nullptr ? Json::object() : *kwargs, tools),
-                       .file = "messages"},
-                      fields.flag("add_generation_prompt", true));
+  const std::string text = encoder_.render({.kind = data::Sample::Kind::Chat,
+                                            .messages = messages,
+                                            .variables = variables(kwargs, tools),
+                                            .file = "messages"},
+                                           fields.flag("add_generation_prompt", true));
   return loaded_.tokenizer.encode(text, special_tokens(fields, false)).ids;
 }
 

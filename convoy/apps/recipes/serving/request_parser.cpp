@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/apps/recipes/serving/request_parser.h"
+
+#include <fmt/format.h>
+
+#include "convoy/core/base/error.h"
+
+namespace convoy::recipes {
+
+RequestParser::RequestParser(const data::SampleEncoder& encoder, const LoadedModel& loaded,
+                             ParserOptions options)
+    : loaded_(loaded),
+      options_(std::move(options)),
+      tokenizing_(encoder, loaded, options_.template_kwargs),
+      tool_format_(tool_format(options_.tool_call_parser, loaded.template_or_null())),
+      has_special_tags_(has_special_tags(tool_format_, loaded.tokenizer)) {}
+
+ParsedRequest RequestParser::parse(std::string_view path, std::string_view body) const {
+  try {
+    return parse_or_throw(path, body);
+  } catch (const ApiError& error) {
+    return error;
+  } catch (const Error& error) {
+    return ApiError(400, error.sentence(), error.location().key);
+  }
+}
+
+ParsedRequest RequestParser::parse_or_throw(std::string_view path, std::string_view body) const {
+  const auto check_model = [this](const std::string& name) { adapter_of(name); };
+  if (path == "/metrics") return AskedMetrics();
+  if (path == "/tokenize") return KnownAnswer{tokenizing_.tokenize(body, check_model)};
+  if (path == "/detokenize") return KnownAnswer{tokenizing_.detokenize(body, check_model)};
+  const bool is_chat = path == "/v1/chat/completions";
+  return asked_answers(parse_api_request(is_chat ? ApiKind::Chat : ApiKind::Completion, body));
+}
+
+AskedAnswers RequestParser::asked_answers(ApiRequest request) const {
+  AskedAnswers asked;
+  asked.adapter = adapter_of(request.model);
+  check_tools(request);
+  check_number(request);
+  asked.prompts = tokenizing_.prompts(request);
+  check_lengths(asked.prompts, request.kind);
+  if (!request.tools.is_null()) {
+    asked.tool_format = tool_format_;
+    asked.shows_special_tokens = has_special_tags_;
+  }
+  asked.request = std::move(request);
+  return asked;
+}
+
+int64_t RequestParser::adapter_of(const std::string& model) const {
+  const auto named = options_.names.find(model);
+  if (named != options_.names.end()) return named->second;
+  if (model.empty()) throw ApiError(400, "`model` is missing: GET /v1/models lists them", "model");
+  throw serving::model_not_served(model);
+}
+
+void RequestParser::check_tools(const ApiRequest& request) const {
+  if (request.tools.is_null()) return;
+  const text::ChatTemplate* const chat_template = loaded_.template_or_null();
+  if (chat_template != nullptr && !chat_template->mentions("tools"))
+    throw ApiError(400, "the model's chat template has no place for tools", "tools",
+                   "unsupported_parameter");
+  if (tool_format_ == ToolFormat::None && options_.tool_call_parser != "none")
+    throw ApiError(400,
+                   "the chat template does not tell how the model writes tool calls; "
+                   "--tool-call-parser of convoy serve does, or leaves them in the text",
+                   "tools", "unsupported_parameter");
+}
+
+void RequestParser::check_number(const ApiRequest& request) const {
+  const int64_t prompts = request.kind == ApiKind::Chat ? 1 : std::ssize(request.prompts);
+  const int64_t answers = prompts * request.sampling.n;
+  if (answers > options_.most_rows)
+    throw ApiError(400,
+                   fmt::format("one request may have {} answers (--batch-size and --max-waiting of "
+                               "convoy serve), found {}",
+                               options_.most_rows, answers),
+                   "n");
+}
+
+void RequestParser::check_lengths(const std::vector<std::vector<int32_t>>& prompts,
+                                  ApiKind kind) const {
+  const int64_t most_tokens = loaded_.model->max_positions();
+  for (const std::vector<int32_t>& prompt : prompts)
+    if (std::ssize(prompt) >= most_tokens)
+      throw ApiError(400,
+                     fmt::format("the prompt has {} tokens; the model reads at most {} with the "
+                                 "answer",
+                                 prompt.size(), most_tokens),
+                     kind == ApiKind::Chat ? "messages" : "prompt", "context_length_exceeded");
+}
+
+}  // namespace convoy::recipes

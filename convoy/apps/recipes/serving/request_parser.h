@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Turns the bodies of requests into token ids and options that the engine takes, or into the error
+// in them. Thread-safe.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "convoy/apps/recipes/loaded_model.h"
+#include "convoy/apps/recipes/serving/api_request.h"
+#include "convoy/apps/recipes/serving/tokenizing.h"
+#include "convoy/apps/recipes/serving/tool_calls.h"
+#include "convoy/data/datasets/encode_sample.h"
+
+namespace convoy::recipes {
+
+// The names that requests may use, and the adapter of each: 0 = none.
+using ServedNames = std::map<std::string, int64_t>;
+
+struct ParserOptions {
+  ServedNames names;
+  Json template_kwargs = Json::object();  // a request's override them
+  int64_t most_rows = 0;                  // of one request
+  std::string tool_call_parser = "auto";  // as --tool-call-parser
+};
+
+struct AskedAnswers {
+  ApiRequest request;
+  int64_t adapter = 0;
+  std::vector<std::vector<int32_t>> prompts;  // each with request.sampling.n answers
+  ToolFormat tool_format = ToolFormat::None;  // of the calls that the answers may hold
+  bool shows_special_tokens = false;
+};
+struct AskedMetrics {};
+struct KnownAnswer {
+  Json json;
+};
+using ParsedRequest = std::variant<AskedAnswers, AskedMetrics, KnownAnswer, ApiError>;
+
+class RequestParser {
+ public:
+  // Encoder and model must outlive it.
+  RequestParser(const data::SampleEncoder& encoder, const LoadedModel& loaded,
+                ParserOptions options);
+
+  // Takes as long as the prompt is long: seconds for megabytes. Throws nothing of Convoy's.
+  ParsedRequest parse(std::string_view path, std::string_view body) const;
+
+ private:
+  ParsedRequest parse_or_throw(std::string_view path, std::string_view body) const;
+  AskedAnswers asked_answers(ApiRequest request) const;
+  int64_t adapter_of(const std::string& model) const;
+  // These throw where the model can never answer the request.
+  void check_tools(const ApiRequest& request) const;
+  void check_number(const ApiRequest& request) const;
+  void check_lengths(const std::vector<std::vector<int32_t>>& prompts, ApiKind kind) const;
+
+  const LoadedModel& loaded_;
+  ParserOptions options_;
+  Tokenizing tokenizing_;
+  ToolFormat tool_format_;
+  bool has_special_tags_;
+};
+
+}  // namespace convoy::recipes

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/apps/recipes/serving/request_reader.h"
+
+#include <utility>
+
+namespace convoy::recipes {
+namespace {
+
+// So often the thread looks whether it is to end.
+constexpr std::chrono::milliseconds kTurn(100);
+
+}  // namespace
+
+RequestReader::RequestReader(serving::FrontLink& front, const RequestParser& parser)
+    : front_(front), parser_(parser), thread_([this] { read(); }) {}
+
+RequestReader::~RequestReader() {
+  ends_ = true;
+  thread_.join();
+}
+
+std::deque<ReadRequest> RequestReader::wait(std::chrono::milliseconds time) {
+  std::unique_lock lock(mutex_);
+  if (time.count() > 0) changed_.wait_for(lock, time, [this] { return !requests_.empty(); });
+  return std::exchange(requests_, {});
+}
+
+void RequestReader::read() {
+  while (!ends_) {
+    for (serving::ExchangePtr& exchange : front_.passed_on(kTurn)) {
+      const auto came = std::chrono::steady_clock::now();
+      ParsedRequest parsed = exchange->is_open() ? parser_.parse(exchange->path(), exchange->body())
+                                                 : ApiError(400, "the client has left");
+      const std::lock_guard lock(mutex_);
+      requests_.push_back({std::move(exchange), came, std::move(parsed)});
+      changed_.notify_one();
+    }
+  }
+}
+
+}  // namespace convoy::recipes

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Parses the requests of a line to the front on a thread of its own, because a long prompt takes
+// seconds to tokenize and must not hold up the answers that are under way.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <deque>
+#include <mutex>
+#include <thread>
+
+#include "convoy/apps/recipes/serving/request_parser.h"
+#include "convoy/apps/serving/front_link.h"
+
+namespace convoy::recipes {
+
+struct ReadRequest {
+  serving::ExchangePtr exchange;
+  std::chrono::steady_clock::time_point came;
+  ParsedRequest parsed;
+};
+
+class RequestReader {
+ public:
+  // Both must outlive it.
+  RequestReader(serving::FrontLink& front, const RequestParser& parser);
+  ~RequestReader();  // on the thread that answers
+  RequestReader(const RequestReader&) = delete;
+  RequestReader& operator=(const RequestReader&) = delete;
+
+  // Waits for requests up to `time`; in the order in which they came.
+  std::deque<ReadRequest> wait(std::chrono::milliseconds time);
+
+ private:
+  void read();
+
+  serving::FrontLink& front_;
+  const RequestParser& parser_;
+  std::atomic<bool> ends_{false};
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<ReadRequest> requests_;
+  std::thread thread_;
+};
+
+}  // namespace convoy::recipes
