@@ -3,7 +3,7 @@
 """`convoy serve` at 1, 8 and 32 clients beside its own engine without HTTP and beside another server, in turns on this machine.
 
 bench/serve.py [--bin build/bin] [--peer-python PYTHON] [--peer transformers|llama.cpp] [--rounds 3]: PYTHON has torch and transformers[serving], and
-for llama.cpp gguf and llama-cpp-python[server]; prints Markdown.
+for llama.cpp gguf and llama-cpp-python[server]; prints Markdown. --cost-pairs N: the engine without HTTP and the server alone, N times in turns.
 The model has the geometry "small" of the other benchmarks, random weights and the tokenizer of examples/tally-3m; answers are greedy, 64 tokens.
 """
 import argparse
@@ -19,6 +19,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 
 NEW_TOKENS = 64
@@ -71,14 +72,18 @@ def running(command, port, log):
         server.wait()
 
 
-def chat(port, model, prompt, streams=False):
-    """(new tokens, seconds to the first byte of text)"""
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=600)
-    with contextlib.closing(connection):
+class Client(threading.local):
+    """Each thread keeps its connection."""
+
+    def __init__(self, port):
+        self.connection = http.client.HTTPConnection("127.0.0.1", port, timeout=600)
+
+    def chat(self, model, prompt, streams=False):
+        """(new tokens, seconds to the first byte of text)"""
         begun = time.perf_counter()
         body = {"model": model, "messages": [{"role": "user", "content": prompt}], "temperature": 0, "max_tokens": NEW_TOKENS, "stream": streams}
-        connection.request("POST", "/v1/chat/completions", json.dumps(body), {"content-type": "application/json"})
-        answer = connection.getresponse()
+        self.connection.request("POST", "/v1/chat/completions", json.dumps(body), {"content-type": "application/json"})
+        answer = self.connection.getresponse()
         first = None
         if streams:
             for line in answer:
@@ -92,15 +97,17 @@ def chat(port, model, prompt, streams=False):
 
 
 def rate(port, model, clients, rows):
+    client = Client(port)
     with concurrent.futures.ThreadPoolExecutor(clients) as pool:
         begun = time.perf_counter()
-        tokens = sum(tokens for tokens, _ in pool.map(lambda prompt: chat(port, model, prompt), rows))
+        tokens = sum(tokens for tokens, _ in pool.map(lambda prompt: client.chat(model, prompt), rows))
         return tokens / (time.perf_counter() - begun)
 
 
 def first_token_ms(port, model, clients, rows):
+    client = Client(port)
     with concurrent.futures.ThreadPoolExecutor(clients) as pool:
-        return 1000 * statistics.median(first for _, first in pool.map(lambda prompt: chat(port, model, prompt, True), rows))
+        return 1000 * statistics.median(first for _, first in pool.map(lambda prompt: client.chat(model, prompt, True), rows))
 
 
 def generate_seconds(convoy, model, clients, rows, folder):
@@ -129,7 +136,7 @@ def measure(options, convoy, model, folder):
             rates.setdefault(("engine", clients), []).append(engine_rate(convoy, model, clients, rows_of[clients], folder))
         for name, command, port, served in servers(options, convoy, model):
             with running(command, port, folder / "server.log"):
-                chat(port, served, "Hello")
+                Client(port).chat(served, "Hello")
                 for clients in CLIENTS:
                     # The peer is not made faster by many rows, and its answers take long.
                     rows = rows_of[clients] if name == "convoy" else rows_of[clients][:max(4, clients)]
@@ -146,9 +153,26 @@ def measure(options, convoy, model, folder):
               f"{middle['convoy', clients, 'first']:.0f} | {middle[options.peer, clients, 'first']:.0f} |")
 
 
+def measure_cost(options, convoy, model, folder):
+    port = free_port()
+    print("| clients | engine alone, tokens/s | convoy serve | HTTP costs, median of pairs |")
+    print("|---|---|---|---|")
+    with running(our_server(convoy, model, port), port, folder / "server.log"):
+        Client(port).chat("m", "Hello")
+        for clients in CLIENTS:
+            rows = prompts(options.rows * clients)
+            pairs = [(engine_rate(convoy, model, clients, rows, folder), rate(port, "m", clients, rows)) for _ in range(options.cost_pairs)]
+            alone, ours = (statistics.median(values) for values in zip(*pairs))
+            print(f"| {clients} | {alone:.0f} | {ours:.0f} | {1 - statistics.median(served / engine for engine, served in pairs):.1%} |", flush=True)
+
+
+def our_server(convoy, model, port):
+    return [convoy, "serve", "--model", model, "--served-name", "m", "--port", str(port), "--batch-size", "32", "--dtype", "bf16", "-q"]
+
+
 def servers(options, convoy, model):
     ours, peer = free_port(), free_port()
-    yield "convoy", [convoy, "serve", "--model", model, "--served-name", "m", "--port", str(ours), "--batch-size", "32", "--dtype", "bf16", "-q"], ours, "m"
+    yield "convoy", our_server(convoy, model, ours), ours, "m"
     if options.peer == "llama.cpp":
         file = model + ".gguf"
         if not os.path.exists(file):
@@ -170,6 +194,7 @@ def main():
     options.add_argument("--rounds", type=int, default=3)
     options.add_argument("--rows", type=int, default=12, help="answers of each client in a round")
     options.add_argument("--peer-flags", default="", help="flags for the other server, such as --continuous-batching")
+    options.add_argument("--cost-pairs", type=int, default=0, help="measure the cost of HTTP alone, so many times")
     options = options.parse_args()
     if not options.peer_python:
         sys.exit("wanted --peer-python: a Python with torch and transformers[serving], which makes the model too")
@@ -178,7 +203,7 @@ def main():
         folder = pathlib.Path(work)
         model = str(folder / "model")
         subprocess.run([options.peer_python, "-c", MAKE_MODEL, SOURCE / "examples/tally-3m", model, SOURCE / "bench/peers"], check=True)
-        measure(options, convoy, model, folder)
+        (measure_cost if options.cost_pairs else measure)(options, convoy, model, folder)
 
 
 if __name__ == "__main__":
