@@ -34,7 +34,7 @@ TEST_F(SweepCheck, StoresAreMergedAndTheirResultsCountOnce) {
             std::string::npos)
       << end.errors;
   const json again =
-      json::parse(run({"merge", "b/sweep.db", "--into", "c.db", "--json"}).output)[0];
+      json::parse(run({"merge", "b/sweep.db", "--into", "c.db", "--json"}).output)["stores"][0];
   EXPECT_EQ(again["results"], 0);
   EXPECT_EQ(again["known"], 3);
   EXPECT_EQ(json::parse(run({"show", "--list", "--store", "c.db", "--json"}).output).size(), 2u);
@@ -69,8 +69,12 @@ TEST_F(SweepCheck, MergedPartsAreOneSweep) {
   ASSERT_EQ(run(sweep({"0", "2"}, "a", "0.1")).status, 0);
   ASSERT_EQ(run(sweep({"0", "2"}, "a", "0.2")).status, 0);
   ASSERT_EQ(run(sweep({"1"}, "b", "0.1")).status, 0);
-  const SweepEnd end = run({"merge", "a/sweep.db", "b/sweep.db", "--into", "c.db"});
+  const SweepEnd end = run({"merge", "a/sweep.db", "b/sweep.db", "--into", "c.db", "--json"});
   ASSERT_EQ(end.status, 0) << end.errors;
+  const json joined = json::parse(end.output)["joined"];
+  ASSERT_EQ(joined.size(), 1u);
+  EXPECT_EQ(joined[0]["cells"], 6);
+  EXPECT_EQ(joined[0]["sweeps"], 2);
   EXPECT_NE(end.errors.find(": 6 cells of 2 sweeps, as one; `convoy sweep show c.db` shows them"),
             std::string::npos)
       << end.errors;

@@ -45,6 +45,9 @@ TEST_F(SweepPlot, SizeTitleAndLettersAreChosen) {
   EXPECT_TRUE(has(svg({"--size", "203.2x101.6mm"}), "width=\"768\" height=\"384\""));
   EXPECT_TRUE(has(svg({"--width", "700", "--height", "400"}), "width=\"700\" height=\"400\""));
   EXPECT_FALSE(has(svg({"--title", ""}), "sweep run"));
+  EXPECT_TRUE(has(run({"plot", "--size", "4x1in", "--output", "flat.svg"}).errors,
+                  "need more than the height that was asked for"));
+  EXPECT_FALSE(has(run({"plot", "--size", "4x4in", "--output", "flat.svg"}).errors, "need more"));
 }
 
 TEST_F(SweepPlot, AFigureForPapersIsTheSamePictureInEveryFormat) {

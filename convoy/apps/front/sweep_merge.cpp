@@ -41,7 +41,8 @@ int merge(const Context& context, const SweepMergeFlags& flags, const Words& pla
     stores.emplace_back(store, jobs::open_store(store, {.access = jobs::Access::ReadOnly}));
   }
   const auto into = jobs::open_store(target);
-  nlohmann::ordered_json rows = nlohmann::ordered_json::array();
+  nlohmann::ordered_json merged = {{"stores", nlohmann::ordered_json::array()},
+                                   {"joined", nlohmann::ordered_json::array()}};
   std::set<std::string> names;
   for (const auto& [store, from] : stores) {
     const sweep::MergeReport report = sweep::merge_store(*from, *into);
@@ -51,19 +52,21 @@ int merge(const Context& context, const SweepMergeFlags& flags, const Words& pla
                                    counted(report.sweeps, "sweep"), counted(report.cells, "cell"),
                                    counted(report.results, "result"), report.known));
     names.insert(report.names.begin(), report.names.end());
-    rows.push_back({{"store", store},
-                    {"sweeps", report.sweeps},
-                    {"cells", report.cells},
-                    {"added", report.added},
-                    {"results", report.results},
-                    {"known", report.known}});
+    merged["stores"].push_back({{"store", store},
+                                {"sweeps", report.sweeps},
+                                {"cells", report.cells},
+                                {"added", report.added},
+                                {"results", report.results},
+                                {"known", report.known}});
   }
   for (const sweep::JoinedSweep& one :
-       sweep::join_sweeps(*into, names, experiments::workload_of_version))
+       sweep::join_sweeps(*into, names, experiments::workload_of_version)) {
+    merged["joined"].push_back({{"name", one.name}, {"sweeps", one.sweeps}, {"cells", one.cells}});
     context.log().info(fmt::format("{}: {} of {}, as one; `convoy sweep show {}` shows them",
                                    one.name, counted(one.cells, "cell"),
                                    counted(one.sweeps, "sweep"), sweep::shell_text({target})));
-  if (context.common.json) fmt::print("{}\n", rows.dump(2));
+  }
+  if (context.common.json) fmt::print("{}\n", merged.dump(2));
   return 0;
 }
 

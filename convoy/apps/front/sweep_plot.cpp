@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdio>
+#include <cstdlib>
 
 #include "convoy/apps/front/sweep_command.h"
 #include "convoy/core/base/error.h"
@@ -127,6 +128,17 @@ FigureOptions options_of(const SweepPlotFlags& flags) {
   return options;
 }
 
+// The axes keep their share of a figure whose legend or caption is long.
+void tell_height(const Log& log, const std::string& svg, const FigureOptions& options) {
+  constexpr std::string_view kHeight = " height=\"";
+  const double height = std::atof(svg.c_str() + svg.find(kHeight) + kHeight.size()) / options.scale;
+  if (options.height == 0 || height < options.height + 1) return;
+  log.warning(fmt::format(
+      "axes, legend and caption need more than the height that was asked for: the figure is {:.2f} "
+      "inches high, not {:.2f}; a smaller --font-size or fewer --panels need less",
+      height / kPixelsOfInch, options.height / kPixelsOfInch));
+}
+
 // --log-y alone is yes, --no-log-y is no.
 Words with_answers(Words words) {
   constexpr std::array<std::string_view, 3> kAnswers = {"auto", "yes", "no"};
@@ -147,6 +159,7 @@ int plot_sweep(const Context& context, const SweepPlotFlags& flags, const Words&
   if (!flags.output.empty()) pictures::require_picture_name("--output", flags.output);
   const FigureOptions options = options_of(flags);
   const std::string svg = sweep::figure_svg(read_chosen_sweep(context, flags, words), options);
+  tell_height(context.log(), svg, options);
   write_or_print(context, flags.output,
                  flags.output.empty() ? svg : pictures::picture_for(flags.output, svg));
   return 0;
