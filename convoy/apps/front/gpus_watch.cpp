@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 #include <poll.h>
 #include <sys/eventfd.h>
-#include <sys/ioctl.h>
 #include <sys/resource.h>
 #include <termios.h>
 #include <unistd.h>
@@ -24,6 +23,7 @@
 #include "convoy/core/base/descriptor.h"
 #include "convoy/core/base/error.h"
 #include "convoy/core/base/quiet_thread.h"
+#include "convoy/core/base/terminal_size.h"
 #include "convoy/core/base/trimmed.h"
 #include "convoy/core/config/resolve.h"
 #include "convoy/core/telemetry/run_folder.h"
@@ -225,9 +225,9 @@ class TerminalMode {
   bool has_keys() const { return has_keys_; }
 
   static monitor::ScreenSize size() {
-    winsize found{};
-    if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &found) != 0 || found.ws_col == 0) return {};
-    return {.columns = found.ws_col, .rows = found.ws_row};
+    const TerminalSize found = terminal_size(STDOUT_FILENO);
+    if (found.rows == 0) return {};
+    return {.columns = static_cast<int>(found.columns), .rows = static_cast<int>(found.rows)};
   }
 
   static void draw(const std::vector<std::string>& lines) {

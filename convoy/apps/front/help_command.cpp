@@ -4,7 +4,6 @@
 // docs/reference/commands.md.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -13,6 +12,7 @@
 #include "convoy/apps/front/command.h"
 #include "convoy/core/base/error.h"
 #include "convoy/core/base/suggest.h"
+#include "convoy/core/base/terminal_size.h"
 
 namespace convoy::apps {
 namespace {
@@ -195,10 +195,8 @@ std::string help_text(const Command& command, const Words& words, HelpDepth dept
 }
 
 void print_help(const std::string& text) {
-  winsize terminal{};
-  const bool on_terminal =
-      ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &terminal) == 0 && terminal.ws_col > 0;
-  fmt::print("{}", on_terminal ? with_narrow_flags(text, terminal.ws_col) : text);
+  const int64_t columns = terminal_size(STDOUT_FILENO).columns;
+  fmt::print("{}", columns > 0 ? with_narrow_flags(text, static_cast<size_t>(columns)) : text);
 }
 
 std::string commands_markdown() {

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -9,6 +8,7 @@
 #include "convoy/apps/front/runs_actions.h"
 #include "convoy/core/base/error.h"
 #include "convoy/core/base/files.h"
+#include "convoy/core/base/terminal_size.h"
 #include "convoy/core/pictures/picture.h"
 
 namespace convoy::apps {
@@ -18,11 +18,9 @@ namespace fs = std::filesystem;
 
 charts::TextPlotOptions terminal_options(const Context& context, const RunsDrawingFlags& flags) {
   charts::TextPlotOptions options;
-  struct winsize size {};
-  if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) {
-    options.columns = std::min<int64_t>(size.ws_col, 140);
-    options.rows = std::clamp<int64_t>(size.ws_row - 2, 12, 32);
-  }
+  const TerminalSize size = terminal_size(STDOUT_FILENO);
+  if (size.columns > 0) options.columns = std::min<int64_t>(size.columns, 140);
+  if (size.rows > 0) options.rows = std::clamp<int64_t>(size.rows - 2, 12, 32);
   options.color = context.use_color(STDOUT_FILENO);
   options.log_y = flags.log_y;
   return options;

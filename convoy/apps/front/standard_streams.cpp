@@ -2,7 +2,6 @@
 #include "convoy/apps/front/standard_streams.h"
 
 #include <fcntl.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -30,11 +29,6 @@ void write_to_stderr(std::string_view text) {
   const timespec now{};
   ::sigtimedwait(&pipe, nullptr, &now);  // else it would come with the old mask
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
-}
-
-int64_t terminal_columns(int descriptor) {
-  struct winsize size {};
-  return ::ioctl(descriptor, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
 }
 
 }  // namespace convoy::apps

@@ -12,9 +12,6 @@ namespace convoy::apps {
 // its number, and messages would be written into it. Call it first.
 void open_standard_streams();
 
-// Columns of the terminal that this descriptor is; 0 = it is none.
-int64_t terminal_columns(int descriptor);
-
 // Writes all of the text, or as much as stderr accepts. A failing stderr does not change the exit
 // code.
 void write_to_stderr(std::string_view text);

@@ -20,6 +20,7 @@
 #include "convoy/core/base/counted.h"
 #include "convoy/core/base/error.h"
 #include "convoy/core/base/files.h"
+#include "convoy/core/base/terminal_size.h"
 #include "convoy/core/config/resolve.h"
 #include "convoy/core/pictures/picture.h"
 #include "convoy/farm/experiments/registry.h"
@@ -107,7 +108,7 @@ void print_results(const Context& context, const SweepResults& results) {
   if (context.common.json) {
     fmt::print("{}", sweep::tidy_json_text(results));
   } else {
-    fmt::print("{}", sweep::table_text(results, {.width = terminal_columns(STDOUT_FILENO)}));
+    fmt::print("{}", sweep::table_text(results, {.width = terminal_size(STDOUT_FILENO).columns}));
   }
   std::fflush(stdout);
 }

@@ -18,6 +18,7 @@
 #include "convoy/core/base/counted.h"
 #include "convoy/core/base/error.h"
 #include "convoy/core/base/files.h"
+#include "convoy/core/base/terminal_size.h"
 #include "convoy/farm/experiments/registry.h"
 #include "convoy/farm/sweep/results/result_tables.h"
 #include "convoy/farm/sweep/results/summary.h"
@@ -116,8 +117,8 @@ std::vector<std::string> workloads_with_wide_format() {
 }
 
 std::string table_of(const SweepResults& results, const SweepShowFlags& flags) {
-  return sweep::table_text(results,
-                           {.every_cell = flags.cells, .width = terminal_columns(STDOUT_FILENO)});
+  return sweep::table_text(
+      results, {.every_cell = flags.cells, .width = terminal_size(STDOUT_FILENO).columns});
 }
 
 // Looks take at most a twentieth of the time.

@@ -18,6 +18,7 @@
 #include "convoy/core/base/loopback.h"
 #include "convoy/core/base/milliseconds.h"
 #include "convoy/core/base/suggest.h"
+#include "convoy/core/base/terminal_size.h"
 
 namespace convoy {
 namespace {
@@ -88,6 +89,19 @@ TEST(Error, SentenceAndJsonLineCarryThePlace) {
   EXPECT_EQ(json["kind"], "data");
   EXPECT_TRUE(json["rank"].is_null());
   EXPECT_EQ(json["line"], 7);
+}
+
+TEST(TerminalSize, ComesFromTheEnvironmentWhereThereIsNoTerminal) {
+  const int none = ::open("/dev/null", O_RDONLY);
+  for (const auto& [text, columns] :
+       {std::pair("132", 132), std::pair("", 0), std::pair("-5", 0), std::pair("wide", 0)}) {
+    ::setenv("COLUMNS", text, 1);
+    EXPECT_EQ(terminal_size(none).columns, columns) << text;
+    EXPECT_EQ(terminal_size(none).rows, 0);
+  }
+  ::unsetenv("COLUMNS");
+  EXPECT_EQ(terminal_size(none).columns, 0);
+  ::close(none);
 }
 
 TEST(AtomicFile, LeavesNothingOfAWriterThatWasKilled) {

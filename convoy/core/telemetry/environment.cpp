@@ -27,7 +27,6 @@ TelemetryEnvironment read_environment() {
                          variable("TERM") == "dumb";
   environment.force_color = !variable("FORCE_COLOR").empty();
   environment.progress = variable("CONVOY_PROGRESS");
-  environment.columns = std::strtol(variable("COLUMNS").c_str(), nullptr, 10);
   environment.flight_descriptor =
       std::max(-1, text_as<int>(variable(kFlightVariable)).value_or(-1));
   return environment;

@@ -16,7 +16,6 @@ struct TelemetryEnvironment {
   // CONVOY_PROGRESS: bar, lines, none. A launcher sets it for rank 0, whose output it passes on;
   // empty = decide by the descriptor.
   std::string progress{};
-  int64_t columns = 0;         // COLUMNS; 0 = unknown
   bool force_color = false;    // FORCE_COLOR non-empty
   int flight_descriptor = -1;  // CONVOY_FLIGHT_FD: shared pages from the launcher; -1 = none
 };

@@ -2,7 +2,6 @@
 #include "convoy/core/telemetry/progress.h"
 
 #include <fmt/format.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -10,6 +9,8 @@
 #include <cmath>
 #include <utility>
 #include <vector>
+
+#include "convoy/core/base/terminal_size.h"
 
 namespace convoy::telemetry {
 namespace {
@@ -22,12 +23,6 @@ constexpr std::string_view kPlain = "\x1b[0m";
 
 double steady_seconds() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
-
-int64_t terminal_columns(int descriptor, int64_t from_environment) {
-  struct winsize size {};
-  if (::ioctl(descriptor, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) return size.ws_col;
-  return from_environment > 0 ? from_environment : 80;
 }
 
 bool wants_bar(const ProgressOptions& options, const TelemetryEnvironment& environment) {
@@ -78,7 +73,8 @@ Progress::Progress(ProgressOptions options) : options_(std::move(options)) {
   color_ = bar_ && (options_.color == ColorChoice::Auto
                         ? !environment.no_color
                         : use_color(options_.color, options_.descriptor, environment));
-  columns_ = terminal_columns(options_.descriptor, environment.columns);
+  if (const int64_t columns = terminal_size(options_.descriptor).columns; columns > 0)
+    columns_ = columns;
   begin_seconds_ = options_.now_seconds();
   last_.done = options_.start;
 }

@@ -2,9 +2,9 @@
 //
 // The start of an attempt: what each rank is given.
 #include <fmt/format.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "convoy/core/base/terminal_size.h"
 #include "convoy/launch/place/environment_resolver.h"
 #include "convoy/launch/supervisor/attempt.h"
 
@@ -14,9 +14,8 @@ namespace {
 // Lets a rank draw on the launcher's terminal, which it cannot see itself.
 std::map<std::string, std::string> terminal_environment() {
   std::map<std::string, std::string> environment = {{"CONVOY_PROGRESS", "bar"}};
-  winsize size{};
-  if (::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0)
-    environment["COLUMNS"] = std::to_string(size.ws_col);
+  if (const int64_t columns = terminal_size(STDERR_FILENO).columns; columns > 0)
+    environment["COLUMNS"] = std::to_string(columns);
   return environment;
 }
 
