@@ -122,6 +122,13 @@ class RowsTest(EngineCase):
         said = self.process(server)
         self.assertEqual(said.count("is busy: "), 1, said)
 
+    def test_a_long_rest_is_told(self):
+        server = self.server(lambda number, _: (429, "slow down", ("Retry-After", "3600")) if number == 3 else None)
+        process = self.start(*self.words(server))
+        self.addCleanup(process.wait)
+        self.addCleanup(os.killpg, process.pid, signal.SIGKILL)
+        self.assertTrue(any("gets no request for 3600 s, as it asked (Retry-After)" in line for line in process.stderr))
+
     def test_the_progress_counts_the_requests(self):
         server = self.server()
         server.hold(0)

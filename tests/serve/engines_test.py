@@ -145,6 +145,7 @@ class Engines(unittest.TestCase):
                 killed.append(engine)
             self.assertTrue(server.text(), "the request waits for it")
             self.assertTrue(any("replaced in 1 s" in line for line in server.lines), server.lines)
+            self.assertIn("convoy:engine_deaths_total 3\n", server.request("GET", "/metrics")[1])
 
     def test_a_program_that_is_replaced_does_not_end_the_server(self):
         with tempfile.TemporaryDirectory() as folder:
@@ -169,6 +170,16 @@ class Engines(unittest.TestCase):
             for thread in threads:
                 thread.join()
             self.assertEqual({answer[0] for answer in answers}, {200})
+
+    def test_a_short_request_does_not_wait_for_long_ones(self):
+        with served("--engines", "1") as server:
+            threads, answers = at_once(*[lambda: server.complete(prompt="a" * 2_000_000)] * 6)
+            wait_until(lambda: any(answer is not None for answer in answers))
+            self.assertTrue(server.text())
+            self.assertIn(None, answers)
+            for thread in threads:
+                thread.join()
+            self.assertEqual({answer[0] for answer in answers}, {400})
 
     def test_a_huge_request_does_not_silence_its_engine(self):
         with served("--engines", "1", "--engine-timeout", "1") as server:
@@ -200,6 +211,7 @@ class Engines(unittest.TestCase):
                 last = answer.read().decode().strip().split("\n\n")[-1]
             self.assertIn("error", json.loads(last.removeprefix("data: ")))
             self.assertTrue(server.text())
+            self.assertIn("convoy:lost_requests_total 1\n", server.request("GET", "/metrics")[1])
 
     def test_an_engine_that_cannot_begin_gives_its_error(self):
         done = subprocess.run([CONVOY, "serve", "--model", MODEL, "--adapter", "a=/nowhere", "--port", "0", "--engines", "2"],

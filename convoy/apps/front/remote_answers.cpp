@@ -179,7 +179,9 @@ int generate_remotely(const Context& context, const settings::GenerateFlags& fla
   const remote::Servers servers = remote::read_servers(common.remote, common.model.model);
   const bool is_typed = !flags.prompt.names.empty();
   const std::vector<std::string>& typed = flags.prompt.names;
-  if (flags.interactive || is_typed == !flags.prompts.empty() ||
+  config::refuse_without_effect(flags, {"interactive"},
+                                "with --engine: a conversation needs the model itself");
+  if (is_typed == !flags.prompts.empty() ||
       std::find(typed.begin(), typed.end(), "") != typed.end())
     throw ConfigError("wanted --prompts FILE or --prompt TEXT (which is not empty) with --engine",
                       {.key = "--prompts"});

@@ -155,7 +155,8 @@ struct PageServer::Server {
     if (nested_deeper(request.exchange.body()))
       return Response{.status = 400, .body = "the question is nested too deeply\n"};
     const std::optional<ChatModel> found = index.chat_model(request.parameter("run"));
-    if (!found) return Response{.status = 404, .body = "the run has no model to ask\n"};
+    if (!found)
+      return Response{.status = 404, .body = "there is no such run, or it has no model to ask\n"};
     model = *found;
     return std::nullopt;
   }

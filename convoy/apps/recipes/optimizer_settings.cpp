@@ -3,12 +3,16 @@
 
 namespace convoy::recipes {
 
-optim::StateFormat optimizer_states(const settings::TrainingSettings& train) {
-  const std::string moments = train.moment_type();
+optim::StateFormat state_format(const std::string& moments, const std::string& master_weights) {
   optim::StateFormat states;
   if (moments == "bf16") states.moments = optim::MomentType::Bf16;
   if (moments == "int8") states.moments = optim::MomentType::Int8;
-  states.has_masters = train.optimizer.master_weights == "fp32";
+  states.has_masters = master_weights == "fp32";
+  return states;
+}
+
+optim::StateFormat optimizer_states(const settings::TrainingSettings& train) {
+  optim::StateFormat states = state_format(train.moment_type(), train.optimizer.master_weights);
   states.is_paged = train.optim.starts_with("paged_");
   return states;
 }

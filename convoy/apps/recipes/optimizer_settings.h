@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "convoy/core/settings/train_settings.h"
@@ -11,6 +12,8 @@
 
 namespace convoy::recipes {
 
+// `moments`: fp32, bf16, int8; `master_weights`: fp32, none.
+optim::StateFormat state_format(const std::string& moments, const std::string& master_weights);
 optim::StateFormat optimizer_states(const settings::TrainingSettings& train);
 
 optim::AdamWConfig adamw_config(const settings::TrainingSettings& train, int64_t seed);

@@ -101,12 +101,13 @@ void EngineGroup::take(std::unique_ptr<http::Exchange> exchange) {
 
 EngineGroup::Metrics::~Metrics() {
   exchange->respond(200, {{"content-type", "text/plain; version=0.0.4; charset=utf-8"}},
-                    merged_metrics(of_engines));
+                    merged_metrics(texts));
 }
 
 void EngineGroup::take_metrics(std::unique_ptr<http::Exchange> exchange) {
   const std::lock_guard lock(mutex_);
   const auto metrics = std::make_shared<Metrics>(std::move(exchange));
+  metrics->texts.push_back(own_metrics());
   for (size_t engine = 0; engine < engines_.size(); ++engine) {
     if (!engines_[engine].ready) continue;
     const uint64_t number = next_number_++;
@@ -114,6 +115,19 @@ void EngineGroup::take_metrics(std::unique_ptr<http::Exchange> exchange) {
     open = {.exchange = metrics->exchange, .metrics = metrics};
     give(number, open, engine);
   }
+}
+
+// Counts the events that an engine cannot tell, because it is dead.
+std::string EngineGroup::own_metrics() const {
+  return fmt::format(
+      "# HELP convoy:engine_deaths_total Engines that ended and were replaced.\n"
+      "# TYPE convoy:engine_deaths_total counter\n"
+      "convoy:engine_deaths_total {}\n"
+      "# HELP convoy:lost_requests_total Requests that ended with an error because their engine "
+      "died.\n"
+      "# TYPE convoy:lost_requests_total counter\n"
+      "convoy:lost_requests_total {}\n",
+      dead_engines_, lost_requests_);
 }
 
 bool EngineGroup::any_ready() const {
@@ -226,7 +240,7 @@ void EngineGroup::handle(const Frame& frame) {
   Open& open = at->second;
   bool is_there = true;
   if (frame.kind == FrameKind::Whole && open.metrics != nullptr) {
-    open.metrics->of_engines.emplace_back(read_head(frame.payload).body);
+    open.metrics->texts.emplace_back(read_head(frame.payload).body);
   } else if (frame.kind == FrameKind::Part) {
     is_there = open.exchange->send(frame.payload);
   } else if (frame.kind != FrameKind::End) {
@@ -276,6 +290,7 @@ void EngineGroup::bury(const processes::ProcessDeath& death) {
   const int64_t requests = end_exchanges_of(death.worker);
   if (stops_) return;
   if (!engine.was_ready) throw_failed_start(death, end_words(death));
+  ++dead_engines_;
   const bool was_loading = std::exchange(engine.loads, false);
   const std::chrono::seconds wait =
       was_loading ? wait_after_failure(engine) : std::chrono::seconds(0);
@@ -314,6 +329,7 @@ int64_t EngineGroup::end_exchanges_of(size_t engine) {
       return false;
     }
     fail(open, error);
+    ++lost_requests_;
     return true;
   });
   for (const uint64_t number : again) pass_on(number);

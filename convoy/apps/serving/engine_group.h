@@ -78,7 +78,7 @@ class EngineGroup {
     explicit Metrics(std::shared_ptr<http::Exchange> client) : exchange(std::move(client)) {}
     ~Metrics();
     std::shared_ptr<http::Exchange> exchange;
-    std::vector<std::string> of_engines;
+    std::vector<std::string> texts;  // of the group and its engines
   };
 
   struct Open {
@@ -90,6 +90,7 @@ class EngineGroup {
     bool started = false;
   };
 
+  std::string own_metrics() const;
   void start_missing();
   static std::chrono::seconds wait_after_failure(Engine& engine);
   Descriptor connect(size_t number);
@@ -115,6 +116,8 @@ class EngineGroup {
   mutable std::mutex mutex_;  // all below but the pool
   std::vector<Engine> engines_;
   EngineChoice choice_;
+  int64_t dead_engines_ = 0;
+  int64_t lost_requests_ = 0;  // that ended with an error because their engine died
   std::map<uint64_t, Open> open_;
   std::deque<uint64_t> waiting_;  // for an engine
   uint64_t next_number_ = 1;

@@ -12,14 +12,20 @@ const char* error_type(int status) {
   return status < 500 ? "invalid_request_error" : "server_error";
 }
 
+// Errors name what the client sent, which may be megabytes.
+std::string bounded(const std::string& text) {
+  constexpr size_t kMostBytes = 1000;
+  return text.size() <= kMostBytes ? text : text.substr(0, kMostBytes) + "...";
+}
+
 }  // namespace
 
 Json ApiError::body() const {
   const auto text_or_null = [](const std::string& text) {
-    return text.empty() ? Json() : Json(text);
+    return text.empty() ? Json() : Json(bounded(text));
   };
   return {{"error",
-           {{"message", message_},
+           {{"message", bounded(message_)},
             {"type", error_type(status_)},
             {"param", text_or_null(parameter_)},
             {"code", text_or_null(code_)}}}};

@@ -7,6 +7,7 @@
 #include "convoy/apps/serving/engine_choice.h"
 #include "convoy/apps/serving/frames.h"
 #include "convoy/apps/serving/front_link.h"
+#include "convoy/apps/serving/json_answer.h"
 #include "convoy/apps/serving/metrics_text.h"
 #include "convoy/core/base/descriptor.h"
 
@@ -80,6 +81,12 @@ TEST(PromptPrefixes, AreOfModelAndPromptAlone) {
   EXPECT_NE(one.front(),
             prompt_prefixes(R"({"model":"n","prompt":")" + words('a') + "\"}").front());
   EXPECT_TRUE(prompt_prefixes("{").empty());
+}
+
+TEST(ApiError, ShowsNoMoreThanTheBeginningOfWhatWasSent) {
+  const Json body = ApiError(404, std::string(5'000'000, 'm'), std::string(5'000'000, 'p')).body();
+  EXPECT_LT(dumped(body).size(), 3000u);
+  EXPECT_EQ(body["error"]["param"], std::string(1000, 'p') + "...");
 }
 
 TEST(Metrics, OfAllEnginesStandUnderOneHead) {

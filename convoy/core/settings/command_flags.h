@@ -390,6 +390,8 @@ struct BenchPredictFlags {
   bool recompute = false;
   bool selective = false;
   std::string attention = "flash";
+  std::string optimizer_state_dtype = "fp32";
+  std::string master_weights = "fp32";
   int64_t ranks = 1;
   std::string strategy = "auto";
   std::string dtype = "bf16";
@@ -420,6 +422,10 @@ struct BenchPredictFlags {
     visit("selective", selective, "of --train: recompute norms and activations in backward");
     visit("attention", attention, "of --train: whose kernel of attention")
         .one_of({"flash", "cudnn"});
+    visit("optimizer_state_dtype", optimizer_state_dtype, "of --train: moments of AdamW")
+        .one_of({"fp32", "bf16", "int8"});
+    visit("master_weights", master_weights, "of --train: master copies of trained bf16 weights")
+        .one_of({"fp32", "none"});
     visit("ranks", ranks, "of --train: GPUs of one host, each with --rows rows").at_least(1);
     visit("strategy", strategy, "of --train: how ranks share the work")
         .one_of(rank_strategy_words());

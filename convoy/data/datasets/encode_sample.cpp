@@ -48,7 +48,8 @@ auto in_row(const Sample& sample, Work work) {
     if (!location.file.empty())
       message = location.line > 0 ? fmt::format("{}:{}: {}", location.file, location.line, message)
                                   : fmt::format("{}: {}", location.file, message);
-    if (sample.line == 0) message = fmt::format("row {}: {}", sample.index, message);
+    if (sample.line == 0 && sample.index >= 0)
+      message = fmt::format("row {}: {}", sample.index, message);
     throw DataError(message, {.file = sample.file, .line = sample.line, .hint = location.hint});
   }
 }

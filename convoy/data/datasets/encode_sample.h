@@ -34,7 +34,7 @@ struct Sample {
   std::string text{};
   std::string file{};  // source file, for errors
   int64_t line = 0;    // 1-based; 0 when the format has no lines
-  int64_t index = 0;   // 0-based row number
+  int64_t index = 0;   // 0-based row number; negative: of no row
 };
 
 // Encodes samples with one tokenizer and template. Thread-safe.

@@ -31,6 +31,8 @@ constexpr std::chrono::milliseconds kStep{50};
 // cannot be reached do not count: they say nothing of the text.
 constexpr int kMostTries = 4;
 constexpr int64_t kLongestRestSeconds = 3600;
+// A rest from this on is told: the progress seems to stand still.
+constexpr std::chrono::seconds kLongRest{30};
 
 // Ended requests, from the client's thread to the engine's.
 class Mailbox {
@@ -256,6 +258,11 @@ class HttpTextEngine final : public process::TextEngine {
     else if (trouble == Trouble::Busy && !std::exchange(told_busy_, true))
       tell(fmt::format("{} is busy: {} at once now, more as it answers ({})", address(text),
                        counted(load_.limit(text.request.server), "request"), why));
+    if (rest && *rest >= kLongRest && now + *rest > told_rest_until_) {
+      told_rest_until_ = now + 2 * *rest;
+      warn(fmt::format("{} gets no request for {} s, as it asked (Retry-After)", address(text),
+                       rest->count()));
+    }
     if (load_.in_flight() == 0 && now - last_success_ > options_.patience)
       throw NetworkError(
           fmt::format("no server has answered for {} s; {}: {}", options_.patience.count(),
@@ -313,6 +320,7 @@ class HttpTextEngine final : public process::TextEngine {
   ServerLoad load_;
   std::vector<bool> has_newer_limit_;  // by server
   bool told_busy_ = false;
+  Clock::time_point told_rest_until_ = {};             // further rests until then are not told
   std::unordered_map<int64_t, Text> texts_;            // unfinished, by number
   std::set<std::pair<int64_t, int64_t>> ready_;        // their places, in the order of sending
   std::multimap<Clock::time_point, int64_t> delayed_;  // until then

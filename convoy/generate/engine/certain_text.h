@@ -1,27 +1,37 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The part of a growing text that will not change: its last bytes may become a stop string or
-// another character.
+// another letter.
 #pragma once
 
 #include <algorithm>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace convoy::generate {
 
+// The bytes at the end of `text` that may be the beginning of `tag`.
+inline size_t begun_bytes(std::string_view text, std::string_view tag) {
+  size_t bytes = std::min(text.size(), tag.size() - 1);
+  while (!tag.starts_with(text.substr(text.size() - bytes))) --bytes;
+  return bytes;
+}
+
 class CertainText {
  public:
-  explicit CertainText(const std::vector<std::string>& stop) {
-    for (const std::string& one : stop) unsure_bytes_ = std::max(unsure_bytes_, one.size());
-  }
+  explicit CertainText(std::vector<std::string> stop) : stop_(std::move(stop)) {}
 
   // The part that has become certain since the last call. `text`: the whole text so far.
   std::string_view grow(std::string_view text) {
-    size_t sure = text.size() - std::min(text.size(), unsure_bytes_);
-    while (sure > 0 && (static_cast<unsigned char>(text[sure]) & 0xC0) == 0x80) --sure;
-    return until(text, sure);
+    // A letter of which not all bytes are there is decoded as one or more of these.
+    constexpr std::string_view kPartOfALetter = "\xef\xbf\xbd";  // U+FFFD
+    std::string_view sure = text;
+    while (sure.ends_with(kPartOfALetter)) sure.remove_suffix(kPartOfALetter.size());
+    size_t begun = 0;
+    for (const std::string& stop : stop_) begun = std::max(begun, begun_bytes(sure, stop));
+    return until(text, sure.size() - begun);
   }
   size_t given_bytes() const { return given_bytes_; }
   // The rest of the whole text.
@@ -35,7 +45,7 @@ class CertainText {
     return grown;
   }
 
-  size_t unsure_bytes_ = 4;  // a letter of which not all bytes are there
+  std::vector<std::string> stop_;
   size_t given_bytes_ = 0;
 };
 

@@ -46,7 +46,7 @@ BenchTraining::BenchTraining(const BenchTrainingConfig& config, std::unique_ptr<
   planned_bytes_ = planned.total_bytes();
   if (group.rank() == 0) log.info(fmt::format("memory of a rank: {}", planned.text()));
   strategy_ = parallel::make_strategy(parallel, group);
-  optimizer_.emplace(optim::AdamWConfig{.weight_decay = 0.01},
+  optimizer_.emplace(optim::AdamWConfig{.weight_decay = 0.01, .states = config.states},
                      parallel::prepare_parameters(*strategy_, *model_, parameters_, values));
   rows_ = random_rows();
 }
@@ -78,6 +78,8 @@ sizing::MemoryPlan BenchTraining::plan(const settings::StrategyFacts& facts,
       .accumulates = config_.grad_accum > 1,
       .micro_batch_tokens = config_.batch_rows * config_.row_tokens,
       .recompute = config_.recompute,
+      .moment_bytes_of_256 = optim::state_bytes(config_.states, 256 * 256, false).moments / 256,
+      .has_masters = config_.states.has_masters,
       .program_bytes = memory_beside(*model_)};
   return plan_memory(question, sizing::sharing_of(facts));
 }

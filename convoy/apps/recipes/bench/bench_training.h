@@ -35,6 +35,7 @@ struct BenchTrainingConfig {
   int64_t grad_accum = 1;
   nn::Recompute recompute = nn::Recompute::Nothing;
   std::string attention = "flash";  // or cudnn
+  optim::StateFormat states = {};
 };
 
 class BenchTraining {

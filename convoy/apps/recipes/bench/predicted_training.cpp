@@ -6,6 +6,7 @@
 #include "convoy/apps/recipes/bench/counting_group.h"
 #include "convoy/apps/recipes/bench/measured_ops.h"
 #include "convoy/apps/recipes/bench/predicted_model.h"
+#include "convoy/apps/recipes/optimizer_settings.h"
 #include "convoy/apps/recipes/step_flops.h"
 #include "convoy/machine/counting/counting_device.h"
 #include "convoy/machine/device/dtype.h"
@@ -38,7 +39,8 @@ BenchTrainingConfig config_of(const settings::BenchPredictFlags& flags) {
           .row_tokens = flags.tokens,
           .batch_rows = flags.rows,
           .recompute = recompute_of(flags),
-          .attention = flags.attention};
+          .attention = flags.attention,
+          .states = state_format(flags.optimizer_state_dtype, flags.master_weights)};
 }
 
 std::unique_ptr<comm::Group> group_of(int64_t ranks) {
@@ -77,6 +79,8 @@ CountedStep count_training(const architecture::DecoderSpec& spec,
                         {"dtype", flags.dtype},
                         {"recompute", architecture::gradient_checkpointing_of(recompute_of(flags))},
                         {"attention", flags.attention},
+                        {"optimizer_state_dtype", flags.optimizer_state_dtype},
+                        {"master_weights", flags.master_weights},
                         {"ranks", flags.ranks},
                         {"strategy", settings::strategy_for(flags.strategy, flags.ranks).name}},
           .work = recording.take(),

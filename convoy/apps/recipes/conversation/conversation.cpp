@@ -259,7 +259,8 @@ class Conversation {
                            .encode_prompt({.kind = data::Sample::Kind::Chat,
                                            .messages = dialogue_.messages(),
                                            .variables = options_.template_kwargs,
-                                           .file = "the conversation"})
+                                           .file = "the conversation",
+                                           .index = -1})
                            .ids;
       submit(request);
     });

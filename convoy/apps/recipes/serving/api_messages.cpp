@@ -124,7 +124,8 @@ void read_tool(const Json& tool, const std::string& place) {
   const Json& function = function_of(fields, place);
   fields.require_nothing_else();
   FieldReader of_function(function, place + ".function");
-  of_function.text("name");
+  if (of_function.text("name").empty())
+    refuse_message(place + ".function.name", "must not be empty");
   of_function.text("description");
   of_function.object("parameters");
   of_function.object("return");
@@ -153,6 +154,13 @@ Json read_template_kwargs(FieldReader& fields) {
                    fmt::format("`chat_template_kwargs` may have {} variables, found {}", kMost,
                                kwargs->size()),
                    "chat_template_kwargs", "invalid_value");
+  for (const char* const own : {"messages", "tools", "add_generation_prompt"})
+    if (kwargs->contains(own))
+      throw ApiError(400,
+                     fmt::format("`chat_template_kwargs` must not hold `{}`, which the request "
+                                 "itself sets",
+                                 own),
+                     "chat_template_kwargs", "invalid_value");
   return *kwargs;
 }
 

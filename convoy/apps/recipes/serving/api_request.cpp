@@ -66,9 +66,9 @@ std::vector<kernels::LogitBias> read_logit_bias(FieldReader& fields) {
     kernels::LogitBias bias;
     const std::errc problem = std::from_chars(id.data(), id.data() + id.size(), bias.id).ec;
     if (problem != std::errc() || std::to_string(bias.id) != id || bias.id < 0)
-      FieldReader::refuse("logit_bias", "an object of token ids", *given);
+      FieldReader::refuse("logit_bias", "an object of token ids", id);
     if (!value.is_number() || !(std::abs(value.get<double>()) <= kMostBias))
-      FieldReader::refuse("logit_bias", "an object of numbers from -100 to 100", *given);
+      FieldReader::refuse("logit_bias", "an object of numbers from -100 to 100", value);
     bias.bias = value.get<float>();
     biases.push_back(bias);
   }

@@ -89,6 +89,7 @@ TEST(ApiRequest, ToolsAreGivenUnlessNoneMayBeCalled) {
   expect_refused_tool(R"({"type":"custom","function":{"name":"f"}})", "tools[0].type");
   expect_refused_tool(R"({"type":"function"})", "tools[0].function");
   expect_refused_tool("5", "tools[0]");
+  expect_refused_tool(R"({"type":"function","function":{"name":""}})", "tools[0].function.name");
   expect_refused_tool(R"({"function":{"name":"f"},"cache":1})", "tools[0].cache");
   expect_refused_tool(R"({"function":{"name":"f","strict":true}})", "tools[0].function.strict");
   expect_refused_tool(R"({"function":{"name":"f","grammar":""}})", "tools[0].function.grammar");
@@ -188,6 +189,15 @@ TEST(ApiRequest, FieldsThatContradictEachOtherAreRefused) {
   expect_refused(ApiKind::Chat, chat_with(R"("stream":true,"stream_options":{"pace":1})"),
                  "stream_options.pace");
   EXPECT_FALSE(parse_api_request(ApiKind::Chat, chat_with(R"("stream_options":null)")).streams);
+}
+
+TEST(ApiRequest, TemplatesGetNoVariableThatTheRequestSets) {
+  const ApiRequest request = parse_api_request(
+      ApiKind::Chat, chat_with(R"("chat_template_kwargs":{"enable_thinking":false})"));
+  EXPECT_EQ(request.template_kwargs["enable_thinking"], false);
+  for (const std::string own : {"messages", "tools", "add_generation_prompt"})
+    expect_refused(ApiKind::Chat, chat_with("\"chat_template_kwargs\":{\"" + own + "\":null}"),
+                   "chat_template_kwargs");
 }
 
 TEST(ApiRequest, RefusalsNameWhatIsServed) {

@@ -26,11 +26,11 @@ class RequestReader {
  public:
   // Both must outlive it.
   RequestReader(serving::FrontLink& front, const RequestParser& parser);
-  ~RequestReader();  // on the thread that answers
+  ~RequestReader();  // on the thread that answers; those that were not waited for get 503
   RequestReader(const RequestReader&) = delete;
   RequestReader& operator=(const RequestReader&) = delete;
 
-  // Waits for requests up to `time`; in the order in which they came.
+  // Waits for requests up to `time`; in the order in which they were parsed.
   std::deque<ReadRequest> wait(std::chrono::milliseconds time);
 
  private:

@@ -26,7 +26,8 @@ std::vector<std::vector<int32_t>> Tokenizing::prompts(const ApiRequest& request)
                 .encode_prompt({.kind = data::Sample::Kind::Chat,
                                 .messages = request.messages,
                                 .variables = variables(request.template_kwargs, request.tools),
-                                .file = "messages"})
+                                .file = "messages",
+                                .index = -1})
                 .ids};
   std::vector<std::vector<int32_t>> prompts;
   for (const auto& prompt : request.prompts) {
@@ -36,7 +37,8 @@ std::vector<std::vector<int32_t>> Tokenizing::prompts(const ApiRequest& request)
       prompts.push_back(encoder_
                             .encode_prompt({.kind = data::Sample::Kind::Text,
                                             .text = std::get<std::string>(prompt),
-                                            .file = "prompt"})
+                                            .file = "prompt",
+                                            .index = -1})
                             .ids);
   }
   return prompts;
@@ -72,7 +74,8 @@ std::vector<int32_t> Tokenizing::chat_tokens(FieldReader& fields) const {
   const std::string text = encoder_.render({.kind = data::Sample::Kind::Chat,
                                             .messages = messages,
                                             .variables = variables(kwargs, tools),
-                                            .file = "messages"},
+                                            .file = "messages",
+                                            .index = -1},
                                            fields.flag("add_generation_prompt", true));
   return loaded_.tokenizer.encode(text, special_tokens(fields, false)).ids;
 }
@@ -84,7 +87,9 @@ std::vector<int32_t> Tokenizing::text_tokens(FieldReader& fields) const {
   const auto text = prompt->get<std::string>();
   if (special_tokens(fields, true) == text::SpecialTokens::Omit)
     return loaded_.tokenizer.encode(text, text::SpecialTokens::Omit).ids;
-  return encoder_.encode_prompt({.kind = data::Sample::Kind::Text, .text = text, .file = "prompt"})
+  return encoder_
+      .encode_prompt(
+          {.kind = data::Sample::Kind::Text, .text = text, .file = "prompt", .index = -1})
       .ids;
 }
 

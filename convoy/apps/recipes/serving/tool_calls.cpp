@@ -5,6 +5,8 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "convoy/generate/engine/certain_text.h"
+
 namespace convoy::recipes {
 namespace {
 
@@ -16,22 +18,48 @@ constexpr std::string_view kLlamaTag = "<|python_tag|>";
 constexpr std::string_view kSpace = " \t\r\n";
 constexpr std::string_view kBetweenLlamaCalls = "; \t\r\n";
 
-// The call that the JSON of `text` is. `needs_arguments`: without them it is none.
+// The value of a member of a valid JSON object as it is written; empty where there is none. Of
+// several the last, as parsers take it.
+std::string_view member_text(std::string_view object, std::string_view name) {
+  std::string_view found, last_word;
+  int depth = 0;
+  bool in_string = false;
+  size_t word = 0;
+  constexpr size_t kNone = std::string_view::npos;
+  size_t value = kNone;  // its beginning
+  for (size_t at = 0; at < object.size(); ++at) {
+    const char letter = object[at];
+    if (in_string) {
+      if (letter == '\\') ++at;
+      in_string = letter != '"';
+      if (!in_string && value == kNone) last_word = object.substr(word, at - word);
+      continue;
+    }
+    in_string = letter == '"';
+    if (in_string) word = at + 1;
+    if (letter == '}' || letter == ']') --depth;
+    const bool ends_member = (letter == ',' && depth == 1) || (letter == '}' && depth == 0);
+    if (ends_member && value != kNone && last_word == name)
+      found = object.substr(value, at - value);
+    if (ends_member) value = kNone;
+    if (letter == ':' && depth == 1) value = at + 1;
+    if (letter == '{' || letter == '[') ++depth;
+  }
+  found.remove_prefix(std::min(found.find_first_not_of(kSpace), found.size()));
+  return found.substr(0, found.find_last_not_of(kSpace) + 1);
+}
+
+// The call that the JSON of `text` is, with arguments as the model wrote them: parsed and written
+// again they could lose digits. `needs_arguments`: without them it is none.
 std::optional<ToolCall> read_call(std::string_view text, bool needs_arguments) {
   const Json json = Json::parse(text, nullptr, false);
   if (!json.is_object() || !json.contains("name") || !json["name"].is_string()) return {};
-  Json arguments = json.value("arguments", json.value("parameters", Json()));
-  if (arguments.is_null() && !needs_arguments) arguments = Json::object();
+  const std::string name = json["name"].get<std::string>();
+  const char* const key = json.contains("arguments") ? "arguments" : "parameters";
+  const Json arguments = json.value(key, Json());
+  if (arguments.is_null() && !needs_arguments) return ToolCall{name, "{}"};
   if (!arguments.is_object()) return {};
-  return ToolCall{json["name"].get<std::string>(),
-                  arguments.dump(-1, ' ', false, Json::error_handler_t::replace)};
-}
-
-// The bytes at the end of `text` that may be the beginning of `tag`.
-size_t begun_bytes(std::string_view text, std::string_view tag) {
-  size_t bytes = std::min(text.size(), tag.size() - 1);
-  while (!tag.starts_with(text.substr(text.size() - bytes))) --bytes;
-  return bytes;
+  return ToolCall{name, std::string(member_text(text, key))};
 }
 
 size_t end_without_space(std::string_view text) { return text.find_last_not_of(kSpace) + 1; }
@@ -112,7 +140,7 @@ void ToolCallReader::read_hermes(Found& found) {
     const size_t open = held.find(kOpen);
     if (open == std::string_view::npos) {
       // White space may turn out to stand before a call.
-      const size_t certain = held.size() - begun_bytes(held, kOpen);
+      const size_t certain = held.size() - generate::begun_bytes(held, kOpen);
       return give_text(found, end_without_space(held.substr(0, certain)));
     }
     const size_t close = held.find(kClose, open);

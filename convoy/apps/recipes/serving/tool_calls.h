@@ -25,7 +25,7 @@ bool has_special_tags(ToolFormat format, const text::Tokenizer& tokenizer);
 
 struct ToolCall {
   std::string name;
-  std::string arguments;  // a JSON object
+  std::string arguments;  // a JSON object, as the model wrote it
 };
 
 // Takes a text as it grows. The part that may become a call is held back until it is one or text.

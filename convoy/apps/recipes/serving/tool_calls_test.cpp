@@ -38,12 +38,15 @@ TEST(ToolCalls, HermesCallsStandAmongText) {
   };
   expect("plain text ", "plain text ");
   expect(R"(<tool_call>{"name": "f", "arguments": {"b": 1, "a": "x"}}</tool_call>)",
-         R"(|f{"b":1,"a":"x"})");
+         R"(|f{"b": 1, "a": "x"})");
   expect("I look.\n<tool_call>\n{\"name\":\"f\",\"arguments\":{}}\n</tool_call>\n", "I look.|f{}");
   expect("<tool_call>{\"name\":\"f\"}</tool_call>\n<tool_call>{\"name\":\"g\"}</tool_call> done",
          "done|f{}|g{}");
   expect(R"(<tool_call>{"name":"f","arguments":{"s":"</tool> é \" }"}}</tool_call>)",
          R"(|f{"s":"</tool> é \" }"})");
+  expect(R"(<tool_call>{"arguments": { "n" : 20000000000000000001, "x":[1.50, {"arguments":2}]} ,)"
+         R"( "name":"f"}</tool_call>)",
+         R"(|f{ "n" : 20000000000000000001, "x":[1.50, {"arguments":2}]})");
   // The last tag is missing.
   expect(R"(a <tool_call>{"name":"f","arguments":{}})", "a|f{}");
 }
@@ -60,7 +63,7 @@ TEST(ToolCalls, LlamaCallsBeginAnAnswer) {
   const auto expect = [](const std::string& answer, const std::string& wanted) {
     expect_read(ToolFormat::Llama3Json, answer, wanted);
   };
-  expect(R"({"name": "f", "parameters": {"a": {"b": "}"}}})", R"(|f{"a":{"b":"}"}})");
+  expect(R"({"name": "f", "parameters": {"a": {"b": "}"}}})", R"(|f{"a": {"b": "}"}})");
   expect(R"(<|python_tag|>{"name": "f", "parameters": {}})", "|f{}");
   expect(R"( {"name":"f","arguments":{}}; {"name":"g","parameters":{}};)", "|f{}|g{}");
   expect("{\"name\":\"f\",\"parameters\":{}}\n", "|f{}");
