@@ -124,8 +124,10 @@ class Chat(unittest.TestCase):
         with served(self.runs, "--chat", "--devices", "cpu") as server:
             self.assertNotIn("chat", details(server, "bare"))
             for run in "bare", "none", "../tuned":
-                self.assertEqual(post(server, run, question)[0], 404, run)
-            self.assertEqual(post(server, "tuned", question, {"Content-Type": "text/plain"})[0], 415, "another page can send this")
+                status, text = post(server, run, question)
+                self.assertEqual((status, json.loads(text)["error"]["param"]), (404, "run"), run)
+            status, text = post(server, "tuned", question, {"Content-Type": "text/plain"})
+            self.assertEqual((status, json.loads(text)["error"]["type"]), (415, "invalid_request_error"), "another page can send this")
             self.assertEqual(post(server, "tuned", question, {**JSON, "Host": "evil.example"})[0], 403)
             status, text = post(server, "lost", question)
             self.assertEqual(status, 500)

@@ -10,6 +10,7 @@
 #include "convoy/apps/page/result_files.h"
 #include "convoy/apps/page/run_index.h"
 #include "convoy/apps/page/sweep_index.h"
+#include "convoy/apps/serving/json_answer.h"
 #include "convoy/core/base/error.h"
 #include "convoy/core/base/hash.h"
 #include "convoy/core/base/json_depth.h"
@@ -24,6 +25,7 @@ namespace convoy::page {
 namespace {
 
 using nlohmann::json;
+using serving::ApiError;
 
 constexpr const char* kPolicy = "Content-Security-Policy";
 constexpr int kThreads = 8;  // an answer may wait for a disk
@@ -125,16 +127,16 @@ struct PageServer::Server {
     Response response;
     try {
       const Request request(*exchange);
-      ChatModel model;
-      const std::optional<Response> refusal = refused(request);
-      if (refusal)
+      if (const std::optional<Response> refusal = refused(request)) {
         response = *refusal;
-      else if (!asks_a_model(request))
-        response = response_to(request);
-      else if (const auto wrong = wrong_question(request, model))
-        response = *wrong;
-      else
+      } else if (asks_a_model(request)) {
+        const ChatModel model = asked_model(request);
         return chat->take(model.flags, std::move(exchange));
+      } else {
+        response = response_to(request);
+      }
+    } catch (const ApiError& error) {
+      return respond_error(*exchange, error);
     } catch (const std::exception& error) {
       response = {.status = 500, .body = std::string(error.what()) + "\n"};
     }
@@ -147,18 +149,18 @@ struct PageServer::Server {
     return chat && request.target.path == kChatPath && request.exchange.method() == "POST";
   }
 
-  // Sets the model that is asked. A page of another origin cannot send JSON without asking first,
-  // and then gets no permission.
-  std::optional<Response> wrong_question(const Request& request, ChatModel& model) {
+  // A page of another origin cannot send JSON without asking first, and then gets no permission.
+  // Throws ApiError.
+  ChatModel asked_model(const Request& request) {
     if (!request.header("content-type").starts_with("application/json"))
-      return Response{.status = 415, .body = "a question is application/json\n"};
+      throw ApiError(415, "the body must be JSON (Content-Type: application/json)");
     if (nested_deeper(request.exchange.body()))
-      return Response{.status = 400, .body = "the question is nested too deeply\n"};
-    const std::optional<ChatModel> found = index.chat_model(request.parameter("run"));
+      throw ApiError(400, "the body is nested too deeply");
+    const std::string run = request.parameter("run");
+    std::optional<ChatModel> found = index.chat_model(run);
     if (!found)
-      return Response{.status = 404, .body = "there is no such run, or it has no model to ask\n"};
-    model = *found;
-    return std::nullopt;
+      throw ApiError(404, fmt::format("`{}` is no run here, or it has no model to ask", run), "run");
+    return *std::move(found);
   }
 
   Response response_to(const Request& request) {
