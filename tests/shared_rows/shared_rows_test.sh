@@ -86,7 +86,7 @@ wait $job || code=$?
 [ ! -e many-out.jsonl ] || fail "a file that is not whole was published"
 
 say "Ctrl-C of generate keeps the finished answers, and the same command goes on"
-for copy in $(seq 12); do cat prompts.jsonl; done >many-prompts.jsonl
+for copy in $(seq 30); do cat prompts.jsonl; done >many-prompts.jsonl
 many=(generate --model "$model" --prompts many-prompts.jsonl --n 2 --temperature 1.5 --max-new-tokens 60 --batch-size 2)
 "$convoy" "${many[@]}" --output unbroken.jsonl 2>err || fail "generate: $(cat err)"
 set -m
@@ -98,7 +98,7 @@ kill -INT -- -$job
 code=0
 wait $job || code=$?
 [ $code = 75 ] || fail "wanted exit 75 after Ctrl-C, found $code: $(cat err)"
-grep -q 'of 168 answers are finished and kept in stopped.jsonl.partial (the same command resumes from them)' err || fail "$(cat err)"
+grep -q 'of 420 answers are finished and kept in stopped.jsonl.partial (the same command resumes from them)' err || fail "$(cat err)"
 tail -n 1 err | grep -q '"code":75' || fail "the last line is JSON: $(cat err)"
 [ ! -e stopped.jsonl ] || fail "a file that is not whole was published"
 "$convoy" "${many[@]}" --nproc 2 --output stopped.jsonl 2>err || fail "the next start: $(cat err)"
