@@ -22,7 +22,7 @@ from text_server import TextServer
 CONVOY = pathlib.Path(os.environ.get("CONVOY_BIN_DIR", "build/bin")).absolute() / "convoy"
 KEY = "sk-of-the-test-0123456789"
 REFUSALS = [(429, "slow down"), (500, "oops"), (503, "starting", ("Retry-After", "0"))]
-FAULTS = ["drop", "delay", "garble"]
+FAULTS = ["drop", 0.05, "garble"]
 
 
 def one_in_five(number, _):
@@ -168,10 +168,10 @@ class RowsTest(EngineCase):
 
     def test_many_requests_are_under_way_at_once(self):
         self.write_rows(200)
-        server = self.server(lambda number, _: "delay")
+        server = self.server(lambda number, _: 0.05)
         self.process(server, "out.jsonl", "--stages", "generate")
         self.assertGreater(server.most_at_once, 16)
-        server = self.server(lambda number, _: "delay")
+        server = self.server(lambda number, _: 0.05)
         self.process(server, "few.jsonl", "--stages", "generate", "--max-requests", 3)
         self.assertLessEqual(server.most_at_once, 3)
 
@@ -186,7 +186,7 @@ class RowsTest(EngineCase):
         self.assertEqual(len(server.answered), 48)
 
     def test_servers_share_the_requests(self):
-        first, second = self.server(lambda number, _: "delay"), self.server(lambda number, _: "delay")
+        first, second = self.server(lambda number, _: 0.05), self.server(lambda number, _: 0.05)
         self.process(f"{first.url},{second.url}")
         self.assertEqual(sum((first.answered + second.answered).values()), 48)
         self.assertGreater(len(first.answered), 8)

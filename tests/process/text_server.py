@@ -13,7 +13,7 @@ import time
 
 
 class TextServer:
-    """`fault(number, body)`: the fault of the request with this number, from 0: None, "drop", "delay", seconds,
+    """`fault(number, body)`: the fault of the request with this number, from 0: None, "drop", seconds of delay,
     "garble", "half", "html", "empty", "no choices", or a status with a message."""
 
     def __init__(self, fault=lambda number, body: None, key=None, model="m", port=0):
@@ -140,8 +140,8 @@ class TextServer:
             status, message, *headers = fault
             self.respond(handler, status, {"error": {"message": message}}, headers)
             return
-        if fault == "delay" or isinstance(fault, float):
-            time.sleep(0.05 if fault == "delay" else fault)
+        if isinstance(fault, float):
+            time.sleep(fault)
         with self.lock:
             self.lock.wait_for(lambda: self.answers_left is None or self.answers_left > 0)
             if self.answers_left is not None:

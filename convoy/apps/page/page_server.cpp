@@ -2,7 +2,6 @@
 #include "convoy/apps/page/page_server.h"
 
 #include <algorithm>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <optional>
 
@@ -14,6 +13,7 @@
 #include "convoy/core/base/error.h"
 #include "convoy/core/base/hash.h"
 #include "convoy/core/base/json_depth.h"
+#include "convoy/core/base/random_bytes.h"
 #include "convoy/core/base/trimmed.h"
 #include "convoy/core/http/handler_threads.h"
 #include "convoy/core/http/host_header.h"
@@ -100,14 +100,7 @@ Response as_file(const std::string& name, const std::optional<std::string>& byte
 
 }  // namespace
 
-std::string new_token() {
-  std::ifstream random("/dev/urandom", std::ios::binary);
-  std::string token;
-  for (int byte = 0; byte < 16; ++byte)
-    token += fmt::format("{:02x}", static_cast<unsigned char>(random.get()));
-  CONVOY_CHECK(random.good(), IoError, "/dev/urandom cannot be read");
-  return token;
-}
+std::string new_token() { return hex_of(random_bytes(16)); }
 
 struct PageServer::Server {
   explicit Server(PageOptions chosen)
@@ -159,7 +152,8 @@ struct PageServer::Server {
     const std::string run = request.parameter("run");
     std::optional<ChatModel> found = index.chat_model(run);
     if (!found)
-      throw ApiError(404, fmt::format("`{}` is no run here, or it has no model to ask", run), "run");
+      throw ApiError(404, fmt::format("`{}` is no run here, or it has no model to ask", run),
+                     "run");
     return *std::move(found);
   }
 

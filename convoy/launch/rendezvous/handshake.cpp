@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "convoy/core/base/hash.h"
-#include "convoy/launch/rendezvous/random_bytes.h"
+#include "convoy/core/base/random_bytes.h"
 
 namespace convoy::rendezvous {
 namespace {

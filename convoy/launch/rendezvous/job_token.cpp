@@ -13,8 +13,8 @@
 #include "convoy/core/base/descriptor.h"
 #include "convoy/core/base/error.h"
 #include "convoy/core/base/hash.h"
+#include "convoy/core/base/random_bytes.h"
 #include "convoy/core/base/trimmed.h"
-#include "convoy/launch/rendezvous/random_bytes.h"
 
 namespace convoy::rendezvous {
 namespace {
@@ -105,8 +105,8 @@ JobToken JobToken::from_environment(std::string_view run_id) {
   return from_run_id(run_id);
 }
 
-std::string JobToken::new_secret() { return hex_text(random_bytes(kKeyBytes)); }
+std::string JobToken::new_secret() { return hex_of(random_bytes(kKeyBytes)); }
 
-std::string JobToken::for_worker() const { return std::string(kReadyKeyPrefix) + hex_text(key_); }
+std::string JobToken::for_worker() const { return std::string(kReadyKeyPrefix) + hex_of(key_); }
 
 }  // namespace convoy::rendezvous

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "convoy/apps/recipes/serving/request_reader.h"
 
-#include <map>
 #include <utility>
 
 namespace convoy::recipes {
@@ -9,11 +8,6 @@ namespace {
 
 // So often the thread looks whether it is to end.
 constexpr std::chrono::milliseconds kTurn(100);
-
-struct Unread {
-  serving::ExchangePtr exchange;
-  std::chrono::steady_clock::time_point came;
-};
 
 }  // namespace
 
@@ -23,8 +17,9 @@ RequestReader::RequestReader(serving::FrontLink& front, const RequestParser& par
 RequestReader::~RequestReader() {
   ends_ = true;
   thread_.join();
-  for (const ReadRequest& left : requests_)
-    respond_error(*left.exchange, ApiError(503, "the server stopped before it read the request"));
+  const ApiError error(503, "the server stopped before it read the request");
+  for (const auto& [bytes, left] : unread_) respond_error(*left.exchange, error);
+  for (const ReadRequest& left : requests_) respond_error(*left.exchange, error);
 }
 
 std::deque<ReadRequest> RequestReader::wait(std::chrono::milliseconds time) {
@@ -34,16 +29,14 @@ std::deque<ReadRequest> RequestReader::wait(std::chrono::milliseconds time) {
 }
 
 void RequestReader::read() {
-  // The shortest first, of equal ones the first: a request of a line does not wait for the
-  // megabytes of others.
-  std::multimap<size_t, Unread> unread;
   while (!ends_) {
-    for (serving::ExchangePtr& exchange : front_.passed_on(unread.empty() ? kTurn : kTurn.zero())) {
+    for (serving::ExchangePtr& exchange :
+         front_.passed_on(unread_.empty() ? kTurn : kTurn.zero())) {
       const size_t bytes = exchange->body().size();
-      unread.emplace(bytes, Unread{std::move(exchange), std::chrono::steady_clock::now()});
+      unread_.emplace(bytes, Unread{std::move(exchange), std::chrono::steady_clock::now()});
     }
-    if (unread.empty()) continue;
-    Unread next = std::move(unread.extract(unread.begin()).mapped());
+    if (unread_.empty()) continue;
+    Unread next = std::move(unread_.extract(unread_.begin()).mapped());
     const serving::EngineExchange& exchange = *next.exchange;
     ParsedRequest parsed = exchange.is_open() ? parser_.parse(exchange.path(), exchange.body())
                                               : ApiError(400, "the client has left");
@@ -51,9 +44,6 @@ void RequestReader::read() {
     requests_.push_back({std::move(next.exchange), next.came, std::move(parsed)});
     changed_.notify_one();
   }
-  const std::lock_guard lock(mutex_);
-  for (auto& [bytes, left] : unread)  // not parsed: ~RequestReader refuses them
-    requests_.push_back({std::move(left.exchange), left.came, AskedMetrics()});
 }
 
 }  // namespace convoy::recipes

@@ -8,6 +8,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <deque>
+#include <map>
 #include <mutex>
 #include <thread>
 
@@ -34,10 +35,18 @@ class RequestReader {
   std::deque<ReadRequest> wait(std::chrono::milliseconds time);
 
  private:
+  struct Unread {
+    serving::ExchangePtr exchange;
+    std::chrono::steady_clock::time_point came;
+  };
+
   void read();
 
   serving::FrontLink& front_;
   const RequestParser& parser_;
+  // By length, for the shortest is parsed first: a request of a line does not wait for the
+  // megabytes of others. The thread's own.
+  std::multimap<size_t, Unread> unread_;
   std::atomic<bool> ends_{false};
   std::mutex mutex_;
   std::condition_variable changed_;

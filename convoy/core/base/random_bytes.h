@@ -5,11 +5,9 @@
 
 #include <cstddef>
 #include <string>
-#include <string_view>
 
-namespace convoy::rendezvous {
+namespace convoy {
 
 std::string random_bytes(size_t count);  // throws IoError
-std::string hex_text(std::string_view bytes);
 
-}  // namespace convoy::rendezvous
+}  // namespace convoy

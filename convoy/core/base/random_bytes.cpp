@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "convoy/launch/rendezvous/random_bytes.h"
+#include "convoy/core/base/random_bytes.h"
 
 #include <sys/random.h>
 
 #include <cerrno>
-#include <cstdint>
 #include <cstring>
 
 #include "convoy/core/base/error.h"
 
-namespace convoy::rendezvous {
+namespace convoy {
 
 std::string random_bytes(size_t count) {
   std::string bytes(count, '\0');
@@ -23,10 +22,4 @@ std::string random_bytes(size_t count) {
   return bytes;
 }
 
-std::string hex_text(std::string_view bytes) {
-  std::string text;
-  for (const char byte : bytes) text += fmt::format("{:02x}", static_cast<uint8_t>(byte));
-  return text;
-}
-
-}  // namespace convoy::rendezvous
+}  // namespace convoy
