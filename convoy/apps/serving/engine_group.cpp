@@ -84,6 +84,7 @@ Descriptor EngineGroup::connect(size_t number) {
   engines_[number].socket = Descriptor(ends[0]);
   engines_[number].frames = {};
   engines_[number].unsent.clear();
+  engines_[number].waits_for_room = false;
   engines_[number].loads = true;
   epoll_event event{.events = EPOLLIN, .data = {.u64 = number}};
   ::epoll_ctl(wakes_.get(), EPOLL_CTL_ADD, ends[0], &event);
@@ -183,7 +184,8 @@ void EngineGroup::put(Engine& engine, FrameKind kind, uint64_t exchange, std::st
   send(engine);
 }
 
-// Never waits: a stopped engine must not hold up the others. The rest goes a turn later.
+// Never waits: a stopped engine must not hold up the others. The rest goes in a later turn, which
+// begins when the socket has room.
 void EngineGroup::send(Engine& engine) {
   size_t done = 0;
   while (done < engine.unsent.size()) {
@@ -195,6 +197,11 @@ void EngineGroup::send(Engine& engine) {
       break;  // full, or its end: then its death comes
   }
   engine.unsent.erase(0, done);
+  if (engine.waits_for_room == !engine.unsent.empty() || !engine.socket.open()) return;
+  engine.waits_for_room = !engine.waits_for_room;
+  epoll_event event{.events = engine.waits_for_room ? EPOLLIN | EPOLLOUT : EPOLLIN,
+                    .data = {.u64 = static_cast<uint64_t>(&engine - engines_.data())}};
+  ::epoll_ctl(wakes_.get(), EPOLL_CTL_MOD, engine.socket.get(), &event);
 }
 
 void EngineGroup::turn(std::chrono::milliseconds limit, int other) {

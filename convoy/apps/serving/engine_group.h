@@ -65,6 +65,7 @@ class EngineGroup {
     Descriptor socket;
     FrameReader frames;
     std::string unsent;  // for a socket that is full
+    bool waits_for_room = false;
     bool loads = false;
     bool ready = false;
     bool was_ready = false;
