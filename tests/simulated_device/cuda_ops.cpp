@@ -5,12 +5,18 @@
 
 #include <algorithm>
 #include <array>
+#include <filesystem>
 #include <fstream>
+#include <functional>
 #include <iterator>
 #include <map>
 #include <mutex>
+#include <set>
+#include <sstream>
 #include <string>
 #include <string_view>
+
+#include "files/source_folder.h"
 
 namespace convoy::simulated {
 namespace {
@@ -19,10 +25,6 @@ namespace {
 constexpr std::array<const char*, 4> kHeaders = {
     "_cuda_dispatch.h", "_compositeexplicitautograd_dispatch.h",
     "_compositeexplicitautogradnonfunctional_dispatch.h", "_compositeimplicitautograd_dispatch.h"};
-
-// cuBLAS has them for floating-point numbers only (aten/src/ATen/native/cuda/Blas.cpp).
-constexpr std::array<std::string_view, 8> kFloatProducts = {"mm",    "addmm",  "bmm", "baddbmm",
-                                                            "addmv", "addbmm", "dot", "vdot"};
 
 std::string without(std::string name, std::string_view end) {
   if (name.ends_with(end)) name.resize(name.size() - end.size());
@@ -42,6 +44,36 @@ bool has_kernel(const std::string& op) {
                      [&](const char* header) { return declares(file + header, op); });
 }
 
+using Types = std::set<std::string, std::less<>>;
+
+// The types of an op's first tensor for which CUDA has kernels, by tests/golden/devices.
+std::map<std::string, Types> read_types() {
+  const std::filesystem::path path =
+      testing::source_folder() / "tests/golden/devices/cuda_types.txt";
+  std::ifstream file(path);
+  TORCH_CHECK(file.is_open(), "could not open ", path.string());
+  std::map<std::string, Types> types;
+  for (std::string line; std::getline(file, line);) {
+    std::istringstream words(line);
+    std::string op;
+    words >> op;
+    types.try_emplace(op, std::istream_iterator<std::string>(words),
+                      std::istream_iterator<std::string>());
+  }
+  return types;
+}
+
+void require_kernel_for(const std::string& op, const std::vector<c10::ScalarType>& types) {
+  static const auto* known = new std::map<std::string, Types>(read_types());
+  const size_t deciding = op == "where" ? 1 : 0;
+  if (types.size() <= deciding) return;
+  const auto found = known->find(without(op, "_"));
+  TORCH_CHECK(found != known->end(), "the types of aten::", op,
+              " on GPUs are not listed: add it to tests/golden/devices/make_cuda_types.py");
+  TORCH_CHECK(found->second.contains(c10::toString(types[deciding])), "aten::", op,
+              " has no CUDA kernel for ", c10::toString(types[deciding]));
+}
+
 }  // namespace
 
 void require_cuda_kernel(const c10::FunctionSchema& schema,
@@ -55,12 +87,7 @@ void require_cuda_kernel(const c10::FunctionSchema& schema,
   const auto known = found->try_emplace(op);
   if (known.second) known.first->second = has_kernel(op);
   TORCH_CHECK(known.first->second, schema.name(), " has no CUDA kernel");
-  if (std::find(kFloatProducts.begin(), kFloatProducts.end(), without(op, "_")) ==
-      kFloatProducts.end())
-    return;
-  for (const c10::ScalarType type : types)
-    TORCH_CHECK(c10::isFloatingType(type) || c10::isComplexType(type), schema.name(),
-                " has no CUDA kernel for ", c10::toString(type));
+  require_kernel_for(op, types);
 }
 
 }  // namespace convoy::simulated

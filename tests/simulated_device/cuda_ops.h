@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Whether LibTorch's CUDA half has a kernel for an op, by the headers that LibTorch generates for
-// each of them: so it needs no CUDA.
+// each of them, and for a type, by the declarations of PyTorch's tests: so it needs no CUDA.
 #pragma once
 
 #include <ATen/core/function_schema.h>
@@ -10,7 +10,8 @@
 
 namespace convoy::simulated {
 
-// Throws c10::Error where it has none, or none for one of these types of an op's tensors.
+// Throws c10::Error where it has none, or none for the type of the op's first tensor. `types` are
+// those of its tensors, in order.
 void require_cuda_kernel(const c10::FunctionSchema& schema,
                          const std::vector<c10::ScalarType>& types);
 

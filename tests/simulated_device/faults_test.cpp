@@ -147,6 +147,8 @@ TEST(Faults, OpsThatCudaDoesNotHave) {
   expect_error([&] { at::histogram(numbers, 3); }, {"aten::histogram has no CUDA kernel"});
   const at::Tensor integers = numbers.to(at::kLong);
   expect_error([&] { integers.mm(integers); }, {"aten::mm has no CUDA kernel for Long"});
+  expect_error([&] { at::gelu(numbers.to(at::kLong)); },
+               {"aten::gelu has no CUDA kernel for Long"});
   EXPECT_EQ(error_of([&] { integers.cumsum(0).add_(1).sort(); }), "");
 }
 
