@@ -103,6 +103,7 @@ int data_stats(Context& context, const std::vector<std::string>& arguments) {
                           by_tokens ? "tokens of a row" : "characters of a row", flags.max_seq_len);
   write_file_atomic(flags.histogram, pictures::picture_for(flags.histogram, svg));
   context.log().info(fmt::format("wrote {}", flags.histogram));
+  pictures::warn_of_boxes(context.log(), flags.histogram, svg);
   return 0;
 }
 

@@ -59,13 +59,14 @@ int draw_series(const Context& context, const RunsDrawingFlags& flags, const std
       .y_scale = flags.log_y ? charts::AxisScale::Log : charts::AxisScale::Linear,
       .smoothing = flags.smoothing};
   std::replace(options.y_label.begin(), options.y_label.end(), '_', ' ');
+  const std::string svg = charts::plot_svg(series, options);
   if (flags.output.empty()) {
-    fmt::print("{}", charts::plot_svg(series, options));
+    fmt::print("{}", svg);
     return 0;
   }
-  write_file_atomic(flags.output,
-                    pictures::picture_for(flags.output, charts::plot_svg(series, options)));
+  write_file_atomic(flags.output, pictures::picture_for(flags.output, svg));
   context.log().info(fmt::format("wrote {}", flags.output));
+  pictures::warn_of_boxes(context.log(), flags.output, svg);
   return 0;
 }
 

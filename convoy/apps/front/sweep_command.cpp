@@ -13,6 +13,7 @@
 #include <functional>
 #include <iterator>
 #include <nlohmann/json.hpp>
+#include <string_view>
 
 #include "convoy/apps/front/standard_streams.h"
 #include "convoy/apps/front/sweep_dry_run.h"
@@ -168,6 +169,7 @@ void write_outputs(const Context& context, const SweepPlan& plan, const RunFlags
   for (const char* const ending : {".svg", ".png", ".pdf"}) {
     const std::string name = fmt::format("{}-{}{}", plan.label, mark, ending);
     write_file(context, figures_dir, {name, pictures::picture_for(name, svg)});
+    if (std::string_view(ending) == ".png") pictures::warn_of_boxes(context.log(), name, svg);
   }
 }
 

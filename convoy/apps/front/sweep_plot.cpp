@@ -162,6 +162,7 @@ int plot_sweep(const Context& context, const SweepPlotFlags& flags, const Words&
   tell_height(context.log(), svg, options);
   write_or_print(context, flags.output,
                  flags.output.empty() ? svg : pictures::picture_for(flags.output, svg));
+  if (!flags.output.empty()) pictures::warn_of_boxes(context.log(), flags.output, svg);
   return 0;
 }
 

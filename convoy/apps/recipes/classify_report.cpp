@@ -102,7 +102,7 @@ void add_test(io::Json& json, const train::WindowFigures& test, const SignalData
 }
 
 void write_pictures(const std::filesystem::path& folder, const train::WindowFigures& test,
-                    const SignalData& data) {
+                    const SignalData& data, const Log& log) {
   const charts::MatrixPlot plot{
       .title = fmt::format("{} of {} test windows right", test.confusion.correct(),
                            test.confusion.total()),
@@ -113,6 +113,7 @@ void write_pictures(const std::filesystem::path& folder, const train::WindowFigu
   const std::string svg = charts::matrix_svg(plot);
   for (const char* const name : {"confusion_matrix.svg", "confusion_matrix.png"})
     write_file_atomic(folder / name, pictures::picture_for(name, svg));
+  pictures::warn_of_boxes(log, "confusion_matrix.png", svg);
 }
 
 }  // namespace
@@ -149,7 +150,7 @@ void write_classify_results(const std::filesystem::path& folder, const ClassifyR
   json["config"] = settings_json(settings);
   write_file_atomic(folder / "training_results.json", json.dump(2) + "\n");
   if (!results.test) return;
-  write_pictures(folder, *results.test, data);
+  write_pictures(folder, *results.test, data, log);
   log.info("test, true classes down, predicted ones across:\n" +
            evaluate::classification_table(results.test->confusion, data.class_names));
 }

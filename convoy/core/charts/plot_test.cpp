@@ -273,6 +273,7 @@ TEST(Plot, ACurveOfOnePointIsShownWithItsRange) {
 TEST(Plot, WidthsOfLettersAreThoseOfThePictures) {
   EXPECT_NEAR(text_width("width", 10), 7.22 + 2.22 + 5.56 + 2.78 + 5.56, 1e-9);
   EXPECT_NEAR(text_width("10^{6}", 10), 2 * 5.56 + 0.72 * 5.56, 1e-9);
+  EXPECT_NEAR(text_width("\xe6\x8d\x9f\xe5\xa4\xb1", 10), 20, 1e-9);  // two Chinese letters
 }
 
 TEST(Plot, TextFitsItsFrame) {

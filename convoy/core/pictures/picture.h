@@ -7,6 +7,8 @@
 #include <filesystem>
 #include <string>
 
+#include "convoy/core/base/log.h"
+
 namespace convoy::pictures {
 
 // Throws ConfigError where `file`, which `flag` named, does not end in .svg, .png or .pdf.
@@ -15,5 +17,8 @@ void require_picture_name(const std::string& flag, const std::filesystem::path& 
 // `svg` in the format that the ending of `file` names; nothing is written. A pixel of SVG is one of
 // PNG, 1/96 inch of PDF.
 std::string picture_for(const std::filesystem::path& file, const std::string& svg);
+
+// Warns of the letters of `svg` that are boxes in `file`, where that is PNG or PDF.
+void warn_of_boxes(const Log& log, const std::filesystem::path& file, const std::string& svg);
 
 }  // namespace convoy::pictures

@@ -47,6 +47,22 @@ TEST(Pictures, LettersOfManyAlphabetsDifferFromTheUnknownOne) {
     EXPECT_NE(picture_for("a.png", figure(letter)), unknown) << letter;
 }
 
+TEST(Pictures, LettersThatBecomeBoxesAreTold) {
+  const std::string svg = figure("loss \xce\xb1 \xe6\x8d\x9f\xe5\xa4\xb1\xe6\x8d\x9f");
+  const auto told = [](const std::string& file, const std::string& drawn) {
+    ::testing::internal::CaptureStderr();
+    warn_of_boxes(Log(), file, drawn);
+    return ::testing::internal::GetCapturedStderr();
+  };
+  EXPECT_NE(told("a.png", svg)
+                .find("a.png has boxes for letters that Convoy's font lacks: "
+                      "\xe6\x8d\x9f\xe5\xa4\xb1 ("),
+            std::string::npos);
+  EXPECT_NE(told("a.pdf", svg), "");
+  EXPECT_EQ(told("a.svg", svg), "");
+  EXPECT_EQ(told("a.png", figure("loss \xce\xb1")), "");
+}
+
 TEST(Pictures, APdfHasOnePageAndItsFont) {
   const std::string pdf = picture_for("a.pdf", figure("loss"));
   EXPECT_TRUE(pdf.starts_with("%PDF-"));

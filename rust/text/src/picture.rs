@@ -40,6 +40,18 @@ fn pdf_of(svg: &[u8]) -> Result<Vec<u8>, String> {
     ordered(&pdf).ok_or_else(|| "svg2pdf writes another form of PDF".into())
 }
 
+/// The letters of the figure that the family lacks, each once. All that is not ASCII in such a file is text.
+fn unknown_letters(svg: &[u8]) -> Result<String, String> {
+    let face = ttf_parser::Face::parse(REGULAR, 0).map_err(|error| error.to_string())?;
+    let mut found = String::new();
+    for letter in String::from_utf8_lossy(svg).chars().filter(|letter| !letter.is_ascii()) {
+        if face.glyph_index(letter).is_none() && !found.contains(letter) {
+            found.push(letter);
+        }
+    }
+    Ok(found)
+}
+
 /// # Safety
 /// As `bytes`; `picture` is writable.
 unsafe fn draw(
@@ -73,4 +85,14 @@ pub unsafe extern "C" fn convoy_picture_pdf(
     error: *mut Text,
 ) -> i32 {
     draw(svg, size, picture, error, pdf_of)
+}
+
+#[no_mangle]
+pub unsafe extern "C" fn convoy_picture_unknown_letters(
+    svg: *const u8,
+    size: usize,
+    letters: *mut Text,
+    error: *mut Text,
+) -> i32 {
+    draw(svg, size, letters, error, |svg| unknown_letters(svg).map(String::into_bytes))
 }
