@@ -102,7 +102,7 @@ constexpr std::array<int, 95> kAdvances = {
     667, 611, 278, 278, 278, 469, 556, 333, 556, 556, 500, 556, 556, 278,  556, 556, 222, 222, 500,
     222, 833, 556, 556, 556, 556, 333, 500, 278, 556, 500, 722, 500, 500,  500, 334, 260, 334, 584};
 
-// Of other letters, by the first byte: from U+3000 on they are those of East Asia and pictures,
+// By the first byte of a letter: from U+3000 on they are those of East Asia and pictures,
 // which are as wide as they are high.
 int advance_beyond_ascii(unsigned char first) { return first >= 0xe3 ? 1000 : 600; }
 
