@@ -9,6 +9,7 @@
 #include <optional>
 #include <string_view>
 
+#include "convoy/machine/counting/boxed_ops.h"
 #include "simulated_device/cuda_ops.h"
 #include "simulated_device/generator.h"
 #include "simulated_device/work.h"
@@ -17,14 +18,15 @@
 namespace convoy::simulated {
 namespace {
 
+using counting::for_each_tensor;
+using counting::is_write;
+
 // The beginnings of the names of ops that, like pointwise ones, take a number in host memory on
 // GPUs.
 constexpr std::array<std::string_view, 9> kTakeHostNumbers = {
     "aten::fill_",       "aten::masked_fill_", "aten::masked_fill",
     "aten::where",       "aten::index_fill_",  "aten::index_put_",
     "aten::_index_put_", "aten::_foreach_",    "aten::_fused_adam"};
-
-bool is_write(const c10::AliasInfo* alias) { return alias != nullptr && alias->isWrite(); }
 
 // One call of an op: its arguments replaced by what the CPU's kernel takes, its results by what the
 // device gives.
@@ -47,8 +49,6 @@ class Call {
     bool writes = false;
   };
 
-  template <class Visit>
-  void for_each_tensor(Visit visit) const;
   c10::Device find_device() const;
   std::vector<Use> check_and_collect_uses() const;
   void check_device(const at::Tensor& tensor, size_t argument, bool writes) const;
@@ -80,7 +80,8 @@ class Call {
 void Call::run() {
   device_ = find_device();
   std::vector<c10::ScalarType> types;
-  for_each_tensor([&](const at::Tensor& tensor, size_t) { types.push_back(tensor.scalar_type()); });
+  for_each_tensor(given_,
+                  [&](const at::Tensor& tensor, size_t) { types.push_back(tensor.scalar_type()); });
   require_cuda_kernel(schema_, types);
   const Work work(device_, check_and_collect_uses());
   WorkingTensors tensors(device_);
@@ -92,25 +93,9 @@ void Call::run() {
   if (const char* kind = wait_kind()) machine().wait_for_stream(work.stream(), kind, true);
 }
 
-template <class Visit>
-void Call::for_each_tensor(Visit visit) const {
-  for (size_t i = 0; i < count_; ++i) {
-    const c10::IValue& value = given_[i];
-    if (value.isTensor()) {
-      if (value.toTensor().defined()) visit(value.toTensor(), i);
-    } else if (value.isTensorList()) {
-      for (const at::Tensor& tensor : value.toTensorVector())
-        if (tensor.defined()) visit(tensor, i);
-    } else if (value.isOptionalTensorList()) {
-      for (const std::optional<at::Tensor>& tensor : value.toOptionalTensorList().vec())
-        if (tensor.has_value() && tensor->defined()) visit(*tensor, i);
-    }
-  }
-}
-
 c10::Device Call::find_device() const {
   std::optional<c10::Device> device;
-  for_each_tensor([&](const at::Tensor& tensor, size_t) {
+  for_each_tensor(given_, [&](const at::Tensor& tensor, size_t) {
     if (!device.has_value() && is_simulated(tensor)) device = tensor.device();
   });
   for (const c10::IValue& value : given_)
@@ -121,7 +106,7 @@ c10::Device Call::find_device() const {
 
 std::vector<Use> Call::check_and_collect_uses() const {
   std::vector<Use> uses;
-  for_each_tensor([&](const at::Tensor& tensor, size_t argument) {
+  for_each_tensor(given_, [&](const at::Tensor& tensor, size_t argument) {
     check_device(tensor, argument, writes(argument));
     add_use(uses, tensor, writes(argument));
   });
@@ -145,7 +130,7 @@ bool Call::takes_host_numbers() const {
 
 bool Call::has_mask_as_index() const {
   bool found = false;
-  for_each_tensor([&](const at::Tensor& tensor, size_t argument) {
+  for_each_tensor(given_, [&](const at::Tensor& tensor, size_t argument) {
     found = found || (given_[argument].isOptionalTensorList() &&
                       (tensor.scalar_type() == at::kBool || tensor.scalar_type() == at::kByte));
   });

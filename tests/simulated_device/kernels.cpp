@@ -10,6 +10,7 @@
 #include <ATen/ops/view_native.h>
 #include <torch/library.h>
 
+#include "convoy/machine/counting/boxed_ops.h"
 #include "simulated_device/fallback.h"
 #include "simulated_device/work.h"
 #include "simulated_device/working_tensors.h"
@@ -169,35 +170,8 @@ void own_kernels(torch::Library& library) {
   library.impl("set_", &set_to_empty);
 }
 
-// Ops for which CPUs have a kernel may have a formula of other ops beside it, which LibTorch takes
-// for devices without a kernel of their own: other bits than the CPU's, and more ops than a GPU
-// runs.
-void kernels_of_the_cpu(torch::Library& library) {
-  c10::Dispatcher& dispatcher = c10::Dispatcher::singleton();
-  const std::string prefix = "aten::";
-  for (const c10::OperatorName& name :
-       dispatcher.getRegistrationsForDispatchKey(c10::DispatchKey::CPU)) {
-    const auto op = dispatcher.findSchema(name);
-    if (!name.name.starts_with(prefix) || !op.has_value() ||
-        op->hasKernelForDispatchKey(c10::DispatchKey::PrivateUse1))
-      continue;
-    const std::string overload = name.overload_name.empty() ? "" : "." + name.overload_name;
-    library.impl((name.name.substr(prefix.size()) + overload).c_str(),
-                 torch::CppFunction::makeFromBoxedFunction<&run_cpu_kernel>());
-  }
-}
-
 }  // namespace
 
-void register_kernels() {
-  // Kernels are taken away again when their library goes.
-  static auto* own = new torch::Library(torch::Library::IMPL, "aten", c10::DispatchKey::PrivateUse1,
-                                        __FILE__, __LINE__);
-  static auto* others = new torch::Library(torch::Library::IMPL, "_", c10::DispatchKey::PrivateUse1,
-                                           __FILE__, __LINE__);
-  own_kernels(*own);
-  kernels_of_the_cpu(*own);
-  others->fallback(torch::CppFunction::makeFromBoxedFunction<&run_cpu_kernel>());
-}
+void register_kernels() { counting::register_ops<&run_cpu_kernel>(&own_kernels); }
 
 }  // namespace convoy::simulated

@@ -7,14 +7,13 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "convoy/machine/counting/boxed_ops.h"
 #include "convoy/machine/counting/counted_memory.h"
 #include "convoy/machine/counting/recorder.h"
 #include "convoy/machine/counting/traffic.h"
 
 namespace convoy::counting {
 namespace {
-
-bool is_write(const c10::AliasInfo* alias) { return alias != nullptr && alias->isWrite(); }
 
 at::Tensor tensor_of(c10::Storage storage, const at::Tensor& like, c10::DispatchKey key) {
   at::Tensor tensor = at::detail::make_tensor<c10::TensorImpl>(
@@ -103,7 +102,7 @@ class CountedCall {
 
   void run() {
     OpTensors tensors{.name = schema_.name(), .arguments = {}, .results = {}};
-    for_each_tensor([&](const at::Tensor& tensor, size_t argument) {
+    for_each_tensor(given_, [&](const at::Tensor& tensor, size_t argument) {
       if (is_counted(tensor)) tensors.arguments.push_back({tensor, writes(argument)});
     });
     if (returns_what_it_wrote())
@@ -116,21 +115,6 @@ class CountedCall {
   }
 
  private:
-  template <class Visit>
-  void for_each_tensor(Visit visit) const {
-    for (size_t i = 0; i < count_; ++i) {
-      const c10::IValue& value = given_[i];
-      if (value.isTensor()) {
-        if (value.toTensor().defined()) visit(value.toTensor(), i);
-      } else if (value.isTensorList()) {
-        for (const at::Tensor& tensor : value.toTensorVector())
-          if (tensor.defined()) visit(tensor, i);
-      } else if (value.isOptionalTensorList()) {
-        for (const std::optional<at::Tensor>& tensor : value.toOptionalTensorList().vec())
-          if (tensor.has_value() && tensor->defined()) visit(*tensor, i);
-      }
-    }
-  }
   bool writes(size_t argument) const {
     return is_write(schema_.arguments()[argument].alias_info());
   }
@@ -211,7 +195,7 @@ class CountedCall {
 
   bool has_mask_as_index() const {
     bool found = false;
-    for_each_tensor([&](const at::Tensor& tensor, size_t argument) {
+    for_each_tensor(given_, [&](const at::Tensor& tensor, size_t argument) {
       found = found || (given_[argument].isOptionalTensorList() &&
                         (tensor.scalar_type() == at::kBool || tensor.scalar_type() == at::kByte));
     });

@@ -12,6 +12,7 @@
 
 #include <algorithm>
 
+#include "convoy/machine/counting/boxed_ops.h"
 #include "convoy/machine/counting/counted_attention.h"
 #include "convoy/machine/counting/counted_call.h"
 #include "convoy/machine/counting/counted_memory.h"
@@ -247,34 +248,8 @@ void own_ops(torch::Library& library) {
   library.impl("embedding_dense_backward", &embedding_backward);
 }
 
-// Ops for which CPUs have a kernel have one for CUDA, too, as a rule; for a device that has none
-// LibTorch would take a formula of other ops.
-void ops_of_the_cpu(torch::Library& library) {
-  c10::Dispatcher& dispatcher = c10::Dispatcher::singleton();
-  const std::string prefix = "aten::";
-  for (const c10::OperatorName& name :
-       dispatcher.getRegistrationsForDispatchKey(c10::DispatchKey::CPU)) {
-    const auto op = dispatcher.findSchema(name);
-    if (!name.name.starts_with(prefix) || !op.has_value() ||
-        op->hasKernelForDispatchKey(c10::DispatchKey::PrivateUse1))
-      continue;
-    const std::string overload = name.overload_name.empty() ? "" : "." + name.overload_name;
-    library.impl((name.name.substr(prefix.size()) + overload).c_str(),
-                 torch::CppFunction::makeFromBoxedFunction<&count_op>());
-  }
-}
-
 }  // namespace
 
-void register_counted_ops() {
-  // Kernels are taken away again when their library goes.
-  static auto* own = new torch::Library(torch::Library::IMPL, "aten", c10::DispatchKey::PrivateUse1,
-                                        __FILE__, __LINE__);
-  static auto* others = new torch::Library(torch::Library::IMPL, "_", c10::DispatchKey::PrivateUse1,
-                                           __FILE__, __LINE__);
-  own_ops(*own);
-  ops_of_the_cpu(*own);
-  others->fallback(torch::CppFunction::makeFromBoxedFunction<&count_op>());
-}
+void register_counted_ops() { register_ops<&count_op>(&own_ops); }
 
 }  // namespace convoy::counting

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// For devices of LibTorch's PrivateUse1 that send nearly all ops through one boxed kernel.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+#include <ATen/core/dispatch/Dispatcher.h>
+#include <torch/library.h>
+
+#include <span>
+#include <string>
+
+namespace convoy::counting {
+
+inline bool is_write(const c10::AliasInfo* alias) { return alias != nullptr && alias->isWrite(); }
+
+// Each defined tensor of a call's arguments, in lists too: visit(tensor, number of the argument).
+template <class Visit>
+void for_each_tensor(std::span<const c10::IValue> arguments, Visit visit) {
+  for (size_t at = 0; at < arguments.size(); ++at) {
+    const c10::IValue& value = arguments[at];
+    if (value.isTensor()) {
+      if (value.toTensor().defined()) visit(value.toTensor(), at);
+    } else if (value.isTensorList()) {
+      for (const at::Tensor& tensor : value.toTensorVector())
+        if (tensor.defined()) visit(tensor, at);
+    } else if (value.isOptionalTensorList()) {
+      for (const std::optional<at::Tensor>& tensor : value.toOptionalTensorList().vec())
+        if (tensor.has_value() && tensor->defined()) visit(*tensor, at);
+    }
+  }
+}
+
+// Registers `own_ops`, and `boxed` for all others. Ops for which CPUs have a kernel are named one
+// by one: they have one for CUDA, too, as a rule, and for a device without one LibTorch takes a
+// formula of other ops: other bits than the CPU's, and more ops than a GPU runs.
+template <c10::BoxedKernel::BoxedKernelFunction* boxed>
+void register_ops(void (*own_ops)(torch::Library&)) {
+  constexpr c10::DispatchKey kKey = c10::DispatchKey::PrivateUse1;
+  // Kernels are taken away again when their library goes.
+  static auto* aten = new torch::Library(torch::Library::IMPL, "aten", kKey, __FILE__, __LINE__);
+  static auto* others = new torch::Library(torch::Library::IMPL, "_", kKey, __FILE__, __LINE__);
+  own_ops(*aten);
+  c10::Dispatcher& dispatcher = c10::Dispatcher::singleton();
+  const std::string prefix = "aten::";
+  for (const c10::OperatorName& name :
+       dispatcher.getRegistrationsForDispatchKey(c10::DispatchKey::CPU)) {
+    const auto op = dispatcher.findSchema(name);
+    if (!name.name.starts_with(prefix) || !op.has_value() || op->hasKernelForDispatchKey(kKey))
+      continue;
+    const std::string overload = name.overload_name.empty() ? "" : "." + name.overload_name;
+    aten->impl((name.name.substr(prefix.size()) + overload).c_str(),
+               torch::CppFunction::makeFromBoxedFunction<boxed>());
+  }
+  others->fallback(torch::CppFunction::makeFromBoxedFunction<boxed>());
+}
+
+}  // namespace convoy::counting
