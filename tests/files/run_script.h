@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Runs a shell script in a folder and gives what it printed and how it ended.
+// Runs a command of the shell, or a script in a folder: what it printed, and how it ended.
 #pragma once
 
 #include <sys/wait.h>
@@ -16,22 +16,12 @@
 namespace convoy::testing {
 
 struct ScriptEnd {
-  int code = -1;
-  std::string out;  // stdout and stderr
+  int code = -1;  // 128 + its signal, too
+  std::string out;
 };
 
-inline void write_executable(const std::filesystem::path& path, const std::string& text) {
-  std::ofstream(path) << text;
-  std::filesystem::permissions(path, std::filesystem::perms::owner_all);
-}
-
-// `prelude` stands before `bash script`: assignments, or another program.
-inline ScriptEnd run_script(const std::filesystem::path& folder, const std::string& script,
-                            const std::string& prelude = "") {
-  const std::filesystem::path file = folder / "script-under-test.sh";
-  std::ofstream(file) << script;
-  const std::string line =
-      "cd '" + folder.string() + "' && " + prelude + " bash '" + file.string() + "' 2>&1";
+// `out`: stdout.
+inline ScriptEnd run_command(const std::string& line) {
   FILE* const pipe = ::popen(line.c_str(), "r");
   if (pipe == nullptr) throw std::runtime_error("popen");
   ScriptEnd end;
@@ -41,6 +31,20 @@ inline ScriptEnd run_script(const std::filesystem::path& folder, const std::stri
   const int status = ::pclose(pipe);
   end.code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
   return end;
+}
+
+inline void write_executable(const std::filesystem::path& path, const std::string& text) {
+  std::ofstream(path) << text;
+  std::filesystem::permissions(path, std::filesystem::perms::owner_all);
+}
+
+// `prelude` stands before `bash script`: assignments, or another program. `out`: stderr, too.
+inline ScriptEnd run_script(const std::filesystem::path& folder, const std::string& script,
+                            const std::string& prelude = "") {
+  const std::filesystem::path file = folder / "script-under-test.sh";
+  std::ofstream(file) << script;
+  return run_command("cd '" + folder.string() + "' && " + prelude + " bash '" + file.string() +
+                     "' 2>&1");
 }
 
 // Arguments in the form of /proc/PID/cmdline: each ends with a zero.

@@ -2,15 +2,14 @@
 #include "parity/convoy_program.h"
 
 #include <fmt/format.h>
-#include <sys/wait.h>
 
-#include <array>
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
 #include <stdexcept>
 
 #include "convoy/core/base/files.h"
+#include "files/run_script.h"
 
 namespace convoy::testing {
 
@@ -34,15 +33,8 @@ Outcome ConvoyProgram::run(const std::string& arguments) const {
   const std::string command =
       fmt::format("OMP_NUM_THREADS=1 '{}/convoy' {}{} 2>&1", std::getenv("CONVOY_BIN_DIR"),
                   arguments, flags_of_devices(arguments));
-  FILE* pipe = ::popen(command.c_str(), "r");
-  if (pipe == nullptr) return {};
-  Outcome outcome;
-  std::array<char, 4096> buffer{};
-  for (size_t count = 0; (count = std::fread(buffer.data(), 1, buffer.size(), pipe)) > 0;)
-    outcome.output.append(buffer.data(), count);
-  const int status = ::pclose(pipe);
-  outcome.status = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-  return outcome;
+  const ScriptEnd end = run_command(command);
+  return {end.code, end.out};
 }
 
 std::string ConvoyProgram::require(const std::string& arguments) const {

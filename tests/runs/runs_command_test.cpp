@@ -3,17 +3,16 @@
 // `convoy runs` as a user calls it, over the run folders in tests/golden/telemetry/runs.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "convoy/core/base/files.h"
+#include "files/run_script.h"
 
 namespace convoy {
 namespace {
@@ -31,15 +30,8 @@ Outcome runs(const std::string& arguments, const std::string& redirection = "2>/
   const std::string command = fmt::format(
       "{}/convoy runs {} --dir {}/tests/golden/telemetry/runs {}", std::getenv("CONVOY_BIN_DIR"),
       arguments, std::getenv("CONVOY_SOURCE_DIR"), redirection);
-  FILE* pipe = ::popen(command.c_str(), "r");
-  if (pipe == nullptr) return {};
-  Outcome outcome;
-  std::array<char, 4096> buffer{};
-  for (size_t count = 0; (count = std::fread(buffer.data(), 1, buffer.size(), pipe)) > 0;)
-    outcome.output.append(buffer.data(), count);
-  const int status = ::pclose(pipe);
-  outcome.status = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-  return outcome;
+  const testing::ScriptEnd end = testing::run_command(command);
+  return {end.code, end.out};
 }
 
 int64_t count_of(const std::string& text, const std::string& word) {

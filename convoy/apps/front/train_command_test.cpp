@@ -4,9 +4,7 @@
 // of how they end.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
-#include <sys/wait.h>
 
-#include <array>
 #include <chrono>
 #include <csignal>
 #include <cstdio>
@@ -17,6 +15,7 @@
 
 #include "convoy/core/base/descriptor.h"
 #include "convoy/core/base/files.h"
+#include "files/run_script.h"
 #include "files/temporary_folder.h"
 #include "ports/free_port.h"
 
@@ -47,13 +46,9 @@ class TrainCommand : public ::testing::Test {
     const std::string command =
         fmt::format("cd {} && CONVOY_WORKER={} {}/convoy {} 2>&1", folder_.path().string(),
                     worker.string(), std::getenv("CONVOY_BIN_DIR"), words);
-    FILE* pipe = ::popen(command.c_str(), "r");
-    output_.clear();
-    std::array<char, 4096> buffer{};
-    for (size_t count = 0; (count = std::fread(buffer.data(), 1, buffer.size(), pipe)) > 0;)
-      output_.append(buffer.data(), count);
-    const int status = ::pclose(pipe);
-    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+    const testing::ScriptEnd end = testing::run_command(command);
+    output_ = end.out;
+    return end.code;
   }
 
   json last_line() const {

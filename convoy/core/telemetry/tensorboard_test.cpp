@@ -2,10 +2,8 @@
 #include "convoy/core/telemetry/tensorboard.h"
 
 #include <gtest/gtest.h>
-#include <sys/wait.h>
 
 #include <algorithm>
-#include <array>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -18,6 +16,7 @@
 #include "convoy/core/base/files.h"
 #include "convoy/core/telemetry/folder_test.h"
 #include "convoy/core/telemetry/hparams.h"
+#include "files/run_script.h"
 
 namespace convoy::telemetry {
 namespace {
@@ -161,18 +160,6 @@ TEST(TensorBoard, AResumedRunPurgesFromItsFirstStepInAFileThatSortsLast) {
   }
 }
 
-// Runs a command and returns its exit status and output.
-std::pair<int, std::string> output_of(const std::string& command) {
-  FILE* pipe = ::popen(command.c_str(), "r");
-  if (pipe == nullptr) return {-1, ""};
-  std::string text;
-  std::array<char, 4096> buffer{};
-  for (size_t count = 0; (count = std::fread(buffer.data(), 1, buffer.size(), pipe)) > 0;)
-    text.append(buffer.data(), count);
-  const int status = ::pclose(pipe);
-  return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, text};
-}
-
 TEST(TensorBoard, TheStockReaderShowsOneCurveOverAResume) {
   const TestFolder folder;
   {
@@ -187,10 +174,10 @@ TEST(TensorBoard, TheStockReaderShowsOneCurveOverAResume) {
     second.add_scalar("train/loss", step, 10 * static_cast<double>(step));
 
   const char* python = std::getenv("CONVOY_PEER_PYTHON");
-  const auto [status, text] =
-      output_of(fmt::format("{} {}/tests/golden/telemetry/read_scalars.py {} 2>/dev/null",
-                            python == nullptr ? "python3" : python,
-                            std::getenv("CONVOY_SOURCE_DIR"), folder.path().string()));
+  const auto [status, text] = testing::run_command(
+      fmt::format("{} {}/tests/golden/telemetry/read_scalars.py {} 2>/dev/null",
+                  python == nullptr ? "python3" : python, std::getenv("CONVOY_SOURCE_DIR"),
+                  folder.path().string()));
   if (status == 77 || status == 127)
     GTEST_SKIP() << "no Python with TensorBoard (CONVOY_PEER_PYTHON)";
   ASSERT_EQ(status, 0) << text;
@@ -207,7 +194,7 @@ TEST(TensorBoard, TheStockReaderShowsOneCurveOverAResume) {
 std::optional<nlohmann::json> read_by_tensorboard(const std::string& script,
                                                   const fs::path& folder) {
   const char* python = std::getenv("CONVOY_PEER_PYTHON");
-  const auto [status, text] = output_of(fmt::format(
+  const auto [status, text] = testing::run_command(fmt::format(
       "{} {}/tests/golden/telemetry/{} {} 2>/dev/null", python == nullptr ? "python3" : python,
       std::getenv("CONVOY_SOURCE_DIR"), script, folder.string()));
   if (status == 77 || status == 127) return std::nullopt;
