@@ -158,8 +158,8 @@ TEST(Figures, OtherNumbersAndParametersStandOnTheAxes) {
   EXPECT_NE(words({.y = "seconds"}).find("seconds of computing"), std::string::npos);
   EXPECT_NE(words({.y = "train_loss"}).find("training loss\n"), std::string::npos);
   const std::string over_rank = words({.x = "teacher_rank"});
-  EXPECT_NE(over_rank.find("sweep mf over teacher_rank"), std::string::npos);
-  EXPECT_NE(over_rank.find("guess and check depth=2"), std::string::npos);
+  EXPECT_NE(over_rank.find("sweep mf over teacher rank"), std::string::npos);
+  EXPECT_NE(over_rank.find("guess and check, depth=2"), std::string::npos);
   // Descents have no threshold.
   EXPECT_NE(words({.x = "gnc_eps_train"}).find("64 cells without gnc_eps_train left out"),
             std::string::npos);

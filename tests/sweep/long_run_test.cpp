@@ -116,6 +116,9 @@ TEST_F(SweepLongRun, ACommandRunsAtTheEndHoweverItEnds) {
   ::kill(stopped->pid(), SIGTERM);
   EXPECT_EQ(stopped->wait().status, 75);
   EXPECT_TRUE(contains(read_file(path("end.txt")), "\n75 stopped by SIGTERM: 1 cell: 0 values"));
+  const SweepEnd said = run({"run", "--name", "said", "--on-end", "echo HELLO", "--", "true"});
+  EXPECT_TRUE(contains(said.errors, "HELLO"));
+  EXPECT_EQ(said.output.find("HELLO"), std::string::npos);
   const SweepEnd bad = run({"run", "--name", "bad", "--on-end", "exit 3", "--", "true"});
   EXPECT_EQ(bad.status, 0);
   EXPECT_TRUE(contains(bad.errors, "warning: --on-end: the command ended with 3"));

@@ -75,9 +75,11 @@ TEST_F(SweepMf, ADepthExperimentInYamlHasAStepSizeForEachDepth) {
         "depths: [2, 3, 4]\nwidth: 5\nactivation: Tanh\ngnc_normalize: true\ncompletion: true\n"
         "gnc_eps_train: 0.02\ngd_lrs: [1e-2]\ngd_init_scales: [0.001, 0.01, 0.1, 0.2]\n"
         "gd_epochs: 101\nnum_seeds: 2\ngnc_num_samples: 200000\n");
-  const SweepEnd end = run_mf({"--config", "depth.yaml"});
+  const SweepEnd end = run_mf({"--config", "depth.yaml", "--log-dir", "logs"});
   ASSERT_EQ(end.status, 0) << end.errors;
   EXPECT_NE(end.errors.find("gd_init_scales has 4 entries for 3 values"), std::string::npos);
+  EXPECT_NE(read_file(path("logs") / "sweep.log").find("INFO    runner    gd_init_scales has 4"),
+            std::string::npos);
   const auto table = table_of(
       file_beginning("results", "depth_results_gt_rank=1_act=Tanh_gnc_init=gauss_completion"));
   ASSERT_EQ(table.size(), 4u);

@@ -278,6 +278,10 @@ TEST_F(SweepSsm, ShowPlotAndExportReadTheStore) {
   EXPECT_EQ(file_beginning(".", "a.txt"), rows.output);
   EXPECT_EQ(file_beginning(".", "a.json"), rows.output);
   EXPECT_EQ(run({"export", "--format", "parquet"}).status, 2);
+  EXPECT_EQ(run({"export", "--format", "parquet", "--output", "a.csv"}).status, 2);
+  EXPECT_EQ(run({"export", "--output", "a.xlsx"}).status, 2);
+  ASSERT_EQ(run({"export", "--output", "b.parquet"}).status, 0);
+  EXPECT_TRUE(read_file(path("b.parquet")).starts_with("PAR1"));
   ASSERT_EQ(run({"export", "--format", "parquet", "--output", "a.parquet"}).status, 0);
   ASSERT_EQ(run({"plot", "--output", "a.svg"}).status, 0);
   ASSERT_EQ(run({"plot", "--output", "a.png"}).status, 0);

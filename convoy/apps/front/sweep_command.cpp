@@ -59,13 +59,7 @@ std::string store_of(const RunFlags& flags, const std::string& checkpoint_dir) {
 
 // A folder that a person names beside the store has to be there already.
 void make_store_folder(const RunFlags& flags, const std::string& store) {
-  if (!flags.store.empty()) return;
-  const fs::path folder = fs::path(store).parent_path();
-  std::error_code error;
-  fs::create_directories(folder, error);
-  if (error)
-    throw IoError(fmt::format("the store's folder could not be made: {}", error.message()),
-                  {.file = folder.string(), .hint = "name another with --store or --results-dir"});
+  if (flags.store.empty()) make_folder_of_store(store);
 }
 
 // Checks this first: an unwritable output folder should not be discovered after a week of
@@ -263,14 +257,18 @@ std::vector<std::string> with_latest(std::vector<std::string> arguments, const s
   return arguments;
 }
 
+// Lines of the terminal before the run, for the log.
+using Told = std::vector<std::pair<sweep::Severity, std::string>>;
+
 int run_plan(Context& context, const SweepPlan& plan, const RunFlags& run,
-             const WorkloadFlags& flags) {
+             const WorkloadFlags& flags, Told told) {
   const experiments::SweepPlaces output = flags.places();
   const std::string store = store_of(run, output.checkpoint_dir);
   sweep::RunOptions options = run_options(context, run, store);
   options.compute_device = output.compute_device;
   options.has_gpu_kernels = !experiments::cuda::kernel_texts().empty();
   options.max_gpus = output.max_gpus;
+  options.told = std::move(told);
   if (run.dry_run)
     return print_dry_run(context, plan, options, experiments::find_workload(plan.workload));
   check_folder("--log-dir", run.log_dir);
@@ -298,10 +296,17 @@ int run_workload(Context& context, const WorkloadKind& kind,
   RunFlags run;
   read_config(context, *flags, run, arguments);
   apply_log_level(context, run);
-  for (const std::string& line : flags->notices()) context.log().info(line);
+  Told told;
+  for (const std::string& line : flags->notices()) {
+    context.log().info(line);
+    told.emplace_back(sweep::Severity::Info, line);
+  }
   const SweepPlan plan = plan_of(context, *flags, arguments);
-  for (const std::string& line : flags->warnings()) context.log().warning(line);
-  return run_plan(context, plan, run, *flags);
+  for (const std::string& line : flags->warnings()) {
+    context.log().warning(line);
+    told.emplace_back(sweep::Severity::Warning, line);
+  }
+  return run_plan(context, plan, run, *flags, std::move(told));
 }
 
 struct CommandLine {
@@ -349,7 +354,7 @@ void write_wide_table(const Context& context, const RunFlags& run, const std::st
 // One cell is its own best.
 void tell_best(const Context& context, const SweepResults& results, bool greatest) {
   const sweep::CellResult* const best = sweep::best_cell(results, greatest);
-  if (best == nullptr || results.cells.size() < 2) return;
+  if (best == nullptr || results.cells.size() < 2 || results.metrics.front() == "seconds") return;
   context.log().info(fmt::format("best: {}", sweep::best_text(results, *best)));
   context.log().info(fmt::format("its command: {}", sweep::command_line_of(best->cell)));
 }

@@ -35,6 +35,9 @@ struct SweepReadFlags {
 // The store that a person names: a folder stands for the sweep.db in it.
 std::string store_at(const std::string& place);
 
+// Makes the folder of a store that is a file. Throws IoError.
+void make_folder_of_store(const std::string& store);
+
 // The sweep that the flags choose; a word of `words` may name its store.
 sweep::SweepResults read_chosen_sweep(const Context& context, const SweepReadFlags& flags,
                                       const Words& words);

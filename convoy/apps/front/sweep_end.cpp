@@ -16,7 +16,8 @@ void run_on_end(const Context& context, const std::string& name, const std::stri
                 int code, const std::string& text) {
   if (command.empty()) return;
   try {
-    const sweep::ProgramEnd end = sweep::run_program({"sh", "-c", command},
+    // Its output, too, is for people.
+    const sweep::ProgramEnd end = sweep::run_program({"sh", "-c", "exec 1>&2\n" + command},
                                                      {{"CONVOY_SWEEP_NAME", name},
                                                       {"CONVOY_SWEEP_CODE", std::to_string(code)},
                                                       {"CONVOY_SWEEP_END", text}},

@@ -40,6 +40,7 @@ int merge(const Context& context, const SweepMergeFlags& flags, const Words& pla
     CONVOY_CHECK(store != target, ConfigError, "{} cannot be merged into itself", target);
     stores.emplace_back(store, jobs::open_store(store, {.access = jobs::Access::ReadOnly}));
   }
+  make_folder_of_store(target);
   const auto into = jobs::open_store(target);
   nlohmann::ordered_json merged = {{"stores", nlohmann::ordered_json::array()},
                                    {"joined", nlohmann::ordered_json::array()}};

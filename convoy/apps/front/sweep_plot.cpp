@@ -158,7 +158,12 @@ Words with_answers(Words words) {
 int plot_sweep(const Context& context, const SweepPlotFlags& flags, const Words& words) {
   if (!flags.output.empty()) pictures::require_picture_name("--output", flags.output);
   const FigureOptions options = options_of(flags);
-  const std::string svg = sweep::figure_svg(read_chosen_sweep(context, flags, words), options);
+  const sweep::SweepResults results = read_chosen_sweep(context, flags, words);
+  const std::string svg = sweep::figure_svg(results, options);
+  if (sweep::lacks_intervals(results, options))
+    context.log().warning(
+        "no interval is drawn: that of a median needs six values at a place (--band quartiles does "
+        "with fewer)");
   tell_height(context.log(), svg, options);
   write_or_print(context, flags.output,
                  flags.output.empty() ? svg : pictures::picture_for(flags.output, svg));

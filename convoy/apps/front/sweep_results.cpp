@@ -19,6 +19,7 @@
 #include "convoy/core/base/error.h"
 #include "convoy/core/base/files.h"
 #include "convoy/core/base/terminal_size.h"
+#include "convoy/core/jobs/postgres/connection_url.h"
 #include "convoy/farm/experiments/registry.h"
 #include "convoy/farm/sweep/results/result_tables.h"
 #include "convoy/farm/sweep/results/summary.h"
@@ -50,7 +51,7 @@ struct SweepShowFlags : SweepReadFlags {
 };
 
 struct SweepExportFlags : SweepReadFlags {
-  std::string format = "tidy";
+  std::string format = "auto";
   std::string output;
 
   template <class Visitor>
@@ -59,8 +60,8 @@ struct SweepExportFlags : SweepReadFlags {
     visit("format", format,
           "wide: a column for each seed, of built-in experiments as the prior programs wrote it; "
           "tidy: a row per cell, as JSON with --json or for "
-          "a .json file; parquet: the rows of tidy")
-        .one_of({"wide", "tidy", "parquet"});
+          "a .json file; parquet: the rows of tidy; auto: parquet for a .parquet file, else tidy")
+        .one_of({"auto", "wide", "tidy", "parquet"});
     visit("output", output, "file to write; empty = stdout").alias("o");
   }
 };
@@ -172,8 +173,24 @@ int show_sweep(const Context& context, const SweepShowFlags& given, const Words&
   return 0;
 }
 
+// --format auto by the ending of the file. An ending that promises another format is refused.
+std::string format_of(const SweepExportFlags& flags) {
+  const std::string ending = fs::path(flags.output).extension().string();
+  const bool is_parquet = ending == ".parquet";
+  if (flags.format == "auto" && is_parquet) return "parquet";
+  const std::string format = flags.format == "auto" ? "tidy" : flags.format;
+  const bool fits = format == "parquet" ? is_parquet || ending.empty()
+                                        : !is_parquet && ending != ".xlsx" && ending != ".xls";
+  CONVOY_CHECK(flags.output.empty() || fits, ConfigError,
+               "--format {} does not write a file that ends in {} (.csv, .json and .parquet are "
+               "written)",
+               flags.format, ending);
+  return format;
+}
+
 int export_sweep(const Context& context, const SweepExportFlags& given, const Words& words) {
-  const SweepExportFlags flags = with_store(given, words);
+  SweepExportFlags flags = with_store(given, words);
+  flags.format = format_of(flags);
   const bool as_json = context.common.json || fs::path(flags.output).extension() == ".json";
   CONVOY_CHECK(!as_json || flags.format == "tidy", ConfigError,
                "JSON is written of --format tidy, found --format {}", flags.format);
@@ -208,6 +225,16 @@ int export_sweep(const Context& context, const SweepExportFlags& given, const Wo
 std::string store_at(const std::string& place) {
   std::error_code none;
   return fs::is_directory(place, none) ? (fs::path(place) / "sweep.db").string() : place;
+}
+
+void make_folder_of_store(const std::string& store) {
+  const fs::path folder = fs::path(store).parent_path();
+  if (folder.empty() || store.find("://") != store.npos || jobs::names_postgres(store)) return;
+  std::error_code error;
+  fs::create_directories(folder, error);
+  if (error)
+    throw IoError(fmt::format("the store's folder could not be made: {}", error.message()),
+                  {.file = folder.string(), .hint = "name another store"});
 }
 
 SweepResults read_chosen_sweep(const Context& context, const SweepReadFlags& given,

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 #include <array>
-#include <set>
+#include <map>
 
 #include "convoy/core/charts/chart_words.h"
 
@@ -22,6 +22,15 @@ constexpr std::array<ChartColor, 7> kPalette = {{{0, 114, 178},
 
 // In heights of letters.
 constexpr double kSample = 2.4, kGap = 0.5, kBetween = 1.4, kRow = 1.5, kAbove = 0.6;
+constexpr size_t kMostLinesOfEntry = 4;  // of an entry that is wider than the figure
+
+std::vector<std::string> first_lines(std::vector<std::string> lines, double width, double size) {
+  if (lines.size() <= kMostLinesOfEntry) return lines;
+  lines[kMostLinesOfEntry - 1] =
+      fitted(lines[kMostLinesOfEntry - 1] + " " + lines[kMostLinesOfEntry], width, size);
+  lines.resize(kMostLinesOfEntry);
+  return lines;
+}
 
 }  // namespace
 
@@ -31,30 +40,46 @@ ChartColor color_of(int index) {
 
 ChartLegend::ChartLegend(const std::vector<PlotPanel>& panels, double width, double font_size)
     : font_size_(font_size) {
-  std::set<std::string> known;
+  std::map<std::string, size_t> known;
   double widest = 0, sum = 0;
   for (const PlotPanel& panel : panels)
     for (const PlotSeries& one : panel.series) {
-      if (one.label.empty() || !known.insert(one.label).second) continue;
+      if (one.label.empty()) continue;
+      const auto [place, is_new] = known.try_emplace(one.label, entries_.size());
+      if (!is_new) {
+        Entry& entry = entries_[place->second];
+        if (entry.color != one.color) entry.color = kInkColor;
+        continue;
+      }
       const double own =
-          kWidestFont * text_width(one.label, font_size) + (kSample + kGap + kBetween) * font_size;
-      entries_.push_back({.series = &one, .left = sum, .width = std::min(own, width)});
+          kWidestFont * text_width(one.label, font_size) + beside_text() + kBetween * font_size;
+      entries_.push_back({.series = &one, .color = one.color, .left = sum, .lines = {one.label}});
       sum += own;
       widest = std::max(widest, own);
     }
-  if (sum <= width) return;
-  // More than a row: in columns.
-  widest = std::min(widest, width);
-  const auto columns = static_cast<size_t>(width / widest);
+  if (sum > width) put_in_columns(width, widest);
+  for (Entry& entry : entries_) num_rows_ = std::max(num_rows_, entry.row + entry.lines.size());
+}
+
+double ChartLegend::beside_text() const { return (kSample + kGap) * font_size_; }
+
+void ChartLegend::put_in_columns(double width, double widest) {
+  const size_t columns = std::max<size_t>(static_cast<size_t>(width / widest), 1);
+  const double room = (width - beside_text()) / kWidestFont;
+  size_t row = 0;
   for (size_t at = 0; at < entries_.size(); ++at) {
-    entries_[at].left = widest * static_cast<double>(at % columns);
-    entries_[at].row = at / columns;
+    Entry& entry = entries_[at];
+    entry.left = widest * static_cast<double>(at % columns);
+    entry.row = row;
+    if (columns == 1)
+      entry.lines = first_lines(wrapped(entry.series->label, room, font_size_), room, font_size_);
+    if ((at + 1) % columns == 0) row += entry.lines.size();
   }
 }
 
 double ChartLegend::height() const {
   if (entries_.empty()) return 0;
-  return (kAbove + kRow * static_cast<double>(entries_.back().row + 1)) * font_size_;
+  return (kAbove + kRow * static_cast<double>(num_rows_)) * font_size_;
 }
 
 void ChartLegend::paint(SvgCanvas& canvas, ChartPoint corner) const {
@@ -63,19 +88,19 @@ void ChartLegend::paint(SvgCanvas& canvas, ChartPoint corner) const {
   for (const Entry& entry : entries_) {
     const PlotSeries& one = *entry.series;
     const double left = corner.x + entry.left;
-    const double base =
-        corner.y + (kAbove + kRow * static_cast<double>(entry.row) + 0.8) * font_size_;
+    double base = corner.y + (kAbove + kRow * static_cast<double>(entry.row) + 0.8) * font_size_;
     const double middle = base - 0.36 * font_size_;
-    const ChartColor color = color_of(one.color);
+    const ChartColor color = color_of(entry.color);
     if (one.joined)
       canvas.polyline({{left, middle}, {left + kSample * font_size_, middle}},
                       {.color = color, .width = 0.14 * font_size_, .dash = one.dash});
     canvas.markers(
         {{left + kSample / 2 * font_size_, middle}},
         {.shape = one.marker, .radius = 0.27 * font_size_, .color = color, .hollow = one.hollow});
-    const double shift = (kSample + kGap) * font_size_;
-    canvas.text({left + shift, base}, fitted(one.label, entry.width - shift, font_size_),
-                {.color = kInk, .size = font_size_});
+    for (const std::string& line : entry.lines) {
+      canvas.text({left + beside_text(), base}, line, {.color = kInk, .size = font_size_});
+      base += kRow * font_size_;
+    }
   }
   canvas.end_group();
 }

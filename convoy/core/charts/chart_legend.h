@@ -25,12 +25,17 @@ class ChartLegend {
  private:
   struct Entry {
     const PlotSeries* series = nullptr;
+    int color = 0;    // kInkColor where series of several colours share it
     double left = 0;  // of the legend
-    size_t row = 0;
-    double width = 0;
+    size_t row = 0;   // its first one
+    std::vector<std::string> lines{};
   };
 
+  double beside_text() const;
+  void put_in_columns(double width, double widest);
+
   std::vector<Entry> entries_;
+  size_t num_rows_ = 0;
   double font_size_;
 };
 

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <span>
 
 #include "convoy/core/charts/chart_axis.h"
 #include "convoy/core/charts/chart_legend.h"
@@ -161,20 +162,48 @@ class ChartPainter {
     for (const MarkRow& row : options_.rows) {
       canvas_.text({left_ - 0.6 * letter_, base}, row.label,
                    {.color = kFaintInk, .size = letter_, .anchor = TextAnchor::End});
-      for (const RowMark& mark : row.marks) {
-        const ChartPoint center{x_of(mark.x), base - 0.36 * letter_};
-        const ChartColor color = color_of(mark.color);
-        canvas_.markers(
-            {center},
-            {.shape = mark.marker, .radius = 0.3 * letter_, .color = color, .hollow = true});
-        if (mark.count > 1)
-          canvas_.text({center.x + 0.45 * letter_, base}, std::to_string(mark.count),
-                       {.color = color, .size = 0.85 * letter_});
+      for (size_t begin = 0; begin < row.marks.size();) {
+        size_t end = begin + 1;
+        while (end < row.marks.size() && row.marks[end].x == row.marks[begin].x) ++end;
+        const double room = end < row.marks.size()
+                                ? x_of(row.marks[end].x) - x_of(row.marks[begin].x)
+                                : right_ - x_of(row.marks[begin].x);
+        paint_marks(std::span(row.marks).subspan(begin, end - begin), base, room);
+        begin = end;
       }
       base += kMarkRow * letter_;
     }
     canvas_.polyline({{left_, top_}, {right_, top_}}, grid_style());
     canvas_.end_group();
+  }
+
+  // Marks of one place: side by side around it, or as one without a colour where `room` does not
+  // do.
+  void paint_marks(std::span<const RowMark> marks, double base, double room) {
+    const auto width_of = [&](const RowMark& mark) {
+      const std::string count = mark.count > 1 ? std::to_string(mark.count) : "";
+      return 0.9 * letter_ + text_width(count, 0.85 * letter_);
+    };
+    RowMark all = marks.front();
+    double width = 0;
+    for (const RowMark& mark : marks) width += width_of(mark);
+    if (marks.size() > 1 && width > room) {
+      for (const RowMark& mark : marks.subspan(1)) all.count += mark.count;
+      all.color = kInkColor;
+      marks = std::span(&all, 1);
+      width = width_of(all);
+    }
+    double x = x_of(all.x) - (marks.size() > 1 ? (width - 0.9 * letter_) / 2 : 0);
+    for (const RowMark& mark : marks) {
+      const ChartColor color = color_of(mark.color);
+      canvas_.markers(
+          {{x, base - 0.36 * letter_}},
+          {.shape = mark.marker, .radius = 0.3 * letter_, .color = color, .hollow = true});
+      if (mark.count > 1)
+        canvas_.text({x + 0.45 * letter_, base}, std::to_string(mark.count),
+                     {.color = color, .size = 0.85 * letter_});
+      x += width_of(mark);
+    }
   }
 
   // The runs of points between NaNs: a NaN leaves a gap.
@@ -213,10 +242,15 @@ class ChartPainter {
   void paint_band(const PlotSeries& series) {
     std::vector<ChartPoint> above, below;
     const auto paint_piece = [&] {
-      if (above.size() == 1 || !series.joined || series.whiskers)
+      const bool is_flat =
+          std::equal(above.begin(), above.end(), below.begin(), below.end(),
+                     [](ChartPoint up, ChartPoint down) { return up.y == down.y; });
+      if (is_flat) {
+        // Caps of whiskers would stand out beside the marks.
+      } else if (above.size() == 1 || !series.joined || series.whiskers) {
         for (size_t at = 0; at < above.size(); ++at)
           paint_whisker(above[at].x, below[at].y, above[at].y, series);
-      else if (!above.empty()) {
+      } else if (!above.empty()) {
         above.insert(above.end(), below.rbegin(), below.rend());
         canvas_.area(above, color_of(series.color), 0.18);
       }

@@ -54,7 +54,8 @@ struct PlotSeries {
   std::string title{};  // that browsers show under the pointer
 };
 
-// Marks above the data at a place of the x axis, as of what has no value.
+// Marks above the data at a place of the x axis, as of what has no value. Those of one place stand
+// side by side, or are one without a colour where there is no room.
 struct RowMark {
   double x = 0;
   int color = 0;
@@ -63,7 +64,7 @@ struct RowMark {
 };
 struct MarkRow {
   std::string label{};
-  std::vector<RowMark> marks{};
+  std::vector<RowMark> marks{};  // in ascending order of x
 };
 
 // Auto: logarithmic where all values are positive and span more than two decades.

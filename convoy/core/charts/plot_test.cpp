@@ -253,6 +253,37 @@ TEST(Plot, TheLegendIsBelowTheAxesHoweverLong) {
   EXPECT_GT(number_after(svg, " height=\"", 0), 300);
 }
 
+TEST(Plot, ALegendWiderThanTheFigureIsBrokenIntoLines) {
+  std::vector<PlotSeries> series;
+  for (const std::string end : {"adam", "sgd"})
+    series.push_back({.label = "model=/a/very/long/path/to/one/of/the/models optimizer=" + end,
+                      .points = {{1, 1}, {2, 2}}});
+  const std::string svg = plot_svg(series, {.width = 320, .height = 300});
+  const std::vector<std::string> words = texts_of(svg, "class=\"legend\"");
+  EXPECT_EQ(words.size(), 4u);
+  for (const std::string end : {"optimizer=adam", "optimizer=sgd"})
+    EXPECT_EQ(std::count_if(words.begin(), words.end(),
+                            [&](const std::string& line) { return line.ends_with(end); }),
+              1)
+        << end;
+}
+
+TEST(Plot, MarksOfOnePlaceStandSideBySideWhereThereIsRoom) {
+  const auto marks = [](double width) {
+    const std::string svg = plot_svg(
+        {{.points = {{1, 1}, {8, 2}}, .marker = Marker::Disc}},
+        {.width = width,
+         .x_values = {1, 8},
+         .rows = {{.label = "censored",
+                   .marks = {{.x = 1, .color = 0, .marker = Marker::Down, .count = 123'456},
+                             {.x = 1, .color = 1, .marker = Marker::Down, .count = 3},
+                             {.x = 2, .color = 1, .marker = Marker::Down}}}}});
+    return texts_of(svg, "class=\"rows\"");
+  };
+  EXPECT_EQ(marks(1200), (std::vector<std::string>{"censored", "123456", "3"}));
+  EXPECT_EQ(marks(300), (std::vector<std::string>{"censored", "123459"}));
+}
+
 TEST(Plot, NamesThatWouldOverlapStandUpright) {
   PlotOptions options{.width = 300};
   for (int at = 0; at < 12; ++at) options.x_names.push_back("optimizer " + std::to_string(at));

@@ -53,7 +53,9 @@ struct MfFlags : GuessFlags, GpuFlags {
     visit("activation", activation, "after each hidden layer")
         .one_of({"Linear", "Tanh", "LeakyReLU", "Leaky ReLU"});
     visit("negative_slope", common.negative_slope, "of LeakyReLU").at_least(0);
-    visit("gnc_batch_sizes", gnc_batch_sizes, "ignored: results do not depend on batches").hidden();
+    visit("gnc_batch_sizes", gnc_batch_sizes, "ignored: results do not depend on batches")
+        .alias("gnc_batch_size")
+        .hidden();
     visit("gnc_eps_train", common.gnc_eps_train, "a guess passes with a smaller training loss")
         .above(0);
     visit("gnc_init", gnc_init, "guessed weights: gauss for N(0, 1), unif for U(-1, 1)")

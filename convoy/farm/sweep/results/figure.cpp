@@ -47,37 +47,62 @@ double median_of(const std::vector<const CellResult*>& cells, double Theory::*fo
   return quantile(values, 0.5);
 }
 
-bool contains(const std::vector<FigurePanel>& panels, FigurePanel panel) {
-  return std::find(panels.begin(), panels.end(), panel) != panels.end();
+std::string spaced(std::string name) {
+  std::replace(name.begin(), name.end(), '_', ' ');
+  return name;
+}
+
+// The cells of methods that have the measure: no other has a line, a mark or a place in the
+// caption. All cells where none has.
+SweepResults with_measure(const SweepResults& results, const FigureMeasure& measure) {
+  std::set<std::string> methods;
+  for (const CellResult& cell : results.cells)
+    if (std::isfinite(measure_of(cell, measure))) methods.insert(cell.cell.method);
+  SweepResults kept = results;
+  if (!methods.empty())
+    std::erase_if(kept.cells,
+                  [&](const CellResult& cell) { return !methods.contains(cell.cell.method); });
+  return kept;
 }
 
 class FigureMaker {
  public:
   FigureMaker(const SweepResults& results, const FigureOptions& options)
-      : results_(results),
+      : measures_(figure_measures(results, options.y)),
+        results_(measures_.front().kind == FigureMeasure::Kind::Result
+                     ? results
+                     : with_measure(results, measures_.front())),
         options_(options),
-        figure_(figure_lines(results, options.x)),
-        measures_(figure_measures(results, options.y)),
-        seed_(only_seed(results)) {
+        figure_(figure_lines(results_, options.x)),
+        seed_(only_seed(results_)) {
     check();
   }
 
   charts::PlotFigure make() const {
-    charts::PlotFigure figure{.title = title(),
-                              .caption = figure_caption(results_, figure_, measures_, options_),
-                              .scale = options_.scale,
-                              .panels = {}};
     const std::vector<FigurePanel> panels = chosen_panels();
+    charts::PlotFigure figure{
+        .title = title(),
+        .caption = figure_caption(results_, figure_, measures_, panels, options_.band),
+        .scale = options_.scale,
+        .panels = {}};
     for (const FigureMeasure& measure : measures_)
       for (const FigurePanel panel : panels)
         if (panel != FigurePanel::Acceptance)
           figure.panels.push_back(panel == FigurePanel::Median ? medians(measure) : seeds(measure));
     // It is of no result.
-    if (contains(panels, FigurePanel::Acceptance)) figure.panels.push_back(acceptance());
+    if (shows(panels, FigurePanel::Acceptance)) figure.panels.push_back(acceptance());
     for (PlotPanel& panel : figure.panels) shape(panel.options, figure.panels.size());
     if (figure.panels.size() == 1 && on_paper())
       figure.panels[0].options.title = std::exchange(figure.title, "");
     return figure;
+  }
+
+  bool lacks_intervals() const {
+    return options_.band == FigureBand::Interval && !seed_ &&
+           shows(chosen_panels(), FigurePanel::Median) &&
+           std::none_of(measures_.begin(), measures_.end(), [&](const FigureMeasure& measure) {
+             return has_band(figure_, measure, options_.band);
+           });
   }
 
  private:
@@ -87,7 +112,7 @@ class FigureMaker {
     if (options_.x_scale == AxisScale::Log)
       CONVOY_CHECK(!figure_.values.empty() && figure_.values.front() > 0, ConfigError,
                    "--log-x needs positive numbers as values of `{}`", figure_.axis);
-    CONVOY_CHECK(!contains(options_.panels, FigurePanel::Acceptance) || has_guesses(), ConfigError,
+    CONVOY_CHECK(!shows(options_.panels, FigurePanel::Acceptance) || has_guesses(), ConfigError,
                  "--panels acceptance: no cell of this sweep guesses");
   }
 
@@ -107,8 +132,9 @@ class FigureMaker {
   std::string title() const {
     if (options_.title != "auto") return options_.title;
     if (on_paper()) return "";
-    return figure_.axis.empty() ? fmt::format("sweep {}", results_.workload)
-                                : fmt::format("sweep {} over {}", results_.workload, figure_.axis);
+    return figure_.axis.empty()
+               ? fmt::format("sweep {}", results_.workload)
+               : fmt::format("sweep {} over {}", results_.workload, spaced(figure_.axis));
   }
 
   void shape(PlotOptions& options, size_t panels) const {
@@ -123,7 +149,7 @@ class FigureMaker {
 
   PlotOptions common_options(const FigureMeasure& measure) const {
     constexpr size_t kMostNamed = 12;  // values of samples, which are seldom round
-    PlotOptions options{.x_label = figure_.axis,
+    PlotOptions options{.x_label = spaced(figure_.axis),
                         .y_label = measure_label(results_, measure),
                         .x_scale = options_.x_scale,
                         .y_scale = y_scale(measure),
@@ -132,7 +158,6 @@ class FigureMaker {
                         .x_names = figure_.names,
                         .rows = rows(measure),
                         .smoothing = 0};
-    std::replace(options.x_label.begin(), options.x_label.end(), '_', ' ');
     return options;
   }
 
@@ -176,22 +201,18 @@ class FigureMaker {
     return all;
   }
 
-  // Lines that share a place share a mark, without a colour.
   MarkRow row(const std::string& label, Marker marker,
               const std::function<bool(const CellResult&)>& belongs) const {
-    std::map<double, charts::RowMark> marks;
+    std::multimap<double, charts::RowMark> marks;
     for (size_t line = 0; line < figure_.lines.size(); ++line)
       for (const LinePlace& place : figure_.lines[line].places) {
         const int64_t count = std::count_if(place.cells.begin(), place.cells.end(),
                                             [&](const CellResult* cell) { return belongs(*cell); });
         if (count == 0) continue;
         const double x = place.x + shift(line);
-        const auto [mark, added] = marks.try_emplace(
+        marks.emplace(
             x, charts::RowMark{
                    .x = x, .color = static_cast<int>(line), .marker = marker, .count = count});
-        if (added) continue;
-        mark->second.color = charts::kInkColor;
-        mark->second.count += count;
       }
     MarkRow row{.label = label, .marks = {}};
     for (const auto& [x, mark] : marks) row.marks.push_back(mark);
@@ -201,10 +222,10 @@ class FigureMaker {
   // With one seed its value, with the interval of its mean.
   PlotPanel medians(const FigureMeasure& measure) const {
     PlotPanel panel{.options = common_options(measure), .series = {}};
-    panel.options.title = seed_                                    ? fmt::format("seed {}", *seed_)
-                          : options_.band == FigureBand::None      ? "median"
-                          : options_.band == FigureBand::Quartiles ? "median and quartiles"
-                                                                   : "median, 95 % interval";
+    panel.options.title = seed_ ? fmt::format("seed {}", *seed_)
+                          : !has_band(figure_, measure, options_.band) ? "median"
+                          : options_.band == FigureBand::Quartiles     ? "median and quartiles"
+                                                                       : "median, 95 % interval";
     for (size_t line = 0; line < figure_.lines.size(); ++line) {
       PlotSeries series = empty_series(line);
       series.whiskers = seed_.has_value();
@@ -252,7 +273,7 @@ class FigureMaker {
     std::set<std::string> known;
     for (size_t line = 0; line < figure_.lines.size(); ++line) {
       const FigureLine& one = figure_.lines[line];
-      PlotSeries curve{.label = one.group.empty() ? label : fmt::format("{} {}", label, one.group),
+      PlotSeries curve{.label = one.group.empty() ? label : fmt::format("{}, {}", label, one.group),
                        .color = static_cast<int>(line),
                        .dash = dash,
                        .weight = 0.8};
@@ -299,7 +320,8 @@ class FigureMaker {
 
   PlotSeries seed_series(size_t line, int64_t seed) const {
     PlotSeries series = empty_series(line);
-    series.bridged = series.whiskers = true;
+    series.bridged = series.joined;
+    series.whiskers = true;
     series.weight = 0.7;
     series.seed = std::to_string(seed);
     series.title = fmt::format("{}{}seed {}", series.label, series.label.empty() ? "" : ", ", seed);
@@ -353,10 +375,10 @@ class FigureMaker {
     if (has_points(bounds)) all.push_back(std::move(bounds));
   }
 
-  const SweepResults& results_;
+  std::vector<FigureMeasure> measures_;
+  SweepResults results_;
   const FigureOptions& options_;
   FigureLines figure_;
-  std::vector<FigureMeasure> measures_;
   std::optional<int64_t> seed_;  // the only one
 };
 
@@ -364,6 +386,10 @@ class FigureMaker {
 
 std::string figure_svg(const SweepResults& results, const FigureOptions& options) {
   return charts::plot_svg(FigureMaker(results, options).make());
+}
+
+bool lacks_intervals(const SweepResults& results, const FigureOptions& options) {
+  return FigureMaker(results, options).lacks_intervals();
 }
 
 }  // namespace convoy::sweep

@@ -37,4 +37,7 @@ struct FigureOptions {
 // panel of guesses that no cell made.
 std::string figure_svg(const SweepResults& results, const FigureOptions& options);
 
+// A panel of that figure is to have intervals of medians, and no place has six values.
+bool lacks_intervals(const SweepResults& results, const FigureOptions& options);
+
 }  // namespace convoy::sweep

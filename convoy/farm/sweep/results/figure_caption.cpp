@@ -20,11 +20,15 @@ std::string range_text(const std::set<double>& values) {
   return text;
 }
 
-std::string seeds_text(const SweepResults& results) {
+// The seeds of the figure, by the first panel that says how they are drawn.
+std::string seeds_text(const SweepResults& results, const std::vector<FigurePanel>& panels) {
   if (const auto seed = only_seed(results)) return fmt::format("Seed {} alone", *seed);
   std::set<int64_t> seeds;
   for (const CellResult& cell : results.cells) seeds.insert(cell.cell.seed);
-  return "Medians over " + counted(static_cast<int64_t>(seeds.size()), "seed");
+  const std::string count = counted(static_cast<int64_t>(seeds.size()), "seed");
+  if (shows(panels, FigurePanel::Median)) return "Medians over " + count;
+  if (shows(panels, FigurePanel::Seeds)) return "Each of " + count;
+  return "Shares of the guesses of " + count + " together, and of each";
 }
 
 std::string guesses_text(const SweepResults& results) {
@@ -75,18 +79,20 @@ bool have_means(const FigureLines& figure, const std::vector<FigureMeasure>& mea
   return false;
 }
 
-bool shows_seeds(const FigureOptions& options) {
-  return (options.panels.empty() && options.style == FigureStyle::Screen) ||
-         std::find(options.panels.begin(), options.panels.end(), FigurePanel::Seeds) !=
-             options.panels.end();
-}
-
 std::string band_text(const SweepResults& results, const FigureLines& figure,
-                      const std::vector<FigureMeasure>& measures, const FigureOptions& options) {
-  const bool of_means = options.band == FigureBand::Interval && have_means(figure, measures);
-  if (only_seed(results)) return of_means ? " with 95 % intervals of its means" : "";
-  if (options.band == FigureBand::None) return "";
-  if (options.band == FigureBand::Quartiles) return " with quartiles";
+                      const std::vector<FigureMeasure>& measures,
+                      const std::vector<FigurePanel>& panels, FigureBand band) {
+  const bool of_means = band == FigureBand::Interval && have_means(figure, measures);
+  const bool medians = shows(panels, FigurePanel::Median),
+             seeds = shows(panels, FigurePanel::Seeds);
+  if (only_seed(results) || !medians)
+    return of_means && (medians || seeds) ? fmt::format(" with 95 % intervals of {} means",
+                                                        only_seed(results) ? "its" : "their")
+                                          : "";
+  const std::string of_seeds = of_means && seeds ? ", seeds with those of their means" : "";
+  if (!has_band(figure, measures.front(), band))
+    return of_seeds.empty() ? "" : ", seeds with 95 % intervals of their means";
+  if (band == FigureBand::Quartiles) return " with quartiles";
   bool any_without = false;
   for (const FigureLine& line : figure.lines)
     for (const LinePlace& place : line.places) {
@@ -95,11 +101,14 @@ std::string band_text(const SweepResults& results, const FigureLines& figure,
           any_without || (!sorted.empty() && !std::isfinite(median_interval(sorted).first));
     }
   return fmt::format(" with 95 % intervals of the median by order statistics{}{}",
-                     any_without ? ", which need six values" : "",
-                     of_means && shows_seeds(options) ? ", seeds with those of their means" : "");
+                     any_without ? ", which need six values" : "", of_seeds);
 }
 
 }  // namespace
+
+bool shows(const std::vector<FigurePanel>& panels, FigurePanel panel) {
+  return std::find(panels.begin(), panels.end(), panel) != panels.end();
+}
 
 bool checks_guesses(const CellResult& cell) {
   return cell.planned_guesses > 0 && cell.cell.method != "prior";
@@ -128,12 +137,20 @@ std::optional<int64_t> only_seed(const SweepResults& results) {
   return seed;
 }
 
+bool has_band(const FigureLines& figure, const FigureMeasure& measure, FigureBand band) {
+  if (band != FigureBand::Interval) return band == FigureBand::Quartiles;
+  for (const FigureLine& line : figure.lines)
+    for (const LinePlace& place : line.places)
+      if (std::isfinite(median_interval(sorted_measures(place.cells, measure)).first)) return true;
+  return false;
+}
+
 std::string figure_caption(const SweepResults& results, const FigureLines& figure,
                            const std::vector<FigureMeasure>& measures,
-                           const FigureOptions& options) {
-  std::string text =
-      fmt::format("{}{}{}{}", seeds_text(results), band_text(results, figure, measures, options),
-                  guesses_text(results), states_text(results));
+                           const std::vector<FigurePanel>& panels, FigureBand band) {
+  std::string text = fmt::format("{}{}{}{}", seeds_text(results, panels),
+                                 band_text(results, figure, measures, panels, band),
+                                 guesses_text(results), states_text(results));
   if (figure.cells_without_axis > 0)
     text += fmt::format("; {} without {} left out", counted(figure.cells_without_axis, "cell"),
                         figure.axis);

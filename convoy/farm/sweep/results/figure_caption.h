@@ -13,6 +13,8 @@
 
 namespace convoy::sweep {
 
+bool shows(const std::vector<FigurePanel>& panels, FigurePanel panel);
+
 // The cell guesses and checks: guesses of the prior, which all pass, do not.
 bool checks_guesses(const CellResult& cell);
 
@@ -21,8 +23,12 @@ std::string measure_label(const SweepResults& results, const FigureMeasure& meas
 // The only seed of the cells; none: there are several, or no cells.
 std::optional<int64_t> only_seed(const SweepResults& results);
 
+// Medians of the measure have the band at one place at least. Intervals need six values.
+bool has_band(const FigureLines& figure, const FigureMeasure& measure, FigureBand band);
+
+// `panels`: those that are drawn.
 std::string figure_caption(const SweepResults& results, const FigureLines& figure,
                            const std::vector<FigureMeasure>& measures,
-                           const FigureOptions& options);
+                           const std::vector<FigurePanel>& panels, FigureBand band);
 
 }  // namespace convoy::sweep

@@ -22,7 +22,7 @@ std::string line_label(const std::string& method, const std::string& group, bool
                            : method == "gd"    ? "gradient descent"
                            : method == "prior" ? "prior, by guesses"
                                                : method;
-  return group.empty() ? name : fmt::format("{} {}", name, group);
+  return group.empty() ? name : fmt::format("{}, {}", name, group);
 }
 
 // Fills values or names, and returns the place of each text.

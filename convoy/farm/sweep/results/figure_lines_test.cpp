@@ -74,11 +74,45 @@ TEST(FigureLines, OfAnUnknownParameterAreRefused) {
 TEST(Figures, HaveBandCurvesAndCounts) {
   SweepResults results = testing::example_results();
   results.cells.push_back(testing::example_cell("gnc", 150, 7, CellState::Value, 0.75));
+  // A band without a height is not drawn.
+  EXPECT_EQ(figure_svg(results, {}).find("<polygon"), std::string::npos);
+  results.cells.push_back(testing::example_cell("gd", 150, 7, CellState::Value, 2e-5));
   const std::string svg = figure_svg(results, {});
   EXPECT_NE(svg.find("<polygon"), std::string::npos);
   EXPECT_NE(svg.find("1 censored (no guess passed), 1 failed"), std::string::npos);
   EXPECT_NE(svg.find("theory"), std::string::npos);
   EXPECT_NE(svg.find("each seed"), std::string::npos);
+}
+
+TEST(Figures, CaptionsAreOfThePanelsThatAreDrawn) {
+  SweepResults results = testing::example_results();
+  results.cells.push_back(testing::example_cell("gnc", 150, 7, CellState::Value, 0.75));
+  const auto begins = [&](const FigureOptions& options, const std::string& caption) {
+    const std::string svg = figure_svg(results, options);
+    EXPECT_NE(svg.find(">" + caption), std::string::npos) << svg.substr(svg.size() - 800);
+  };
+  begins({}, "Medians over 3 seeds with quartiles; ");
+  begins({.panels = {FigurePanel::Seeds}, .band = FigureBand::None}, "Each of 3 seeds; ");
+  begins({.panels = {FigurePanel::Acceptance}},
+         "Shares of the guesses of 3 seeds together, and of each; ");
+  // No place has six values, so that there is no interval to speak of.
+  const FigureOptions intervals{.panels = {FigurePanel::Median}, .band = FigureBand::Interval};
+  begins(intervals, "Medians over 3 seeds; ");
+  EXPECT_TRUE(lacks_intervals(results, intervals));
+  EXPECT_FALSE(lacks_intervals(results, {}));
+  for (int64_t seed = 10; seed < 15; ++seed)
+    results.cells.push_back(testing::example_cell("gnc", 150, seed, CellState::Value, 0.5));
+  begins(intervals, "Medians over 8 seeds with 95 % intervals of the median");
+  EXPECT_FALSE(lacks_intervals(results, intervals));
+}
+
+TEST(Figures, MarksAndCountsAreOfMethodsThatHaveTheMeasure) {
+  SweepResults results = testing::example_results();
+  for (CellResult& cell : results.cells)
+    cell.descent.train_loss = cell.cell.method == "gd" ? 0.5 : std::nan("");
+  const std::string svg = figure_svg(results, {.y = "train_loss"});
+  EXPECT_EQ(svg.find("censored"), std::string::npos) << "guesses have no training loss";
+  EXPECT_NE(svg.find("2 cells: 2 values"), std::string::npos);
 }
 
 TEST(Figures, EachTeacherRankHasItsOwnTheory) {
@@ -94,16 +128,16 @@ TEST(Figures, EachTeacherRankHasItsOwnTheory) {
       results.cells.push_back(cell);
     }
   const std::string svg = figure_svg(results, {});
-  EXPECT_NE(svg.find(">theory teacher_rank=1<"), std::string::npos) << svg;
-  EXPECT_NE(svg.find(">theory teacher_rank=2<"), std::string::npos);
+  EXPECT_NE(svg.find(">theory, teacher_rank=1<"), std::string::npos) << svg;
+  EXPECT_NE(svg.find(">theory, teacher_rank=2<"), std::string::npos);
   // The curve that both ranks share is drawn once.
   EXPECT_NE(svg.find(">prior mean (theory)<"), std::string::npos);
-  EXPECT_EQ(svg.find(">prior mean (theory) teacher_rank"), std::string::npos);
+  EXPECT_EQ(svg.find(">prior mean (theory), teacher_rank"), std::string::npos);
 }
 
 TEST(Figures, ValuesThatAreNoWholeNumbersStandOnTheAxisByName) {
   SweepResults results{.workload = "run", .version = "1", .axes = {"student_dim"}, .cells = {}};
-  for (const std::string word : {"adam", "sgd"})
+  for (const std::string word : {"adam", "lion", "sgd"})
     for (const int64_t seed : {0, 1}) {
       CellResult cell;
       cell.cell = {.method = "run",
@@ -111,9 +145,14 @@ TEST(Figures, ValuesThatAreNoWholeNumbersStandOnTheAxisByName) {
                    .parameters = R"({"command":["x"],"values":{"opt":")" + word + R"("}})"};
       cell.state = CellState::Value;
       cell.value = 1;
+      if (word == "lion" && seed == 1) {
+        cell.state = CellState::Failed;
+        cell.value = std::nan("");
+      }
       results.cells.push_back(cell);
     }
   const std::string svg = figure_svg(results, {});
+  EXPECT_EQ(svg.find("stroke-dasharray"), std::string::npos) << "a line between names";
   for (const char* name : {">adam<", ">sgd<", ">opt<"}) {
     const size_t first = svg.find(name);
     ASSERT_NE(first, std::string::npos) << name;

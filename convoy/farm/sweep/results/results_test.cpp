@@ -191,6 +191,20 @@ TEST(TidyCsv, OfProgramsNamesResultsAndLeavesGuessesOut) {
             "failure_message,failure_signal,failure_stderr,seconds,device,folder,environment");
 }
 
+TEST(TidyCsv, ResultsNamedAsColumnsStandBesideThem) {
+  SweepResults results = of_program(1);
+  results.metrics = {"loss", "value", "seconds"};
+  for (CellResult& cell : results.cells) {
+    cell.seconds = 3;
+    cell.descent.more = {7, 99};
+  }
+  const auto row = tidy_json(results)[0];
+  EXPECT_EQ(row.at("value"), 1);
+  EXPECT_EQ(row.at("result_value"), 7);
+  EXPECT_EQ(row.at("seconds"), 3);
+  EXPECT_EQ(row.at("result_seconds"), 99);
+}
+
 // A grid may use any name: none is lost to a column of Convoy's.
 TEST(TidyCsv, ParametersNamedAsColumnsStandBesideThem) {
   SweepResults results = of_program(1);

@@ -40,7 +40,8 @@ void add_results(ordered_json& row, const ordered_json& after, const CellResult&
                  const std::vector<std::string>& metrics) {
   for (size_t metric = 0; metric < metrics.size(); ++metric) {
     const std::string& name = metrics[metric];
-    if (name == "value" || name == "seconds") continue;
+    // The first one is the column value.
+    if (metric == 0 && (name == "value" || name == "seconds")) continue;
     const bool is_taken = row.contains(name) || after.contains(name);
     row[is_taken ? "result_" + name : name] = number_or_null(cell.metric(metric));
   }

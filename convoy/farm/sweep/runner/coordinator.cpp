@@ -57,6 +57,7 @@ class SweepRun : public workers::SupervisedWork {
       inform(fmt::format(
           "results of version {} are in the store too; they are kept apart from those of {}",
           version, plan.version));
+    for (const auto& [severity, text] : options.told) log_.write(severity, kRunner, text);
     workers::release_gone_owners(store_, sweep_.group_numbers());
     if (const int64_t again = retry_failed(store_, sweep_); again > 0)
       inform(fmt::format("trying again: {}", counted(again, "failed cell")));
@@ -78,7 +79,9 @@ class SweepRun : public workers::SupervisedWork {
     const int64_t workers = worker_count(options, devices);
     if (options.starts_programs) programs_ = std::make_unique<ProgramWatch>();
     supervision_.pool.environment = worker_environments(options, devices, workers);
-    inform(start_text(plan, supervision_.pool.environment));
+    int64_t done = 0;
+    for (const int64_t group : sweep_.group_numbers()) done += store_.counts(group).done;
+    inform(start_text(plan, done, supervision_.pool.environment));
     if (programs_)
       for (auto& one : supervision_.pool.environment) one.merge(ProgramWatch::environment());
     supervision_.pool.command = worker_command(plan, workload, options, sweep_, workers);
@@ -129,15 +132,16 @@ class SweepRun : public workers::SupervisedWork {
   }
 
   // "ssm-1a2b3c4d5e6f: 56 cells, 7.00G guesses; 2 workers on CPUs (AMD EPYC, 2 of 2 cores)".
-  static std::string start_text(const SweepPlan& plan,
+  static std::string start_text(const SweepPlan& plan, int64_t done,
                                 const std::vector<std::map<std::string, std::string>>& workers) {
     const PlanTotals totals = totals_of(plan.cells, {});
     std::string guesses;
     if (totals.guesses > 0)
       guesses =
           fmt::format(", {} guesses", telemetry::count_text(static_cast<double>(totals.guesses)));
-    return fmt::format("{}: {}{}; {} ({})", plan.name(),
-                       counted(static_cast<int64_t>(plan.cells.size()), "cell"), guesses,
+    const std::string finished = done > 0 ? fmt::format(", {} of them done", done) : "";
+    return fmt::format("{}: {}{}{}; {} ({})", plan.name(),
+                       counted(static_cast<int64_t>(plan.cells.size()), "cell"), finished, guesses,
                        workers_text(workers), device_name());
   }
 

@@ -30,12 +30,13 @@ struct RunOptions {
   bool has_gpu_kernels = true;  // false: this build cannot compute on GPUs
   int64_t max_gpus = -1;  // for guesses, and for programs that workers start; -1 = all, 0 = none
   int64_t workers_per_device = 1;
-  double timeout_seconds = 3600;               // of a descent, a command, or silence; 0 = none
-  double start_seconds = 0;                    // silence of a program's start comes on top of that
-  int64_t max_attempts = 3;                    // of one range
-  double lease_seconds = 60;                   // of workers that no longer report
-  std::string log_folder;                      // of sweep.log (SweepLog); empty = none
-  Severity log_level = Severity::Info;         // of its lines
+  double timeout_seconds = 3600;        // of a descent, a command, or silence; 0 = none
+  double start_seconds = 0;             // silence of a program's start comes on top of that
+  int64_t max_attempts = 3;             // of one range
+  double lease_seconds = 60;            // of workers that no longer report
+  std::string log_folder;               // of sweep.log (SweepLog); empty = none
+  Severity log_level = Severity::Info;  // of its lines
+  std::vector<std::pair<Severity, std::string>> told = {};  // before the run, for that log
   std::function<bool(const Cell&)> redo = {};  // finished cells to compute again; empty = none
   bool starts_programs = false;  // workers start others: nothing of them may stay behind
   telemetry::ColorChoice color = telemetry::ColorChoice::Auto;

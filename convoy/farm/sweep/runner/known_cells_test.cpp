@@ -53,6 +53,19 @@ TEST(KnownCells, HaveTheNamesAndIdentitiesOfEarlierBuilds) {
   EXPECT_EQ(store_plan(*store, plan).added, 0);
 }
 
+TEST(KnownCells, AreFoundByTheBeginningOfOneNameAlone) {
+  const testing::TemporaryFolder folder;
+  const auto store = jobs::open_store((folder.path() / "store.db").string());
+  SweepPlan plan = command_plan();
+  store_plan(*store, plan);
+  EXPECT_EQ(find_sweeps(*store, "run-90f4").at(0).name, "run-90f41c60d9fd");
+  plan.label = "runner";
+  store_plan(*store, plan);
+  EXPECT_EQ(find_sweeps(*store, "run").size(), 1u) << "a word of the name comes first";
+  EXPECT_THROW(find_sweeps(*store, "ru"), ConfigError);
+  EXPECT_THROW(find_sweeps(*store, "run-90f5"), ConfigError);
+}
+
 TEST(KnownCells, OfGuessesWithARuleHaveTheIdentitiesOfEarlierBuilds) {
   PlannedCell planned;
   planned.cell = {.method = "gnc",

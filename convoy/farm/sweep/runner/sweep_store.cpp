@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "convoy/farm/sweep/runner/sweep_store.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <set>
 
@@ -276,6 +278,26 @@ std::vector<SweepName> stored_sweeps(jobs::JobStore& store) {
   return sweeps;
 }
 
+namespace {
+
+// The sweep whose name alone begins so; none where no name does. Throws ConfigError where several
+// do.
+std::vector<SweepName> unique_beginning(jobs::JobStore& store, const std::string& beginning,
+                                        const std::string& version) {
+  std::vector<SweepName> found;
+  std::set<std::string> names;
+  for (const SweepName& one : stored_sweeps(store))
+    if (one.name.starts_with(beginning) && (version.empty() || one.version == version)) {
+      found.push_back(one);
+      names.insert(one.name);
+    }
+  CONVOY_CHECK(names.size() < 2, ConfigError, "`{}` is the beginning of {}: write more of the name",
+               beginning, fmt::join(names, " and "));
+  return found;
+}
+
+}  // namespace
+
 std::vector<SweepName> find_sweeps(jobs::JobStore& store, const std::string& name) {
   std::vector<SweepName> found;
   std::vector<std::string> names;
@@ -288,6 +310,7 @@ std::vector<SweepName> find_sweeps(jobs::JobStore& store, const std::string& nam
         wanted.empty() || one.name == wanted || one.name.starts_with(wanted + "-");
     if (is_named && (version.empty() || one.version == version)) found.push_back(one);
   }
+  if (found.empty()) found = unique_beginning(store, wanted, version);
   if (names.empty())
     throw DataError(fmt::format("{} holds no sweep", store.name()),
                     {.hint = "run one, or name another store"});

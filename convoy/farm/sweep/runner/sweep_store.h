@@ -62,9 +62,9 @@ struct SweepName {
   std::string problem = {};  // jobs::Group: then it may be no sweep's name, and another lacks cells
 };
 std::vector<SweepName> stored_sweeps(jobs::JobStore& store);
-// `name`: "ssm-1a2b3c4d5e6f", those that begin with "ssm-", either with "@VERSION"; "" = all. In
-// the same order, one at least. Throws DataError when the store holds none, ConfigError when none
-// is named so.
+// `name`: "ssm-1a2b3c4d5e6f", those that begin with "ssm-", the beginning of one name alone, each
+// with "@VERSION" too; "" = all. In the same order, one at least. Throws DataError when the store
+// holds none, ConfigError when none is named so.
 std::vector<SweepName> find_sweeps(jobs::JobStore& store, const std::string& name);
 StoredSweep stored_sweep(jobs::JobStore& store, const SweepName& name);
 int64_t count_cells(jobs::JobStore& store, const StoredSweep& sweep);
