@@ -201,6 +201,70 @@ TEST(BenchPredict, RanksSendWhatTheirStrategyNeeds) {
   EXPECT_NEAR(written / values, 1, 0.01) << "each rank reads all weights and writes a quarter";
 }
 
+// Norms of queries and keys, and those after attention and feed-forward, keep their inputs.
+TEST(BenchPredict, ThePlanOfModelsWithMoreNormsIsAsMuchAsTheCount) {
+  const testing::TemporaryFolder folder;
+  const std::string config = write_config(folder.path(), {256, 512, 4, 8, 4, 512, true});
+  for (const char* const family : {"qwen3", "gemma3_text"}) {
+    Json sizes = Json::parse(std::ifstream(config));
+    sizes.update({{"model_type", family}, {"head_dim", 64}});
+    if (family == std::string("gemma3_text"))
+      sizes.update({{"hidden_activation", "gelu_pytorch_tanh"},
+                    {"query_pre_attn_scalar", 64},
+                    {"rope_theta", 1e6},
+                    {"rope_local_base_freq", 1e4},
+                    {"sliding_window", 512},
+                    {"sliding_window_pattern", 2}});
+    std::ofstream(config) << sizes;
+    for (const char* const mode : {"full", "lora", "qlora"}) {
+      const Json result = bench_predict(training_of(config, mode, 4, 2048), "cpu");
+      const double share = ratio(result, "planned_memory_bytes", "peak_memory_bytes");
+      EXPECT_GT(share, 0.98) << family << " " << mode;
+      EXPECT_LT(share, 1.1) << family << " " << mode;
+    }
+  }
+}
+
+TEST(BenchPredict, RanksShareTheStateWhereItDoesNotFitOtherwise) {
+  const testing::TemporaryFolder folder;
+  settings::BenchPredictFlags flags =
+      training_of(write_config(folder.path(), kQwen7B), "full", 1, 512);
+  flags.ranks = 8;
+  EXPECT_EQ(bench_predict(flags, "cpu")["strategy"], "zero1");
+  flags.device = "rtx4090";
+  EXPECT_EQ(bench_predict(flags, "cpu")["strategy"], "zero3");
+  flags.device = "l40s";
+  flags.mode = "lora";
+  const Json lora = bench_predict(flags, "cpu");
+  EXPECT_EQ(lora["strategy"], "ddp");
+  EXPECT_EQ(lora["device_memory_bytes"], int64_t{46068} << 20);
+}
+
+TEST(BenchPredict, RefusesFlagsOfOtherSteps) {
+  const testing::TemporaryFolder folder;
+  const std::string config = write_config(folder.path(), kSmall);
+  const auto key_of = [&](auto change, bool train) {
+    settings::BenchPredictFlags flags =
+        train ? training_of(config, "full", 1, 50) : decode_of(config, 2, 20);
+    change(flags);
+    try {
+      bench_predict(flags, "cpu");
+    } catch (const ConfigError& error) {
+      return error.location().key;
+    }
+    return std::string("none");
+  };
+  using Flags = settings::BenchPredictFlags;
+  EXPECT_EQ(key_of([](Flags&) {}, true), "none");
+  EXPECT_EQ(key_of([](Flags& flags) { flags.double_quant = true; }, true), "double_quant");
+  EXPECT_EQ(key_of([](Flags& flags) { flags.context = 100; }, true), "context");
+  EXPECT_EQ(key_of([](Flags& flags) { flags.recompute = flags.selective = true; }, true),
+            "selective");
+  EXPECT_EQ(key_of([](Flags& flags) { flags.mode = "full"; }, false), "mode");
+  EXPECT_EQ(key_of([](Flags& flags) { flags.recompute = true; }, false), "recompute");
+  EXPECT_EQ(key_of([](Flags& flags) { flags.ranks = 2; }, false), "ranks");
+}
+
 // Golden, too: collectives are hidden but for the first block's and the last gradients.
 TEST(BenchPredict, ShardedStepOf7BOnEightHidesItsCollectives) {
   const testing::TemporaryFolder folder;

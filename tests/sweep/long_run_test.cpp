@@ -116,7 +116,7 @@ TEST_F(SweepLongRun, ACommandRunsAtTheEndHoweverItEnds) {
   ::kill(stopped->pid(), SIGTERM);
   EXPECT_EQ(stopped->wait().status, 75);
   EXPECT_TRUE(contains(read_file(path("end.txt")), "\n75 stopped by SIGTERM: 1 cell: 0 values"));
-  const SweepEnd said = run({"run", "--name", "said", "--on-end", "echo HELLO", "--", "true"});
+  const SweepEnd said = run({"run", "--name", "said", "--on-end", "echo HELLO", "--", "test", "1"});
   EXPECT_TRUE(contains(said.errors, "HELLO"));
   EXPECT_EQ(said.output.find("HELLO"), std::string::npos);
   const SweepEnd bad = run({"run", "--name", "bad", "--on-end", "exit 3", "--", "true"});

@@ -51,6 +51,13 @@ int64_t packed_bytes(const nn::Unit& unit) {
   return bytes;
 }
 
+bool has_parameter(nn::CausalLm& model, std::string_view ending) {
+  const std::vector<nn::NamedTensor> all = model.parameters();
+  return std::any_of(all.begin(), all.end(), [&](const nn::NamedTensor& parameter) {
+    return parameter.name.ends_with(ending);
+  });
+}
+
 // Counts the tensors that the ops of model/nn/decoder_block.cpp save: the inputs of both norms, the
 // input of each linear layer, queries, keys and values as attention reads them, gate and up.
 void add_widths(nn::CausalLm& model, bool adapter_dropout, sizing::TrainingShape& shape) {
@@ -61,6 +68,7 @@ void add_widths(nn::CausalLm& model, bool adapter_dropout, sizing::TrainingShape
   int64_t in_blocks = 0;
   int64_t dora_at_work = 0;
   int64_t of_norms_and_activations = 0;
+  const bool query_key_norm = has_parameter(model, ".q_norm.weight");
   for (const nn::Linear* linear : model.block_linears()) {
     const std::string& name = linear->name();
     const auto is = [&](const char* end) { return name.ends_with(end); };
@@ -68,6 +76,8 @@ void add_widths(nn::CausalLm& model, bool adapter_dropout, sizing::TrainingShape
       in_blocks += linear->in_features();
     if (is(".q_proj") || is(".k_proj") || is(".v_proj") || is(".gate_proj") || is(".up_proj"))
       in_blocks += linear->out_features();
+    // The inputs of their norms, which no other op keeps.
+    if (query_key_norm && (is(".q_proj") || is(".k_proj"))) in_blocks += linear->out_features();
     if (is(".down_proj")) ffn = std::max(ffn, linear->in_features());
     if (is(".q_proj") || is(".gate_proj") || is(".down_proj"))
       of_norms_and_activations += linear->in_features();
@@ -87,6 +97,7 @@ void add_widths(nn::CausalLm& model, bool adapter_dropout, sizing::TrainingShape
     }
   }
   kept += (in_blocks + rank) / blocks;
+  if (has_parameter(model, ".post_feedforward_layernorm.weight")) kept += 2 * model.hidden_size();
   shape.kept = kept;
   shape.at_work = 3 * ffn + 2 * model.hidden_size() + dora_at_work;
   // DoRA's own ops keep their input.

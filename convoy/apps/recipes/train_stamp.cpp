@@ -65,8 +65,8 @@ void stamp_settings(checkpoint::Stamp& stamp, const settings::TrainSettings& set
 
 void stamp_optimizer(checkpoint::Stamp& stamp, const settings::TrainingSettings& train) {
   const optim::StateFormat states = optimizer_states(train);
-  stamp.set(kOptimizerStates, optim::moment_type_name(states.moments));
-  stamp.set(kMasterWeights, states.has_masters ? "fp32" : "none");
+  stamp.set_of_state(kOptimizerStates, optim::moment_type_name(states.moments));
+  stamp.set_of_state(kMasterWeights, states.has_masters ? "fp32" : "none");
 }
 
 checkpoint::Stamp train_stamp(const settings::TrainSettings& settings, const LoadedModel& base,

@@ -3,11 +3,13 @@
 // `convoy bench predict` inside the worker.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <iostream>
 
 #include "convoy/apps/recipes/bench/bench_predict.h"
 #include "convoy/apps/worker/worker_command.h"
+#include "convoy/core/base/counted.h"
 #include "convoy/core/base/error.h"
 
 namespace convoy::apps {
@@ -60,9 +62,10 @@ void print_bytes(const Json& result) {
     print_line("weights", megabytes(result, "weight_bytes"));
     print_line("states", megabytes(result, "state_bytes"));
     print_line("other tensors", megabytes(result, "other_bytes"));
-    print_line("memory", fmt::format("{:.2f} GiB of tensors at a time, planned {:.2f}",
+    print_line("memory", fmt::format("{:.2f} GiB of tensors at a time, planned {:.2f} of {:.2f}",
                                      std::ldexp(number(result, "peak_memory_bytes"), -30),
-                                     std::ldexp(number(result, "planned_memory_bytes"), -30)));
+                                     std::ldexp(number(result, "planned_memory_bytes"), -30),
+                                     std::ldexp(number(result, "device_memory_bytes"), -30)));
     return;
   }
   const auto moved = [&](const char* bytes, const char* least) {
@@ -107,10 +110,37 @@ void print_totals(const Json& result) {
                fmt::format("{:.3f} ms on this machine's GPU", number(result, "measured_ms")));
 }
 
-std::string step_name(const settings::BenchPredictFlags& flags) {
-  if (flags.train)
-    return fmt::format("training step ({}{})", flags.mode, flags.recompute ? ", recompute" : "");
-  return flags.decode ? "decode" : "prefill";
+// "decode", "training step (full, selective, int8 moments)".
+std::string step_name(const Json& result) {
+  if (result.at("step") != "train") return result.at("step").get<std::string>();
+  const auto text = [&](const char* key) { return result.at(key).get<std::string>(); };
+  std::string words = text("mode");
+  if (text("recompute") == "true") words += ", recompute";
+  if (text("recompute") == "selective") words += ", selective";
+  if (text("attention") != "flash") words += ", " + text("attention");
+  if (text("optimizer_state_dtype") != "fp32")
+    words += fmt::format(", {} moments", text("optimizer_state_dtype"));
+  if (text("master_weights") != "fp32") words += ", no masters";
+  return fmt::format("training step ({})", words);
+}
+
+// "one H200 SXM", "each of 8 H200 SXM under zero1".
+std::string place_of(const Json& result) {
+  const auto gpu = result.at("assumed").at("gpu").get<std::string>();
+  if (!result.contains("ranks") || result.at("ranks") == 1) return "one " + gpu;
+  return fmt::format("each of {} {} under {}", result.at("ranks").dump(), gpu,
+                     result.at("strategy").get<std::string>());
+}
+
+void warn_if_it_does_not_fit(const Json& result, const Log& log) {
+  if (result.at("step") != "train") return;
+  const double needed =
+      std::max(number(result, "peak_memory_bytes"), number(result, "planned_memory_bytes"));
+  if (needed <= number(result, "device_memory_bytes")) return;
+  log.warning(fmt::format("this step does not fit: it needs {:.1f} GiB, and the {} has {:.1f}",
+                          std::ldexp(needed, -30),
+                          result.at("assumed").at("gpu").get<std::string>(),
+                          std::ldexp(number(result, "device_memory_bytes"), -30)));
 }
 
 }  // namespace
@@ -126,14 +156,15 @@ int predict_command(const Arguments& arguments) {
     throw ConfigError(fmt::format("unexpected argument `{}`", positionals[0]),
                       {.hint = "every value has a flag"});
   const Json result = recipes::bench_predict(flags, ranks.devices);
+  warn_if_it_does_not_fit(result, worker.log());
   if (worker.json) {
     std::cout << result.dump() << std::endl;
     return 0;
   }
-  std::cout << fmt::format("{} of {} rows of {} tokens, {}, on one {}\n\n", step_name(flags),
-                           result.at("rows").dump(),
+  std::cout << fmt::format("{} of {} of {} tokens, {}, on {}\n\n", step_name(result),
+                           counted(result.at("rows").get<int64_t>(), "row"),
                            result.at(flags.decode ? "context" : "tokens").dump(), flags.dtype,
-                           result.at("assumed").at("gpu").get<std::string>());
+                           place_of(result));
   print_ops(result);
   std::cout << "\n";
   print_products(result);

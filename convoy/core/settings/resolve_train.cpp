@@ -148,6 +148,12 @@ void check_of_adapters_and_text(const TrainSettings& settings, const config::Res
     errors.add(ConfigError(
         "tuning.lora.loraplus_lr_ratio applies only to adapters, found tuning.mode full",
         resolved.location("tuning.lora.loraplus_lr_ratio", "remove it")));
+  if (all_readable(resolved, {"tuning.mode", "tuning.lora.adapter"}) &&
+      settings.tuning.mode == "full" && !settings.tuning.lora.adapter.empty())
+    errors.add(ConfigError(
+        "tuning.lora.adapter goes on with an adapter, found tuning.mode full",
+        resolved.location("tuning.lora.adapter",
+                          "merge it into its base first (convoy models merge), or remove it")));
   if (all_readable(resolved, {"task", "train.neftune_noise_alpha"}) &&
       settings.task == "classify" && settings.train.neftune_noise_alpha > 0)
     errors.add(ConfigError(

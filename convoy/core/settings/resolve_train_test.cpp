@@ -140,6 +140,16 @@ TEST(TrainSettings, CombinationsAreChecked) {
   EXPECT_EQ(fate("data.split.val_ratio=many").find("sum to 1"), std::string::npos);
 }
 
+TEST(TrainSettings, AnAdapterToGoOnWithIsNotForAllWeights) {
+  try {
+    with({"tuning.mode=full", "tuning.lora.adapter=adapter"});
+    FAIL();
+  } catch (const ConfigError& error) {
+    EXPECT_EQ(error.location().key, "tuning.lora.adapter");
+  }
+  EXPECT_EQ(with({"tuning.lora.adapter=adapter"}).tuning.lora.adapter, "adapter");
+}
+
 TEST(TrainSettings, BestMetricIsOneThatEvaluationsProduce) {
   const std::string generating = "train.predict_with_generate=true";
   for (const std::string name : {"rougeL", "eval_rougeL", "rougel", "EVAL_ROUGEL"})

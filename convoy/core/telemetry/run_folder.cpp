@@ -53,7 +53,7 @@ fs::path new_folder(const std::string& name, const fs::path& parent) {
   const std::string base = folder_word(name) + "-" + utc_text("%Y%m%d-%H%M%S");
   std::error_code failure;
   fs::create_directories(parent, failure);
-  for (int number = 1; number < 1000; ++number) {
+  for (int number = 1; !failure && number < 1000; ++number) {
     const fs::path folder = parent / (number == 1 ? base : fmt::format("{}-{}", base, number));
     if (fs::create_directory(folder, failure)) return folder;
     if (failure) break;

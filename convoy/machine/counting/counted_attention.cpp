@@ -11,11 +11,17 @@
 namespace convoy::counting {
 namespace {
 
+// Pairs of the first `keys` positions, each with those up to itself, `window` at most.
+int64_t pairs_of_first(int64_t keys, int64_t window) {
+  const int64_t growing = std::min(keys, window);
+  return growing * (growing + 1) / 2 + (keys - growing) * window;
+}
+
+// Queries are the last of the keys' positions. A window without causality cuts the past alone.
 int64_t seen_pairs(int64_t queries, int64_t keys, bool is_causal, std::optional<int64_t> before) {
-  int64_t pairs =
-      is_causal ? queries * (keys - queries) + queries * (queries + 1) / 2 : queries * keys;
-  if (before) pairs = std::min(pairs, queries * (*before + 1));
-  return pairs;
+  const int64_t window = std::min(keys, before ? *before + 1 : keys);
+  if (is_causal) return pairs_of_first(keys, window) - pairs_of_first(keys - queries, window);
+  return queries * window;
 }
 
 // For packed rows; each is taken to be as long as the longest.

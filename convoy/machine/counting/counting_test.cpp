@@ -229,6 +229,24 @@ TEST(Counting, BackwardOfAttentionIsFiveProductsForTwo) {
   EXPECT_EQ(backward[0].product.kind, ProductKind::AttentionBackward);
 }
 
+// By counting each pair: a query sees itself and so many keys before it.
+TEST(Counting, AttentionOfAWindowSeesTheKeysInIt) {
+  const auto bf16 = counted(at::kBFloat16);
+  const at::Tensor starts = at::empty({2}, bf16.dtype(at::kInt));
+  for (const int64_t tokens : {3, 8, 9, 20})
+    for (const int64_t before : {0, 3, 7, 30}) {
+      const at::Tensor q = at::empty({tokens, 4, 16}, bf16);
+      const auto work = work_of_device([&] {
+        at::_flash_attention_forward(q, q, q, starts, starts, tokens, tokens, 0.0, true, false,
+                                     0.25, before, 0);
+      });
+      int64_t pairs = 0;
+      for (int64_t query = 0; query < tokens; ++query) pairs += std::min(query, before) + 1;
+      EXPECT_EQ(work.at(0).flops, 4.0 * static_cast<double>(pairs * 4 * 16))
+          << tokens << " tokens, " << before << " before each";
+    }
+}
+
 TEST(Counting, NormsOfManyTensorsTakeFewLaunches) {
   const std::vector<at::Tensor> tensors(200, at::empty({100}, counted(at::kFloat)));
   const auto work = work_of_device([&] { at::stack(at::_foreach_norm(tensors)); });

@@ -23,19 +23,21 @@ namespace {
 // 4,096 (279 for heads of 64; figure 6 of the second paper). L40S and RTX 4090 are taken to be as
 // the A100. cuDNN's attention reaches 500 to 600 TFLOP/s forward and 400 to 500 backward on an H100
 // for such rows (figures 5 and 6 there); no GPU has run it here. On the others it is taken to be as
-// fast as FlashAttention-2.
+// fast as FlashAttention-2. Memory: MiB that nvidia-smi shows.
+constexpr int64_t kMiB = int64_t{1} << 20;
 constexpr std::array kSpeeds{
-    GpuSpeed{"h100", "H100 SXM", 989.4e12, 66.9e12, 3.35e12, 132, 55e9, 450e9, 0.35, 0.31, 0.55,
-             0.45},
-    GpuSpeed{"h200", "H200 SXM", 989.4e12, 66.9e12, 4.8e12, 132, 55e9, 450e9, 0.35, 0.31, 0.55,
-             0.45},
-    GpuSpeed{"h100-pcie", "H100 PCIe", 756e12, 51.2e12, 2.0e12, 114, 55e9, 55e9, 0.35, 0.31, 0.55,
-             0.45},
-    GpuSpeed{"a100", "A100 SXM 80 GB", 312e12, 19.5e12, 2.039e12, 108, 25e9, 300e9, 0.60, 0.50,
+    GpuSpeed{"h100", "H100 SXM", 989.4e12, 66.9e12, 3.35e12, 81559 * kMiB, 132, 55e9, 450e9, 0.35,
+             0.31, 0.55, 0.45},
+    GpuSpeed{"h200", "H200 SXM", 989.4e12, 66.9e12, 4.8e12, 143771 * kMiB, 132, 55e9, 450e9, 0.35,
+             0.31, 0.55, 0.45},
+    GpuSpeed{"h100-pcie", "H100 PCIe", 756e12, 51.2e12, 2.0e12, 81559 * kMiB, 114, 55e9, 55e9, 0.35,
+             0.31, 0.55, 0.45},
+    GpuSpeed{"a100", "A100 SXM 80 GB", 312e12, 19.5e12, 2.039e12, 81920 * kMiB, 108, 25e9, 300e9,
+             0.60, 0.50, 0.60, 0.50},
+    GpuSpeed{"l40s", "L40S", 362e12, 91.6e12, 0.864e12, 46068 * kMiB, 142, 25e9, 25e9, 0.60, 0.50,
              0.60, 0.50},
-    GpuSpeed{"l40s", "L40S", 362e12, 91.6e12, 0.864e12, 142, 25e9, 25e9, 0.60, 0.50, 0.60, 0.50},
-    GpuSpeed{"rtx4090", "RTX 4090", 165.2e12, 82.6e12, 1.008e12, 128, 25e9, 25e9, 0.60, 0.50, 0.60,
-             0.50},
+    GpuSpeed{"rtx4090", "RTX 4090", 165.2e12, 82.6e12, 1.008e12, 24564 * kMiB, 128, 25e9, 25e9,
+             0.60, 0.50, 0.60, 0.50},
 };
 
 }  // namespace

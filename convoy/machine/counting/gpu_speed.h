@@ -16,6 +16,7 @@ struct GpuSpeed {
   double tensor_flops;     // a second: bf16, dense, fp32 sums
   double fp32_flops;       // without tensor cores: LibTorch's fp32 products
   double bytes;            // a second, of its memory
+  int64_t memory_bytes;    // as its driver reports them
   int64_t processors;      // SMs
   double host_bytes;       // a second, over the bus, one way
   double link_bytes;       // a second, to the other GPUs of the host, one way

@@ -117,6 +117,10 @@ class ShapeMaker {
     for (const ParameterDeclaration& parameter : declare_parameters(model)) add(parameter);
     close_unit();
     shape_.kept += (in_blocks_ + adapter_width_) / std::max<int64_t>(shape_.layers, 1);
+    // Inputs of norms that no other op keeps.
+    if (model.query_key_norm)
+      shape_.kept += (model.num_heads + model.num_kv_heads) * model.head_dim;
+    if (model.post_norms) shape_.kept += 2 * model.hidden_size;
     shape_.at_work += dora_at_work_;
     if (!request.dora) shape_.recomputed = recomputed_ / std::max<int64_t>(shape_.layers, 1);
   }

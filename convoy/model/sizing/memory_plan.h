@@ -76,6 +76,13 @@ StateSharing sharing_of(const Strategy& strategy) {
           .cuts_values = strategy.cuts_values};
 }
 
+template <class Strategies>
+std::vector<StateSharing> sharings_of(const Strategies& strategies) {
+  std::vector<StateSharing> sharings;
+  for (const auto& strategy : strategies) sharings.push_back(sharing_of(strategy));
+  return sharings;
+}
+
 // Under threads of one process (replicas) the bytes are of the whole process.
 MemoryPlan plan_memory(const MemoryQuestion& question, const StateSharing& sharing);
 

@@ -229,6 +229,22 @@ TEST(Stamp, RoundTrips) {
                DataError);
 }
 
+TEST(Stamp, AFieldThatTheStateDependsOnIsNeverForced) {
+  Stamp saved, current;
+  saved.set("optimizer_states", "fp32");
+  current.set_of_state("optimizer_states", "int8");
+  for (const std::vector<std::string>& forced :
+       {std::vector<std::string>{}, {"optimizer_states"}, {"all"}})
+    try {
+      require_same_stamp(saved, current, forced, "step-00000001");
+      FAIL();
+    } catch (const ConfigError& error) {
+      EXPECT_EQ(error.sentence().find("--force-stamp"), std::string::npos) << error.sentence();
+    }
+  current.set_of_state("optimizer_states", "fp32");
+  EXPECT_TRUE(require_same_stamp(saved, current, {}, "step-00000001").empty());
+}
+
 TEST(Stamp, EachDifferingFieldHasItsOwnMessage) {
   const std::vector<std::string> fields = {
       "backend",   "dtype", "quantisation",   "lora.r",         "attention", "packing",

@@ -35,6 +35,10 @@ void Stamp::set_informational(const std::string& name, const std::string& value)
   put({name, value, true});
 }
 
+void Stamp::set_of_state(const std::string& name, const std::string& value) {
+  put({.name = name, .value = value, .decides_state = true});
+}
+
 const StampField* Stamp::find(const std::string& name) const {
   for (const StampField& field : fields_)
     if (field.name == name) return &field;
@@ -71,11 +75,13 @@ std::vector<StampDifference> compare(const Stamp& saved, const Stamp& current) {
     const std::string value = now == nullptr ? kAbsent : now->value;
     const bool informational = field.informational && (now == nullptr || now->informational);
     if (value != field.value)
-      differences.push_back({field.name, field.value, value, informational});
+      differences.push_back(
+          {field.name, field.value, value, informational, now != nullptr && now->decides_state});
   }
   for (const StampField& field : current.fields())
     if (saved.find(field.name) == nullptr)
-      differences.push_back({field.name, kAbsent, field.value, field.informational});
+      differences.push_back(
+          {field.name, kAbsent, field.value, field.informational, field.decides_state});
   return differences;
 }
 
@@ -87,9 +93,10 @@ std::vector<std::string> require_same_stamp(const Stamp& saved, const Stamp& cur
   std::vector<std::string> also_changed;
   std::string first_field;
   for (const StampDifference& difference : compare(saved, current)) {
-    const bool is_forced = std::any_of(forced.begin(), forced.end(), [&](const std::string& name) {
-      return name == "all" || name == difference.field;
-    });
+    const bool is_forced = !difference.decides_state &&
+                           std::any_of(forced.begin(), forced.end(), [&](const std::string& name) {
+                             return name == "all" || name == difference.field;
+                           });
     if (difference.informational) also_changed.push_back(difference.sentence());
     if (difference.informational || is_forced) {
       notices.push_back(difference.sentence() +
@@ -97,8 +104,10 @@ std::vector<std::string> require_same_stamp(const Stamp& saved, const Stamp& cur
       continue;
     }
     if (first_field.empty()) first_field = difference.field;
-    refused.push_back(
-        fmt::format("{} (--force-stamp {})", difference.sentence(), difference.field));
+    refused.push_back(fmt::format("{} ({})", difference.sentence(),
+                                  difference.decides_state
+                                      ? std::string("its state cannot be read so")
+                                      : fmt::format("--force-stamp {}", difference.field)));
   }
   if (!refused.empty())
     throw ConfigError(

@@ -15,7 +15,12 @@ struct StampField {
   std::string name;  // "dtype", "lora.r", "data_hash"
   std::string value;
   bool informational = false;  // a change is applied and reported, never refused (learning_rate)
-  bool operator==(const StampField&) const = default;
+  // The saved state cannot be read with another value, forced or not. Not in files.
+  bool decides_state = false;
+
+  bool operator==(const StampField& other) const {
+    return name == other.name && value == other.value && informational == other.informational;
+  }
 };
 
 // Fields in the order they were set.
@@ -24,6 +29,7 @@ class Stamp {
   void set(const std::string& name, const std::string& value);  // replaces a field of the same name
   void set(const std::string& name, int64_t value);
   void set_informational(const std::string& name, const std::string& value);
+  void set_of_state(const std::string& name, const std::string& value);  // decides_state
 
   const StampField* find(const std::string& name) const;
   const std::vector<StampField>& fields() const { return fields_; }
@@ -42,6 +48,7 @@ struct StampDifference {
   std::string saved;  // "(absent)" where only one side has the field
   std::string current;
   bool informational = false;
+  bool decides_state = false;
 
   std::string sentence() const;
 };
@@ -49,8 +56,8 @@ struct StampDifference {
 std::vector<StampDifference> compare(const Stamp& saved, const Stamp& current);
 
 // Returns sentences for the log: informational and forced differences. Throws ConfigError listing
-// every other difference with both values and the flag that forces it. `forced`: field names, or
-// "all".
+// every other difference with both values and the flag that forces it, where one does. `forced`:
+// field names, or "all".
 std::vector<std::string> require_same_stamp(const Stamp& saved, const Stamp& current,
                                             const std::vector<std::string>& forced,
                                             const std::string& checkpoint);

@@ -102,8 +102,8 @@ std::string names_of_strategies(Fits fits) {
 template <class Fits>
 void refuse_unless(const StrategyFacts& strategy, bool asked, const char* key, Fits fits) {
   if (!asked || fits(strategy)) return;
-  throw ConfigError(fmt::format("this is for {}, and the strategy is {}", names_of_strategies(fits),
-                                strategy.name),
+  throw ConfigError(fmt::format("parallel.{} is for {}, and the strategy is {}", key,
+                                names_of_strategies(fits), strategy.name),
                     {.key = std::string("parallel.") + key,
                      .hint = "leave it out, or choose another parallel.strategy"});
 }

@@ -6,6 +6,7 @@
 #include "convoy/apps/recipes/bench/predicted_training.h"
 #include "convoy/apps/recipes/loaded_model.h"
 #include "convoy/core/base/error.h"
+#include "convoy/core/config/flags.h"
 #include "convoy/machine/device/rank_device.h"
 
 namespace convoy::recipes {
@@ -14,21 +15,48 @@ namespace {
 using Json = nlohmann::ordered_json;
 using settings::BenchPredictFlags;
 
-void refuse_flags_of_generation(const BenchPredictFlags& flags) {
-  const BenchPredictFlags plain;
-  const auto refuse = [](bool differs, const char* key) {
+using Changed = std::vector<std::pair<const char*, bool>>;
+
+// `changed`: by key, whether the flag has another value than that of no flag.
+void refuse(const Changed& changed, std::string_view step, std::string_view owners) {
+  for (const auto& [key, differs] : changed)
     if (differs)
-      throw ConfigError(fmt::format("a training step has no {}", key),
-                        {.key = key, .hint = "it belongs to --decode and --prefill"});
-  };
-  refuse(flags.weights != plain.weights, "weights");
-  refuse(flags.quantization != plain.quantization, "quantization");
-  refuse(flags.kv_dtype != plain.kv_dtype, "kv_dtype");
-  refuse(flags.temperature != plain.temperature, "temperature");
+      throw ConfigError(fmt::format("--{} is nothing of {}", config::dashed(key), step),
+                        {.key = key, .hint = fmt::format("it belongs to {}", owners)});
+}
+
+void check_training(const BenchPredictFlags& flags) {
+  const BenchPredictFlags plain;
+  refuse({{"weights", flags.weights != plain.weights},
+          {"quantization", flags.quantization != plain.quantization},
+          {"double_quant", flags.double_quant},
+          {"kv_dtype", flags.kv_dtype != plain.kv_dtype},
+          {"temperature", flags.temperature != plain.temperature},
+          {"top_p", flags.top_p != plain.top_p}},
+         "a training step", "--decode and --prefill");
+  refuse({{"context", flags.context != plain.context}}, "a training step", "--decode");
   if (flags.dtype != "bf16")
     throw ConfigError("a training step is counted in bf16", {.key = "dtype"});
   if (flags.tokens < 2)
     throw ConfigError("a row to train on has two tokens or more", {.key = "tokens"});
+  if (flags.recompute && flags.selective)
+    throw ConfigError("--recompute computes all again that --selective does",
+                      {.key = "selective", .hint = "give one of them"});
+}
+
+void check_generation(const BenchPredictFlags& flags) {
+  const BenchPredictFlags plain;
+  refuse({{"ranks", flags.ranks != plain.ranks},
+          {"strategy", flags.strategy != plain.strategy},
+          {"mode", flags.mode != plain.mode},
+          {"recompute", flags.recompute},
+          {"selective", flags.selective},
+          {"attention", flags.attention != plain.attention},
+          {"optimizer_state_dtype", flags.optimizer_state_dtype != plain.optimizer_state_dtype},
+          {"master_weights", flags.master_weights != plain.master_weights}},
+         "a step of generation", "--train");
+  refuse({{"context", !flags.decode && flags.context != plain.context}}, "a prefill", "--decode");
+  require_one_format(flags.quantization, flags.double_quant, flags.weights);
 }
 
 BenchPredictFlags checked(BenchPredictFlags flags) {
@@ -38,14 +66,10 @@ BenchPredictFlags checked(BenchPredictFlags flags) {
   if (int{flags.decode} + int{flags.prefill} + int{flags.train} != 1)
     throw ConfigError("bench predict predicts one kind of step",
                       {.key = "decode", .hint = "give --decode, --prefill or --train"});
-  if (!flags.train && (flags.ranks > 1 || flags.strategy != BenchPredictFlags().strategy))
-    throw ConfigError(
-        "ranks share a step of training alone",
-        {.key = "ranks", .hint = "give --train, or leave out --ranks and --strategy"});
   if (flags.train)
-    refuse_flags_of_generation(flags);
+    check_training(flags);
   else
-    require_one_format(flags.quantization, flags.double_quant, flags.weights);
+    check_generation(flags);
   if (flags.rows == 0) flags.rows = flags.decode ? 16 : 1;
   return flags;
 }

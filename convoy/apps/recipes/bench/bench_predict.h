@@ -20,8 +20,8 @@ namespace convoy::recipes {
 // "mode","recompute","ranks","strategy";
 // "launches","uploads","downloads","host_waits","host_ops"; bytes: "weight_bytes","other_bytes", of
 // generation "least_weight_bytes","kv_bytes","least_kv_bytes", of a training "state_bytes",
-// "peak_memory_bytes" (of tensors at a time),"planned_memory_bytes", of several ranks what each
-// sends: "link_bytes","link_ms","exposed_ms","collectives" (of one name:
+// "peak_memory_bytes" (of tensors at a time),"planned_memory_bytes","device_memory_bytes", of
+// several ranks what each sends: "link_bytes","link_ms","exposed_ms","collectives" (of one name:
 // "op","calls","link_bytes","link_ms");
 // "flops","least_flops","host_ms","device_ms","predicted_ms","roofline_ms","roofline_share",
 // "tokens_per_s","mfu" (least_flops as a share of the peak),"ops" (of one name:

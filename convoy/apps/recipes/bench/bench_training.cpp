@@ -37,12 +37,13 @@ struct RankStep {
 BenchTraining::BenchTraining(const BenchTrainingConfig& config, std::unique_ptr<nn::CausalLm> model,
                              comm::Group& group, const Log& log, const nn::DeferredValues* values)
     : config_(config), group_(group), model_(std::move(model)) {
-  const settings::StrategyFacts& facts = settings::strategy_for(config.strategy, group.size());
-  settings::ParallelSettings parallel;
-  parallel.strategy = facts.name;
   choose_attention(*model_, config.attention, "attention");
   choose_parameters(values);
-  const sizing::MemoryPlan planned = plan(facts, parallel);
+  settings::ParallelSettings parallel;
+  const sizing::MemoryQuestion question = memory_question(parallel);
+  parallel.strategy = strategy_name_ = strategy_of(question);
+  const sizing::MemoryPlan planned = plan_memory(
+      question, sizing::sharing_of(settings::strategy_for(strategy_name_, group.size())));
   planned_bytes_ = planned.total_bytes();
   if (group.rank() == 0) log.info(fmt::format("memory of a rank: {}", planned.text()));
   strategy_ = parallel::make_strategy(parallel, group);
@@ -69,19 +70,24 @@ void BenchTraining::choose_parameters(const nn::DeferredValues* values) {
   parameters_ = lora_->parameters();
 }
 
-sizing::MemoryPlan BenchTraining::plan(const settings::StrategyFacts& facts,
-                                       const settings::ParallelSettings& parallel) {
-  const sizing::MemoryQuestion question{
-      .shape = training_shape(*model_),
-      .ranks = group_.size(),
-      .keep_whole_below = parallel.keep_whole_below,
-      .accumulates = config_.grad_accum > 1,
-      .micro_batch_tokens = config_.batch_rows * config_.row_tokens,
-      .recompute = config_.recompute,
-      .moment_bytes_of_256 = optim::state_bytes(config_.states, 256 * 256, false).moments / 256,
-      .has_masters = config_.states.has_masters,
-      .program_bytes = memory_beside(*model_)};
-  return plan_memory(question, sizing::sharing_of(facts));
+sizing::MemoryQuestion BenchTraining::memory_question(const settings::ParallelSettings& parallel) {
+  return {.shape = training_shape(*model_),
+          .ranks = group_.size(),
+          .keep_whole_below = parallel.keep_whole_below,
+          .accumulates = config_.grad_accum > 1,
+          .micro_batch_tokens = config_.batch_rows * config_.row_tokens,
+          .recompute = config_.recompute,
+          .moment_bytes_of_256 = optim::state_bytes(config_.states, 256 * 256, false).moments / 256,
+          .has_masters = config_.states.has_masters,
+          .program_bytes = memory_beside(*model_)};
+}
+
+std::string BenchTraining::strategy_of(const sizing::MemoryQuestion& question) const {
+  if (config_.strategy != "auto" || config_.device_bytes == 0)
+    return std::string(settings::strategy_for(config_.strategy, group_.size()).name);
+  return sizing::choose_strategy(question, sizing::sharings_of(settings::strategies_of_processes()),
+                                 config_.device_bytes)
+      .strategy;
 }
 
 // Rows of the whole global batch, equal on every rank.

@@ -36,6 +36,7 @@ struct BenchTrainingConfig {
   nn::Recompute recompute = nn::Recompute::Nothing;
   std::string attention = "flash";  // or cudnn
   optim::StateFormat states = {};
+  int64_t device_bytes = 0;  // strategy auto: the first that fits, as in training; 0 = ddp
 };
 
 class BenchTraining {
@@ -55,11 +56,12 @@ class BenchTraining {
   const adapters::LoraModel* lora() const { return lora_ ? &*lora_ : nullptr; }
   int64_t trained_parameters() const;
   int64_t planned_bytes() const { return planned_bytes_; }  // of a rank
+  const std::string& strategy_name() const { return strategy_name_; }
 
  private:
   void choose_parameters(const nn::DeferredValues* values);
-  sizing::MemoryPlan plan(const settings::StrategyFacts& facts,
-                          const settings::ParallelSettings& parallel);
+  sizing::MemoryQuestion memory_question(const settings::ParallelSettings& parallel);
+  std::string strategy_of(const sizing::MemoryQuestion& question) const;
   data::TokenDataset random_rows() const;
   void accumulate(int64_t micro, at::Tensor& loss);
 
@@ -72,6 +74,7 @@ class BenchTraining {
   std::optional<optim::AdamW> optimizer_;
   data::TokenDataset rows_;
   int64_t planned_bytes_ = 0;
+  std::string strategy_name_;
 };
 
 }  // namespace convoy::recipes

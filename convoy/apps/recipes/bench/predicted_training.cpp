@@ -40,7 +40,8 @@ BenchTrainingConfig config_of(const settings::BenchPredictFlags& flags) {
           .batch_rows = flags.rows,
           .recompute = recompute_of(flags),
           .attention = flags.attention,
-          .states = state_format(flags.optimizer_state_dtype, flags.master_weights)};
+          .states = state_format(flags.optimizer_state_dtype, flags.master_weights),
+          .device_bytes = counting::gpu_speed(flags.device).memory_bytes};
 }
 
 std::unique_ptr<comm::Group> group_of(int64_t ranks) {
@@ -82,7 +83,7 @@ CountedStep count_training(const architecture::DecoderSpec& spec,
                         {"optimizer_state_dtype", flags.optimizer_state_dtype},
                         {"master_weights", flags.master_weights},
                         {"ranks", flags.ranks},
-                        {"strategy", settings::strategy_for(flags.strategy, flags.ranks).name}},
+                        {"strategy", training.strategy_name()}},
           .work = recording.take(),
           .flops = model_flops(training, flags),
           // Weights of a size that no cache keeps, forward and backward; states once, and written.
@@ -92,7 +93,8 @@ CountedStep count_training(const architecture::DecoderSpec& spec,
                     {"state", counting::Content::States},
                     {"other", counting::Content::Other}},
           .memory = {{"peak_memory_bytes", counting::peak_memory_bytes()},
-                     {"planned_memory_bytes", training.planned_bytes()}}};
+                     {"planned_memory_bytes", training.planned_bytes()},
+                     {"device_memory_bytes", counting::gpu_speed(flags.device).memory_bytes}}};
 }
 
 MeasuredStep measure_training(const architecture::DecoderSpec& spec,

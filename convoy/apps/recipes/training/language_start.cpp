@@ -124,10 +124,8 @@ std::string choose_strategy_of(const TrainingRun& run, const sizing::MemoryQuest
   const int64_t usable_bytes =
       device::usable_rank_memory_bytes(run.rank_device.device, run.environment.local_world) +
       question.program_bytes;
-  std::vector<sizing::StateSharing> candidates;
-  for (const settings::StrategyFacts& strategy : settings::strategies_of_processes())
-    candidates.push_back(sizing::sharing_of(strategy));
-  const sizing::StrategyChoice choice = choose_strategy(question, candidates, usable_bytes);
+  const sizing::StrategyChoice choice = choose_strategy(
+      question, sizing::sharings_of(settings::strategies_of_processes()), usable_bytes);
   const std::string strategy = run.store_barrier->word_of_rank_zero(choice.strategy);
   const std::string sentence = fmt::format("strategy: {}; {}", choice.strategy, choice.reason);
   if (!choice.fits)

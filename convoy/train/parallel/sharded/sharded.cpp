@@ -55,7 +55,7 @@ void Sharded::check_offload(const std::vector<nn::Unit>& units) const {
   if (config_.offload == Offload::None) return;
   for (const nn::NamedTensor& parameter : trained_of(units))
     if (parameter.value.device().is_cpu())
-      throw ConfigError("the model is in the host's memory already",
+      throw ConfigError("parallel.offload: the model is in the host's memory already",
                         {.key = "parallel.offload", .hint = "offload is for GPUs: leave it out"});
   if (config_.offload == Offload::Parameters && !shards_values())
     throw ConfigError("parameters can be offloaded where they are sharded, by zero3",
