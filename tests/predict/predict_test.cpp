@@ -280,6 +280,7 @@ TEST(BenchPredict, TheSameStepIsTimedOnADeviceThatComputes) {
   EXPECT_TRUE(decode.seconds_by_op.contains("index_select")) << "embedding";
   flags.decode = false;
   flags.prefill = true;
+  flags.context = settings::BenchPredictFlags().context;
   flags.tokens = 20;
   EXPECT_GT(measure_step(flags, at::kCPU).seconds, 0);
 }

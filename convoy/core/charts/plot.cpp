@@ -165,10 +165,11 @@ class ChartPainter {
       for (size_t begin = 0; begin < row.marks.size();) {
         size_t end = begin + 1;
         while (end < row.marks.size() && row.marks[end].x == row.marks[begin].x) ++end;
-        const double room = end < row.marks.size()
-                                ? x_of(row.marks[end].x) - x_of(row.marks[begin].x)
-                                : right_ - x_of(row.marks[begin].x);
-        paint_marks(std::span(row.marks).subspan(begin, end - begin), base, room);
+        const double here = x_of(row.marks[begin].x);
+        const double before = begin > 0 ? here - x_of(row.marks[begin - 1].x) : here - left_;
+        const double behind =
+            end < row.marks.size() ? x_of(row.marks[end].x) - here : right_ - here + letter_;
+        paint_marks(std::span(row.marks).subspan(begin, end - begin), base, before, behind);
         begin = end;
       }
       base += kMarkRow * letter_;
@@ -177,9 +178,9 @@ class ChartPainter {
     canvas_.end_group();
   }
 
-  // Marks of one place: side by side around it, or as one without a colour where `room` does not
-  // do.
-  void paint_marks(std::span<const RowMark> marks, double base, double room) {
+  // Marks of one place: side by side around it, or as one without a colour where the room before
+  // and behind does not do. Each neighbour has half of what lies between.
+  void paint_marks(std::span<const RowMark> marks, double base, double before, double behind) {
     const auto width_of = [&](const RowMark& mark) {
       const std::string count = mark.count > 1 ? std::to_string(mark.count) : "";
       return 0.9 * letter_ + text_width(count, 0.85 * letter_);
@@ -187,13 +188,14 @@ class ChartPainter {
     RowMark all = marks.front();
     double width = 0;
     for (const RowMark& mark : marks) width += width_of(mark);
-    if (marks.size() > 1 && width > room) {
+    double x = x_of(all.x);
+    if (marks.size() > 1 && width > (before + behind) / 2) {
       for (const RowMark& mark : marks.subspan(1)) all.count += mark.count;
       all.color = kInkColor;
       marks = std::span(&all, 1);
-      width = width_of(all);
+    } else if (marks.size() > 1) {
+      x = std::min(x - (width - 0.9 * letter_) / 2, right_ + 1.5 * letter_ - width);
     }
-    double x = x_of(all.x) - (marks.size() > 1 ? (width - 0.9 * letter_) / 2 : 0);
     for (const RowMark& mark : marks) {
       const ChartColor color = color_of(mark.color);
       canvas_.markers(

@@ -65,4 +65,15 @@ void fall_back_to_the_loss(TrainingSettings& train, config::Resolved& resolved) 
     resolved.decided(path, "evaluations generate no answers");
 }
 
+void warn_of_idle_early_stop(const TrainSettings& settings, config::Resolved& resolved) {
+  const TrainingSettings& train = settings.train;
+  if (train.early_stopping_patience == 0 || train.eval_strategy != "no" ||
+      settings.task == "classify")
+    return;
+  resolved.warn(fmt::format(
+      "{}: train.early_stopping_patience is {}, and there are no evaluations "
+      "(train.eval_strategy no): nothing stops the training early",
+      resolved.value("train.early_stopping_patience").origin, train.early_stopping_patience));
+}
+
 }  // namespace convoy::settings

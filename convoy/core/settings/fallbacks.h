@@ -21,4 +21,7 @@ void fall_back_to_tensorboard(LoggingSettings& logging, config::Resolved& resolv
 // evaluations generate none.
 void fall_back_to_the_loss(TrainingSettings& train, config::Resolved& resolved);
 
+// Warns of an early stop of which no evaluation could decide. Classification evaluates each epoch.
+void warn_of_idle_early_stop(const TrainSettings& settings, config::Resolved& resolved);
+
 }  // namespace convoy::settings

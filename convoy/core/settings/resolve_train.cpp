@@ -15,6 +15,7 @@
 #include "convoy/core/config/describe.h"
 #include "convoy/core/settings/fallbacks.h"
 #include "convoy/core/settings/step_range.h"
+#include "convoy/core/settings/strategies.h"
 #include "convoy/core/settings/template_kwargs.h"
 
 namespace convoy::settings {
@@ -141,6 +142,21 @@ void check_generating_evaluation(const TrainSettings& settings, const config::Re
       resolved.location("train.predict_with_generate", "remove it")));
 }
 
+// Under `auto` the run checks it, with the strategy that it has chosen.
+void check_strategy(const ParallelSettings& parallel, const config::Resolved& resolved,
+                    config::ErrorList& errors) {
+  if (!all_readable(resolved, {"parallel.strategy", "parallel.offload", "parallel.shard_over",
+                               "parallel.prefetch_blocks", "parallel.replicas"}) ||
+      parallel.strategy == "auto")
+    return;
+  try {
+    check_parallel(strategy_named(parallel.strategy), parallel);
+  } catch (const ConfigError& error) {
+    errors.add(
+        ConfigError(error.what(), resolved.location(error.location().key, error.location().hint)));
+  }
+}
+
 void check_of_adapters_and_text(const TrainSettings& settings, const config::Resolved& resolved,
                                 config::ErrorList& errors) {
   if (all_readable(resolved, {"tuning.mode", "tuning.lora.loraplus_lr_ratio"}) &&
@@ -171,7 +187,8 @@ void check_mix(const TrainSettings& settings, const config::Resolved& resolved,
   try {
     mixed_datasets(settings.datasets);
   } catch (const ConfigError& error) {
-    errors.add(ConfigError(error.what(), resolved.location(error.location().key)));
+    errors.add(
+        ConfigError(error.what(), resolved.location(error.location().key, error.location().hint)));
   }
 }
 
@@ -253,6 +270,7 @@ void check_combinations(const TrainSettings& settings, const config::Resolved& r
   check_best_metric(settings, resolved, errors);
   check_reports(settings.logging, resolved, errors);
   check_generating_evaluation(settings, resolved, errors);
+  check_strategy(settings.parallel, resolved, errors);
   check_of_adapters_and_text(settings, resolved, errors);
   check_mix(settings, resolved, errors);
   if (resolved.whole())
@@ -328,6 +346,7 @@ config::Resolved resolve_train(TrainSettings& settings, config::Sources sources,
       });
   fall_back_to_the_loss(settings.train, resolved);
   fall_back_to_tensorboard(settings.logging, resolved);
+  warn_of_idle_early_stop(settings, resolved);
   decide_split(settings, resolved);
   return resolved;
 }

@@ -140,6 +140,18 @@ TEST(TrainSettings, CombinationsAreChecked) {
   EXPECT_EQ(fate("data.split.val_ratio=many").find("sum to 1"), std::string::npos);
 }
 
+TEST(TrainSettings, SettingsOfOtherStrategiesAreRefused) {
+  for (const char* const one : {"offload=optimizer", "shard_over=node", "prefetch_blocks=3"}) try {
+      with({"parallel.strategy=ddp", std::string("parallel.") + one});
+      ADD_FAILURE() << one;
+    } catch (const ConfigError& error) {
+      EXPECT_NE(error.sentence().find("and the strategy is ddp"), std::string::npos)
+          << error.sentence();
+    }
+  EXPECT_EQ(
+      with({"parallel.strategy=zero3", "parallel.prefetch_blocks=3"}).parallel.prefetch_blocks, 3);
+}
+
 TEST(TrainSettings, AnAdapterToGoOnWithIsNotForAllWeights) {
   try {
     with({"tuning.mode=full", "tuning.lora.adapter=adapter"});
@@ -212,6 +224,17 @@ TEST(TrainSettings, WithoutAnswersTheLossDecidesWhichCheckpointIsBest) {
   TrainSettings settings;
   EXPECT_TRUE(warnings_of(settings, {"train.metric_for_best_model=perplexity"}).empty());
   EXPECT_EQ(settings.train.metric_for_best_model, "eval_perplexity");
+}
+
+TEST(TrainSettings, AnEarlyStopWithoutEvaluationsIsWarnedOf) {
+  TrainSettings settings;
+  const auto warnings =
+      warnings_of(settings, {"train.early_stopping_patience=2", "train.eval_strategy=no"});
+  ASSERT_EQ(warnings.size(), 1u);
+  EXPECT_NE(warnings[0].find("train.early_stopping_patience is 2"), std::string::npos);
+  EXPECT_TRUE(
+      warnings_of(settings, {"train.early_stopping_patience=2", "train.eval_strategy=steps"})
+          .empty());
 }
 
 TEST(TrainSettings, ReportsToOtherProgramsBecomeTensorBoards) {

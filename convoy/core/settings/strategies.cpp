@@ -9,6 +9,7 @@
 
 #include "convoy/core/base/error.h"
 #include "convoy/core/base/suggest.h"
+#include "convoy/core/settings/train_settings.h"
 
 namespace convoy::settings {
 namespace {
@@ -26,7 +27,35 @@ std::vector<std::string> words_of_strategies(Fits fits) {
   return words;
 }
 
+template <class Fits>
+std::string names_of_strategies(Fits fits) {
+  std::vector<std::string_view> names;
+  for (const StrategyFacts& strategy : kStrategies)
+    if (fits(strategy)) names.push_back(strategy.name);
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
+// Throws ConfigError for a setting that is for strategies that fit, where this one does not.
+template <class Fits>
+void refuse_unless(const StrategyFacts& strategy, bool asked, const char* key, Fits fits) {
+  if (!asked || fits(strategy)) return;
+  throw ConfigError(fmt::format("parallel.{} is for {}, and the strategy is {}", key,
+                                names_of_strategies(fits), strategy.name),
+                    {.key = std::string("parallel.") + key,
+                     .hint = "leave it out, or choose another parallel.strategy"});
+}
+
 }  // namespace
+
+void check_parallel(const StrategyFacts& strategy, const ParallelSettings& settings) {
+  const auto cuts_states = [](const StrategyFacts& one) { return one.cuts_states; };
+  const auto cuts_values = [](const StrategyFacts& one) { return one.cuts_values; };
+  const auto is_dp = [](const StrategyFacts& one) { return one.kind == StrategyKind::Dp; };
+  refuse_unless(strategy, settings.offload != "none", "offload", cuts_states);
+  refuse_unless(strategy, settings.shard_over != "all", "shard_over", cuts_states);
+  refuse_unless(strategy, settings.prefetch_blocks != 0, "prefetch_blocks", cuts_values);
+  refuse_unless(strategy, settings.replicas > 0, "replicas", is_dp);
+}
 
 const StrategyFacts& strategy_named(std::string_view name) {
   const auto found =

@@ -62,6 +62,10 @@ const StrategyFacts& strategy_named(std::string_view name);
 // The same; auto = ddp with more than one rank, else none.
 const StrategyFacts& strategy_for(std::string_view word, int64_t ranks);
 
+struct ParallelSettings;
+// Throws ConfigError for a setting that belongs to other strategies.
+void check_parallel(const StrategyFacts& strategy, const ParallelSettings& settings);
+
 // The strategies that `auto` tries, in that order.
 std::vector<StrategyFacts> strategies_of_processes();
 

@@ -90,34 +90,6 @@ constexpr std::array kMakers = {
 };
 static_assert(kMakers.size() == settings::kStrategies.size(), "each strategy has one maker");
 
-template <class Fits>
-std::string names_of_strategies(Fits fits) {
-  std::vector<std::string_view> names;
-  for (const StrategyFacts& strategy : settings::kStrategies)
-    if (fits(strategy)) names.push_back(strategy.name);
-  return fmt::format("{}", fmt::join(names, ", "));
-}
-
-// Throws ConfigError for a setting that is for strategies that fit, where this one does not.
-template <class Fits>
-void refuse_unless(const StrategyFacts& strategy, bool asked, const char* key, Fits fits) {
-  if (!asked || fits(strategy)) return;
-  throw ConfigError(fmt::format("parallel.{} is for {}, and the strategy is {}", key,
-                                names_of_strategies(fits), strategy.name),
-                    {.key = std::string("parallel.") + key,
-                     .hint = "leave it out, or choose another parallel.strategy"});
-}
-
-void check_settings(const StrategyFacts& strategy, const settings::ParallelSettings& settings) {
-  const auto cuts_states = [](const StrategyFacts& one) { return one.cuts_states; };
-  const auto cuts_values = [](const StrategyFacts& one) { return one.cuts_values; };
-  const auto is_dp = [](const StrategyFacts& one) { return one.kind == StrategyKind::Dp; };
-  refuse_unless(strategy, settings.offload != "none", "offload", cuts_states);
-  refuse_unless(strategy, settings.shard_over != "all", "shard_over", cuts_states);
-  refuse_unless(strategy, settings.prefetch_blocks != 0, "prefetch_blocks", cuts_values);
-  refuse_unless(strategy, settings.replicas > 0, "replicas", is_dp);
-}
-
 }  // namespace
 
 bool shards_values(const settings::ParallelSettings& settings) {
@@ -127,7 +99,7 @@ bool shards_values(const settings::ParallelSettings& settings) {
 std::unique_ptr<Strategy> make_strategy(const settings::ParallelSettings& settings,
                                         comm::Group& group, int ranks_of_node) {
   const StrategyFacts& facts = settings::strategy_for(settings.strategy, group.size());
-  check_settings(facts, settings);
+  settings::check_parallel(facts, settings);
   const auto maker = std::find_if(kMakers.begin(), kMakers.end(),
                                   [&](const StrategyMaker& one) { return one.kind == facts.kind; });
   CONVOY_INVARIANT(maker != kMakers.end(), "no maker for the strategy {}", facts.name);
