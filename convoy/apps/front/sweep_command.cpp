@@ -13,7 +13,6 @@
 #include <functional>
 #include <iterator>
 #include <nlohmann/json.hpp>
-#include <string_view>
 
 #include "convoy/apps/front/standard_streams.h"
 #include "convoy/apps/front/sweep_dry_run.h"
@@ -163,8 +162,8 @@ void write_outputs(const Context& context, const SweepPlan& plan, const RunFlags
   for (const char* const ending : {".svg", ".png", ".pdf"}) {
     const std::string name = fmt::format("{}-{}{}", plan.label, mark, ending);
     write_file(context, figures_dir, {name, pictures::picture_for(name, svg)});
-    if (std::string_view(ending) == ".png") pictures::warn_of_boxes(context.log(), name, svg);
   }
+  pictures::warn_of_boxes(context.log(), fmt::format("{}-{}.png", plan.label, mark), svg);
 }
 
 void write_for_tensorboard(const Context& context, const RunFlags& run,
@@ -354,7 +353,7 @@ void write_wide_table(const Context& context, const RunFlags& run, const std::st
 // One cell is its own best.
 void tell_best(const Context& context, const SweepResults& results, bool greatest) {
   const sweep::CellResult* const best = sweep::best_cell(results, greatest);
-  if (best == nullptr || results.cells.size() < 2 || results.metrics.front() == "seconds") return;
+  if (best == nullptr || results.cells.size() < 2) return;
   context.log().info(fmt::format("best: {}", sweep::best_text(results, *best)));
   context.log().info(fmt::format("its command: {}", sweep::command_line_of(best->cell)));
 }
@@ -400,7 +399,7 @@ int run_command_sweep(Context& context, const std::vector<std::string>& argument
     write_wide_table(context, run, plan.name() + ".csv", report, results);
     write_for_tensorboard(context, run, results);
     print_results(context, results);
-    tell_best(context, results, flags.best == "max");
+    if (!flags.result.names.empty()) tell_best(context, results, flags.best == "max");
     warn_of_changed_programs(context, results);
     return say_how_it_ended(context, report, results, flags.redo);
   });

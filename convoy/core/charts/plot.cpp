@@ -244,15 +244,14 @@ class ChartPainter {
   void paint_band(const PlotSeries& series) {
     std::vector<ChartPoint> above, below;
     const auto paint_piece = [&] {
-      const bool is_flat =
-          std::equal(above.begin(), above.end(), below.begin(), below.end(),
-                     [](ChartPoint up, ChartPoint down) { return up.y == down.y; });
-      if (is_flat) {
-        // Caps of whiskers would stand out beside the marks.
-      } else if (above.size() == 1 || !series.joined || series.whiskers) {
+      // Caps of whiskers without a height would stand out beside the marks.
+      if (std::equal(above.begin(), above.end(), below.begin(), below.end(),
+                     [](ChartPoint up, ChartPoint down) { return up.y == down.y; }))
+        above.clear();
+      if (above.size() == 1 || !series.joined || series.whiskers)
         for (size_t at = 0; at < above.size(); ++at)
           paint_whisker(above[at].x, below[at].y, above[at].y, series);
-      } else if (!above.empty()) {
+      else if (!above.empty()) {
         above.insert(above.end(), below.rbegin(), below.rend());
         canvas_.area(above, color_of(series.color), 0.18);
       }

@@ -142,6 +142,12 @@ void check_generating_evaluation(const TrainSettings& settings, const config::Re
       resolved.location("train.predict_with_generate", "remove it")));
 }
 
+void add_at_its_key(const ConfigError& error, const config::Resolved& resolved,
+                    config::ErrorList& errors) {
+  errors.add(
+      ConfigError(error.what(), resolved.location(error.location().key, error.location().hint)));
+}
+
 // Under `auto` the run checks it, with the strategy that it has chosen.
 void check_strategy(const ParallelSettings& parallel, const config::Resolved& resolved,
                     config::ErrorList& errors) {
@@ -152,8 +158,7 @@ void check_strategy(const ParallelSettings& parallel, const config::Resolved& re
   try {
     check_parallel(strategy_named(parallel.strategy), parallel);
   } catch (const ConfigError& error) {
-    errors.add(
-        ConfigError(error.what(), resolved.location(error.location().key, error.location().hint)));
+    add_at_its_key(error, resolved, errors);
   }
 }
 
@@ -187,8 +192,7 @@ void check_mix(const TrainSettings& settings, const config::Resolved& resolved,
   try {
     mixed_datasets(settings.datasets);
   } catch (const ConfigError& error) {
-    errors.add(
-        ConfigError(error.what(), resolved.location(error.location().key, error.location().hint)));
+    add_at_its_key(error, resolved, errors);
   }
 }
 

@@ -56,7 +56,6 @@ fs::path new_folder(const std::string& name, const fs::path& parent) {
   for (int number = 1; !failure && number < 1000; ++number) {
     const fs::path folder = parent / (number == 1 ? base : fmt::format("{}-{}", base, number));
     if (fs::create_directory(folder, failure)) return folder;
-    if (failure) break;
   }
   throw IoError(fmt::format("could not make a run folder: {}", failure.message()),
                 {.file = (parent / base).string(), .hint = "give a folder with --run-dir"});

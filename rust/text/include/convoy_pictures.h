@@ -14,7 +14,8 @@ int convoy_picture_png(const uint8_t* svg, size_t size, ConvoyText* picture, Con
 // One page, of 1/96 inch to a pixel; its text is text.
 int convoy_picture_pdf(const uint8_t* svg, size_t size, ConvoyText* picture, ConvoyText* error);
 // UTF-8: each letter of the SVG text, once, that both would draw as a box.
-int convoy_picture_unknown_letters(const uint8_t* svg, size_t size, ConvoyText* letters, ConvoyText* error);
+int convoy_picture_unknown_letters(const uint8_t* svg, size_t size, ConvoyText* letters,
+                                   ConvoyText* error);
 
 #ifdef __cplusplus
 }

@@ -40,7 +40,7 @@ fn pdf_of(svg: &[u8]) -> Result<Vec<u8>, String> {
     ordered(&pdf).ok_or_else(|| "svg2pdf writes another form of PDF".into())
 }
 
-/// The letters of the figure that the family lacks, each once. All that is not ASCII in such a file is text.
+/// The letters that the family lacks, each once. All that is not ASCII in a figure is text.
 fn unknown_letters(svg: &[u8]) -> Result<String, String> {
     let face = ttf_parser::Face::parse(REGULAR, 0).map_err(|error| error.to_string())?;
     let mut found = String::new();

@@ -21,7 +21,7 @@ using Changed = std::vector<std::pair<const char*, bool>>;
 void refuse(const Changed& changed, std::string_view step, std::string_view owners) {
   for (const auto& [key, differs] : changed)
     if (differs)
-      throw ConfigError(fmt::format("--{} is nothing of {}", config::dashed(key), step),
+      throw ConfigError(fmt::format("{} has no --{}", step, config::dashed(key)),
                         {.key = key, .hint = fmt::format("it belongs to {}", owners)});
 }
 

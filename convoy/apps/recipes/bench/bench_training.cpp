@@ -42,8 +42,8 @@ BenchTraining::BenchTraining(const BenchTrainingConfig& config, std::unique_ptr<
   settings::ParallelSettings parallel;
   const sizing::MemoryQuestion question = memory_question(parallel);
   parallel.strategy = strategy_name_ = strategy_of(question);
-  const sizing::MemoryPlan planned = plan_memory(
-      question, sizing::sharing_of(settings::strategy_for(strategy_name_, group.size())));
+  const sizing::MemoryPlan planned =
+      plan_memory(question, sizing::sharing_of(settings::strategy_named(strategy_name_)));
   planned_bytes_ = planned.total_bytes();
   if (group.rank() == 0) log.info(fmt::format("memory of a rank: {}", planned.text()));
   strategy_ = parallel::make_strategy(parallel, group);

@@ -69,9 +69,10 @@ class FigureMaker {
  public:
   FigureMaker(const SweepResults& results, const FigureOptions& options)
       : measures_(figure_measures(results, options.y)),
-        results_(measures_.front().kind == FigureMeasure::Kind::Result
-                     ? results
-                     : with_measure(results, measures_.front())),
+        with_measure_(measures_.front().kind == FigureMeasure::Kind::Result
+                          ? std::nullopt
+                          : std::optional(with_measure(results, measures_.front()))),
+        results_(with_measure_ ? *with_measure_ : results),
         options_(options),
         figure_(figure_lines(results_, options.x)),
         seed_(only_seed(results_)) {
@@ -98,8 +99,7 @@ class FigureMaker {
   }
 
   bool lacks_intervals() const {
-    return options_.band == FigureBand::Interval && !seed_ &&
-           shows(chosen_panels(), FigurePanel::Median) &&
+    return !seed_ && shows(chosen_panels(), FigurePanel::Median) &&
            std::none_of(measures_.begin(), measures_.end(), [&](const FigureMeasure& measure) {
              return has_band(figure_, measure, options_.band);
            });
@@ -376,7 +376,8 @@ class FigureMaker {
   }
 
   std::vector<FigureMeasure> measures_;
-  SweepResults results_;
+  std::optional<SweepResults> with_measure_;  // where not all cells are drawn
+  const SweepResults& results_;
   const FigureOptions& options_;
   FigureLines figure_;
   std::optional<int64_t> seed_;  // the only one
@@ -389,7 +390,7 @@ std::string figure_svg(const SweepResults& results, const FigureOptions& options
 }
 
 bool lacks_intervals(const SweepResults& results, const FigureOptions& options) {
-  return FigureMaker(results, options).lacks_intervals();
+  return options.band == FigureBand::Interval && FigureMaker(results, options).lacks_intervals();
 }
 
 }  // namespace convoy::sweep

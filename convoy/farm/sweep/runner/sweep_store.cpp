@@ -141,6 +141,22 @@ Effort effort_of(const RangeTally& range) {
           .device = gpus.empty() ? device_name() : gpus};
 }
 
+// The sweep whose name alone begins so; none where no name does. Throws ConfigError where several
+// do.
+std::vector<SweepName> unique_beginning(const std::vector<SweepName>& sweeps,
+                                        const std::string& beginning, const std::string& version) {
+  std::vector<SweepName> found;
+  std::set<std::string> names;
+  for (const SweepName& one : sweeps)
+    if (one.name.starts_with(beginning) && (version.empty() || one.version == version)) {
+      found.push_back(one);
+      names.insert(one.name);
+    }
+  CONVOY_CHECK(names.size() < 2, ConfigError, "`{}` is the beginning of {}: write more of the name",
+               beginning, fmt::join(names, " and "));
+  return found;
+}
+
 }  // namespace
 
 std::vector<int64_t> StoredSweep::group_numbers() const {
@@ -278,39 +294,20 @@ std::vector<SweepName> stored_sweeps(jobs::JobStore& store) {
   return sweeps;
 }
 
-namespace {
-
-// The sweep whose name alone begins so; none where no name does. Throws ConfigError where several
-// do.
-std::vector<SweepName> unique_beginning(jobs::JobStore& store, const std::string& beginning,
-                                        const std::string& version) {
-  std::vector<SweepName> found;
-  std::set<std::string> names;
-  for (const SweepName& one : stored_sweeps(store))
-    if (one.name.starts_with(beginning) && (version.empty() || one.version == version)) {
-      found.push_back(one);
-      names.insert(one.name);
-    }
-  CONVOY_CHECK(names.size() < 2, ConfigError, "`{}` is the beginning of {}: write more of the name",
-               beginning, fmt::join(names, " and "));
-  return found;
-}
-
-}  // namespace
-
 std::vector<SweepName> find_sweeps(jobs::JobStore& store, const std::string& name) {
   std::vector<SweepName> found;
   std::vector<std::string> names;
   const size_t at = name.find('@');
   const std::string wanted = name.substr(0, at);
   const std::string version = at == std::string::npos ? "" : name.substr(at + 1);
-  for (const SweepName& one : stored_sweeps(store)) {
+  const std::vector<SweepName> sweeps = stored_sweeps(store);
+  for (const SweepName& one : sweeps) {
     names.push_back(one.name);
     const bool is_named =
         wanted.empty() || one.name == wanted || one.name.starts_with(wanted + "-");
     if (is_named && (version.empty() || one.version == version)) found.push_back(one);
   }
-  if (found.empty()) found = unique_beginning(store, wanted, version);
+  if (found.empty()) found = unique_beginning(sweeps, wanted, version);
   if (names.empty())
     throw DataError(fmt::format("{} holds no sweep", store.name()),
                     {.hint = "run one, or name another store"});
