@@ -152,7 +152,8 @@ void add_at_its_key(const ConfigError& error, const config::Resolved& resolved,
 void check_strategy(const ParallelSettings& parallel, const config::Resolved& resolved,
                     config::ErrorList& errors) {
   if (!all_readable(resolved, {"parallel.strategy", "parallel.offload", "parallel.shard_over",
-                               "parallel.prefetch_blocks", "parallel.replicas"}) ||
+                               "parallel.prefetch_blocks", "parallel.replicas",
+                               "parallel.keep_whole_below", "parallel.reshard_after_forward"}) ||
       parallel.strategy == "auto")
     return;
   try {

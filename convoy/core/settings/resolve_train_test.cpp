@@ -141,7 +141,9 @@ TEST(TrainSettings, CombinationsAreChecked) {
 }
 
 TEST(TrainSettings, SettingsOfOtherStrategiesAreRefused) {
-  for (const char* const one : {"offload=optimizer", "shard_over=node", "prefetch_blocks=3"}) try {
+  for (const char* const one : {"offload=optimizer", "shard_over=node", "prefetch_blocks=3",
+                                "keep_whole_below=0", "reshard_after_forward=false"})
+    try {
       with({"parallel.strategy=ddp", std::string("parallel.") + one});
       ADD_FAILURE() << one;
     } catch (const ConfigError& error) {
