@@ -53,19 +53,23 @@ IntegerPanels::IntegerPanels(const IntegerWeight& weight)
       dtype_(weight.dtype),
       inner_(weight.codes_OI.size(1)),
       columns_(weight.codes_OI.size(0)),
-      scales_(kept(in_panels(weight.scales_OG), is_int8() ? at::kFloat : at::kBFloat16)) {
-  if (is_int8()) {
-    words_ = in_words(weight.codes_OI, 4, 0xff, [](int64_t place) { return 8 * place; });
-    return;
-  }
-  words_ = in_words(weight.codes_OI, 8, 0xf,
-                    [](int64_t place) { return 4 * (place / 2) + 16 * (place % 2); });
-  if (weight.offsets_OG.defined()) offsets_ = kept(in_panels(weight.offsets_OG), at::kBFloat16);
+      num_groups_((inner_ + group_inputs() - 1) / group_inputs()),
+      words_per_panel_(round_up(inner_, codes_per_word()) / codes_per_word() * kPanelColumns),
+      words_(is_int8()
+                 ? in_words(weight.codes_OI, 4, 0xff, [](int64_t place) { return 8 * place; })
+                 : in_words(weight.codes_OI, 8, 0xf,
+                            [](int64_t place) { return 4 * (place / 2) + 16 * (place % 2); })),
+      scales_(kept(in_panels(weight.scales_OG), is_int8() ? at::kFloat : at::kBFloat16)),
+      codes_(reinterpret_cast<const uint32_t*>(words_.const_data_ptr<int32_t>())),
+      scale_values_(scales_.const_data_ptr()) {
+  if (!weight.offsets_OG.defined()) return;
+  offsets_ = kept(in_panels(weight.offsets_OG), at::kBFloat16);
+  offset_values_ = offsets_.const_data_ptr<at::BFloat16>();
 }
 
 at::Tensor IntegerPanels::group_sums(const at::Tensor& a_MK) const {
   if (!offsets_.defined()) return {};
-  const at::Tensor sums_MG = at::empty({a_MK.size(0), num_groups()}, at::kFloat);
+  const at::Tensor sums_MG = at::empty({a_MK.size(0), num_groups_}, at::kFloat);
   with_element(a_MK, "integer_weight", [&](auto element) {
     using Element = decltype(element);
     const auto& loops = simd_kernels<Element>();
@@ -73,7 +77,7 @@ at::Tensor IntegerPanels::group_sums(const at::Tensor& a_MK) const {
     auto* sums = sums_MG.mutable_data_ptr<float>();
     for_rows(a_MK.size(0), inner_, [&, stride = a_MK.stride(0)](int64_t begin, int64_t end) {
       for (int64_t row = begin; row < end; ++row)
-        loops.group_sums(rows + row * stride, inner_, group_inputs(), sums + row * num_groups());
+        loops.group_sums(rows + row * stride, inner_, group_inputs(), sums + row * num_groups_);
     });
   });
   return sums_MG;
@@ -107,21 +111,20 @@ void IntegerPanels::multiply(const Rows<Element>& rows, int64_t column, float* c
                              bool accumulate, Scratch<Element>& scratch) const {
   const auto& loops = simd_kernels<Element>();
   const int64_t panel = column / kPanelColumns;
-  const auto* codes = reinterpret_cast<const uint32_t*>(words_.const_data_ptr<int32_t>()) +
-                      panel * words_per_panel();
-  const int64_t first_scale = panel * num_groups() * kPanelColumns;
+  const uint32_t* codes = codes_ + panel * words_per_panel_;
+  const int64_t first_scale = panel * num_groups_ * kPanelColumns;
   if (is_int8()) {
     multiply_bytes(rows, codes, scratch);
     return loops.add_scaled_panel(scratch.products.data(),
-                                  scales_.const_data_ptr<float>() + first_scale, c, stride_c,
-                                  rows.count, accumulate);
+                                  static_cast<const float*>(scale_values_) + first_scale, c,
+                                  stride_c, rows.count, accumulate);
   }
-  NibbleGroups groups{.scales = scales_.const_data_ptr<at::BFloat16>() + first_scale,
+  NibbleGroups groups{.scales = static_cast<const at::BFloat16*>(scale_values_) + first_scale,
                       .inputs = group_inputs()};
-  if (offsets_.defined()) {
-    groups.offsets = offsets_.const_data_ptr<at::BFloat16>() + first_scale;
+  if (offset_values_ != nullptr) {
+    groups.offsets = offset_values_ + first_scale;
     groups.row_sums = rows.group_sums;
-    groups.row_sums_stride = num_groups();
+    groups.row_sums_stride = num_groups_;
   }
   loops.multiply_nibbles(rows.a, rows.stride_a, codes, groups, c, stride_c, rows.count, inner_,
                          accumulate);
@@ -139,9 +142,7 @@ at::Tensor IntegerPanels::values() const {
         .narrow(0, 0, inner_);
   };
   for (int64_t panel = 0; panel * kPanelColumns < columns_; ++panel) {
-    unpack(reinterpret_cast<const uint32_t*>(words_.const_data_ptr<int32_t>()) +
-               panel * words_per_panel(),
-           inner_, codes.data());
+    unpack(codes_ + panel * words_per_panel_, inner_, codes.data());
     at::Tensor values_IC =
         at::from_blob(codes.data(), {inner_, kPanelColumns}).mul(by_k(scales_, panel));
     if (offsets_.defined()) values_IC.add_(by_k(offsets_, panel));

@@ -50,10 +50,6 @@ class IntegerPanels {
   bool is_int8() const { return format_.weight == WeightFormat::Int8; }
   int64_t codes_per_word() const { return is_int8() ? 4 : 8; }
   int64_t group_inputs() const { return is_int8() ? inner_ : format_.group_inputs; }
-  int64_t num_groups() const { return (inner_ + group_inputs() - 1) / group_inputs(); }
-  int64_t words_per_panel() const {
-    return round_up(inner_, codes_per_word()) / codes_per_word() * kPanelColumns;
-  }
   template <class Element>
   void multiply_bytes(const Rows<Element>& rows, const uint32_t* codes,
                       Scratch<Element>& scratch) const;
@@ -62,9 +58,15 @@ class IntegerPanels {
   at::ScalarType dtype_;
   int64_t inner_;
   int64_t columns_;
+  int64_t num_groups_;
+  int64_t words_per_panel_;
   at::Tensor words_;    // int32 [panels, words of k, 32]
   at::Tensor scales_;   // [panels, G, 32], fp32 for Int8 and else bf16
   at::Tensor offsets_;  // the same, of Int4Zero
+  // Their memory: asking a tensor for it takes a tenth of a short panel's product.
+  const uint32_t* codes_;
+  const void* scale_values_;
+  const at::BFloat16* offset_values_ = nullptr;
 };
 
 }  // namespace convoy::kernels

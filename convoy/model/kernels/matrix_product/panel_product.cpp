@@ -111,6 +111,7 @@ class Term {
         quantized_(term.quantized) {
     if (quantized_ != nullptr) {
       group_sums_MG_ = quantized_->group_sums(term.a_MK);
+      if (group_sums_MG_.defined()) group_sums_ = group_sums_MG_.const_data_ptr<float>();
       return;
     }
     if (term.coded.weight != nullptr) {
@@ -132,9 +133,8 @@ class Term {
 
   // The rows of a quantised term.
   IntegerPanels::Rows<Element> rows(int64_t row, int64_t count) const {
-    const float* sums = nullptr;
-    if (group_sums_MG_.defined())
-      sums = group_sums_MG_.const_data_ptr<float>() + row * group_sums_MG_.stride(0);
+    const float* sums =
+        group_sums_ == nullptr ? nullptr : group_sums_ + row * group_sums_MG_.size(1);
     return {a(row, 0), stride_a_, sums, count};
   }
 
@@ -180,6 +180,7 @@ class Term {
   const Element* packed_ = nullptr;
   const IntegerPanels* quantized_;
   at::Tensor group_sums_MG_;
+  const float* group_sums_ = nullptr;
   std::optional<BitsandbytesReader<Element>> coded_;
   bool coded_transposed_ = false;
 };
