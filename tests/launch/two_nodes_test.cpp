@@ -92,7 +92,7 @@ TEST_F(TwoNodes, ReportOfEachLeadsWithTheLastLinesOfTheRankThatFailed) {
     const LaunchEnd end = node->wait();
     EXPECT_EQ(end.status, 6) << end.errors;
     const size_t report =
-        end.errors.find("convoy: rank 1 failed first; its last lines:\n  | no such data\n");
+        end.errors.find("rank 1 failed first; its last lines:\n  | no such data\n");
     EXPECT_NE(report, std::string::npos) << end.errors;
     const auto line = nlohmann::json::parse(end.last_line(), nullptr, false);
     ASSERT_TRUE(line.is_object()) << end.errors;

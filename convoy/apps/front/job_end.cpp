@@ -37,7 +37,7 @@ int say_how_it_ended(const Context& context, const launch::LaunchReport& report)
   const ErrorReaders readers = error_readers(context.common.json);
   std::string text;
   if (report.failed()) {
-    if (readers.people) text += "convoy: " + launch::failure_text(report);
+    if (readers.people) text += launch::failure_text(report);
     if (readers.programs) text += launch::failure_json(report) + "\n";
   }
   if (const launch::RankEnd* const stopped = stopped_rank(report)) {

@@ -89,6 +89,8 @@ TEST(Error, SentenceAndJsonLineCarryThePlace) {
   EXPECT_EQ(json["kind"], "data");
   EXPECT_TRUE(json["rank"].is_null());
   EXPECT_EQ(json["line"], 7);
+  const IoError full("could not write a/b: No space left on device", {.file = "a/b"});
+  EXPECT_EQ(full.sentence(), "could not write a/b: No space left on device") << "its file once";
 }
 
 TEST(TerminalSize, ComesFromTheEnvironmentWhereThereIsNoTerminal) {

@@ -13,7 +13,9 @@ Error::Error(ExitCode code, std::string kind, const std::string& message, ErrorL
 
 std::string Error::sentence() const {
   std::string text;
-  if (!location_.file.empty()) {
+  const std::string_view message = what();
+  const bool names_its_file = message.find(" " + location_.file + ":") != std::string_view::npos;
+  if (!location_.file.empty() && (location_.line > 0 || !names_its_file)) {
     text += location_.file;
     if (location_.line > 0) text += fmt::format(":{}", location_.line);
     text += ": ";

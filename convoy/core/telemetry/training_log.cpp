@@ -256,7 +256,7 @@ void TrainingLog::evaluation(const EvalMetrics& metrics) {
     text += fmt::format(", {} {}", name,
                         value < 1e4 ? fmt::format("{:.4f}", value) : fmt::format("{:.3e}", value));
   }
-  progress_->message(text);
+  if (options_.progress.style != ProgressStyle::None) progress_->message(text);
 }
 
 void TrainingLog::scalars(int64_t step, const std::map<std::string, double>& values) {

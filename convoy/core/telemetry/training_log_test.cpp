@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "convoy/core/telemetry/training_log.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
@@ -91,6 +93,23 @@ TEST(TrainerState, DamageIsACheckpointError) {
   EXPECT_THROW(parse_trainer_state("{"), CheckpointError);
   EXPECT_THROW(parse_trainer_state(R"({"log_history": 3})"), CheckpointError);
   EXPECT_THROW(parse_trainer_state(R"({"epoch": "x"})"), CheckpointError);
+}
+
+TEST(TrainingLog, EvaluationsAreShownWhereProgressIs) {
+  for (const auto& [style, shown] :
+       {std::pair(ProgressStyle::Lines, "step 4: eval loss 1.0000, perplexity 2.7183\n"),
+        {ProgressStyle::None, ""}}) {
+    const TestFolder folder;
+    const fs::path out = folder.path() / "out";
+    const int descriptor = ::open(out.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    TrainingLogOptions options = options_for(folder.path());
+    options.progress.style = style;
+    options.progress.descriptor = descriptor;
+    TrainingLog log(options, Log(LogLevel::Quiet));
+    log.evaluation({.step = 4, .epoch = 2, .loss = 1.0, .rows = 10, .batches = 5});
+    ::close(descriptor);
+    EXPECT_EQ(read_file(out), shown);
+  }
 }
 
 TEST(TrainingLog, FansOutToRowsHistoryAndFigures) {

@@ -147,7 +147,7 @@ TEST_F(Launcher, FirstFailureEndsTheOthersAndIsReported) {
   EXPECT_EQ(report.ends[0].rank, 1);
   const std::string text = failure_text(report);
   EXPECT_NE(text.find("  | the reason\n"), std::string::npos) << text;
-  EXPECT_TRUE(text.ends_with("rank 1 ended with exit code 7\n")) << text;
+  EXPECT_TRUE(text.ends_with("\nconvoy: rank 1 ended with exit code 7\n")) << text;
   const auto line = nlohmann::json::parse(failure_json(report));
   EXPECT_EQ(line["code"], 7);
   EXPECT_EQ(line["rank"], 1);

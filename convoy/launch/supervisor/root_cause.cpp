@@ -241,7 +241,7 @@ std::string failure_text(const LaunchReport& report) {
   text += later_ends_text(report);
   for (const int rank : report.unkillable)
     text += fmt::format("rank {} could not be killed and is left behind\n", rank);
-  return text + last_sentence(report) + "\n";
+  return text + fmt::format("convoy: {}\n", last_sentence(report));
 }
 
 std::string failure_sentence(const LaunchReport& report) {
