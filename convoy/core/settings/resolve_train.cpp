@@ -153,7 +153,7 @@ void check_strategy(const ParallelSettings& parallel, const config::Resolved& re
                     config::ErrorList& errors) {
   if (!all_readable(resolved, {"parallel.strategy", "parallel.offload", "parallel.shard_over",
                                "parallel.prefetch_blocks", "parallel.replicas",
-                               "parallel.keep_whole_below", "parallel.reshard_after_forward"}) ||
+                               "parallel.reshard_after_forward"}) ||
       parallel.strategy == "auto")
     return;
   try {

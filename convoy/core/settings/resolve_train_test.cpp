@@ -141,8 +141,8 @@ TEST(TrainSettings, CombinationsAreChecked) {
 }
 
 TEST(TrainSettings, SettingsOfOtherStrategiesAreRefused) {
-  for (const char* const one : {"offload=optimizer", "shard_over=node", "prefetch_blocks=3",
-                                "keep_whole_below=0", "reshard_after_forward=false"})
+  for (const char* const one :
+       {"offload=optimizer", "shard_over=node", "prefetch_blocks=3", "reshard_after_forward=false"})
     try {
       with({"parallel.strategy=ddp", std::string("parallel.") + one});
       ADD_FAILURE() << one;

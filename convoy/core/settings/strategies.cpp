@@ -53,12 +53,8 @@ void check_parallel(const StrategyFacts& strategy, const ParallelSettings& setti
   const auto is_dp = [](const StrategyFacts& one) { return one.kind == StrategyKind::Dp; };
   refuse_unless(strategy, settings.offload != "none", "offload", cuts_states);
   refuse_unless(strategy, settings.shard_over != "all", "shard_over", cuts_states);
-  const ParallelSettings defaults;
   refuse_unless(strategy, settings.prefetch_blocks != 0, "prefetch_blocks", cuts_values);
-  refuse_unless(strategy, settings.keep_whole_below != defaults.keep_whole_below,
-                "keep_whole_below", cuts_values);
-  refuse_unless(strategy, settings.reshard_after_forward != defaults.reshard_after_forward,
-                "reshard_after_forward", cuts_values);
+  refuse_unless(strategy, !settings.reshard_after_forward, "reshard_after_forward", cuts_values);
   refuse_unless(strategy, settings.replicas > 0, "replicas", is_dp);
 }
 
