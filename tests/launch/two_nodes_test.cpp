@@ -94,6 +94,7 @@ TEST_F(TwoNodes, ReportOfEachLeadsWithTheLastLinesOfTheRankThatFailed) {
     const size_t report =
         end.errors.find("rank 1 failed first; its last lines:\n  | no such data\n");
     EXPECT_NE(report, std::string::npos) << end.errors;
+    EXPECT_NE(end.errors.find("\nconvoy: rank 1 ", report), std::string::npos) << end.errors;
     const auto line = nlohmann::json::parse(end.last_line(), nullptr, false);
     ASSERT_TRUE(line.is_object()) << end.errors;
     EXPECT_EQ(line["rank"], 1);

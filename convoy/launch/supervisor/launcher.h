@@ -144,10 +144,11 @@ LaunchReport run_ranks(const LaunchSpec& spec, processes::SignalStream& signals,
 LaunchReport run_ranks(const LaunchSpec& spec);
 
 // The report to a person after a failure: the first failing rank with its last lines and files,
-// then the others, and the first rank's error again as the last line. Empty without a failure.
+// then the others, and after `convoy: ` the first rank's error as the last line. Empty without a
+// failure.
 std::string failure_text(const LaunchReport& report);
 
-// Its last line alone, without the line break.
+// The cause alone, without `convoy: ` and the line break.
 std::string failure_sentence(const LaunchReport& report);
 
 // {"code","kind","rank",...}, the last stderr line of a failed command. Empty without a failure.
