@@ -5,6 +5,7 @@
 //   devices=2            GPUs, of which CUDA_VISIBLE_DEVICES leaves as many as it names; default 1
 //   memory=1000000       bytes of each
 //   version=12040        of cuDriverGetVersion
+//   capability=90        compute capability of each: 9.0
 //   fail=NAME:CODE:N     the Nth call of the function, and all after it, return CODE
 //   once=PATH            only where PATH does not exist; it is made then
 //   races=watched        kernels run by PtxEntry::run_watched()
@@ -44,6 +45,7 @@ class FakeDriver {
       if (name == "devices") devices = std::stoi(value);
       if (name == "memory") free_bytes = std::stoull(value);
       if (name == "version") version = std::stoi(value);
+      if (name == "capability") capability = std::stoi(value);
       if (name == "fail") read_failure(value);
       if (name == "once") once_ = value;
       if (name == "races") watches = true;
@@ -74,6 +76,7 @@ class FakeDriver {
   int devices = 1;
   uint64_t free_bytes = uint64_t{1} << 30;
   int version = 12'040;
+  int capability = 90;
   int broken = 0;
   bool watches = false;
   int missing_barrier = -1;
@@ -169,12 +172,22 @@ int cuDeviceGetName(char* name, int bytes, int device) {
 }
 
 int cuDeviceGetAttribute(int* value, int attribute, int) {
-  constexpr int kClockRate = 13, kMultiprocessorCount = 16;
-  if (attribute != kClockRate && attribute != kMultiprocessorCount)
-    return convoy::testing::kInvalidValue;
-  // Slow enough that first ranges are short.
-  *value = attribute == kClockRate ? 10 : 2;
-  return 0;
+  switch (attribute) {
+    case 13:
+      *value = 10;
+      return 0;  // clock rate: slow enough that first ranges are short
+    case 16:
+      *value = 2;
+      return 0;  // multiprocessors
+    case 75:
+      *value = driver().capability / 10;
+      return 0;
+    case 76:
+      *value = driver().capability % 10;
+      return 0;
+    default:
+      return convoy::testing::kInvalidValue;
+  }
 }
 
 int cuDevicePrimaryCtxRetain(void** context, int) {
@@ -292,6 +305,34 @@ int cuLaunchKernel(void* function, unsigned grid_x, unsigned, unsigned, unsigned
     std::fprintf(stderr, "fake_cuda: %s\n", error.what());
     return driver().broken = convoy::testing::kIllegalAddress;
   }
+}
+
+// As CUlaunchConfig and CUlaunchAttribute are laid out.
+struct FakeLaunchAttribute {
+  int id;
+  alignas(8) int value[16];
+};
+struct FakeLaunchConfig {
+  unsigned grid[3], block[3], shared_bytes;
+  void* stream;
+  const FakeLaunchAttribute* attributes;
+  unsigned num_attributes;
+};
+
+int cuLaunchKernelEx(const FakeLaunchConfig* config, void* function, void** parameters,
+                     void** extra) {
+  constexpr int kStartsEarly = 6, kHopper = 90;
+  if (driver().capability < kHopper) return convoy::testing::kInvalidValue;
+  for (unsigned at = 0; at < config->num_attributes; ++at) {
+    const FakeLaunchAttribute& attribute = config->attributes[at];
+    // What it reads may not be there yet.
+    if (attribute.id != kStartsEarly || attribute.value[0] != 1 ||
+        !static_cast<PtxEntry*>(function)->waits())
+      return convoy::testing::kInvalidValue;
+  }
+  return cuLaunchKernel(function, config->grid[0], config->grid[1], config->grid[2],
+                        config->block[0], config->block[1], config->block[2], config->shared_bytes,
+                        config->stream, parameters, extra);
 }
 
 }  // extern "C"

@@ -153,6 +153,12 @@ class PtxReader {
       instruction.kind = PtxInstruction::Kind::Barrier;
       return;
     }
+    if (name.starts_with("griddepcontrol.") || name == "prefetch.global.L2") {
+      // Kernels run one after another here.
+      entry_.waits_ |= name == "griddepcontrol.wait";
+      instruction.run = [](const PtxInstruction&, uint64_t*, PtxMemory&) {};
+      return;
+    }
     const std::vector<std::string> operands = operands_of(rest);
     name = std::regex_replace(name, std::regex(R"(\.v[24]\.)"), ".");
     if (name.starts_with("mov.b") && operands.at(0).starts_with("{")) name += ".split";

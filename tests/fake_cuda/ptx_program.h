@@ -67,6 +67,8 @@ class PtxEntry {
   // One of them alone.
   void run_block(uint32_t block, uint32_t num_blocks, uint32_t block_threads,
                  const void* parameters, const PtxAllocations& allocations) const;
+  // Does it wait for the kernels before it?
+  bool waits() const { return waits_; }
 
  private:
   friend class PtxReader;
@@ -78,6 +80,7 @@ class PtxEntry {
   std::vector<uint64_t> initial_;  // numbers; immediates are there already
   uint32_t local_bytes_ = 0;
   uint64_t shared_bytes_ = 0;
+  bool waits_ = false;
 };
 
 // Entries of a module by name. Throws PtxError.

@@ -11,6 +11,7 @@ namespace {
 // Values of CUdevice_attribute.
 constexpr int kClockRate = 13;  // kHz
 constexpr int kMultiprocessorCount = 16;
+constexpr int kComputeCapabilityMajor = 75, kComputeCapabilityMinor = 76;
 
 }  // namespace
 
@@ -25,6 +26,10 @@ Context::Context(std::shared_ptr<const Driver> driver, int number) : driver_(std
     clock_hertz_ = clock * 1e3;
   driver_->check(call().DeviceGetAttribute(&multiprocessors_, kMultiprocessorCount, device_),
                  "the GPU's size cannot be read");
+  int major = 0, minor = 0;
+  if (call().DeviceGetAttribute(&major, kComputeCapabilityMajor, device_) == 0 &&
+      call().DeviceGetAttribute(&minor, kComputeCapabilityMinor, device_) == 0)
+    compute_capability_ = 10 * major + minor;
   driver_->check(call().DevicePrimaryCtxRetain(&context_, device_), "the GPU cannot be opened");
 }
 

@@ -25,6 +25,7 @@ class Context {
   const DriverFunctions& call() const { return driver_->call(); }
   std::string gpu_name() const;  // "NVIDIA H100"
   int multiprocessors() const { return multiprocessors_; }
+  int compute_capability() const { return compute_capability_; }  // 90 for 9.0; 0 = unknown
   double clock_hertz() const { return clock_hertz_; }
 
  private:
@@ -32,6 +33,7 @@ class Context {
   int device_ = 0;
   void* context_ = nullptr;
   int multiprocessors_ = 1;
+  int compute_capability_ = 0;
   double clock_hertz_ = 1e9;
 };
 

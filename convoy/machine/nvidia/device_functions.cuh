@@ -26,6 +26,13 @@ CONVOY_DEVICE uint32_t block_number() { return __nvvm_read_ptx_sreg_ctaid_x(); }
 // All threads of the block meet here, and see what the others wrote before.
 CONVOY_DEVICE void wait_for_block() { __syncthreads(); }
 
+// Returns once the kernels before this one in its stream have ended and their writes are seen. A
+// kernel that does not call it begins so. Before it, a kernel may read only memory that no kernel
+// writes. All threads call it, once.
+CONVOY_DEVICE void wait_for_kernels_before() {
+  asm volatile(".pragma \"kernels before\";" ::: "memory");
+}
+
 // Returns what was there. In no order with anything else.
 CONVOY_DEVICE uint32_t atomic_add(uint32_t* to, uint32_t value) {
   return __nvvm_atom_add_gen_i(reinterpret_cast<volatile int*>(to), static_cast<int>(value));

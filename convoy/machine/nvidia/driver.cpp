@@ -78,6 +78,8 @@ std::string Driver::open(const std::filesystem::path& library) {
   find("cuMemcpyDtoH_v2", call_.MemcpyDtoH);
   find("cuMemsetD8Async", call_.MemsetD8Async);
   find("cuLaunchKernel", call_.LaunchKernel);
+  call_.LaunchKernelEx =
+      reinterpret_cast<decltype(call_.LaunchKernelEx)>(::dlsym(library_, "cuLaunchKernelEx"));
   const int version = version_by(call_.DriverGetVersion);
   if (version > 0 && version < kLeastVersion)
     return fmt::format("the NVIDIA driver supports CUDA {}; wanted 11.0 or newer",
@@ -95,8 +97,10 @@ std::string Driver::open(const std::filesystem::path& library) {
 DeviceMemory::DeviceMemory(const std::string& message)
     : Error(ExitCode::Resources, "memory", message) {}
 
+int Driver::version_number() const { return version_by(call_.DriverGetVersion); }
+
 std::string Driver::version() const {
-  const int version = version_by(call_.DriverGetVersion);
+  const int version = version_number();
   return version > 0 ? version_text(version) : "unknown";
 }
 

@@ -4,6 +4,7 @@
 // stable C interface that Convoy uses, so that nothing of NVIDIA is needed to build or to start.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -28,6 +29,20 @@ class DeviceMemory : public Error {
 };
 
 using DeviceAddress = uint64_t;
+
+// CUlaunchAttribute and CUlaunchConfig.
+struct LaunchAttribute {
+  int id = 0;
+  alignas(8) std::array<char, 64> value{};
+};
+struct LaunchConfig {
+  std::array<unsigned, 3> grid = {1, 1, 1};
+  std::array<unsigned, 3> block = {1, 1, 1};
+  unsigned shared_bytes = 0;
+  void* stream = nullptr;
+  const LaunchAttribute* attributes = nullptr;
+  unsigned num_attributes = 0;
+};
 
 // The driver's functions, by its names without "cu" and "_v2". Results are its error codes, 0 =
 // done.
@@ -57,6 +72,9 @@ struct DriverFunctions {
   int (*LaunchKernel)(void* function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
                       unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared_bytes,
                       void* stream, void** parameters, void** extra) = nullptr;
+  // Null in drivers before CUDA 11.8.
+  int (*LaunchKernelEx)(const LaunchConfig* config, void* function, void** parameters,
+                        void** extra) = nullptr;
 };
 
 // The newest CUDA that the driver supports: 13000 for 13.0; 0 = unknown. None where the library
@@ -74,7 +92,8 @@ class Driver {
   Driver& operator=(const Driver&) = delete;
 
   const std::string& problem() const { return problem_; }
-  std::string version() const;  // "CUDA 13.0": the newest that it knows
+  std::string version() const;  // "CUDA 13.0": the newest that it supports
+  int version_number() const;   // 13000; 0 = unknown
   int device_count() const;     // that this process may use
   const DriverFunctions& call() const { return call_; }
   // Throws DeviceMemory; ConfigError for what no other process would do better; else DeviceLost.

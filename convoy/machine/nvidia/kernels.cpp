@@ -15,6 +15,27 @@ constexpr int kJitErrorLogBufferSize = 6;
 
 constexpr std::string_view kEntry = ".visible .entry ";
 
+// A recording of launches keeps that they start early (cudaGraphKernelNodePortProgrammatic) from
+// CUDA 12.3 on.
+constexpr int kEarlyVersion = 12'030;
+constexpr int kHopper = 90;
+// wait_for_kernels_before() of device_functions.cuh: older GPUs pass over it.
+constexpr std::string_view kWaitsHere = ".pragma \"kernels before\";";
+// CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION; its value is an int, 1 = allowed.
+constexpr int kStartsEarly = 6;
+
+bool starts_early(const Context& context) {
+  return context.compute_capability() >= kHopper && context.call().LaunchKernelEx != nullptr &&
+         context.driver().version_number() >= kEarlyVersion;
+}
+
+// `text` with `to` in place of the rest of the line that begins with `begin`.
+void replace_line(std::string& text, std::string_view begin, std::string_view to) {
+  const size_t at = text.find(begin);
+  CONVOY_INVARIANT(at != std::string::npos, "PTX without {}", begin);
+  text.replace(at, text.find('\n', at) - at, fmt::format("{} {}", begin, to));
+}
+
 }  // namespace
 
 std::string kernel_text_of(KernelTexts texts, std::string_view name) {
@@ -28,8 +49,30 @@ std::string kernel_text_of(KernelTexts texts, std::string_view name) {
   throw StateError(fmt::format("no kernel {}", name));
 }
 
+std::string early_text_of(std::string text) {
+  replace_line(text, ".version", "7.8");
+  replace_line(text, ".target", "sm_90");
+  constexpr std::string_view kWait = "griddepcontrol.wait;",
+                             kStartNext = "griddepcontrol.launch_dependents;";
+  const size_t marked = text.find(kWaitsHere);
+  for (size_t at = marked; at != std::string::npos; at = text.find(kWaitsHere, at))
+    text.replace(at, kWaitsHere.size(), kWait);
+  // Behind the declarations that the body begins with.
+  size_t line = text.find("\n{\n", text.find(kEntry)) + 3;
+  const auto is_declaration = [&] {
+    const size_t first = text.find_first_not_of(" \t", line);
+    return text[first] == '.' || text[first] == '\n';
+  };
+  while (is_declaration()) line = text.find('\n', line) + 1;
+  return text.insert(
+      line, fmt::format("\t{}\n\t{}\n", marked == std::string::npos ? kWait : "", kStartNext));
+}
+
 Kernels::Kernels(const Context& context, KernelTexts texts, uint32_t block_threads)
-    : context_(context), texts_(texts), block_threads_(block_threads) {
+    : context_(context),
+      texts_(texts),
+      block_threads_(block_threads),
+      starts_early_(starts_early(context)) {
   CONVOY_CHECK(!texts_.empty(), ConfigError,
                "this Convoy was built without its kernels for GPUs: there was no clang++");
 }
@@ -51,7 +94,8 @@ const Kernel& Kernels::find(std::string_view name) {
 Kernel Kernels::compile(std::string_view name) {
   const Driver& driver = context_.driver();
   const DriverFunctions& call = context_.call();
-  const std::string text = kernel_text_of(texts_, name);
+  std::string text = kernel_text_of(texts_, name);
+  if (starts_early_) text = early_text_of(std::move(text));
   std::array<char, 4096> log{};
   std::array<int, 2> options = {kJitErrorLogBuffer, kJitErrorLogBufferSize};
   // The driver takes the size as a number in place of a pointer.
@@ -80,10 +124,21 @@ void Kernels::launch(const Kernel& kernel, uint64_t blocks, void* stream,
   const auto started =
       static_cast<unsigned>(std::clamp<uint64_t>(blocks, 1, kernel.resident_blocks));
   void* list[] = {const_cast<void*>(parameters)};
-  context_.driver().check(
-      context_.call().LaunchKernel(kernel.function, started, 1, 1, block_threads_, 1, 1, 0, stream,
-                                   list, nullptr),
-      "a kernel could not be started");
+  const DriverFunctions& call = context_.call();
+  const auto start = [&] {
+    if (!starts_early_)
+      return call.LaunchKernel(kernel.function, started, 1, 1, block_threads_, 1, 1, 0, stream,
+                               list, nullptr);
+    LaunchAttribute early = {.id = kStartsEarly};
+    early.value[0] = 1;
+    const LaunchConfig config = {.grid = {started, 1, 1},
+                                 .block = {block_threads_, 1, 1},
+                                 .stream = stream,
+                                 .attributes = &early,
+                                 .num_attributes = 1};
+    return call.LaunchKernelEx(&config, kernel.function, list, nullptr);
+  };
+  context_.driver().check(start(), "a kernel could not be started");
 }
 
 }  // namespace convoy::nvidia

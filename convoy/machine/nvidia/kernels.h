@@ -20,6 +20,12 @@ using KernelTexts = std::span<const std::string_view>;
 // name that is not there.
 std::string kernel_text_of(KernelTexts texts, std::string_view name);
 
+// `text` of one kernel for GPUs from Hopper on, with two instructions before all others: it waits
+// until the kernels before it in its stream have ended and their writes are seen, and lets the next
+// one take its place on the GPU before it ends itself (programmatic dependent launch: PTX ISA 7.8,
+// griddepcontrol).
+std::string early_text_of(std::string text);
+
 // One that takes one struct.
 struct Kernel {
   void* function = nullptr;
@@ -39,7 +45,8 @@ class Kernels {
   // Driver::check does.
   const Kernel& find(std::string_view name);
 
-  // Async, in the order of `stream` (null: the default one). Starts `blocks`, but not more than the
+  // Async, in the order of `stream` (null: the default one). From Hopper on the GPU prepares it
+  // while the kernel before it ends. Starts `blocks`, but not more than the
   // GPU holds at once: a kernel goes on until all is done. The struct is copied. Throws what
   // Driver::check does.
   void launch(const Kernel& kernel, uint64_t blocks, void* stream, const void* parameters) const;
@@ -50,6 +57,7 @@ class Kernels {
   const Context& context_;
   KernelTexts texts_;
   uint32_t block_threads_;
+  bool starts_early_;
   std::map<std::string, Kernel, std::less<>> kernels_;
   std::vector<void*> modules_;
 };

@@ -25,6 +25,16 @@ TEST(KernelTextOf, IsTheKernelAloneWithWhatStandsBeforeAll) {
   EXPECT_THROW(kernel_text_of({}, "one"), StateError);
 }
 
+TEST(EarlyTextOf, WaitsBeforeTheFirstInstruction) {
+  EXPECT_EQ(early_text_of(".version 6.3\n.target sm_75\n.address_size 64\n.visible .entry one(\n"
+                          "\t.param .u64 x\n)\n.maxntid 128, 1, 1\n{\n\t.reg .b32 %r<2>;\n\n"
+                          "\t.shared .align 4 .b8 s[4];\n\n\tmov.u32 %r1, 0;\n\tret;\n}\n"),
+            ".version 7.8\n.target sm_90\n.address_size 64\n.visible .entry one(\n"
+            "\t.param .u64 x\n)\n.maxntid 128, 1, 1\n{\n\t.reg .b32 %r<2>;\n\n"
+            "\t.shared .align 4 .b8 s[4];\n\n\tgriddepcontrol.wait;\n"
+            "\tgriddepcontrol.launch_dependents;\n\tmov.u32 %r1, 0;\n\tret;\n}\n");
+}
+
 TEST(Driver, SaysWhyThereIsNone) {
   const auto driver = std::make_shared<const Driver>("/nowhere/libcuda.so.1");
   EXPECT_NE(driver->problem().find("there is no NVIDIA driver"), std::string::npos);

@@ -358,6 +358,7 @@ CONVOY_DEVICE void multiply_codes(const CodedProductLaunch& launch) {
   const uint32_t warp = thread_of_block() / kWarpThreads, lane = thread_of_block() % kWarpThreads;
   const uint32_t tasks = Product::num_tasks(launch), output_warps = 1u << launch.output_warp_bits;
   Product own(launch, rings[warp]);
+  nvidia::wait_for_kernels_before();
   Codes::prepare(launch);
   for (uint32_t task = nvidia::block_number(); task < tasks; task += nvidia::num_blocks()) {
     own.multiply(task);
