@@ -252,6 +252,8 @@ void add_integers(Table& table) {
   table["mul.lo.s64"] = table["mul.lo.u64"] = BINARY(uint64_t, a * b);
   table["mul.hi.u32"] = BINARY(uint32_t, static_cast<uint32_t>((uint64_t{a} * b) >> 32));
   table["mad.lo.s32"] = table["mad.lo.u32"] = multiply_add_integer;
+  table["mul.wide.u16"] =
+      BINARY(uint32_t, uint32_t{static_cast<uint16_t>(a)} * uint32_t{static_cast<uint16_t>(b)});
   table["mul.wide.u32"] = [](const PtxInstruction& i, Numbers n, PtxMemory&) {
     n[i.to[0]] =
         uint64_t{static_cast<uint32_t>(n[i.from[0]])} * static_cast<uint32_t>(n[i.from[1]]);

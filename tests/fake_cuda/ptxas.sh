@@ -36,6 +36,7 @@ most_registers() {
   paged_attention_cuda) echo 255 ;;
   coded_product_sm80_cuda) echo 160 ;; # sums of 32 outputs and 32 rows, and the codes that come next
   paged_decode_sm80_cuda) echo 128 ;; # sums, a query and 16 keys with their values
+  adamw_narrow_cuda) echo 80 ;; # eight elements of a thread, with both moments
   factor_kernels) echo 96 ;; # a matrix, four or eight hidden units: independent blocks of slots hide the latency
   descent_kernels) echo 96 ;; # chains of doubles: there are fewer blocks than fit
   sampler_cuda) echo 128 ;; # a block takes a row: there are fewer rows than multiprocessors hold blocks

@@ -98,6 +98,7 @@ template at::Tensor to_device(std::span<const int32_t>, at::Device);
 template at::Tensor to_device(std::span<const int64_t>, at::Device);
 template at::Tensor to_device(std::span<const float>, at::Device);
 template at::Tensor to_device(std::span<const double>, at::Device);
+template at::Tensor to_device(std::span<const uint8_t>, at::Device);
 
 at::Tensor pinned_copy(const at::Tensor& tensor) {
   if (tensor.is_cpu()) return tensor;

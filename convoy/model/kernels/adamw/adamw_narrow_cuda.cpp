@@ -11,13 +11,29 @@ namespace {
 
 static_assert(gpu::kNarrowBlock == kMomentBlock);
 
-// Values and thresholds of both maps: [4, 256].
+gpu::CodeTable table_of(DynamicMap kind) {
+  const DynamicCode& code = DynamicCode::of(kind);
+  gpu::CodeTable table{};
+  std::copy(code.values().begin(), code.values().end(), table.values);
+  std::copy(code.thresholds().begin(), code.thresholds().end(), table.thresholds);
+  for (uint32_t at = 0; at < gpu::kCodeBuckets; ++at) {
+    const uint32_t bits = (gpu::kFirstCodeBucket + at) << gpu::kCodeBucketBits;
+    const auto magnitude = __builtin_bit_cast(float, bits);
+    table.lowest[0][at] = code.lowest_of_bucket(magnitude);
+    table.lowest[1][at] = code.lowest_of_bucket(-magnitude);
+  }
+  CONVOY_INVARIANT(table.lowest[0][0] == code.lowest_of_bucket(0.0F) &&
+                       table.lowest[1][0] == code.lowest_of_bucket(-0.0F),
+                   "codes of numbers below 2^-27");
+  return table;
+}
+
+// CodeTables, as bytes.
 at::Tensor code_tables(at::Device device) {
-  std::vector<float> all;
-  for (const DynamicMap kind : {DynamicMap::Signed, DynamicMap::Unsigned})
-    for (const auto& table : {DynamicCode::of(kind).values(), DynamicCode::of(kind).thresholds()})
-      all.insert(all.end(), table.begin(), table.end());
-  return device::to_device<float>(all, device);
+  static const gpu::CodeTables tables = {table_of(DynamicMap::Signed),
+                                         table_of(DynamicMap::Unsigned)};
+  const auto* const bytes = reinterpret_cast<const uint8_t*>(&tables);
+  return device::to_device<uint8_t>({bytes, bytes + sizeof(tables)}, device);
 }
 
 gpu::MomentType moment_type(const at::Tensor& moment) {
@@ -51,14 +67,13 @@ gpu::NarrowAdamWParameter narrow_addresses_of(const AdamWTensors& of) {
 
 void update_narrow_on_cuda(const std::vector<AdamWTensors>& parameters, const AdamWStep& step) {
   const at::Tensor tables = code_tables(parameters[0].value.device());
-  const float* first_table = tables.const_data_ptr<float>();
-  const gpu::NarrowAdamWLaunch empty{.factors = factors_of(step),
-                                     .with_sign = {first_table, first_table + 256},
-                                     .without_sign = {first_table + 512, first_table + 768}};
+  const gpu::NarrowAdamWLaunch empty{
+      .factors = factors_of(step),
+      .tables = static_cast<const gpu::CodeTables*>(tables.const_data_ptr())};
   gpu::NarrowAdamWLaunch launched = empty;
   PartlyMoved moved;
   const auto start = [&] {
-    const uint64_t blocks = launched.first_block[launched.num_parameters];
+    const uint64_t blocks = launched.first_chunk[launched.num_parameters];
     if (blocks > 0) launch(parameters[0].value, "adamw_narrow", blocks, launched, moved);
     launched = empty;
     moved.clear();
@@ -70,9 +85,9 @@ void update_narrow_on_cuda(const std::vector<AdamWTensors>& parameters, const Ad
                      parameter.exp_avg_scale, parameter.exp_avg_sq_scale},
                     moved);
     add_moved_once({parameter.gradient, parameter.rounded}, moved);
-    const uint64_t blocks =
-        (launched.parameters[number].count + gpu::kNarrowBlock - 1) / gpu::kNarrowBlock;
-    launched.first_block[number + 1] = launched.first_block[number] + blocks;
+    const uint64_t chunks =
+        (launched.parameters[number].count + gpu::kNarrowChunk - 1) / gpu::kNarrowChunk;
+    launched.first_chunk[number + 1] = launched.first_chunk[number] + chunks;
     if (launched.num_parameters == gpu::kNarrowParameters) start();
   }
   start();

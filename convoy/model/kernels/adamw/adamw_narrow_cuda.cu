@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A block of threads takes a block of elements, wherever its parameter lies: one element each, and
-// two maxima over the block where moments are codes. Each byte is moved once: 16.03 bytes an
-// element with 8-bit moments and an fp32 value. Arithmetic of adamw_cuda.cu; a code is found by
-// eight comparisons with thresholds that stay in the first cache.
+// A warp takes a block of elements, wherever its parameter lies: eight neighbours a thread, so that
+// all is moved by vectors, and two maxima over the warp where moments are codes. Each byte is moved
+// once: 16.03 bytes an element with 8-bit moments and an fp32 value. Arithmetic of adamw_cuda.cu.
+// Tables of codes are in shared memory: a number's exponent and first bits give the lower one of
+// the two codes that it can be, as DynamicCode::nearest() has it. (Eight comparisons with
+// thresholds in the first cache took an H200 five times as long as the memory did.)
 #include "convoy/model/kernels/adamw/adamw_narrow_launch.h"
 #include "convoy/model/kernels/adamw/rounding_draws.h"
 #include "convoy/model/kernels/cuda/block_shape.h"
@@ -14,11 +16,13 @@
 namespace convoy::kernels::gpu {
 namespace {
 
-static_assert(kNarrowBlock == kBlockThreads);
+constexpr int kEach = 8;  // neighbouring elements of a thread
+static_assert(kNarrowBlock == kWarpThreads * kEach);
+static_assert(kNarrowChunk % (kBlockWarps * kNarrowBlock) == 0);
 
 struct Largest {
-  float mean;
-  float square;
+  float mean = 0;
+  float square = 0;
 
   CONVOY_DEVICE void join(const Largest& other) {
     mean = other.mean > mean ? other.mean : mean;
@@ -29,106 +33,234 @@ struct Largest {
   }
 };
 
-CONVOY_DEVICE float read(const void* from, bool is_bf16, uint64_t at) {
-  return is_bf16 ? as_float(uint32_t{static_cast<const Bf16*>(from)[at].bits} << 16)
-                 : static_cast<const float*>(from)[at];
+CONVOY_DEVICE float magnitude(float x) { return as_float(as_bits(x) & 0x7fffffffu); }
+
+CONVOY_DEVICE uint32_t code_of(const CodeTable& table, float x) {
+  const uint32_t bits = as_bits(x) & 0x7fffffffu;
+  uint32_t bucket = bits >> kCodeBucketBits;
+  bucket = bucket > kFirstCodeBucket ? bucket - kFirstCodeBucket : 0;
+  bucket = bucket < kCodeBuckets ? bucket : kCodeBuckets - 1;
+  const uint32_t lowest = table.lowest[x < 0 ? 1 : 0][bucket];
+  return lowest + (x > table.thresholds[lowest] ? 1 : 0);
 }
 
-CONVOY_DEVICE void write_drawn(void* to, uint64_t at, float value, uint32_t draw) {
-  static_cast<Bf16*>(to)[at].bits = static_cast<uint16_t>(drawn_bf16(as_bits(value), draw));
-}
-
-// Number of thresholds below x.
-CONVOY_DEVICE uint8_t code_of(const float* thresholds, float x) {
-  uint32_t code = 0;
-  for (uint32_t step = 128; step > 0; step /= 2)
-    if (x > thresholds[code + step - 1]) code += step;
-  return static_cast<uint8_t>(code);
-}
-
-struct Element {
-  float value = 0, mean = 0, square = 0;
+// A thread has `count` neighbours of a block, from `at` on, and moves them by vectors if it may.
+struct Place {
+  uint64_t block, at;
+  uint32_t count;
+  bool by_vectors;
 };
 
-CONVOY_DEVICE Element read_element(const NarrowAdamWLaunch& launch, const NarrowAdamWParameter& of,
-                                   uint64_t block, uint64_t at) {
-  Element element;
-  element.value = read(of.value, of.value_is_bf16 != 0, at);
-  if (of.moments == MomentType::Codes) {
-    element.mean = launch.with_sign.values[static_cast<const uint8_t*>(of.exp_avg)[at]] *
-                   of.exp_avg_scale[block];
-    element.square = launch.without_sign.values[static_cast<const uint8_t*>(of.exp_avg_sq)[at]] *
-                     of.exp_avg_sq_scale[block];
-  } else {
-    element.mean = read(of.exp_avg, of.moments == MomentType::Bf16, at);
-    element.square = read(of.exp_avg_sq, of.moments == MomentType::Bf16, at);
+CONVOY_DEVICE void read(const void* from, bool is_bf16, const Place& place, float (&x)[kEach]) {
+  const auto* halves = static_cast<const Bf16*>(from) + place.at;
+  const auto* floats = static_cast<const float*>(from) + place.at;
+  if (place.by_vectors) {
+    if (is_bf16)
+      load(halves, x);
+    else
+      load(floats, x);
+    return;
   }
-  return element;
+#pragma unroll
+  for (uint32_t i = 0; i < kEach; ++i) {
+    x[i] = 0;
+    if (i < place.count) x[i] = is_bf16 ? as_float(uint32_t{halves[i].bits} << 16) : floats[i];
+  }
 }
 
-CONVOY_DEVICE void step(const AdamWFactors& factors, float gradient, Element& of) {
-  const float g = gradient * factors.gradient_scale;
-  of.mean += (g - of.mean) * factors.one_minus_beta1;
-  of.square = of.square * factors.beta2 + g * g * factors.one_minus_beta2;
-  const float denominator =
-      __nvvm_div_rn_f(__nvvm_sqrt_rn_f(of.square), factors.root_bias_correction) + factors.epsilon;
-  of.value = of.value * factors.keep - __nvvm_div_rn_f(of.mean, denominator) * factors.step_size;
+CONVOY_DEVICE void write_floats(void* to, const Place& place, const float (&x)[kEach]) {
+  float* const floats = static_cast<float*>(to) + place.at;
+  if (place.by_vectors) {
+    store(floats, x);
+    return;
+  }
+#pragma unroll
+  for (uint32_t i = 0; i < kEach; ++i)
+    if (i < place.count) floats[i] = x[i];
+}
+
+// bits(i): the element i in bf16.
+template <class Bits>
+CONVOY_DEVICE void write_halves(void* to, const Place& place, Bits bits) {
+  Bf16* const halves = static_cast<Bf16*>(to) + place.at;
+  if (place.by_vectors) {
+    uint32_t words[kEach / 2];
+#pragma unroll
+    for (uint32_t i = 0; i < kEach; i += 2) words[i / 2] = bits(i) | bits(i + 1) << 16;
+    store_words<Words4>(halves, words);
+    return;
+  }
+#pragma unroll
+  for (uint32_t i = 0; i < kEach; ++i)
+    if (i < place.count) halves[i].bits = static_cast<uint16_t>(bits(i));
+}
+
+CONVOY_DEVICE void decode(const CodeTable& table, const void* codes, float scale,
+                          const Place& place, float (&x)[kEach]) {
+  const auto* bytes = static_cast<const uint8_t*>(codes) + place.at;
+  uint32_t words[2] = {};
+  if (place.by_vectors) {
+    load_words<Words2>(bytes, words);
+  } else {
+#pragma unroll
+    for (uint32_t i = 0; i < kEach; ++i)
+      if (i < place.count) words[i / 4] |= uint32_t{bytes[i]} << i % 4 * 8;
+  }
+#pragma unroll
+  for (uint32_t i = 0; i < kEach; ++i)
+    x[i] = i < place.count ? table.values[words[i / 4] >> i % 4 * 8 & 0xff] * scale : 0;
+}
+
+CONVOY_DEVICE void encode(const CodeTable& table, void* codes, float scale, const Place& place,
+                          const float (&x)[kEach]) {
+  auto* bytes = static_cast<uint8_t*>(codes) + place.at;
+  uint32_t words[2] = {};
+#pragma unroll
+  for (uint32_t i = 0; i < kEach; ++i)
+    words[i / 4] |= code_of(table, __nvvm_div_rn_f(x[i], scale)) << i % 4 * 8;
+  if (place.by_vectors) {
+    store_words<Words2>(bytes, words);
+    return;
+  }
+#pragma unroll
+  for (uint32_t i = 0; i < kEach; ++i)
+    if (i < place.count) bytes[i] = static_cast<uint8_t>(words[i / 4] >> i % 4 * 8);
+}
+
+struct Elements {
+  float value[kEach], mean[kEach], square[kEach];
+};
+
+CONVOY_DEVICE void read_elements(const CodeTables& tables, const NarrowAdamWParameter& of,
+                                 const Place& place, Elements& to) {
+  read(of.value, of.value_is_bf16 != 0, place, to.value);
+  if (of.moments == MomentType::Codes) {
+    decode(tables.with_sign, of.exp_avg, of.exp_avg_scale[place.block], place, to.mean);
+    decode(tables.without_sign, of.exp_avg_sq, of.exp_avg_sq_scale[place.block], place, to.square);
+  } else {
+    read(of.exp_avg, of.moments == MomentType::Bf16, place, to.mean);
+    read(of.exp_avg_sq, of.moments == MomentType::Bf16, place, to.square);
+  }
+}
+
+CONVOY_DEVICE void step(const AdamWFactors& factors, const float (&gradient)[kEach], Elements& of) {
+#pragma unroll
+  for (int i = 0; i < kEach; ++i) {
+    const float g = gradient[i] * factors.gradient_scale;
+    of.mean[i] += (g - of.mean[i]) * factors.one_minus_beta1;
+    of.square[i] = of.square[i] * factors.beta2 + g * g * factors.one_minus_beta2;
+    const float denominator =
+        __nvvm_div_rn_f(__nvvm_sqrt_rn_f(of.square[i]), factors.root_bias_correction) +
+        factors.epsilon;
+    of.value[i] =
+        of.value[i] * factors.keep - __nvvm_div_rn_f(of.mean[i], denominator) * factors.step_size;
+  }
 }
 
 CONVOY_DEVICE uint32_t drawn_word(CounterKey key, uint64_t element) {
   return counter_hash(key, static_cast<uint32_t>(element), static_cast<uint32_t>(element >> 32));
 }
 
-CONVOY_DEVICE void write_floats(const NarrowAdamWParameter& of, uint64_t at, const Element& from) {
-  const uint64_t element = of.first_element + at;
-  if (of.moments == MomentType::Bf16) {
-    const uint32_t word = drawn_word(of.key, element);
-    write_drawn(of.exp_avg, at, from.mean, word & 0xffffu);
-    write_drawn(of.exp_avg_sq, at, from.square, word >> 16);
-  } else if (of.moments == MomentType::Fp32) {
-    static_cast<float*>(of.exp_avg)[at] = from.mean;
-    static_cast<float*>(of.exp_avg_sq)[at] = from.square;
-  }
+CONVOY_DEVICE void write_values(const NarrowAdamWParameter& of, const Place& place,
+                                const Elements& from) {
+  const uint64_t first = of.first_element + place.at;
   if (of.value_is_bf16 != 0)
-    write_drawn(of.value, at, from.value, drawn_word(value_key(of.key), element) & 0xffffu);
+    write_halves(of.value, place, [&](uint32_t i) {
+      const uint32_t draw = drawn_word(value_key(of.key), first + i) & 0xffffu;
+      return drawn_bf16(as_bits(from.value[i]), draw);
+    });
   else
-    static_cast<float*>(of.value)[at] = from.value;
+    write_floats(of.value, place, from.value);
   if (of.rounded != nullptr)
-    static_cast<Bf16*>(of.rounded)[at].bits = static_cast<uint16_t>(bf16_bits(from.value));
+    write_halves(of.rounded, place, [&](uint32_t i) { return bf16_bits(from.value[i]); });
 }
 
-CONVOY_DEVICE float magnitude(float x) { return as_float(as_bits(x) & 0x7fffffffu); }
+CONVOY_DEVICE void write_moments(const NarrowAdamWParameter& of, const Place& place,
+                                 const Elements& from) {
+  if (of.moments == MomentType::Fp32) {
+    write_floats(of.exp_avg, place, from.mean);
+    write_floats(of.exp_avg_sq, place, from.square);
+  } else {
+    const uint64_t first = of.first_element + place.at;
+    write_halves(of.exp_avg, place, [&](uint32_t i) {
+      return drawn_bf16(as_bits(from.mean[i]), drawn_word(of.key, first + i) & 0xffffu);
+    });
+    write_halves(of.exp_avg_sq, place, [&](uint32_t i) {
+      return drawn_bf16(as_bits(from.square[i]), drawn_word(of.key, first + i) >> 16);
+    });
+  }
+}
+
+CONVOY_DEVICE void write_codes(const CodeTables& tables, const NarrowAdamWParameter& of,
+                               const Place& place, const Elements& from) {
+  Largest largest;
+#pragma unroll
+  for (int i = 0; i < kEach; ++i)
+    largest.join({magnitude(from.mean[i]), magnitude(from.square[i])});
+  largest = joined_over_warp(largest);
+  const float mean_scale = largest.mean == 0 ? 1.0f : largest.mean;
+  const float square_scale = largest.square == 0 ? 1.0f : largest.square;
+  encode(tables.with_sign, of.exp_avg, mean_scale, place, from.mean);
+  encode(tables.without_sign, of.exp_avg_sq, square_scale, place, from.square);
+  if (thread_of_block() % kWarpThreads == 0) {
+    of.exp_avg_scale[place.block] = mean_scale;
+    of.exp_avg_sq_scale[place.block] = square_scale;
+  }
+}
+
+CONVOY_DEVICE void update(const CodeTables& tables, const AdamWFactors& factors,
+                          const NarrowAdamWParameter& of, const Place& place) {
+  Elements elements;
+  read_elements(tables, of, place, elements);
+  float gradient[kEach];
+  read(of.gradient, of.gradient_is_bf16 != 0, place, gradient);
+  step(factors, gradient, elements);
+  write_values(of, place, elements);
+  if (of.moments == MomentType::Codes)
+    write_codes(tables, of, place, elements);
+  else
+    write_moments(of, place, elements);
+}
+
+CONVOY_DEVICE bool fits_vectors(const NarrowAdamWParameter& of) {
+  const auto bits = [](const void* pointer) { return reinterpret_cast<uint64_t>(pointer); };
+  const uint64_t all = bits(of.value) | bits(of.gradient) | bits(of.exp_avg) | bits(of.exp_avg_sq) |
+                       bits(of.rounded);
+  return all % 16 == 0;
+}
+
+CONVOY_DEVICE void copy_tables(const CodeTables* from, CodeTables& to) {
+  static_assert(sizeof(CodeTables) % sizeof(uint32_t) == 0);
+  const auto* source = reinterpret_cast<const uint32_t*>(from);
+  auto* target = reinterpret_cast<uint32_t*>(&to);
+  for (uint32_t at = thread_of_block(); at < sizeof(CodeTables) / sizeof(uint32_t);
+       at += kBlockThreads)
+    target[at] = source[at];
+  wait_for_block();
+}
 
 }  // namespace
 
-CONVOY_KERNEL void adamw_narrow(const NarrowAdamWLaunch launch) {
-  const uint64_t blocks = launch.first_block[launch.num_parameters];
-  for (uint64_t number = nvidia::block_number(); number < blocks; number += nvidia::num_blocks()) {
-    const uint32_t parameter = owner_of_chunk(launch.first_block, launch.num_parameters, number);
-    const NarrowAdamWParameter of = launch.parameters[parameter];
-    const uint64_t block = number - launch.first_block[parameter];
-    const uint64_t at = block * kNarrowBlock + thread_of_block();
-    const bool has_element = at < of.count;
-    Element element;
-    if (has_element) {
-      element = read_element(launch, of, block, at);
-      step(launch.factors, read(of.gradient, of.gradient_is_bf16 != 0, at), element);
-      write_floats(of, at, element);
-    }
-    if (of.moments != MomentType::Codes) continue;
-    Largest largest{magnitude(element.mean), magnitude(element.square)};
-    largest = BlockTeam::joined(largest);
-    const float mean_scale = largest.mean == 0 ? 1.0f : largest.mean;
-    const float square_scale = largest.square == 0 ? 1.0f : largest.square;
-    if (has_element) {
-      static_cast<uint8_t*>(of.exp_avg)[at] =
-          code_of(launch.with_sign.thresholds, __nvvm_div_rn_f(element.mean, mean_scale));
-      static_cast<uint8_t*>(of.exp_avg_sq)[at] =
-          code_of(launch.without_sign.thresholds, __nvvm_div_rn_f(element.square, square_scale));
-    }
-    if (thread_of_block() == 0) {
-      of.exp_avg_scale[block] = mean_scale;
-      of.exp_avg_sq_scale[block] = square_scale;
+// Three blocks on a multiprocessor have what the memory needs under way.
+CONVOY_KERNEL __attribute__((launch_bounds(kBlockThreads, 3))) void adamw_narrow(
+    const NarrowAdamWLaunch launch) {
+  CONVOY_SHARED CodeTables tables;
+  copy_tables(launch.tables, tables);
+  const uint32_t warp = thread_of_block() / kWarpThreads, lane = thread_of_block() % kWarpThreads;
+  const uint64_t chunks = launch.first_chunk[launch.num_parameters];
+  for (uint64_t chunk = nvidia::block_number(); chunk < chunks; chunk += nvidia::num_blocks()) {
+    const uint32_t number = owner_of_chunk(launch.first_chunk, launch.num_parameters, chunk);
+    const NarrowAdamWParameter& of = launch.parameters[number];
+    const bool aligned = fits_vectors(of);
+    const uint64_t begin = (chunk - launch.first_chunk[number]) * kNarrowChunk;
+    const uint64_t end = begin + kNarrowChunk < of.count ? begin + kNarrowChunk : of.count;
+    for (uint64_t first = begin + warp * kNarrowBlock; first < end;
+         first += kBlockWarps * kNarrowBlock) {
+      const uint64_t at = first + lane * kEach;
+      const uint64_t left = at < of.count ? of.count - at : 0;
+      const uint32_t count = left < kEach ? static_cast<uint32_t>(left) : kEach;
+      update(tables, launch.factors, of,
+             {first / kNarrowBlock, at, count, aligned && count == kEach});
     }
   }
 }

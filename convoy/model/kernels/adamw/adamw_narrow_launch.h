@@ -13,8 +13,9 @@ namespace convoy::kernels::gpu {
 
 // A kernel's parameters may take 4 KiB.
 inline constexpr uint32_t kNarrowParameters = 32;
-// Elements with one scale; a thread takes one each.
+// Elements with one scale, and those that a block of threads takes at once.
 inline constexpr uint64_t kNarrowBlock = 256;
+inline constexpr uint64_t kNarrowChunk = 8192;
 
 enum class MomentType : uint32_t { Fp32, Bf16, Codes };
 
@@ -34,18 +35,28 @@ struct NarrowAdamWParameter {
   uint16_t gradient_is_bf16 = 0;
 };
 
-// The table of a dynamic map: 256 values, 256 thresholds.
+// A dynamic map: what DynamicCode::nearest() reads, for numbers from -1 to 1. `lowest` is by bucket
+// of their magnitude: of positive numbers, then of negative ones.
+inline constexpr uint32_t kCodeBucketBits = 15;  // of a float's bits, that a bucket leaves out
+inline constexpr uint32_t kFirstCodeBucket = 100 << 8;  // 2^-27: nothing below is another code
+inline constexpr uint32_t kCodeBuckets = (127 << 8) + 1 - kFirstCodeBucket;  // up to that of 1
 struct CodeTable {
-  const float* values = nullptr;
-  const float* thresholds = nullptr;
+  float values[256];
+  float thresholds[256];
+  uint8_t lowest[2][kCodeBuckets];
+  uint8_t unused[2];
 };
+struct CodeTables {
+  CodeTable with_sign;
+  CodeTable without_sign;
+};
+static_assert(sizeof(CodeTable) == 2048 + 2 * kCodeBuckets + 2);
 
 struct NarrowAdamWLaunch {
   AdamWFactors factors;
-  CodeTable with_sign;
-  CodeTable without_sign;
+  const CodeTables* tables = nullptr;
   uint32_t num_parameters = 0;
-  uint64_t first_block[kNarrowParameters + 1] = {};  // of each parameter; then their number
+  uint64_t first_chunk[kNarrowParameters + 1] = {};  // of each parameter; then their number
   NarrowAdamWParameter parameters[kNarrowParameters] = {};
 };
 

@@ -24,9 +24,11 @@ class DynamicCode {
   const std::array<float, 256>& thresholds() const { return thresholds_; }
   // The code with the value nearest to x in fp32; the lower one of two. `x` is not NaN.
   uint8_t nearest(float x) const {
-    const uint8_t lowest = lowest_code_[order_of(x) >> kBucketBits];
+    const uint8_t lowest = lowest_of_bucket(x);
     return static_cast<uint8_t>(lowest + (x > thresholds_[lowest] ? 1 : 0));
   }
+  // The lower one of the two codes that floats can be whose first 17 bits are those of x.
+  uint8_t lowest_of_bucket(float x) const { return lowest_code_[order_of(x) >> kBucketBits]; }
 
  private:
   static constexpr int kBucketBits = 15;  // 256 buckets for each power of two
