@@ -144,37 +144,41 @@ TEST_F(PlantedFaults, AMissingBarrierOfTheGradientInPlaceIsFound) {
   EXPECT_EQ(static_cast<size_t>(harmless), barriers_of(text).size() / 2 + 1);
 }
 
-// One row of `keys` keys, 8 query heads over one kv head of 128 features in bf16.
+// Rows of `keys` keys, the same ones of each; 8 query heads over one kv head of 128 features in bf16.
 class DecodeOnHost {
  public:
-  DecodeOnHost(const std::string& kernel, uint32_t keys)
+  DecodeOnHost(const std::string& kernel, uint32_t keys, uint32_t num_rows = 1, uint32_t blocks = 1)
       : kernel_(kernel),
+        blocks_(blocks),
         keys_(keys),
         table_(keys / 32 + 1),
-        row_{0, 0, static_cast<int32_t>(keys)},
         pool_(size_t{keys / 32 + 1} * 32 * kFeatures),
         values_(pool_.size(), 0x3c00),
-        q_(kHeads * kFeatures, 0x3c00),
-        out_(kHeads * kFeatures) {
+        q_(num_rows * kHeads * kFeatures, 0x3c00),
+        out_(q_.size()),
+        parts_(num_rows) {
+    for (uint32_t row = 0; row < num_rows; ++row)
+      rows_.push_back({static_cast<int32_t>(row), 0, static_cast<int32_t>(keys)});
     for (size_t place = 0; place < table_.size(); ++place)
       table_[place] = static_cast<int32_t>(table_.size() - 1 - place);
     for (size_t at = 0; at < pool_.size(); ++at)
       pool_[at] = static_cast<uint16_t>(0x3c00 + at % 97);
-    partial_.resize(kHeads * splits() * (kFeatures + 2));
+    partial_.resize(2 * kShares * kHeads * (kFeatures + 2));
     for (const auto& [data, bytes] : std::vector<std::pair<const void*, uint64_t>>{
              {table_.data(), table_.size() * sizeof(int32_t)},
-             {&row_, sizeof row_},
+             {rows_.data(), rows_.size() * sizeof(gpu::DecodeRow)},
              {pool_.data(), pool_.size() * sizeof(uint16_t)},
              {values_.data(), values_.size() * sizeof(uint16_t)},
              {q_.data(), q_.size() * sizeof(uint16_t)},
              {out_.data(), out_.size() * sizeof(uint16_t)},
-             {partial_.data(), partial_.size() * sizeof(float)}})
+             {partial_.data(), partial_.size() * sizeof(float)},
+             {parts_.data(), parts_.size() * sizeof(gpu::HeadParts)}})
       memory_[reinterpret_cast<uint64_t>(data)] = bytes;
   }
 
   testing::PtxTraffic run(const std::string& text) { return run(text, kernel_); }
   testing::PtxTraffic run(const std::string& text, const std::string& kernel) {
-    float* const tops = partial_.data() + kHeads * splits() * kFeatures;
+    float* const tops = partial_.data() + 2 * kShares * kHeads * kFeatures;
     const gpu::PagedDecodeLaunch launch{.pool = {.keys = pool_.data(),
                                                  .values = values_.data(),
                                                  .block_tokens = 32,
@@ -184,40 +188,40 @@ class DecodeOnHost {
                                         .out = out_.data(),
                                         .partial_sums = partial_.data(),
                                         .partial_tops = tops,
-                                        .partial_divisors = tops + kHeads * splits(),
+                                        .partial_divisors = tops + 2 * kShares * kHeads,
+                                        .parts = parts_.data(),
                                         .block_table = table_.data(),
-                                        .rows = &row_,
+                                        .rows = rows_.data(),
                                         .q_token_stride = kHeads * kFeatures,
                                         .q_head_stride = kFeatures,
-                                        .num_rows = 1,
+                                        .num_rows = static_cast<uint32_t>(rows_.size()),
                                         .table_width = static_cast<uint32_t>(table_.size()),
                                         .heads = kHeads,
-                                        .splits = splits(),
-                                        .split_keys = kSplitKeys,
+                                        .task_heads = kHeads,
+                                        .shares = kShares,
                                         .scale_for_base_2 = 0.1f};
     const auto entries = testing::read_ptx(text, PtxResults::WithinBounds);
-    // One block takes all splits in turn.
-    return entries.at(kernel).measure(1, gpu::kBlockThreads, &launch, memory_);
+    return entries.at(kernel).measure(blocks_, gpu::kBlockThreads, &launch, memory_);
   }
   // Keys and values that the row sees.
   uint64_t visible_bytes() const { return 2 * uint64_t{keys_} * kFeatures * sizeof(uint16_t); }
 
   uint64_t query_bytes() const {
-    return uint64_t{splits()} * gpu::kBlockWarps * q_.size() * sizeof(uint16_t);
+    return uint64_t{kShares} * gpu::kBlockWarps * q_.size() * sizeof(uint16_t);
   }
 
-  static constexpr uint32_t kSplitKeys = 4 * gpu::kSplitStep;
+  static constexpr uint32_t kShares = 3;
 
  private:
   static constexpr uint32_t kHeads = 8, kFeatures = 128;
-  uint32_t splits() const { return gpu::num_splits(keys_, 0, kSplitKeys); }
-
   std::string kernel_;
+  uint32_t blocks_;  // that take the shares in turn
   uint32_t keys_;
   std::vector<int32_t> table_;
-  gpu::DecodeRow row_;
+  std::vector<gpu::DecodeRow> rows_;
   std::vector<uint16_t> pool_, values_, q_, out_;
   std::vector<float> partial_;
+  std::vector<gpu::HeadParts> parts_;
   PtxAllocations memory_;
 };
 
@@ -229,7 +233,7 @@ TEST_F(PlantedFaults, DecodingReadsEachKeyAndValueOnce) {
     const testing::PtxTraffic split = decode.run(text_of(kernel));
     const testing::PtxTraffic join = decode.run(text_of("paged_join_bf16"), "paged_join_bf16");
     EXPECT_GE(split.read_bytes, decode.visible_bytes());
-    // Queries are few bytes, which each warp of a split reads from a cache.
+    // Queries are few bytes, which each warp of a share reads from a cache.
     const uint64_t others = split.read_bytes - decode.query_bytes() + join.read_bytes;
     EXPECT_LE(100 * others, 105 * decode.visible_bytes()) << kernel;
     EXPECT_LE(100 * (split.written_bytes + join.written_bytes), 5 * decode.visible_bytes())
@@ -240,13 +244,13 @@ TEST_F(PlantedFaults, DecodingReadsEachKeyAndValueOnce) {
 TEST_F(PlantedFaults, EveryMissingBarrierOfDecodingIsFound) {
   for (const char* const kernel : kDecodeKernels) {
     const std::string text = text_of(kernel);
-    constexpr uint32_t kKeysOfTwoSplits = DecodeOnHost::kSplitKeys + 9;
-    EXPECT_NO_THROW(DecodeOnHost(kernel, kKeysOfTwoSplits).run(text));
+    // More rows than a block has threads: the second block begins beyond the first of these, and the
+    // first block has a second share.
+    const auto run = [&](const std::string& of) { DecodeOnHost(kernel, 9, 800, 2).run(of); };
+    EXPECT_NO_THROW(run(text));
     ASSERT_GE(barriers_of(text).size(), 3U);
     for (const size_t place : barriers_of(text))
-      EXPECT_THROW(DecodeOnHost(kernel, kKeysOfTwoSplits).run(without_barrier(text, place)),
-                   PtxError)
-          << kernel << place;
+      EXPECT_THROW(run(without_barrier(text, place)), PtxError) << kernel << place;
   }
 }
 

@@ -68,11 +68,20 @@ class Gpu {
 
   void launch(std::string_view kernel, uint64_t blocks, void* stream, const void* parameters) {
     context_.make_current();
-    const nvidia::Kernel* known = known_.find(kernel);
-    kernels_.launch(known == nullptr ? compiled(kernel) : *known, blocks, stream, parameters);
+    kernels_.launch(find(kernel), blocks, stream, parameters);
+  }
+
+  uint64_t blocks_at_once(std::string_view kernel) {
+    context_.make_current();
+    return find(kernel).resident_blocks;
   }
 
  private:
+  const nvidia::Kernel& find(std::string_view name) {
+    const nvidia::Kernel* const known = known_.find(name);
+    return known == nullptr ? compiled(name) : *known;
+  }
+
   const nvidia::Kernel& compiled(std::string_view name) {
     const std::lock_guard lock(compiling_);
     if (const nvidia::Kernel* known = known_.find(name)) return *known;  // by another thread
@@ -97,10 +106,11 @@ class Gpus {
     for (std::atomic<Gpu*>& gpu : gpus_) delete gpu.load();
   }
 
-  void launch(int number, std::string_view kernel, uint64_t blocks, void* stream,
-              const void* parameters) {
+  // use(gpu) for the GPU of this number.
+  template <class Use>
+  auto with(int number, std::string_view kernel, const Use& use) {
     try {
-      of(number).launch(kernel, blocks, stream, parameters);
+      return use(of(number));
     } catch (const ConfigError& error) {
       throw DeviceError(
           fmt::format("kernel {} on GPU {} (driver of {}): {}", kernel, number, driver_->version(),
@@ -129,13 +139,19 @@ class Gpus {
 std::unique_ptr<Gpus> host_gpus;
 std::atomic<LaunchTaker> launch_taker{nullptr};
 
+Gpus& gpus_of_libtorch() {
+  static Gpus& gpus = *new Gpus;
+  return gpus;
+}
+
 void launch_on_gpu(const at::Tensor& on, std::string_view kernel, uint64_t blocks,
                    const void* parameters) {
-  static Gpus& gpus = *new Gpus;
   // A thread's context is its current device to LibTorch too.
   const c10::DeviceGuard guard(on.device());
   const c10::Stream stream = c10::impl::VirtualGuardImpl(on.device().type()).getStream(on.device());
-  gpus.launch(on.device().index(), kernel, blocks, stream.native_handle(), parameters);
+  gpus_of_libtorch().with(on.device().index(), kernel, [&](Gpu& gpu) {
+    gpu.launch(kernel, blocks, stream.native_handle(), parameters);
+  });
 }
 
 bool begins_with_vector(const at::Tensor& tensor) {
@@ -196,7 +212,16 @@ void launch_bytes(const at::Tensor& on, std::string_view kernel, uint64_t blocks
   }
   if (!on.is_cpu()) return launch_on_gpu(on, kernel, blocks, parameters);
   CONVOY_INVARIANT(host_gpus != nullptr, "kernel {} cannot run on a CPU", kernel);
-  host_gpus->launch(0, kernel, blocks, nullptr, parameters);
+  host_gpus->with(0, kernel, [&](Gpu& gpu) { gpu.launch(kernel, blocks, nullptr, parameters); });
+}
+
+int64_t blocks_at_once(const at::Tensor& on, std::string_view kernel) {
+  constexpr int64_t kOfH200 = 264;  // two on each of 132 multiprocessors
+  if (on.is_privateuseone()) return kOfH200;
+  const auto ask = [&](Gpu& gpu) { return static_cast<int64_t>(gpu.blocks_at_once(kernel)); };
+  if (on.is_cpu()) return host_gpus->with(0, kernel, ask);
+  const c10::DeviceGuard guard(on.device());
+  return gpus_of_libtorch().with(on.device().index(), kernel, ask);
 }
 
 HostKernels::HostKernels(const std::filesystem::path& driver_library) {

@@ -52,6 +52,10 @@ void add_moved_twice(std::initializer_list<at::Tensor> tensors, PartlyMoved& mov
 void launch_bytes(const at::Tensor& on, std::string_view kernel, uint64_t blocks,
                   std::span<const std::byte> parameters, const PartlyMoved& partly_moved = {});
 
+// Blocks of a kernel that the tensor's GPU holds at once; those of an H200 where launches are
+// counted. Compiles the kernel where it was not started yet, and throws as a launch does.
+int64_t blocks_at_once(const at::Tensor& on, std::string_view kernel);
+
 template <class Parameters>
 void launch(const at::Tensor& on, std::string_view kernel, uint64_t blocks,
             const Parameters& parameters, const PartlyMoved& partly_moved = {}) {

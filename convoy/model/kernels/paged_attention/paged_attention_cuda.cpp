@@ -150,22 +150,9 @@ DecodeKernel decode_kernel(const PagedCache& cache, int64_t group) {
   return {stored_kernel(fmt::format("paged_decode_{}", heads), cache), heads};
 }
 
-// About two splits for each of the 264 blocks of threads that an H200 holds at once, as long as
-// they are not so short that their partial sums count, nor so long that the last ones hold up the
-// rest.
-// `blocks_of_key`: blocks that read the same key.
-int64_t keys_of_split(int64_t visible_keys, int64_t blocks_of_key) {
-  constexpr int64_t kWantedSplits = 512, kStep = gpu::kSplitStep, kMost = 4 * kStep;
-  const int64_t keys = visible_keys * blocks_of_key / kWantedSplits;
-  return std::clamp((keys + kStep - 1) / kStep * kStep, kStep, kMost);
-}
-
-// Splits of the longest row. A window may begin within a split.
-int64_t most_splits(const PagedRows& rows, const AttentionConfig& config, int64_t split_keys) {
-  const auto splits_of = [&](int64_t keys) { return (keys + split_keys - 1) / split_keys; };
-  const int64_t all = splits_of(rows.longest_decode_keys());
-  return config.sliding_window == 0 ? all : std::min(all, splits_of(config.sliding_window) + 1);
-}
+// Parts of tasks that are not whole: the end of a share makes one more of a task, and the first end
+// within a task two.
+int64_t most_parts(int64_t shares, int64_t tasks) { return shares + std::min(shares, tasks); }
 
 void decode(const at::Tensor& q_THE, const PagedCache& cache, const PagedRows& rows,
             const AttentionConfig& config, const at::Tensor& out_THE) {
@@ -174,13 +161,19 @@ void decode(const at::Tensor& q_THE, const PagedCache& cache, const PagedRows& r
   const at::Tensor q = with_vectors(q_THE);
   const int64_t heads = q.size(1), kv_heads = cache.shape.num_kv_heads;
   const DecodeKernel kernel = decode_kernel(cache, heads / kv_heads);
-  const int64_t chunks = (heads / kv_heads + kernel.heads - 1) / kernel.heads;
+  const auto tasks = static_cast<int64_t>(gpu::num_tasks(static_cast<uint32_t>(heads),
+                                                         static_cast<uint32_t>(kv_heads),
+                                                         static_cast<uint32_t>(kernel.heads)));
   const int64_t keys = rows.decode_keys(config.sliding_window);
-  const int64_t split_keys = keys_of_split(keys, kv_heads * chunks);
-  const int64_t splits = most_splits(rows, config, split_keys);
-  const int64_t parts = splits == 1 ? 0 : num_rows * heads * splits;
+  const int64_t most_steps = (keys / gpu::kKeyStep + 2 * num_rows) * tasks;
+  const int64_t shares = std::min(most_steps, blocks_at_once(q, kernel.name));
+  // A step is not shared.
+  const bool has_parts = rows.longest_decode_keys() > gpu::kKeyStep;
+  const int64_t parts = has_parts ? 2 * shares * kernel.heads : 0;
+  static_assert(sizeof(gpu::HeadParts) == 2 * sizeof(float));
   const at::Tensor partial =
-      at::empty({parts * (cache.shape.head_dim + 2)}, q.options().dtype(at::kFloat));
+      at::empty({parts * (cache.shape.head_dim + 2) + (has_parts ? 2 * num_rows * tasks : 0)},
+                q.options().dtype(at::kFloat));
   auto* const partial_sums = partial.mutable_data_ptr<float>();
   auto* const partial_tops = partial_sums + parts * cache.shape.head_dim;
   const gpu::PagedDecodeLaunch launched = {
@@ -190,6 +183,7 @@ void decode(const at::Tensor& q_THE, const PagedCache& cache, const PagedRows& r
       .partial_sums = partial_sums,
       .partial_tops = partial_tops,
       .partial_divisors = partial_tops + parts,
+      .parts = reinterpret_cast<gpu::HeadParts*>(partial_tops + 2 * parts),
       .block_table = rows.block_table_RN().const_data_ptr<int32_t>(),
       .rows = static_cast<const gpu::DecodeRow*>(rows.decode_rows_D3().const_data_ptr()),
       .q_token_stride = q.stride(0),
@@ -197,19 +191,23 @@ void decode(const at::Tensor& q_THE, const PagedCache& cache, const PagedRows& r
       .num_rows = static_cast<uint32_t>(num_rows),
       .table_width = static_cast<uint32_t>(rows.block_table_RN().size(1)),
       .heads = static_cast<uint32_t>(heads),
-      .splits = static_cast<uint32_t>(splits),
-      .split_keys = static_cast<uint32_t>(split_keys),
+      .task_heads = static_cast<uint32_t>(kernel.heads),
+      .shares = static_cast<uint32_t>(shares),
       .window = static_cast<uint32_t>(config.sliding_window),
       .scale_for_base_2 = static_cast<float>(config.scale * std::numbers::log2e)};
-  launch(q, kernel.name, static_cast<uint64_t>(num_rows * kv_heads * chunks * splits), launched,
-         moved_of_pool(cache, [&] { return chunks * keys; }));
-  if (splits == 1) return;
+  const std::pair<const void*, int64_t> moved_of_parts = {
+      partial_sums, most_parts(shares, num_rows * tasks) * heads / tasks *
+                        (cache.shape.head_dim + 2) * static_cast<int64_t>(sizeof(float))};
+  PartlyMoved moved = moved_of_pool(cache, [&] { return tasks / kv_heads * keys; });
+  moved.push_back(moved_of_parts);
+  launch(q, kernel.name, static_cast<uint64_t>(shares), launched, moved);
+  if (!has_parts) return;
   gpu::PagedDecodeLaunch joined = launched;
   joined.q = nullptr;
   joined.pool.keys = joined.pool.values = nullptr;
   joined.pool.key_scales = joined.pool.value_scales = nullptr;
   launch(q, kernel_name("paged_join", q.scalar_type()), static_cast<uint64_t>(num_rows * heads),
-         joined);
+         joined, {moved_of_parts});
 }
 
 at::Tensor prefill_by_flash(const at::Tensor& q_PHE, const PagedCache& cache,

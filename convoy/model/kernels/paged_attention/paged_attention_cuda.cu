@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Attention of one new token per row over a paged cache. A block of threads takes a split of the
-// keys of one row and one kv head, for up to kHeads query heads at once, so that keys and values
-// are read once for a group. A team of 8, 16 or 32 lanes holds one token: each lane
-// kThreadElements of its head. Softmax runs online in base 2; a second kernel joins the splits of
-// long rows. Reference: paged_attention_aten.cpp. Flash-Decoding: Dao et al., 2023.
+// Attention of one new token per row over a paged cache. A block of threads takes a share of all
+// keys: of one row and kv head after another, for up to kHeads query heads at once, so that keys
+// and values are read once for a group. A team of 8, 16 or 32 lanes holds one token: each lane
+// kThreadElements of its head. Softmax runs online in base 2; a second kernel joins the parts of a
+// row in several shares. Reference: paged_attention_aten.cpp. Flash-Decoding: Dao et al., 2023.
 #include "convoy/model/kernels/cuda/functions.cuh"
 #include "convoy/model/kernels/cuda/teams.cuh"
-#include "convoy/model/kernels/paged_attention/paged_splits.cuh"
+#include "convoy/model/kernels/paged_attention/paged_shares.cuh"
 
 namespace convoy::kernels::gpu {
 namespace {
@@ -193,23 +193,22 @@ struct TeamAttention {
 };
 
 template <class Element, class Stored, int kHeads>
-CONVOY_DEVICE void attend_split(const PagedDecodeLaunch& launch, const SplitTask& task) {
+CONVOY_DEVICE void attend_part(const PagedDecodeLaunch& launch, const Part& part) {
   CONVOY_SHARED float sums[kBlockWarps][kLargestHeadDim];
   CONVOY_SHARED float tops[kBlockWarps][kHeads];
   CONVOY_SHARED float divisors[kBlockWarps][kHeads];
   const uint32_t warp = thread_of_block() / kWarpThreads;
-  const auto row_keys = static_cast<uint32_t>(task.row.keys);
-  const uint32_t begin = first_visible_key(row_keys, launch.window);
-  const uint32_t split_begin = first_key_of(launch, task), end = end_key_of(launch, task);
+  const uint32_t begin = first_visible_key(keys_of(part.row), launch.window);
+  const uint32_t kv_head = part.kv_head, end = part.end_key;
 
-  TeamAttention<Element, Stored, kHeads> own(launch, task.row, task.first_head, task.num_heads);
+  TeamAttention<Element, Stored, kHeads> own(launch, part.row, part.first_head, part.num_heads);
   const TokenTeam& team = own.team;
   const uint32_t step = own.kTogether * team.teams;
-  const uint32_t seen = begin > split_begin ? begin / step * step : split_begin;
+  const uint32_t seen = begin > part.first_key ? begin / step * step : part.first_key;
   const int32_t* blocks =
-      launch.block_table + uint64_t{launch.table_width} * static_cast<uint32_t>(task.row.table_row);
+      launch.block_table + uint64_t{launch.table_width} * static_cast<uint32_t>(part.row.table_row);
   for (uint32_t first = seen + warp * step; first < end; first += kBlockWarps * step)
-    own.take(blocks, task.kv_head, first, begin, end);
+    own.take(blocks, kv_head, first, begin, end);
   own.join_teams();
 
   const uint32_t lanes_of_head = team.lanes / kHeads;
@@ -230,13 +229,13 @@ CONVOY_DEVICE void attend_split(const PagedDecodeLaunch& launch, const SplitTask
     }
     wait_for_block();
     const uint32_t element = thread_of_block();
-    if (element < launch.pool.head_dim && static_cast<uint32_t>(head) < task.num_heads) {
+    if (element < launch.pool.head_dim && static_cast<uint32_t>(head) < part.num_heads) {
       float sum = 0, divisor = 0;
       for (uint32_t from = 0; from < kBlockWarps; ++from) {
         sum += sums[from][element];
         divisor += divisors[from][head] * power_of_two(tops[from][head] - top);
       }
-      write_share<Element>(launch, task, static_cast<uint32_t>(head), element, {sum, top, divisor});
+      write_sum<Element>(launch, part, static_cast<uint32_t>(head), element, {sum, top, divisor});
     }
     wait_for_block();  // shared memory is free for the next head
   }
@@ -244,37 +243,42 @@ CONVOY_DEVICE void attend_split(const PagedDecodeLaunch& launch, const SplitTask
 
 template <class Element, class Stored, int kHeads>
 CONVOY_DEVICE void decode(const PagedDecodeLaunch& launch) {
-  for_splits<kHeads>(
-      launch, [&](const SplitTask& task) { attend_split<Element, Stored, kHeads>(launch, task); });
+  for_parts(launch, [&](const Part& part) { attend_part<Element, Stored, kHeads>(launch, part); });
 }
 
 // A block takes one head of one row.
 template <class Element>
-CONVOY_DEVICE void join_splits(const PagedDecodeLaunch& launch) {
-  const uint64_t tasks = uint64_t{launch.num_rows} * launch.heads;
+CONVOY_DEVICE void join_parts(const PagedDecodeLaunch& launch) {
+  const uint32_t group = launch.heads / launch.pool.kv_heads;
+  const uint32_t tasks = num_tasks(launch.heads, launch.pool.kv_heads, launch.task_heads);
+  const uint32_t chunks = tasks / launch.pool.kv_heads;
+  const uint64_t all = uint64_t{launch.num_rows} * launch.heads;
   const uint32_t element = thread_of_block();
   if (element >= launch.pool.head_dim) return;
-  for (uint64_t number = nvidia::block_number(); number < tasks; number += nvidia::num_blocks()) {
-    const DecodeRow row = launch.rows[number / launch.heads];
-    const uint32_t splits =
-        num_splits(static_cast<uint32_t>(row.keys), launch.window, launch.split_keys);
-    if (splits == 1) continue;
-    const uint64_t first = number * launch.splits;
+  for (uint64_t number = nvidia::block_number(); number < all; number += nvidia::num_blocks()) {
+    const uint64_t row = number / launch.heads;
+    const auto head = static_cast<uint32_t>(number % launch.heads);
+    const uint32_t of_group = head % group;
+    const uint32_t task = head / group * chunks + of_group / launch.task_heads;
+    const DecodeRow of_row = launch.rows[row];
+    const HeadParts parts = launch.parts[row * tasks + task];
+    if (of_row.keys == 0 || parts.count == 1) continue;
+    const auto place_of = [&](uint32_t part) {
+      const uint64_t place = 2 * uint64_t{parts.first_share + part} + (part == 0 ? 1 : 0);
+      return place * launch.task_heads + of_group % launch.task_heads;
+    };
     float top = kLowest, sum = 0, divisor = 0;
-    for (uint32_t split = 0; split < splits; ++split)
-      top = larger(launch.partial_tops[first + split], top);
-    for (uint32_t split = 0; split < splits; ++split) {
-      const float factor = power_of_two(launch.partial_tops[first + split] - top);
-      const uint64_t place = (first + split) * launch.pool.head_dim + element;
-      sum = __builtin_fmaf(launch.partial_sums[place], factor, sum);
-      divisor = __builtin_fmaf(launch.partial_divisors[first + split], factor, divisor);
+    for (uint32_t part = 0; part < parts.count; ++part)
+      top = larger(launch.partial_tops[place_of(part)], top);
+    for (uint32_t part = 0; part < parts.count; ++part) {
+      const uint64_t place = place_of(part);
+      const float factor = power_of_two(launch.partial_tops[place] - top);
+      sum =
+          __builtin_fmaf(launch.partial_sums[place * launch.pool.head_dim + element], factor, sum);
+      divisor = __builtin_fmaf(launch.partial_divisors[place], factor, divisor);
     }
-    const uint64_t at =
-        (uint64_t{static_cast<uint32_t>(row.token)} * launch.heads + number % launch.heads) *
-            launch.pool.head_dim +
-        element;
     const float result[1] = {quotient(sum, divisor)};
-    store(static_cast<Element*>(launch.out) + at, result);
+    store(static_cast<Element*>(launch.out) + result_place(launch, of_row, head) + element, result);
   }
 }
 
@@ -440,7 +444,7 @@ CONVOY_DEVICE void store_tokens(const PagedStoreLaunch& launch) {
   CONVOY_PAGED_STORED(Element, Element, _##type)                         \
   CONVOY_PAGED_STORED(Element, Int8, _int8_##type)                       \
   CONVOY_KERNEL void paged_join_##type(const PagedDecodeLaunch launch) { \
-    join_splits<Element>(launch);                                        \
+    join_parts<Element>(launch);                                         \
   }
 
 CONVOY_PAGED(float, fp32)

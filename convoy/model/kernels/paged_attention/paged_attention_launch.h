@@ -9,8 +9,10 @@
 
 namespace convoy::kernels::gpu {
 
-// Splits are multiples of this: a block of threads takes so many keys at once.
-inline constexpr uint32_t kSplitStep = 128;
+// Keys that a block of threads takes at once: a step. All steps of all rows, the heads of each row
+// one after another, are dealt out in equal shares, so that no multiprocessor waits for another
+// one's long row. A row's head may so lie in several shares, of which each has one part.
+inline constexpr uint32_t kKeyStep = 128;
 
 // Elements that a thread holds of each head.
 inline constexpr uint32_t kThreadElements = 8;
@@ -21,6 +23,12 @@ struct DecodeRow {
   int32_t token;      // in q and in the result
   int32_t table_row;  // in the block table
   int32_t keys;
+};
+
+// The shares that have a part of a task: query heads of one kv head of a row.
+struct HeadParts {
+  uint32_t first_share;
+  uint32_t count;
 };
 
 struct PagedPool {
@@ -38,11 +46,13 @@ struct PagedDecodeLaunch {
   PagedPool pool;
   const void* q = nullptr;
   void* out = nullptr;  // [tokens, heads, head_dim]
-  // Rows of several splits: sums [rows, heads, splits, head_dim] without their divisor, then the
-  // largest score (base 2) and the divisor of each.
+  // Parts, two of each share at most: sums [shares, 2, task_heads, head_dim] without their divisor,
+  // then the largest score (base 2) and the divisor of each. The first of the two began in a share
+  // before, the second does not end in this one.
   float* partial_sums = nullptr;
   float* partial_tops = nullptr;
   float* partial_divisors = nullptr;
+  HeadParts* parts = nullptr;  // [rows, tasks of a row]
   const int32_t* block_table = nullptr;
   const DecodeRow* rows = nullptr;
   int64_t q_token_stride = 0;
@@ -50,11 +60,10 @@ struct PagedDecodeLaunch {
   uint32_t num_rows = 0;
   uint32_t table_width = 0;
   uint32_t heads = 0;
-  uint32_t splits = 0;         // of the row with most
-  uint32_t split_keys = 0;     // keys that one block of threads takes: a multiple of kSplitStep
+  uint32_t task_heads = 0;  // query heads of one kv head that a block of threads takes at most
+  uint32_t shares = 0;
   uint32_t window = 0;         // 0: none
   float scale_for_base_2 = 0;  // scale * log2(e)
-  uint32_t unused = 0;
 };
 
 // Without queries, norms and tables, keys are stored as they are.
@@ -86,11 +95,15 @@ struct PagedStoreLaunch {
 constexpr uint32_t first_visible_key(uint32_t keys, uint32_t window) {
   return window > 0 && keys > window ? keys - window : 0;
 }
-constexpr uint32_t first_split(uint32_t keys, uint32_t window, uint32_t split_keys) {
-  return first_visible_key(keys, window) / split_keys;
+constexpr uint32_t first_step(uint32_t keys, uint32_t window) {
+  return first_visible_key(keys, window) / kKeyStep;
 }
-constexpr uint32_t num_splits(uint32_t keys, uint32_t window, uint32_t split_keys) {
-  return (keys + split_keys - 1) / split_keys - first_split(keys, window, split_keys);
+constexpr uint32_t num_steps(uint32_t keys, uint32_t window) {
+  return (keys + kKeyStep - 1) / kKeyStep - first_step(keys, window);
+}
+// Tasks of a row.
+constexpr uint32_t num_tasks(uint32_t heads, uint32_t kv_heads, uint32_t task_heads) {
+  return (heads / kv_heads + task_heads - 1) / task_heads * kv_heads;
 }
 
 }  // namespace convoy::kernels::gpu

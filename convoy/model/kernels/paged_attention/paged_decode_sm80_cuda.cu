@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Attention of one new token per row over a paged cache, on the matrix units: a warp takes 16 keys
-// for 8 query heads of one kv head, and a block of threads a split of the row's keys. Scores are
+// for 8 query heads of one kv head, and a block of threads a share of all keys. Scores are
 // keys times queries (16 keys x 8 heads), results are values times weights (features x 8 heads), so
 // that few heads fill the units' short side and every key and value goes from memory to registers
 // once, in pieces of 8 features. Softmax runs online in base 2; weights are rounded to bf16 as
 // FlashAttention does. Heads of 64 and 128 features; others take paged_attention_cuda.cu.
 // Reference: paged_attention_aten.cpp.
 #include "convoy/model/kernels/cuda/matrix_units.cuh"
-#include "convoy/model/kernels/paged_attention/paged_splits.cuh"
+#include "convoy/model/kernels/paged_attention/paged_shares.cuh"
 
 namespace convoy::kernels::gpu {
 namespace {
 
 constexpr int kHeads = 8;
 constexpr uint32_t kTileKeys = 16;
-static_assert(kSplitStep == kBlockWarps * kTileKeys);
+static_assert(kKeyStep == kBlockWarps * kTileKeys);
 
 CONVOY_DEVICE uint32_t pair_of(const Piece<Bf16>& piece, int pair) { return piece.words[pair]; }
 CONVOY_DEVICE uint32_t pair_of(const Piece<Int8>& piece, int pair) {
@@ -52,11 +52,11 @@ struct WarpAttention {
   float tops[2] = {kLowest, kLowest};
   float divisors[2] = {0, 0};  // over this lane's keys
 
-  CONVOY_DEVICE WarpAttention(const PagedDecodeLaunch& of, const SplitTask& task) : launch(of) {
-    const bool has_head = group < task.num_heads;
+  CONVOY_DEVICE WarpAttention(const PagedDecodeLaunch& of, const Part& part) : launch(of) {
+    const bool has_head = group < part.num_heads;
     const Bf16* const from =
-        static_cast<const Bf16*>(launch.q) + task.row.token * launch.q_token_stride +
-        (task.first_head + (has_head ? group : 0)) * launch.q_head_stride + quarter * kElements;
+        static_cast<const Bf16*>(launch.q) + part.row.token * launch.q_token_stride +
+        (part.first_head + (has_head ? group : 0)) * launch.q_head_stride + quarter * kElements;
 #pragma unroll
     for (int piece = 0; piece < kKeyPieces; ++piece) {
       load_words<Words4>(from + piece * 32, q[piece]);
@@ -178,74 +178,87 @@ struct WarpAttention {
   }
 
   // The sums of `head` (0 or 1) over 8 neighbouring features.
-  CONVOY_DEVICE void write_sums(int head, int piece, float factor, float* to) const {
+  CONVOY_DEVICE void write_sums(int head, int piece, float* to) const {
     float features[kElements];
 #pragma unroll
     for (int pair = 0; pair < 4; ++pair) {
-      features[2 * pair] = sums[piece * 4 + pair][head] * factor;
-      features[2 * pair + 1] = sums[piece * 4 + pair][2 + head] * factor;
+      features[2 * pair] = sums[piece * 4 + pair][head];
+      features[2 * pair + 1] = sums[piece * 4 + pair][2 + head];
     }
     store(to, features);
   }
 };
 
-template <class Stored, int kHeadDim>
-CONVOY_DEVICE void attend_split(const PagedDecodeLaunch& launch, const SplitTask& task) {
-  constexpr int kStride = kHeadDim + 4;  // spreads the heads over the banks of shared memory
-  alignas(16) CONVOY_SHARED float sums[kBlockWarps][kHeads][kStride];
-  CONVOY_SHARED float tops[kBlockWarps][kHeads], divisors[kBlockWarps][kHeads];
-  CONVOY_SHARED float joined_tops[kHeads], joined_divisors[kHeads];
-  const uint32_t thread = thread_of_block(), warp = thread / kWarpThreads;
-  const uint32_t split_begin = first_key_of(launch, task), end = end_key_of(launch, task);
-  const uint32_t begin = first_visible_key(static_cast<uint32_t>(task.row.keys), launch.window);
+// Shares of a block's warps.
+template <int kHeadDim>
+struct WarpSums {
+  static constexpr int kStride = kHeadDim + 4;  // spreads the heads over the banks
+  alignas(16) float sums[kBlockWarps][kHeads][kStride];
+  float tops[kBlockWarps][kHeads], divisors[kBlockWarps][kHeads];
+};
 
-  WarpAttention<Stored, kHeadDim> own(launch, task);
-  const uint32_t seen = begin > split_begin ? begin / kTileKeys * kTileKeys : split_begin;
+// A thread takes four features of a head.
+template <int kHeadDim>
+CONVOY_DEVICE void join_warps(const PagedDecodeLaunch& launch, const Part& part,
+                              const WarpSums<kHeadDim>& of) {
+  constexpr uint32_t kFeatures = 4;
+  for (uint32_t at = thread_of_block() * kFeatures; at < part.num_heads * kHeadDim;
+       at += kBlockThreads * kFeatures) {
+    const uint32_t head = at / kHeadDim, first = at % kHeadDim;
+    float top = kLowest, divisor = 0, sums[kFeatures] = {};
+#pragma unroll
+    for (uint32_t warp = 0; warp < kBlockWarps; ++warp) top = larger(of.tops[warp][head], top);
+#pragma unroll
+    for (uint32_t warp = 0; warp < kBlockWarps; ++warp) {
+      const float factor = power_of_two(of.tops[warp][head] - top);
+      divisor = __builtin_fmaf(of.divisors[warp][head], factor, divisor);
+      float own[kFeatures];
+      load(&of.sums[warp][head][first], own);
+#pragma unroll
+      for (uint32_t i = 0; i < kFeatures; ++i) sums[i] = __builtin_fmaf(own[i], factor, sums[i]);
+    }
+#pragma unroll
+    for (uint32_t i = 0; i < kFeatures; ++i)
+      write_sum<Bf16>(launch, part, head, first + i, {sums[i], top, divisor});
+  }
+}
+
+template <class Stored, int kHeadDim>
+CONVOY_DEVICE void attend_part(const PagedDecodeLaunch& launch, const Part& part) {
+  CONVOY_SHARED WarpSums<kHeadDim> of_warps;
+  const uint32_t warp = thread_of_block() / kWarpThreads;
+  const uint32_t begin = first_visible_key(keys_of(part.row), launch.window);
+  const uint32_t kv_head = part.kv_head, end = part.end_key;
+
+  WarpAttention<Stored, kHeadDim> own(launch, part);
+  const uint32_t seen =
+      begin > part.first_key ? begin / kTileKeys * kTileKeys : part.first_key;
   const int32_t* const blocks =
-      launch.block_table + uint64_t{launch.table_width} * static_cast<uint32_t>(task.row.table_row);
-  for (uint32_t first = seen + warp * kTileKeys; first < end; first += kSplitStep)
-    own.take(blocks, task.kv_head, first, begin, end);
+      launch.block_table + uint64_t{launch.table_width} * static_cast<uint32_t>(part.row.table_row);
+  for (uint32_t first = seen + warp * kTileKeys; first < end; first += kKeyStep)
+    own.take(blocks, kv_head, first, begin, end);
 
   own.join_lanes();
-  if (own.group == 0) {
-#pragma unroll
-    for (int head = 0; head < 2; ++head) {
-      tops[warp][own.quarter * 2 + head] = own.tops[head];
-      divisors[warp][own.quarter * 2 + head] = own.divisors[head];
-    }
-  }
-  wait_for_block();
-  if (thread < kHeads) {
-    float top = kLowest, divisor = 0;
-    for (uint32_t from = 0; from < kBlockWarps; ++from) top = larger(tops[from][thread], top);
-    for (uint32_t from = 0; from < kBlockWarps; ++from)
-      divisor += divisors[from][thread] * power_of_two(tops[from][thread] - top);
-    joined_tops[thread] = top;
-    joined_divisors[thread] = divisor;
-  }
-  wait_for_block();
+  wait_for_block();  // the sums of the part before have been read
 #pragma unroll
   for (int head = 0; head < 2; ++head) {
-    const uint32_t of_task = own.quarter * 2 + head;
-    const float factor = power_of_two(own.tops[head] - joined_tops[of_task]);
+    const uint32_t of_part = own.quarter * 2 + head;
+    if (own.group == 0) {
+      of_warps.tops[warp][of_part] = own.tops[head];
+      of_warps.divisors[warp][of_part] = own.divisors[head];
+    }
 #pragma unroll
     for (int piece = 0; piece < own.kValuePieces; ++piece)
-      own.write_sums(head, piece, factor, &sums[warp][of_task][piece * 64 + own.group * kElements]);
+      own.write_sums(head, piece, &of_warps.sums[warp][of_part][piece * 64 + own.group * kElements]);
   }
   wait_for_block();
-  for (uint32_t at = thread; at < task.num_heads * kHeadDim; at += kBlockThreads) {
-    const uint32_t head = at / kHeadDim, element = at % kHeadDim;
-    float sum = 0;
-    for (uint32_t from = 0; from < kBlockWarps; ++from) sum += sums[from][head][element];
-    write_share<Bf16>(launch, task, head, element, {sum, joined_tops[head], joined_divisors[head]});
-  }
-  // The next split writes nothing that is read here before its first barrier.
+  join_warps<kHeadDim>(launch, part, of_warps);
 }
 
 template <class Stored, int kHeadDim>
 CONVOY_DEVICE void decode(const PagedDecodeLaunch& launch) {
-  for_splits<kHeads>(launch,
-                     [&](const SplitTask& task) { attend_split<Stored, kHeadDim>(launch, task); });
+  for_parts(launch,
+                    [&](const Part& part) { attend_part<Stored, kHeadDim>(launch, part); });
 }
 
 }  // namespace
