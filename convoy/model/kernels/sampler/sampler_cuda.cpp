@@ -13,9 +13,10 @@
 namespace convoy::kernels {
 namespace {
 
-gpu::SampleRule device_rule(const SamplingRow& row) {
+gpu::SampleRule device_rule(const SamplingRow& row, int64_t num_ids) {
   const SamplingRule& rule = row.rule;
   constexpr double kLargest = std::numeric_limits<float>::max();
+  const double left_out = std::max(1.0 - rule.top_p, 0.0) / static_cast<double>(2 * num_ids);
   const double scale = rule.temperature == 0.0 ? 0.0 : std::numbers::log2e / rule.temperature;
   return {.uniform = row.uniform,
           .top_p = rule.top_p,
@@ -23,14 +24,15 @@ gpu::SampleRule device_rule(const SamplingRow& row) {
           .min_p = static_cast<float>(rule.min_p),
           .top_k = static_cast<uint32_t>(
               std::min<int64_t>(rule.top_k, std::numeric_limits<int32_t>::max())),
-          .wants_logprob = row.wants_logprob ? 1u : 0u};
+          .wants_logprob = row.wants_logprob ? 1u : 0u,
+          .least_log2_weight = left_out > 0 ? static_cast<float>(std::log2(left_out)) : 0};
 }
 
 SamplingTables make_kernel_tables(std::span<const SamplingRow> rows, int64_t num_ids,
                                   device::Upload& upload) {
   std::vector<gpu::SampleRule> rules;
   rules.reserve(rows.size());
-  for (const SamplingRow& row : rows) rules.push_back(device_rule(row));
+  for (const SamplingRow& row : rows) rules.push_back(device_rule(row, num_ids));
   SamplingTables tables = penalty_tables(rows, num_ids, upload);
   add_likeliest_tables(rows, upload, tables);
   tables.rules = upload.add(std::as_bytes(std::span<const gpu::SampleRule>(rules)));

@@ -3,9 +3,10 @@
 // A block of threads picks the next token of one row, without a sort. Where the order of ids
 // counts, each thread takes a segment of neighbours, so that sums by id are scans over threads. A
 // cut (top-k, top-p) is a search for the lowest kept logit among ordered bit patterns: a pass over
-// the row tries kProbes of them. Equal logits are kept by rising id. The row stays in cache after
-// the first pass. Weights are 2^(scale * (logit - largest)) in fp32, sums of a thread too, sums
-// over threads fp64. Reference: sampler_aten.cpp.
+// the row tries kProbes of them, and does next to nothing for the logits below all. That of top-p
+// begins where all lower ids together have less than it leaves out. Equal logits are kept by rising
+// id. The row stays in cache after the first pass. Weights are 2^(scale * (logit - largest)) in
+// fp32, sums of a thread too, sums over threads fp64. Reference: sampler_aten.cpp.
 #include "convoy/model/kernels/cuda/elements.cuh"
 #include "convoy/model/kernels/cuda/functions.cuh"
 #include "convoy/model/kernels/cuda/teams.cuh"
@@ -89,18 +90,26 @@ struct Scan {
   double before, total;
 };
 
-// All threads of a block. Threads come in the order of ids.
+// All threads of a block. Threads come in the order of ids: within a warp, then warps.
 CONVOY_DEVICE Scan scan_block(double own) {
   CONVOY_SHARED double of_threads[kBlockThreads];
-  const uint32_t thread = thread_of_block();
+  CONVOY_SHARED double of_warps[kBlockWarps];
+  const uint32_t thread = thread_of_block(), warp = thread / kWarpThreads;
+  const uint32_t lane = thread % kWarpThreads;
   wait_for_block();
   of_threads[thread] = own;
   wait_for_block();
+  double before_in_warp = 0;
+  for (uint32_t from = 0; from < lane; ++from)
+    before_in_warp += of_threads[warp * kWarpThreads + from];
+  if (lane == kWarpThreads - 1) of_warps[warp] = before_in_warp + own;
+  wait_for_block();
   Scan scan{0, 0};
-  for (uint32_t from = 0; from < kBlockThreads; ++from) {
-    if (from == thread) scan.before = scan.total;
-    scan.total += of_threads[from];
+  for (uint32_t from = 0; from < kBlockWarps; ++from) {
+    if (from == warp) scan.before = scan.total;
+    scan.total += of_warps[from];
   }
+  scan.before += before_in_warp;
   return scan;
 }
 
@@ -195,14 +204,38 @@ class RowSampler {
     Masses own{};
     used_.for_some([&](uint32_t id, float value) {
       const uint32_t pattern = pattern_of(value);
-      const bool is_kept = cut.keeps(pattern, id);
+      if (pattern < first || !cut.keeps(pattern, id)) return;
       const float of_id = weight(value);
 #pragma unroll
       for (int probe = 0; probe < kProbes; ++probe) {
-        const bool counts = is_kept && pattern >= first + probe * step;
+        const bool counts = pattern - first >= probe * step;
         own.counts[probe] += counts ? 1 : 0;
         own.weights[probe] += counts ? of_id : 0;
       }
+    });
+    return BlockTeam::joined(own);
+  }
+
+  // Weights of what `cut` keeps: of all, and from a pattern on.
+  struct Weights {
+    float all, from;
+
+    CONVOY_DEVICE void join(const Weights& other) {
+      all += other.all;
+      from += other.from;
+    }
+    CONVOY_DEVICE Weights across(int distance) const {
+      return {from_lane_across(all, distance), from_lane_across(from, distance)};
+    }
+  };
+  CONVOY_DEVICE Weights weights(const Cut& cut, uint32_t first) const {
+    Weights own{};
+    used_.for_some([&](uint32_t id, float value) {
+      const uint32_t pattern = pattern_of(value);
+      if (!cut.keeps(pattern, id)) return;
+      const float of_id = weight(value);
+      own.all += of_id;
+      own.from += pattern >= first ? of_id : 0;
     });
     return BlockTeam::joined(own);
   }
@@ -213,13 +246,19 @@ class RowSampler {
     uint32_t pattern = 0, count_above = 0;
     float weight_above = 0;
   };
+  // `least`: a pattern from which on there is enough; 0: none is known.
   template <class Enough>
-  CONVOY_DEVICE Lowest search(const Cut& cut, Enough enough) const {
+  CONVOY_DEVICE Lowest search(const Cut& cut, uint32_t least, Enough enough) const {
     Lowest found;
     // Invariant: from found.pattern on there is enough, from found.pattern + 8 * step on there is
     // not. The lower half of a pattern in bf16 says nothing that its sign does not say.
     constexpr int kLastShift = sizeof(Element) == 2 ? 15 : 0;
-    for (int shift = 30; shift >= kLastShift; shift -= 3) {
+    int shift = 30;
+    least = least >> kLastShift << kLastShift;
+    const uint32_t range = pattern_of(top_) - least;
+    while (shift > kLastShift && range >> shift == 0) shift -= 3;
+    if (shift < 30) found.pattern = least;
+    for (; shift >= kLastShift; shift -= 3) {
       const uint32_t step = 1u << shift;
       const uint32_t first = found.pattern + step;
       // The first pass has four patterns only: beyond them the number would wrap.
@@ -272,15 +311,17 @@ class RowSampler {
   }
 
   CONVOY_DEVICE Cut likeliest(uint32_t count) {
-    const Lowest lowest = search(Cut(), [&](uint32_t found, float) { return found >= count; });
+    const Lowest lowest = search(Cut(), 0, [&](uint32_t found, float) { return found >= count; });
     return {lowest.pattern, tie(Cut(), lowest.pattern, count - lowest.count_above)};
   }
 
   CONVOY_DEVICE Cut nucleus(const Cut& cut) {
-    const Masses all = masses(cut, 0, 0);
-    const double enough = rule_.top_p * static_cast<double>(all.weights[0]);
+    const uint32_t pattern = pattern_of(top_ + rule_.least_log2_weight / rule_.scale_for_base_2);
+    const Weights of = weights(cut, pattern);
+    const double enough = rule_.top_p * static_cast<double>(of.all);
     const Lowest lowest =
-        search(cut, [&](uint32_t count, float weight) { return count > 0 && weight >= enough; });
+        search(cut, of.from >= enough ? pattern : 0,
+               [&](uint32_t count, float weight) { return count > 0 && weight >= enough; });
     if (lowest.pattern == 0) return cut;
     const double each = weight(number_of(lowest.pattern));
     const double wanted = (enough - static_cast<double>(lowest.weight_above)) / each;
@@ -298,8 +339,9 @@ class RowSampler {
     if (rule_.top_k > 0 && rule_.top_k < used_.ids) cut = likeliest(rule_.top_k);
     if (rule_.top_p < 1) cut = nucleus(cut);
     const auto kept_weight = [&](uint32_t id, float value) {
+      if (!cut.keeps(pattern_of(value), id)) return 0.0f;
       const float of_id = weight(value);
-      return cut.keeps(pattern_of(value), id) && of_id >= rule_.min_p ? of_id : 0;
+      return of_id >= rule_.min_p ? of_id : 0;
     };
     float own = 0;
     used_.for_segment([&](uint32_t id, float value) { own += kept_weight(id, value); });

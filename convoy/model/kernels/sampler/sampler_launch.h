@@ -15,6 +15,9 @@ struct SampleRule {
   float min_p = 0;
   uint32_t top_k = 0;  // 0: no cut
   uint32_t wants_logprob = 0;
+  // If all ids had this weight beside the largest one, they had half of what top_p leaves out.
+  float least_log2_weight = 0;
+  uint32_t unused = 0;
 };
 
 struct SampledId {
