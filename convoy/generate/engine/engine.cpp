@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "convoy/generate/engine/engine.h"
 
+#include <ATen/Context.h>
 #include <c10/core/Event.h>
 #include <c10/core/StreamGuard.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
@@ -57,6 +58,10 @@ struct Engine::Row {
 };
 
 namespace {
+
+double seconds_since(std::chrono::steady_clock::time_point begin) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+}
 
 // Ids that only the device has, among those of a step.
 struct UnreadIds {
@@ -196,13 +201,23 @@ std::vector<Completion> Engine::step() {
   const auto begin = std::chrono::steady_clock::now();
   // Rows of a failed step begin anew, from tokens that the host has.
   if (std::exchange(step_failed_, true)) read_down_to(0);
+  scheduler_.hold_admissions(fewest_admissions());
   const std::vector<scheduler::PlannedRow> plan = plan_step();
+  const int64_t recorded_before = figures_.recorded_steps;
   const bool draws = start(plan);
   read_down_to(draws && reads_late() ? 1 : 0);
   step_failed_ = false;
-  if (!plan.empty())
-    count(plan, std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
+  const double seconds = seconds_since(begin);
+  costs_.add_step(seconds, figures_.recorded_steps > recorded_before);
+  if (!plan.empty()) count(plan, seconds);
   return std::exchange(ended_, {});
+}
+
+// Times decide, so not where the same command must give the same answers.
+int64_t Engine::fewest_admissions() const {
+  if (config_.begin_together) return *config_.begin_together;
+  return at::globalContext().deterministicAlgorithms() ? 1
+                                                       : costs_.fewest_admissions(config_.max_rows);
 }
 
 bool Engine::reads_late() const {
@@ -250,10 +265,12 @@ bool Engine::start(const std::vector<scheduler::PlannedRow>& plan) {
   const RecordedStep* const recorded =
       planned_keys == 0 ? nullptr : start_recorded(inputs, planned_keys, upload);
   if (recorded == nullptr) {
+    const auto begin = std::chrono::steady_clock::now();
     upload.send();
     inputs.replace_unread_ids(unread_ids);
     cache_.set_rows(std::move(inputs.paged));
     run(inputs.batch, inputs.drawing_R, inputs.draw, unread_ids);
+    costs_.add_launches(seconds_since(begin));
   }
   scheduler_.finish_step();
   if (!inputs.draw) return false;

@@ -24,6 +24,7 @@
 #include "convoy/data/text/tokenizer.h"
 #include "convoy/generate/engine/answer_text.h"
 #include "convoy/generate/engine/request.h"
+#include "convoy/generate/engine/step_costs.h"
 #include "convoy/generate/scheduler/engine_figures.h"
 #include "convoy/generate/scheduler/scheduler.h"
 #include "convoy/machine/device/device_claim.h"
@@ -47,6 +48,9 @@ struct EngineConfig {
   // Steps of single tokens are recorded and then started as a whole (device::DeviceGraph); nothing:
   // on CUDA devices that can. Not with adapters to serve, or a model whose weights come and go.
   std::optional<bool> records_steps = {};
+  // Requests that begin together while others take single tokens (Scheduler::hold_admissions);
+  // nothing: as StepCosts has it, where steps are recorded and LibTorch may take any algorithm.
+  std::optional<int64_t> begin_together = {};
   adapters::ServedAdapters* adapters = nullptr;  // of the model; outlives the engine
   std::vector<int32_t> end_ids = {};  // beside the tokenizer's eos: families::end_token_ids
   std::shared_ptr<const device::DeviceClaim> claim = {};  // held as long as the engine
@@ -114,6 +118,7 @@ class Engine {
   DrawPoint draw_point(const Row& row) const;
   void set_adapters(const std::vector<scheduler::PlannedRow>& plan) const;
   bool reads_late() const;
+  int64_t fewest_admissions() const;
   // The oldest steps, until the host has not read so many.
   void read_down_to(size_t unread);
   void take(Row& row, kernels::SampledToken token);
@@ -141,6 +146,7 @@ class Engine {
   std::vector<Completion> ended_;           // not returned: of this step, or read before it failed
   bool step_failed_ = false;
   EngineFigures figures_;
+  StepCosts costs_;
 };
 
 // Answers all requests. Called with each completion when it ends; returns them in the order of the

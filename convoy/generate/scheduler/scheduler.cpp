@@ -261,6 +261,15 @@ bool Scheduler::has_room(const Row& row, int64_t shared) const {
   return true;
 }
 
+bool Scheduler::holds_admissions(int64_t decoding) {
+  const int64_t running = std::ssize(running_);
+  const int64_t could_begin = std::min(config_.max_rows - running, std::ssize(waiting_));
+  const bool holds = running > 0 && decoding == running && could_begin < fewest_admissions_ &&
+                     held_steps_ < kMostHeldSteps;
+  held_steps_ = holds && could_begin > 0 ? held_steps_ + 1 : 0;
+  return holds;
+}
+
 void Scheduler::admit(std::vector<PlannedRow>& plan, int64_t& prompt_tokens) {
   while (!waiting_.empty() && prompt_tokens > 0 &&
          static_cast<int64_t>(running_.size()) < config_.max_rows) {
@@ -301,7 +310,7 @@ std::vector<PlannedRow> Scheduler::plan() {
   // However many rows take a token, prompts go on.
   int64_t prompt_tokens = std::max<int64_t>(config_.step_tokens - decoding, 1);
   plan_running(plan, prompt_tokens);
-  if (preemptions_ == before) admit(plan, prompt_tokens);
+  if (preemptions_ == before && !holds_admissions(decoding)) admit(plan, prompt_tokens);
   return plan;
 }
 

@@ -67,6 +67,11 @@ class Scheduler {
 
   // The most tokens that a row alone can have. A larger request is refused.
   bool fits(int64_t most_tokens) const;
+  // From now on, while all rows take single tokens, waiting requests begin `fewest` at a time, or
+  // after kMostHeldSteps steps: for callers whose steps with prompts cost more than others, however
+  // few tokens they read. 1: each begins as soon as there is room.
+  void hold_admissions(int64_t fewest) { fewest_admissions_ = fewest; }
+  static constexpr int64_t kMostHeldSteps = 8;
   void add(Request request);  // Throws StateError on what fits() refuses.
 
   // The next step. The caller computes all of it, then calls finish_step(). Rows of one step share
@@ -97,6 +102,7 @@ class Scheduler {
   struct Row;
   using Place = std::pair<int64_t, int64_t>;  // minus priority, arrival
 
+  bool holds_admissions(int64_t decoding);
   void plan_running(std::vector<PlannedRow>& plan, int64_t& prompt_tokens);
   void admit(std::vector<PlannedRow>& plan, int64_t& prompt_tokens);
   Row& next_waiting();
@@ -121,6 +127,8 @@ class Scheduler {
   bool step_is_open_ = false;  // planned and not finished
   int64_t arrivals_ = 0;
   int64_t admissions_ = 0;
+  int64_t fewest_admissions_ = 1;
+  int64_t held_steps_ = 0;  // in a row
   int64_t cached_prompt_tokens_ = 0;
   int64_t sought_prompt_tokens_ = 0;
   int64_t preemptions_ = 0;

@@ -251,6 +251,7 @@ TEST_P(RandomTraffic, EveryTextIsThatOfARowAlone) {
       wanted.erase(gone);
     }
     if (below(12) == 0) engine.fail_step(static_cast<size_t>(below(4)));
+    if (below(50) == 0) engine.scheduler().hold_admissions(1 + below(4));
     engine.step();
     if (::testing::Test::HasFatalFailure()) return;
     ASSERT_LT(++steps, 500'000);
@@ -325,6 +326,41 @@ TEST(Scheduler, ATokenIsReadOnceAndDrawnByARowThatIsComputed) {
   EXPECT_THROW(scheduler.draw(1), StateError);
   scheduler.append(1, 3);
   EXPECT_THROW(scheduler.append(1, 3), StateError);
+}
+
+// Of 16 requests in 8 places, each of another length. Returns the steps that read a prompt.
+int64_t steps_with_prompts(int64_t fewest, int64_t& steps, int64_t& longest_wait) {
+  SimulatedEngine engine({.max_rows = 8, .shares_prefixes = false, .groups = {{.num_blocks = 64}}});
+  engine.scheduler().hold_admissions(fewest);
+  for (int64_t number = 0; number < 16; ++number)
+    engine.submit(number, counted(5, static_cast<int32_t>(number)), 20 + 2 * number);
+  int64_t with_prompts = 0, waited = 0;
+  for (steps = longest_wait = 0; !engine.scheduler().empty(); ++steps) {
+    const SchedulerFigures before = engine.scheduler().figures();
+    engine.step();
+    const auto& plan = engine.plans().back();
+    with_prompts += std::any_of(plan.begin(), plan.end(),
+                                [](const PlannedRow& row) { return row.end - row.begin > 1; });
+    const bool could = std::ssize(plan) < 8 && engine.scheduler().figures().waiting > 0;
+    waited = could && before.waiting == engine.scheduler().figures().waiting ? waited + 1 : 0;
+    longest_wait = std::max(longest_wait, waited);
+  }
+  EXPECT_EQ(engine.texts().size(), 16U);
+  return with_prompts;
+}
+
+TEST(Scheduler, RequestsThatAreHeldBackBeginTogether) {
+  int64_t steps = 0, wait = 0;
+  EXPECT_EQ(steps_with_prompts(1, steps, wait), 9) << "the first eight, then each by itself";
+  EXPECT_EQ(wait, 0);
+  int64_t held_steps = 0, held_wait = 0;
+  EXPECT_LE(steps_with_prompts(4, held_steps, held_wait), 4);
+  EXPECT_GT(held_wait, 0);
+  EXPECT_LE(held_wait, Scheduler::kMostHeldSteps);
+  EXPECT_LE(held_steps, steps + 2 * Scheduler::kMostHeldSteps);
+  // More than there are places: they still begin.
+  EXPECT_LE(steps_with_prompts(9, held_steps, held_wait), 4);
+  EXPECT_LE(held_wait, Scheduler::kMostHeldSteps);
 }
 
 TEST(Scheduler, PlansAreTheSameForTheSameCalls) {
