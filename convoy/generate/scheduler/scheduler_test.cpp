@@ -328,7 +328,7 @@ TEST(Scheduler, ATokenIsReadOnceAndDrawnByARowThatIsComputed) {
   EXPECT_THROW(scheduler.append(1, 3), StateError);
 }
 
-// Of 16 requests in 8 places, each of another length. Returns the steps that read a prompt.
+// 16 requests in 8 places, each of another length. Returns the steps that read a prompt.
 int64_t steps_with_prompts(int64_t fewest, int64_t& steps, int64_t& longest_wait) {
   SimulatedEngine engine({.max_rows = 8, .shares_prefixes = false, .groups = {{.num_blocks = 64}}});
   engine.scheduler().hold_admissions(fewest);
