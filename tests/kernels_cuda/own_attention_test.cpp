@@ -72,6 +72,14 @@ class PagedTables {
   at::Tensor q_;
 };
 
+// More rows than a block has threads; one in the second chunk of these is long.
+PagedSample many_rows(int64_t window) {
+  PagedSample sample{.heads = 4, .kv_heads = 2, .features = 16, .rows = {}, .window = window};
+  for (int64_t row = 0; row < 300; ++row)
+    sample.rows.push_back({1, row == 280 ? 2000 : 1 + row * 37 % 60, {}});
+  return sample;
+}
+
 const std::vector<PagedSample>& paged_samples() {
   static const std::vector<PagedSample> all{
       {1, 1, 8, {{1, 1, {}}}},
@@ -90,6 +98,8 @@ const std::vector<PagedSample>& paged_samples() {
       {4, 2, 32, {{5, 40, {}}, {1, 90, {}}, {3, 3, {}}, {1, 1, {}}, {0, 12, {}}}},
       {4, 2, 32, {{1, 90, {}}, {9, 600, {}}, {4, 31, {}}}, 32, 40},
       {4, 2, 20, {{1, 90, {}}, {9, 60, {}}}},  // 8 does not divide 20
+      many_rows(0),
+      many_rows(700),
   };
   return all;
 }

@@ -215,7 +215,6 @@ std::vector<Completion> Engine::step() {
 
 // Times decide, so not where the same command must give the same answers.
 int64_t Engine::fewest_admissions() const {
-  if (config_.begin_together) return *config_.begin_together;
   return at::globalContext().deterministicAlgorithms() ? 1
                                                        : costs_.fewest_admissions(config_.max_rows);
 }

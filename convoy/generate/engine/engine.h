@@ -48,9 +48,6 @@ struct EngineConfig {
   // Steps of single tokens are recorded and then started as a whole (device::DeviceGraph); nothing:
   // on CUDA devices that can. Not with adapters to serve, or a model whose weights come and go.
   std::optional<bool> records_steps = {};
-  // Requests that begin together while others take single tokens (Scheduler::hold_admissions);
-  // nothing: as StepCosts has it, where steps are recorded and LibTorch may take any algorithm.
-  std::optional<int64_t> begin_together = {};
   adapters::ServedAdapters* adapters = nullptr;  // of the model; outlives the engine
   std::vector<int32_t> end_ids = {};  // beside the tokenizer's eos: families::end_token_ids
   std::shared_ptr<const device::DeviceClaim> claim = {};  // held as long as the engine

@@ -10,8 +10,12 @@ namespace convoy::generate {
 
 class StepCosts {
  public:
-  // Seconds in which the host started a step launch by launch; it waits for none of it.
-  void add_launches(double seconds) { add(launches_, seconds); }
+  // Seconds in which the host started a step launch by launch. The first steps do not count: they
+  // compile kernels and take memory.
+  void add_launches(double seconds) {
+    constexpr int kFirstSteps = 3;
+    if (++launched_steps_ > kFirstSteps) add(launches_, seconds);
+  }
   // Seconds of a step from its plan to the reading of the one before. Between recorded ones that is
   // the time of the GPU.
   void add_step(double seconds, bool is_recorded) {
@@ -33,6 +37,7 @@ class StepCosts {
     mean = mean == 0 ? seconds : (1 - kShare) * mean + kShare * seconds;
   }
 
+  int64_t launched_steps_ = 0;
   double launches_ = 0, recorded_ = 0;
   bool last_is_recorded_ = false;
 };

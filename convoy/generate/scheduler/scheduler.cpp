@@ -262,11 +262,11 @@ bool Scheduler::has_room(const Row& row, int64_t shared) const {
 }
 
 bool Scheduler::holds_admissions(int64_t decoding) {
-  const int64_t running = std::ssize(running_);
-  const int64_t could_begin = std::min(config_.max_rows - running, std::ssize(waiting_));
-  const bool holds = running > 0 && decoding == running && could_begin < fewest_admissions_ &&
-                     held_steps_ < kMostHeldSteps;
-  held_steps_ = holds && could_begin > 0 ? held_steps_ + 1 : 0;
+  const int64_t running = std::ssize(running_), free_rows = config_.max_rows - running;
+  const bool could_together = std::ssize(waiting_) >= fewest_admissions_;
+  const bool holds = running > 0 && decoding == running && could_together && free_rows > 0 &&
+                     free_rows < fewest_admissions_ && held_steps_ < kMostHeldSteps;
+  held_steps_ = holds ? held_steps_ + 1 : 0;
   return holds;
 }
 

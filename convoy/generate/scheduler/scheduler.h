@@ -67,9 +67,9 @@ class Scheduler {
 
   // The most tokens that a row alone can have. A larger request is refused.
   bool fits(int64_t most_tokens) const;
-  // From now on, while all rows take single tokens, waiting requests begin `fewest` at a time, or
-  // after kMostHeldSteps steps: for callers whose steps with prompts cost more than others, however
-  // few tokens they read. 1: each begins as soon as there is room.
+  // From now on, while all rows take single tokens and `fewest` requests wait, these begin once so
+  // many rows are free, or after kMostHeldSteps steps: for callers whose steps with prompts cost
+  // more than others, however few tokens they read. 1: each begins as soon as there is room.
   void hold_admissions(int64_t fewest) { fewest_admissions_ = fewest; }
   static constexpr int64_t kMostHeldSteps = 8;
   void add(Request request);  // Throws StateError on what fits() refuses.

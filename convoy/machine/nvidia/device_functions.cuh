@@ -27,8 +27,10 @@ CONVOY_DEVICE uint32_t block_number() { return __nvvm_read_ptx_sreg_ctaid_x(); }
 CONVOY_DEVICE void wait_for_block() { __syncthreads(); }
 
 // Returns once the kernels before this one in its stream have ended and their writes are seen. A
-// kernel that does not call it begins so. Before it, a kernel may read only memory that no kernel
-// writes. All threads call it, once.
+// kernel that does not call it begins so. Before it, a kernel may read only memory that was written
+// before the last kernel or copy of the stream that did not start early: several kernels that do
+// may run up to their waits together. So nothing that a kernel of Convoy writes. All threads call
+// it, once.
 CONVOY_DEVICE void wait_for_kernels_before() {
   asm volatile(".pragma \"kernels before\";" ::: "memory");
 }

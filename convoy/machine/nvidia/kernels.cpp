@@ -60,8 +60,8 @@ std::string early_text_of(std::string text) {
   // Behind the declarations that the body begins with.
   size_t line = text.find("\n{\n", text.find(kEntry)) + 3;
   const auto is_declaration = [&] {
-    const size_t first = text.find_first_not_of(" \t", line);
-    return text[first] == '.' || text[first] == '\n';
+    const char first = text[text.find_first_not_of(" \t", line)];
+    return first == '.' || first == '/' || first == '\n';
   };
   while (is_declaration()) line = text.find('\n', line) + 1;
   return text.insert(

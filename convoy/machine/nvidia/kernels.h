@@ -20,10 +20,10 @@ using KernelTexts = std::span<const std::string_view>;
 // name that is not there.
 std::string kernel_text_of(KernelTexts texts, std::string_view name);
 
-// `text` of one kernel for GPUs from Hopper on, with two instructions before all others: it waits
-// until the kernels before it in its stream have ended and their writes are seen, and lets the next
-// one take its place on the GPU before it ends itself (programmatic dependent launch: PTX ISA 7.8,
-// griddepcontrol).
+// `text` of one kernel for GPUs from Hopper on. It lets the next kernel take its place on the GPU
+// before it ends itself, and waits until those before it in its stream have ended and their writes
+// are seen: at its beginning, or where it calls wait_for_kernels_before(). (Programmatic dependent
+// launch: PTX ISA 7.8, griddepcontrol.)
 std::string early_text_of(std::string text);
 
 // One that takes one struct.
@@ -46,9 +46,8 @@ class Kernels {
   const Kernel& find(std::string_view name);
 
   // Async, in the order of `stream` (null: the default one). From Hopper on the GPU prepares it
-  // while the kernel before it ends. Starts `blocks`, but not more than the
-  // GPU holds at once: a kernel goes on until all is done. The struct is copied. Throws what
-  // Driver::check does.
+  // while the kernel before it ends. Starts `blocks`, but not more than the GPU holds at once: a
+  // kernel goes on until all is done. The struct is copied. Throws what Driver::check does.
   void launch(const Kernel& kernel, uint64_t blocks, void* stream, const void* parameters) const;
 
  private:

@@ -35,6 +35,16 @@ TEST(EarlyTextOf, WaitsBeforeTheFirstInstruction) {
             "\tgriddepcontrol.launch_dependents;\n\tmov.u32 %r1, 0;\n\tret;\n}\n");
 }
 
+TEST(EarlyTextOf, WaitsWhereTheKernelSays) {
+  EXPECT_EQ(early_text_of(".version 7.0\n.target sm_80\n.visible .entry one(\n)\n{\n"
+                          "\t// demoted variable\n\t.shared .align 4 .b8 s[4];\n\tmov.u32 %r1, 0;\n"
+                          "\t.pragma \"kernels before\";\n\tret;\n}\n"),
+            ".version 7.8\n.target sm_90\n.visible .entry one(\n)\n{\n"
+            "\t// demoted variable\n\t.shared .align 4 .b8 s[4];\n\t\n"
+            "\tgriddepcontrol.launch_dependents;\n\tmov.u32 %r1, 0;\n"
+            "\tgriddepcontrol.wait;\n\tret;\n}\n");
+}
+
 TEST(Driver, SaysWhyThereIsNone) {
   const auto driver = std::make_shared<const Driver>("/nowhere/libcuda.so.1");
   EXPECT_NE(driver->problem().find("there is no NVIDIA driver"), std::string::npos);

@@ -66,10 +66,14 @@ gpu::NarrowAdamWParameter narrow_addresses_of(const AdamWTensors& of) {
 }  // namespace
 
 void update_narrow_on_cuda(const std::vector<AdamWTensors>& parameters, const AdamWStep& step) {
-  const at::Tensor tables = code_tables(parameters[0].value.device());
+  const bool has_codes =
+      std::any_of(parameters.begin(), parameters.end(), [](const AdamWTensors& parameter) {
+        return moment_type(parameter.exp_avg) == gpu::MomentType::Codes;
+      });
+  const at::Tensor tables = has_codes ? code_tables(parameters[0].value.device()) : at::Tensor();
   const gpu::NarrowAdamWLaunch empty{
       .factors = factors_of(step),
-      .tables = static_cast<const gpu::CodeTables*>(tables.const_data_ptr())};
+      .tables = has_codes ? static_cast<const gpu::CodeTables*>(tables.const_data_ptr()) : nullptr};
   gpu::NarrowAdamWLaunch launched = empty;
   PartlyMoved moved;
   const auto start = [&] {

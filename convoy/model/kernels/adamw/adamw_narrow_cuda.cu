@@ -2,7 +2,7 @@
 //
 // A warp takes a block of elements, wherever its parameter lies: eight neighbours a thread, so that
 // all is moved by vectors, and two maxima over the warp where moments are codes. Each byte is moved
-// once: 16.03 bytes an element with 8-bit moments and an fp32 value. Arithmetic of adamw_cuda.cu.
+// once: 16.06 bytes an element with 8-bit moments and an fp32 value. Arithmetic of adamw_cuda.cu.
 // Tables of codes are in shared memory: a number's exponent and first bits give the lower one of
 // the two codes that it can be, as DynamicCode::nearest() has it. (Eight comparisons with
 // thresholds in the first cache took an H200 five times as long as the memory did.)
@@ -181,13 +181,14 @@ CONVOY_DEVICE void write_moments(const NarrowAdamWParameter& of, const Place& pl
     write_floats(of.exp_avg, place, from.mean);
     write_floats(of.exp_avg_sq, place, from.square);
   } else {
-    const uint64_t first = of.first_element + place.at;
-    write_halves(of.exp_avg, place, [&](uint32_t i) {
-      return drawn_bf16(as_bits(from.mean[i]), drawn_word(of.key, first + i) & 0xffffu);
-    });
-    write_halves(of.exp_avg_sq, place, [&](uint32_t i) {
-      return drawn_bf16(as_bits(from.square[i]), drawn_word(of.key, first + i) >> 16);
-    });
+    uint32_t draws[kEach];
+#pragma unroll
+    for (uint32_t i = 0; i < kEach; ++i)
+      draws[i] = drawn_word(of.key, of.first_element + place.at + i);
+    write_halves(of.exp_avg, place,
+                 [&](uint32_t i) { return drawn_bf16(as_bits(from.mean[i]), draws[i] & 0xffffu); });
+    write_halves(of.exp_avg_sq, place,
+                 [&](uint32_t i) { return drawn_bf16(as_bits(from.square[i]), draws[i] >> 16); });
   }
 }
 
@@ -245,7 +246,7 @@ CONVOY_DEVICE void copy_tables(const CodeTables* from, CodeTables& to) {
 CONVOY_KERNEL __attribute__((launch_bounds(kBlockThreads, 3))) void adamw_narrow(
     const NarrowAdamWLaunch launch) {
   CONVOY_SHARED CodeTables tables;
-  copy_tables(launch.tables, tables);
+  if (launch.tables != nullptr) copy_tables(launch.tables, tables);
   const uint32_t warp = thread_of_block() / kWarpThreads, lane = thread_of_block() % kWarpThreads;
   const uint64_t chunks = launch.first_chunk[launch.num_parameters];
   for (uint64_t chunk = nvidia::block_number(); chunk < chunks; chunk += nvidia::num_blocks()) {

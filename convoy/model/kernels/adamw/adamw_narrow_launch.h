@@ -38,7 +38,7 @@ struct NarrowAdamWParameter {
 // A dynamic map: what DynamicCode::nearest() reads, for numbers from -1 to 1. `lowest` is by bucket
 // of their magnitude: of positive numbers, then of negative ones.
 inline constexpr uint32_t kCodeBucketBits = 15;  // of a float's bits, that a bucket leaves out
-inline constexpr uint32_t kFirstCodeBucket = 100 << 8;  // 2^-27: nothing below is another code
+inline constexpr uint32_t kFirstCodeBucket = 100 << 8;  // 2^-27: numbers below have the code of 0
 inline constexpr uint32_t kCodeBuckets = (127 << 8) + 1 - kFirstCodeBucket;  // up to that of 1
 struct CodeTable {
   float values[256];
@@ -54,7 +54,7 @@ static_assert(sizeof(CodeTable) == 2048 + 2 * kCodeBuckets + 2);
 
 struct NarrowAdamWLaunch {
   AdamWFactors factors;
-  const CodeTables* tables = nullptr;
+  const CodeTables* tables = nullptr;  // null: no moments are codes
   uint32_t num_parameters = 0;
   uint64_t first_chunk[kNarrowParameters + 1] = {};  // of each parameter; then their number
   NarrowAdamWParameter parameters[kNarrowParameters] = {};

@@ -9,6 +9,7 @@
 #include <cmath>
 
 #include "convoy/core/base/error.h"
+#include "convoy/core/base/matrix_units.h"
 #include "convoy/model/kernels/bitsandbytes_weight/code_tables.h"
 #include "convoy/model/kernels/frozen_linear/frozen_linear.h"
 #include "convoy/model/kernels/simd/cpu_isa.h"

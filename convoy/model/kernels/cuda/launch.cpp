@@ -216,7 +216,7 @@ void launch_bytes(const at::Tensor& on, std::string_view kernel, uint64_t blocks
 }
 
 int64_t blocks_at_once(const at::Tensor& on, std::string_view kernel) {
-  constexpr int64_t kOfH200 = 264;  // two on each of 132 multiprocessors
+  constexpr int64_t kOfH200 = 264;  // two on each of 132 multiprocessors, as of most kernels
   if (on.is_privateuseone()) return kOfH200;
   const auto ask = [&](Gpu& gpu) { return static_cast<int64_t>(gpu.blocks_at_once(kernel)); };
   if (on.is_cpu()) return host_gpus->with(0, kernel, ask);

@@ -5,6 +5,7 @@
 #include <cstdlib>
 
 #include "convoy/core/base/error.h"
+#include "convoy/core/base/matrix_units.h"
 #include "convoy/model/kernels/simd/cpu_isa.h"
 
 namespace convoy::kernels {

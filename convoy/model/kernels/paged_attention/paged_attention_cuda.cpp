@@ -150,8 +150,8 @@ DecodeKernel decode_kernel(const PagedCache& cache, int64_t group) {
   return {stored_kernel(fmt::format("paged_decode_{}", heads), cache), heads};
 }
 
-// Parts of tasks that are not whole: the end of a share makes one more of a task, and the first end
-// within a task two.
+// Parts of tasks that are not whole, at most: each end of a share that cuts a task adds one, and
+// one more the first time that it cuts that task.
 int64_t most_parts(int64_t shares, int64_t tasks) { return shares + std::min(shares, tasks); }
 
 void decode(const at::Tensor& q_THE, const PagedCache& cache, const PagedRows& rows,
@@ -161,9 +161,9 @@ void decode(const at::Tensor& q_THE, const PagedCache& cache, const PagedRows& r
   const at::Tensor q = with_vectors(q_THE);
   const int64_t heads = q.size(1), kv_heads = cache.shape.num_kv_heads;
   const DecodeKernel kernel = decode_kernel(cache, heads / kv_heads);
-  const auto tasks = static_cast<int64_t>(gpu::num_tasks(static_cast<uint32_t>(heads),
-                                                         static_cast<uint32_t>(kv_heads),
-                                                         static_cast<uint32_t>(kernel.heads)));
+  const int64_t tasks = gpu::RowTasks(static_cast<uint32_t>(heads), static_cast<uint32_t>(kv_heads),
+                                      static_cast<uint32_t>(kernel.heads))
+                            .count;
   const int64_t keys = rows.decode_keys(config.sliding_window);
   const int64_t most_steps = (keys / gpu::kKeyStep + 2 * num_rows) * tasks;
   const int64_t shares = std::min(most_steps, blocks_at_once(q, kernel.name));

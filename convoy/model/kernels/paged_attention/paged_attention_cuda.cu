@@ -249,23 +249,20 @@ CONVOY_DEVICE void decode(const PagedDecodeLaunch& launch) {
 // A block takes one head of one row.
 template <class Element>
 CONVOY_DEVICE void join_parts(const PagedDecodeLaunch& launch) {
-  const uint32_t group = launch.heads / launch.pool.kv_heads;
-  const uint32_t tasks = num_tasks(launch.heads, launch.pool.kv_heads, launch.task_heads);
-  const uint32_t chunks = tasks / launch.pool.kv_heads;
+  const RowTasks tasks = tasks_of(launch);
   const uint64_t all = uint64_t{launch.num_rows} * launch.heads;
   const uint32_t element = thread_of_block();
   if (element >= launch.pool.head_dim) return;
   for (uint64_t number = nvidia::block_number(); number < all; number += nvidia::num_blocks()) {
     const uint64_t row = number / launch.heads;
     const auto head = static_cast<uint32_t>(number % launch.heads);
-    const uint32_t of_group = head % group;
-    const uint32_t task = head / group * chunks + of_group / launch.task_heads;
+    const uint32_t task = tasks.of_head(head);
     const DecodeRow of_row = launch.rows[row];
-    const HeadParts parts = launch.parts[row * tasks + task];
+    const HeadParts parts = launch.parts[row * tasks.count + task];
     if (of_row.keys == 0 || parts.count == 1) continue;
     const auto place_of = [&](uint32_t part) {
       const uint64_t place = 2 * uint64_t{parts.first_share + part} + (part == 0 ? 1 : 0);
-      return place * launch.task_heads + of_group % launch.task_heads;
+      return place * launch.task_heads + (head - tasks.first_head(task));
     };
     float top = kLowest, sum = 0, divisor = 0;
     for (uint32_t part = 0; part < parts.count; ++part)

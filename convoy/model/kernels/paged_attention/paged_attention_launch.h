@@ -101,9 +101,26 @@ constexpr uint32_t first_step(uint32_t keys, uint32_t window) {
 constexpr uint32_t num_steps(uint32_t keys, uint32_t window) {
   return (keys + kKeyStep - 1) / kKeyStep - first_step(keys, window);
 }
-// Tasks of a row.
-constexpr uint32_t num_tasks(uint32_t heads, uint32_t kv_heads, uint32_t task_heads) {
-  return (heads / kv_heads + task_heads - 1) / task_heads * kv_heads;
-}
+// Tasks of a row, kv head after kv head: chunks of the query heads of each.
+struct RowTasks {
+  uint32_t group, task_heads, chunks, count;
+
+  constexpr RowTasks(uint32_t heads, uint32_t kv_heads, uint32_t most_heads)
+      : group(heads / kv_heads),
+        task_heads(most_heads),
+        chunks((group + most_heads - 1) / most_heads),
+        count(chunks * kv_heads) {}
+  constexpr uint32_t kv_head(uint32_t task) const { return task / chunks; }
+  constexpr uint32_t first_head(uint32_t task) const {
+    return kv_head(task) * group + task % chunks * task_heads;
+  }
+  constexpr uint32_t num_heads(uint32_t task) const {
+    const uint32_t left = group - task % chunks * task_heads;
+    return left < task_heads ? left : task_heads;
+  }
+  constexpr uint32_t of_head(uint32_t head) const {
+    return head / group * chunks + head % group / task_heads;
+  }
+};
 
 }  // namespace convoy::kernels::gpu

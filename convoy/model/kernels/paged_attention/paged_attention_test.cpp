@@ -163,7 +163,7 @@ const std::vector<PagedCase>& paged_cases() {
       {.heads = {9, 1, 128}, .tokens = {150, 40}, .chunk = 20, .config = {0.1, 37}, .layout = {96}},
       {.heads = {}, .tokens = {150, 20}, .chunk = 13, .config = {0.25, 7}, .layout = {}},
       {.heads = {}, .tokens = {200}, .chunk = 64, .config = {0.25, 70}, .layout = {96}},
-      // Several splits of keys.
+      // Several parts of a row.
       {.heads = {2, 1, 16}, .tokens = {1200, 90}, .chunk = 500, .layout = {}},
       {.heads = {2, 1, 16}, .tokens = {1300}, .chunk = 400, .config = {0.25, 700}, .layout = {128}},
   };

@@ -231,8 +231,7 @@ CONVOY_DEVICE void attend_part(const PagedDecodeLaunch& launch, const Part& part
   const uint32_t kv_head = part.kv_head, end = part.end_key;
 
   WarpAttention<Stored, kHeadDim> own(launch, part);
-  const uint32_t seen =
-      begin > part.first_key ? begin / kTileKeys * kTileKeys : part.first_key;
+  const uint32_t seen = begin > part.first_key ? begin / kTileKeys * kTileKeys : part.first_key;
   const int32_t* const blocks =
       launch.block_table + uint64_t{launch.table_width} * static_cast<uint32_t>(part.row.table_row);
   for (uint32_t first = seen + warp * kTileKeys; first < end; first += kKeyStep)
@@ -249,7 +248,8 @@ CONVOY_DEVICE void attend_part(const PagedDecodeLaunch& launch, const Part& part
     }
 #pragma unroll
     for (int piece = 0; piece < own.kValuePieces; ++piece)
-      own.write_sums(head, piece, &of_warps.sums[warp][of_part][piece * 64 + own.group * kElements]);
+      own.write_sums(head, piece,
+                     &of_warps.sums[warp][of_part][piece * 64 + own.group * kElements]);
   }
   wait_for_block();
   join_warps<kHeadDim>(launch, part, of_warps);
@@ -257,8 +257,7 @@ CONVOY_DEVICE void attend_part(const PagedDecodeLaunch& launch, const Part& part
 
 template <class Stored, int kHeadDim>
 CONVOY_DEVICE void decode(const PagedDecodeLaunch& launch) {
-  for_parts(launch,
-                    [&](const Part& part) { attend_part<Stored, kHeadDim>(launch, part); });
+  for_parts(launch, [&](const Part& part) { attend_part<Stored, kHeadDim>(launch, part); });
 }
 
 }  // namespace

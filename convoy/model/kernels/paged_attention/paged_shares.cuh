@@ -60,6 +60,9 @@ struct Part {
 };
 
 CONVOY_DEVICE uint32_t keys_of(const DecodeRow& row) { return static_cast<uint32_t>(row.keys); }
+CONVOY_DEVICE RowTasks tasks_of(const PagedDecodeLaunch& launch) {
+  return {launch.heads, launch.pool.kv_heads, launch.task_heads};
+}
 
 // Sums of the lanes up to each one.
 CONVOY_DEVICE uint32_t sum_to_lane(uint32_t value) {
@@ -142,7 +145,7 @@ struct Dealer {
   }
 
   CONVOY_DEVICE void add_part(const PagedDecodeLaunch& launch, uint32_t place) {
-    const uint32_t tasks = num_tasks(launch.heads, launch.pool.kv_heads, launch.task_heads);
+    const RowTasks tasks = tasks_of(launch);
     Part& part = parts[place];
     part.num_heads = 0;
     if (left == 0) {
@@ -154,27 +157,25 @@ struct Dealer {
     for (;; ++row) {
       part.row = launch.rows[row];
       const uint32_t of_task = num_steps(keys_of(part.row), launch.window);
-      if (at < of_task * tasks) return take(launch, tasks, of_task, part);
-      at -= of_task * tasks;
+      if (at < of_task * tasks.count) return take(launch, tasks, of_task, part);
+      at -= of_task * tasks.count;
     }
   }
 
-  CONVOY_DEVICE void take(const PagedDecodeLaunch& launch, uint32_t tasks, uint32_t of_task,
+  CONVOY_DEVICE void take(const PagedDecodeLaunch& launch, const RowTasks& tasks, uint32_t of_task,
                           Part& part) {
-    const uint32_t group = launch.heads / launch.pool.kv_heads;
-    const uint32_t chunks = tasks / launch.pool.kv_heads;
     const uint32_t task = at / of_task, step = at % of_task, left_of_task = of_task - step;
     const uint32_t count = left_of_task < left ? left_of_task : left;
-    const uint32_t first = task % chunks * launch.task_heads, keys = keys_of(part.row);
-    part.kv_head = task / chunks;
-    part.first_head = part.kv_head * group + first;
-    part.num_heads = group - first < launch.task_heads ? group - first : launch.task_heads;
+    const uint32_t keys = keys_of(part.row);
+    part.kv_head = tasks.kv_head(task);
+    part.first_head = tasks.first_head(task);
+    part.num_heads = tasks.num_heads(task);
     part.first_key = (first_step(keys, launch.window) + step) * kKeyStep;
     const uint32_t end = part.first_key + count * kKeyStep;
     part.end_key = keys < end ? keys : end;
     part.place = 2 * number + (step == 0 ? 1 : 0);
     part.is_whole = count == of_task;
-    part.task_place = uint64_t{row} * tasks + task;
+    part.task_place = uint64_t{row} * tasks.count + task;
     part.of_task = {number, step == 0 ? (share - left + of_task - 1) / share + 1 : 0};
     at += count;
     left -= count;
@@ -188,7 +189,7 @@ CONVOY_DEVICE void for_parts(const PagedDecodeLaunch& launch, Body body) {
   CONVOY_SHARED uint32_t ends[kBlockThreads];
   CONVOY_SHARED Dealer dealer;
   RowSteps steps(launch, ends);
-  const uint32_t tasks = num_tasks(launch.heads, launch.pool.kv_heads, launch.task_heads);
+  const uint32_t tasks = tasks_of(launch).count;
   const uint32_t all = steps.all() * tasks, share = (all + launch.shares - 1) / launch.shares;
   const uint32_t first = nvidia::block_number() * share;
   uint32_t row = 0, before = 0;

@@ -85,9 +85,10 @@ struct Cut {
   }
 };
 
-// The sums before a thread, in the order of threads, and of all.
+// The sums before a thread and up to its end, in the order of threads, and of all. The end of one
+// is what is before the next one, to the bit: a number below the total lies in one of them.
 struct Scan {
-  double before, total;
+  double before, end, total;
 };
 
 // All threads of a block. Threads come in the order of ids: within a warp, then warps.
@@ -102,14 +103,17 @@ CONVOY_DEVICE Scan scan_block(double own) {
   double before_in_warp = 0;
   for (uint32_t from = 0; from < lane; ++from)
     before_in_warp += of_threads[warp * kWarpThreads + from];
-  if (lane == kWarpThreads - 1) of_warps[warp] = before_in_warp + own;
+  const double end_in_warp = before_in_warp + own;
+  if (lane == kWarpThreads - 1) of_warps[warp] = end_in_warp;
   wait_for_block();
-  Scan scan{0, 0};
+  double before_warp = 0;
+  Scan scan{0, 0, 0};
   for (uint32_t from = 0; from < kBlockWarps; ++from) {
-    if (from == warp) scan.before = scan.total;
+    if (from == warp) before_warp = scan.total;
     scan.total += of_warps[from];
   }
-  scan.before += before_in_warp;
+  scan.before = before_warp + before_in_warp;
+  scan.end = before_warp + end_in_warp;
   return scan;
 }
 
@@ -257,6 +261,8 @@ class RowSampler {
     least = least >> kLastShift << kLastShift;
     const uint32_t range = pattern_of(top_) - least;
     while (shift > kLastShift && range >> shift == 0) shift -= 3;
+    // From the start at 30 on there are three probes, which begin at 0. Later ones do not wrap: a
+    // row whose largest logit is near the end of fp32 has no token.
     if (shift < 30) found.pattern = least;
     for (; shift >= kLastShift; shift -= 3) {
       const uint32_t step = 1u << shift;
@@ -347,9 +353,9 @@ class RowSampler {
     used_.for_segment([&](uint32_t id, float value) { own += kept_weight(id, value); });
     const Scan scan = scan_block(own);
     const double wanted = rule_.uniform * scan.total;
-    const double end = scan.before + static_cast<double>(own);
     // Rounding may carry the place to the end of all: then the last id with a weight has it.
-    const bool has = own > 0 && wanted >= scan.before && (wanted < end || end >= scan.total);
+    const bool has =
+        own > 0 && wanted >= scan.before && (wanted < scan.end || scan.end >= scan.total);
     uint32_t found = 0;
     float sum = 0;
     bool is_found = false;

@@ -32,15 +32,6 @@ std::vector<CpuIsa> usable_cpu_isas() {
   return usable;
 }
 
-bool has_matrix_units() {
-#if defined(__x86_64__)
-  __builtin_cpu_init();
-  return __builtin_cpu_supports("amx-bf16");
-#else
-  return false;
-#endif
-}
-
 std::string_view cpu_isa_name(CpuIsa isa) {
   switch (isa) {
     case CpuIsa::Baseline:

@@ -20,8 +20,6 @@ enum class CpuIsa {
 CpuIsa best_cpu_isa();
 // Every level this machine can run, lowest first.
 std::vector<CpuIsa> usable_cpu_isas();
-// Units that multiply tiles of bf16 (AMX), many times faster than the loops of any level.
-bool has_matrix_units();
 std::string_view cpu_isa_name(CpuIsa isa);
 
 }  // namespace convoy::kernels
