@@ -72,8 +72,8 @@ TEST(LinearCrossEntropy, ChunksOfTheTableForDevicesAddUp) {
   const CpuTableOverride devices(aten_op_table());
   const Tensors found = gradients();
   for (const size_t input : {0, 1})
-    // Our loops on CPUs sum three features over a million ids one after another: to 4e-3, seen on an
-    // Intel CPU, where LibTorch's products are right to 1e-6. A chunk that is left out is a third.
+    // Our loops on CPUs sum a million ids in order: to 4e-3, seen on an Intel CPU, where LibTorch's
+    // products are right to 1e-6. A chunk that is left out is a third.
     EXPECT_LT(testing::relative_error(found[input], wanted[input].to(at::kDouble)), 1e-2) << input;
 }
 
