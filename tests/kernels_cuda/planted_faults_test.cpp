@@ -144,7 +144,8 @@ TEST_F(PlantedFaults, AMissingBarrierOfTheGradientInPlaceIsFound) {
   EXPECT_EQ(static_cast<size_t>(harmless), barriers_of(text).size() / 2 + 1);
 }
 
-// Rows of `keys` keys, the same ones of each; 8 query heads over one kv head of 128 features in bf16.
+// Rows of `keys` keys, the same ones of each; 8 query heads over one kv head of 128 features in
+// bf16.
 class DecodeOnHost {
  public:
   DecodeOnHost(const std::string& kernel, uint32_t keys, uint32_t num_rows = 1, uint32_t blocks = 1)
@@ -244,8 +245,8 @@ TEST_F(PlantedFaults, DecodingReadsEachKeyAndValueOnce) {
 TEST_F(PlantedFaults, EveryMissingBarrierOfDecodingIsFound) {
   for (const char* const kernel : kDecodeKernels) {
     const std::string text = text_of(kernel);
-    // More rows than a block has threads: the second block begins beyond the first of these, and the
-    // first block has a second share.
+    // More rows than a block has threads: the second block begins beyond the first of these, and
+    // the first block has a second share.
     const auto run = [&](const std::string& of) { DecodeOnHost(kernel, 9, 800, 2).run(of); };
     EXPECT_NO_THROW(run(text));
     ASSERT_GE(barriers_of(text).size(), 3U);
