@@ -153,7 +153,7 @@ class PtxReader {
       instruction.kind = PtxInstruction::Kind::Barrier;
       return;
     }
-    if (name.starts_with("griddepcontrol.") || name == "prefetch.global.L2") {
+    if (name.starts_with("griddepcontrol.")) {
       // Kernels run one after another here.
       entry_.waits_ |= name == "griddepcontrol.wait";
       instruction.run = [](const PtxInstruction&, uint64_t*, PtxMemory&) {};

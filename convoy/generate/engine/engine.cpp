@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "convoy/core/base/error.h"
+#include "convoy/core/base/seconds_since.h"
 #include "convoy/generate/engine/kv_budget.h"
 #include "convoy/machine/device/device_graph.h"
 #include "convoy/machine/device/transfer.h"
@@ -58,10 +59,6 @@ struct Engine::Row {
 };
 
 namespace {
-
-double seconds_since(std::chrono::steady_clock::time_point begin) {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-}
 
 // Ids that only the device has, among those of a step.
 struct UnreadIds {

@@ -3,16 +3,10 @@
 
 #include <algorithm>
 
+#include "convoy/core/base/seconds_since.h"
 #include "convoy/core/base/wall_clock.h"
 
 namespace convoy::monitor {
-namespace {
-
-double seconds_since(DeviceSampler::Clock::time_point begin) {
-  return std::chrono::duration<double>(DeviceSampler::Clock::now() - begin).count();
-}
-
-}  // namespace
 
 MachineReading DeviceSampler::take() {
   const Clock::time_point now = Clock::now();

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "convoy/core/base/error.h"
+#include "convoy/core/base/seconds_since.h"
 #include "convoy/machine/device/memory.h"
 #include "convoy/machine/device/seed.h"
 #include "convoy/model/kernels/sum_of_squares/sum_of_squares.h"
@@ -18,10 +19,6 @@ namespace convoy::train {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-
-double seconds_since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
 
 // The figures that each rank sends to all others at the end of a step.
 struct RankFigures {

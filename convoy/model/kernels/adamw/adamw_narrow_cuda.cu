@@ -36,8 +36,7 @@ struct Largest {
 CONVOY_DEVICE float magnitude(float x) { return as_float(as_bits(x) & 0x7fffffffu); }
 
 CONVOY_DEVICE uint32_t code_of(const CodeTable& table, float x) {
-  const uint32_t bits = as_bits(x) & 0x7fffffffu;
-  uint32_t bucket = bits >> kCodeBucketBits;
+  uint32_t bucket = as_bits(magnitude(x)) >> kCodeBucketBits;
   bucket = bucket > kFirstCodeBucket ? bucket - kFirstCodeBucket : 0;
   bucket = bucket < kCodeBuckets ? bucket : kCodeBuckets - 1;
   const uint32_t lowest = table.lowest[x < 0 ? 1 : 0][bucket];
