@@ -17,7 +17,6 @@
 #include "convoy/generate/engine/engine.h"
 #include "convoy/model/adapters/lora_model.h"
 #include "convoy/model/kernels/integer_weight/integer_weight.h"
-#include "convoy/model/kernels/ops/op_table.h"
 #include "convoy/model/models/registry.h"
 #include "convoy/model/nn/head_loss.h"
 #include "files/temporary_folder.h"
@@ -219,7 +218,6 @@ void expect_same_bytes(nn::CausalLm& model, const text::Tokenizer& tokenizer,
 }
 
 TEST_P(Family, BytesOfARowDoNotDependOnItsNeighbours) {
-  kernels::use_row_invariant_cpu_products();
   for (const at::ScalarType dtype : {at::kFloat, at::kBFloat16}) {
     const auto model = models::load_causal_lm(
         io::ModelFolder::open(golden(std::string("models/") + GetParam()).string()), dtype);

@@ -9,7 +9,6 @@
 #include "convoy/machine/device/refillable_tensor.h"
 #include "convoy/model/kernels/bitsandbytes_weight/bitsandbytes_weight.h"
 #include "convoy/model/kernels/integer_weight/integer_weight.h"
-#include "convoy/model/kernels/ops/op_table.h"
 #include "convoy/model/models/registry.h"
 
 namespace convoy::recipes {
@@ -163,11 +162,8 @@ ModelRequest model_request(const settings::ModelFlags& flags, const settings::En
   request.weights = engine.weights;
   request.joins_projections = true;
   require_one_format(flags.held.quantization, flags.held.double_quant, engine.weights);
-  if (!engine.deterministic) return request;
-  if (rank_device.device.is_cpu())
-    kernels::use_row_invariant_cpu_products();
-  else
-    device::take_deterministic_algorithms();
+  // On CPUs an answer depends on no other.
+  if (engine.deterministic && !rank_device.device.is_cpu()) device::take_deterministic_algorithms();
   return request;
 }
 

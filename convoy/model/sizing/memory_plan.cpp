@@ -134,9 +134,8 @@ MemoryPlan plan_memory(const MemoryQuestion& question, const StateSharing& shari
   const auto at_a_time = static_cast<size_t>(1 + prefetch);
   plan.exchange_bytes +=
       sum_of_largest(gathered, question.reshard_after_forward ? at_a_time : gathered.size());
-  plan.packed_bytes =
-      question.packed_copies * sum_of_largest(packed, sharing.cuts_values ? 1 : packed.size()) +
-      question.shape.unfolded_bytes;
+  plan.packed_bytes = sum_of_largest(packed, sharing.cuts_values ? 1 : packed.size()) +
+                      question.shape.unfolded_bytes;
   // Gloo sums in a copy of a bucket.
   const bool exchanges_on_cpu = sharing.spans_processes && question.ranks > 1 && on_cpu;
   if (exchanges_on_cpu && !sharing.cuts_states)

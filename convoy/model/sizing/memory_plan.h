@@ -9,7 +9,6 @@
 #include <string>
 #include <vector>
 
-#include "convoy/core/base/matrix_units.h"
 #include "convoy/model/architecture/recompute.h"
 #include "convoy/model/sizing/training_shape.h"
 
@@ -54,8 +53,6 @@ struct MemoryQuestion {
   // Block inputs that recomputation keeps lie on the host, where the model does not.
   bool offloads_inputs = false;
   int64_t program_bytes = 0;
-  // One of each frozen weight on CPUs; with matrix units two, since oneDNN packs W and W^T.
-  int64_t packed_copies = has_matrix_units() ? 2 : 1;
 };
 
 // The state that ranks share under a strategy: each holds a piece of the cut state, and all of the

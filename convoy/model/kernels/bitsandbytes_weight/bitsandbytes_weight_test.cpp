@@ -9,7 +9,6 @@
 #include <cmath>
 
 #include "convoy/core/base/error.h"
-#include "convoy/core/base/matrix_units.h"
 #include "convoy/model/kernels/bitsandbytes_weight/code_tables.h"
 #include "convoy/model/kernels/frozen_linear/frozen_linear.h"
 #include "convoy/model/kernels/simd/cpu_isa.h"
@@ -277,7 +276,6 @@ TEST(BitsandbytesLinear, ARowDoesNotDependOnTheOthers) {
   if (!testing::runs_cpu_table()) GTEST_SKIP() << "promised on the CPU";
   for (const auto dtype : {at::kFloat, at::kBFloat16})
     for (const BitsandbytesFormat& format : formats()) {
-      if (has_matrix_units()) GTEST_SKIP() << "promised by our own loops";
       const FrozenLinear linear(encode_weight(testing::sample({150, 600}, dtype, 2), format), {});
       const at::Tensor x = testing::sample({300, 600}, dtype, 1);
       const at::Tensor together = linear.forward(x);

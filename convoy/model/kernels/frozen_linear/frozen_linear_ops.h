@@ -39,7 +39,6 @@ struct FrozenLinearOps {
 };
 
 extern const FrozenLinearOps kFrozenLinearCpu;
-extern const FrozenLinearOps kFrozenLinearOneDnn;  // CPUs with matrix units that need oneDNN
 extern const FrozenLinearOps kFrozenLinearAten;    // any device
 extern const FrozenLinearOps kFrozenLinearCuda;
 

@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include "convoy/core/base/error.h"
-#include "convoy/core/base/matrix_units.h"
 #include "convoy/model/kernels/ops/op_table.h"
 #include "convoy/model/kernels/simd/cpu_isa.h"
 #include "kernel_checks/op_check.h"
@@ -75,22 +74,9 @@ TEST(FrozenLinear, AddsAProduct) {
   }
 }
 
-// The ops for CPUs with matrix units must be right on CPUs without them.
-TEST(FrozenLinear, OneDnnEqualsReference) {
-  OpTable with_onednn = aten_op_table();
-  with_onednn.frozen_linear = kFrozenLinearOneDnn;
-  const CpuTableOverride chosen(with_onednn);
-  for (auto dtype : {at::kFloat, at::kBFloat16}) {
-    EXPECT_LT(frozen_errors_of({33, 64}, 35, true, dtype).worst(), testing::tolerance(dtype, 64))
-        << dtype;
-    EXPECT_LT(frozen_errors_of({0, 64}, 35, true, dtype).worst(), testing::tolerance(dtype, 64))
-        << dtype;
-  }
-}
-
 // Generation without chance rests on it.
 TEST(FrozenLinear, ARowDoesNotDependOnTheOthers) {
-  if (!testing::runs_cpu_table() || has_matrix_units()) GTEST_SKIP() << "promised by our own loops";
+  if (!testing::runs_cpu_table()) GTEST_SKIP() << "promised by our own loops";
   for (auto dtype : {at::kFloat, at::kBFloat16}) {
     const at::Tensor weight = testing::sample({200, 1100}, dtype, 2);
     const at::Tensor x = testing::sample({300, 1100}, dtype, 1);

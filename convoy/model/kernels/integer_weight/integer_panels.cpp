@@ -7,10 +7,6 @@
 namespace convoy::kernels {
 namespace {
 
-// Number of k whose unpacked panel stays in the nearest cache.
-constexpr int64_t kUnpackedInner = 256;
-constexpr int64_t kTileRows = 64;
-
 at::Tensor kept(const at::Tensor& panels, at::ScalarType dtype) {
   return empty_panels(panels.sizes(), dtype).copy_(panels);
 }
@@ -83,51 +79,29 @@ at::Tensor IntegerPanels::group_sums(const at::Tensor& a_MK) const {
   return sums_MG;
 }
 
-// Into scratch.products, unscaled.
 template <class Element>
-void IntegerPanels::multiply_bytes(const Rows<Element>& rows, const uint32_t* codes,
-                                   Scratch<Element>& scratch) const {
-  const auto& loops = simd_kernels<Element>();
-  scratch.products.resize(rows.count * kPanelColumns);
-  float* products = scratch.products.data();
-  if (rows.count <= loops.coded_rows)
-    return loops.multiply_bytes(rows.a, rows.stride_a, codes, products, kPanelColumns, rows.count,
-                                inner_, false);
-  if (!scratch.panel)
-    scratch.panel = std::make_unique_for_overwrite<Element[]>(kUnpackedInner * kPanelColumns);
-  for (int64_t at = 0; at < inner_; at += kUnpackedInner) {
-    const int64_t depth = std::min(kUnpackedInner, inner_ - at);
-    loops.unpack_bytes(codes + at / codes_per_word() * kPanelColumns, depth, scratch.panel.get());
-    const PackedView<Element> view{scratch.panel.get(), panel_elements<Element>(depth)};
-    for (int64_t row = 0; row < rows.count; row += kTileRows)
-      loops.multiply(rows.a + row * rows.stride_a + at, rows.stride_a, view,
-                     products + row * kPanelColumns, kPanelColumns,
-                     {std::min(kTileRows, rows.count - row), kPanelColumns, depth}, at > 0);
-  }
-}
-
-template <class Element>
-void IntegerPanels::multiply(const Rows<Element>& rows, int64_t column, float* c, int64_t stride_c,
-                             bool accumulate, Scratch<Element>& scratch) const {
+void IntegerPanels::multiply(const Rows<Element>& rows, int64_t column, int64_t columns, float* c,
+                             int64_t stride_c, bool accumulate, Scratch& scratch) const {
   const auto& loops = simd_kernels<Element>();
   const int64_t panel = column / kPanelColumns;
-  const uint32_t* codes = codes_ + panel * words_per_panel_;
+  const CodedView codes{codes_ + panel * words_per_panel_, words_per_panel_};
   const int64_t first_scale = panel * num_groups_ * kPanelColumns;
+  const GemmShape shape{rows.count, columns, inner_};
   if (is_int8()) {
-    multiply_bytes(rows, codes, scratch);
-    return loops.add_scaled_panel(scratch.products.data(),
-                                  static_cast<const float*>(scale_values_) + first_scale, c,
-                                  stride_c, rows.count, accumulate);
+    scratch.resize(rows.count * stride_c);
+    loops.multiply_bytes(rows.a, rows.stride_a, codes, scratch.data(), stride_c, shape, false);
+    return loops.add_scaled(scratch.data(), static_cast<const float*>(scale_values_) + first_scale,
+                            c, stride_c, rows.count, round_up(columns, kPanelColumns), accumulate);
   }
   NibbleGroups groups{.scales = static_cast<const at::BFloat16*>(scale_values_) + first_scale,
+                      .panel_stride = num_groups_ * kPanelColumns,
                       .inputs = group_inputs()};
   if (offset_values_ != nullptr) {
     groups.offsets = offset_values_ + first_scale;
     groups.row_sums = rows.group_sums;
     groups.row_sums_stride = num_groups_;
   }
-  loops.multiply_nibbles(rows.a, rows.stride_a, codes, groups, c, stride_c, rows.count, inner_,
-                         accumulate);
+  loops.multiply_nibbles(rows.a, rows.stride_a, codes, groups, c, stride_c, shape, accumulate);
 }
 
 at::Tensor IntegerPanels::values() const {
@@ -152,9 +126,9 @@ at::Tensor IntegerPanels::values() const {
   return values_OI;
 }
 
-template void IntegerPanels::multiply(const Rows<float>&, int64_t, float*, int64_t, bool,
-                                      Scratch<float>&) const;
-template void IntegerPanels::multiply(const Rows<at::BFloat16>&, int64_t, float*, int64_t, bool,
-                                      Scratch<at::BFloat16>&) const;
+template void IntegerPanels::multiply(const Rows<float>&, int64_t, int64_t, float*, int64_t, bool,
+                                      Scratch&) const;
+template void IntegerPanels::multiply(const Rows<at::BFloat16>&, int64_t, int64_t, float*, int64_t,
+                                      bool, Scratch&) const;
 
 }  // namespace convoy::kernels

@@ -26,11 +26,7 @@ class IntegerPanels {
   at::Tensor group_sums(const at::Tensor& a_MK) const;
 
   // Memory of one thread.
-  template <class Element>
-  struct Scratch {
-    std::unique_ptr<Element[]> panel;
-    std::vector<float> products;
-  };
+  using Scratch = std::vector<float>;
 
   template <class Element>
   struct Rows {
@@ -40,19 +36,16 @@ class IntegerPanels {
     int64_t count = 0;
   };
 
-  // C [rows, kPanelColumns] = A W^T of the columns from `column`, a multiple of kPanelColumns, or
-  // C += it.
+  // C [rows, round_up(columns, kPanelColumns)] = A W^T of the columns from `column`, a multiple of
+  // kPanelColumns, or C += it.
   template <class Element>
-  void multiply(const Rows<Element>& rows, int64_t column, float* c, int64_t stride_c,
-                bool accumulate, Scratch<Element>& scratch) const;
+  void multiply(const Rows<Element>& rows, int64_t column, int64_t columns, float* c,
+                int64_t stride_c, bool accumulate, Scratch& scratch) const;
 
  private:
   bool is_int8() const { return format_.weight == WeightFormat::Int8; }
   int64_t codes_per_word() const { return is_int8() ? 4 : 8; }
   int64_t group_inputs() const { return is_int8() ? inner_ : format_.group_inputs; }
-  template <class Element>
-  void multiply_bytes(const Rows<Element>& rows, const uint32_t* codes,
-                      Scratch<Element>& scratch) const;
 
   IntegerFormat format_;
   at::ScalarType dtype_;

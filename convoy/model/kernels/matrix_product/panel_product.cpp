@@ -221,7 +221,7 @@ class Product {
     std::unique_ptr<Element[]> panels;
     std::unique_ptr<float[]> sums;
     std::unique_ptr<Element[]> decoded;
-    IntegerPanels::Scratch<Element> quantized;
+    IntegerPanels::Scratch quantized;
   };
   Scratch make_scratch() const {
     const int64_t elements = packed_elements<Element>({.m = 0, .n = grid_.columns, .k = deepest_});
@@ -283,10 +283,8 @@ class Product {
 
   void add_quantized(const Term<Element>& term, const Area& area, bool adds, Scratch& scratch,
                      ProductDestination* end) const {
-    for (int64_t first = 0; first < area.width; first += kPanelColumns)
-      term.quantized()->multiply(term.rows(area.row, area.height), area.column + first,
-                                 scratch.sums.get() + first, grid_.columns, adds,
-                                 scratch.quantized);
+    term.quantized()->multiply(term.rows(area.row, area.height), area.column, area.width,
+                               scratch.sums.get(), grid_.columns, adds, scratch.quantized);
     if (end != nullptr)
       end->take(scratch.sums.get(), grid_.columns, area.row, area.column,
                 {area.height, area.width});

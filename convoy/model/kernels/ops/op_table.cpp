@@ -5,13 +5,11 @@
 #include <cstdlib>
 
 #include "convoy/core/base/error.h"
-#include "convoy/core/base/matrix_units.h"
-#include "convoy/model/kernels/simd/cpu_isa.h"
 
 namespace convoy::kernels {
 namespace {
 
-const OpTable& own_cpu_ops() {
+const OpTable& cpu_op_table() {
   static const OpTable table = {.rms_norm = kRmsNormCpu,
                                 .rope = kRopeCpu,
                                 .gated_activation = kGatedActivationCpu,
@@ -29,25 +27,6 @@ const OpTable& own_cpu_ops() {
   return table;
 }
 
-// Our loops do not drive matrix units, oneDNN does.
-const OpTable& onednn_cpu_ops() {
-  static const OpTable table = [] {
-    OpTable with_units = own_cpu_ops();
-    with_units.matrix_product = kMatrixProductAten;
-    with_units.frozen_linear = kFrozenLinearOneDnn;
-    return with_units;
-  }();
-  return table;
-}
-
-std::atomic<bool> wants_row_invariance{false};
-
-const OpTable& cpu_op_table() {
-  static const bool has_units = has_matrix_units();
-  return has_units && !wants_row_invariance.load(std::memory_order_relaxed) ? onednn_cpu_ops()
-                                                                            : own_cpu_ops();
-}
-
 const OpTable& cuda_op_table() {
   static const OpTable table = [] {
     const char* const kernels = std::getenv("CONVOY_CUDA_KERNELS");
@@ -60,8 +39,6 @@ std::atomic<const OpTable*> cpu_override{nullptr};
 std::atomic<bool> private_device_is_as_cuda{false};
 
 }  // namespace
-
-void use_row_invariant_cpu_products() { wants_row_invariance = true; }
 
 const OpTable& aten_op_table() {
   static const OpTable table = {.rms_norm = kRmsNormAten,

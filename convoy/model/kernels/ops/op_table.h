@@ -45,11 +45,6 @@ struct OpTable {
 const OpTable& op_table(at::Device device);
 inline const OpTable& op_table(const at::Tensor& tensor) { return op_table(tensor.device()); }
 
-// On CPUs with matrix units products run in oneDNN, whose bits may depend on the number of rows.
-// After this call they run in our own loops, several times slower there. Their bits depend on the
-// row alone, as those of all other ops do. Call it before a weight is packed.
-void use_row_invariant_cpu_products();
-
 // ATen calls alone: what runs on any device of LibTorch, and on CPU tensors in tests.
 const OpTable& aten_op_table();
 

@@ -77,7 +77,6 @@ TEST_F(RowInvariance, OfRotaryEmbeddings) {
 }
 
 TEST_F(RowInvariance, OfProductsOfSeveralTerms) {
-  use_row_invariant_cpu_products();
   for (const auto dtype : {at::kFloat, at::kBFloat16}) {
     const at::Tensor b = testing::sample({130, 200}, dtype, 2);
     const at::Tensor low = testing::sample({8, 200}, dtype, 3);

@@ -86,7 +86,6 @@ struct Scratch {
   std::unique_ptr<Element[]> queries;  // [rows, features]
   std::unique_ptr<float[]> scores;     // [rows, split]
   std::unique_ptr<Element[]> weights;
-  std::unique_ptr<Element[]> panel;  // of codes
   Part part;
   Merged merged;
 };
@@ -162,11 +161,9 @@ class Attention {
   }
 
   Scratch<Element> make_scratch() const {
-    const int64_t panel = std::max(layout_.key_panel_stride(), layout_.value_panel_stride());
     return {.queries = std::make_unique_for_overwrite<Element[]>(most_rows_ * features_),
             .scores = std::make_unique_for_overwrite<float[]>(most_rows_ * split_keys_),
             .weights = std::make_unique_for_overwrite<Element[]>(most_rows_ * split_keys_),
-            .panel = kQuantised ? std::make_unique_for_overwrite<Element[]>(panel) : nullptr,
             .part = {},
             .merged = {}};
   }
@@ -237,7 +234,7 @@ class Attention {
       const int64_t count = std::min(block_tokens_, end - key);
       float* scores = scratch.scores.get() + key - origin;
       multiply(scratch.queries.get(), features_, keys_at(unit, key), scores, split_keys_,
-               {rows, count, features_}, false, scratch);
+               {rows, count, features_}, false);
       if (kQuantised) scale_columns(scales_at(cache_.key_scales, unit, key), count, rows, scores);
     }
     weigh(unit, origin, end, scratch, part);
@@ -245,7 +242,7 @@ class Attention {
     for (int64_t key = origin; key < end; key += block_tokens_) {
       const int64_t count = std::min(block_tokens_, end - key);
       multiply(scratch.weights.get() + key - origin, split_keys_, values_at(unit, key),
-               part.sums.data(), padded_features_, {rows, features_, count}, key > origin, scratch);
+               part.sums.data(), padded_features_, {rows, features_, count}, key > origin);
     }
   }
 
@@ -255,21 +252,12 @@ class Attention {
   };
   // As loops_.multiply.
   void multiply(const Element* a, int64_t stride_a, const Panels& b, float* c, int64_t stride_c,
-                const GemmShape& shape, bool accumulate, const Scratch<Element>& scratch) const {
+                const GemmShape& shape, bool accumulate) const {
     if constexpr (kQuantised) {
-      for (int64_t column = 0; column < shape.n; column += kPanelColumns) {
-        const auto* codes =
-            reinterpret_cast<const uint32_t*>(b.panels + column / kPanelColumns * b.stride);
-        if (shape.m <= loops_.coded_rows) {
-          loops_.multiply_bytes(a, stride_a, codes, c + column, stride_c, shape.m, shape.k,
-                                accumulate);
-          continue;
-        }
-        loops_.unpack_bytes(codes, shape.k, scratch.panel.get());
-        loops_.multiply(a, stride_a, {scratch.panel.get(), panel_elements<Element>(shape.k)},
-                        c + column, stride_c,
-                        {shape.m, std::min(kPanelColumns, shape.n - column), shape.k}, accumulate);
-      }
+      // A word holds four codes.
+      loops_.multiply_bytes(a, stride_a,
+                            {reinterpret_cast<const uint32_t*>(b.panels), b.stride / 4}, c,
+                            stride_c, shape, accumulate);
     } else {
       loops_.multiply(a, stride_a, {b.panels, b.stride}, c, stride_c, shape, accumulate);
     }

@@ -14,6 +14,7 @@ enum class CpuIsa {
   Avx2,        // with FMA
   Avx512,      // F, BW, DQ, VL
   Avx512Bf16,  // and the bf16 dot product and VBMI
+  Amx,         // and units that multiply tiles of bf16
 };
 
 // The best level of this machine. Thread-safe.

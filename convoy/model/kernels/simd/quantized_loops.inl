@@ -134,9 +134,6 @@ CONVOY_INLINE void fetch_ahead(const uint32_t* codes) {
     __builtin_prefetch(codes + kAhead + at);
 }
 
-// Rows whose products decode in registers.
-constexpr int64_t kCodedRows = kBlockRows;
-
 template <class Element, int bits, int64_t rows>
 inline void coded_block(const Element* a, int64_t stride_a, const uint32_t* codes, float* c,
                         int64_t stride_c, int64_t k, bool accumulate) {
@@ -198,18 +195,7 @@ inline void coded_rest(int64_t rest, const Element* a, int64_t stride_a, const u
   }
 }
 
-template <class Element, int bits>
-void multiply_codes(const Element* a, int64_t stride_a, const uint32_t* codes, float* c,
-                    int64_t stride_c, int64_t m, int64_t k, bool accumulate) {
-  int64_t row = 0;
-  for (; row + kBlockRows <= m; row += kBlockRows)
-    coded_block<Element, bits, kBlockRows>(a + row * stride_a, stride_a, codes, c + row * stride_c,
-                                           stride_c, k, accumulate);
-  coded_rest<Element, bits, kBlockRows - 1>(m - row, a + row * stride_a, stride_a, codes,
-                                            c + row * stride_c, stride_c, k, accumulate);
-}
-
-// Codes of a panel that are unpacked at a time (integer_panels.cpp): the next are fetched.
+// Number of k whose unpacked panel stays in the nearest cache; the next codes are fetched.
 constexpr int64_t kUnpackedInner = 256;
 
 template <class Element, int bits>
@@ -234,6 +220,27 @@ void unpack_codes(const uint32_t* codes, int64_t k, Element* panel) {
           __builtin_memcpy(to, &rounded, sizeof rounded);
         }
       }
+    }
+  }
+}
+
+// A block of rows or fewer decodes in registers. More unpack: the same bits.
+template <class Element>
+void multiply_bytes(const Element* a, int64_t stride_a, CodedView b, float* c, int64_t stride_c,
+                    GemmShape shape, bool accumulate) {
+  alignas(64) Element panel[kUnpackedInner * kPanelColumns];
+  for (int64_t column = 0; column < shape.n; column += kPanelColumns, c += kPanelColumns) {
+    const uint32_t* codes = b.codes + column / kPanelColumns * b.panel_stride;
+    if (shape.m <= kBlockRows) {
+      coded_rest<Element, 8, kBlockRows>(shape.m, a, stride_a, codes, c, stride_c, shape.k,
+                                         accumulate);
+      continue;
+    }
+    for (int64_t k = 0; k == 0 || k < shape.k; k += kUnpackedInner) {
+      const int64_t depth = std::min(kUnpackedInner, shape.k - k);
+      unpack_codes<Element, 8>(codes + k / 4 * kPanelColumns, depth, panel);
+      multiply<Element>(a + k, stride_a, {panel, panel_elements<Element>(depth)}, c, stride_c,
+                        {shape.m, kPanelColumns, depth}, accumulate || k > 0);
     }
   }
 }
@@ -375,14 +382,20 @@ inline void nibble_rows(int64_t count, const Element* a, int64_t stride_a, const
 }
 
 template <class Element>
-void multiply_nibbles(const Element* a, int64_t stride_a, const uint32_t* codes,
-                      const NibbleGroups& groups, float* c, int64_t stride_c, int64_t m, int64_t k,
-                      bool accumulate) {
-  NibbleGroups of_rows = groups;
-  for (int64_t row = 0; row < m; row += kBlockRows) {
-    nibble_rows<Element, kBlockRows>(std::min(kBlockRows, m - row), a + row * stride_a, stride_a,
-                                     codes, of_rows, c + row * stride_c, stride_c, k, accumulate);
-    if (groups.row_sums != nullptr) of_rows.row_sums += kBlockRows * groups.row_sums_stride;
+void multiply_nibbles(const Element* a, int64_t stride_a, CodedView b, const NibbleGroups& groups,
+                      float* c, int64_t stride_c, GemmShape shape, bool accumulate) {
+  NibbleGroups of_panel = groups;
+  for (int64_t column = 0; column < shape.n; column += kPanelColumns, c += kPanelColumns) {
+    NibbleGroups of_rows = of_panel;
+    for (int64_t row = 0; row < shape.m; row += kBlockRows) {
+      nibble_rows<Element, kBlockRows>(std::min(kBlockRows, shape.m - row), a + row * stride_a,
+                                       stride_a, b.codes, of_rows, c + row * stride_c, stride_c,
+                                       shape.k, accumulate);
+      if (groups.row_sums != nullptr) of_rows.row_sums += kBlockRows * groups.row_sums_stride;
+    }
+    b.codes += b.panel_stride;
+    of_panel.scales += groups.panel_stride;
+    if (groups.offsets != nullptr) of_panel.offsets += groups.panel_stride;
   }
 }
 
@@ -396,11 +409,10 @@ void group_sums(const Element* values, int64_t count, int64_t inputs, float* sum
   }
 }
 
-// `from` is contiguous.
-inline void add_scaled_panel(const float* from, const float* scales, float* c, int64_t stride_c,
-                             int64_t m, bool accumulate) {
-  for (int64_t row = 0; row < m; ++row, from += kPanelColumns, c += stride_c) {
-    for (int64_t at = 0; at < kPanelColumns; at += kLanes) {
+inline void add_scaled(const float* from, const float* scales, float* c, int64_t stride, int64_t m,
+                       int64_t n, bool accumulate) {
+  for (int64_t row = 0; row < m; ++row, from += stride, c += stride) {
+    for (int64_t at = 0; at < n; at += kLanes) {
       const Floats value = load(from + at) * load(scales + at);
       store(c + at, accumulate ? load(c + at) + value : value);
     }

@@ -15,6 +15,9 @@ CONVOY_SIMD_TABLES(avx2)
 CONVOY_SIMD_TABLES(avx512)
 CONVOY_SIMD_TABLES(avx512_bf16)
 #undef CONVOY_SIMD_TABLES
+namespace amx {
+const SimdKernels<c10::BFloat16>& bf16_table();
+}
 
 namespace {
 
@@ -35,6 +38,7 @@ const SimdKernels<float>& simd_kernels<float>(CpuIsa isa) {
     case CpuIsa::Avx512:
       return avx512::kFloatTable;
     case CpuIsa::Avx512Bf16:
+    case CpuIsa::Amx:
       return avx512_bf16::kFloatTable;
   }
   return baseline::kFloatTable;
@@ -52,6 +56,8 @@ const SimdKernels<c10::BFloat16>& simd_kernels<c10::BFloat16>(CpuIsa isa) {
       return avx512::kBf16Table;
     case CpuIsa::Avx512Bf16:
       return avx512_bf16::kBf16Table;
+    case CpuIsa::Amx:
+      return amx::bf16_table();
   }
   return baseline::kBf16Table;
 }

@@ -94,11 +94,20 @@ struct LogitMass {
   double weight = 0;
 };
 
-// Groups of `inputs` successive k (a multiple of 32) of a panel of nibbles, each with kPanelColumns
+// Codes of a quantised weight in panels of words [k of a word, kPanelColumns], each of successive k
+// of a column: four signed bytes, none of them -128, or eight signed nibbles, those of even k in the
+// lower half.
+struct CodedView {
+  const uint32_t* codes = nullptr;
+  int64_t panel_stride = 0;  // words
+};
+
+// Groups of `inputs` successive k (a multiple of 32) of panels of nibbles, each with kPanelColumns
 // scales and offsets.
 struct NibbleGroups {
   const c10::BFloat16* scales = nullptr;
   const c10::BFloat16* offsets = nullptr;  // null: none
+  int64_t panel_stride = 0;                // elements of scales and offsets
   int64_t inputs = 0;
   const float* row_sums = nullptr;  // of A by row and group; null without offsets
   int64_t row_sums_stride = 0;
@@ -225,24 +234,21 @@ struct SimdKernels {
                        Element* packed);  // b_t[n][k]
   void (*pack_float_rows)(const float* b, int64_t stride, GemmShape shape,
                           Element* packed);  // rounds
-  // Codes of one panel of a quantised weight: words [k of a word, kPanelColumns], each of
-  // successive k of a column; four signed bytes, none of them -128, or eight signed nibbles, those
-  // of even k in the lower half. C [m, kPanelColumns] = A [m, k] codes, or C += A codes. For more
-  // than `coded_rows` rows it is faster to unpack the codes and multiply: the same bits.
-  int64_t coded_rows;
-  void (*multiply_bytes)(const Element* a, int64_t stride_a, const uint32_t* codes, float* c,
-                         int64_t stride_c, int64_t m, int64_t k, bool accumulate);
+  // C = A codes, or C += it, as `multiply`, but for a whole last panel.
+  void (*multiply_bytes)(const Element* a, int64_t stride_a, CodedView b, float* c,
+                         int64_t stride_c, GemmShape shape, bool accumulate);
   void (*unpack_bytes)(const uint32_t* codes, int64_t k, Element* panel);
   void (*unpack_nibbles)(const uint32_t* codes, int64_t k, Element* panel);
-  // C = the sum over groups of scales * (A codes) + offsets * row_sums, or C += it, for any m.
-  void (*multiply_nibbles)(const Element* a, int64_t stride_a, const uint32_t* codes,
-                           const NibbleGroups& groups, float* c, int64_t stride_c, int64_t m,
-                           int64_t k, bool accumulate);
+  // C = the sum over groups of scales * (A codes) + offsets * row_sums, or C += it, so too.
+  void (*multiply_nibbles)(const Element* a, int64_t stride_a, CodedView b,
+                           const NibbleGroups& groups, float* c, int64_t stride_c, GemmShape shape,
+                           bool accumulate);
   // Sums `inputs` successive values at a time, the last ones as they are left.
   void (*group_sums)(const Element* values, int64_t count, int64_t inputs, float* sums);
-  // C [m, kPanelColumns] = scales * from, or C += it.
-  void (*add_scaled_panel)(const float* from, const float* scales, float* c, int64_t stride_c,
-                           int64_t m, bool accumulate);
+  // C [m, n] = scales [n] * from, or C += it. n is a multiple of kPanelColumns; rows of `from` are as
+  // far apart as those of C.
+  void (*add_scaled)(const float* from, const float* scales, float* c, int64_t stride, int64_t m,
+                     int64_t n, bool accumulate);
   // Values of a coded weight: of `count` nibbles from element `first` on, the even one in the upper
   // half of its byte; of bytes of a row.
   void (*decode_nibbles)(const uint8_t* codes, int64_t first, const NibbleScale& scale, Element* to,

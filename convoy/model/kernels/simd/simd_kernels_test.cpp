@@ -255,12 +255,13 @@ void check_bytes(CpuIsa isa, int64_t k) {
   std::vector<Element> panel(panel_elements<Element>(k));
   loops.unpack_bytes(codes.data(), k, panel.data());
   const PackedView<Element> view{panel.data(), panel_elements<Element>(k)};
-  for (const int64_t rows : {int64_t{1}, loops.coded_rows, loops.coded_rows + 3}) {
+  for (const int64_t rows : {1, 2, 8, 11, 33, 300}) {
     const at::Tensor a = testing::sample({rows, k}, dtype, 1);
     const at::Tensor coded = at::ones({rows, kPanelColumns});
     const at::Tensor unpacked = at::ones({rows, kPanelColumns});
-    loops.multiply_bytes(a.const_data_ptr<Element>(), k, codes.data(),
-                         coded.mutable_data_ptr<float>(), kPanelColumns, rows, k, true);
+    loops.multiply_bytes(a.const_data_ptr<Element>(), k, {codes.data(), 0},
+                         coded.mutable_data_ptr<float>(), kPanelColumns, {rows, kPanelColumns, k},
+                         true);
     loops.multiply(a.const_data_ptr<Element>(), k, view, unpacked.mutable_data_ptr<float>(),
                    kPanelColumns, {rows, kPanelColumns, k}, true);
     EXPECT_TRUE(at::equal(coded, unpacked)) << cpu_isa_name(isa) << " " << k;
@@ -286,7 +287,7 @@ void check_nibbles(CpuIsa isa, int64_t k, int64_t inputs, bool with_offsets) {
   const auto& loops = simd_kernels<Element>(isa);
   const Codes codes = random_codes(4, k);
   const int64_t num_groups = (k + inputs - 1) / inputs;
-  const int64_t most = loops.coded_rows + 3;
+  constexpr int64_t most = 300;
   const at::Tensor scales = testing::sample({num_groups, kPanelColumns}, at::kBFloat16, 2);
   const at::Tensor offsets = testing::sample({num_groups, kPanelColumns}, at::kBFloat16, 3);
   const at::Tensor a = testing::sample({most, k}, dtype, 1);
@@ -307,15 +308,16 @@ void check_nibbles(CpuIsa isa, int64_t k, int64_t inputs, bool with_offsets) {
   }
   const auto product = [&](int64_t rows) {
     at::Tensor c = at::ones({rows, kPanelColumns});
-    loops.multiply_nibbles(a.const_data_ptr<Element>(), k, codes.data(), groups,
-                           c.mutable_data_ptr<float>(), kPanelColumns, rows, k, true);
+    loops.multiply_nibbles(a.const_data_ptr<Element>(), k, {codes.data(), 0}, groups,
+                           c.mutable_data_ptr<float>(), kPanelColumns, {rows, kPanelColumns, k},
+                           true);
     return c;
   };
   const at::Tensor all_rows = product(most);
   EXPECT_LT(testing::relative_error(all_rows, at::matmul(a.to(at::kDouble), b) + 1),
             testing::tolerance(at::kFloat, k))
       << cpu_isa_name(isa) << " " << k << " in groups of " << inputs;
-  for (const int64_t rows : {int64_t{1}, loops.coded_rows, loops.coded_rows + 1})
+  for (const int64_t rows : {1, 2, 3, 8, 9, 33})
     EXPECT_TRUE(at::equal(product(rows), all_rows.slice(0, 0, rows)))
         << cpu_isa_name(isa) << " " << k << " in groups of " << inputs << ": " << rows;
 }

@@ -44,13 +44,12 @@ constexpr SimdKernels<Element> make_table() {
   table.pack_rows = pack_rows_from<Element, Element>;
   table.pack_columns = pack_columns<Element>;
   table.pack_float_rows = pack_rows_from<float, Element>;
-  table.coded_rows = kCodedRows;
-  table.multiply_bytes = multiply_codes<Element, 8>;
+  table.multiply_bytes = multiply_bytes<Element>;
   table.multiply_nibbles = multiply_nibbles<Element>;
   table.unpack_bytes = unpack_codes<Element, 8>;
   table.unpack_nibbles = unpack_codes<Element, 4>;
   table.group_sums = group_sums<Element>;
-  table.add_scaled_panel = add_scaled_panel;
+  table.add_scaled = add_scaled;
   table.decode_nibbles = decode_nibbles<Element>;
   table.decode_bytes = decode_bytes<Element>;
   table.transpose = transpose_rows<Element>;
