@@ -39,7 +39,7 @@ struct FrozenLinearOps {
 };
 
 extern const FrozenLinearOps kFrozenLinearCpu;
-extern const FrozenLinearOps kFrozenLinearAten;    // any device
+extern const FrozenLinearOps kFrozenLinearAten;  // any device
 extern const FrozenLinearOps kFrozenLinearCuda;
 
 }  // namespace convoy::kernels
