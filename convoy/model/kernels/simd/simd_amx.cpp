@@ -36,6 +36,8 @@ constexpr int64_t kPackedInner = 512;
 // The same of products with codes, whose panels are unpacked for each of those rows.
 constexpr int64_t kCodedRows = 256;
 constexpr int64_t kCodedInner = 256;
+// k of few rows that are widened at a time: the codes of a panel are read in order.
+constexpr int64_t kWideInner = 4096;
 // Words from the codes in use to those that are fetched.
 constexpr int64_t kPrefetchedWords = 1024;
 
@@ -236,7 +238,7 @@ struct RowSums {
   __m512 of[rows][2]{};
 };
 
-// Adds up to kTileInner k of a panel. `a`: fp32, kCodedInner apart, zero behind the last k. Returns
+// Adds up to kTileInner k of a panel. `a`: fp32, kWideInner apart, zero behind the last k. Returns
 // the next codes.
 template <int bits, int rows>
 inline const uint32_t* add_tile(const float* a, const uint32_t* codes, int64_t inputs,
@@ -256,7 +258,7 @@ inline const uint32_t* add_tile(const float* a, const uint32_t* codes, int64_t i
         const __m512 of_odd = WordValues<bits>::at(words, place + 1);
 #pragma GCC unroll 2
         for (int row = 0; row < rows; ++row) {
-          const float* from = a + row * kCodedInner + k + place;
+          const float* from = a + row * kWideInner + k + place;
           even.of[row][half] =
               _mm512_fmadd_ps(_mm512_set1_ps(from[0]), of_even, even.of[row][half]);
           odd.of[row][half] = _mm512_fmadd_ps(_mm512_set1_ps(from[1]), of_odd, odd.of[row][half]);
@@ -270,19 +272,19 @@ inline const uint32_t* add_tile(const float* a, const uint32_t* codes, int64_t i
   return codes;
 }
 
-// A [rows, count] in fp32, rows kCodedInner apart.
+// A [rows, count] in fp32, rows kWideInner apart.
 template <int rows>
 void widen_rows(const BFloat16* a, int64_t stride_a, int64_t count, float* wide) {
-  for (int row = 0; row < rows; ++row, wide += kCodedInner)
-    std::fill(std::copy_n(a + row * stride_a, count, wide), wide + kCodedInner, 0.0f);
+  for (int row = 0; row < rows; ++row, wide += kWideInner)
+    std::fill(std::copy_n(a + row * stride_a, count, wide), wide + kWideInner, 0.0f);
 }
 
 template <int rows>
 void multiply_few_rows(const BFloat16* a, int64_t stride_a, CodedView b, float* c, int64_t stride_c,
                        GemmShape shape, bool accumulate) {
-  alignas(64) float wide[rows * kCodedInner];
-  for (int64_t k = 0; k == 0 || k < shape.k; k += kCodedInner) {
-    const int64_t depth = std::min(kCodedInner, shape.k - k);
+  alignas(64) float wide[rows * kWideInner];
+  for (int64_t k = 0; k == 0 || k < shape.k; k += kWideInner) {
+    const int64_t depth = std::min(kWideInner, shape.k - k);
     widen_rows<rows>(a + k, stride_a, depth, wide);
     const uint32_t* codes = b.codes + k / 4 * kPanelColumns;
     for (int64_t column = 0; column < shape.n; column += kPanelColumns, codes += b.panel_stride) {
@@ -381,9 +383,9 @@ void add_few_rows(const float* a, const uint32_t* codes, const NibbleGroups& gro
 template <int rows>
 void multiply_few_rows(const BFloat16* a, int64_t stride_a, CodedView b, const NibbleGroups& groups,
                        float* c, int64_t stride_c, GemmShape shape) {
-  alignas(64) float wide[rows * kCodedInner];
-  for (int64_t k = 0; k < shape.k; k += kCodedInner) {
-    const int64_t depth = std::min(kCodedInner, shape.k - k);
+  alignas(64) float wide[rows * kWideInner];
+  for (int64_t k = 0; k < shape.k; k += kWideInner) {
+    const int64_t depth = std::min(kWideInner, shape.k - k);
     widen_rows<rows>(a + k, stride_a, depth, wide);
     NibbleGroups of_panel = groups;
     const uint32_t* codes = b.codes + k / 8 * kPanelColumns;
