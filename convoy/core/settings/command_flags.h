@@ -185,8 +185,8 @@ struct EngineFlags {
           "answers; auto = 512 on CPUs, 2048 to 8192 on GPUs by their memory")
         .at_least(1);
     visit("deterministic", deterministic,
-          "on CPUs, an answer does not depend on the others in its batch; on GPUs, use LibTorch's "
-          "deterministic algorithms, for answers without a temperature");
+          "on GPUs, use LibTorch's deterministic algorithms, for answers without a temperature; on "
+          "CPUs an answer never depends on the others in its batch");
     visit("weights", weights,
           "linear layers in the model's type, or in 8 or 4 bits: less memory, different rounding")
         .one_of({"model", "int8", "int4"});

@@ -240,7 +240,8 @@ void multiply_bytes(const Element* a, int64_t stride_a, CodedView b, float* c, i
       const int64_t depth = std::min(kUnpackedInner, shape.k - k);
       unpack_codes<Element, 8>(codes + k / 4 * kPanelColumns, depth, panel);
       multiply<Element>(a + k, stride_a, {panel, panel_elements<Element>(depth)}, c, stride_c,
-                        {shape.m, kPanelColumns, depth}, accumulate || k > 0);
+                        {shape.m, std::min(kPanelColumns, shape.n - column), depth},
+                        accumulate || k > 0);
     }
   }
 }

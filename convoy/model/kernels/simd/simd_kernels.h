@@ -234,12 +234,13 @@ struct SimdKernels {
                        Element* packed);  // b_t[n][k]
   void (*pack_float_rows)(const float* b, int64_t stride, GemmShape shape,
                           Element* packed);  // rounds
-  // C = A codes, or C += it, as `multiply`, but for a whole last panel.
+  // C [m, round_up(n, kPanelColumns)] = A codes, or C += it. The columns of C from n on are
+  // undefined.
   void (*multiply_bytes)(const Element* a, int64_t stride_a, CodedView b, float* c,
                          int64_t stride_c, GemmShape shape, bool accumulate);
   void (*unpack_bytes)(const uint32_t* codes, int64_t k, Element* panel);
   void (*unpack_nibbles)(const uint32_t* codes, int64_t k, Element* panel);
-  // C = the sum over groups of scales * (A codes) + offsets * row_sums, or C += it, so too.
+  // The same of the sum over groups of scales * (A codes) + offsets * row_sums.
   void (*multiply_nibbles)(const Element* a, int64_t stride_a, CodedView b,
                            const NibbleGroups& groups, float* c, int64_t stride_c, GemmShape shape,
                            bool accumulate);

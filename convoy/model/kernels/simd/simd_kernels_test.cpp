@@ -46,7 +46,9 @@ TEST(SimdKernels, MultiplyOnEveryLevel) {
                             {5, 70, 131},
                             {64, 96, 2},
                             {11, 16, 9},
-                            {9, 44, 8}}) {
+                            {9, 44, 8},
+                            {3, 40, 0},
+                            {130, 70, 1100}}) {
       check_multiply<float>(isa, shape);
       check_multiply<at::BFloat16>(isa, shape);
     }
@@ -202,7 +204,7 @@ TEST(SimdKernels, WideningOnEveryLevelIsExact) {
 template <class Element>
 void check_rows_alone(CpuIsa isa, int64_t k, int64_t n) {
   const auto dtype = c10::CppTypeToScalarType<Element>::value;
-  constexpr int64_t kRows = 21;
+  constexpr int64_t kRows = 70;
   const at::Tensor a = testing::sample({kRows, k}, dtype, 1);
   const at::Tensor b = testing::sample({k, n}, dtype, 2);
   const auto& loops = simd_kernels<Element>(isa);
@@ -217,88 +219,106 @@ void check_rows_alone(CpuIsa isa, int64_t k, int64_t n) {
     return c.slice(1, 0, n);
   };
   const at::Tensor together = product(0, kRows);
-  for (const int64_t rows : {1, 2, 5, 7, 8, 13})
+  for (const int64_t rows : {1, 2, 5, 7, 8, 13, 17, 65})
     EXPECT_TRUE(at::equal(product(3, rows), together.slice(0, 3, 3 + rows)))
         << cpu_isa_name(isa) << " " << rows << " rows of " << k << " to " << n;
 }
 
-// Random words and the codes [k, kPanelColumns] in them; bytes are never -128.
+// Random words of panels, and the codes [k, n] in them; bytes are never -128.
 struct Codes {
   at::Tensor words;
   at::Tensor b;
 
-  const uint32_t* data() const {
-    return reinterpret_cast<const uint32_t*>(words.const_data_ptr<int32_t>());
+  CodedView view() const {
+    return {reinterpret_cast<const uint32_t*>(words.const_data_ptr<int32_t>()), words.stride(0)};
   }
 };
-Codes random_codes(int bits, int64_t k) {
+Codes random_codes(int bits, int64_t k, int64_t n) {
   const int64_t per_word = 32 / bits;
+  const int64_t panels = round_up(n, kPanelColumns) / kPanelColumns;
   const auto mask = static_cast<int32_t>(bits == 8 ? 0xff : 0xf);
-  at::Tensor b = at::randint(bits == 8 ? -127 : -8, bits == 8 ? 128 : 8,
-                             {round_up(k, per_word), kPanelColumns},
-                             at::detail::createCPUGenerator(k), at::kInt);
-  const at::Tensor places = b.view({-1, per_word, kPanelColumns}).bitwise_and(mask);
-  at::Tensor words = at::zeros({b.size(0) / per_word, kPanelColumns}, at::kInt);
+  const at::Tensor codes = at::randint(bits == 8 ? -127 : -8, bits == 8 ? 128 : 8,
+                                       {panels, round_up(k, per_word), kPanelColumns},
+                                       at::detail::createCPUGenerator(k), at::kInt);
+  const at::Tensor places = codes.view({panels, -1, per_word, kPanelColumns}).bitwise_and(mask);
+  at::Tensor words = at::zeros({panels, codes.size(1) / per_word, kPanelColumns}, at::kInt);
   for (int64_t place = 0; place < per_word; ++place) {
     const int64_t shift = bits == 8 ? 8 * place : 4 * (place / 2) + 16 * (place % 2);
-    words.bitwise_or_(places.select(1, place).bitwise_left_shift(at::Scalar(shift)));
+    words.bitwise_or_(places.select(2, place).bitwise_left_shift(at::Scalar(shift)));
   }
-  return {words, b.slice(0, 0, k)};
+  return {words, codes.transpose(0, 1).flatten(1).slice(0, 0, k).slice(1, 0, n)};
 }
 
 // Both ways must agree to the last bit.
 template <class Element>
-void check_bytes(CpuIsa isa, int64_t k) {
+void check_bytes(CpuIsa isa, int64_t k, int64_t n) {
   const auto dtype = c10::CppTypeToScalarType<Element>::value;
   const auto& loops = simd_kernels<Element>(isa);
-  const Codes codes = random_codes(8, k);
-  std::vector<Element> panel(panel_elements<Element>(k));
-  loops.unpack_bytes(codes.data(), k, panel.data());
-  const PackedView<Element> view{panel.data(), panel_elements<Element>(k)};
+  const Codes codes = random_codes(8, k, n);
+  const CodedView coded = codes.view();
+  const int64_t stride = round_up(n, kPanelColumns);
+  std::vector<Element> panels(packed_elements<Element>({0, n, k}));
+  const PackedView<Element> view{panels.data(), panel_elements<Element>(k)};
+  for (int64_t panel = 0; panel * kPanelColumns < n; ++panel)
+    loops.unpack_bytes(coded.codes + panel * coded.panel_stride, k,
+                       panels.data() + panel * view.panel_stride);
   for (const int64_t rows : {1, 2, 8, 11, 33, 300}) {
     const at::Tensor a = testing::sample({rows, k}, dtype, 1);
-    const at::Tensor coded = at::ones({rows, kPanelColumns});
-    const at::Tensor unpacked = at::ones({rows, kPanelColumns});
-    loops.multiply_bytes(a.const_data_ptr<Element>(), k, {codes.data(), 0},
-                         coded.mutable_data_ptr<float>(), kPanelColumns, {rows, kPanelColumns, k},
-                         true);
-    loops.multiply(a.const_data_ptr<Element>(), k, view, unpacked.mutable_data_ptr<float>(),
-                   kPanelColumns, {rows, kPanelColumns, k}, true);
-    EXPECT_TRUE(at::equal(coded, unpacked)) << cpu_isa_name(isa) << " " << k;
-    const at::Tensor wanted = at::matmul(a.to(at::kDouble), codes.b.to(at::kDouble)) + 1;
-    EXPECT_LT(testing::relative_error(coded, wanted), testing::tolerance(at::kFloat, k))
-        << cpu_isa_name(isa) << " " << k;
+    for (const bool accumulate : {true, false}) {
+      const at::Tensor decoded = at::ones({rows, stride});
+      const at::Tensor unpacked = at::ones({rows, stride});
+      loops.multiply_bytes(a.const_data_ptr<Element>(), k, coded, decoded.mutable_data_ptr<float>(),
+                           stride, {rows, n, k}, accumulate);
+      loops.multiply(a.const_data_ptr<Element>(), k, view, unpacked.mutable_data_ptr<float>(),
+                     stride, {rows, n, k}, accumulate);
+      const at::Tensor found = decoded.slice(1, 0, n);
+      EXPECT_TRUE(at::equal(found, unpacked.slice(1, 0, n))) << cpu_isa_name(isa) << " " << k;
+      const at::Tensor wanted =
+          at::matmul(a.to(at::kDouble), codes.b.to(at::kDouble)) + (accumulate ? 1 : 0);
+      EXPECT_LT(testing::relative_error(found, wanted), testing::tolerance(at::kFloat, k))
+          << cpu_isa_name(isa) << " " << k;
+    }
   }
 }
 
 TEST(SimdKernels, ProductsWithBytesOnEveryLevel) {
   for (CpuIsa isa : usable_cpu_isas()) {
-    for (const int64_t k : {1, 7, 8, 32, 77, 254}) {
-      check_bytes<float>(isa, k);
-      check_bytes<at::BFloat16>(isa, k);
+    for (const auto& [k, n] : std::vector<std::pair<int64_t, int64_t>>{
+             {1, 32}, {7, 32}, {8, 10}, {32, 32}, {77, 32}, {254, 32}, {300, 70}, {4200, 64}}) {
+      check_bytes<float>(isa, k, n);
+      check_bytes<at::BFloat16>(isa, k, n);
     }
   }
 }
 
 // Few rows decode in registers, many unpack first: a row has the same bits both ways.
 template <class Element>
-void check_nibbles(CpuIsa isa, int64_t k, int64_t inputs, bool with_offsets) {
+void check_nibbles(CpuIsa isa, GemmShape shape, int64_t inputs, bool with_offsets) {
   const auto dtype = c10::CppTypeToScalarType<Element>::value;
   const auto& loops = simd_kernels<Element>(isa);
-  const Codes codes = random_codes(4, k);
+  const auto [most, n, k] = shape;
+  const Codes codes = random_codes(4, k, n);
+  const int64_t stride = round_up(n, kPanelColumns);
   const int64_t num_groups = (k + inputs - 1) / inputs;
-  constexpr int64_t most = 300;
-  const at::Tensor scales = testing::sample({num_groups, kPanelColumns}, at::kBFloat16, 2);
-  const at::Tensor offsets = testing::sample({num_groups, kPanelColumns}, at::kBFloat16, 3);
+  const std::vector<int64_t> of_groups{stride / kPanelColumns, num_groups, kPanelColumns};
+  const at::Tensor scales = testing::sample(of_groups, at::kBFloat16, 2);
+  const at::Tensor offsets = testing::sample(of_groups, at::kBFloat16, 3);
   const at::Tensor a = testing::sample({most, k}, dtype, 1);
-  const auto by_k = [&](const at::Tensor& of_GC) {
-    return of_GC.to(at::kDouble).repeat_interleave(inputs, 0).slice(0, 0, k);
+  const auto by_k = [&, k = k, n = n](const at::Tensor& of_PGC) {
+    return of_PGC.to(at::kDouble)
+        .transpose(0, 1)
+        .flatten(1)
+        .repeat_interleave(inputs, 0)
+        .slice(0, 0, k)
+        .slice(1, 0, n);
   };
   const at::Tensor sums = at::empty({most, num_groups});
   for (int64_t row = 0; row < most; ++row)
     loops.group_sums(a.const_data_ptr<Element>() + row * k, k, inputs,
                      sums.mutable_data_ptr<float>() + row * num_groups);
-  NibbleGroups groups{.scales = scales.const_data_ptr<at::BFloat16>(), .inputs = inputs};
+  NibbleGroups groups{.scales = scales.const_data_ptr<at::BFloat16>(),
+                      .panel_stride = scales.stride(0),
+                      .inputs = inputs};
   at::Tensor b = codes.b.to(at::kDouble) * by_k(scales);
   if (with_offsets) {
     groups.offsets = offsets.const_data_ptr<at::BFloat16>();
@@ -306,29 +326,37 @@ void check_nibbles(CpuIsa isa, int64_t k, int64_t inputs, bool with_offsets) {
     groups.row_sums_stride = num_groups;
     b += by_k(offsets);
   }
-  const auto product = [&](int64_t rows) {
-    at::Tensor c = at::ones({rows, kPanelColumns});
-    loops.multiply_nibbles(a.const_data_ptr<Element>(), k, {codes.data(), 0}, groups,
-                           c.mutable_data_ptr<float>(), kPanelColumns, {rows, kPanelColumns, k},
-                           true);
-    return c;
+  const auto product = [&, k = k, n = n](int64_t rows, bool accumulate) {
+    at::Tensor c = at::ones({rows, stride});
+    loops.multiply_nibbles(a.const_data_ptr<Element>(), k, codes.view(), groups,
+                           c.mutable_data_ptr<float>(), stride, {rows, n, k}, accumulate);
+    return c.slice(1, 0, n);
   };
-  const at::Tensor all_rows = product(most);
-  EXPECT_LT(testing::relative_error(all_rows, at::matmul(a.to(at::kDouble), b) + 1),
-            testing::tolerance(at::kFloat, k))
-      << cpu_isa_name(isa) << " " << k << " in groups of " << inputs;
-  for (const int64_t rows : {1, 2, 3, 8, 9, 33})
-    EXPECT_TRUE(at::equal(product(rows), all_rows.slice(0, 0, rows)))
-        << cpu_isa_name(isa) << " " << k << " in groups of " << inputs << ": " << rows;
+  for (const bool accumulate : {true, false}) {
+    const at::Tensor all_rows = product(most, accumulate);
+    EXPECT_LT(
+        testing::relative_error(all_rows, at::matmul(a.to(at::kDouble), b) + (accumulate ? 1 : 0)),
+        testing::tolerance(at::kFloat, k))
+        << cpu_isa_name(isa) << " " << k << " in groups of " << inputs;
+    for (const int64_t rows : {1, 2, 3, 8, 9, 33})
+      EXPECT_TRUE(at::equal(product(rows, accumulate), all_rows.slice(0, 0, rows)))
+          << cpu_isa_name(isa) << " " << k << " in groups of " << inputs << ": " << rows;
+  }
 }
 
 TEST(SimdKernels, ProductsWithGroupsOfNibblesOnEveryLevel) {
   for (CpuIsa isa : usable_cpu_isas()) {
-    for (const auto& [k, inputs] : std::vector<std::pair<int64_t, int64_t>>{
-             {1, 32}, {7, 32}, {32, 32}, {77, 32}, {320, 64}, {600, 128}}) {
+    for (const auto& [shape, inputs] :
+         std::vector<std::pair<GemmShape, int64_t>>{{{300, 32, 1}, 32},
+                                                    {{300, 32, 7}, 32},
+                                                    {{300, 32, 32}, 32},
+                                                    {{300, 10, 77}, 32},
+                                                    {{300, 70, 320}, 64},
+                                                    {{300, 32, 600}, 128},
+                                                    {{40, 64, 4200}, 128}}) {
       for (const bool with_offsets : {false, true}) {
-        check_nibbles<float>(isa, k, inputs, with_offsets);
-        check_nibbles<at::BFloat16>(isa, k, inputs, with_offsets);
+        check_nibbles<float>(isa, shape, inputs, with_offsets);
+        check_nibbles<at::BFloat16>(isa, shape, inputs, with_offsets);
       }
     }
   }
@@ -336,7 +364,8 @@ TEST(SimdKernels, ProductsWithGroupsOfNibblesOnEveryLevel) {
 
 TEST(SimdKernels, RowsOfAProductDoNotDependOnEachOther) {
   for (CpuIsa isa : usable_cpu_isas()) {
-    for (const auto& [k, n] : std::vector<std::pair<int64_t, int64_t>>{{64, 48}, {33, 70}}) {
+    for (const auto& [k, n] :
+         std::vector<std::pair<int64_t, int64_t>>{{64, 48}, {33, 70}, {1100, 70}}) {
       check_rows_alone<float>(isa, k, n);
       check_rows_alone<at::BFloat16>(isa, k, n);
     }

@@ -4,7 +4,7 @@
 // and multiplied in tiles. A tile costs as much for one row as for eight, so one row or two are
 // summed in vectors, in the order of a tile: 16 even k one after the other, 16 odd ones, then the
 // sum of both is added (TDPBF16PS in Intel's Software Developer's Manual, volume 2). The bits are
-// the same, but where all numbers lie below the smallest normal one: a tile takes those for 0. See
+// the same, unless a sum lies below the smallest normal number: a tile takes it for 0. See
 // tile_gemm.inl and quantized_loops.inl.
 
 // Rows whose panels are unpacked once, and k.
@@ -12,7 +12,7 @@ constexpr int64_t kCodedRows = 256;
 constexpr int64_t kCodedInner = 256;
 // k of few rows that are widened at a time: the codes of a panel are read in order.
 constexpr int64_t kWideInner = 4096;
-// Words from the codes in use to those that are fetched.
+// Words that are fetched ahead.
 constexpr int64_t kPrefetchedWords = 1024;
 
 // By nibble.
@@ -91,11 +91,26 @@ inline const uint32_t* add_tile(const float* a, const uint32_t* codes, int64_t i
   return codes;
 }
 
-// A [rows, count] in fp32, rows kWideInner apart.
+__m512 widen(__m256i halves) {
+  return _mm512_castsi512_ps(
+      _mm512_maskz_slli_epi32(0xffff, _mm512_maskz_cvtepu16_epi32(0xffff, halves), 16));
+}
+
+// A [rows, count] in fp32, rows kWideInner apart, with zeros to the next whole tile. Numbers below
+// the smallest normal one become 0, as a tile takes them.
 template <int rows>
 void widen_rows(const BFloat16* a, int64_t stride_a, int64_t count, float* wide) {
-  for (int row = 0; row < rows; ++row, wide += kWideInner)
-    std::fill(std::copy_n(a + row * stride_a, count, wide), wide + kWideInner, 0.0f);
+  constexpr int64_t kTogether = 16;
+  const __m256i exponent = _mm256_set1_epi16(0x7f80);
+  for (int row = 0; row < rows; ++row, a += stride_a, wide += kWideInner) {
+    for (int64_t at = 0; at < round_up(count, kTileInner); at += kTogether) {
+      const int64_t present = std::clamp<int64_t>(count - at, 0, kTogether);
+      const auto lanes = static_cast<__mmask16>((1u << present) - 1);
+      const __m256i halves = _mm256_maskz_loadu_epi16(lanes, a + at);
+      const __mmask16 normal = _mm256_test_epi16_mask(halves, exponent);
+      _mm512_store_ps(wide + at, widen(_mm256_maskz_mov_epi16(normal, halves)));
+    }
+  }
 }
 
 template <int rows>
@@ -122,6 +137,7 @@ void multiply_bytes(const BFloat16* a, int64_t stride_a, CodedView b, float* c, 
   if (shape.m == 2) return multiply_few_rows<2>(a, stride_a, b, c, stride_c, shape, accumulate);
   alignas(64) BFloat16 packed[kCodedRows * kCodedInner];
   alignas(64) BFloat16 panel[kCodedInner * kPanelColumns];
+  TileShapes shapes;
   const auto unpack = avx512_bf16::kBf16Table.unpack_bytes;
   for (int64_t k = 0; k == 0 || k < shape.k; k += kCodedInner) {
     const int64_t depth = std::min(kCodedInner, shape.k - k);
@@ -132,7 +148,8 @@ void multiply_bytes(const BFloat16* a, int64_t stride_a, CodedView b, float* c, 
       for (int64_t column = 0; column < shape.n; column += kPanelColumns, codes += b.panel_stride) {
         unpack(codes, depth, panel);
         multiply_packed(packed, rows, {panel, 0}, c + row * stride_c + column, stride_c,
-                        kPanelColumns, depth, accumulate || k > 0);
+                        std::min(kPanelColumns, shape.n - column), depth, accumulate || k > 0,
+                        shapes);
       }
     }
   }
@@ -141,14 +158,12 @@ void multiply_bytes(const BFloat16* a, int64_t stride_a, CodedView b, float* c, 
 // The scales and offsets of a group for half a panel. An offset takes its part first.
 struct GroupScale {
   GroupScale(const NibbleGroups& groups, int64_t group, int64_t half)
-      : scale(widen(groups.scales + group * kPanelColumns + half)),
+      : scale(load(groups.scales + group * kPanelColumns + half)),
         offset(groups.offsets == nullptr ? __m512{}
-                                         : widen(groups.offsets + group * kPanelColumns + half)) {}
+                                         : load(groups.offsets + group * kPanelColumns + half)) {}
 
-  static __m512 widen(const BFloat16* from) {
-    const __m256i halves = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from));
-    return _mm512_castsi512_ps(
-        _mm512_maskz_slli_epi32(0xffff, _mm512_maskz_cvtepu16_epi32(0xffff, halves), 16));
+  static __m512 load(const BFloat16* from) {
+    return widen(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(from)));
   }
   __m512 add(__m512 to, const float* row_sum, __m512 sum) const {
     if (row_sum != nullptr) to = _mm512_fmadd_ps(offset, _mm512_set1_ps(*row_sum), to);
@@ -220,6 +235,7 @@ void multiply_nibbles(const BFloat16* a, int64_t stride_a, CodedView b, const Ni
   alignas(64) BFloat16 packed[kCodedRows * kCodedInner];
   alignas(64) BFloat16 panel[kCodedInner * kPanelColumns];
   alignas(64) float sums[2 * kTileRows * kPanelColumns];
+  TileShapes shapes;
   const auto unpack = avx512_bf16::kBf16Table.unpack_nibbles;
   if (!accumulate) {
     for (int64_t row = 0; row < shape.m; ++row)
@@ -249,7 +265,7 @@ void multiply_nibbles(const BFloat16* a, int64_t stride_a, CodedView b, const Ni
             if (groups.row_sums != nullptr) of_tile.row_sums += tile * groups.row_sums_stride;
             multiply_packed(packed + first * rows + tile * padded, count,
                             {panel + first * kPanelColumns, 0}, sums, kPanelColumns, kPanelColumns,
-                            inputs, false);
+                            inputs, false, shapes);
             add_group(of_tile, (k + first) / groups.inputs, sums,
                       c + (row + tile) * stride_c + column, stride_c, count);
           }

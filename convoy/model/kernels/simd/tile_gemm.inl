@@ -13,34 +13,43 @@ constexpr int64_t kPanelLineBytes = kPanelColumns * 2 * sizeof(BFloat16);  // of
 constexpr int64_t kPackedRows = 64;
 constexpr int64_t kPackedInner = 512;
 
-// The intrinsics do not say that they read memory.
-inline void finish_stores() { asm volatile("" ::: "memory"); }
+// The intrinsics do not say all that they read and write in memory.
+inline void finish_accesses() { asm volatile("" ::: "memory"); }
 
-// The operand of LDTILECFG: Intel's Software Developer's Manual, volume 1, section 18.3.
-struct alignas(64) TileShapes {
-  uint8_t palette = 1;
-  uint8_t start_row = 0;
-  uint8_t reserved[14] = {};
-  uint16_t row_bytes[16] = {};
-  uint8_t rows[16] = {};
-};
-
-// Tiles 0 to 3 for C, of which two have `upper` rows and two `lower`; 4 and 5 for A; 6 and 7 for B.
-// A thread keeps its shapes from call to call. oneDNN may have set others: asking costs a
-// fifteenth of setting.
-void shape_tiles(int64_t upper, int64_t lower) {
-  TileShapes wanted;
-  for (int tile = 0; tile < 8; ++tile) {
-    const bool is_lower = tile == 2 || tile == 3 || tile == 5;
-    wanted.row_bytes[tile] = 64;
-    wanted.rows[tile] = static_cast<uint8_t>(tile >= 6 ? kTileRows : is_lower ? lower : upper);
+// The shapes of a thread's tiles during one product: 0 to 3 for C, of which two have `upper` rows
+// and two `lower`; 4 and 5 for A; 6 and 7 for B. They stay behind it. oneDNN may set others between
+// two products, so the first block asks, which costs a fifteenth of setting them.
+class TileShapes {
+ public:
+  void set(int64_t upper, int64_t lower) {
+    if (upper == upper_ && lower == lower_) return;
+    upper_ = upper;
+    lower_ = lower;
+    Configuration wanted;
+    for (int tile = 0; tile < 8; ++tile) {
+      const bool is_lower = tile == 2 || tile == 3 || tile == 5;
+      wanted.row_bytes[tile] = 64;
+      wanted.rows[tile] = static_cast<uint8_t>(tile >= 6 ? kTileRows : is_lower ? lower : upper);
+    }
+    Configuration found;
+    _tile_storeconfig(&found);
+    finish_accesses();
+    if (std::memcmp(&wanted, &found, sizeof wanted) != 0) _tile_loadconfig(&wanted);
   }
-  TileShapes found;
-  _tile_storeconfig(&found);
-  if (std::memcmp(&wanted, &found, sizeof wanted) == 0) return;
-  finish_stores();
-  _tile_loadconfig(&wanted);
-}
+
+ private:
+  // The operand of LDTILECFG: Intel's Software Developer's Manual, volume 1, section 18.3.
+  struct alignas(64) Configuration {
+    uint8_t palette = 1;
+    uint8_t start_row = 0;
+    uint8_t reserved[14] = {};
+    uint16_t row_bytes[16] = {};
+    uint8_t rows[16] = {};
+  };
+
+  int64_t upper_ = 0;
+  int64_t lower_ = 0;
+};
 
 // `rows` of A as tiles one after the other: all k of the first sixteen rows, then of the next. Rows
 // that lie a power of two apart would push each other out of the nearest cache.
@@ -119,7 +128,7 @@ void multiply_block(const Block& block) {
 
 // C [rows, n] = A B, or C += A B, of packed rows.
 void multiply_packed(const BFloat16* a, int64_t rows, PackedView<BFloat16> b, float* c,
-                     int64_t stride_c, int64_t n, int64_t k, bool accumulate) {
+                     int64_t stride_c, int64_t n, int64_t k, bool accumulate, TileShapes& shapes) {
   alignas(64) BFloat16 end_of_panel[kTileInner * kPanelColumns];
   const int64_t whole = k / kTileInner * kTileInner;
   Block block{.steps = round_up(k, kTileInner) / kTileInner,
@@ -133,14 +142,14 @@ void multiply_packed(const BFloat16* a, int64_t rows, PackedView<BFloat16> b, fl
       std::fill(end_of_panel + present, std::end(end_of_panel), BFloat16(0.0f));
       block.panel_end = end_of_panel;
     }
-    finish_stores();
+    finish_accesses();
     const bool has_right = n - column > kTileColumns;
     for (int64_t row = 0; row < rows; row += 2 * kTileRows) {
       block.upper = std::min(kTileRows, rows - row);
       block.lower = std::min(kTileRows, rows - row - block.upper);
       block.a = a + row * block.steps * kTileInner;
       block.c = c + row * stride_c + column;
-      shape_tiles(block.upper, std::max<int64_t>(block.lower, 1));
+      shapes.set(block.upper, std::max<int64_t>(block.lower, 1));
       const auto multiply_tiles =
           block.lower > 0
               ? (has_right ? multiply_block<true, true> : multiply_block<true, false>)
@@ -153,13 +162,14 @@ void multiply_packed(const BFloat16* a, int64_t rows, PackedView<BFloat16> b, fl
 void multiply(const BFloat16* a, int64_t stride_a, PackedView<BFloat16> b, float* c,
               int64_t stride_c, GemmShape shape, bool accumulate) {
   alignas(64) BFloat16 packed[kPackedRows * kPackedInner];
+  TileShapes shapes;
   for (int64_t k = 0; k == 0 || k < shape.k; k += kPackedInner) {
     const int64_t depth = std::min(kPackedInner, shape.k - k);
     for (int64_t row = 0; row < shape.m; row += kPackedRows) {
       const int64_t rows = std::min(kPackedRows, shape.m - row);
       pack_tiles(a + row * stride_a + k, stride_a, rows, depth, packed);
       multiply_packed(packed, rows, b.from(0, k), c + row * stride_c, stride_c, shape.n, depth,
-                      accumulate || k > 0);
+                      accumulate || k > 0, shapes);
     }
   }
 }
