@@ -196,6 +196,7 @@ void Loop::train_step() {
   progress_.step += 1;
   progress_.epoch = progress_.step / steps_per_epoch_;
   parts_.flight.set_step(progress_.step);
+  metrics.seconds = seconds_since(start);
   metrics.tokens = totals.tokens;
   progress_.tokens_seen += metrics.tokens;
   progress_.supervised_tokens_seen += totals.supervised_tokens;
@@ -203,7 +204,7 @@ void Loop::train_step() {
                               .rows = totals.rows,
                               .hits = std::llround(hits),
                               .learning_rate = lr,
-                              .seconds = seconds_since(start)});
+                              .seconds = metrics.seconds});
   if (parts_.log == nullptr) return;
   metrics.step = progress_.step;
   metrics.epoch = epoch();
@@ -212,7 +213,6 @@ void Loop::train_step() {
   metrics.rows = totals.rows;
   metrics.flops = totals.flops;
   metrics.supervised_tokens = totals.supervised_tokens;
-  metrics.seconds = seconds_since(start);
   const device::RankMemory after = device::rank_memory(parts_.objective.device());
   metrics.memory_bytes = after.held_bytes;
   metrics.peak_memory_bytes = after.peak_bytes;
