@@ -5,6 +5,7 @@
 
 #include <utility>
 
+#include "convoy/core/base/seconds_since.h"
 #include "convoy/train/parallel/trained_parameters.h"
 
 namespace convoy::train {
@@ -16,10 +17,6 @@ using Clock = std::chrono::steady_clock;
 void await_updates(at::Device device) {
   if (device.is_cpu()) return;
   c10::impl::VirtualGuardImpl(device.type()).getStream(device).synchronize();
-}
-
-double saving_seconds(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
 }  // namespace
@@ -77,13 +74,13 @@ void CheckpointSaver::save(const checkpoint::Progress& progress, bool is_best) {
                  : parts_.checkpoints.start_save(std::move(state), std::move(tensors), is_best,
                                                  std::move(more_files));
   if (!in_background_) conclude();
-  event_.pause_seconds = saving_seconds(begun_);
+  event_.pause_seconds = seconds_since(begun_);
 }
 
 void CheckpointSaver::conclude() {
   event_.path = pending_->wait();
   pending_.reset();
-  event_.seconds = saving_seconds(begun_);
+  event_.seconds = seconds_since(begun_);
   if (!in_background_) event_.pause_seconds = event_.seconds;
   parts_.flight.set_checkpoint_step(event_.step);
   if (parts_.log != nullptr) parts_.log->checkpoint(event_);
@@ -93,7 +90,7 @@ void CheckpointSaver::before_update() {
   if (!pending_) return;
   const Clock::time_point start = Clock::now();
   pending_->await_read();
-  event_.pause_seconds += saving_seconds(start);
+  event_.pause_seconds += seconds_since(start);
 }
 
 void CheckpointSaver::poll() {

@@ -9,6 +9,7 @@
 #include <cstring>
 
 #include "convoy/core/base/error.h"
+#include "convoy/core/base/seconds_since.h"
 #include "convoy/train/loop/evaluation_turns.h"
 
 namespace convoy::train {
@@ -102,7 +103,7 @@ std::optional<WindowFigures> evaluate_windows(const nn::SignalClassifier& model,
     figures.loss_sum += answer.loss;
     figures.confusion.add(windows.classes[static_cast<size_t>(row)], answer.predicted);
   }
-  figures.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  figures.seconds = seconds_since(start);
   return figures;
 }
 

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "convoy/core/base/error.h"
+#include "convoy/core/base/seconds_since.h"
 #include "convoy/model/nn/head_loss.h"
 #include "convoy/train/loop/evaluation_turns.h"
 #include "convoy/train/loop/token_batch.h"
@@ -89,7 +90,7 @@ std::optional<EvaluationFigures> evaluate_loss(nn::CausalLm& model,
     figures.supervised_tokens += loss.supervised_tokens;
     figures.correct_tokens += loss.correct_tokens;
   }
-  figures.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  figures.seconds = seconds_since(start);
   return figures;
 }
 
