@@ -385,18 +385,13 @@ inline void nibble_rows(int64_t count, const Element* a, int64_t stride_a, const
 template <class Element>
 void multiply_nibbles(const Element* a, int64_t stride_a, CodedView b, const NibbleGroups& groups,
                       float* c, int64_t stride_c, GemmShape shape, bool accumulate) {
-  NibbleGroups of_panel = groups;
   for (int64_t column = 0; column < shape.n; column += kPanelColumns, c += kPanelColumns) {
-    NibbleGroups of_rows = of_panel;
-    for (int64_t row = 0; row < shape.m; row += kBlockRows) {
+    const NibbleGroups of_panel = groups.from_column(column);
+    for (int64_t row = 0; row < shape.m; row += kBlockRows)
       nibble_rows<Element, kBlockRows>(std::min(kBlockRows, shape.m - row), a + row * stride_a,
-                                       stride_a, b.codes, of_rows, c + row * stride_c, stride_c,
-                                       shape.k, accumulate);
-      if (groups.row_sums != nullptr) of_rows.row_sums += kBlockRows * groups.row_sums_stride;
-    }
+                                       stride_a, b.codes, of_panel.from_row(row),
+                                       c + row * stride_c, stride_c, shape.k, accumulate);
     b.codes += b.panel_stride;
-    of_panel.scales += groups.panel_stride;
-    if (groups.offsets != nullptr) of_panel.offsets += groups.panel_stride;
   }
 }
 

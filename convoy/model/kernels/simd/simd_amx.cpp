@@ -26,7 +26,6 @@ using c10::BFloat16;
 // clang-format on
 }  // namespace
 
-const SimdKernels<BFloat16>& bf16_table();
 const SimdKernels<BFloat16>& bf16_table() {
   static const SimdKernels<BFloat16> table = [] {
     SimdKernels<BFloat16> tiles = avx512_bf16::kBf16Table;

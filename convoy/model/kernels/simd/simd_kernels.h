@@ -111,6 +111,20 @@ struct NibbleGroups {
   int64_t inputs = 0;
   const float* row_sums = nullptr;  // of A by row and group; null without offsets
   int64_t row_sums_stride = 0;
+
+  NibbleGroups from_row(int64_t row) const {
+    NibbleGroups rest = *this;
+    if (row_sums != nullptr) rest.row_sums += row * row_sums_stride;
+    return rest;
+  }
+  // From the panel of `column`, a multiple of kPanelColumns, on.
+  NibbleGroups from_column(int64_t column) const {
+    NibbleGroups rest = *this;
+    const int64_t elements = column / kPanelColumns * panel_stride;
+    rest.scales += elements;
+    if (offsets != nullptr) rest.offsets += elements;
+    return rest;
+  }
 };
 
 // The values that the nibbles of a block of a coded weight represent.

@@ -219,12 +219,26 @@ void multiply_few_rows(const BFloat16* a, int64_t stride_a, CodedView b, const N
   for (int64_t k = 0; k < shape.k; k += kWideInner) {
     const int64_t depth = std::min(kWideInner, shape.k - k);
     widen_rows<rows>(a + k, stride_a, depth, wide);
-    NibbleGroups of_panel = groups;
     const uint32_t* codes = b.codes + k / 8 * kPanelColumns;
-    for (int64_t column = 0; column < shape.n; column += kPanelColumns, codes += b.panel_stride) {
-      add_few_rows<rows>(wide, codes, of_panel, k / groups.inputs, depth, c + column, stride_c);
-      of_panel.scales += groups.panel_stride;
-      if (groups.offsets != nullptr) of_panel.offsets += groups.panel_stride;
+    for (int64_t column = 0; column < shape.n; column += kPanelColumns, codes += b.panel_stride)
+      add_few_rows<rows>(wide, codes, groups.from_column(column), k / groups.inputs, depth,
+                         c + column, stride_c);
+  }
+}
+
+// C += an unpacked panel, group by group. `packed`: the rows of each group apart.
+void add_panel(const BFloat16* packed, int64_t rows, const BFloat16* panel,
+               const NibbleGroups& groups, int64_t first_group, int64_t depth, float* c,
+               int64_t stride_c, TileShapes& shapes) {
+  alignas(64) float sums[2 * kTileRows * kPanelColumns];
+  for (int64_t k = 0, group = first_group; k < depth; k += groups.inputs, ++group) {
+    const int64_t inputs = std::min(groups.inputs, depth - k);
+    for (int64_t row = 0; row < rows; row += 2 * kTileRows) {
+      const int64_t count = std::min(2 * kTileRows, rows - row);
+      multiply_packed(packed + k * rows + row * round_up(inputs, kTileInner), count,
+                      {panel + k * kPanelColumns, 0}, sums, kPanelColumns, kPanelColumns, inputs,
+                      false, shapes);
+      add_group(groups.from_row(row), group, sums, c + row * stride_c, stride_c, count);
     }
   }
 }
@@ -234,7 +248,6 @@ void multiply_nibbles(const BFloat16* a, int64_t stride_a, CodedView b, const Ni
                       float* c, int64_t stride_c, GemmShape shape, bool accumulate) {
   alignas(64) BFloat16 packed[kCodedRows * kCodedInner];
   alignas(64) BFloat16 panel[kCodedInner * kPanelColumns];
-  alignas(64) float sums[2 * kTileRows * kPanelColumns];
   TileShapes shapes;
   const auto unpack = avx512_bf16::kBf16Table.unpack_nibbles;
   if (!accumulate) {
@@ -251,27 +264,11 @@ void multiply_nibbles(const BFloat16* a, int64_t stride_a, CodedView b, const Ni
       for (int64_t first = 0; first < depth; first += groups.inputs)
         pack_tiles(a + row * stride_a + k + first, stride_a, rows,
                    std::min(groups.inputs, depth - first), packed + first * rows);
-      NibbleGroups of_panel = groups;
-      if (groups.row_sums != nullptr) of_panel.row_sums += row * groups.row_sums_stride;
       const uint32_t* codes = b.codes + k / 8 * kPanelColumns;
       for (int64_t column = 0; column < shape.n; column += kPanelColumns, codes += b.panel_stride) {
         unpack(codes, depth, panel);
-        for (int64_t first = 0; first < depth; first += groups.inputs) {
-          const int64_t inputs = std::min(groups.inputs, depth - first);
-          const int64_t padded = round_up(inputs, kTileInner);
-          for (int64_t tile = 0; tile < rows; tile += 2 * kTileRows) {
-            const int64_t count = std::min(2 * kTileRows, rows - tile);
-            NibbleGroups of_tile = of_panel;
-            if (groups.row_sums != nullptr) of_tile.row_sums += tile * groups.row_sums_stride;
-            multiply_packed(packed + first * rows + tile * padded, count,
-                            {panel + first * kPanelColumns, 0}, sums, kPanelColumns, kPanelColumns,
-                            inputs, false, shapes);
-            add_group(of_tile, (k + first) / groups.inputs, sums,
-                      c + (row + tile) * stride_c + column, stride_c, count);
-          }
-        }
-        of_panel.scales += groups.panel_stride;
-        if (groups.offsets != nullptr) of_panel.offsets += groups.panel_stride;
+        add_panel(packed, rows, panel, groups.from_column(column).from_row(row), k / groups.inputs,
+                  depth, c + row * stride_c + column, stride_c, shapes);
       }
     }
   }
