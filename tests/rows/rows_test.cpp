@@ -117,6 +117,40 @@ TEST_F(Rows, AnEmptyFileIsSaidByEveryCommand) {
   expect(convoy_.run("train " + (convoy_ / "empty.yaml").string()), 10, "the file has no rows");
 }
 
+TEST_F(Rows, ColumnsThatNothingReadsAreNamedOnceByEveryCommand) {
+  const std::string rows = write("rows.jsonl",
+                                 "{\"question\":\"1 + 1?\",\"answer\":2,\"topic\":\"sums\"}\n"
+                                 "{\"question\":\"1 + 2?\",\"answer\":3,\"topic\":\"sums\"}\n");
+  const std::string config = write(
+      "run.yaml", fmt::format("model: {{name: {}}}\ndata: {{train_path: {}, val_path: {}, "
+                              "cache_dir: none}}\n"
+                              "train: {{output_dir: {}, steps: 1, batch_size: 2, grad_accum: 1}}\n",
+                              model(), rows, rows, (convoy_ / "run").string()));
+  const auto named = [&](const std::string& command, const std::string& count) {
+    const Outcome outcome = convoy_.run(command);
+    EXPECT_EQ(outcome.status, 0) << command << outcome.output;
+    const std::string line = fmt::format("1 column is not read: `topic` (in {})", count);
+    const size_t first = outcome.output.find(line);
+    EXPECT_NE(first, std::string::npos) << command << outcome.output;
+    EXPECT_EQ(outcome.output.find(line, first + 1), std::string::npos) << command << outcome.output;
+  };
+  const std::string with_data = fmt::format("--data {} --model {}", rows, model());
+  named("data tokens " + with_data, "2 rows");
+  named("data tokens --limit 1 " + with_data, "1 row");
+  named("data validate " + with_data, "2 rows");
+  named(fmt::format("data validate --data {}", rows), "2 rows");
+  named("score " + with_data, "2 rows");
+  named("eval --generate --max-new-tokens 1 " + with_data, "2 rows");
+  named("train --dry-run " + config, "2 rows");
+  named("train " + config, "2 rows");
+  for (const char* command : {"train --dry-run ", "data encode ", "data validate --config "})
+    expect(convoy_.run(command +
+                       write("refusing.yaml", fmt::format("include: {}\n"
+                                                          "data: {{unread_columns: error}}\n",
+                                                          config))),
+           10, "nothing reads the column topic");
+}
+
 // Uses the template of Qwen3, in which `enable_thinking: false` makes an empty thought.
 TEST_F(Rows, TemplateVariablesOfRowAndRun) {
   const std::string plain = R"({"messages":[{"role":"user","content":"a"}])";

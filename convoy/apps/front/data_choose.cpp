@@ -6,7 +6,6 @@
 #include <atomic>
 
 #include "convoy/apps/front/data_rows.h"
-#include "convoy/apps/front/left_columns.h"
 #include "convoy/apps/front/train_config.h"
 #include "convoy/core/base/counted.h"
 #include "convoy/core/base/error.h"
@@ -14,6 +13,7 @@
 #include "convoy/data/datasets/chain/duplicates.h"
 #include "convoy/data/datasets/chain/row_shape.h"
 #include "convoy/data/datasets/chain/row_split.h"
+#include "convoy/data/datasets/unread_columns.h"
 
 namespace convoy::apps {
 namespace {
@@ -245,7 +245,7 @@ int data_dedup(Context& context, const std::vector<std::string>& arguments) {
   refuse_existing(data::first_output(flags.output, flags.shard_rows), flags.force);
   if (!flags.report.empty()) require_output(flags.report, pass, flags.force);
   const data::DuplicateReport found = find_duplicates(flags, pass);
-  if (found.pass.bad.count() > 0) context.log().warning(found.pass.bad.summary());
+  if (const std::string bad = found.pass.bad.summary(); !bad.empty()) context.log().warning(bad);
   const std::vector<data::WrittenFile> written = write_kept(flags, pass, found);
   if (!flags.report.empty()) write_report(flags.report, found);
   DataWork work{
@@ -276,7 +276,7 @@ int data_split(Context& context, const std::vector<std::string>& arguments) {
         writers.write(parts.part_of_row.at(static_cast<size_t>(row.index)), row.value);
         ++work.rows_written;
       });
-  if (report.bad.count() > 0) context.log().warning(report.bad.summary());
+  if (const std::string bad = report.bad.summary(); !bad.empty()) context.log().warning(bad);
   work.rows_read = report.rows_read;
   work.rows_bad = report.bad.count();
   if (!plan.column.empty()) work.more["values"] = parts.num_values;
@@ -301,7 +301,7 @@ int data_prepare(Context& context, const std::vector<std::string>& arguments) {
   const data::Schema to = data::schema_named(flags.to);
   DataWork work{.action = "process", .flags = flags_json(flags)};
   int64_t fields_cut = 0;
-  LeftColumns left;
+  data::UnreadColumns left;
   const data::PassReport report = data::for_each_row<ProcessedRow>(
       pass, [&](const Row& row) { return process_row(row, schema, to); },
       [&](const ProcessedRow& row) {
@@ -310,15 +310,17 @@ int data_prepare(Context& context, const std::vector<std::string>& arguments) {
         left.add(row.left);
         ++work.rows_written;
       });
-  if (report.bad.count() > 0) context.log().warning(report.bad.summary());
+  if (const std::string bad = report.bad.summary(); !bad.empty()) context.log().warning(bad);
   if (fields_cut > 0)
     context.log().warning(fmt::format("{} cut to {} characters", counted(fields_cut, "field"),
                                       flags.max_field_chars));
   work.rows_read = report.rows_read;
   work.rows_bad = report.bad.count();
-  left.tell(context, "`convoy data convert --keep COLUMN` writes one too");
+  if (!left.empty())
+    context.log().warning(left.sentence("not kept") +
+                          "; `convoy data convert --keep COLUMN` writes one too");
   work.more["fields_cut"] = fields_cut;
-  if (!left.names().empty()) work.more["columns_not_kept"] = left.names();
+  if (!left.empty()) work.more["columns_not_kept"] = left.names();
   conclude(context, work, pass, plan.paths[0].parent_path() / "process", writers.finish());
   return 0;
 }

@@ -90,7 +90,7 @@ int data_stats(Context& context, const std::vector<std::string>& arguments) {
   const data::RowPass pass = row_pass_of(flags);
   const data::RowFigures rows =
       data::measure_rows(pass, schema_with_template(flags), tokens.encoder());
-  if (rows.pass.bad.count() > 0) context.log().warning(rows.pass.bad.summary());
+  if (const std::string bad = rows.pass.bad.summary(); !bad.empty()) context.log().warning(bad);
   if (rows.own_bos > 0) context.log().info(data::own_bos_notice(rows.own_bos));
   if (context.common.json)
     fmt::print("{}\n", stats_json(rows, flags).dump());

@@ -6,7 +6,6 @@
 #include <functional>
 
 #include "convoy/apps/front/data_rows.h"
-#include "convoy/apps/front/left_columns.h"
 #include "convoy/core/base/counted.h"
 #include "convoy/core/base/error.h"
 #include "convoy/core/base/text_as.h"
@@ -16,6 +15,7 @@
 #include "convoy/data/datasets/chain/render_row.h"
 #include "convoy/data/datasets/chain/row_shape.h"
 #include "convoy/data/datasets/chain/system_prompt.h"
+#include "convoy/data/datasets/unread_columns.h"
 
 namespace convoy::apps {
 namespace {
@@ -42,18 +42,20 @@ void write_rows(const Context& context, DataWork work, const settings::DataOutpu
                 const data::RowPass& pass, data::RowSource& rows, const Rewrite& rewrite,
                 const char* hint, const std::function<void(DataWork&)>& tell) {
   data::ShardedRowsWriter writer(flags.output, flags.shard_rows);
-  LeftColumns left;
+  data::UnreadColumns left;
   const data::PassReport report =
       data::for_each_row<Rewritten>(rows, pass.bad_rows, rewrite, [&](const Rewritten& made) {
         writer.write(made.row);
         left.add(made.left);
         ++work.rows_written;
       });
-  if (report.bad.count() > 0) context.log().warning(report.bad.summary());
-  left.tell(context, hint);
+  if (const std::string bad = report.bad.summary(); !bad.empty()) context.log().warning(bad);
+  if (!left.empty())
+    context.log().warning(
+        fmt::format("{}{}{}", left.sentence("not kept"), *hint == '\0' ? "" : "; ", hint));
   work.rows_read = report.rows_read;
   work.rows_bad = report.bad.count();
-  if (!left.names().empty()) work.more["columns_not_kept"] = left.names();
+  if (!left.empty()) work.more["columns_not_kept"] = left.names();
   tell(work);
   conclude(context, work, pass, flags.output, writer.finish());
 }

@@ -62,7 +62,7 @@ struct TokensFlags {
     visit("chat_template", chat_template, "a Jinja file in place of the model's template")
         .flag("template_path");
     visit("template_kwargs", template_kwargs, settings::kTemplateKwargsHelp);
-    visit("bad_rows", bad_rows, settings::kBadRowsHelp).one_of({"error", "skip"});
+    visit("bad_rows", bad_rows, settings::kBadRowsHelp).one_of({"error", "skip", "replace"});
     visit("limit", limit, "show only the first rows; 0 shows all")
         .at_least(0)
         .alias("num_examples");

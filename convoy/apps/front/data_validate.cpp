@@ -114,10 +114,14 @@ void validate(const Context& context, const settings::DataValidateFlags& flags,
       fmt::print("{}\n", Json({{"rows", report.rows},
                                {"rows_bad", report.faults},
                                {"schema", report.schema},
-                               {"rows_above_max_seq_len", report.rows_cut}})
+                               {"rows_above_max_seq_len", report.rows_cut},
+                               {"columns_not_read", report.unread.names()}})
                              .dump());
     if (report.rows == 0)
       throw DataError("the data set has no rows", {.file = pass.dataset.files[0].string()});
+    if (!report.unread.empty())
+      context.log().warning(
+          fmt::format("{}: {}", pass.dataset.name, report.unread.sentence("not read")));
     for (const std::string& warning : data::row_warnings(report.losses, check.truncation.max_tokens,
                                                          check.truncation.truncation))
       context.log().warning(fmt::format("{}: {}", pass.dataset.name, warning));
@@ -182,7 +186,8 @@ int validate_run(Context& context, const settings::DataValidateFlags& flags) {
                    .encoder = tokens.encoder(),
                    .truncation = {.max_tokens = train.model.max_seq_len,
                                   .truncation = data::truncation_named(data.truncation, task),
-                                  .bos_id = tokens.tokenizer().bos_id()}}});
+                                  .bos_id = tokens.tokenizer().bos_id()},
+                   .bad_rows = data::bad_rows_named(data.bad_rows)}});
   validate(context, flags, sets);
   train.data.cache_dir = "none";
   const data::EncodedSplits splits =
@@ -193,7 +198,8 @@ int validate_run(Context& context, const settings::DataValidateFlags& flags) {
                            .tokenizer = tokens.tokenizer(),
                            .chat_template = tokens.chat_template(),
                            .log = context.log(),
-                           .datasets = settings::mixed_datasets(train.datasets)},
+                           .datasets = settings::mixed_datasets(train.datasets),
+                           .warns = false},  // validate() did
                           data::Splits::All);
   context.log().info(splits.policy);
   return 0;

@@ -34,7 +34,8 @@ struct ProcessVerifyFlags {
           "field with the reference, or with a solution that contains it; any element of a list is "
           "accepted");
     visit("prediction_field", fields_of_rows.prediction, "field with the predicted text");
-    visit("bad_rows", bad_rows, settings::kBadRowsHelp).one_of({"error", "skip"});
+    visit("bad_rows", bad_rows, "unreadable rows: stop, or count and list them")
+        .one_of({"error", "skip"});
   }
 };
 
@@ -62,7 +63,7 @@ int verify(const Context& context, const ProcessVerifyFlags& flags, const Words&
       process::verify_rows(flags.data, flags.fields_of_rows, data::bad_rows_named(flags.bad_rows),
                            [&](const ordered_json& row) { writer->write(row); });
   writer->finish();
-  if (counts.bad_rows.count() > 0) context.log().warning(counts.bad_rows.summary());
+  if (const std::string bad = counts.bad_rows.summary(); !bad.empty()) context.log().warning(bad);
   context.log().info(fmt::format("{}: {} yes, {} no, {} unknown; {}", counted(counts.rows, "row"),
                                  counts.yes, counts.no, counts.unknown, flags.output));
   if (context.common.json) fmt::print("{}\n", summary(counts, flags.output).dump());

@@ -63,7 +63,7 @@ Questions read_questions(const LoadedModel& loaded, const std::filesystem::path&
     questions.inputs.push_back(std::move(input));
     questions.references.push_back(std::move(question->reference));
   }
-  encoded.finish(log);
+  encoded.finish(log, data::EncodedRows::Columns::Named);  // by the encoding of the splits
   if (unanswered > 0)
     log.info(fmt::format("{}: {} no answer of the assistant to compare with", path.string(),
                          counted(unanswered, "row has", "rows have")));

@@ -43,9 +43,11 @@ TEST_F(Resolve, WrongTypesSayWhatWasWantedAndFound) {
   EXPECT_EQ(error_of("run:\n  learning_rate: nan\n"),
             "run.yaml:2: run.learning_rate: wanted a number, found \"nan\"");
   EXPECT_EQ(error_of("run:\n  packing: yes\n"),
-            "run.yaml:2: run.packing: wanted true or false, found \"yes\"");
+            "run.yaml:2: run.packing: wanted true or false, found \"yes\" (write true)");
   EXPECT_EQ(error_of("run:\n  packing: 1\n"),
-            "run.yaml:2: run.packing: wanted true or false, found \"1\"");
+            "run.yaml:2: run.packing: wanted true or false, found \"1\" (write true)");
+  EXPECT_EQ(error_of("run:\n  packing: Off\n"),
+            "run.yaml:2: run.packing: wanted true or false, found \"Off\" (write false)");
   EXPECT_EQ(error_of("run:\n  width: wide\n"),
             "run.yaml:2: run.width: wanted an integer or auto, found \"wide\"");
   EXPECT_EQ(error_of("run:\n  steps:\n    - 1\n    - x\n"),

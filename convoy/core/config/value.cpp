@@ -11,6 +11,7 @@
 #include <type_traits>
 
 #include "convoy/core/base/error.h"
+#include "convoy/core/base/lower_case.h"
 #include "convoy/core/base/suggest.h"
 #include "convoy/core/base/text_as.h"
 #include "convoy/core/base/trimmed.h"
@@ -77,6 +78,16 @@ int64_t read_integer(const Node& node, const std::string& path, const std::strin
   return static_cast<int64_t>(real);
 }
 
+// What to write for a word that YAML 1.1 and other languages take for a boolean; empty for others.
+std::string boolean_hint(const std::string& word) {
+  const std::string text = lower_case(word);
+  for (const char* yes : {"yes", "on", "y", "1", "t"})
+    if (text == yes) return "write true";
+  for (const char* no : {"no", "off", "n", "0", "f"})
+    if (text == no) return "write false";
+  return {};
+}
+
 bool read_bool(const Node& node, const std::string& path) {
   if (node.kind != NodeKind::Scalar) refuse(path, "true or false", node);
   const std::string& text = node.text;
@@ -84,7 +95,7 @@ bool read_bool(const Node& node, const std::string& path) {
   if (text == "false" || text == "False" || text == "FALSE") return false;
   // Shells have no booleans: 1 and 0 are usual in environment variables and on the command line.
   if (!node.origin.empty() && (text == "1" || text == "0")) return text == "1";
-  refuse(path, "true or false", node);
+  refuse(path, "true or false", node, boolean_hint(text));
 }
 
 std::string read_text(const Node& node, const std::string& path) {
@@ -238,11 +249,13 @@ void check_choice(const Field& field, const std::string& text, const Node& node,
                   const std::string& path) {
   if (field.choices.empty()) return;
   if (std::find(field.choices.begin(), field.choices.end(), text) != field.choices.end()) return;
+  const bool is_boolean =
+      std::find(field.choices.begin(), field.choices.end(), "true") != field.choices.end();
   throw node.error(
       fmt::format("{} must be {}, found {}{}", path, value_bounds(field),
                   node.kind == NodeKind::Scalar ? found(node) : fmt::format("\"{}\"", text),
                   did_you_mean(text, field.choices)),
-      path);
+      path, is_boolean ? boolean_hint(text) : "");
 }
 
 }  // namespace

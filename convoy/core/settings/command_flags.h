@@ -85,7 +85,8 @@ struct RankFlags {
 inline constexpr const char* kTemplateKwargsHelp =
     "variables for the chat template, such as '{\"enable_thinking\": false}'; a row's "
     "chat_template_kwargs override them";
-inline constexpr const char* kBadRowsHelp = "unreadable rows: stop, or count and list them";
+inline constexpr const char* kBadRowsHelp =
+    "unreadable rows: stop, count and list them, or replace damaged characters";
 
 struct ScoreFlags {
   std::string data;
@@ -115,7 +116,7 @@ struct ScoreFlags {
     visit("text_field", text_field, "column of plain-text rows");
     visit("template_path", template_path, "chat template file that replaces the model's own");
     visit("template_kwargs", template_kwargs, kTemplateKwargsHelp);
-    visit("bad_rows", bad_rows, kBadRowsHelp).one_of({"error", "skip"});
+    visit("bad_rows", bad_rows, kBadRowsHelp).one_of({"error", "skip", "replace"});
     visit("max_seq_len", max_seq_len,
           "cut rows to this many tokens; 0 = refuse rows beyond the model's positions")
         .at_least(0);
@@ -228,7 +229,7 @@ struct GenerateFlags {
     visit("system_prompt", system_prompt, "system turn of conversations that have none");
     visit("template_path", template_path, "chat template file that replaces the model's own");
     visit("template_kwargs", template_kwargs, kTemplateKwargsHelp);
-    visit("bad_rows", bad_rows, kBadRowsHelp).one_of({"error", "skip"});
+    visit("bad_rows", bad_rows, kBadRowsHelp).one_of({"error", "skip", "replace"});
   }
 };
 
@@ -257,9 +258,11 @@ struct EvalFlags {
         .flag("output")
         .alias("o");
     visit("template_kwargs", template_kwargs, kTemplateKwargsHelp);
-    visit("bad_rows", bad_rows,
-          "unreadable rows: stop, or count and list them; empty = as in the config")
-        .one_of({"error", "skip"});
+    visit(
+        "bad_rows", bad_rows,
+        "unreadable rows: stop, count and list them, or replace damaged characters; empty = as in "
+        "the config")
+        .one_of({"error", "skip", "replace"});
   }
 };
 

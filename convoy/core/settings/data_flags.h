@@ -39,7 +39,7 @@ struct DataInputFlags {
     visit("text_field", text_field, "column of plain-text rows");
     visit("text_rows", text_rows, "rows of a .txt file: the whole of it, or each line")
         .one_of({"document", "line"});
-    visit("bad_rows", bad_rows, kBadRowsHelp).one_of({"error", "skip"});
+    visit("bad_rows", bad_rows, kBadRowsHelp).one_of({"error", "skip", "replace"});
   }
 };
 
@@ -112,7 +112,7 @@ struct DataMixFlags : DataOutputFlags {
     visit("text_field", text_field, "with --to: column of plain-text rows");
     visit("text_rows", text_rows, "rows of a .txt file: the whole of it, or each line")
         .one_of({"document", "line"});
-    visit("bad_rows", bad_rows, kBadRowsHelp).one_of({"error", "skip"});
+    visit("bad_rows", bad_rows, kBadRowsHelp).one_of({"error", "skip", "replace"});
   }
 };
 

@@ -51,6 +51,7 @@ struct DataSettings {
   std::string system_prompt;
   int64_t max_field_chars = 0;
   std::string bad_rows = "error";
+  std::string unread_columns = "name";
   std::string cache_dir;
   std::string text_field = "text";
   std::string text_rows = "document";
@@ -106,8 +107,13 @@ struct DataSettings {
     visit("max_field_chars", max_field_chars,
           "cut fields longer than this, with a warning; 0 = off")
         .at_least(0);
-    visit("bad_rows", bad_rows, "unreadable rows: stop, or count and list them")
-        .one_of({"error", "skip"});
+    visit("bad_rows", bad_rows,
+          "unreadable rows: stop, or count and list them; replace = U+FFFD for lone surrogates and "
+          "bytes that are no UTF-8 in JSON, counted")
+        .one_of({"error", "skip", "replace"});
+    visit("unread_columns", unread_columns,
+          "columns that nothing reads: name them once per file, or stop at the first such row")
+        .one_of({"name", "error"});
     visit("cache_dir", cache_dir, "token cache; empty = ~/.cache/convoy/tokens; none = off");
     visit("text_field", text_field, "column of plain-text rows");
     visit("text_rows", text_rows, "rows of a .txt file: the whole of it, or each line")

@@ -49,6 +49,14 @@ TEST(TrainSettings, NamesAndEnvironmentNamesAreUnique) {
   EXPECT_GT(paths.size(), 60u);
 }
 
+TEST(TrainSettings, StepsAsTransformersWritesNoneAndBooleansOfYaml) {
+  EXPECT_EQ(with({"train.steps=-1"}).train.steps, 0);
+  EXPECT_EQ(with({"train.max_steps=-1"}).train.steps, 0);
+  EXPECT_NE(fate("train.max_steps=-2").find("at least 0"), std::string::npos);
+  EXPECT_NE(fate("train.packing=on").find("write true"), std::string::npos);
+  EXPECT_NE(fate("train.gradient_checkpointing=off").find("write false"), std::string::npos);
+}
+
 TEST(TrainSettings, QuantizationThatContradictsItselfIsRefused) {
   for (const std::vector<std::string>& assignments : std::vector<std::vector<std::string>>{
            {"tuning.mode=qlora", "tuning.quantization.type=none"},

@@ -100,6 +100,9 @@ std::vector<KeyRule> batch_rules() {
 std::vector<KeyRule> train_rules() {
   constexpr auto kNoLogits = "evaluation never keeps logits";
   return {
+      // What transformers writes for none.
+      {"train.steps", {"-1"}, KeyAction::Replace, "", "0"},
+      {"train.max_steps", {"-1"}, KeyAction::Replace, "", "0"},
       {"train.fp16", {"false"}, KeyAction::Accept, "", ""},
       {"train.fp16", {"true"}, KeyAction::Replace, kFp16IsBf16, "true"},
       {"train.generation_num_beams", {"1"}, KeyAction::Accept, "", ""},

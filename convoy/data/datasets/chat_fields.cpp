@@ -8,6 +8,7 @@
 
 #include "convoy/core/base/suggest.h"
 #include "convoy/core/settings/template_kwargs.h"
+#include "convoy/data/datasets/nested_column.h"
 #include "convoy/data/datasets/row_formats.h"
 #include "convoy/data/datasets/utf8.h"
 
@@ -32,6 +33,11 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 7> kShareGpt
     {"observation", "tool"},
 }};
 
+bool is_list_of_objects(const Json& value) {
+  return value.is_array() && !value.empty() &&
+         std::all_of(value.begin(), value.end(), [](const Json& item) { return item.is_object(); });
+}
+
 bool calls_tools(const Json& message) {
   const auto calls = message.find("tool_calls");
   return calls != message.end() && calls->is_array() && !calls->empty();
@@ -52,12 +58,22 @@ const Json* RowFields::found(std::string_view key) const {
 }
 
 std::vector<std::string> RowFields::unread() const {
-  std::vector<std::string> names;
+  std::vector<std::string> names = unread_within_;
   if (!value_.is_object()) return names;
   for (const auto& [name, member] : value_.items())
-    if (!member.is_null() && std::find(read_.begin(), read_.end(), &member) == read_.end())
+    if (!is_absent(member) && std::find(read_.begin(), read_.end(), &member) == read_.end())
       names.push_back(name);
   return names;
+}
+
+void RowFields::absorb(const RowFields& other) {
+  fields_cut_ += other.fields_cut_;
+  for (std::string& name : other.unread()) unread_within_.push_back(std::move(name));
+}
+
+const Json* RowFields::peek(std::string_view key) const {
+  const auto member = value_.find(key);
+  return member == value_.end() || member->is_null() ? nullptr : &*member;
 }
 
 const Json& RowFields::member(std::string_view key) const {
@@ -69,8 +85,10 @@ const Json& RowFields::member(std::string_view key) const {
 
 std::string RowFields::text(std::string_view key) {
   const Json& value = member(key);
+  if (value.is_number_integer()) return cut(value.dump());
   if (!value.is_string())
-    fail(fmt::format("wanted a string under `{}`, found a JSON {}", key, value.type_name()));
+    fail(fmt::format("wanted a string under `{}`, found a JSON {}", key, value.type_name()),
+         value.is_primitive() ? "write it in quotes, as the model is to read it" : "");
   return cut(value.get<std::string>());
 }
 
@@ -103,7 +121,7 @@ Json RowFields::parsed_or_null(std::string_view key) const {
 }
 
 Json RowFields::list(std::string_view key) const {
-  Json list = parsed(key);
+  Json list = as_list_of_structs(parsed(key));
   if (!list.is_array())
     fail(fmt::format("wanted a list under `{}`, found a JSON {}", key, list.type_name()));
   return list;
@@ -133,7 +151,8 @@ Json RowFields::checked_message(const Json& message, std::string_view where) {
   Json checked = Json::object();
   for (const auto& [key, value] :
        message.items())  // Parquet gives every turn every key; absent ones are null
-    if (!value.is_null() || key == "content") checked[key] = value;
+    if (!value.is_null() || key == "content")
+      checked[key] = key == "tool_calls" || key == "content" ? as_list_of_structs(value) : value;
   check_content(checked, where);
   return checked;
 }
@@ -163,8 +182,6 @@ void RowFields::check_content(Json& message, std::string_view where) {
 
 Json RowFields::conversations() {
   Json messages = Json::array();
-  if (std::string system = text_or_empty("system"); !system.empty())
-    messages.push_back({{"role", "system"}, {"content", std::move(system)}});
   const Json items = list("conversations");
   if (items.empty()) fail("`conversations` is an empty list");
   for (size_t turn = 0; turn < items.size(); ++turn) {
@@ -187,21 +204,60 @@ Json RowFields::conversations() {
   return messages;
 }
 
-Json RowFields::template_variables(const Json& of_run, Columns columns) const {
+Json RowFields::history() {
+  Json messages = Json::array();
+  const Json* const column = peek("history");
+  const Json pairs = column == nullptr ? Json() : decoded_column(*column);
+  if (!pairs.is_array()) return messages;
+  found("history");
+  for (size_t item = 0; item < pairs.size(); ++item) {
+    const Json& pair = pairs[item];
+    if (!pair.is_array() || pair.size() != 2 || !pair[0].is_string() || !pair[1].is_string())
+      fail(fmt::format("wanted a question and its answer, two strings, at history[{}]", item));
+    messages.push_back({{"role", "user"}, {"content", cut(pair[0].get<std::string>())}});
+    messages.push_back({{"role", "assistant"}, {"content", cut(pair[1].get<std::string>())}});
+  }
+  return messages;
+}
+
+std::string RowFields::system_column() {
+  std::string system = text_or_empty("system");
+  std::string prompt = text_or_empty("system_prompt");
+  if (!system.empty() && !prompt.empty() && system != prompt)
+    fail("ambiguous row: `system` and `system_prompt` differ", "keep one of them");
+  return system.empty() ? prompt : system;
+}
+
+void RowFields::add_system_column(Json& messages) {
+  std::string system = system_column();
+  if (system.empty()) return;
+  for (const Json& message : messages) {
+    if (message["role"] != "system" && message["role"] != "developer") continue;
+    if (message.value("content", Json()) == system) return;
+    fail("ambiguous row: its system turn and its column with a system prompt differ",
+         "keep one of them");
+  }
+  messages.insert(messages.begin(), Json{{"role", "system"}, {"content", std::move(system)}});
+}
+
+Json RowFields::template_variables(const Json& of_run, Texts texts) const {
   Json own = parsed_or_null("chat_template_kwargs");
   if (own.is_null()) own = Json::object();
   if (!own.is_object())
     fail(fmt::format("wanted an object under `chat_template_kwargs`, found a JSON {}",
                      own.type_name()));
-  if (columns == Columns::KwargsToolsDocuments)
-    for (const char* key : {"tools", "documents"}) {
-      Json column = parsed_or_null(key);
-      if (column.is_null()) continue;
-      if (own.contains(key))
-        fail(fmt::format("`{}` is a column and one of the `chat_template_kwargs`", key),
-             "keep one of them");
-      own[key] = std::move(column);
-    }
+  for (const char* key : {"tools", "documents"}) {
+    const Json* const column = peek(key);
+    if (column == nullptr || (texts == Texts::InColumns &&
+                              !is_list_of_objects(as_list_of_structs(decoded_column(*column)))))
+      continue;
+    Json value = as_list_of_structs(parsed_or_null(key));
+    if (value.is_null()) continue;
+    if (own.contains(key))
+      fail(fmt::format("`{}` is a column and one of the `chat_template_kwargs`", key),
+           "keep one of them");
+    own[key] = std::move(value);
+  }
   if (const auto problem = settings::template_kwargs_problem(own)) fail(*problem);
   Json variables = of_run.is_null() ? Json::object() : of_run;
   for (const auto& [name, value] : own.items()) variables[name] = value;

@@ -23,29 +23,38 @@ class RowFields {
 
   const nlohmann::ordered_json& value() const { return value_; }
   const nlohmann::ordered_json& member(std::string_view key) const;  // present and not null
-  std::string text(std::string_view key);                            // a string
-  std::string text_or_empty(std::string_view key);                   // absent, null, or a string
+  // The member if there is one and it is not null; does not count as reading it.
+  const nlohmann::ordered_json* peek(std::string_view key) const;
+  void mark_read(std::string_view key) const { found(key); }
+  std::string text(std::string_view key);           // a string, or a whole number as CSV writes it
+  std::string text_or_empty(std::string_view key);  // absent, null, or text
   std::string cut(std::string text);
 
   // {role, content, ...} turns, including all other members of each turn. The list may be a JSON
   // string, as in CSV.
   nlohmann::ordered_json messages(std::string_view key);
   nlohmann::ordered_json list(std::string_view key) const;  // any list; may be a JSON string
-  // ShareGPT's {from, value} turns as messages; a row-level `system` becomes the first turn.
+  // ShareGPT's {from, value} turns as messages.
   nlohmann::ordered_json conversations();
+  // Earlier exchanges as messages: a column `history` of [question, answer] pairs.
+  nlohmann::ordered_json history();
+  // Makes the text under `system` or `system_prompt` the first turn. A conversation that begins
+  // with the same text stays as it is.
+  void add_system_column(nlohmann::ordered_json& messages);
   // The row's template variables, which override those of the run (null or an object):
-  // `chat_template_kwargs`, and with `columns` also `tools` and `documents`. Each may be a JSON
-  // string.
-  enum class Columns { Kwargs, KwargsToolsDocuments };
+  // `chat_template_kwargs`, `tools` and `documents`. Each may be a JSON string. Beside texts in
+  // columns, the last two may be anything: only lists of objects are variables.
+  enum class Texts { InTurns, InColumns };
   nlohmann::ordered_json template_variables(const nlohmann::ordered_json& of_run,
-                                            Columns columns) const;
+                                            Texts texts) const;
 
   RowFields nested(const nlohmann::ordered_json& value) const {
     return {row_, value, max_field_chars_};
   }
-  void absorb(const RowFields& other) { fields_cut_ += other.fields_cut_; }
+  // Counts what a nested value cut and left unread.
+  void absorb(const RowFields& other);
   int64_t fields_cut() const { return fields_cut_; }
-  // Names of the members that were never read, in order; null counts as absent.
+  // Names of the members that were never read, in order; empty ones count as absent.
   std::vector<std::string> unread() const;
   [[noreturn]] void fail(const std::string& reason, std::string hint = {}) const;
 
@@ -54,6 +63,7 @@ class RowFields {
   const nlohmann::ordered_json* found(std::string_view key) const;
   nlohmann::ordered_json parsed(std::string_view key) const;
   nlohmann::ordered_json parsed_or_null(std::string_view key) const;
+  std::string system_column();
   nlohmann::ordered_json checked_message(const nlohmann::ordered_json& message,
                                          std::string_view where);
   void check_content(nlohmann::ordered_json& message, std::string_view where);
@@ -63,6 +73,7 @@ class RowFields {
   int64_t max_field_chars_;
   int64_t fields_cut_ = 0;
   mutable std::vector<const nlohmann::ordered_json*> read_;
+  std::vector<std::string> unread_within_;  // of nested values
 };
 
 }  // namespace convoy::data

@@ -34,7 +34,7 @@ struct SplitReport {
   int64_t rows_own_bos = 0;       // EncodedRow::own_bos, of all rows read
   int64_t tokens = 0;
   int64_t supervised_tokens = 0;
-  // For the whole file: unreadable rows, and row_warnings.h.
+  // For the whole file: unreadable rows, unread columns, and row_warnings.h.
   std::vector<std::string> warnings;
   bool from_cache = false;
   std::string content_hash;  // of the source files

@@ -25,9 +25,12 @@ std::optional<EncodedSample> EncodedRows::next() {
   return std::nullopt;
 }
 
-void EncodedRows::finish(const Log& log) const {
+void EncodedRows::finish(const Log& log, Columns columns) const {
   reader_.require_samples();
-  if (reader_.bad_rows().count() > 0) log.warning(reader_.bad_rows().summary());
+  if (const std::string bad = reader_.bad_rows().summary(); !bad.empty()) log.warning(bad);
+  if (const std::string unread = reader_.unread_columns();
+      columns == Columns::Unnamed && !unread.empty())
+    log.warning(unread);
   if (rows_own_bos_ > 0) log.info(own_bos_notice(rows_own_bos_));
 }
 

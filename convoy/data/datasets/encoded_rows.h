@@ -31,9 +31,11 @@ class EncodedRows {
   // Returns the next good row with its source_index; empty at the end. Throws DataError.
   std::optional<EncodedSample> next();
 
-  // Call it after the last row: throws DataError when there was none, and logs the skipped rows and
-  // the number of rows whose extra BOS was dropped.
-  void finish(const Log& log) const;
+  // Call it after the last row: throws DataError when there was none, and logs the skipped rows,
+  // the number of rows whose extra BOS was dropped, and the columns that nothing reads, unless
+  // another reader of the file has named them.
+  enum class Columns { Named, Unnamed };
+  void finish(const Log& log, Columns columns = Columns::Unnamed) const;
 
  private:
   SampleReader reader_;

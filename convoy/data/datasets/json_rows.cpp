@@ -292,8 +292,9 @@ std::optional<std::string> line_ahead(ByteReader& file, size_t begin) {
 bool is_json_lines(ByteReader& file) {
   size_t begin = 0;
   if (first_byte_ahead(file, begin) != '{') return false;
-  const std::optional<std::string> line = line_ahead(file, begin);
+  std::optional<std::string> line = line_ahead(file, begin);
   if (!line) return false;
+  replace_damaged_text(*line);  // damage does not change the format
   try {
     const auto value = parse_json_row(*line, {});
     const auto data = value.find("data");

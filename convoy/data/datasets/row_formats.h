@@ -42,6 +42,10 @@ class JsonRowError : public DataError {
 // or one beyond double.
 nlohmann::ordered_json parse_json_row(std::string_view text, const ErrorLocation& location);
 
+// Replaces lone surrogates and bytes that are no UTF-8 in a JSON text by U+FFFD. Returns their
+// number.
+int64_t replace_damaged_text(std::string& json);
+
 // The text of a row to write; `number` counts from 1. Throws DataError for text that is not UTF-8.
 std::string json_row_text(const nlohmann::ordered_json& row, int indent, int64_t number,
                           const std::filesystem::path& path);

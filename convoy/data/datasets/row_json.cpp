@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <charconv>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
@@ -157,6 +159,60 @@ class RowBuilder {
   std::vector<Level> levels_;
 };
 
+constexpr std::string_view kReplacement = "\uFFFD";
+
+// The UTF-16 unit of an escape \uXXXX at `at`; empty when there is none.
+std::optional<uint32_t> escaped_unit(std::string_view text, size_t at) {
+  constexpr size_t kEscapeBytes = 6;
+  if (at + kEscapeBytes > text.size() || text[at] != '\\' || text[at + 1] != 'u')
+    return std::nullopt;
+  uint32_t unit = 0;
+  const char* const end = text.data() + at + kEscapeBytes;
+  const auto [stop, error] = std::from_chars(text.data() + at + 2, end, unit, 16);
+  if (error != std::errc() || stop != end) return std::nullopt;
+  return unit;
+}
+
+// Length of the escape at `at`, and whether it is a surrogate without its other half.
+std::pair<size_t, bool> escape_at(std::string_view text, size_t at) {
+  const auto unit = escaped_unit(text, at);
+  if (!unit) return {std::min<size_t>(2, text.size() - at), false};
+  if (*unit < 0xD800 || *unit > 0xDFFF) return {6, false};
+  const auto low = *unit < 0xDC00 ? escaped_unit(text, at + 6) : std::nullopt;
+  if (low && *low >= 0xDC00 && *low <= 0xDFFF) return {12, false};
+  return {6, true};
+}
+
+int64_t replace_lone_surrogates(std::string& json) {
+  int64_t replaced = 0;
+  std::string mended;
+  size_t kept = 0;  // all before it is in `mended`
+  for (size_t at = json.find('\\'); at != std::string::npos; at = json.find('\\', at)) {
+    const auto [length, is_lone] = escape_at(json, at);
+    if (is_lone) {
+      mended.append(json, kept, at - kept).append(kReplacement);
+      kept = at + length;
+      ++replaced;
+    }
+    at += length;
+  }
+  if (replaced > 0) json = mended.append(json, kept);
+  return replaced;
+}
+
+int64_t replace_invalid_utf8(std::string& json) {
+  int64_t replaced = 0;
+  std::string mended;
+  std::string_view rest = json;
+  while (const auto bad = find_invalid_utf8(rest)) {
+    mended.append(rest.substr(0, *bad)).append(kReplacement);
+    rest.remove_prefix(*bad + 1);
+    ++replaced;
+  }
+  if (replaced > 0) json = mended.append(rest);
+  return replaced;
+}
+
 }  // namespace
 
 JsonRowError::JsonRowError(std::string_view what, size_t byte, std::string_view reason,
@@ -189,6 +245,10 @@ Json parse_json_row(std::string_view text, const ErrorLocation& location) {
   } catch (const Json::exception& error) {
     throw DataError(fmt::format("not valid JSON: {}", json_reason(error.what())), location);
   }
+}
+
+int64_t replace_damaged_text(std::string& json) {
+  return replace_invalid_utf8(json) + replace_lone_surrogates(json);
 }
 
 std::string json_row_text(const Json& row, int indent, int64_t number,

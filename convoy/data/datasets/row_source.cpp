@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "convoy/core/base/counted.h"
 #include "convoy/data/datasets/row_formats.h"
 
 namespace convoy::data {
@@ -14,11 +15,11 @@ constexpr int64_t kToleratedBadRows = 100;
 }  // namespace
 
 BadRows bad_rows_named(std::string_view name) {
-  return name == "skip" ? BadRows::Skip : BadRows::Error;
+  return name == "skip" ? BadRows::Skip : name == "replace" ? BadRows::Replace : BadRows::Error;
 }
 
 void BadRowList::add(const DataError& error, int64_t index, int64_t rows_seen, BadRows policy) {
-  if (policy == BadRows::Error) throw DataError(error);
+  if (policy != BadRows::Skip) throw DataError(error);
   ++count_;
   if (static_cast<int64_t>(first_.size()) < kListedBadRows)
     first_.push_back({error.location().line, index, error.what()});
@@ -29,7 +30,17 @@ void BadRowList::add(const DataError& error, int64_t index, int64_t rows_seen, B
         error.location());
 }
 
+void BadRowList::add_replaced(int64_t characters) {
+  rows_replaced_ += characters > 0;
+  characters_replaced_ += characters;
+}
+
 std::string BadRowList::summary() const {
+  if (rows_replaced_ > 0)
+    return fmt::format("{} of {} damaged and replaced by U+FFFD",
+                       counted(characters_replaced_, "character"),
+                       counted(rows_replaced_, "row was", "rows were"));
+  if (count_ == 0) return {};
   std::vector<BadRow> listed = first_;  // threads may have added them out of order
   std::sort(listed.begin(), listed.end(),
             [](const BadRow& a, const BadRow& b) { return a.index < b.index; });
@@ -54,8 +65,9 @@ RowPosition position_in(const RawRow& raw, size_t byte) {
           static_cast<int64_t>(before.size() - newline)};
 }
 
-Row parse_row(RawRow raw) {
+Row parse_row(RawRow raw, BadRows bad_rows) {
   if (raw.text.empty()) return std::move(raw.row);
+  if (bad_rows == BadRows::Replace) raw.row.characters_replaced = replace_damaged_text(raw.text);
   try {
     raw.row.value = parse_json_row(raw.text, {.file = raw.row.file, .line = raw.row.line});
   } catch (const JsonRowError& error) {

@@ -21,9 +21,17 @@ namespace convoy::data {
 struct Row {
   nlohmann::ordered_json value;  // an object, or a list (loose rows: ["q", {"answer": ..}])
   std::string file;
-  int64_t line = 0;   // 1-based line on which the row starts; 0 in Parquet
-  int64_t index = 0;  // 0-based, unreadable rows counted too
+  int64_t line = 0;                 // 1-based line on which the row starts; 0 in Parquet
+  int64_t index = 0;                // 0-based, unreadable rows counted too
+  int64_t characters_replaced = 0;  // under BadRows::Replace
 };
+
+// Replace: damaged characters in JSON (lone surrogates, bytes that are no UTF-8) become U+FFFD; any
+// other fault is an error.
+enum class BadRows { Error, Skip, Replace };
+
+// "error", "skip" or "replace", as data.bad_rows and --bad-rows spell them.
+BadRows bad_rows_named(std::string_view name);
 
 // A row cut out of its file but possibly not parsed yet: another thread may parse it.
 struct RawRow {
@@ -33,7 +41,7 @@ struct RawRow {
 };
 
 // Throws DataError with the file, the line and the byte in that line.
-Row parse_row(RawRow raw);
+Row parse_row(RawRow raw, BadRows bad_rows = BadRows::Error);
 
 // Line and column in the file for a byte of the text, all 1-based.
 struct RowPosition {
@@ -48,29 +56,30 @@ enum class TextRows { Document, Line };
 // "document" or "line", as data.text_rows and --text-rows spell them.
 TextRows text_rows_named(std::string_view name);
 
-enum class BadRows { Error, Skip };
-
-// "error" or "skip", as data.bad_rows and --bad-rows spell them.
-BadRows bad_rows_named(std::string_view name);
-
 struct BadRow {
   int64_t line = 0;
   int64_t index = 0;
   std::string message;
 };
 
-// Rows skipped under BadRows::Skip: all are counted, the first ones listed.
+// Rows skipped under BadRows::Skip: all are counted, the first ones listed. Rows mended under
+// BadRows::Replace are counted.
 class BadRowList {
  public:
-  // Rethrows `error` under BadRows::Error, and throws a DataError when more than 100 rows and a
-  // tenth of `rows_seen` are bad.
+  // Rethrows `error` unless the policy is BadRows::Skip, and throws a DataError when more than 100
+  // rows and a tenth of `rows_seen` are bad.
   void add(const DataError& error, int64_t index, int64_t rows_seen, BadRows policy);
+  void add_replaced(int64_t characters);  // of one row; 0: it was not damaged
   int64_t count() const { return count_; }
   const std::vector<BadRow>& first() const { return first_; }  // at most 20
-  std::string summary() const;  // "3 unreadable rows skipped: lines 2, 7, 9; first: ..."
+  // "3 unreadable rows skipped: lines 2, 7, 9; first: ..."; empty when nothing was skipped or
+  // mended.
+  std::string summary() const;
 
  private:
   int64_t count_ = 0;
+  int64_t rows_replaced_ = 0;
+  int64_t characters_replaced_ = 0;
   std::vector<BadRow> first_;
 };
 

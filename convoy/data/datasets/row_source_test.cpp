@@ -62,6 +62,28 @@ TEST(RowSource, ReadsWhatTheReferenceWritersWrote) {
 
 TEST(RowSource, ParquetTypesBecomeJson) {
   expect_same(source_values_of(read_rows(golden_data() / "typed.parquet")), golden_source("typed"));
+  expect_same(source_values_of(read_rows(golden_data() / "nested.parquet")),
+              golden_source("nested"));
+}
+
+TEST(RowSource, DamagedCharactersAreReplacedWhereThatIsAsked) {
+  const auto mended = [](std::string text) {
+    const int64_t count = replace_damaged_text(text);
+    return fmt::format("{} {}", count, text);
+  };
+  EXPECT_EQ(mended(R"({"a":"b"})"), R"(0 {"a":"b"})");
+  EXPECT_EQ(mended(R"("\\ud83d \\\ud83d")"), "1 \"\\\\ud83d \\\\\uFFFD\"");
+  EXPECT_EQ(mended(R"("\ud83d\ude42 \uDE42\uD83D")"), "2 \"\\ud83d\\ude42 \uFFFD\uFFFD\"");
+  EXPECT_EQ(mended(R"("\ud83d\ud83d\ude42")"), "1 \"\uFFFD\\ud83d\\ude42\"");
+  EXPECT_EQ(mended("\"\xff\xc3\xa9\xed\xa0\x80\""), "4 \"\uFFFD\u00e9\uFFFD\uFFFD\uFFFD\"");
+  EXPECT_EQ(mended("\"\\ud8"), "0 \"\\ud8");
+  const ScratchFolder folder;
+  const auto source =
+      open_rows(folder.write("rows.jsonl", "{\"text\":\"a\\ud83d\"}\n{\"text\":\"b\"}\n"));
+  const Row row = parse_row(*source->next_raw(), BadRows::Replace);
+  EXPECT_EQ(row.value["text"], "a\uFFFD");
+  EXPECT_EQ(row.characters_replaced, 1);
+  EXPECT_EQ(parse_row(*source->next_raw(), BadRows::Replace).characters_replaced, 0);
 }
 
 TEST(RowSource, ParquetRowGroupsAndBatchesKeepOrder) {

@@ -40,7 +40,7 @@ PreparedRow SampleReader::prepare(PulledRow pulled) const {
   PreparedRow prepared{.index = pulled.index, .error = std::move(pulled.error)};
   if (prepared.error) return prepared;
   try {
-    return converted(parse_row(std::move(pulled.raw)));
+    return converted(parse_row(std::move(pulled.raw), policy_));
   } catch (const DataError& error) {
     prepared.error = error;
     return prepared;
@@ -48,13 +48,14 @@ PreparedRow SampleReader::prepare(PulledRow pulled) const {
 }
 
 PreparedRow SampleReader::converted(const Row& row) const {
-  if (use_ == RowUse::Continue) return {.index = row.index, .sample = convert_prompt(row, config_)};
-  const Schema schema = detect_schema(row, config_);
-  ConvertedRow made = convert_row(row, schema, config_);
+  ConvertedRow made =
+      use_ == RowUse::Continue ? convert_prompt(row, config_) : convert_to_learn(row, config_);
   return {.index = row.index,
           .sample = std::move(made.sample),
-          .schema = schema,
-          .fields_cut = made.fields_cut};
+          .schema = made.schema,
+          .fields_cut = made.fields_cut,
+          .characters_replaced = row.characters_replaced,
+          .unread = std::move(made.unread)};
 }
 
 bool SampleReader::accept(const PreparedRow& prepared) {
@@ -66,7 +67,10 @@ bool SampleReader::accept(const PreparedRow& prepared) {
     report_bad_row(error, prepared.index);
     return false;
   }
+  refuse_unread(prepared.sample, prepared.unread, config_);
   if (use_ == RowUse::Learn) schema_ = prepared.schema;
+  unread_.add(prepared.unread);
+  bad_.add_replaced(prepared.characters_replaced);
   fields_cut_ += prepared.fields_cut;
   return true;
 }
@@ -79,6 +83,11 @@ void SampleReader::require_one_schema(const PreparedRow& prepared) const {
       {.file = prepared.sample.file,
        .line = prepared.sample.line,
        .hint = "split the file by schema, or force one with data.schema"});
+}
+
+std::string SampleReader::unread_columns() const {
+  if (unread_.empty()) return {};
+  return unread_.sentence("not read") + "; data.unread_columns: error refuses such rows";
 }
 
 void SampleReader::require_samples() const {

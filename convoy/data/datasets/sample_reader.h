@@ -7,9 +7,12 @@
 #include <filesystem>
 #include <memory>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "convoy/data/datasets/row_source.h"
 #include "convoy/data/datasets/schema.h"
+#include "convoy/data/datasets/unread_columns.h"
 
 namespace convoy::data {
 
@@ -31,6 +34,8 @@ struct PreparedRow {
   Sample sample = {};
   Schema schema = Schema::Messages;
   int64_t fields_cut = 0;
+  int64_t characters_replaced = 0;
+  std::vector<std::string> unread = {};  // columns
   std::optional<DataError> error = {};
 };
 
@@ -49,13 +54,16 @@ class SampleReader {
   // row in order.
   std::optional<PulledRow> pull();              // Throws DataError that ends the file
   PreparedRow prepare(PulledRow pulled) const;  // Thread-safe
-  // Returns true when the sample is usable. Otherwise counts it, or throws by the policy.
+  // Returns true when the sample is usable. Otherwise counts it, or throws by the policy. Throws
+  // DataError when the configuration refuses rows with unread columns.
   bool accept(const PreparedRow& prepared);
 
   std::optional<Schema> schema() const { return schema_; }  // empty before the first row
   int64_t rows_seen() const { return rows_seen_; }          // unreadable ones included
   int64_t fields_cut() const { return fields_cut_; }
   const BadRowList& bad_rows() const { return bad_; }
+  // A sentence about the columns of the usable rows that nothing reads; empty without any.
+  std::string unread_columns() const;
   // Call it at the end of the file. Throws DataError when it held no row, or only bad ones.
   void require_samples() const;
   // For rows that prove unusable later (refused by a template): counts them, or throws by the
@@ -73,6 +81,7 @@ class SampleReader {
   std::unique_ptr<RowSource> rows_;
   std::optional<Schema> schema_;
   BadRowList bad_;
+  UnreadColumns unread_;
   int64_t rows_pulled_ = 0;
   int64_t rows_seen_ = 0;  // all rows so far, accepted or not
   int64_t fields_cut_ = 0;

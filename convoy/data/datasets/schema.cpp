@@ -9,8 +9,7 @@
 #include "convoy/core/base/suggest.h"
 #include "convoy/core/settings/template_kwargs.h"
 #include "convoy/data/datasets/chat_fields.h"
-#include "convoy/data/datasets/row_formats.h"
-#include "convoy/data/datasets/utf8.h"
+#include "convoy/data/datasets/plain_turns.h"
 
 namespace convoy::data {
 namespace {
@@ -27,36 +26,16 @@ constexpr std::array<std::pair<Schema, std::string_view>, 8> kNames = {{
     {Schema::Text, "text"},
     {Schema::Loose, "loose"},
 }};
-constexpr std::array<std::string_view, 6> kUserKeys = {"user",  "question",    "prompt",
-                                                       "input", "instruction", "query"};
-constexpr std::array<std::string_view, 5> kAssistantKeys = {"assistant", "answer", "response",
-                                                            "target", "output"};
+// Of KTO in TRL and ms-swift, and in LLaMA-Factory: whether the answer is a good one.
+constexpr std::array<std::string_view, 2> kJudgements = {"label", "kto_tag"};
 
 bool has(const Json& value, std::string_view key) {
   const auto found = value.find(key);
   return found != value.end() && !found->is_null();
 }
 
-template <size_t count>
-std::vector<std::string> present(const Json& value,
-                                 const std::array<std::string_view, count>& keys) {
-  std::vector<std::string> found;
-  for (const std::string_view key : keys)
-    if (has(value, key)) found.emplace_back(key);
-  return found;
-}
-
-bool is_pair_list(const Json& value) {
-  return value.is_array() && value.size() == 2 && value[0].is_string() && value[1].is_object();
-}
-
-bool is_loose(const Json& value) {
-  if (value.is_array()) return is_pair_list(value) && !present(value[1], kAssistantKeys).empty();
-  return !present(value, kUserKeys).empty() && !present(value, kAssistantKeys).empty();
-}
-
 bool matches(const Json& value, Schema schema, const SchemaConfig& config) {
-  if (schema == Schema::Loose) return is_loose(value);
+  if (schema == Schema::Loose) return has_question_and_answer(value);
   if (!value.is_object()) return false;
   const bool instructed = has(value, "instruction") && has(value, "output");
   switch (schema) {
@@ -113,65 +92,25 @@ Sample plain_completion(std::string prompt, std::string completion) {
   return sample;
 }
 
-// The only key of `keys` that the row has.
-template <size_t count>
-std::string only_key(const RowFields& fields, const Json& value,
-                     const std::array<std::string_view, count>& keys, std::string_view what) {
-  const std::vector<std::string> found = present(value, keys);
-  if (found.size() == 1) return found[0];
-  if (found.empty())
-    fields.fail(fmt::format("wanted the {} under one of {}", what, fmt::join(keys, ", ")));
-  fields.fail(fmt::format("ambiguous row: {} could each be the {}", joined(found), what),
-              "rename the others, or force another data.schema");
+// The conversation in the list under `key`, with the system prompt that may be in a column.
+Sample listed_chat(RowFields& fields, std::string_view key) {
+  Json messages = key == "conversations" ? fields.conversations() : fields.messages(key);
+  fields.add_system_column(messages);
+  return chat(std::move(messages));
 }
 
-Sample loose_sample(RowFields& fields) {
-  Sample sample = chat(Json::array());
-  const Json& value = fields.value();
-  if (value.is_array()) {
-    if (!is_pair_list(value)) fields.fail("wanted [\"question\", {\"answer\": ...}]");
-    RowFields answer = fields.nested(value[1]);
-    sample.messages.push_back(turn("user", fields.cut(value[0].get<std::string>())));
-    sample.messages.push_back(turn(
-        "assistant", answer.text(only_key(answer, value[1], kAssistantKeys, "assistant's text"))));
-    fields.absorb(answer);
-    return sample;
-  }
-  const std::string user = only_key(fields, value, kUserKeys, "user's text");
-  const std::string assistant = only_key(fields, value, kAssistantKeys, "assistant's text");
-  if (const std::string system = fields.text_or_empty("system"); !system.empty())
-    sample.messages.push_back(turn("system", system));
-  sample.messages.push_back(turn("user", fields.text(user)));
-  sample.messages.push_back(turn("assistant", fields.text(assistant)));
-  return sample;
-}
-
-// instruction + "\n" + input, as SFT-Play documents it; the input may be empty or absent.
-std::string instruction_text(RowFields& fields) {
-  const std::string instruction = fields.text("instruction");
-  const std::string input = fields.text_or_empty("input");
-  return input.empty() ? instruction : instruction + "\n" + input;
-}
+bool is_text(const Json& value) { return value.is_string() || value.is_number_integer(); }
 
 Sample prompt_completion_sample(RowFields& fields) {
   const Json& prompt = fields.member("prompt");
   const Json& completion = fields.member("completion");
-  if (prompt.is_string() && completion.is_string())
+  if (is_text(prompt) && is_text(completion))
     return plain_completion(fields.text("prompt"), fields.text("completion"));
-  if (!prompt.is_array() || !completion.is_array())
+  if (!prompt.is_structured() || !completion.is_structured())
     fields.fail("wanted prompt and completion as two strings, or as two lists of messages");
-  Sample sample = chat(fields.messages("prompt"));
+  Sample sample = listed_chat(fields, "prompt");
   sample.kind = Sample::Kind::ChatPromptCompletion;
   sample.completion_messages = fields.messages("completion");
-  return sample;
-}
-
-Sample triple_sample(RowFields& fields) {
-  Sample sample = chat(Json::array());
-  if (std::string system = fields.text("system"); !system.empty())
-    sample.messages.push_back(turn("system", std::move(system)));
-  sample.messages.push_back(turn("user", fields.text("user")));
-  sample.messages.push_back(turn("assistant", fields.text("assistant")));
   return sample;
 }
 
@@ -191,22 +130,21 @@ Sample to_sample(RowFields& fields, Schema schema, const SchemaConfig& config) {
     fields.fail(fmt::format("wanted an object, found a JSON {}", fields.value().type_name()));
   switch (schema) {
     case Schema::Messages:
-      return chat(fields.messages("messages"));
+      return listed_chat(fields, "messages");
     case Schema::ShareGpt:
-      return chat(fields.conversations());
+      return listed_chat(fields, "conversations");
     case Schema::Alpaca:
-      return chat(Json::array(
-          {turn("user", instruction_text(fields)), turn("assistant", fields.text("output"))}));
+      return chat(plain_turns(fields, "instruction", "output"));
     case Schema::PromptCompletion:
       return prompt_completion_sample(fields);
     case Schema::Triple:
-      return triple_sample(fields);
+      return chat(plain_turns(fields, "user", "assistant"));
     case Schema::Rendered:
       return plain_completion(fields.text("input"), fields.text("target"));
     case Schema::Text:
       return text_sample(fields, config);
     case Schema::Loose:
-      return loose_sample(fields);
+      return chat(loose_turns(fields));
   }
   CONVOY_INVARIANT(false, "schema {}", static_cast<int>(schema));
 }
@@ -222,24 +160,34 @@ void add_system_turn(Sample& sample, const std::string& system_prompt) {
   sample.messages.insert(sample.messages.begin(), turn("system", system_prompt));
 }
 
-// A column named `tools` or `documents` belongs to the template when a row holds a conversation;
-// elsewhere it may be anything.
-RowFields::Columns template_columns(Schema schema) {
-  const bool conversation = schema == Schema::Messages || schema == Schema::ShareGpt ||
-                            schema == Schema::PromptCompletion;
-  return conversation ? RowFields::Columns::KwargsToolsDocuments : RowFields::Columns::Kwargs;
+RowFields::Texts texts_of(Schema schema) {
+  const bool in_turns = schema == Schema::Messages || schema == Schema::ShareGpt ||
+                        schema == Schema::PromptCompletion;
+  return in_turns ? RowFields::Texts::InTurns : RowFields::Texts::InColumns;
 }
 
-Sample finished(Sample sample, const Row& row, const RowFields& fields, Schema schema,
-                const SchemaConfig& config) {
+ConvertedRow finished(Sample sample, const Row& row, const RowFields& fields, Schema schema,
+                      const SchemaConfig& config) {
   if (has_chat_turns(sample)) {
     add_system_turn(sample, config.system_prompt);
-    sample.variables = fields.template_variables(config.template_kwargs, template_columns(schema));
+    sample.variables = fields.template_variables(config.template_kwargs, texts_of(schema));
   }
   sample.file = row.file;
   sample.line = row.line;
   sample.index = row.index;
-  return sample;
+  return {.sample = std::move(sample),
+          .schema = schema,
+          .fields_cut = fields.fields_cut(),
+          .unread = fields.unread()};
+}
+
+// A JSON boolean, or one as CSV writes it.
+std::optional<bool> judgement(const Json& value) {
+  if (value.is_boolean()) return value.get<bool>();
+  for (const bool good : {true, false})
+    for (const char* word : {"true", "True", "TRUE", "false", "False", "FALSE"})
+      if (value == word && (word[0] == 't' || word[0] == 'T') == good) return good;
+  return std::nullopt;
 }
 
 }  // namespace
@@ -269,7 +217,8 @@ SchemaConfig SchemaConfig::from(const settings::DataSettings& data, std::string 
       .text_rows = data.text_rows,
       .system_prompt = data.system_prompt,
       .template_kwargs = settings::template_kwargs(data.template_kwargs, "data.template_kwargs"),
-      .max_field_chars = data.max_field_chars};
+      .max_field_chars = data.max_field_chars,
+      .unread_columns = data.unread_columns == "error" ? UnreadPolicy::Refuse : UnreadPolicy::Name};
 }
 
 std::vector<Schema> matching_schemas(const Row& row, const SchemaConfig& config) {
@@ -289,10 +238,17 @@ Schema detect_schema(const Row& row, const SchemaConfig& config) {
   for (const Schema schema : found) names.emplace_back(schema_name(schema));
   if (found.empty()) {
     ErrorLocation hinted = location;
-    hinted.hint =
-        "rename the keys to messages, prompt and completion, question and answer, or text; or set "
-        "data.schema=text and "
-        "data.text_field=KEY";
+    if (row.value.is_object() && has(row.value, "chosen") && has(row.value, "rejected"))
+      hinted.hint =
+          "these are preferences, and a training learns answers: rename the prompt and `chosen` to "
+          "`prompt` and `completion`, or a `chosen` of messages to `messages`, and leave out "
+          "`rejected`";
+    else
+      hinted.hint =
+          "rename the keys to messages, prompt and completion, question and answer, or text; or "
+          "set "
+          "data.schema=text and "
+          "data.text_field=KEY";
     throw DataError(fmt::format("row {}: no row schema fits {}", row.index + 1, keys_of(row.value)),
                     hinted);
   }
@@ -305,23 +261,58 @@ Schema detect_schema(const Row& row, const SchemaConfig& config) {
 
 ConvertedRow convert_row(const Row& row, Schema schema, const SchemaConfig& config) {
   RowFields fields(row, row.value, config.max_field_chars);
-  ConvertedRow converted;
-  converted.sample = finished(to_sample(fields, schema, config), row, fields, schema, config);
-  converted.fields_cut = fields.fields_cut();
-  converted.unread = fields.unread();
+  Sample sample = to_sample(fields, schema, config);
+  return finished(std::move(sample), row, fields, schema, config);
+}
+
+ConvertedRow convert_to_learn(const Row& row, const SchemaConfig& config) {
+  ConvertedRow converted = convert_row(row, detect_schema(row, config), config);
+  if (converted.schema == Schema::Text || !row.value.is_object()) return converted;
+  for (const std::string_view key : kJudgements) {
+    const auto found = row.value.find(key);
+    const auto is_good = found == row.value.end() ? std::nullopt : judgement(*found);
+    if (!is_good) continue;
+    std::erase(converted.unread, key);
+    if (!*is_good)
+      throw DataError(
+          fmt::format("row {}: `{}` is false: the answer is a bad one, and would be learnt as a "
+                      "good one",
+                      row.index + 1, key),
+          {.file = row.file,
+           .line = row.line,
+           .hint = "keep only the rows with a true one, or rename the column if it says something "
+                   "else"});
+  }
   return converted;
 }
 
-Sample convert_prompt(const Row& row, const SchemaConfig& config) {
+void refuse_unread(const Sample& sample, const std::vector<std::string>& unread,
+                   const SchemaConfig& config) {
+  if (config.unread_columns != UnreadPolicy::Refuse || unread.empty()) return;
+  throw DataError(fmt::format("row {}: nothing reads the column{} {}", sample.index + 1,
+                              unread.size() == 1 ? "" : "s", joined(unread)),
+                  {.file = sample.file,
+                   .line = sample.line,
+                   .hint = "leave them out of the file, or set data.unread_columns: name"});
+}
+
+ConvertedRow convert_prompt(const Row& row, const SchemaConfig& config) {
   const Json& value = row.value;
   const bool bare_prompt = value.is_object() && has(value, "prompt") && !has(value, "completion") &&
-                           present(value, kAssistantKeys).empty() && config.schema == "auto";
-  if (!bare_prompt) return convert_row(row, detect_schema(row, config), config).sample;
+                           answer_keys(value).empty() && config.schema == "auto";
+  if (!bare_prompt) return convert_row(row, detect_schema(row, config), config);
   RowFields fields(row, value, config.max_field_chars);
-  if (value["prompt"].is_array())
-    return finished(chat(fields.messages("prompt")), row, fields, Schema::PromptCompletion, config);
-  return finished(plain_completion(fields.text("prompt"), ""), row, fields,
-                  Schema::PromptCompletion, config);
+  Sample sample;
+  if (value["prompt"].is_structured()) {
+    sample = listed_chat(fields, "prompt");
+  } else {
+    // A system prompt makes it a conversation.
+    Json turns = Json::array({turn("user", fields.text("prompt"))});
+    fields.add_system_column(turns);
+    sample = turns.size() > 1 ? chat(std::move(turns))
+                              : plain_completion(turns[0]["content"].get<std::string>(), "");
+  }
+  return finished(std::move(sample), row, fields, Schema::PromptCompletion, config);
 }
 
 }  // namespace convoy::data

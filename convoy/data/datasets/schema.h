@@ -20,6 +20,9 @@ enum class Schema { Messages, ShareGpt, Alpaca, PromptCompletion, Triple, Render
 std::string_view schema_name(Schema schema);  // as in data.schema: "messages", "sharegpt", ...
 Schema schema_named(std::string_view name);   // Throws ConfigError
 
+// What is done about rows with columns that nothing reads.
+enum class UnreadPolicy { Name, Refuse };
+
 struct SchemaConfig {
   std::string schema = "auto";
   std::string task = "sft";  // "pretrain" reads instruction, input, output rows as text
@@ -29,6 +32,7 @@ struct SchemaConfig {
   // Variables of the whole run: null or an object.
   nlohmann::ordered_json template_kwargs = {};
   int64_t max_field_chars = 0;  // 0 = off
+  UnreadPolicy unread_columns = UnreadPolicy::Name;
 
   static SchemaConfig from(const settings::DataSettings& data, std::string task);
 };
@@ -43,16 +47,25 @@ Schema detect_schema(const Row& row, const SchemaConfig& config);
 
 struct ConvertedRow {
   Sample sample;
+  Schema schema = Schema::Messages;
   int64_t fields_cut = 0;  // by max_field_chars
   std::vector<std::string> unread =
-      {};  // columns that the sample has nothing of; null counts as absent
+      {};  // columns that the sample has nothing of; empty ones count as absent
 };
 
 // Throws DataError with file and line when a field is missing or has the wrong type.
 ConvertedRow convert_row(const Row& row, Schema schema, const SchemaConfig& config);
 
+// detect_schema() and convert_row() for a row whose answer is learnt or compared with. Throws
+// DataError also for an answer that the row itself calls a bad one (KTO's `label: false`).
+ConvertedRow convert_to_learn(const Row& row, const SchemaConfig& config);
+
+// Throws DataError when `config` refuses rows with unread columns and this one has some.
+void refuse_unread(const Sample& sample, const std::vector<std::string>& unread,
+                   const SchemaConfig& config);
+
 // Converts a row to continue: prompt (string or messages) alone, messages, text, or any schema
 // above.
-Sample convert_prompt(const Row& row, const SchemaConfig& config);
+ConvertedRow convert_prompt(const Row& row, const SchemaConfig& config);
 
 }  // namespace convoy::data

@@ -236,7 +236,7 @@ TEST(Schema, TripleRenderedTextAndLoose) {
   EXPECT_EQ(turns_of(sample_of(R"({"system":"s","query":"q","response":"a"})")),
             "system=s;user=q;assistant=a;");
   EXPECT_EQ(turns_of(sample_of(R"(["q",{"answer":"a","n":1}])")), "user=q;assistant=a;");
-  expect_error(R"({"question":"q","answer":42})",
+  expect_error(R"({"question":"q","answer":4.5})",
                "wanted a string under `answer`, found a JSON number");
   expect_error(R"({"text":["t"]})", "wanted a string under `text`");
   expect_error(R"({"prompt":"p"})", "`completion`, which is missing",
@@ -269,12 +269,15 @@ TEST(Schema, LongFieldsAreCutAndCounted) {
 }
 
 TEST(Schema, PromptsNeedNoAnswer) {
-  EXPECT_EQ(convert_prompt(row_of(R"({"prompt":"p"})"), {}).prompt, "p");
-  EXPECT_EQ(turns_of(convert_prompt(row_of(R"({"prompt":[{"role":"user","content":"u"}]})"), {})),
-            "user=u;");
-  EXPECT_EQ(turns_of(convert_prompt(row_of(R"({"messages":[{"role":"user","content":"u"}]})"), {})),
-            "user=u;");
-  EXPECT_EQ(convert_prompt(row_of(R"({"text":"t"})"), {}).text, "t");
+  EXPECT_EQ(convert_prompt(row_of(R"({"prompt":"p"})"), {}).sample.prompt, "p");
+  EXPECT_EQ(
+      turns_of(convert_prompt(row_of(R"({"prompt":[{"role":"user","content":"u"}]})"), {}).sample),
+      "user=u;");
+  EXPECT_EQ(
+      turns_of(
+          convert_prompt(row_of(R"({"messages":[{"role":"user","content":"u"}]})"), {}).sample),
+      "user=u;");
+  EXPECT_EQ(convert_prompt(row_of(R"({"text":"t"})"), {}).sample.text, "t");
 }
 
 TEST(SampleReader, OneSchemaPerFileUnlessForced) {

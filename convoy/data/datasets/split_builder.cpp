@@ -27,7 +27,7 @@ namespace {
 namespace fs = std::filesystem;
 
 // Version of the tokens: raised when equal rows encode differently.
-constexpr int kFormatVersion = 5;
+constexpr int kFormatVersion = 6;
 
 enum Part { Train = 0, Val = 1, Test = 2 };
 constexpr std::array<const char*, 3> kPartNames = {"train", "val", "test"};
@@ -110,6 +110,7 @@ class SplitBuilder {
                             {"template_kwargs", data.template_kwargs.json},
                             {"max_field_chars", data.max_field_chars},
                             {"bad_rows", data.bad_rows},
+                            {"unread_columns", data.unread_columns},
                             {"text_field", data.text_field},
                             {"text_rows", data.text_rows},
                             {"split", kPartNames[part]}};
@@ -206,7 +207,9 @@ class SplitBuilder {
   static std::vector<std::string> warnings_of(const SampleReader& reader,
                                               const std::vector<std::string>& of_rows) {
     std::vector<std::string> warnings;
-    if (reader.bad_rows().count() > 0) warnings.push_back(reader.bad_rows().summary());
+    if (const std::string bad = reader.bad_rows().summary(); !bad.empty()) warnings.push_back(bad);
+    if (const std::string unread = reader.unread_columns(); !unread.empty())
+      warnings.push_back(unread);
     warnings.insert(warnings.end(), of_rows.begin(), of_rows.end());
     return warnings;
   }

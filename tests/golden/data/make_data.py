@@ -28,6 +28,27 @@ def write_csv(name, **options):
     (HERE / name).write_bytes(text.getvalue().encode())
 
 
+def write_nested():
+    """Types of nested columns beside the plain ones; what Python reads back, maps as dicts."""
+    turns = [[{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Arr"}], []]
+    turn = pa.struct([("role", pa.string()), ("content", pa.string())])
+    table = pa.table(
+        {
+            "messages": pa.array(turns, pa.list_view(turn)),
+            "counts": pa.array([[1, 2], None], pa.large_list_view(pa.int32())),
+            "map": pa.array([[("a", 1), ("b", 2)], []], pa.map_(pa.string(), pa.int64())),
+            "bytes": pa.array([b"x", b"y"], pa.binary_view()),
+            "document": pa.array(['{"a": 1}', "null"], pa.json_()),
+        }
+    )
+    pq.write_table(table, HERE / "nested.parquet", compression="zstd")
+    assert pq.read_table(HERE / "nested.parquet").schema.field("messages").type == pa.list_view(turn)
+    rows = table.to_pylist(maps_as_pydicts="strict")
+    for row in rows:
+        row["bytes"] = row["bytes"].decode()
+    return rows
+
+
 def main():
     write_csv("minimal.csv", lineterminator="\n")
     write_csv("quoted_crlf.csv", lineterminator="\r\n", quoting=csv.QUOTE_ALL)
@@ -53,7 +74,7 @@ def main():
         for i in range(3000)
     ]
     pq.write_table(pa.Table.from_pylist(chats), HERE / "chats.parquet", compression="zstd", row_group_size=700)
-    (HERE / "rows.json").write_text(json.dumps({"rows": ROWS, "typed": typed}, indent=1))
+    (HERE / "rows.json").write_text(json.dumps({"rows": ROWS, "typed": typed, "nested": write_nested()}, indent=1))
 
 
 if __name__ == "__main__":

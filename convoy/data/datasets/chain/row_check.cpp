@@ -21,6 +21,7 @@ struct Checked {
   Schema schema = Schema::Messages;
   bool is_long = false;
   RowLosses losses = {};
+  std::vector<std::string> unread = {};
 };
 
 RowFault fault_of(int64_t index, const DataError& error, int64_t column = 0) {
@@ -49,7 +50,8 @@ void check_tokens(const RowCheck& check, const Sample& sample, Checked& checked)
   const bool keeps_a_side =
       policy.truncation == Truncation::KeepStart || policy.truncation == Truncation::KeepEnd;
   if (checked.is_long && keeps_a_side) {
-    truncate_row(row, policy);
+    if (truncate_row(row, policy) && sample.kind == Sample::Kind::Text)
+      checked.losses.texts_cut.add(sample);
     if (count_supervised(row) == 0) checked.losses.answers_cut.add(sample);
   }
 }
@@ -81,10 +83,12 @@ Checked checked_row(const RowCheck& check, ReadRow read) {
   Checked checked{.index = read.index};
   try {
     if (read.error) throw DataError(*read.error);
-    const Row row = parse_row(std::move(read.raw));
+    const Row row = parse_row(std::move(read.raw), check.bad_rows);
     checked.location = {.file = row.file, .line = row.line};
-    checked.schema = detect_schema(row, check.schema);
-    const ConvertedRow converted = convert_row(row, checked.schema, check.schema);
+    ConvertedRow converted = convert_to_learn(row, check.schema);
+    checked.schema = converted.schema;
+    refuse_unread(converted.sample, converted.unread, check.schema);
+    checked.unread = std::move(converted.unread);
     if (check.encoder != nullptr) {
       check_tokens(check, converted.sample, checked);
     } else {
@@ -163,6 +167,7 @@ RowCheckReport check_rows(const Dataset& dataset, const RowCheck& check,
         if (!schema) schema = checked.schema;
         report.rows_cut += checked.is_long;
         report.losses.add(checked.losses);
+        report.unread.add(checked.unread);
       });
   if (schema) report.schema = schema_name(*schema);
   return report;

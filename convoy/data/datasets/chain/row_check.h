@@ -13,6 +13,7 @@
 #include "convoy/data/datasets/encode_sample.h"
 #include "convoy/data/datasets/row_warnings.h"
 #include "convoy/data/datasets/schema.h"
+#include "convoy/data/datasets/unread_columns.h"
 
 namespace convoy::data {
 
@@ -29,6 +30,7 @@ struct RowCheck {
   SchemaConfig schema;
   const SampleEncoder* encoder = nullptr;  // none: tokens are not looked at
   TruncationPolicy truncation = {};        // policy for rows above max_tokens; 0 = none
+  BadRows bad_rows = BadRows::Error;       // Replace mends rows first
 };
 
 struct RowCheckReport {
@@ -37,6 +39,7 @@ struct RowCheckReport {
   int64_t rows_cut = 0;  // longer than max_tokens
   std::string schema;    // schema of the first good row
   RowLosses losses;      // losses of the good rows
+  UnreadColumns unread;  // columns of the good rows
 };
 
 // `take` gets the faults in the order of the rows. A row is bad when it cannot be read, has another

@@ -76,6 +76,7 @@ PassReport for_each_row(RowSource& rows, BadRows bad_rows,
   struct Worked {
     int64_t index = 0;
     std::optional<Result> result = {};
+    int64_t characters_replaced = 0;
     std::optional<DataError> error = {};
   };
   PassReport report;
@@ -85,7 +86,9 @@ PassReport for_each_row(RowSource& rows, BadRows bad_rows,
         Worked worked{.index = read.index, .error = std::move(read.error)};
         if (worked.error) return worked;
         try {
-          worked.result.emplace(work(parse_row(std::move(read.raw))));
+          const Row row = parse_row(std::move(read.raw), bad_rows);
+          worked.characters_replaced = row.characters_replaced;
+          worked.result.emplace(work(row));
         } catch (const DataError& error) {
           worked.error = error;
         }
@@ -93,6 +96,7 @@ PassReport for_each_row(RowSource& rows, BadRows bad_rows,
       },
       [&](Worked worked) {
         report.rows_read = worked.index + 1;
+        report.bad.add_replaced(worked.characters_replaced);
         if (worked.error)
           report.bad.add(*worked.error, worked.index, report.rows_read, bad_rows);
         else

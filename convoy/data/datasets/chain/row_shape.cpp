@@ -99,12 +99,11 @@ Json sharegpt_row(const Sample& sample) {
 
 Json alpaca_row(const Sample& sample) {
   Exchange exchange = one_exchange(sample, "alpaca");
-  if (!exchange.system.empty())
-    fail(sample, "alpaca has no room for a system turn",
-         "leave it out with `convoy data system --mode remove`, or convert to triple");
-  return {{"instruction", std::move(exchange.user)},
-          {"input", ""},
-          {"output", std::move(exchange.assistant)}};
+  Json row = {{"instruction", std::move(exchange.user)},
+              {"input", ""},
+              {"output", std::move(exchange.assistant)}};
+  if (!exchange.system.empty()) row["system"] = std::move(exchange.system);
+  return row;
 }
 
 Json triple_row(const Sample& sample) {

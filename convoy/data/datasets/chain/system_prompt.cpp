@@ -60,16 +60,26 @@ void edit_turns(Json& turns, const TurnNames& names, std::string_view prompt, Sy
   }
 }
 
+// The column for the system prompt of a row, the one with a text first; empty without any.
+std::string system_column(const Json& row) {
+  std::string found;
+  for (const char* column : {"system_prompt", "system"}) {
+    if (!row.contains(column) || !row[column].is_string()) continue;
+    if (found.empty() || row[column] != "") found = column;
+  }
+  return found;
+}
+
 void edit_column(Json& row, std::string_view prompt, SystemMode mode) {
-  const auto found = row.find("system");
-  const bool has_one = found != row.end() && found->is_string();
-  const std::string text = edited(has_one ? found->get<std::string>() : "", prompt, mode);
-  if (found == row.end() && !text.empty()) {
+  const std::string column = system_column(row);
+  const std::string text =
+      edited(column.empty() ? "" : row[column].get<std::string>(), prompt, mode);
+  if (!column.empty() || row.contains("system")) {
+    row[column.empty() ? "system" : column] = text;
+  } else if (!text.empty()) {
     Json first = {{"system", text}};
     for (const auto& [key, value] : row.items()) first[key] = value;
     row = std::move(first);
-  } else if (found != row.end()) {
-    row["system"] = text;
   }
 }
 
@@ -94,20 +104,22 @@ SystemMode system_mode_named(std::string_view name) {
 
 Json with_system_prompt(const Row& row, Schema schema, std::string_view prompt, SystemMode mode) {
   Json value = row.value;
-  if (schema == Schema::Messages) {
+  const bool in_columns = schema == Schema::Alpaca || schema == Schema::Triple ||
+                          (schema == Schema::Loose && value.is_object());
+  const bool in_turns = schema == Schema::Messages || schema == Schema::ShareGpt ||
+                        (schema == Schema::PromptCompletion && value["prompt"].is_array());
+  if (in_columns || (in_turns && !system_column(value).empty())) {
+    edit_column(value, prompt, mode);
+  } else if (schema == Schema::Messages) {
     Json turns = turns_of(row, "messages");
     edit_turns(turns, {"role", "content"}, prompt, mode);
     value["messages"] = std::move(turns);
-  } else if (schema == Schema::ShareGpt && value.contains("system") && !value["system"].is_null()) {
-    edit_column(value, prompt, mode);
   } else if (schema == Schema::ShareGpt) {
     Json turns = turns_of(row, "conversations");
     edit_turns(turns, {"from", "value"}, prompt, mode);
     value["conversations"] = std::move(turns);
-  } else if (schema == Schema::PromptCompletion && value["prompt"].is_array()) {
+  } else if (in_turns) {
     edit_turns(value["prompt"], {"role", "content"}, prompt, mode);
-  } else if (schema == Schema::Triple || (schema == Schema::Loose && value.is_object())) {
-    edit_column(value, prompt, mode);
   } else {
     throw DataError(fmt::format("row {}: a row of the schema {} has no place for a system prompt",
                                 row.index + 1, schema_name(schema)),

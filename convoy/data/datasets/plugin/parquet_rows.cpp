@@ -62,6 +62,20 @@ nlohmann::ordered_json struct_of(const arrow::Array& array, int64_t at, int dept
   return value;
 }
 
+nlohmann::ordered_json map_of(const arrow::Array& array, int64_t at, int depth) {
+  const auto& map = static_cast<const arrow::MapArray&>(array);
+  auto value = nlohmann::ordered_json::object();
+  const int64_t end = map.value_offset(at) + map.value_length(at);
+  for (int64_t item = map.value_offset(at); item < end; ++item) {
+    const nlohmann::ordered_json key = to_json(*map.keys(), item, depth + 1);
+    if (!key.is_string())
+      throw DataError(fmt::format("a map with keys of type {} cannot be read; wanted texts",
+                                  map.keys()->type()->ToString()));
+    value[key.get<std::string>()] = to_json(*map.items(), item, depth + 1);
+  }
+  return value;
+}
+
 nlohmann::ordered_json to_json(const arrow::Array& array, int64_t at, int depth) {
   if (depth > kMaxJsonDepth)
     throw DataError(fmt::format("columns nested deeper than {} levels", kMaxJsonDepth));
@@ -95,6 +109,8 @@ nlohmann::ordered_json to_json(const arrow::Array& array, int64_t at, int depth)
       return text_of<arrow::LargeStringArray>(array, at);
     case arrow::Type::STRING_VIEW:
       return text_of<arrow::StringViewArray>(array, at);
+    case arrow::Type::BINARY_VIEW:
+      return text_of<arrow::BinaryViewArray>(array, at);
     case arrow::Type::BINARY:
       return text_of<arrow::BinaryArray>(array, at);
     case arrow::Type::LARGE_BINARY:
@@ -105,15 +121,23 @@ nlohmann::ordered_json to_json(const arrow::Array& array, int64_t at, int depth)
       return list_of<arrow::LargeListArray>(array, at, depth);
     case arrow::Type::FIXED_SIZE_LIST:
       return list_of<arrow::FixedSizeListArray>(array, at, depth);
+    case arrow::Type::LIST_VIEW:
+      return list_of<arrow::ListViewArray>(array, at, depth);
+    case arrow::Type::LARGE_LIST_VIEW:
+      return list_of<arrow::LargeListViewArray>(array, at, depth);
+    case arrow::Type::MAP:
+      return map_of(array, at, depth);
     case arrow::Type::STRUCT:
       return struct_of(array, at, depth);
     case arrow::Type::DICTIONARY: {
       const auto& dictionary = static_cast<const arrow::DictionaryArray&>(array);
       return to_json(*dictionary.dictionary(), dictionary.GetValueIndex(at), depth + 1);
     }
+    case arrow::Type::EXTENSION:
+      return to_json(*static_cast<const arrow::ExtensionArray&>(array).storage(), at, depth + 1);
     default: {  // times, decimals and the like, as text
       const auto scalar = array.GetScalar(at);
-      if (!scalar.ok())
+      if (!scalar.ok() || arrow::is_nested(array.type_id()))
         throw DataError(fmt::format("a value of type {} cannot be read", array.type()->ToString()));
       return (*scalar)->ToString();
     }

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The choices of a multiple-choice row, in the forms of the well-known benchmarks: `choices` or
+// `options` as a list of texts (MMLU), {"text": [..], "label": [..]} (ARC), a list of
+// {"label", "text"}, or {"A": text, ..} (MedQA).
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace convoy::data {
+
+struct Choices {
+  std::string column;
+  std::vector<std::string> labels;  // A, B, ... unless the row names others
+  std::vector<std::string> texts;
+
+  // "A. text" on a line each.
+  std::string lines() const;
+  // True when `question` shows each text behind its label already.
+  bool are_in(std::string_view question) const;
+  // What `answer` says: the label of an index from 0, any text as it is. Empty: an index that names
+  // no choice, or a number that is an index and another choice's text.
+  std::optional<std::string> answer_of(const nlohmann::ordered_json& answer) const;
+};
+
+// Empty when the row has no such column.
+std::optional<Choices> choices_of(const nlohmann::ordered_json& row);
+
+}  // namespace convoy::data

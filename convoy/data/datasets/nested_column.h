@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The forms in which files hold nested columns: JSON texts (CSV), and structs of lists in the place
+// of lists of structs (`datasets`' Sequence of a dict).
+#pragma once
+
+#include <nlohmann/json.hpp>
+
+namespace convoy::data {
+
+// The value that a text holds if it is a JSON list or object; any other value as it is.
+nlohmann::ordered_json decoded_column(const nlohmann::ordered_json& column);
+
+// {"role": [a, b], "content": [c, d]} as [{"role": a, "content": c}, ...]; any other value as it
+// is.
+nlohmann::ordered_json as_list_of_structs(nlohmann::ordered_json value);
+
+// True for null and for texts, lists and objects that are empty, as tables hold absent values.
+bool is_absent(const nlohmann::ordered_json& column);
+
+}  // namespace convoy::data
