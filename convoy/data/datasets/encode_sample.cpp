@@ -151,7 +151,9 @@ EncodedRow SampleEncoder::encode_chat(const Sample& sample) const {
     EncodedRow row{.ids = chat_encoding(text).ids, .supervised = {}};
     row.own_bos = begins_with_bos(row.ids);
     row.tools_unread = unwritten.tools;
+    row.documents_unread = unwritten.documents;
     row.calls_unread = unwritten.calls;
+    row.reasoning_unread = unwritten.reasoning;
     return supervised_from(std::move(row), 1, sample.index);
   }
   size_t first = sample.kind == Kind::ChatPromptCompletion ? sample.messages.size() : 0;
@@ -175,7 +177,9 @@ EncodedRow SampleEncoder::encode_chat(const Sample& sample) const {
           .empty_answer =
               supervision_.empty_answers == EmptyAnswers::Skip && !turns.unwritten.answers.empty(),
           .tools_unread = turns.unwritten.tools,
-          .calls_unread = turns.unwritten.calls};
+          .documents_unread = turns.unwritten.documents,
+          .calls_unread = turns.unwritten.calls,
+          .reasoning_unread = turns.unwritten.reasoning};
 }
 
 EncodedRow SampleEncoder::encode(const Sample& sample) const {

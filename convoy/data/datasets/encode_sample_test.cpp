@@ -313,6 +313,33 @@ TEST_F(TallyChat, ToolsThatTheTemplateDoesNotWriteAreTold) {
   EXPECT_EQ(learnt(tokenizer_, read), "add<|im_end|>");
 }
 
+TEST_F(TallyChat, DocumentsAndReasoningThatTheTemplateDoesNotWriteAreTold) {
+  const auto told = [&](const std::string& head, const std::string& thoughts) {
+    ordered_json answer = turns_[1];
+    answer["reasoning_content"] = "since";
+    Sample sample = chat_sample(ordered_json::array({turns_[0], answer}));
+    sample.variables["documents"] = ordered_json::array({{{"title", "t"}}});
+    const auto chat_template =
+        TemplateFile(head + "{% for m in messages %}<|im_start|>{{ m.role }}\n" + thoughts +
+                     "{{ m.content }}<|im_end|>\n{% endfor %}{% if add_generation_prompt %}"
+                     "<|im_start|>assistant\n{% endif %}")
+            .load(model_);
+    std::string parts;
+    for (const Supervise supervise : {Supervise::Auto, Supervise::All}) {
+      const EncodedRow row =
+          SampleEncoder(tokenizer_, &chat_template, {.supervise = supervise}).encode(sample);
+      parts +=
+          fmt::format("{}{} ", row.documents_unread ? 'd' : '-', row.reasoning_unread ? 'r' : '-');
+    }
+    return parts;
+  };
+  const std::string documents = "{% for d in documents %}{{ d.title }}{% endfor %}";
+  EXPECT_EQ(told("", ""), "dr dr ");
+  EXPECT_EQ(told(documents, ""), "-r -r ");
+  EXPECT_EQ(told("", "{{ m.reasoning_content }}"), "d- d- ");
+  EXPECT_EQ(told(documents, "{{ m.reasoning_content }}"), "-- -- ");
+}
+
 TEST_F(TallyChat, PartsAreJoinedWhereTheTemplateReadsOnlyTexts) {
   const auto parts = [](const std::string& first, const std::string& second) {
     return ordered_json::array(

@@ -34,14 +34,18 @@ void RowLosses::add(const Sample& sample, const EncodedRow& row) {
   ++rows_encoded;
   if (row.empty_answer) empty_answers.add(sample);
   if (row.tools_unread) tools_unread.add(sample);
+  if (row.documents_unread) documents_unread.add(sample);
   if (row.calls_unread) calls_unread.add(sample);
+  if (row.reasoning_unread) reasoning_unread.add(sample);
 }
 
 void RowLosses::add(const RowLosses& later) {
   rows_encoded += later.rows_encoded;
   empty_answers.add(later.empty_answers);
   tools_unread.add(later.tools_unread);
+  documents_unread.add(later.documents_unread);
   calls_unread.add(later.calls_unread);
+  reasoning_unread.add(later.reasoning_unread);
   answers_cut.add(later.answers_cut);
   texts_cut.add(later.texts_cut);
 }
@@ -49,16 +53,18 @@ void RowLosses::add(const RowLosses& later) {
 std::vector<std::string> row_warnings(const RowLosses& losses, int64_t max_tokens,
                                       Truncation truncation) {
   std::vector<std::string> warnings;
-  if (const RowTally& tally = losses.tools_unread; tally.rows > 0)
+  const auto unwritten = [&](const RowTally& tally, const char* part, const char* result) {
+    if (tally.rows == 0) return;
     warnings.push_back(
-        fmt::format("the chat template does not write the `tools` of {}, {}: the model does not "
-                    "see them; set data.template_path to a template that writes them",
-                    counted(tally.rows, "row"), place_of(tally)));
-  if (const RowTally& tally = losses.calls_unread; tally.rows > 0)
-    warnings.push_back(
-        fmt::format("the chat template does not write the `tool_calls` of {}, {}: they are not "
-                    "learnt; set data.template_path to a template that writes them",
-                    counted(tally.rows, "row"), place_of(tally)));
+        fmt::format("the chat template does not write the {} of {}, {}: {}; set data.template_path "
+                    "to a template that writes them",
+                    part, counted(tally.rows, "row"), place_of(tally), result));
+  };
+  unwritten(losses.tools_unread, "`tools`", "the model does not see them");
+  unwritten(losses.documents_unread, "`documents`", "the model does not see them");
+  unwritten(losses.calls_unread, "`tool_calls`", "they are not learnt");
+  unwritten(losses.reasoning_unread, "thoughts (reasoning_content, thinking)",
+            "they are not learnt");
   if (const RowTally& tally = losses.empty_answers; tally.rows > 0)
     warnings.push_back(fmt::format(
         "{} an empty answer, {}: it is not learnt; data.empty_answers: learn learns its end",

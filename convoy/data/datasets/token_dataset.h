@@ -24,7 +24,9 @@ struct EncodedRow {
   // True when the conversation has `tools`, or turns with `tool_calls`, that the chat template does
   // not write.
   bool tools_unread = false;
+  bool documents_unread = false;
   bool calls_unread = false;
+  bool reasoning_unread = false;
 };
 
 struct NamedRows;

@@ -2,6 +2,7 @@
 #include "convoy/data/datasets/unwritten.h"
 
 #include <algorithm>
+#include <array>
 #include <string_view>
 
 #include "convoy/core/base/error.h"
@@ -13,6 +14,7 @@ namespace {
 using nlohmann::ordered_json;
 
 constexpr const char* kCalls = "tool_calls";
+constexpr std::array<const char*, 3> kReasoning = {"reasoning_content", "reasoning", "thinking"};
 
 bool is_blank(const ordered_json& text) {
   return text.is_null() ||
@@ -33,22 +35,32 @@ bool is_same(const RenderWhole& render, const ordered_json& messages, const orde
   }
 }
 
-bool leaves_out_tools(const RenderWhole& render, const ordered_json& messages,
-                      const ordered_json& variables, const std::string& full) {
-  if (!variables.is_object() || !variables.contains("tools") || variables["tools"].empty())
-    return false;
+bool leaves_out_variable(const char* name, const RenderWhole& render, const ordered_json& messages,
+                         const ordered_json& variables, const std::string& full) {
+  if (!variables.is_object() || !variables.contains(name) || variables[name].empty()) return false;
   ordered_json without = variables;
-  without.erase("tools");
+  without.erase(name);
   return is_same(render, messages, without, full);
 }
 
-bool leaves_out_calls(const RenderWhole& render, const ordered_json& messages,
-                      const ordered_json& variables, const std::string& full) {
-  if (std::none_of(messages.begin(), messages.end(), has_calls)) return false;
-  ordered_json without = messages;
-  for (ordered_json& message : without)
-    if (message.is_object()) message.erase(kCalls);
-  return is_same(render, without, variables, full);
+// True when some message has one of the members, and the template writes none of them.
+template <size_t count>
+bool leaves_out_members(const std::array<const char*, count>& members, const RenderWhole& render,
+                        const ordered_json& messages, const ordered_json& variables,
+                        const std::string& full) {
+  bool any = false;
+  ordered_json without;
+  for (size_t index = 0; index < messages.size(); ++index) {
+    if (!messages[index].is_object()) continue;
+    for (const char* member : members) {
+      const auto found = messages[index].find(member);
+      if (found == messages[index].end() || found->empty() || is_blank(*found)) continue;
+      if (!any) without = messages;
+      any = true;
+      without[index].erase(member);
+    }
+  }
+  return any && is_same(render, without, variables, full);
 }
 
 }  // namespace
@@ -65,8 +77,11 @@ bool has_blank_content(const ordered_json& message) {
 Unwritten find_unwritten(const RenderWhole& render, const ordered_json& messages,
                          const ordered_json& variables, const std::string& full,
                          size_t first_message) {
-  Unwritten unwritten{.tools = leaves_out_tools(render, messages, variables, full),
-                      .calls = leaves_out_calls(render, messages, variables, full)};
+  Unwritten unwritten{
+      .tools = leaves_out_variable("tools", render, messages, variables, full),
+      .documents = leaves_out_variable("documents", render, messages, variables, full),
+      .calls = leaves_out_members(std::array{kCalls}, render, messages, variables, full),
+      .reasoning = leaves_out_members(kReasoning, render, messages, variables, full)};
   for (size_t index = first_message; index < messages.size(); ++index) {
     const ordered_json& message = messages[index];
     if (!message.is_object() || message.value("role", ordered_json()) != "assistant" ||

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Finds important parts of a conversation that a chat template leaves out: tools, tool calls,
-// answers without text. Detected by rendering the conversation without them.
+// Finds important parts of a conversation that a chat template leaves out: tools, documents, tool
+// calls, reasoning, answers without text. Detected by rendering the conversation without them.
 #pragma once
 
 #include <cstddef>
@@ -17,12 +17,14 @@ using RenderWhole = std::function<std::string(const nlohmann::ordered_json& mess
 
 struct Unwritten {
   bool tools = false;                // there are `tools`, and none is written
+  bool documents = false;            // there are `documents`, and none is written
   bool calls = false;                // turns have `tool_calls`, and none is written
+  bool reasoning = false;            // turns have reasoning, and none is written
   std::vector<size_t> answers = {};  // the assistant's messages of which nothing is written
 };
 
 // Examines messages[first_message..] of `full`, the rendered conversation. A conversation without
-// tools, calls and answers without text costs no render.
+// any of them costs no render.
 Unwritten find_unwritten(const RenderWhole& render, const nlohmann::ordered_json& messages,
                          const nlohmann::ordered_json& variables, const std::string& full,
                          size_t first_message);
