@@ -34,7 +34,7 @@ std::string error_of(const std::filesystem::path& path, BadRows bad_rows) {
 TEST(EncodedRows, SkipLeavesOutWhatCannotBeReadConvertedOrEncoded) {
   const ScratchFolder folder;
   const auto path = folder.write("rows.jsonl",
-                                 "{\"text\":\"a\"}\n{torn\n{\"text\":5}\n{\"text\":\"refuse\"}\n"
+                                 "{\"text\":\"a\"}\n{torn\n{\"text\":4.5}\n{\"text\":\"refuse\"}\n"
                                  "{\"text\":\"b\"}\n");
   EncodedRows rows = open(path, BadRows::Skip);
   EXPECT_EQ(rows.next()->row.source_index, 0);

@@ -300,7 +300,7 @@ TEST(SampleReader, OneSchemaPerFileUnlessForced) {
 TEST(SampleReader, SkipCountsAndListsLines) {
   const ScratchFolder folder;
   const auto path = folder.write("rows.jsonl",
-                                 "{\"text\":\"1\"}\n{torn\n{\"text\":5}\n{\"text\":\"2\"}\n\n{"
+                                 "{\"text\":\"1\"}\n{torn\n{\"text\":4.5}\n{\"text\":\"2\"}\n\n{"
                                  "\"nothing\":1}\n{\"text\":\"3\"}\n");
   SampleReader reader(path, {}, BadRows::Skip);
   std::string texts;
