@@ -56,11 +56,23 @@ std::optional<Choices> read_column(const Json& row, const char* column) {
   const auto found = row.find(column);
   if (found == row.end()) return std::nullopt;
   const Json value = as_list_of_structs(decoded_column(*found));
-  Choices choices{.column = column, .labels = {}, .texts = {}};
+  Choices choices{.columns = {column}, .labels = {}, .texts = {}};
   const bool is_read = value.is_array()    ? read_list(value, choices)
                        : value.is_object() ? read_members(value, choices)
                                            : false;
   if (!is_read || choices.texts.size() < 2) return std::nullopt;
+  return choices;
+}
+
+std::optional<Choices> read_letters(const Json& row) {
+  Choices choices;
+  for (size_t index = 0; index < kMostLetters; ++index) {
+    std::string letter(1, static_cast<char>('A' + index));
+    const auto found = row.find(letter);
+    if (found == row.end() || is_absent(*found) || !add(choices, letter, *found)) break;
+    choices.columns.push_back(std::move(letter));
+  }
+  if (choices.texts.size() < 2) return std::nullopt;
   return choices;
 }
 
@@ -105,7 +117,8 @@ std::optional<std::string> Choices::answer_of(const Json& answer) const {
 std::optional<Choices> choices_of(const Json& row) {
   if (!row.is_object()) return std::nullopt;
   if (auto choices = read_column(row, "choices")) return choices;
-  return read_column(row, "options");
+  if (auto options = read_column(row, "options")) return options;
+  return read_letters(row);
 }
 
 }  // namespace convoy::data

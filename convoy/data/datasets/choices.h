@@ -2,7 +2,7 @@
 //
 // The choices of a multiple-choice row, in the forms of the well-known benchmarks: `choices` or
 // `options` as a list of texts (MMLU), {"text": [..], "label": [..]} (ARC), a list of
-// {"label", "text"}, or {"A": text, ..} (MedQA).
+// {"label", "text"}, or {"A": text, ..} (MedQA); or a column for each letter (C-Eval).
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -14,8 +14,8 @@
 namespace convoy::data {
 
 struct Choices {
-  std::string column;
-  std::vector<std::string> labels;  // A, B, ... unless the row names others
+  std::vector<std::string> columns;  // that hold them
+  std::vector<std::string> labels;   // A, B, ... unless the row names others
   std::vector<std::string> texts;
 
   // "A. text" on a line each.
@@ -27,7 +27,7 @@ struct Choices {
   std::optional<std::string> answer_of(const nlohmann::ordered_json& answer) const;
 };
 
-// Empty when the row has no such column.
+// Empty when the row has no such columns.
 std::optional<Choices> choices_of(const nlohmann::ordered_json& row);
 
 }  // namespace convoy::data

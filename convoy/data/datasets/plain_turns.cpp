@@ -43,6 +43,19 @@ bool is_pair_list(const Json& value) {
   return value.is_array() && value.size() == 2 && value[0].is_string() && value[1].is_object();
 }
 
+// The text of a context: a string, or strings of which each is a line. Empty for anything else.
+std::string context_of(const Json* column) {
+  if (column == nullptr || column->empty()) return {};
+  if (column->is_string()) return column->get<std::string>();
+  std::string lines;
+  if (!column->is_array()) return {};
+  for (const Json& line : *column) {
+    if (!line.is_string()) return {};
+    lines += (lines.empty() ? "" : "\n") + line.get<std::string>();
+  }
+  return lines;
+}
+
 bool has_text(const Json* column) {
   return column != nullptr && column->is_string() && *column != "";
 }
@@ -110,9 +123,10 @@ std::string only_key(const RowFields& fields, const std::vector<std::string>& fo
 std::string with_context(RowFields& fields, std::string_view user, std::string question) {
   std::vector<std::string_view> contexts;
   for (const std::string_view key : kContextKeys)
-    if (has_text(fields.peek(key))) contexts.push_back(key);
+    if (!context_of(fields.peek(key)).empty()) contexts.push_back(key);
   if (contexts.size() != 1) return question;
-  const std::string context = fields.text(contexts[0]);
+  fields.mark_read(contexts[0]);
+  const std::string context = fields.cut(context_of(fields.peek(contexts[0])));
   if (question.find(context) != std::string::npos) return question;
   return user == "instruction" ? question + "\n" + context : context + "\n" + question;
 }
@@ -121,7 +135,7 @@ std::string question_text(RowFields& fields, std::string_view user, const Choice
   const bool has_input = user == "instruction" && has_text(fields.peek("input"));
   std::string question = user == "instruction" ? instruction_text(fields) : fields.text(user);
   if (choices != nullptr) {
-    fields.mark_read(choices->column);
+    for (const std::string& column : choices->columns) fields.mark_read(column);
     if (!choices->are_in(question)) question += "\n" + fields.cut(choices->lines());
   }
   return has_input ? question : with_context(fields, user, std::move(question));
@@ -139,8 +153,8 @@ Json answer_turn(RowFields& fields, std::string_view assistant, const Choices* c
   const Json& answer = fields.member(assistant);
   const auto said = choices->answer_of(answer);
   if (!said)
-    fields.fail(fmt::format("`{}` is {}, which names none of the {} `{}`", assistant, answer.dump(),
-                            choices->texts.size(), choices->column),
+    fields.fail(fmt::format("`{}` is {}, which names none of the {} choices", assistant,
+                            answer.dump(), choices->texts.size()),
                 "write the label or the text of the choice");
   return plain_turn("assistant", fields.cut(*said));
 }

@@ -60,6 +60,8 @@ TEST(PlainTurns, ContextIsPartOfTheQuestion) {
   EXPECT_EQ(read(R"({"passage":"c","question":"q","answer":"yes"})"), "user=c\nq;assistant=yes|");
   EXPECT_EQ(read(R"({"context":"c","prompt":"In c: q","response":"a"})"),
             "user=In c: q;assistant=a|");
+  EXPECT_EQ(read(R"({"context":["c","d"],"question":"q","answer":"a"})"),
+            "user=c\nd\nq;assistant=a|");
   // hotpot_qa's context is no text, and two contexts have no order
   EXPECT_EQ(read(R"({"question":"q","answer":"a","context":{"title":["t"],"sentences":[["s"]]}})"),
             "user=q;assistant=a|context");
@@ -137,6 +139,9 @@ TEST(PlainTurns, ChoicesArePartOfTheQuestion) {
             "user=Long.\nq\nA. x\nB. y;assistant=A|");
   EXPECT_EQ(read(R"({"question":"q","choices":"[\"x\", \"y\"]","answer":"1"})"), asked + "B|");
   EXPECT_EQ(read(R"({"question":"q","choices":["x","y"],"label":0})"), asked + "A|");
+  // ceval/ceval-exam
+  EXPECT_EQ(read(R"({"id":0,"question":"q","A":"x","B":"y","C":"","answer":"B","explanation":""})"),
+            asked + "B|id");
   // Choices that the question shows already, and columns that are none.
   EXPECT_EQ(read(R"({"question":"q (A) x (B) y","choices":["x","y"],"answer":"A"})"),
             "user=q (A) x (B) y;assistant=A|");
@@ -146,9 +151,9 @@ TEST(PlainTurns, ChoicesArePartOfTheQuestion) {
             "user=q;assistant=a|choices");
   // Indices that name no choice, or might be texts.
   EXPECT_EQ(read(R"({"question":"q","choices":["x","y"],"answer":2})"),
-            "row 7: `answer` is 2, which names none of the 2 `choices`");
+            "row 7: `answer` is 2, which names none of the 2 choices");
   EXPECT_EQ(read(R"({"question":"q","choices":[1,2,3],"answer":2})"),
-            "row 7: `answer` is 2, which names none of the 3 `choices`");
+            "row 7: `answer` is 2, which names none of the 3 choices");
   EXPECT_EQ(read(R"({"question":"q","choices":["1","2","3"],"answer":"2"})"),
             "user=q\nA. 1\nB. 2\nC. 3;assistant=2|");
 }

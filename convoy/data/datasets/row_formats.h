@@ -28,7 +28,7 @@ class JsonRowError : public DataError {
                const ErrorLocation& location);
   size_t byte() const { return byte_; }
   // The same error, at a line and column of the file.
-  JsonRowError at(int64_t line, int64_t column) const;
+  JsonRowError at(int64_t line, int64_t column, std::string hint) const;
 
  private:
   std::string what_;

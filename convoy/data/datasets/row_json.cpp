@@ -223,9 +223,10 @@ JsonRowError::JsonRowError(std::string_view what, size_t byte, std::string_view 
       reason_(reason),
       byte_(byte) {}
 
-JsonRowError JsonRowError::at(int64_t line, int64_t column) const {
+JsonRowError JsonRowError::at(int64_t line, int64_t column, std::string hint) const {
   ErrorLocation there = location();
   there.line = line;
+  there.hint = std::move(hint);
   return {what_, static_cast<size_t>(column), reason_, there};
 }
 

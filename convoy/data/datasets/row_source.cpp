@@ -72,7 +72,10 @@ Row parse_row(RawRow raw, BadRows bad_rows) {
     raw.row.value = parse_json_row(raw.text, {.file = raw.row.file, .line = raw.row.line});
   } catch (const JsonRowError& error) {
     const RowPosition there = position_in(raw, error.byte());
-    throw error.at(there.line, there.column);
+    const bool is_damaged = replace_damaged_text(raw.text) > 0;
+    throw error.at(
+        there.line, there.column,
+        is_damaged ? "bad_rows: replace puts U+FFFD in the place of such characters" : "");
   }
   return std::move(raw.row);
 }
