@@ -151,6 +151,16 @@ TEST_F(Rows, ColumnsThatNothingReadsAreNamedOnceByEveryCommand) {
            10, "nothing reads the column topic");
 }
 
+TEST_F(Rows, DocumentsThatARenderedTextLeavesOutAreNamed) {
+  const std::string rows =
+      write("documents.jsonl",
+            R"({"question":"1 + 1?","answer":"2","reasoning":"r","documents":[{"title":"t"}]})"
+            "\n");
+  const Outcome outcome = run("data tokens", fmt::format("--data {} --render", rows));
+  expect(outcome, 0, "does not write the `documents` of 1 row");
+  expect(outcome, 0, "does not write the thoughts");
+}
+
 // Uses the template of Qwen3, in which `enable_thinking: false` makes an empty thought.
 TEST_F(Rows, TemplateVariablesOfRowAndRun) {
   const std::string plain = R"({"messages":[{"role":"user","content":"a"}])";

@@ -15,7 +15,9 @@
 #include "convoy/core/settings/command_flags.h"
 #include "convoy/core/settings/template_kwargs.h"
 #include "convoy/data/datasets/encoded_rows.h"
+#include "convoy/data/datasets/row_warnings.h"
 #include "convoy/data/datasets/supervision.h"
+#include "convoy/data/datasets/unwritten.h"
 #include "convoy/data/text/chat_template.h"
 #include "convoy/data/text/tokenizer.h"
 
@@ -110,7 +112,8 @@ class TokenView {
   }
 
   void show_data(const Log& log) const {
-    std::string text;  // text of the last row
+    std::string text;        // text of the last row
+    data::RowLosses losses;  // of rendered rows
     data::EncodedRows rows(flags_.data,
                            {.schema = flags_.schema,
                             .system_prompt = flags_.system_prompt,
@@ -125,17 +128,41 @@ class TokenView {
       const auto next = rows.next();
       if (!next) break;
       if (shown == 0 && !flags_.render) log.info(encoder_.policy(next->sample));
-      if (flags_.render)
+      if (flags_.render) {
         show_text_of(next->sample, text, true);
-      else
+        losses.add(next->sample, unwritten(next->sample));
+      } else {
         show_row(next->row, true);
+      }
     }
     rows.finish(log);
+    for (const std::string& warning : data::row_warnings(losses, 0, data::Truncation::KeepStart))
+      log.warning(warning);
   }
 
  private:
   std::string rendered(const data::Sample& sample) const {
     return encoder_.render(sample, flags_.add_generation_prompt);
+  }
+
+  // The parts that the chat template leaves out of the rendered text.
+  data::EncodedRow unwritten(const data::Sample& sample) const {
+    using Kind = data::Sample::Kind;
+    data::EncodedRow row;
+    if (sample.kind != Kind::Chat && sample.kind != Kind::ChatPromptCompletion) return row;
+    const data::RenderWhole render = [&](const ordered_json& messages,
+                                         const ordered_json& variables) {
+      return rendered({.kind = Kind::Chat, .messages = messages, .variables = variables});
+    };
+    ordered_json messages = sample.messages;
+    for (const ordered_json& message : sample.completion_messages) messages.push_back(message);
+    const data::Unwritten parts = data::find_unwritten(
+        render, messages, sample.variables, render(messages, sample.variables), messages.size());
+    row.tools_unread = parts.tools;
+    row.documents_unread = parts.documents;
+    row.calls_unread = parts.calls;
+    row.reasoning_unread = parts.reasoning;
+    return row;
   }
 
   data::EncodedRow encoded(const data::Sample& sample) const {
