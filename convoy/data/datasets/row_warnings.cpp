@@ -35,6 +35,8 @@ void RowLosses::add(const Sample& sample, const EncodedRow& row) {
   if (row.empty_answer) empty_answers.add(sample);
   if (row.tools_unread) tools_unread.add(sample);
   if (row.calls_unread) calls_unread.add(sample);
+  if (!sample.beside_prompt.empty()) beside_prompt[sample.beside_prompt].add(sample);
+  for (const std::string& key : sample.weight_like) weight_like[key].add(sample);
 }
 
 void RowLosses::add(const RowLosses& later) {
@@ -42,6 +44,8 @@ void RowLosses::add(const RowLosses& later) {
   empty_answers.add(later.empty_answers);
   tools_unread.add(later.tools_unread);
   calls_unread.add(later.calls_unread);
+  for (const auto& [key, tally] : later.beside_prompt) beside_prompt[key].add(tally);
+  for (const auto& [key, tally] : later.weight_like) weight_like[key].add(tally);
   answers_cut.add(later.answers_cut);
   texts_cut.add(later.texts_cut);
 }
@@ -59,6 +63,16 @@ std::vector<std::string> row_warnings(const RowLosses& losses, int64_t max_token
         fmt::format("the chat template does not write the `tool_calls` of {}, {}: they are not "
                     "learnt; set data.template_path to a template that writes them",
                     counted(tally.rows, "row"), place_of(tally)));
+  for (const auto& [key, tally] : losses.beside_prompt)
+    warnings.push_back(
+        fmt::format("{} `{}` beside `prompt`, {}: `prompt` is read; leave one of them out",
+                    counted(tally.rows, "row has", "rows have"), key, place_of(tally)));
+  for (const auto& [key, tally] : losses.weight_like)
+    warnings.push_back(
+        fmt::format("{} turns with `{}`, {}: no weight is read from it; the keys that are read are "
+                    "weight, loss_weight, train, training, trainable, loss, loss_scale, loss_mask "
+                    "and masked",
+                    counted(tally.rows, "row has", "rows have"), key, place_of(tally)));
   if (const RowTally& tally = losses.empty_answers; tally.rows > 0)
     warnings.push_back(fmt::format(
         "{} an empty answer, {}: it is not learnt; data.empty_answers: learn learns its end",

@@ -236,6 +236,7 @@ Sample finished(Sample sample, const Row& row, const RowFields& fields, Schema s
     add_system_turn(sample, config.system_prompt);
     sample.variables = fields.template_variables(config.template_kwargs, template_columns(schema));
   }
+  sample.weight_like = fields.weight_like();
   sample.file = row.file;
   sample.line = row.line;
   sample.index = row.index;
@@ -318,10 +319,11 @@ Sample convert_prompt(const Row& row, const SchemaConfig& config) {
                            present(value, kAssistantKeys).empty() && config.schema == "auto";
   if (!bare_prompt) return convert_row(row, detect_schema(row, config), config).sample;
   RowFields fields(row, value, config.max_field_chars);
-  if (value["prompt"].is_array())
-    return finished(chat(fields.messages("prompt")), row, fields, Schema::PromptCompletion, config);
-  return finished(plain_completion(fields.text("prompt"), ""), row, fields,
-                  Schema::PromptCompletion, config);
+  Sample sample = value["prompt"].is_array() ? chat(fields.messages("prompt"))
+                                             : plain_completion(fields.text("prompt"), "");
+  for (const char* other : {"text", "conversations", "messages"})
+    if (has(value, other)) sample.beside_prompt = other;
+  return finished(std::move(sample), row, fields, Schema::PromptCompletion, config);
 }
 
 }  // namespace convoy::data
