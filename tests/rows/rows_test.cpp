@@ -106,6 +106,54 @@ TEST_F(Rows, ATemplateThatReadsOnlyTextsGetsTheTextOfTheParts) {
   expect(run("generate", "--prompts " + image), 10, "image.jsonl:1");
 }
 
+// The figures of weighed turns, from those of the same turns one by one.
+TEST_F(Rows, WeightsOfTurnsReachScoresEvaluationsAndTraining) {
+  const auto row = [](const char* first, const char* second) {
+    return fmt::format(
+        R"({{"messages": [{{"role": "user", "content": "1 + 1?"}}, {{"role": "assistant", )"
+        R"("content": "3 or so"{}}}, {{"role": "user", "content": "Sure?"}}, )"
+        R"({{"role": "assistant", "content": "2"{}}}]}})"
+        "\n",
+        first, second);
+  };
+  const auto scored = [&](const std::string& text) {
+    const std::string output = (convoy_ / "scores.jsonl").string();
+    const Outcome outcome = run(
+        "score", fmt::format("--quiet --data {} --output {}", write("one.jsonl", text), output));
+    EXPECT_EQ(outcome.status, 0) << outcome.output;
+    return testing::read_json_lines(output).at(0);
+  };
+  const json first = scored(row("", R"(, "weight": 0)"));
+  const json second = scored(row(R"(, "loss": false)", ""));
+  const std::string weighed = row(R"(, "weight": 0.25)", R"(, "train": true)");
+  const json both = scored(weighed);
+  const double nll = 0.25 * first["nll"].get<double>() + second["nll"].get<double>();
+  const double weight = 0.25 * first["tokens"].get<double>() + second["tokens"].get<double>();
+  EXPECT_NEAR(both["nll"].get<double>(), nll, 1e-4);
+  EXPECT_EQ(both["weight"].get<double>(), weight);
+  EXPECT_EQ(both["tokens"].get<int64_t>(),
+            first["tokens"].get<int64_t>() + second["tokens"].get<int64_t>());
+
+  const std::string data = write("weighed.jsonl", weighed);
+  const std::string out = (convoy_ / "out").string();
+  expect(run("eval", fmt::format("--data {} --output-dir {}", data, out)), 0, "");
+  const json figures = json::parse(read_file(convoy_ / "out/metrics.json"));
+  EXPECT_NEAR(figures["loss"].get<double>(), nll / weight, 1e-5);
+  EXPECT_EQ(figures["supervised_tokens"], both["tokens"]);
+
+  write("run.yaml", fmt::format("model: {{name: {}}}\ndata: {{train_path: {}, val_path: {}}}\n"
+                                "train: {{output_dir: {}, steps: 1, learning_rate: 0.01}}\n",
+                                model(), data, data, (convoy_ / "run").string()));
+  expect(convoy_.run("train " + (convoy_ / "run.yaml").string()), 0, "1 row with weights of turns");
+  double loss = 0;
+  for (const json& event : testing::read_json_lines(convoy_ / "run/events.jsonl"))
+    if (event["event"] == "step") loss = event["loss"].get<double>();
+  EXPECT_NEAR(loss, nll / weight, 1e-4);
+  expect(run("tokens", "--data " + data), 0, "(weight 0.25)");
+  expect(run("tokens", "--data " + write("like.jsonl", row(R"(, "mask": 0)", ""))), 0,
+         "1 row has turns with `mask`");
+}
+
 TEST_F(Rows, AnEmptyFileIsSaidByEveryCommand) {
   const std::string empty = write("empty.jsonl", "\n");
   for (const char* use : {"score --data", "generate --prompts", "tokens --data", "eval --data"})
@@ -247,7 +295,13 @@ TEST_F(Rows, APromptIsAUserTurnWhereTheModelHasATemplate) {
       "--prompts " + write("lines.txt", fmt::format("{0}\r\n\n{0}", question));
   EXPECT_EQ(tokens(lines), (std::vector<int64_t>{turn[0], turn[0]}));
   EXPECT_EQ(tokens(lines + " --chat off"), (std::vector<int64_t>{plain[0], plain[0]}));
+  const std::string marked =
+      "--prompts " + write("marked.txt", fmt::format("\xEF\xBB\xBF{}\r\n", question));
+  EXPECT_EQ(tokens(marked + " --chat off"), (std::vector<int64_t>{plain[0]}));
   expect(run("generate", "--prompts " + write("empty.txt", "\n  \n")), 10, "has no prompt");
+  expect(run("generate", "--max-new-tokens 1 --prompts " +
+                             write("both.jsonl", R"({"prompt": "1+1", "messages": []})")),
+         0, "1 row has `messages` beside `prompt`, the first is row 1 on line 1: `prompt` is read");
 
   expect(run("generate", prompt + "--max-new-tokens 1"), 0, "--chat off");
   std::filesystem::copy(model_, convoy_ / "base");

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
 #include <optional>
 
@@ -189,15 +190,30 @@ class TokenView {
       line["ids"] = row.ids;
       line["pieces"] = pieces;
       line["mask"] = row.supervised;
+      if (!row.weights.empty()) line["weights"] = weights_of(row);
       fmt::print("{}\n", line.dump());
       return;
     }
     const auto learnt = std::count(row.supervised.begin(), row.supervised.end(), uint8_t{1});
     if (numbered) fmt::print("row {}: ", row.source_index);
     fmt::print("{}, {} supervised (*)\n", counted(std::ssize(row.ids), "token"), learnt);
+    const std::vector<double> weights = weights_of(row);
     for (size_t token = 0; token < row.ids.size(); ++token)
-      fmt::print("{} {:>7}  {}\n", row.supervised[token] != 0 ? '*' : ' ', row.ids[token],
-                 printable(pieces[token]));
+      fmt::print("{} {:>7}  {}{}\n", row.supervised[token] != 0 ? '*' : ' ', row.ids[token],
+                 printable(pieces[token]),
+                 weights[token] == 0 || weights[token] == 1
+                     ? ""
+                     : fmt::format("  (weight {:g})", weights[token]));
+  }
+
+  // In the loss, of every token.
+  static std::vector<double> weights_of(const data::EncodedRow& row) {
+    std::vector<double> weights(row.supervised.begin(), row.supervised.end());
+    // To the sixth place: fp32 does not hold 0.1.
+    for (size_t token = 0; token < row.weights.size(); ++token)
+      if (row.supervised[token] != 0)
+        weights[token] = std::round(1e6 * static_cast<double>(row.weights[token])) / 1e6;
+    return weights;
   }
 
   bool json_;

@@ -31,6 +31,7 @@ void cut(data::EncodedRow& row, int64_t max_positions) {
   const auto length = std::min(row.ids.size(), static_cast<size_t>(max_positions));
   row.ids.resize(length);
   row.supervised.resize(length);
+  if (!row.weights.empty()) row.weights.resize(length);
 }
 
 std::vector<data::EncodedRow> rows_of_text(const text::Tokenizer& tokenizer) {
@@ -75,16 +76,16 @@ data::TokenDataset compared_rows(const LoadedModel& loaded, const std::string& d
 double mean_loss(nn::CausalLm& model, const data::TokenDataset& rows) {
   const at::NoGradGuard no_grad;
   double nll = 0;
-  int64_t tokens = 0;
+  double weight = 0;
   for (int64_t first = 0; first < rows.num_rows(); first += kBatchRows) {
     std::vector<int64_t> batch(static_cast<size_t>(std::min(kBatchRows, rows.num_rows() - first)));
     std::iota(batch.begin(), batch.end(), first);
     for (const train::RowLoss& row : train::row_losses(model, rows, batch)) {
       nll += row.nll;
-      tokens += row.supervised_tokens;
+      weight += row.weight;
     }
   }
-  return nll / static_cast<double>(std::max<int64_t>(tokens, 1));
+  return weight > 0 ? nll / weight : 0;
 }
 
 }  // namespace convoy::recipes

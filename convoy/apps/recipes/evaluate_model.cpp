@@ -105,9 +105,11 @@ data::TokenDataset first_rows(const data::TokenDataset& dataset, int64_t limit) 
   for (int64_t row = 0; row < std::min(limit, dataset.num_rows()); ++row) {
     const auto ids = dataset.ids(row);
     const auto supervised = dataset.supervised(row);
+    const auto weights = dataset.weights(row);
     rows.push_back({.ids = {ids.begin(), ids.end()},
                     .supervised = {supervised.begin(), supervised.end()},
-                    .source_index = dataset.source_index(row)});
+                    .source_index = dataset.source_index(row),
+                    .weights = {weights.begin(), weights.end()}});
   }
   return data::TokenDataset::from_rows(rows);
 }

@@ -26,6 +26,7 @@ void fit_length(data::EncodedRow& row, const data::Sample& sample, int64_t max_s
   if (max_seq_len > 0 && length > max_seq_len) {
     row.ids.resize(static_cast<size_t>(max_seq_len));
     row.supervised.resize(static_cast<size_t>(max_seq_len));
+    if (!row.weights.empty()) row.weights.resize(static_cast<size_t>(max_seq_len));
   } else if (max_seq_len == 0 && length > max_positions) {
     throw DataError(
         fmt::format("the row has {}, the model has {}", counted(length, "token"),
@@ -74,11 +75,13 @@ class Scorer {
     std::iota(order.begin(), order.end(), int64_t{0});
     const std::vector<train::RowLoss> losses =
         train::row_losses(model_, data::TokenDataset::from_rows(batch_), order);
-    for (size_t row = 0; row < losses.size(); ++row)
-      lines_.emplace_back(num_rows_ + static_cast<int64_t>(row),
-                          io::line_of({{"index", batch_[row].source_index},
-                                       {"nll", losses[row].nll},
-                                       {"tokens", losses[row].supervised_tokens}}));
+    for (size_t row = 0; row < losses.size(); ++row) {
+      nlohmann::ordered_json line = {{"index", batch_[row].source_index},
+                                     {"nll", losses[row].nll},
+                                     {"tokens", losses[row].supervised_tokens}};
+      if (!batch_[row].weights.empty()) line["weight"] = losses[row].weight;
+      lines_.emplace_back(num_rows_ + static_cast<int64_t>(row), io::line_of(line));
+    }
     num_scored_ += static_cast<int64_t>(losses.size());
     const int64_t done = share_.report_done(num_scored_);
     if (share_.leads()) progress_.update({.done = done});

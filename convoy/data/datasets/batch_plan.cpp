@@ -134,6 +134,13 @@ int64_t BatchPlan::supervised_tokens(StepPosition position) const {
   return count;
 }
 
+double BatchPlan::loss_weight(StepPosition position) const {
+  double sum = 0;
+  for (const int64_t item : order_.global_batch(position))
+    for (const int64_t row : rows_of(position.epoch, item)) sum += dataset_.loss_weight(row);
+  return sum;
+}
+
 int64_t BatchPlan::total_tokens(StepPosition position) const {
   int64_t count = 0;
   for (const int64_t item : order_.global_batch(position)) count += tokens_of(position.epoch, item);

@@ -46,9 +46,10 @@ class BatchPlan {
   // Rows of one micro-batch, in layout order. May be empty on the last, partial step of an epoch:
   // the rank then contributes nothing but still takes part in collectives.
   std::vector<int64_t> rows(StepPosition position, int64_t micro_batch, int64_t rank) const;
-  // Number of supervised tokens of the whole global batch: every rank, every micro-batch. The
-  // divisor of the loss.
+  // Number of supervised tokens of the whole global batch: every rank, every micro-batch.
   int64_t supervised_tokens(StepPosition position) const;
+  // The sum of their weights: the divisor of the loss.
+  double loss_weight(StepPosition position) const;
   int64_t total_tokens(StepPosition position) const;
   int64_t num_rows(StepPosition position) const;
   // Tokens of each row of the global batch.

@@ -48,6 +48,22 @@ std::vector<int64_t> sorted(std::vector<int64_t> rows) {
   return rows;
 }
 
+TEST(TokenDataset, TheWeightOfARowIsThatOfItsSupervisedTokens) {
+  EncodedRow weighed{{5, 6, 7}, {0, 1, 1}, 0};
+  weighed.weights = {9, 0.25F, 2};
+  const EncodedRow plain{{8, 9}, {0, 1}, 1};
+  const TokenDataset dataset = TokenDataset::from_rows({weighed, plain});
+  EXPECT_EQ(dataset.loss_weight(0), 2.25);
+  EXPECT_EQ(dataset.loss_weight(1), 1);
+  EXPECT_EQ(dataset.supervised_tokens(0), 2);
+  const BatchPlan plan(dataset, {.batch_size = 2});
+  EXPECT_EQ(plan.loss_weight({0, 0}), 3.25);
+  EXPECT_EQ(plan.supervised_tokens({0, 0}), 3);
+  // Another weight is another data set, and without weights nothing changes.
+  weighed.weights[1] = 0.5F;
+  EXPECT_NE(TokenDataset::from_rows({weighed, plain}).content_hash(), dataset.content_hash());
+}
+
 TEST(TokenDataset, HoldsRowsAsGiven) {
   const TokenDataset dataset =
       TokenDataset::from_rows({{{5, 6, 7}, {0, 1, 1}, 3}, {{}, {}, 4}, {{8, 9}, {0, 0}, 9}});

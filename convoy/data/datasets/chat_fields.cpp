@@ -6,10 +6,12 @@
 #include <utility>
 #include <vector>
 
+#include "convoy/core/base/counted.h"
 #include "convoy/core/base/suggest.h"
 #include "convoy/core/settings/template_kwargs.h"
 #include "convoy/data/datasets/nested_column.h"
 #include "convoy/data/datasets/row_formats.h"
+#include "convoy/data/datasets/turn_weights.h"
 #include "convoy/data/datasets/utf8.h"
 
 namespace convoy::data {
@@ -37,6 +39,8 @@ bool is_list_of_objects(const Json& value) {
   return value.is_array() && !value.empty() &&
          std::all_of(value.begin(), value.end(), [](const Json& item) { return item.is_object(); });
 }
+
+constexpr const char* kLossMask = "loss_mask";
 
 bool calls_tools(const Json& message) {
   const auto calls = message.find("tool_calls");
@@ -127,10 +131,30 @@ Json RowFields::list(std::string_view key) const {
   return list;
 }
 
+// A row's own `loss_mask` has one entry for each of its turns.
+void RowFields::spread_loss_mask(Json& turns) const {
+  const Json* const row_mask = found(kLossMask);
+  if (row_mask == nullptr || row_mask->is_null()) return;
+  const Json mask = list(kLossMask);
+  if (mask.size() != turns.size())
+    fail(fmt::format("`{}` has {} for {}", kLossMask, counted(std::ssize(mask), "entry", "entries"),
+                     counted(std::ssize(turns), "turn")),
+         "write one for each turn: 0, 1, or a weight");
+  for (size_t turn = 0; turn < turns.size(); ++turn) {
+    if (!turns[turn].is_object() || mask[turn].is_null()) continue;
+    Json& own = turns[turn][kLossMask];
+    if (!own.is_null() && own != mask[turn])
+      fail(
+          fmt::format("`{}` of the row and of its turn {} contradict each other", kLossMask, turn));
+    own = mask[turn];
+  }
+}
+
 Json RowFields::messages(std::string_view key) {
   Json checked = Json::array();
-  const Json items = list(key);
+  Json items = list(key);
   if (items.empty()) fail(fmt::format("`{}` is an empty list", key));
+  if (key == "messages") spread_loss_mask(items);
   for (size_t turn = 0; turn < items.size(); ++turn)
     checked.push_back(checked_message(items[turn], fmt::format("{}[{}]", key, turn)));
   return checked;
@@ -154,7 +178,21 @@ Json RowFields::checked_message(const Json& message, std::string_view where) {
     if (!value.is_null() || key == "content")
       checked[key] = key == "tool_calls" || key == "content" ? as_list_of_structs(value) : value;
   check_content(checked, where);
+  settle_weight(checked, where);
+  note_weight_like(checked);
   return checked;
+}
+
+void RowFields::settle_weight(Json& message, std::string_view where) {
+  if (const std::string problem = settle_turn_weight(message); !problem.empty())
+    fail(fmt::format("{} at {}", problem, where));
+}
+
+void RowFields::note_weight_like(const Json& message) {
+  for (const auto& [key, value] : message.items())
+    if (!value.is_null() && looks_like_turn_weight(key) &&
+        std::find(weight_like_.begin(), weight_like_.end(), key) == weight_like_.end())
+      weight_like_.push_back(key);
 }
 
 // A string, or a list of {"type": "text", "text": ...} parts. A turn with tool calls may have none.
@@ -176,14 +214,19 @@ void RowFields::check_content(Json& message, std::string_view where) {
     const bool is_text = part.is_object() && part.value("type", Json()) == "text" &&
                          part.contains("text") && part["text"].is_string();
     if (!is_text) fail(fmt::format("only text parts are supported as `content` at {}", where));
+    for (const auto& [key, value] : part.items())
+      if (is_turn_weight_key(key) && !value.is_null())
+        fail(fmt::format("a part of the `content` at {} has `{}`, but a turn is learnt as a whole",
+                         where, key));
     part["text"] = cut(part["text"].get<std::string>());
   }
 }
 
 Json RowFields::conversations() {
   Json messages = Json::array();
-  const Json items = list("conversations");
+  Json items = list("conversations");
   if (items.empty()) fail("`conversations` is an empty list");
+  spread_loss_mask(items);
   for (size_t turn = 0; turn < items.size(); ++turn) {
     const std::string where = fmt::format("conversations[{}]", turn);
     const Json& item = items[turn];
@@ -198,8 +241,12 @@ Json RowFields::conversations() {
           fmt::format("unknown speaker `{}` at {}; known: human, user, gpt, assistant, system, "
                       "tool, observation",
                       from, where));
-    messages.push_back(
-        {{"role", role->second}, {"content", cut(item["value"].get<std::string>())}});
+    Json message = {{"role", role->second}, {"content", cut(item["value"].get<std::string>())}};
+    for (const auto& [key, value] : item.items())
+      if (is_turn_weight_key(key)) message[key] = value;
+    settle_weight(message, where);
+    note_weight_like(item);
+    messages.push_back(std::move(message));
   }
   return messages;
 }

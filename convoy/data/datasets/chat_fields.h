@@ -30,8 +30,9 @@ class RowFields {
   std::string text_or_empty(std::string_view key);  // absent, null, or text
   std::string cut(std::string text);
 
-  // {role, content, ...} turns, including all other members of each turn. The list may be a JSON
-  // string, as in CSV.
+  // {role, content, ...} turns, including all other members of each turn, and what they say of
+  // their weight settled (turn_weights.h); `messages` with the row's own `loss_mask`. The list may
+  // be a JSON string, as in CSV.
   nlohmann::ordered_json messages(std::string_view key);
   nlohmann::ordered_json list(std::string_view key) const;  // any list; may be a JSON string
   // ShareGPT's {from, value} turns as messages.
@@ -56,6 +57,8 @@ class RowFields {
   int64_t fields_cut() const { return fields_cut_; }
   // Names of the members that were never read, in order; empty ones count as absent.
   std::vector<std::string> unread() const;
+  // Keys of turns that read like a weight and are none.
+  const std::vector<std::string>& weight_like() const { return weight_like_; }
   [[noreturn]] void fail(const std::string& reason, std::string hint = {}) const;
 
  private:
@@ -67,6 +70,9 @@ class RowFields {
   nlohmann::ordered_json checked_message(const nlohmann::ordered_json& message,
                                          std::string_view where);
   void check_content(nlohmann::ordered_json& message, std::string_view where);
+  void spread_loss_mask(nlohmann::ordered_json& turns) const;
+  void settle_weight(nlohmann::ordered_json& message, std::string_view where);
+  void note_weight_like(const nlohmann::ordered_json& message);
 
   const Row& row_;
   const nlohmann::ordered_json& value_;
@@ -74,6 +80,7 @@ class RowFields {
   int64_t fields_cut_ = 0;
   mutable std::vector<const nlohmann::ordered_json*> read_;
   std::vector<std::string> unread_within_;  // of nested values
+  std::vector<std::string> weight_like_;
 };
 
 }  // namespace convoy::data

@@ -20,6 +20,7 @@ struct TokenDataset::Buffer {
   std::span<const int64_t> supervised_counts;  // num_rows
   std::span<const int32_t> ids;
   std::span<const uint8_t> supervised;
+  std::span<const float> weights;  // empty: 1 for all
   int64_t total_supervised_tokens = 0;
   std::string content_hash;
 
@@ -27,6 +28,7 @@ struct TokenDataset::Buffer {
   std::vector<int64_t> owned_offsets, owned_source_indices, owned_supervised_counts;
   std::vector<int32_t> owned_ids;
   std::vector<uint8_t> owned_supervised;
+  std::vector<float> owned_weights;
   std::optional<MappedFile> mapped;
 };
 

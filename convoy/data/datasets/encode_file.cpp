@@ -94,6 +94,7 @@ class FileEncoder {
     finished.losses.add(sample, row);
     finished.record = {.outcome = RowOutcome::Kept,
                        .own_bos = row.own_bos,
+                       .own_weights = row.own_weights,
                        .fields_cut = finished.prepared.fields_cut};
     const auto tokens = static_cast<int64_t>(row.ids.size());
     if (tokens > policy_.max_tokens && policy_.truncation == Truncation::Drop) {
@@ -165,19 +166,25 @@ Truncation truncation_named(const std::string& name, const std::string& task) {
   return values[static_cast<size_t>(found - names.begin())];
 }
 
+namespace {
+
+// Of a list with an entry for each token; an empty one has none.
+template <class Value>
+void erase_range(std::vector<Value>& values, std::ptrdiff_t from, std::ptrdiff_t count) {
+  if (!values.empty()) values.erase(values.begin() + from, values.begin() + from + count);
+}
+
+}  // namespace
+
 bool truncate_row(EncodedRow& row, const TruncationPolicy& policy) {
   const auto tokens = static_cast<int64_t>(row.ids.size());
   if (tokens <= policy.max_tokens || policy.truncation == Truncation::Split) return false;
-  if (policy.truncation == Truncation::KeepEnd) {
-    const bool keep_bos = policy.bos_id && row.ids[0] == *policy.bos_id;
-    const auto excess = static_cast<std::ptrdiff_t>(tokens - policy.max_tokens);
-    const std::ptrdiff_t from = keep_bos ? 1 : 0;
-    row.ids.erase(row.ids.begin() + from, row.ids.begin() + from + excess);
-    row.supervised.erase(row.supervised.begin() + from, row.supervised.begin() + from + excess);
-  } else {
-    row.ids.resize(static_cast<size_t>(policy.max_tokens));
-    row.supervised.resize(static_cast<size_t>(policy.max_tokens));
-  }
+  const bool keeps_end = policy.truncation == Truncation::KeepEnd;
+  const bool keeps_bos = policy.bos_id && row.ids[0] == *policy.bos_id;
+  const std::ptrdiff_t from = !keeps_end ? policy.max_tokens : keeps_bos ? 1 : 0;
+  erase_range(row.ids, from, tokens - policy.max_tokens);
+  erase_range(row.supervised, from, tokens - policy.max_tokens);
+  erase_range(row.weights, from, tokens - policy.max_tokens);
   row.supervised[0] = 0;
   return true;
 }

@@ -34,7 +34,8 @@ enum class RowOutcome : uint8_t { Kept, Unreadable, Unsupervised, DroppedLong };
 struct RowRecord {
   RowOutcome outcome = RowOutcome::Unreadable;
   bool truncated = false;
-  bool own_bos = false;  // EncodedRow::own_bos
+  bool own_bos = false;      // EncodedRow::own_bos
+  bool own_weights = false;  // EncodedRow::own_weights
   int64_t fields_cut = 0;
 };
 

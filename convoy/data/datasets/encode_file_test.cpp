@@ -32,6 +32,15 @@ TEST(TruncateRow, KeepsTheSideAskedFor) {
   EXPECT_EQ(row.supervised, (std::vector<uint8_t>{0, 1, 1}));  // nothing precedes the first token
 }
 
+TEST(TruncateRow, WeightsAreCutWithTheirTokens) {
+  EncodedRow row{{1, 10, 11, 12, 13}, {0, 0, 1, 1, 1}, 0};
+  row.weights = {1, 2, 3, 4, 5};
+  EXPECT_TRUE(truncate_row(row, {4, Truncation::KeepEnd, 1}));
+  EXPECT_EQ(row.weights, (std::vector<float>{1, 3, 4, 5}));
+  EXPECT_TRUE(truncate_row(row, {2, Truncation::KeepStart, 1}));
+  EXPECT_EQ(row.weights, (std::vector<float>{1, 3}));
+}
+
 struct TakenFile : EncodedFile {
   std::vector<EncodedRow> rows;    // kept, in file order
   std::vector<RowRecord> records;  // by row index

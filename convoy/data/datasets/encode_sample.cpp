@@ -3,12 +3,14 @@
 
 #include <algorithm>
 #include <iterator>
+#include <set>
 #include <utility>
 
 #include "convoy/core/base/error.h"
 #include "convoy/core/base/trimmed.h"
 #include "convoy/data/datasets/content_parts.h"
 #include "convoy/data/datasets/learnt_turns.h"
+#include "convoy/data/datasets/turn_weights.h"
 
 namespace convoy::data {
 namespace {
@@ -60,6 +62,27 @@ EncodedRow supervised_from(EncodedRow row, size_t first, int64_t source_index) {
   for (size_t token = std::max<size_t>(first, 1); token < row.ids.size(); ++token)
     row.supervised[token] = 1;
   return row;
+}
+
+// All but the last weight become 0.
+void keep_last(std::vector<double>& weights) {
+  const auto last =
+      std::find_if(weights.rbegin(), weights.rend(), [](double weight) { return weight > 0; });
+  for (auto weight = last; weight != weights.rend(); ++weight)
+    if (weight != last) *weight = 0;
+}
+
+// `tokens`: 1 for each token that gets the weight, if it is learnt.
+void set_weight(EncodedRow& row, const std::vector<uint8_t>& tokens, double weight) {
+  for (size_t token = 0; token < tokens.size(); ++token) {
+    if (tokens[token] == 0 || row.supervised[token] == 0) continue;
+    if (weight == 0) {
+      row.supervised[token] = 0;
+      continue;
+    }
+    row.weights.resize(row.ids.size(), 1.0F);
+    row.weights[token] = static_cast<float>(weight);
+  }
 }
 
 }  // namespace
@@ -131,8 +154,11 @@ const ordered_json& SampleEncoder::readable(const ordered_json& messages,
                                             const ordered_json& variables,
                                             ordered_json& held) const {
   const text::ChatTemplate& chat_template = required(chat_template_);
-  if (!has_content_parts(messages)) return messages;
-  held = with_readable_contents(chat_template, messages, variables);
+  const bool weighs = has_turn_weights(messages);
+  if (weighs) held = without_turn_weights(messages);
+  const ordered_json& plain = weighs ? held : messages;
+  if (!has_content_parts(plain)) return plain;
+  held = with_readable_contents(chat_template, plain, variables);
   return held;
 }
 
@@ -140,8 +166,9 @@ EncodedRow SampleEncoder::encode_chat(const Sample& sample) const {
   const text::ChatTemplate& chat_template = required(chat_template_);
   ordered_json joined;
   ordered_json held;
-  const ordered_json& messages =
-      readable(whole_conversation(sample, joined), sample.variables, held);
+  const ordered_json& given = whole_conversation(sample, joined);
+  const ordered_json& messages = readable(given, sample.variables, held);
+  if (has_turn_weights(given)) return encode_weighted_chat(sample, given, messages);
   if (learns_every_token()) {
     const RenderWhole whole = [&](const ordered_json& others, const ordered_json& variables) {
       return chat_template.render(others, variables, false).text;
@@ -182,6 +209,62 @@ EncodedRow SampleEncoder::encode_chat(const Sample& sample) const {
           .reasoning_unread = turns.unwritten.reasoning};
 }
 
+// Turns that say it are learnt with their own weight, the others as the roles say.
+EncodedRow SampleEncoder::encode_weighted_chat(const Sample& sample, const ordered_json& given,
+                                               const ordered_json& messages) const {
+  const bool learns_all = learns_every_token();
+  const size_t completion = sample.kind == Kind::ChatPromptCompletion ? sample.messages.size() : 0;
+  const auto role_of = [&](size_t index) { return given[index].value("role", std::string()); };
+  std::vector<double> weights = turn_weights(given, [&](size_t index) {
+    return learns_all || (index >= completion && supervision_.learns(role_of(index)));
+  });
+  if (supervision_.supervise == Supervise::Last) keep_last(weights);
+  // Where every token is learnt, only the turns of another weight have to be located.
+  const auto is_located = [&](size_t index) {
+    return learns_all ? weights[index] != 1 : weights[index] > 0;
+  };
+  size_t first = messages.size();
+  std::vector<std::string> roles;
+  for (size_t index = messages.size(); index-- > 0;) {
+    if (!is_located(index)) continue;
+    first = index;
+    if (std::find(roles.begin(), roles.end(), role_of(index)) == roles.end())
+      roles.push_back(role_of(index));
+  }
+  LearntTurns turns = find_learnt_turns(required(chat_template_), messages, sample.variables, first,
+                                        roles, supervision_.empty_answers);
+  for (const TurnSpan& span : turns.spans)
+    if (span.message < 0)
+      throw DataError(
+          "the turns have weights of their own, but the chat template does not write one {% "
+          "generation %} span for each answer",
+          {.hint = "put the tags around every answer, or leave the weights out"});
+  std::erase_if(turns.spans, [&](const TurnSpan& span) {
+    return !is_located(static_cast<size_t>(span.message));
+  });
+  std::erase_if(turns.unwritten.answers, [&](size_t index) { return !is_located(index); });
+  const text::Encoding encoding = chat_encoding(turns.text);
+  EncodedRow row{.ids = encoding.ids,
+                 .supervised = mask_of(turns, encoding, tokenizer_, supervision_.ends),
+                 .source_index = sample.index,
+                 .own_bos = begins_with_bos(encoding.ids),
+                 .empty_answer = !learns_all && !turns.unwritten.answers.empty() &&
+                                 supervision_.empty_answers == EmptyAnswers::Skip,
+                 .tools_unread = turns.unwritten.tools,
+                 .calls_unread = turns.unwritten.calls,
+                 .own_weights = true};
+  if (learns_all) row = supervised_from(std::move(row), 1, sample.index);
+  for (const double weight : std::set(weights.begin(), weights.end())) {
+    if (weight == 1) continue;
+    LearntTurns alike = turns;
+    std::erase_if(alike.spans, [&](const TurnSpan& span) {
+      return weights[static_cast<size_t>(span.message)] != weight;
+    });
+    set_weight(row, mask_of(alike, encoding, tokenizer_, LearntEnds::Turn), weight);
+  }
+  return row;
+}
+
 EncodedRow SampleEncoder::encode(const Sample& sample) const {
   return in_row(sample, [&] {
     switch (sample.kind) {
@@ -198,7 +281,7 @@ EncodedRow SampleEncoder::encode(const Sample& sample) const {
 }
 
 ordered_json prompt_messages(const Sample& sample) {
-  ordered_json messages = sample.messages;
+  ordered_json messages = without_turn_weights(sample.messages);
   if (sample.kind == Kind::Chat && messages.size() > 1 && messages.back().is_object() &&
       messages.back().value("role", "") == "assistant")
     messages.erase(messages.size() - 1);
@@ -275,6 +358,7 @@ std::string SampleEncoder::policy(const Sample& sample) const {
             ? fmt::format("the last {} turn is", fmt::join(supervision_.roles, " or "))
             : fmt::format("{} turns are", fmt::join(supervision_.roles, " and ")),
         chat_template_->has_generation_tags() ? "generation tags" : "prefix difference");
+  if (row.own_weights) line += "; weights of turns come before this";
   return line;
 }
 

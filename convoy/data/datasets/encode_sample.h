@@ -32,6 +32,10 @@ struct Sample {
   std::string prompt{};
   std::string completion{};
   std::string text{};
+  // Keys of turns that read like a weight and are none (turn_weights.h).
+  std::vector<std::string> weight_like{};
+  // Of a prompt to continue: a column that would be one, too, and is not read.
+  std::string beside_prompt{};
   std::string file{};  // source file, for errors
   int64_t line = 0;    // 1-based; 0 when the format has no lines
   int64_t index = 0;   // 0-based row number; negative: of no row
@@ -47,6 +51,7 @@ class SampleEncoder {
   // Never doubles BOS. Text and string completions get EOS appended, chat does not (its template
   // ends turns). Supervised turns include their end-of-turn token, by {% generation %} spans or by
   // prefix difference; Supervision decides on answers, completions and texts without a letter.
+  // What a turn says of its own weight (turn_weights.h) comes before Supervision.
   // Contents in parts are joined when the template reads only strings. Does not truncate. Throws
   // DataError naming file and line.
   EncodedRow encode(const Sample& sample) const;
@@ -61,6 +66,8 @@ class SampleEncoder {
 
  private:
   EncodedRow encode_chat(const Sample& sample) const;
+  EncodedRow encode_weighted_chat(const Sample& sample, const nlohmann::ordered_json& given,
+                                  const nlohmann::ordered_json& messages) const;
   const nlohmann::ordered_json& readable(const nlohmann::ordered_json& messages,
                                          const nlohmann::ordered_json& variables,
                                          nlohmann::ordered_json& held) const;

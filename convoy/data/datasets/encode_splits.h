@@ -32,8 +32,10 @@ struct SplitReport {
   int64_t rows_dropped_long = 0;  // truncation = drop
   int64_t fields_cut = 0;         // max_field_chars
   int64_t rows_own_bos = 0;       // EncodedRow::own_bos, of all rows read
+  int64_t rows_own_weights = 0;   // EncodedRow::own_weights, of all rows read
   int64_t tokens = 0;
   int64_t supervised_tokens = 0;
+  int64_t weighted_tokens = 0;  // supervised ones with another weight than 1
   // For the whole file: unreadable rows, unread columns, and row_warnings.h.
   std::vector<std::string> warnings;
   bool from_cache = false;
@@ -51,8 +53,10 @@ struct SplitReport {
     visit("rows_dropped_long", report.rows_dropped_long);
     visit("fields_cut", report.fields_cut);
     visit("rows_own_bos", report.rows_own_bos);
+    visit("rows_own_weights", report.rows_own_weights);
     visit("tokens", report.tokens);
     visit("supervised_tokens", report.supervised_tokens);
+    visit("weighted_tokens", report.weighted_tokens);
   }
 };
 

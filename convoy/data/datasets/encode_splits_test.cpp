@@ -99,6 +99,45 @@ TEST(EncodeSplits, WhatTheTemplateLeavesOutIsAWarningOfTheFile) {
   EXPECT_EQ(example.encode(512).train.num_rows(), 3);
 }
 
+TEST(EncodeSplits, WeightsOfTurnsAreKeptInTheCacheAndReported) {
+  Example example;
+  const auto row_with = [](const char* first, const char* second) {
+    return fmt::format(
+        R"({{"messages": [{{"role": "user", "content": "1+1"}}, )"
+        R"({{"role": "assistant", "content": "3"{}}}, {{"role": "user", "content": "Sure?"}}, )"
+        R"({{"role": "assistant", "content": "2"{}}}]}})"
+        "\n",
+        first, second);
+  };
+  example.data.train_path =
+      example.folder
+          .write("weights.jsonl", row_with("", "") + row_with(R"(, "weight": 0)", "") +
+                                      row_with(R"(, "weight": 0.25)", R"(, "mask": 1)") +
+                                      row_with(R"(, "train": false)", R"(, "masked": true)"))
+          .string();
+  example.data.test_path = example.data.train_path;
+  for (const bool from_cache : {false, true}) {
+    const EncodedSplits splits = example.encode(512);
+    EXPECT_EQ(splits.reports[0].from_cache, from_cache);
+    ASSERT_EQ(splits.train.num_rows(), 3);
+    EXPECT_EQ(example.supervised_text(splits.train, 0), "3<|im_end|>2<|im_end|>");
+    EXPECT_EQ(example.supervised_text(splits.train, 1), "2<|im_end|>");
+    EXPECT_EQ(example.supervised_text(splits.train, 2), "3<|im_end|>2<|im_end|>");
+    EXPECT_EQ(splits.train.loss_weight(0), 4);
+    EXPECT_EQ(splits.train.loss_weight(1), 2);
+    EXPECT_EQ(splits.train.loss_weight(2), 2.5);
+    EXPECT_EQ(splits.reports[0].rows_own_weights, 3);
+    EXPECT_EQ(splits.reports[0].rows_unsupervised, 1);
+    EXPECT_EQ(splits.reports[0].weighted_tokens, 2);
+    const std::string warnings = fmt::format("{}", fmt::join(splits.reports[0].warnings, "\n"));
+    EXPECT_NE(warnings.find("1 row has turns with `mask`, the first is row 3 on line 3"),
+              std::string::npos)
+        << warnings;
+    EXPECT_NE(report_line(splits.reports[0]).find("3 rows with weights of turns"),
+              std::string::npos);
+  }
+}
+
 TEST(EncodeSplits, AFileOfEmptyCompletionsIsRefused) {
   Example example;
   std::string rows;

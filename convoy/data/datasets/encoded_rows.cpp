@@ -17,6 +17,7 @@ std::optional<EncodedSample> EncodedRows::next() {
       EncodedRow row = encode_(*sample);
       row.source_index = sample->index;
       rows_own_bos_ += row.own_bos;
+      losses_.add(*sample, row);
       return EncodedSample{std::move(*sample), std::move(row)};
     } catch (const DataError& error) {
       reader_.report_bad_row(error, sample->index);
@@ -31,6 +32,8 @@ void EncodedRows::finish(const Log& log, Columns columns) const {
   if (const std::string unread = reader_.unread_columns();
       columns == Columns::Unnamed && !unread.empty())
     log.warning(unread);
+  for (const std::string& warning : row_warnings(losses_, 0, Truncation::KeepStart))
+    log.warning(warning);
   if (rows_own_bos_ > 0) log.info(own_bos_notice(rows_own_bos_));
 }
 

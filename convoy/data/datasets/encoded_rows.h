@@ -11,6 +11,7 @@
 
 #include "convoy/core/base/log.h"
 #include "convoy/data/datasets/encode_sample.h"
+#include "convoy/data/datasets/row_warnings.h"
 #include "convoy/data/datasets/sample_reader.h"
 
 namespace convoy::data {
@@ -32,8 +33,8 @@ class EncodedRows {
   std::optional<EncodedSample> next();
 
   // Call it after the last row: throws DataError when there was none, and logs the skipped rows,
-  // the number of rows whose extra BOS was dropped, and the columns that nothing reads, unless
-  // another reader of the file has named them.
+  // the number of rows whose extra BOS was dropped, and what the rows lose (row_warnings.h), and the
+  // columns that nothing reads, unless another reader of the file has named them.
   enum class Columns { Named, Unnamed };
   void finish(const Log& log, Columns columns = Columns::Unnamed) const;
 
@@ -41,6 +42,7 @@ class EncodedRows {
   SampleReader reader_;
   Encode encode_;
   int64_t rows_own_bos_ = 0;
+  RowLosses losses_;
 };
 
 }  // namespace convoy::data

@@ -9,6 +9,7 @@ namespace {
 struct RowHead {
   RowRecord record;
   int64_t tokens = 0;
+  int64_t weights = 0;
 };
 
 template <class Value>
@@ -29,9 +30,10 @@ void EncodedSpool::add(const RowRecord& record, const EncodedRow& row) {
                    row.ids.size(), row.supervised.size());
   CONVOY_INVARIANT(row.supervised.empty() || row.supervised[0] == 0,
                    "row {} supervises its first token", row.source_index);
-  file_.append_plain(RowHead{record, static_cast<int64_t>(row.ids.size())});
+  file_.append_plain(RowHead{record, std::ssize(row.ids), std::ssize(row.weights)});
   file_.append(bytes_of(row.ids));
   file_.append(bytes_of(row.supervised));
+  file_.append(bytes_of(row.weights));
   ++num_rows_;
 }
 
@@ -39,12 +41,14 @@ void EncodedSpool::for_each(const std::function<void(const SpooledRow&)>& take) 
   ScratchReader reader(file_);
   std::vector<int32_t> ids;
   std::vector<uint8_t> supervised;
+  std::vector<float> weights;
   for (int64_t index = 0; index < num_rows_; ++index) {
     const auto head = reader.read_plain<RowHead>();
     read_values(reader, ids, head.tokens);
     read_values(reader, supervised, head.tokens);
+    read_values(reader, weights, head.weights);
     for (uint8_t& flag : supervised) flag = flag != 0;
-    take({index, head.record, ids, supervised});
+    take({index, head.record, ids, supervised, weights});
   }
 }
 

@@ -17,6 +17,7 @@ struct SpooledRow {
   RowRecord record;
   std::span<const int32_t> ids;         // ids of a kept row; valid until the next one
   std::span<const uint8_t> supervised;  // 0 or 1
+  std::span<const float> weights = {};  // empty: 1 for all
 };
 
 // One thread. Throws IoError.

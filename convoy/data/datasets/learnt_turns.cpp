@@ -70,11 +70,12 @@ std::vector<TurnSpan> tagged_spans(const text::RenderedChat& chat, const ordered
   const std::vector<size_t> owners = messages_of_spans(messages, chat.generation_spans.size());
   std::vector<TurnSpan> spans;
   for (size_t span = skipped; span < chat.generation_spans.size(); ++span) {
-    const bool is_left_out = !owners.empty() && std::find(left_out.begin(), left_out.end(),
-                                                          owners[span]) != left_out.end();
+    const int64_t owner = owners.empty() ? -1 : static_cast<int64_t>(owners[span]);
+    const bool is_left_out =
+        owner >= 0 && std::find(left_out.begin(), left_out.end(), owners[span]) != left_out.end();
     if (!is_left_out)
-      spans.push_back({chat.generation_spans[span].first, chat.generation_spans[span].second,
-                       static_cast<int64_t>(span)});
+      spans.push_back(
+          {chat.generation_spans[span].first, chat.generation_spans[span].second, owner});
   }
   return spans;
 }

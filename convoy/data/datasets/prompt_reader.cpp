@@ -2,13 +2,11 @@
 #include "convoy/data/datasets/prompt_reader.h"
 
 #include <filesystem>
-#include <sstream>
 
 #include "convoy/core/base/error.h"
-#include "convoy/core/base/files.h"
-#include "convoy/core/base/trimmed.h"
 #include "convoy/core/config/flags.h"
 #include "convoy/core/settings/template_kwargs.h"
+#include "convoy/data/datasets/dataset.h"
 
 namespace convoy::data {
 
@@ -81,23 +79,21 @@ void PromptReader::read_rows(const Take& take) const {
 
 // One prompt per line; skips empty lines.
 void PromptReader::read_lines(const Take& take) const {
-  std::istringstream lines(read_file(flags_.prompts));
-  int64_t index = 0;
-  int64_t number = 0;
+  const auto lines =
+      open_dataset(find_dataset({.name = flags_.prompts, .text_rows = TextRows::Line}));
+  int64_t num_lines = 0;
   int64_t rows_own_bos = 0;
-  for (std::string line; std::getline(lines, line);) {
-    ++number;
-    if (line.ends_with('\r')) line.pop_back();
-    if (trimmed(line, " \t").empty()) continue;
+  while (const std::optional<Row> line = lines->next()) {
     EncodedRow row = encode({.kind = Sample::Kind::Text,
-                             .text = line,
-                             .file = flags_.prompts,
-                             .line = number,
-                             .index = index});
+                             .text = line->value["text"].get<std::string>(),
+                             .file = line->file,
+                             .line = line->line,
+                             .index = line->index});
     rows_own_bos += row.own_bos;
-    take(std::move(row), index++);
+    ++num_lines;
+    take(std::move(row), line->index);
   }
-  if (index == 0)
+  if (num_lines == 0)
     throw DataError("the file has no prompt; write one per line", {.file = flags_.prompts});
   if (rows_own_bos > 0 && !chats_) log_.info(own_bos_notice(rows_own_bos));
 }

@@ -37,6 +37,8 @@ void RowLosses::add(const Sample& sample, const EncodedRow& row) {
   if (row.documents_unread) documents_unread.add(sample);
   if (row.calls_unread) calls_unread.add(sample);
   if (row.reasoning_unread) reasoning_unread.add(sample);
+  if (!sample.beside_prompt.empty()) beside_prompt[sample.beside_prompt].add(sample);
+  for (const std::string& key : sample.weight_like) weight_like[key].add(sample);
 }
 
 void RowLosses::add(const RowLosses& later) {
@@ -46,6 +48,8 @@ void RowLosses::add(const RowLosses& later) {
   documents_unread.add(later.documents_unread);
   calls_unread.add(later.calls_unread);
   reasoning_unread.add(later.reasoning_unread);
+  for (const auto& [key, tally] : later.beside_prompt) beside_prompt[key].add(tally);
+  for (const auto& [key, tally] : later.weight_like) weight_like[key].add(tally);
   answers_cut.add(later.answers_cut);
   texts_cut.add(later.texts_cut);
 }
@@ -65,6 +69,16 @@ std::vector<std::string> row_warnings(const RowLosses& losses, int64_t max_token
   unwritten(losses.calls_unread, "`tool_calls`", "they are not learnt");
   unwritten(losses.reasoning_unread, "thoughts (reasoning_content, thinking)",
             "they are not learnt");
+  for (const auto& [key, tally] : losses.beside_prompt)
+    warnings.push_back(
+        fmt::format("{} `{}` beside `prompt`, {}: `prompt` is read; leave one of them out",
+                    counted(tally.rows, "row has", "rows have"), key, place_of(tally)));
+  for (const auto& [key, tally] : losses.weight_like)
+    warnings.push_back(
+        fmt::format("{} turns with `{}`, {}: no weight is read from it; the keys that are read are "
+                    "weight, loss_weight, train, training, trainable, loss, loss_scale, loss_mask "
+                    "and masked",
+                    counted(tally.rows, "row has", "rows have"), key, place_of(tally)));
   if (const RowTally& tally = losses.empty_answers; tally.rows > 0)
     warnings.push_back(fmt::format(
         "{} an empty answer, {}: it is not learnt; data.empty_answers: learn learns its end",

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -23,13 +24,15 @@ struct RowTally {
 
 struct RowLosses {
   int64_t rows_encoded = 0;
-  RowTally empty_answers;     // EncodedRow::empty_answer
-  RowTally tools_unread;      // EncodedRow::tools_unread
-  RowTally documents_unread;  // EncodedRow::documents_unread
-  RowTally calls_unread;      // EncodedRow::calls_unread
-  RowTally reasoning_unread;  // EncodedRow::reasoning_unread
-  RowTally answers_cut;       // nothing that is learnt was left by truncation
-  RowTally texts_cut;         // plain texts of which a part was left by truncation
+  RowTally empty_answers;                         // EncodedRow::empty_answer
+  RowTally tools_unread;                          // EncodedRow::tools_unread
+  RowTally documents_unread;                      // EncodedRow::documents_unread
+  RowTally calls_unread;                          // EncodedRow::calls_unread
+  RowTally reasoning_unread;                      // EncodedRow::reasoning_unread
+  std::map<std::string, RowTally> weight_like;    // by key: Sample::weight_like
+  std::map<std::string, RowTally> beside_prompt;  // by column: Sample::beside_prompt
+  RowTally answers_cut;                           // nothing that is learnt was left by truncation
+  RowTally texts_cut;  // plain texts of which a part was left by truncation
 
   void add(const Sample& sample, const EncodedRow& row);
   void add(const RowLosses& later);

@@ -17,7 +17,7 @@ struct Window {
 std::vector<Window> windows_of(const std::vector<int32_t>& ids,
                                const std::vector<uint8_t>& supervised, int64_t max_tokens) {
   std::vector<Window> windows;
-  cut_windows(ids, supervised, max_tokens, [&](auto window_ids, auto mask) {
+  cut_windows(ids, supervised, {}, max_tokens, [&](auto window_ids, auto mask, auto) {
     windows.push_back({{window_ids.begin(), window_ids.end()}, {mask.begin(), mask.end()}});
   });
   return windows;
@@ -49,6 +49,15 @@ TEST(RowWindows, LeavesOutWindowsWithNothingToLearn) {
   ASSERT_EQ(windows.size(), 1U);
   EXPECT_EQ(windows[0].ids, (std::vector<int32_t>{5, 6, 7}));
   EXPECT_EQ(windows[0].mask, (std::vector<uint8_t>{0, 1, 0}));
+}
+
+TEST(RowWindows, WeightsGoWithTheirTokens) {
+  std::vector<std::vector<float>> weights;
+  cut_windows(std::vector<int32_t>{1, 2, 3, 4, 5}, std::vector<uint8_t>{0, 1, 1, 1, 1},
+              std::vector<float>{1, 2, 3, 4, 5}, 3, [&](auto, auto, auto of_window) {
+                weights.emplace_back(of_window.begin(), of_window.end());
+              });
+  EXPECT_EQ(weights, (std::vector<std::vector<float>>{{1, 2, 3}, {3, 4, 5}}));
 }
 
 TEST(RowWindows, ARowThatFitsIsOneWindow) {

@@ -172,6 +172,7 @@ ConvertedRow finished(Sample sample, const Row& row, const RowFields& fields, Sc
     add_system_turn(sample, config.system_prompt);
     sample.variables = fields.template_variables(config.template_kwargs, texts_of(schema));
   }
+  sample.weight_like = fields.weight_like();
   sample.file = row.file;
   sample.line = row.line;
   sample.index = row.index;
@@ -312,6 +313,8 @@ ConvertedRow convert_prompt(const Row& row, const SchemaConfig& config) {
     sample = turns.size() > 1 ? chat(std::move(turns))
                               : plain_completion(turns[0]["content"].get<std::string>(), "");
   }
+  for (const char* other : {"text", "conversations", "messages"})
+    if (has(value, other)) sample.beside_prompt = other;
   return finished(std::move(sample), row, fields, Schema::PromptCompletion, config);
 }
 

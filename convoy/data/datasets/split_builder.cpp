@@ -172,6 +172,7 @@ class SplitBuilder {
       if (!is_wanted(part, wanted_) && kept == 0 && reports[part].rows_read > 0) continue;
       const TokenFileRows rows{.num_rows = kept,
                                .num_tokens = reports[part].tokens,
+                               .has_weights = reports[part].weighted_tokens > 0,
                                .for_each = [&](const std::function<void(const SpooledRow&)>& take) {
                                  spool.for_each([&](const SpooledRow& row) {
                                    if (row.record.outcome == RowOutcome::Kept &&
@@ -187,9 +188,10 @@ class SplitBuilder {
 
   void for_each_window(const SpooledRow& row,
                        const std::function<void(const SpooledRow&)>& take) const {
-    cut_windows(row.ids, row.supervised, inputs_.max_seq_len, [&](auto ids, auto mask) {
-      take({row.index, row.record, ids, mask});
-    });
+    cut_windows(row.ids, row.supervised, row.weights, inputs_.max_seq_len,
+                [&](auto ids, auto mask, auto weights) {
+                  take({row.index, row.record, ids, mask, weights});
+                });
   }
 
   // The split of each row: by the whole file, or by the row's position in a seeded shuffle of all
@@ -238,6 +240,7 @@ class SplitBuilder {
     report.rows_dropped_long += record.outcome == RowOutcome::DroppedLong;
     report.rows_truncated += record.truncated;
     report.rows_own_bos += record.own_bos;
+    report.rows_own_weights += record.own_weights;
     report.fields_cut += record.fields_cut;
     const bool is_split = std::ssize(row.ids) > inputs_.max_seq_len;
     report.rows_split += is_split;
@@ -247,6 +250,8 @@ class SplitBuilder {
         report.tokens += std::ssize(window.ids);
         report.supervised_tokens +=
             std::accumulate(window.supervised.begin(), window.supervised.end(), int64_t{0});
+        for (size_t token = 0; token < window.weights.size(); ++token)
+          report.weighted_tokens += window.supervised[token] != 0 && window.weights[token] != 1;
       });
   }
 
@@ -347,6 +352,8 @@ std::string report_line(const SplitReport& report) {
   mention(report.rows_unsupervised, "row", "dropped without a supervised token");
   mention(report.rows_dropped_long, "row", "dropped as too long");
   mention(report.rows_unreadable, "unreadable row", "skipped");
+  mention(report.rows_own_weights, "row", "with weights of turns");
+  mention(report.weighted_tokens, "supervised token", "of another weight than 1");
   mention(report.fields_cut, "field", "cut to data.max_field_chars");
   if (report.rows_own_bos > 0) line += "; " + own_bos_notice(report.rows_own_bos);
   if (report.from_cache) line += "; from the token cache";

@@ -163,6 +163,9 @@ CachedSplit TokenCache::map(const std::filesystem::path& path, const std::string
   buffer->supervised_counts = pieces.take<int64_t>(header.num_rows);
   buffer->ids = pieces.take<int32_t>(header.num_tokens);
   buffer->supervised = pieces.take<uint8_t>(header.num_tokens);
+  CONVOY_CHECK(header.num_weights == 0 || header.num_weights == header.num_tokens, DataError,
+               "{} weights", header.num_weights);
+  buffer->weights = pieces.take<float>(header.num_weights);
   bool ascending = buffer->offsets.front() == 0 && buffer->offsets.back() == header.num_tokens;
   for (size_t row = 0; row + 1 < buffer->offsets.size(); ++row)
     ascending = ascending && buffer->offsets[row] <= buffer->offsets[row + 1];
@@ -197,8 +200,11 @@ CachedSplit TokenCache::store(const std::string& key, const TokenFileRows& rows,
     const std::string placeholder(64, '0');  // a hash is as long
     const auto json_bytes =
         static_cast<int64_t>(description(key, report, policy, placeholder).size());
-    TokenFileWriter writer(descriptor, json_bytes, rows.num_rows, rows.num_tokens);
-    rows.for_each([&](const SpooledRow& row) { writer.add(row.index, row.ids, row.supervised); });
+    TokenFileWriter writer(descriptor, json_bytes, rows.num_rows, rows.num_tokens,
+                           rows.has_weights);
+    rows.for_each([&](const SpooledRow& row) {
+      writer.add(row.index, row.ids, row.supervised, row.weights);
+    });
     writer.finish(description(key, report, policy, writer.content_hash()));
   };
   if (!folder_) {

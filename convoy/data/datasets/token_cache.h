@@ -28,6 +28,7 @@ struct CachedSplit {
 struct TokenFileRows {
   int64_t num_rows = 0;
   int64_t num_tokens = 0;
+  bool has_weights = false;
   std::function<void(const std::function<void(const SpooledRow&)>& take)> for_each;
 };
 

@@ -22,7 +22,11 @@ std::string_view bytes_of(const std::vector<T>& values) {
 TokenDataset TokenDataset::from_rows(const std::vector<EncodedRow>& rows) {
   auto buffer = std::make_shared<Buffer>();
   size_t total_tokens = 0;
-  for (const EncodedRow& row : rows) total_tokens += row.ids.size();
+  bool weighs = false;
+  for (const EncodedRow& row : rows) {
+    total_tokens += row.ids.size();
+    weighs = weighs || !row.weights.empty();
+  }
   buffer->owned_ids.reserve(total_tokens);
   buffer->owned_supervised.reserve(total_tokens);
   buffer->owned_offsets.push_back(0);
@@ -31,6 +35,13 @@ TokenDataset TokenDataset::from_rows(const std::vector<EncodedRow>& rows) {
                      row.ids.size(), row.supervised.size());
     CONVOY_INVARIANT(row.supervised.empty() || row.supervised[0] == 0,
                      "row {} supervises its first token", row.source_index);
+    CONVOY_INVARIANT(row.weights.empty() || row.weights.size() == row.ids.size(),
+                     "{} ids, {} weights", row.ids.size(), row.weights.size());
+    if (weighs) {
+      buffer->owned_weights.insert(buffer->owned_weights.end(), row.weights.begin(),
+                                   row.weights.end());
+      buffer->owned_weights.resize(buffer->owned_ids.size() + row.ids.size(), 1.0F);
+    }
     buffer->owned_ids.insert(buffer->owned_ids.end(), row.ids.begin(), row.ids.end());
     int64_t count = 0;
     for (const uint8_t flag : row.supervised) {
@@ -46,12 +57,14 @@ TokenDataset TokenDataset::from_rows(const std::vector<EncodedRow>& rows) {
   buffer->supervised_counts = buffer->owned_supervised_counts;
   buffer->ids = buffer->owned_ids;
   buffer->supervised = buffer->owned_supervised;
+  buffer->weights = buffer->owned_weights;
   buffer->total_supervised_tokens = std::accumulate(buffer->supervised_counts.begin(),
                                                     buffer->supervised_counts.end(), int64_t{0});
   Sha256 hash;
   hash.update(bytes_of(buffer->owned_offsets));
   hash.update(bytes_of(buffer->owned_ids));
   hash.update(bytes_of(buffer->owned_supervised));
+  hash.update(bytes_of(buffer->owned_weights));
   buffer->content_hash = hash.hex();
   TokenDataset dataset;
   dataset.buffer_ = std::move(buffer);
@@ -110,6 +123,23 @@ std::span<const uint8_t> TokenDataset::supervised(int64_t row) const {
   const auto [buffer, at] = place_of(row);
   const auto begin = static_cast<size_t>(buffer.offsets[at]);
   return buffer.supervised.subspan(begin, static_cast<size_t>(buffer.offsets[at + 1]) - begin);
+}
+
+std::span<const float> TokenDataset::weights(int64_t row) const {
+  const auto [buffer, at] = place_of(row);
+  if (buffer.weights.empty()) return {};
+  const auto begin = static_cast<size_t>(buffer.offsets[at]);
+  return buffer.weights.subspan(begin, static_cast<size_t>(buffer.offsets[at + 1]) - begin);
+}
+
+double TokenDataset::loss_weight(int64_t row) const {
+  const std::span<const float> own = weights(row);
+  if (own.empty()) return static_cast<double>(supervised_tokens(row));
+  const std::span<const uint8_t> mask = supervised(row);
+  double sum = 0;
+  for (size_t token = 0; token < own.size(); ++token)
+    if (mask[token] != 0) sum += static_cast<double>(own[token]);
+  return sum;
 }
 
 int64_t TokenDataset::length_tokens(int64_t row) const {

@@ -27,6 +27,9 @@ struct EncodedRow {
   bool documents_unread = false;
   bool calls_unread = false;
   bool reasoning_unread = false;
+  bool own_weights = false;  // its turns say themselves what is learnt of them
+  // In the loss, of every token; counts only where supervised. Empty: 1 for all.
+  std::vector<float> weights = {};
 };
 
 struct NamedRows;
@@ -42,12 +45,15 @@ class TokenDataset {
   int64_t num_rows() const;
   std::span<const int32_t> ids(int64_t row) const;
   std::span<const uint8_t> supervised(int64_t row) const;
+  std::span<const float> weights(int64_t row) const;  // empty: 1 for all
   int64_t length_tokens(int64_t row) const;
   int64_t supervised_tokens(int64_t row) const;
+  // The sum of the weights of its supervised tokens: their number, unless it has weights.
+  double loss_weight(int64_t row) const;
   int64_t source_index(int64_t row) const;
   int64_t total_tokens() const;
   int64_t total_supervised_tokens() const;
-  const std::string& content_hash() const;      // SHA-256 over ids, masks and order
+  const std::string& content_hash() const;      // SHA-256 over ids, masks, weights and order
   const std::vector<NamedRows>& parts() const;  // of a joined data set; else empty
 
  private:

@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cstring>
 #include <numeric>
+#include <vector>
 
 #include "convoy/core/base/error.h"
 #include "convoy/core/base/hash.h"
@@ -19,7 +20,7 @@ static_assert(std::endian::native == std::endian::little);
 
 constexpr size_t kTokenPieceBytes = size_t{1} << 20;
 
-enum PieceName { Offsets, SourceIndices, SupervisedCounts, Ids, Mask };
+enum PieceName { Offsets, SourceIndices, SupervisedCounts, Ids, Mask, Weights };
 
 template <class Value>
 std::string_view bytes_of(const Value& value) {
@@ -67,13 +68,15 @@ uint32_t crc32c_of_file(int descriptor, int64_t begin_bytes, int64_t end_bytes) 
 }
 
 TokenFileWriter::TokenFileWriter(int descriptor, int64_t json_bytes, int64_t num_rows,
-                                 int64_t num_tokens)
+                                 int64_t num_tokens, bool has_weights)
     : descriptor_(descriptor) {
   header_.json_bytes = json_bytes;
   header_.num_rows = num_rows;
   header_.num_tokens = num_tokens;
-  const std::array<int64_t, 5> sizes_bytes = {(num_rows + 1) * 8, num_rows * 8, num_rows * 8,
-                                              num_tokens * 4, num_tokens};
+  header_.num_weights = has_weights ? num_tokens : 0;
+  const std::array<int64_t, 6> sizes_bytes = {(num_rows + 1) * 8, num_rows * 8,
+                                              num_rows * 8,       num_tokens * 4,
+                                              num_tokens,         header_.num_weights * 4};
   auto at = static_cast<int64_t>(sizeof(TokenFileHeader) + padded(static_cast<size_t>(json_bytes)));
   for (size_t piece = 0; piece < pieces_.size(); ++piece) {
     pieces_[piece] = {.at_bytes = at, .end_bytes = at + sizes_bytes[piece]};
@@ -101,7 +104,7 @@ void TokenFileWriter::flush(Piece& piece) {
 }
 
 void TokenFileWriter::add(int64_t source_index, std::span<const int32_t> ids,
-                          std::span<const uint8_t> supervised) {
+                          std::span<const uint8_t> supervised, std::span<const float> weights) {
   tokens_ += static_cast<int64_t>(ids.size());
   const auto count = std::accumulate(supervised.begin(), supervised.end(), int64_t{0});
   append(pieces_[Offsets], bytes_of(tokens_));
@@ -109,6 +112,9 @@ void TokenFileWriter::add(int64_t source_index, std::span<const int32_t> ids,
   append(pieces_[SupervisedCounts], bytes_of(count));
   append(pieces_[Ids], bytes_of(ids));
   append(pieces_[Mask], bytes_of(supervised));
+  if (header_.num_weights == 0) return;
+  const std::vector<float> ones(weights.empty() ? ids.size() : 0, 1.0F);
+  append(pieces_[Weights], bytes_of(weights.empty() ? std::span<const float>(ones) : weights));
 }
 
 std::string TokenFileWriter::content_hash() {
@@ -118,8 +124,11 @@ std::string TokenFileWriter::content_hash() {
     CONVOY_INVARIANT(piece.at_bytes == piece.end_bytes, "fewer rows than were announced");
   }
   const auto num_rows = header_.num_rows;
-  const std::array<std::pair<PieceName, int64_t>, 3> hashed = {
-      {{Offsets, (num_rows + 1) * 8}, {Ids, header_.num_tokens * 4}, {Mask, header_.num_tokens}}};
+  const std::array<std::pair<PieceName, int64_t>, 4> hashed = {
+      {{Offsets, (num_rows + 1) * 8},
+       {Ids, header_.num_tokens * 4},
+       {Mask, header_.num_tokens},
+       {Weights, header_.num_weights * 4}}};
   for (const auto& [name, bytes] : hashed) {
     const int64_t end = pieces_[name].end_bytes;
     for_each_piece(descriptor_, end - bytes, end,

@@ -2,7 +2,8 @@
 //
 // The file of encoded rows: Header, then pieces each padded to 8 bytes: JSON (key, report, policy,
 // content hash), offsets int64[rows + 1], source indices int64[rows], supervised counts
-// int64[rows], ids int32[tokens], mask uint8[tokens]. Little-endian hosts.
+// int64[rows], ids int32[tokens], mask uint8[tokens], weights float[weights]: none, or one for each
+// token. Little-endian hosts.
 #pragma once
 
 #include <array>
@@ -16,12 +17,13 @@
 namespace convoy::data {
 
 struct TokenFileHeader {
-  std::array<char, 8> magic = {'C', 'V', 'Y', 'T', 'O', 'K', 'N', '1'};
+  std::array<char, 8> magic = {'C', 'V', 'Y', 'T', 'O', 'K', 'N', '2'};
   uint32_t crc = 0;  // CRC32C of everything behind this member
   uint32_t zero = 0;
   int64_t json_bytes = 0;
   int64_t num_rows = 0;
   int64_t num_tokens = 0;
+  int64_t num_weights = 0;
 
   static constexpr size_t checked_from() { return offsetof(TokenFileHeader, zero); }
 };
@@ -35,10 +37,14 @@ uint32_t crc32c_of_file(int descriptor, int64_t begin_bytes, int64_t end_bytes);
 class TokenFileWriter {
  public:
   // `json_bytes`: size of the text for finish(). Does not own the descriptor.
-  TokenFileWriter(int descriptor, int64_t json_bytes, int64_t num_rows, int64_t num_tokens);
+  // `has_weights`: some row has.
+  TokenFileWriter(int descriptor, int64_t json_bytes, int64_t num_rows, int64_t num_tokens,
+                  bool has_weights);
 
-  void add(int64_t source_index, std::span<const int32_t> ids, std::span<const uint8_t> supervised);
-  // Call it after the last row. SHA-256 over offsets, ids and mask.
+  // `weights` may be empty: 1 for all.
+  void add(int64_t source_index, std::span<const int32_t> ids, std::span<const uint8_t> supervised,
+           std::span<const float> weights);
+  // Call it after the last row. SHA-256 over offsets, ids, mask and weights.
   std::string content_hash();
   // Writes JSON and header, which completes the file.
   void finish(std::string_view json);
@@ -58,7 +64,7 @@ class TokenFileWriter {
   TokenFileHeader header_;
   int64_t size_bytes_ = 0;
   int64_t tokens_ = 0;  // so far
-  std::array<Piece, 5> pieces_;
+  std::array<Piece, 6> pieces_;
 };
 
 }  // namespace convoy::data

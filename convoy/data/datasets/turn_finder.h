@@ -18,7 +18,7 @@ namespace convoy::data {
 struct TurnSpan {
   int64_t begin = 0;
   int64_t end = 0;
-  int64_t message = 0;  // index in the conversation; with tags, the ordinal of the span
+  int64_t message = 0;  // index in the conversation; -1: with tags it is not known
 
   bool operator==(const TurnSpan&) const = default;
 };

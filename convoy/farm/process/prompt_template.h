@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A prompt read from a file: text with `{{ name }}` where a value goes. Strict: an unknown name, or
-// a brace pair that is not closed, is an error with file and line. Single braces are text, as
-// \boxed{} is. One newline at the end of the file is not part of the prompt. Thread-safe once made.
+// a brace pair that is not closed, is an error with file and line; so is a text without any name,
+// which would be the same for every row. Single braces are text, as \boxed{} is, unless they hold a
+// name that the prompt does not read otherwise. One newline at the end of the file is not part of
+// the prompt. Thread-safe once made.
 #pragma once
 
 #include <map>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "convoy/core/base/error.h"
 
 namespace convoy::process {
 
@@ -32,6 +36,10 @@ class PromptTemplate {
     std::string text;  // before the name
     std::string name;  // empty: the end
   };
+  bool reads(const std::string& name) const;
+  ErrorLocation place_of(size_t at, const std::vector<std::string>& known_names) const;
+  void require_names(const std::vector<std::string>& known_names) const;
+
   std::string text_;
   std::string name_;
   std::vector<Part> parts_;

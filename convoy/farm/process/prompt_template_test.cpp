@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "convoy/farm/process/prompt_template.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "convoy/core/base/error.h"
@@ -19,7 +20,8 @@ TEST(PromptTemplate, EndsWithoutTheFilesLastNewlineAlone) {
   EXPECT_EQ(PromptTemplate("Question: {{ problem }}\nAnswer:\n", "p", {"problem"})
                 .render({{"problem", "1+1?"}}),
             "Question: 1+1?\nAnswer:");
-  EXPECT_EQ(PromptTemplate("a\n\n", "p", {}).render({}), "a\n");
+  EXPECT_EQ(PromptTemplate("{{ row.a }}\n\n", "p", {}).render({{"row.a", "a"}}), "a\n");
+  EXPECT_EQ(PromptTemplate("\xEF\xBB\xBF{{ row.a }}", "p", {}).render({{"row.a", "a"}}), "a");
 }
 
 TEST(PromptTemplate, UnknownNamesAreErrorsWithFileAndLine) {
@@ -32,6 +34,43 @@ TEST(PromptTemplate, UnknownNamesAreErrorsWithFileAndLine) {
     EXPECT_NE(std::string(error.what()).find("did you mean `problem`"), std::string::npos);
   }
   EXPECT_THROW(PromptTemplate("{{ problem", "p", {"problem"}), ConfigError);
+}
+
+std::string refusal_of(const std::string& text) {
+  try {
+    PromptTemplate(text, "p.txt", {"problem", "solution"});
+  } catch (const ConfigError& error) {
+    return fmt::format("{}: {} | {}", error.location().line, error.what(), error.location().hint);
+  }
+  return "none";
+}
+
+void expect_prompt_refusal(const std::string& text, const std::vector<std::string>& mentions) {
+  const std::string found = refusal_of(text);
+  for (const std::string& mention : mentions)
+    EXPECT_NE(found.find(mention), std::string::npos) << text << "\n" << found;
+}
+
+TEST(PromptTemplate, OneThatReadsNoColumnIsRefusedWithTheSpelling) {
+  for (const char* spelled : {"{problem}", "${problem}", "$problem", "%(problem)s", "<problem>",
+                              "[problem]", "{ problem }"})
+    expect_prompt_refusal(fmt::format("Solve.\n{}", spelled),
+                          {"2: a prompt reads no column", "send the same text",
+                           fmt::format("`{}` is plain text", spelled), "write {{ problem }}"});
+  expect_prompt_refusal("Solve {question} in \\boxed{answer}.",
+                        {"`{question}` is plain text", "write {{ problem }}"});
+  expect_prompt_refusal("Solve {row.grade}", {"write {{ row.grade }}"});
+  expect_prompt_refusal("Solve %s", {"`%s` is plain text"});
+  expect_prompt_refusal("Solve <b>this</b> for $5 \\boxed{x}", {"1: a prompt reads no column"});
+}
+
+TEST(PromptTemplate, ANameInSingleBracesThatNothingReadsIsRefused) {
+  for (const char* spelled : {"{solution}", "${solution}", "%(solution)s", "{row.grade}"})
+    expect_prompt_refusal(fmt::format("{{{{ problem }}}}\nJudge {}", spelled),
+                          {"2: `", spelled, "plain text, and nothing else in it reads"});
+  for (const char* text : {"\\boxed{solution}", "{{ solution }} {solution}", "<solution>", "{x}",
+                           "$solution$", "{\"solution\": 1}", "[solution]"})
+    EXPECT_EQ(refusal_of(fmt::format("{{{{ problem }}}} {}", text)), "none") << text;
 }
 
 TEST(PromptTemplate, AMissingColumnIsTheRowsError) {

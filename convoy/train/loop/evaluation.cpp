@@ -46,10 +46,15 @@ std::vector<RowLoss> row_losses(nn::CausalLm& model, const data::TokenDataset& d
   for (size_t index = 0; index < rows.size(); ++index) {
     RowLoss& row = found[index];
     row.supervised_tokens = dataset.supervised_tokens(rows[index]);
+    row.weight = dataset.loss_weight(rows[index]);
+    const std::span<const float> weights = dataset.weights(rows[index]);
     // One after the other: a sum over threads would depend on how many there are.
     const std::vector<int64_t>& starts = batch.tokens.rows().starts();
     for (int64_t t = starts[index]; t < starts[index + 1]; ++t) {
-      row.nll += nll[t];
+      // A token's loss is at the place of the one before it.
+      const auto target = static_cast<size_t>(t - starts[index]) + 1;
+      const bool is_weighed = target < weights.size();
+      row.nll += is_weighed ? static_cast<double>(weights[target]) * nll[t] : nll[t];
       row.correct_tokens += correct[t] ? 1 : 0;
     }
   }
@@ -87,6 +92,7 @@ std::optional<EvaluationFigures> evaluate_loss(nn::CausalLm& model,
     CONVOY_INVARIANT(at + sizeof(RowLoss) <= theirs.size(), "row {} has no loss", row);
     std::memcpy(&loss, theirs.data() + at, sizeof(RowLoss));
     figures.nll_sum += loss.nll;
+    figures.weight += loss.weight;
     figures.supervised_tokens += loss.supervised_tokens;
     figures.correct_tokens += loss.correct_tokens;
   }

@@ -15,21 +15,21 @@
 namespace convoy::train {
 
 struct EvaluationFigures {
-  double nll_sum = 0;  // nats over supervised tokens
+  double nll_sum = 0;  // nats over supervised tokens, each times its weight
+  double weight = 0;   // the sum of their weights
   int64_t supervised_tokens = 0;
   int64_t correct_tokens = 0;  // the target was the most likely token
   int64_t rows = 0;
   double seconds = 0;
 
-  double loss() const {
-    return nll_sum / static_cast<double>(supervised_tokens > 0 ? supervised_tokens : 1);
-  }
+  double loss() const { return nll_sum / (weight > 0 ? weight : 1); }
   double perplexity() const;
   double token_accuracy() const;
 };
 
 struct RowLoss {
-  double nll = 0;  // nats over supervised tokens
+  double nll = 0;     // nats over supervised tokens, each times its weight
+  double weight = 0;  // the sum of their weights
   int64_t supervised_tokens = 0;
   int64_t correct_tokens = 0;
 };

@@ -35,6 +35,7 @@ namespace {
 
 void add(EvaluationFigures& sum, const EvaluationFigures& part) {
   sum.nll_sum += part.nll_sum;
+  sum.weight += part.weight;
   sum.supervised_tokens += part.supervised_tokens;
   sum.correct_tokens += part.correct_tokens;
   sum.rows += part.rows;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Causal language modelling: the next token of supervised tokens, weighed alike over the global
-// batch.
+// Causal language modelling: the next token of supervised tokens, each with its weight over the
+// global batch.
 #pragma once
 
 #include <optional>

@@ -39,7 +39,7 @@ class Preparation {
     return {.rows = plan_.num_rows(position),
             .tokens = plan_.total_tokens(position),
             .supervised_tokens = supervised_tokens,
-            .weight = static_cast<double>(supervised_tokens),
+            .weight = plan_.loss_weight(position),
             .flops = flops_ ? flops_(plan_.row_tokens(position), supervised_tokens) : -1};
   }
 

@@ -92,6 +92,18 @@ inline data::TokenDataset training_rows() {
                                         row({2, 3, 5, 7, 0, 1}, 2)});
 }
 
+// Some of their tokens with other weights than 1.
+inline data::TokenDataset weighted_rows() {
+  std::vector<data::EncodedRow> rows = {
+      row({1, 2, 3, 4, 5, 6, 7, 8}), row({3, 1}),     row({9, 8, 7}),
+      row({4, 4, 4, 4, 2}, 4),       row({10, 1, 6}), row({5, 0}),
+      row({2, 3, 5, 7, 0, 1}, 2)};
+  rows[0].weights = {1, 0.5, 0.5, 0.5, 1, 1, 2, 2};
+  rows[1].weights = {1, 0.125};
+  rows[6].weights = {0, 3, 0.25, 0.25, 0.25, 0.25};
+  return data::TokenDataset::from_rows(rows);
+}
+
 inline settings::TrainSettings make_settings() {
   settings::TrainSettings settings;
   settings.seed = 5;
@@ -115,14 +127,15 @@ inline settings::TrainSettings make_settings() {
 // A run in a folder of its own. Runs made from one folder continue each other.
 class ToyRun {
  public:
-  ToyRun(settings::TrainSettings wanted, const fs::path& folder, data::TokenDataset validation = {})
+  ToyRun(settings::TrainSettings wanted, const fs::path& folder, data::TokenDataset validation = {},
+         const data::TokenDataset& rows = training_rows())
       : settings(std::move(wanted)),
         folder_(folder),
         validation_(std::move(validation)),
-        plan(training_rows(), {.batch_size = settings.train.batch_rows(),
-                               .grad_accum = settings.train.accumulation(),
-                               .world_size = comm::read_rank_environment().world,
-                               .seed = static_cast<uint64_t>(settings.seed)}),
+        plan(rows, {.batch_size = settings.train.batch_rows(),
+                    .grad_accum = settings.train.accumulation(),
+                    .world_size = comm::read_rank_environment().world,
+                    .seed = static_cast<uint64_t>(settings.seed)}),
         checkpoints(folder / "checkpoints", 10) {
     optimizer_.emplace(optim::AdamWConfig{.epsilon = settings.train.optimizer.adam_epsilon,
                                           .weight_decay = settings.train.weight_decay},

@@ -9,15 +9,25 @@
 namespace convoy::train {
 namespace {
 
-// The mean negative log-likelihood of the rows' supervised tokens.
+// The mean negative log-likelihood of the rows' supervised tokens, weighed.
 at::Tensor plain_loss(ToyModel& model, const data::TokenDataset& dataset,
                       const std::vector<int64_t>& rows) {
-  const LabelledBatch batch = assemble_batch(dataset, rows);
-  const at::Tensor logits =
-      at::matmul(model.hidden_states(batch.tokens, {}), model.head().weight().t());
-  return at::cross_entropy_loss(logits.index_select(0, batch.labels.tokens_N()),
-                                batch.labels.labels_N(), {}, at::Reduction::Sum) /
-         batch.supervised_tokens();
+  at::Tensor losses = at::zeros({});
+  double weight = 0;
+  for (const int64_t row : rows) {
+    const LabelledBatch batch = assemble_batch(dataset, {row});
+    const at::Tensor logits_TV =
+        at::matmul(model.hidden_states(batch.tokens, {}), model.head().weight().t());
+    for (int64_t token = 1; token < dataset.length_tokens(row); ++token) {
+      const auto at = static_cast<size_t>(token);
+      if (dataset.supervised(row)[at] == 0) continue;
+      const float own = dataset.weights(row).empty() ? 1 : dataset.weights(row)[at];
+      const at::Tensor label = at::tensor({int64_t{dataset.ids(row)[at]}}, at::kLong);
+      losses = losses + own * at::cross_entropy_loss(logits_TV.narrow(0, token - 1, 1), label);
+      weight += own;
+    }
+  }
+  return losses / weight;
 }
 
 struct PlainStep {
@@ -80,12 +90,13 @@ class TrainLoop : public ::testing::Test {
  protected:
   fs::path fresh_folder() { return folder_ / std::to_string(++count_); }
 
-  void expect_plain_training(const settings::TrainSettings& settings) {
-    ToyRun run(settings, fresh_folder());
+  void expect_plain_training(const settings::TrainSettings& settings,
+                             const data::TokenDataset& rows = training_rows()) {
+    ToyRun run(settings, fresh_folder(), {}, rows);
     const LoopResult result = run.go();
     EXPECT_EQ(result.end, LoopEnd::Finished);
     EXPECT_EQ(result.progress.step, settings.train.steps);
-    ToyRun plain(settings, fresh_folder());
+    ToyRun plain(settings, fresh_folder(), {}, rows);
     const std::vector<PlainStep> wanted = train_plainly(plain);
     expect_close(run.values(), plain.values());
     const std::vector<json> steps = run.events("step");
@@ -112,6 +123,33 @@ TEST_F(TrainLoop, AccumulationWeighsEveryTokenAlike) {
   // 7 rows: the last step of an epoch has one row and two empty micro-batches
   settings.train.grad_accum = 3;
   expect_plain_training(settings);
+}
+
+TEST_F(TrainLoop, WeightsOfTokensHaveOneDivisorOverAStep) {
+  settings::TrainSettings settings = make_settings();
+  for (const int64_t grad_accum : {1, 2, 3}) {
+    settings.train.batch_size = 3 / grad_accum;
+    settings.train.grad_accum = grad_accum;
+    expect_plain_training(settings, weighted_rows());
+  }
+  ToyRun weighed(settings, fresh_folder(), {}, weighted_rows());
+  ToyRun plain(settings, fresh_folder());
+  weighed.go();
+  plain.go();
+  EXPECT_FALSE(at::allclose(weighed.values()[1], plain.values()[1], 1e-3, 1e-3));
+  // Counts stay counts.
+  EXPECT_EQ(weighed.events("step")[0]["supervised_tokens"],
+            plain.events("step")[0]["supervised_tokens"]);
+}
+
+TEST_F(TrainLoop, EvaluationsWeighTokensAsTrainingDoes) {
+  settings::TrainSettings settings = make_settings();
+  settings.train.steps = 2;
+  settings.train.final_eval = true;
+  ToyRun run(settings, fresh_folder(), weighted_rows());
+  run.go();
+  EXPECT_NEAR(run.events("eval").back()["loss"].get<double>(),
+              plain_loss(run.model, weighted_rows(), {0, 1, 2, 3, 4, 5, 6}).item<double>(), 1e-5);
 }
 
 TEST_F(TrainLoop, ClipsTheNormOfAllGradientsTogether) {

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "convoy/core/base/counted.h"
+#include "convoy/data/datasets/turn_weights.h"
 
 namespace convoy::data {
 namespace {
@@ -36,7 +37,7 @@ Json conversation(const Sample& sample, std::string_view schema) {
 // The text of a message that has only a text.
 std::string plain_text(const Sample& sample, const Json& message, std::string_view schema) {
   for (const auto& [key, value] : message.items())
-    if (key != "role" && key != "content")
+    if (key != "role" && key != "content" && !(schema == "sharegpt" && is_turn_weight_key(key)))
       fail(sample, fmt::format("{} has no room for the message's `{}`", schema, key));
   return content_text(message);
 }
@@ -90,7 +91,10 @@ Json sharegpt_row(const Sample& sample) {
       if (ours == role) speaker = theirs;
     if (speaker.empty())
       fail(sample, fmt::format("sharegpt has no speaker for the role `{}`", role));
-    turns.push_back({{"from", speaker}, {"value", plain_text(sample, message, "sharegpt")}});
+    Json turn = {{"from", speaker}, {"value", plain_text(sample, message, "sharegpt")}};
+    for (const auto& [key, value] : message.items())
+      if (is_turn_weight_key(key)) turn[key] = value;
+    turns.push_back(std::move(turn));
   }
   Json row = {{"conversations", std::move(turns)}};
   add_variables(sample, row);

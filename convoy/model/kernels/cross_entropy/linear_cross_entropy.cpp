@@ -26,14 +26,17 @@ void check_inputs(const at::Tensor& hidden_TD, const at::Tensor& weight_VD,
 
 }  // namespace
 
-LabelledTokens::LabelledTokens(std::span<const int64_t> labels, at::Device device)
+LabelledTokens::LabelledTokens(std::span<const int64_t> labels, at::Device device,
+                               std::span<const float> weights)
     : num_tokens_(static_cast<int64_t>(labels.size())) {
   std::vector<int64_t> tokens;
   std::vector<int64_t> kept;
+  std::vector<float> kept_weights;
   for (size_t token = 0; token < labels.size(); ++token) {
     if (labels[token] == kIgnoredLabel) continue;
     tokens.push_back(static_cast<int64_t>(token));
     kept.push_back(labels[token]);
+    if (!weights.empty()) kept_weights.push_back(weights[token]);
   }
   if (!kept.empty()) {
     const auto [lowest, highest] = std::minmax_element(kept.begin(), kept.end());
@@ -42,6 +45,7 @@ LabelledTokens::LabelledTokens(std::span<const int64_t> labels, at::Device devic
   }
   tokens_N_ = device::to_device<int64_t>(tokens, device);
   labels_N_ = device::to_device<int64_t>(kept, device);
+  if (!weights.empty()) weights_N_ = device::to_device<float>(kept_weights, device);
 }
 
 at::Tensor linear_cross_entropy(const at::Tensor& hidden_TD, const at::Tensor& weight_VD,
@@ -52,8 +56,8 @@ at::Tensor linear_cross_entropy(const at::Tensor& hidden_TD, const at::Tensor& w
                                  .weight = records && weight_VD.requires_grad()};
   const at::NoGradGuard no_grad;
   const at::Tensor hidden_ND = hidden_TD.index_select(0, labels.tokens_N());
-  const HeadLoss head =
-      op_table(hidden_TD).cross_entropy.loss(hidden_ND, weight_VD, labels.labels_N(), wants);
+  const HeadLoss head = op_table(hidden_TD).cross_entropy.loss(
+      hidden_ND, weight_VD, {labels.labels_N(), labels.weights_N()}, wants);
   if (!records) return head.loss;
   return with_backward(
       head.loss, {.op = "linear_cross_entropy",

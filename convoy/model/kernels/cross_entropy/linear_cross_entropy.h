@@ -18,14 +18,17 @@ inline constexpr int64_t kIgnoredLabel = -100;
 // for the device.
 class LabelledTokens {
  public:
-  // `labels`: one per token, kIgnoredLabel where there is none. Async.
-  explicit LabelledTokens(std::span<const int64_t> labels, at::Device device = at::kCPU);
+  // `labels`: one per token, kIgnoredLabel where there is none. `weights`: one per token, of its
+  // loss; empty: 1 for all. Async.
+  explicit LabelledTokens(std::span<const int64_t> labels, at::Device device = at::kCPU,
+                          std::span<const float> weights = {});
 
   int64_t num_tokens() const { return num_tokens_; }  // with and without a label
   int64_t num_labels() const { return tokens_N_.size(0); }
-  const at::Tensor& tokens_N() const { return tokens_N_; }  // int64, ascending
-  const at::Tensor& labels_N() const { return labels_N_; }  // int64
-  int64_t lowest() const { return lowest_; }                // 0 where there is no label
+  const at::Tensor& tokens_N() const { return tokens_N_; }    // int64, ascending
+  const at::Tensor& labels_N() const { return labels_N_; }    // int64
+  const at::Tensor& weights_N() const { return weights_N_; }  // fp32; undefined: 1 for all
+  int64_t lowest() const { return lowest_; }                  // 0 where there is no label
   int64_t highest() const { return highest_; }
 
  private:
@@ -34,12 +37,13 @@ class LabelledTokens {
   int64_t highest_ = 0;
   at::Tensor tokens_N_;
   at::Tensor labels_N_;
+  at::Tensor weights_N_;
 };
 
-// Sum over supervised tokens of -log softmax(hidden @ weight^T)[label], fp32 scalar; differentiable
-// in hidden and, if it requires grad, in weight. Tokens without a label cost nothing. Logits and
-// sums in fp32. Gradients are computed during forward and only scaled in backward, so nothing
-// of size T x V is kept.
+// Sum over supervised tokens of -log softmax(hidden @ weight^T)[label], each times the token's
+// weight, fp32 scalar; differentiable in hidden and, if it requires grad, in weight. Tokens without
+// a label cost nothing. Logits and sums in fp32. Gradients are computed during forward and only
+// scaled in backward, so nothing of size T x V is kept.
 at::Tensor linear_cross_entropy(const at::Tensor& hidden_TD, const at::Tensor& weight_VD,
                                 const LabelledTokens& labels);
 
@@ -47,7 +51,7 @@ struct TokenLosses {
   at::Tensor nll_T;      // fp32, 0 where ignored
   at::Tensor correct_T;  // bool: the label is the most likely token
 };
-// Not differentiable: the figures of evaluation and scoring.
+// Not differentiable and not weighed: the figures of evaluation and scoring.
 TokenLosses linear_token_losses(const at::Tensor& hidden_TD, const at::Tensor& weight_VD,
                                 const LabelledTokens& labels);
 

@@ -7,19 +7,24 @@
 namespace convoy::kernels {
 namespace {
 
-HeadLoss loss(const at::Tensor& hidden_ND, const at::Tensor& weight_VD, const at::Tensor& labels_N,
+HeadLoss loss(const at::Tensor& hidden_ND, const at::Tensor& weight_VD, HeadTargets targets,
               WantedGradients wanted) {
   const WideProducts& products = wide_products(hidden_ND);
   const auto wide = hidden_ND.options().dtype(at::kFloat);
   HeadLoss result = head_loss_to_add(hidden_ND, weight_VD, wanted);
   at::Tensor sum = at::zeros({}, wide.dtype(at::kDouble));
-  for_logit_chunks(hidden_ND, weight_VD, labels_N, wanted, [&](LogitChunk& chunk) {
+  for_logit_chunks(hidden_ND, weight_VD, targets.labels_N, wanted, [&](LogitChunk& chunk) {
     const at::Tensor labels_C1 = chunk.labels_C.unsqueeze(1);
     const at::Tensor sums_C1 = chunk.logits_CV.logsumexp({1}, true);
-    sum.add_(sums_C1.sub(chunk.logits_CV.gather(1, labels_C1)).sum(at::kDouble));
+    const at::Tensor nll_C1 = sums_C1.sub(chunk.logits_CV.gather(1, labels_C1));
+    at::Tensor weights_C1;
+    if (targets.weights_N.defined())
+      weights_C1 = targets.weights_N.narrow(0, chunk.begin, chunk.count).unsqueeze(1);
+    sum.add_((weights_C1.defined() ? nll_C1.mul(weights_C1) : nll_C1).sum(at::kDouble));
     if (!wanted.hidden && !wanted.weight) return;
     at::Tensor grad_CV = chunk.logits_CV.sub_(sums_C1).exp_();
     grad_CV.scatter_add_(1, labels_C1, at::full({chunk.count, 1}, -1.0, wide));
+    if (weights_C1.defined()) grad_CV.mul_(weights_C1);
     grad_CV = grad_CV.to(hidden_ND.scalar_type());
     if (wanted.hidden)
       result.hidden_ND.narrow(0, chunk.begin, chunk.count).copy_(at::mm(grad_CV, weight_VD));

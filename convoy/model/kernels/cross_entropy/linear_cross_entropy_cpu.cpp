@@ -82,6 +82,18 @@ class Head {
     return static_cast<double>(log_sum_exp) - static_cast<double>(of_label);
   }
 
+  // The same for a loss times `weight`: p is rounded once, after the product.
+  double differentiate_weighed(int64_t row, int64_t label, float weight) {
+    float* values = logits(row);
+    const float log_sum_exp = loops_.log_sum_exp(values, vocab_, nullptr);
+    const float of_label = values[label];
+    float_loops_.softmax_row(values, values, vocab_, log_sum_exp);
+    values[label] -= 1.0f;
+    loops_.round_row(values, p(row), vocab_, weight);
+    return static_cast<double>(weight) *
+           (static_cast<double>(log_sum_exp) - static_cast<double>(of_label));
+  }
+
   // grad_hidden rows begin .. begin + count = p W. No sum crosses threads: tasks are blocks of
   // columns, and of rows where there are more threads.
   void store_grad_hidden(int64_t begin, int64_t count, Element* grad_hidden) {
@@ -171,7 +183,7 @@ class Head {
   at::Tensor logits_;
 };
 
-HeadLoss loss(const at::Tensor& hidden_ND, const at::Tensor& weight_VD, const at::Tensor& labels_N,
+HeadLoss loss(const at::Tensor& hidden_ND, const at::Tensor& weight_VD, HeadTargets targets,
               WantedGradients wanted) {
   const int64_t tokens = hidden_ND.size(0);
   const int64_t features = weight_VD.size(1);
@@ -186,13 +198,18 @@ HeadLoss loss(const at::Tensor& hidden_ND, const at::Tensor& weight_VD, const at
   with_element(hidden_ND, "linear_cross_entropy", [&](auto element) {
     using Element = decltype(element);
     Head<Element> head(hidden_ND, weight_VD);
-    const int64_t* labels = labels_N.const_data_ptr<int64_t>();
+    const int64_t* labels = targets.labels_N.const_data_ptr<int64_t>();
+    const float* weights =
+        targets.weights_N.defined() ? targets.weights_N.const_data_ptr<float>() : nullptr;
     for (int64_t begin = 0; begin < tokens; begin += head.chunk_rows()) {
       const int64_t count = std::min(head.chunk_rows(), tokens - begin);
       head.compute_logits(begin, count);
       for_rows(count, weight_VD.size(0), [&](int64_t first, int64_t end) {
         for (int64_t row = first; row < end; ++row) {
-          losses[begin + row] = head.differentiate(row, labels[begin + row]);
+          const int64_t label = labels[begin + row];
+          losses[begin + row] = weights == nullptr
+                                    ? head.differentiate(row, label)
+                                    : head.differentiate_weighed(row, label, weights[begin + row]);
         }
       });
       if (wanted.hidden)

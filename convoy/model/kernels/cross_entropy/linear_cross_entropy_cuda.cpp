@@ -31,7 +31,7 @@ at::Tensor gradients_in(const at::Tensor& logits_CV, at::ScalarType type) {
   return type == at::kFloat ? logits_CV : logits_CV.view(type).narrow(1, 0, logits_CV.size(1));
 }
 
-HeadLoss loss(const at::Tensor& hidden_ND, const at::Tensor& weight_VD, const at::Tensor& labels_N,
+HeadLoss loss(const at::Tensor& hidden_ND, const at::Tensor& weight_VD, HeadTargets targets,
               WantedGradients wanted) {
   const WideProducts& products = wide_products(hidden_ND);
   const at::ScalarType type = hidden_ND.scalar_type();
@@ -40,8 +40,11 @@ HeadLoss loss(const at::Tensor& hidden_ND, const at::Tensor& weight_VD, const at
   const bool differentiates = wanted.hidden || wanted.weight;
   const std::string kernel =
       differentiates ? kernel_name("cross_entropy_gradient", type) : "label_losses";
-  for_logit_chunks(hidden_ND, weight_VD, labels_N, wanted, [&](LogitChunk& chunk) {
-    launch(chunk.logits_CV, kernel, static_cast<uint64_t>(chunk.count), launch_of(chunk, nll_N),
+  for_logit_chunks(hidden_ND, weight_VD, targets.labels_N, wanted, [&](LogitChunk& chunk) {
+    gpu::CrossEntropyLaunch launched = launch_of(chunk, nll_N);
+    if (targets.weights_N.defined())
+      launched.weights = targets.weights_N.const_data_ptr<float>() + chunk.begin;
+    launch(chunk.logits_CV, kernel, static_cast<uint64_t>(chunk.count), launched,
            differentiates ? moved_for_gradients(chunk.logits_CV, type) : PartlyMoved{});
     const at::Tensor grad_CV = gradients_in(chunk.logits_CV, type);
     if (wanted.hidden) {
@@ -50,7 +53,9 @@ HeadLoss loss(const at::Tensor& hidden_ND, const at::Tensor& weight_VD, const at
     }
     if (wanted.weight) products.add_product(result.weight_VD, grad_CV.t(), chunk.hidden_CD);
   });
-  result.loss = nll_N.sum(at::kDouble).to(at::kFloat);
+  result.loss = (targets.weights_N.defined() ? nll_N.mul(targets.weights_N) : nll_N)
+                    .sum(at::kDouble)
+                    .to(at::kFloat);
   return result;
 }
 

@@ -83,9 +83,9 @@ CONVOY_DEVICE float nll_of(const SoftmaxState& state, float logit_of_label) {
 // A tile of the row is read by all threads before any writes: gradients of bf16 lie where logits of
 // this tile and earlier ones lay.
 template <class Element, int kCount>
-CONVOY_DEVICE void store_gradients(float* row, uint64_t vocab, uint64_t label,
+CONVOY_DEVICE void store_gradients(float* row, uint64_t vocab, uint64_t label, float weight,
                                    const SoftmaxState& state) {
-  const float inverse = quotient(1, state.sum);
+  const float scale = quotient(weight, state.sum);
   auto* to = reinterpret_cast<Element*>(row);
   for (uint64_t tile = 0; tile < vocab; tile += kBlockThreads * kCount) {
     const uint64_t at = tile + BlockTeam::thread() * kCount;
@@ -94,7 +94,7 @@ CONVOY_DEVICE void store_gradients(float* row, uint64_t vocab, uint64_t label,
     if (sizeof(Element) < sizeof(float)) wait_for_block();
     if (at >= vocab) continue;
     for (int i = 0; i < kCount; ++i)
-      x[i] = exponential(x[i] - state.max) * inverse - (at + i == label ? 1.0f : 0.0f);
+      x[i] = exponential(x[i] - state.max) * scale - (at + i == label ? weight : 0.0f);
     store(to + at, x);
   }
 }
@@ -107,7 +107,8 @@ CONVOY_DEVICE void differentiate(const CrossEntropyLaunch& launch) {
     const float logit_of_label = logits[label];  // before a gradient takes its place
     const auto state = state_of<SoftmaxState, kCount>(logits, launch.vocab);
     if (BlockTeam::thread() == 0) launch.nll[row] = nll_of(state, logit_of_label);
-    store_gradients<Element, kCount>(logits, launch.vocab, label, state);
+    const float weight = launch.weights == nullptr ? 1.0f : launch.weights[row];
+    store_gradients<Element, kCount>(logits, launch.vocab, label, weight, state);
   }
 }
 

@@ -12,7 +12,8 @@ struct CrossEntropyLaunch {
   float* logits = nullptr;  // [rows, vocab]; gradients take their place
   const int64_t* labels = nullptr;
   float* nll = nullptr;
-  uint8_t* correct = nullptr;  // bool: the label has the first of the greatest logits
+  const float* weights = nullptr;  // of the gradients of each row; null: 1 for all
+  uint8_t* correct = nullptr;      // bool: the label has the first of the greatest logits
   uint64_t rows = 0;
   uint64_t vocab = 0;
   uint32_t vectors = 0;  // kLogitsTogether divides the vocabulary, 16 the address

@@ -13,6 +13,11 @@ struct WantedGradients {
   bool weight = false;
 };
 
+struct HeadTargets {
+  const at::Tensor& labels_N;
+  const at::Tensor& weights_N;  // of the tokens' losses, fp32; undefined: 1 for all
+};
+
 struct HeadLoss {
   at::Tensor loss;       // fp32 scalar on the device
   at::Tensor hidden_ND;  // gradients; undefined unless requested
@@ -25,8 +30,8 @@ struct LabelLosses {
 };
 
 struct CrossEntropyOps {
-  HeadLoss (*loss)(const at::Tensor& hidden_ND, const at::Tensor& weight_VD,
-                   const at::Tensor& labels_N, WantedGradients wanted);
+  HeadLoss (*loss)(const at::Tensor& hidden_ND, const at::Tensor& weight_VD, HeadTargets targets,
+                   WantedGradients wanted);
   // factor (a scalar on the device) * gradient, of `dtype`. The product is rounded once: a factor
   // rounded to the type of a bf16 gradient would bias every gradient.
   at::Tensor (*scaled)(const at::Tensor& gradient, const at::Tensor& factor, at::ScalarType dtype);

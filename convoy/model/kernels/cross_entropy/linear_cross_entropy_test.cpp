@@ -21,8 +21,11 @@ at::Tensor labels_of(int64_t tokens, int64_t vocab) {
   return labels;
 }
 
-LabelledTokens labelled(const at::Tensor& labels) {
-  return LabelledTokens({labels.const_data_ptr<int64_t>(), static_cast<size_t>(labels.numel())});
+LabelledTokens labelled(const at::Tensor& labels, const at::Tensor& weights = {}) {
+  const auto count = static_cast<size_t>(labels.numel());
+  if (!weights.defined()) return LabelledTokens({labels.const_data_ptr<int64_t>(), count});
+  return LabelledTokens({labels.const_data_ptr<int64_t>(), count}, at::kCPU,
+                        {weights.const_data_ptr<float>(), count});
 }
 
 testing::OpErrors loss_errors_of(int64_t tokens, int64_t features, int64_t vocab,
@@ -85,6 +88,48 @@ TEST(LinearCrossEntropy, ChunksOfTheTableForDevicesAddUp) {
     EXPECT_LT(testing::relative_error(found[input], wanted[input]),
               testing::tolerance(at::kFloat, 1 << 20))
         << input;
+}
+
+// LibTorch's loss of each token times the token's weight.
+TEST(LinearCrossEntropy, WeightsMultiplyTheLossOfTheirToken) {
+  for (auto dtype : {at::kFloat, at::kBFloat16}) {
+    for (int64_t tokens : {1, 5, 700}) {
+      for (int64_t vocab : {2, 33, 300}) {
+        const at::Tensor labels = labels_of(tokens, vocab);
+        const at::Tensor weights = testing::sample({tokens}, at::kFloat, 3).abs().add_(0.1);
+        const auto op = [&](const Tensors& in) {
+          return linear_cross_entropy(in[0], in[1], labelled(labels, weights));
+        };
+        const auto reference = [&](const Tensors& in) {
+          return at::cross_entropy_loss(at::matmul(in[0], in[1].t()), labels, {},
+                                        at::Reduction::None, kIgnoredLabel)
+              .mul(weights.to(at::kDouble))
+              .sum();
+        };
+        const testing::OpErrors errors = testing::compare(
+            op, reference,
+            {testing::sample({tokens, 19}, dtype, 1), testing::sample({vocab, 19}, dtype, 2)});
+        EXPECT_LT(errors.worst(), testing::tolerance(dtype, 700))
+            << tokens << " " << vocab << " " << dtype;
+      }
+    }
+  }
+}
+
+TEST(LinearCrossEntropy, AWeightOfOneChangesNothing) {
+  for (auto dtype : {at::kFloat, at::kBFloat16}) {
+    const at::Tensor hidden = testing::sample({40, 19}, dtype, 1).requires_grad_(true);
+    const at::Tensor weight = testing::sample({33, 19}, dtype, 2).requires_grad_(true);
+    const at::Tensor labels = labels_of(40, 33);
+    const at::Tensor plain = linear_cross_entropy(hidden, weight, labelled(labels));
+    const at::Tensor ones = linear_cross_entropy(hidden, weight, labelled(labels, at::ones({40})));
+    EXPECT_TRUE(at::equal(plain, ones));
+    const Tensors wanted = torch::autograd::grad({plain}, {hidden, weight});
+    const Tensors found = torch::autograd::grad({ones}, {hidden, weight});
+    for (const size_t input : {0, 1})
+      EXPECT_LT(testing::relative_error(found[input], wanted[input].to(at::kDouble)),
+                testing::tolerance(dtype, 1));
+  }
 }
 
 TEST(LinearCrossEntropy, BitsDoNotDependOnThreads) {
