@@ -7,8 +7,8 @@
 
 #include "convoy/core/base/error.h"
 #include "convoy/core/base/trimmed.h"
-#include "convoy/data/datasets/content_parts.h"
 #include "convoy/data/datasets/learnt_turns.h"
+#include "convoy/data/datasets/readable_chat.h"
 
 namespace convoy::data {
 namespace {
@@ -121,32 +121,28 @@ EncodedRow SampleEncoder::encode_prompt_completion(const Sample& sample) const {
       std::mismatch(prompt.begin(), prompt.end(), row.ids.begin(), row.ids.end());
   const auto first = static_cast<size_t>(at - prompt.begin());
   row = supervised_from(std::move(row), first, sample.index);
+  row.crosses_seam = first < prompt.size();
   if (trimmed(sample.completion, " \t\r\n").empty()) skip_empty_answer(row, "completion");
   return row;
 }
 
-// The conversation in a form that the template reads; stored in `held` when it differs from
-// `messages`.
-const ordered_json& SampleEncoder::readable(const ordered_json& messages,
-                                            const ordered_json& variables,
-                                            ordered_json& held) const {
-  const text::ChatTemplate& chat_template = required(chat_template_);
-  if (!has_content_parts(messages)) return messages;
-  held = with_readable_contents(chat_template, messages, variables);
-  return held;
+// A conversation that is no row is a client's.
+ReadableChat SampleEncoder::readable(const Sample& sample, const ordered_json& messages,
+                                     bool add_generation_prompt) const {
+  return readable_chat(required(chat_template_), messages, sample.variables, add_generation_prompt,
+                       sample.index < 0 ? Losses::AllowInHistory : Losses::Refuse);
 }
 
 EncodedRow SampleEncoder::encode_chat(const Sample& sample) const {
   const text::ChatTemplate& chat_template = required(chat_template_);
   ordered_json joined;
-  ordered_json held;
-  const ordered_json& messages =
-      readable(whole_conversation(sample, joined), sample.variables, held);
+  const ReadableChat chat = readable(sample, whole_conversation(sample, joined), false);
+  const ordered_json& messages = chat.messages;
   if (learns_every_token()) {
     const RenderWhole whole = [&](const ordered_json& others, const ordered_json& variables) {
       return chat_template.render(others, variables, false).text;
     };
-    const std::string text = whole(messages, sample.variables);
+    const std::string& text = chat.rendered.text;
     const Unwritten unwritten = find_unwritten(whole, messages, sample.variables, text, 0);
     EncodedRow row{.ids = chat_encoding(text).ids, .supervised = {}};
     row.own_bos = begins_with_bos(row.ids);
@@ -163,11 +159,12 @@ EncodedRow SampleEncoder::encode_chat(const Sample& sample) const {
         first = index;
         break;
       }
-  LearntTurns turns = find_learnt_turns(chat_template, messages, sample.variables, first,
+  LearntTurns turns = find_learnt_turns(chat_template, chat, sample.variables, first,
                                         supervision_.roles, supervision_.empty_answers);
   if (only_last && turns.spans.size() > 1)
     turns.spans.erase(turns.spans.begin(), std::prev(turns.spans.end()));
   const text::Encoding encoding = chat_encoding(turns.text);
+  leave_out_end_of_conversation(turns, chat_template, chat, sample.variables, encoding, tokenizer_);
   return {.ids = encoding.ids,
           .supervised = mask_of(turns, encoding, tokenizer_, supervision_.ends),
           .source_index = sample.index,
@@ -205,11 +202,7 @@ EncodedRow SampleEncoder::encode_prompt(const Sample& sample) const {
   return in_row(sample, [&] {
     EncodedRow row;
     if (is_chat(sample)) {
-      ordered_json held;
-      const auto chat = required(chat_template_)
-                            .render(readable(prompt_messages(sample), sample.variables, held),
-                                    sample.variables, true);
-      row.ids = chat_encoding(chat.text).ids;
+      row.ids = chat_encoding(readable(sample, prompt_messages(sample), true).rendered.text).ids;
       row.own_bos = begins_with_bos(row.ids);
     } else {
       row = plain_row(sample.kind == Kind::Text ? sample.text : sample.prompt);
@@ -225,11 +218,8 @@ std::string SampleEncoder::render(const Sample& sample, bool add_generation_prom
   return in_row(sample, [&] {
     if (is_chat(sample)) {
       ordered_json joined;
-      ordered_json held;
-      return required(chat_template_)
-          .render(readable(whole_conversation(sample, joined), sample.variables, held),
-                  sample.variables, add_generation_prompt)
-          .text;
+      return readable(sample, whole_conversation(sample, joined), add_generation_prompt)
+          .rendered.text;
     }
     return sample.kind == Kind::Text ? sample.text : sample.prompt + sample.completion;
   });
@@ -271,6 +261,9 @@ std::string SampleEncoder::policy(const Sample& sample) const {
             ? fmt::format("the last {} turn is", fmt::join(supervision_.roles, " or "))
             : fmt::format("{} turns are", fmt::join(supervision_.roles, " and ")),
         chat_template_->has_generation_tags() ? "generation tags" : "prefix difference");
+  if (const std::string clock = is_chat(sample) ? chat_template_->clock().words() : "";
+      !clock.empty())
+    line += fmt::format("; in every row {}", clock);
   return line;
 }
 

@@ -17,6 +17,7 @@ std::optional<EncodedSample> EncodedRows::next() {
       EncodedRow row = encode_(*sample);
       row.source_index = sample->index;
       rows_own_bos_ += row.own_bos;
+      losses_.add(*sample, row);
       return EncodedSample{std::move(*sample), std::move(row)};
     } catch (const DataError& error) {
       reader_.report_bad_row(error, sample->index);
@@ -29,6 +30,8 @@ void EncodedRows::finish(const Log& log) const {
   reader_.require_samples();
   if (reader_.bad_rows().count() > 0) log.warning(reader_.bad_rows().summary());
   if (rows_own_bos_ > 0) log.info(own_bos_notice(rows_own_bos_));
+  for (const std::string& warning : row_warnings(losses_, 0, Truncation::KeepStart))
+    log.warning(warning);
 }
 
 }  // namespace convoy::data

@@ -11,6 +11,7 @@
 
 #include "convoy/core/base/log.h"
 #include "convoy/data/datasets/encode_sample.h"
+#include "convoy/data/datasets/row_warnings.h"
 #include "convoy/data/datasets/sample_reader.h"
 
 namespace convoy::data {
@@ -31,14 +32,15 @@ class EncodedRows {
   // Returns the next good row with its source_index; empty at the end. Throws DataError.
   std::optional<EncodedSample> next();
 
-  // Call it after the last row: throws DataError when there was none, and logs the skipped rows and
-  // the number of rows whose extra BOS was dropped.
+  // Call it after the last row: throws DataError when there was none, and logs the skipped rows,
+  // the number of rows whose extra BOS was dropped, and what row_warnings() says.
   void finish(const Log& log) const;
 
  private:
   SampleReader reader_;
   Encode encode_;
   int64_t rows_own_bos_ = 0;
+  RowLosses losses_;
 };
 
 }  // namespace convoy::data

@@ -35,6 +35,7 @@ void RowLosses::add(const Sample& sample, const EncodedRow& row) {
   if (row.empty_answer) empty_answers.add(sample);
   if (row.tools_unread) tools_unread.add(sample);
   if (row.calls_unread) calls_unread.add(sample);
+  if (row.crosses_seam) seams.add(sample);
 }
 
 void RowLosses::add(const RowLosses& later) {
@@ -42,6 +43,7 @@ void RowLosses::add(const RowLosses& later) {
   empty_answers.add(later.empty_answers);
   tools_unread.add(later.tools_unread);
   calls_unread.add(later.calls_unread);
+  seams.add(later.seams);
   answers_cut.add(later.answers_cut);
   texts_cut.add(later.texts_cut);
 }
@@ -63,6 +65,11 @@ std::vector<std::string> row_warnings(const RowLosses& losses, int64_t max_token
     warnings.push_back(fmt::format(
         "{} an empty answer, {}: it is not learnt; data.empty_answers: learn learns its end",
         counted(tally.rows, "row has", "rows have"), place_of(tally)));
+  if (const RowTally& tally = losses.seams; tally.rows > 0)
+    warnings.push_back(fmt::format(
+        "in {} one token holds the end of the prompt and the start of the completion, {}: it is "
+        "learnt; end prompts without a blank, and begin completions with it",
+        counted(tally.rows, "row"), place_of(tally)));
   if (const RowTally& tally = losses.answers_cut; tally.rows > 0)
     warnings.push_back(fmt::format(
         "{:.1f} % of the rows ({} of {}) lose their answer to model.max_seq_len {} and are "

@@ -26,6 +26,7 @@ struct RowLosses {
   RowTally empty_answers;  // EncodedRow::empty_answer
   RowTally tools_unread;   // EncodedRow::tools_unread
   RowTally calls_unread;   // EncodedRow::calls_unread
+  RowTally seams;          // EncodedRow::crosses_seam
   RowTally answers_cut;    // nothing that is learnt was left by truncation
   RowTally texts_cut;      // plain texts of which a part was left by truncation
 

@@ -25,6 +25,8 @@ struct EncodedRow {
   // not write.
   bool tools_unread = false;
   bool calls_unread = false;
+  // One token lies over the end of the prompt and the start of the completion; it is learnt.
+  bool crosses_seam = false;
 };
 
 struct NamedRows;
