@@ -7,7 +7,10 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
+#include <ctime>
 #include <new>
+#include <string>
 #include <system_error>
 
 #include "convoy/apps/front/build_facts.h"
@@ -18,6 +21,7 @@
 #include "convoy/core/base/error.h"
 #include "convoy/core/base/error_readers.h"
 #include "convoy/core/base/suggest.h"
+#include "convoy/data/text/template_clock.h"
 
 namespace convoy::apps {
 namespace {
@@ -115,6 +119,7 @@ int run(int argument_count, char** argument_values) {
   const std::vector<std::string> arguments(argument_values + 1, argument_values + argument_count);
   const std::vector<std::string> own = own_arguments(arguments, false);
   const bool json = std::find(own.begin(), own.end(), "--json") != own.end();
+  ::setenv(text::kCommandStart, std::to_string(std::time(nullptr)).c_str(), /*overwrite=*/0);
   try {
     Context context;
     std::error_code ignored;

@@ -90,6 +90,9 @@ checkpoint::Stamp train_stamp(const settings::TrainSettings& settings, const Loa
   stamp.set("seed", settings.seed);
   stamp.set("model", io::model_fingerprint(base.folder));
   stamp.set("tokenizer", base.tokenizer.content_hash());
+  if (const text::ChatTemplate* const chat = base.template_or_null();
+      chat && chat->clock().is_read())
+    stamp.set_informational(kTemplateClock, fmt::format("{}", chat->clock().seconds()));
   stamp.set("global_batch", batch.global_batch);
   // The weights continue from the checkpoint, so another start adapter would be ignored silently.
   if (base.lora && !settings.tuning.lora.adapter.empty())

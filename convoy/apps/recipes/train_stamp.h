@@ -20,6 +20,9 @@
 
 namespace convoy::recipes {
 
+// A field of the stamp: the instant that strftime_now has in the run's chat template.
+constexpr const char* kTemplateClock = "template_clock";
+
 // Every setting of the list, by value, so that none can change silently: a difference is applied
 // and logged. Training settings go by their short names ("learning_rate"), others by their paths.
 // Excludes how the run starts, names and paths (is_own_to_a_node); train_stamp() compares the

@@ -42,6 +42,18 @@ bool is_list_of_objects(const Json& value) {
 
 constexpr const char* kLossMask = "loss_mask";
 
+// Without the members that are null, at every depth; items of lists stay.
+Json without_null_members(const Json& value) {
+  if (!value.is_structured()) return value;
+  Json kept = value.is_array() ? Json::array() : Json::object();
+  if (value.is_array())
+    for (const Json& item : value) kept.push_back(without_null_members(item));
+  else
+    for (const auto& [key, member] : value.items())
+      if (!member.is_null()) kept[key] = without_null_members(member);
+  return kept;
+}
+
 bool calls_tools(const Json& message) {
   const auto calls = message.find("tool_calls");
   return calls != message.end() && calls->is_array() && !calls->empty();
@@ -107,10 +119,11 @@ std::string RowFields::cut(std::string text) {
   return text;
 }
 
-// Parses a value that is a JSON string, as in a CSV file.
+// Parses a value that is a JSON string, as in a CSV file. Its nulls are its author's; those of
+// other values may be Parquet's, which gives every object of a column every key.
 Json RowFields::parsed(std::string_view key) const {
   const Json& value = member(key);
-  if (!value.is_string()) return value;
+  if (!value.is_string()) return without_null_members(value);
   try {
     return parse_json_row(value.get<std::string>(), {});
   } catch (const DataError& error) {
@@ -173,9 +186,8 @@ Json RowFields::checked_message(const Json& message, std::string_view where) {
     fail(fmt::format("unknown role `{}` at {}{}; known: {}", name, where, did_you_mean(name, roles),
                      fmt::join(roles, ", ")));
   Json checked = Json::object();
-  for (const auto& [key, value] :
-       message.items())  // Parquet gives every turn every key; absent ones are null
-    if (!value.is_null() || key == "content")
+  for (const auto& [key, value] : message.items())
+    if (!value.is_null())
       checked[key] = key == "tool_calls" || key == "content" ? as_list_of_structs(value) : value;
   check_content(checked, where);
   settle_weight(checked, where);
@@ -198,10 +210,9 @@ void RowFields::note_weight_like(const Json& message) {
 // A string, or a list of {"type": "text", "text": ...} parts. A turn with tool calls may have none.
 void RowFields::check_content(Json& message, std::string_view where) {
   const auto content = message.find("content");
-  if (content == message.end() || content->is_null()) {
+  if (content == message.end()) {
     if (calls_tools(message)) return;
-    fail(
-        fmt::format("`content` is {} at {}", content == message.end() ? "missing" : "null", where));
+    fail(fmt::format("`content` is missing or null at {}", where));
   }
   if (content->is_string()) {
     *content = cut(content->get<std::string>());

@@ -8,8 +8,8 @@
 
 #include "convoy/core/base/error.h"
 #include "convoy/core/base/trimmed.h"
-#include "convoy/data/datasets/content_parts.h"
 #include "convoy/data/datasets/learnt_turns.h"
+#include "convoy/data/datasets/readable_chat.h"
 #include "convoy/data/datasets/turn_weights.h"
 
 namespace convoy::data {
@@ -144,36 +144,32 @@ EncodedRow SampleEncoder::encode_prompt_completion(const Sample& sample) const {
       std::mismatch(prompt.begin(), prompt.end(), row.ids.begin(), row.ids.end());
   const auto first = static_cast<size_t>(at - prompt.begin());
   row = supervised_from(std::move(row), first, sample.index);
+  row.crosses_seam = first < prompt.size();
   if (trimmed(sample.completion, " \t\r\n").empty()) skip_empty_answer(row, "completion");
   return row;
 }
 
-// The conversation in a form that the template reads; stored in `held` when it differs from
-// `messages`.
-const ordered_json& SampleEncoder::readable(const ordered_json& messages,
-                                            const ordered_json& variables,
-                                            ordered_json& held) const {
-  const text::ChatTemplate& chat_template = required(chat_template_);
-  const bool weighs = has_turn_weights(messages);
-  if (weighs) held = without_turn_weights(messages);
-  const ordered_json& plain = weighs ? held : messages;
-  if (!has_content_parts(plain)) return plain;
-  held = with_readable_contents(chat_template, plain, variables);
-  return held;
+// A conversation that is no row is a client's.
+ReadableChat SampleEncoder::readable(const Sample& sample, const ordered_json& messages,
+                                     bool add_generation_prompt) const {
+  if (has_turn_weights(messages))
+    return readable(sample, without_turn_weights(messages), add_generation_prompt);
+  return readable_chat(required(chat_template_), messages, sample.variables, add_generation_prompt,
+                       sample.index < 0 ? Losses::AllowInHistory : Losses::Refuse);
 }
 
 EncodedRow SampleEncoder::encode_chat(const Sample& sample) const {
   const text::ChatTemplate& chat_template = required(chat_template_);
   ordered_json joined;
-  ordered_json held;
   const ordered_json& given = whole_conversation(sample, joined);
-  const ordered_json& messages = readable(given, sample.variables, held);
-  if (has_turn_weights(given)) return encode_weighted_chat(sample, given, messages);
+  const ReadableChat chat = readable(sample, given, false);
+  if (has_turn_weights(given)) return encode_weighted_chat(sample, given, chat);
+  const ordered_json& messages = chat.messages;
   if (learns_every_token()) {
     const RenderWhole whole = [&](const ordered_json& others, const ordered_json& variables) {
       return chat_template.render(others, variables, false).text;
     };
-    const std::string text = whole(messages, sample.variables);
+    const std::string& text = chat.rendered.text;
     const Unwritten unwritten = find_unwritten(whole, messages, sample.variables, text, 0);
     EncodedRow row{.ids = chat_encoding(text).ids, .supervised = {}};
     row.own_bos = begins_with_bos(row.ids);
@@ -192,11 +188,12 @@ EncodedRow SampleEncoder::encode_chat(const Sample& sample) const {
         first = index;
         break;
       }
-  LearntTurns turns = find_learnt_turns(chat_template, messages, sample.variables, first,
+  LearntTurns turns = find_learnt_turns(chat_template, chat, sample.variables, first,
                                         supervision_.roles, supervision_.empty_answers);
   if (only_last && turns.spans.size() > 1)
     turns.spans.erase(turns.spans.begin(), std::prev(turns.spans.end()));
   const text::Encoding encoding = chat_encoding(turns.text);
+  leave_out_end_of_conversation(turns, chat_template, chat, sample.variables, encoding, tokenizer_);
   return {.ids = encoding.ids,
           .supervised = mask_of(turns, encoding, tokenizer_, supervision_.ends),
           .source_index = sample.index,
@@ -211,7 +208,8 @@ EncodedRow SampleEncoder::encode_chat(const Sample& sample) const {
 
 // Turns that say it are learnt with their own weight, the others as the roles say.
 EncodedRow SampleEncoder::encode_weighted_chat(const Sample& sample, const ordered_json& given,
-                                               const ordered_json& messages) const {
+                                               const ReadableChat& chat) const {
+  const ordered_json& messages = chat.messages;
   const bool learns_all = learns_every_token();
   const size_t completion = sample.kind == Kind::ChatPromptCompletion ? sample.messages.size() : 0;
   const auto role_of = [&](size_t index) { return given[index].value("role", std::string()); };
@@ -231,7 +229,7 @@ EncodedRow SampleEncoder::encode_weighted_chat(const Sample& sample, const order
     if (std::find(roles.begin(), roles.end(), role_of(index)) == roles.end())
       roles.push_back(role_of(index));
   }
-  LearntTurns turns = find_learnt_turns(required(chat_template_), messages, sample.variables, first,
+  LearntTurns turns = find_learnt_turns(required(chat_template_), chat, sample.variables, first,
                                         roles, supervision_.empty_answers);
   for (const TurnSpan& span : turns.spans)
     if (span.message < 0)
@@ -244,6 +242,8 @@ EncodedRow SampleEncoder::encode_weighted_chat(const Sample& sample, const order
   });
   std::erase_if(turns.unwritten.answers, [&](size_t index) { return !is_located(index); });
   const text::Encoding encoding = chat_encoding(turns.text);
+  leave_out_end_of_conversation(turns, required(chat_template_), chat, sample.variables, encoding,
+                                tokenizer_);
   EncodedRow row{.ids = encoding.ids,
                  .supervised = mask_of(turns, encoding, tokenizer_, supervision_.ends),
                  .source_index = sample.index,
@@ -251,7 +251,9 @@ EncodedRow SampleEncoder::encode_weighted_chat(const Sample& sample, const order
                  .empty_answer = !learns_all && !turns.unwritten.answers.empty() &&
                                  supervision_.empty_answers == EmptyAnswers::Skip,
                  .tools_unread = turns.unwritten.tools,
+                 .documents_unread = turns.unwritten.documents,
                  .calls_unread = turns.unwritten.calls,
+                 .reasoning_unread = turns.unwritten.reasoning,
                  .own_weights = true};
   if (learns_all) row = supervised_from(std::move(row), 1, sample.index);
   for (const double weight : std::set(weights.begin(), weights.end())) {
@@ -292,11 +294,7 @@ EncodedRow SampleEncoder::encode_prompt(const Sample& sample) const {
   return in_row(sample, [&] {
     EncodedRow row;
     if (is_chat(sample)) {
-      ordered_json held;
-      const auto chat = required(chat_template_)
-                            .render(readable(prompt_messages(sample), sample.variables, held),
-                                    sample.variables, true);
-      row.ids = chat_encoding(chat.text).ids;
+      row.ids = chat_encoding(readable(sample, prompt_messages(sample), true).rendered.text).ids;
       row.own_bos = begins_with_bos(row.ids);
     } else {
       row = plain_row(sample.kind == Kind::Text ? sample.text : sample.prompt);
@@ -312,11 +310,8 @@ std::string SampleEncoder::render(const Sample& sample, bool add_generation_prom
   return in_row(sample, [&] {
     if (is_chat(sample)) {
       ordered_json joined;
-      ordered_json held;
-      return required(chat_template_)
-          .render(readable(whole_conversation(sample, joined), sample.variables, held),
-                  sample.variables, add_generation_prompt)
-          .text;
+      return readable(sample, whole_conversation(sample, joined), add_generation_prompt)
+          .rendered.text;
     }
     return sample.kind == Kind::Text ? sample.text : sample.prompt + sample.completion;
   });
@@ -359,6 +354,9 @@ std::string SampleEncoder::policy(const Sample& sample) const {
             : fmt::format("{} turns are", fmt::join(supervision_.roles, " and ")),
         chat_template_->has_generation_tags() ? "generation tags" : "prefix difference");
   if (row.own_weights) line += "; weights of turns come before this";
+  if (const std::string clock = is_chat(sample) ? chat_template_->clock().words() : "";
+      !clock.empty())
+    line += fmt::format("; in every row {}", clock);
   return line;
 }
 

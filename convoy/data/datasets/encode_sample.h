@@ -17,6 +17,8 @@
 
 namespace convoy::data {
 
+struct ReadableChat;
+
 struct Sample {
   enum class Kind {
     Chat,                  // messages (and tools): through the chat template
@@ -52,8 +54,9 @@ class SampleEncoder {
   // ends turns). Supervised turns include their end-of-turn token, by {% generation %} spans or by
   // prefix difference; Supervision decides on answers, completions and texts without a letter.
   // What a turn says of its own weight (turn_weights.h) comes before Supervision.
-  // Contents in parts are joined when the template reads only strings. Does not truncate. Throws
-  // DataError naming file and line.
+  // Contents and arguments are converted to the form that the template reads (readable_chat.h).
+  // Does not truncate. Throws DataError naming file and line, also for a text that the template
+  // does not write.
   EncodedRow encode(const Sample& sample) const;
   // Ids of a prompt to continue: chat up to its last assistant turn with the generation prompt, or
   // the plain prompt or text without EOS. Throws DataError.
@@ -67,10 +70,9 @@ class SampleEncoder {
  private:
   EncodedRow encode_chat(const Sample& sample) const;
   EncodedRow encode_weighted_chat(const Sample& sample, const nlohmann::ordered_json& given,
-                                  const nlohmann::ordered_json& messages) const;
-  const nlohmann::ordered_json& readable(const nlohmann::ordered_json& messages,
-                                         const nlohmann::ordered_json& variables,
-                                         nlohmann::ordered_json& held) const;
+                                  const ReadableChat& chat) const;
+  ReadableChat readable(const Sample& sample, const nlohmann::ordered_json& messages,
+                        bool add_generation_prompt) const;
   void skip_empty_answer(EncodedRow& row, const char* answer) const;
   EncodedRow encode_prompt_completion(const Sample& sample) const;
   EncodedRow encode_text(const Sample& sample) const;

@@ -371,7 +371,7 @@ TEST_F(TallyChat, PartsAreJoinedWhereTheTemplateReadsOnlyTexts) {
                            .load(model_);
   const std::string bracketed =
       SampleEncoder(tokenizer_, &reading, Supervision()).render(sample, false);
-  EXPECT_NE(bracketed.find("1 +\n1?"), std::string::npos) << "one part is not written as its text";
+  EXPECT_NE(bracketed.find("[1 +][1?]<|im_end|>"), std::string::npos) << bracketed;
   const auto concatenating = TemplateFile(
                                  "{% for m in messages %}<|im_start|>{{ m.role }}\n"
                                  "{% if m.content is string %}{{ m.content }}{% else %}"
@@ -393,6 +393,9 @@ TEST(EncodeSample, CompletionBeginsWhereTheTokensPart) {
   const auto whole = tokenizer.encode("the question", text::SpecialTokens::Add).ids;
   EXPECT_EQ(std::vector<int32_t>(joined.ids.begin(), joined.ids.end() - 1), whole);
   EXPECT_TRUE(learnt(tokenizer, joined).ends_with("tion<|eot_id|>"));
+  EXPECT_TRUE(joined.crosses_seam);
+  EXPECT_FALSE(apart.crosses_seam);
+  EXPECT_EQ(encoder.encode(pair_sample("the user:", "")).crosses_seam, false);
   const auto empty = encoder.encode(pair_sample("", "x"));
   EXPECT_EQ(empty.supervised[0], 0);
   EXPECT_EQ(learnt(tokenizer, empty), "x<|eot_id|>");

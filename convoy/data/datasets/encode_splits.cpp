@@ -64,7 +64,9 @@ EncodedSplits encode_splits(const EncodeInputs& inputs, Splits wanted) {
   const SampleEncoder encoder(inputs.tokenizer, inputs.chat_template,
                               Supervision::from(inputs.data));
   const std::string template_hash =
-      inputs.chat_template == nullptr ? "" : inputs.chat_template->content_hash();
+      inputs.chat_template == nullptr
+          ? ""
+          : inputs.chat_template->content_hash() + inputs.chat_template->clock().words();
   return build_splits(
       {.data = inputs.data,
        .task = inputs.task,

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "convoy/core/base/error.h"
+#include "convoy/core/base/trimmed.h"
 #include "convoy/data/datasets/turn_marks.h"
 
 namespace convoy::data {
@@ -23,6 +24,17 @@ bool overlaps(const text::Encoding& encoding, size_t token, const TurnSpan& turn
 
 bool is_white_space(std::string_view text) {
   return text.find_first_not_of(" \t\r\n") == std::string_view::npos;
+}
+
+// The special tokens that lie whole in the span, in order.
+std::vector<size_t> special_tokens_in(const TurnSpan& span, const text::Encoding& encoding,
+                                      const text::Tokenizer& tokenizer) {
+  std::vector<size_t> found;
+  for (size_t token = 0; token < encoding.ids.size(); ++token)
+    if (encoding.begins[token] >= span.begin && encoding.ends[token] <= span.end &&
+        encoding.begins[token] < encoding.ends[token] && tokenizer.is_special(encoding.ids[token]))
+      found.push_back(token);
+  return found;
 }
 
 // The turn's last special token, when only white space follows it within the turn.
@@ -80,19 +92,75 @@ std::vector<TurnSpan> tagged_spans(const text::RenderedChat& chat, const ordered
   return spans;
 }
 
+std::string turn_role(const ordered_json& message) { return message.value("role", ""); }
+
+bool holds(const TurnSpan& span, const TextMark& mark) {
+  const auto position = static_cast<int64_t>(mark.position);
+  return mark.opens ? span.begin <= position && position < span.end
+                    : span.begin < position && position <= span.end;
+}
+
+// The text of a message whose place is unknown.
+std::string text_without_place(const ordered_json& message) {
+  constexpr size_t kTellingBytes = 16;
+  const auto content = message.find("content");
+  if (content == message.end() || !content->is_string()) return "";
+  std::string text(trimmed(content->get_ref<const std::string&>(), " \t\r\n"));
+  return text.size() < kTellingBytes ? "" : text;
+}
+
+// Throws DataError for a turn that holds a text of another message, or not its own.
+void require_own_texts(const LearntTurns& turns, const ReadableChat& chat) {
+  const ordered_json& messages = chat.messages;
+  std::vector<bool> has_place(messages.size());
+  for (const TextMark& mark : chat.texts.marks) has_place[mark.message] = true;
+  for (const TurnSpan& span : turns.spans) {
+    // With tags the number of a span is not that of its message.
+    const auto owns = [&](size_t message) {
+      return turns.by_tags ? turn_role(messages[message]) == kAssistant
+                           : span.message == static_cast<int64_t>(message);
+    };
+    bool holds_own = false;
+    for (const TextMark& mark : chat.texts.marks) {
+      if (!holds(span, mark)) continue;
+      if (!owns(mark.message)) refuse_turn(mark.message);
+      holds_own = true;
+    }
+    const auto own = static_cast<size_t>(span.message);
+    if (!turns.by_tags && has_place[own] && !holds_own) refuse_turn(own);
+    const std::string_view text =
+        std::string_view(turns.text)
+            .substr(static_cast<size_t>(span.begin), static_cast<size_t>(span.end - span.begin));
+    for (size_t message = 0; message < messages.size(); ++message) {
+      if (has_place[message] || owns(message)) continue;
+      const std::string other = text_without_place(messages[message]);
+      if (!other.empty() && text.find(other) != std::string_view::npos) refuse_turn(message);
+    }
+  }
+}
+
+ChatRenders renders_of(const text::ChatTemplate& chat_template, const ReadableChat& chat,
+                       const ordered_json& variables, int64_t& count) {
+  return {.other =
+              [&](const ordered_json& other, bool add_generation_prompt) {
+                ++count;
+                return chat_template.render(other, variables, add_generation_prompt).text;
+              },
+          .first =
+              [&](size_t num_messages, bool add_generation_prompt) {
+                ++count;
+                return chat.conversation.render(num_messages, add_generation_prompt).text;
+              }};
+}
+
 }  // namespace
 
-LearntTurns find_learnt_turns(const text::ChatTemplate& chat_template, const ordered_json& messages,
+LearntTurns find_learnt_turns(const text::ChatTemplate& chat_template, const ReadableChat& chat,
                               const ordered_json& variables, size_t first_message,
                               const std::vector<std::string>& roles, EmptyAnswers empty_answers) {
   int64_t renders = 0;
-  const text::Conversation conversation = chat_template.read(messages, variables);
-  const auto first = [&](size_t num_messages, bool add_generation_prompt) {
-    ++renders;
-    return conversation.render(num_messages, add_generation_prompt);
-  };
-  const text::RenderedChat chat = first(messages.size(), false);
-  LearntTurns turns{.text = chat.text, .spans = {}, .by_tags = false, .renders = 0};
+  const ordered_json& messages = chat.messages;
+  LearntTurns turns{.text = chat.rendered.text, .spans = {}, .by_tags = false, .renders = 0};
   const RenderWhole whole = [&](const ordered_json& others, const ordered_json& names) {
     ++renders;
     return chat_template.render(others, names, false).text;
@@ -105,13 +173,7 @@ LearntTurns find_learnt_turns(const text::ChatTemplate& chat_template, const ord
                                 empty.front()));
   const std::vector<size_t> left_out =
       empty_answers == EmptyAnswers::Learn ? std::vector<size_t>() : empty;
-  const ChatRenders means = {
-      .other =
-          [&](const ordered_json& other, bool add_generation_prompt) {
-            ++renders;
-            return chat_template.render(other, variables, add_generation_prompt).text;
-          },
-      .first = [&](size_t num_messages, bool prompt) { return first(num_messages, prompt).text; }};
+  const ChatRenders means = renders_of(chat_template, chat, variables, renders);
   for (const std::string& role : roles) {
     std::vector<TurnSpan> found;
     if (role != kAssistant) {
@@ -119,17 +181,55 @@ LearntTurns find_learnt_turns(const text::ChatTemplate& chat_template, const ord
     } else if (chat_template.has_generation_tags()) {
       turns.by_tags = true;
       found = tagged_spans(
-          chat, messages,
-          first_message > 0 ? first(first_message, true).generation_spans.size() : 0, left_out);
+          chat.rendered, messages,
+          first_message > 0 ? chat.conversation.render(first_message, true).generation_spans.size()
+                            : 0,
+          left_out);
     } else {
-      found = find_assistant_turns(means, messages, turns.text, first_message, left_out);
+      found =
+          find_assistant_turns(means, messages, turns.text, chat.texts, first_message, left_out);
     }
     turns.spans.insert(turns.spans.end(), found.begin(), found.end());
   }
   std::sort(turns.spans.begin(), turns.spans.end(),
             [](const TurnSpan& left, const TurnSpan& right) { return left.begin < right.begin; });
   turns.renders = renders;
+  require_own_texts(turns, chat);
   return turns;
+}
+
+void leave_out_end_of_conversation(LearntTurns& turns, const text::ChatTemplate& chat_template,
+                                   const ReadableChat& chat, const ordered_json& variables,
+                                   const text::Encoding& encoding,
+                                   const text::Tokenizer& tokenizer) {
+  if (turns.by_tags || turns.spans.empty()) return;
+  TurnSpan& last = turns.spans.back();
+  const auto message = static_cast<size_t>(last.message);
+  if (message + 1 != chat.messages.size()) return;
+  int64_t content_end = last.begin;
+  for (const TextMark& mark : chat.texts.marks)
+    if (mark.message == message && !mark.opens) content_end = static_cast<int64_t>(mark.position);
+  TurnSpan behind = last;
+  behind.begin = content_end;
+  const std::vector<size_t> ends = special_tokens_in(behind, encoding, tokenizer);
+  const auto rest_from = [&](int64_t from, int64_t to) {
+    return std::string_view(turns.text)
+        .substr(static_cast<size_t>(from), static_cast<size_t>(to - from));
+  };
+  const bool is_plain =
+      ends.size() == 1 && is_white_space(rest_from(encoding.ends[ends[0]], last.end));
+  if (ends.empty() || is_plain) return;
+  int64_t renders = 0;
+  const ChatRenders means = renders_of(chat_template, chat, variables, renders);
+  const auto followed =
+      TurnFinder(means, chat.messages, turns.text).first_followed(chat.messages.size());
+  if (!followed || !turns.text.starts_with(*followed)) return;
+  const auto own_end = static_cast<int64_t>(followed->size());
+  const bool has_own_end = std::ranges::any_of(ends, [&](size_t token) {
+    return encoding.ends[token] <= own_end &&
+           is_white_space(rest_from(encoding.ends[token], own_end));
+  });
+  if (has_own_end) last.end = own_end;
 }
 
 std::vector<uint8_t> mask_of(const LearntTurns& turns, const text::Encoding& encoding,

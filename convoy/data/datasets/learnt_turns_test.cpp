@@ -87,12 +87,14 @@ TEST_F(LearntTurnsOfTally, WhiteSpaceAroundAContentDoesNotMoveItsEnds) {
                 true));
 }
 
-TEST_F(LearntTurnsOfTally, AMessageThatTheTemplateDropsIsNotLearnt) {
+TEST_F(LearntTurnsOfTally, AMessageThatTheTemplateDropsIsRefused) {
   const auto chat_template = template_of(
       "{% for m in messages if m.role != 'system' %}{% if m.role == 'user' %}"
       "[INST] {{ m.content | trim }} [/INST]{% else %}{{ m.content }}<|im_end|>{% endif %}"
       "{% endfor %}");
   const SampleEncoder encoder(tokenizer_, &chat_template, {.roles = {"system", "user"}});
+  EXPECT_THROW(encoder.encode(sample_of_turns(turns_)), DataError);
+  turns_[0]["content"] = "";
   turns_[1]["content"] = " 1 + 1?  ";
   EXPECT_EQ(learnt_tokens(tokenizer_, encoder.encode(sample_of_turns(turns_)), false),
             "1 + 1? [/INST]2 + 2? [/INST] Thanks [/INST]");
@@ -111,6 +113,69 @@ TEST_F(LearntTurnsOfTally, ATemplateThatPutsTheSystemTurnIntoTheUsersIsFollowed)
   const SampleEncoder user(tokenizer_, &chat_template, {.roles = {"user"}});
   EXPECT_EQ(learnt_tokens(tokenizer_, user.encode(sample_of_turns(turns_)), false),
             "1 + 1?<|im_end|>2 + 2?<|im_end|>Thanks<|im_end|>");
+}
+
+// Turns of ChatML with another end of the conversation, or of its last turn.
+std::string chatml_ending(const std::string& turn_end, const std::string& conversation_end) {
+  return "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}" + turn_end +
+         "{% endfor %}{% if add_generation_prompt %}<|im_start|>assistant\n{% else %}" +
+         conversation_end + "{% endif %}";
+}
+
+constexpr const char* kLastTurn = "{% if loop.last and not add_generation_prompt %}";
+
+TEST_F(LearntTurnsOfTally, ATurnEndsAlikeWhateverEndsTheConversation) {
+  const std::string both = "2<|im_end|>4<|im_end|>";
+  const std::vector<std::pair<std::string, std::string>> templates = {
+      {chatml_ending("<|im_end|>\n", "<|endoftext|>"), both},
+      {chatml_ending("<|im_end|>", "<|endoftext|>"), both},
+      {chatml_ending("<|im_end|>\n", "<|endoftext|>\n"), both},
+      {chatml_ending("<|im_end|>\n", "### END\n"), both},
+      {chatml_ending("<|im_end|>\n", ""), both},
+      {chatml_ending("\n", "<|im_end|>"), "2\n4\n<|im_end|>"},
+      {chatml_ending(std::string(kLastTurn) + "<|endoftext|>{% else %}<|im_end|>{% endif %}", ""),
+       "2<|im_end|>4<|endoftext|>"},
+      {chatml_ending(std::string(kLastTurn) + "<|im_end|>{% else %}<|im_end|>\n{% endif %}", ""),
+       both}};
+  turns_.erase(turns_.size() - 1);
+  for (const auto& [source, wanted] : templates) {
+    SCOPED_TRACE(source);
+    const auto chat_template = template_of(source);
+    const SampleEncoder encoder(tokenizer_, &chat_template, {});
+    EXPECT_EQ(learnt_tokens(tokenizer_, encoder.encode(sample_of_turns(turns_)), false), wanted);
+    // Many turns are located by what they have in common.
+    ordered_json many = turns_;
+    for (size_t index = 1; index < turns_.size(); ++index) many.push_back(turns_[index]);
+    const std::string twice =
+        learnt_tokens(tokenizer_, encoder.encode(sample_of_turns(many)), false);
+    EXPECT_EQ(twice.find("+"), std::string::npos) << twice;
+    EXPECT_TRUE(twice.ends_with(wanted.substr(wanted.rfind('4')))) << twice;
+    const SampleEncoder last(tokenizer_, &chat_template, {.supervise = Supervise::Last});
+    EXPECT_EQ(learnt_tokens(tokenizer_, last.encode(sample_of_turns(turns_)), false),
+              wanted.substr(wanted.rfind('4')));
+  }
+}
+
+TEST_F(LearntTurnsOfTally, TurnsOfOtherRolesEndAlikeToo) {
+  const auto chat_template = template_of(chatml_ending("<|im_end|>\n", "<|endoftext|>"));
+  const SampleEncoder encoder(tokenizer_, &chat_template, {.roles = {"user", "assistant"}});
+  EXPECT_EQ(learnt_tokens(tokenizer_, encoder.encode(sample_of_turns(turns_)), false),
+            "1 + 1?<|im_end|>2<|im_end|>2 + 2?<|im_end|>4<|im_end|>Thanks<|im_end|>");
+}
+
+TEST_F(LearntTurnsOfTally, ASpanThatHoldsAnotherMessageIsRefused) {
+  const auto tagged = template_of(
+      "{% for m in messages %}{% if m.role == 'user' %}{% generation %}{{ m.content }}<|im_end|>"
+      "{% endgeneration %}{% else %}{{ m.content }}<|im_end|>{% endif %}{% endfor %}");
+  EXPECT_THROW(SampleEncoder(tokenizer_, &tagged, {}).encode(sample_of_turns(turns_)), DataError);
+  // The questions follow the answers, which end with what ends everything.
+  const auto swapped = template_of(
+      "{% for m in messages %}{% if m.role == 'assistant' %}<|im_start|>assistant\n"
+      "{{ m.content }}\n{{ messages[loop.index0 - 1].content }}{% endif %}{% endfor %}<|im_end|>"
+      "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}");
+  turns_.erase(turns_.size() - 1);
+  turns_.erase(turns_.begin());
+  EXPECT_THROW(SampleEncoder(tokenizer_, &swapped, {}).encode(sample_of_turns(turns_)), DataError);
 }
 
 TEST_F(LearntTurnsOfTally, AContentOfPartsIsRefusedForOtherRolesWhereTheTemplateReadsIt) {

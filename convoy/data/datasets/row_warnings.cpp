@@ -39,6 +39,7 @@ void RowLosses::add(const Sample& sample, const EncodedRow& row) {
   if (row.reasoning_unread) reasoning_unread.add(sample);
   if (!sample.beside_prompt.empty()) beside_prompt[sample.beside_prompt].add(sample);
   for (const std::string& key : sample.weight_like) weight_like[key].add(sample);
+  if (row.crosses_seam) seams.add(sample);
 }
 
 void RowLosses::add(const RowLosses& later) {
@@ -50,6 +51,7 @@ void RowLosses::add(const RowLosses& later) {
   reasoning_unread.add(later.reasoning_unread);
   for (const auto& [key, tally] : later.beside_prompt) beside_prompt[key].add(tally);
   for (const auto& [key, tally] : later.weight_like) weight_like[key].add(tally);
+  seams.add(later.seams);
   answers_cut.add(later.answers_cut);
   texts_cut.add(later.texts_cut);
 }
@@ -83,6 +85,11 @@ std::vector<std::string> row_warnings(const RowLosses& losses, int64_t max_token
     warnings.push_back(fmt::format(
         "{} an empty answer, {}: it is not learnt; data.empty_answers: learn learns its end",
         counted(tally.rows, "row has", "rows have"), place_of(tally)));
+  if (const RowTally& tally = losses.seams; tally.rows > 0)
+    warnings.push_back(fmt::format(
+        "in {} one token holds the end of the prompt and the start of the completion, {}: it is "
+        "learnt; end prompts without a blank, and begin completions with it",
+        counted(tally.rows, "row"), place_of(tally)));
   if (const RowTally& tally = losses.answers_cut; tally.rows > 0)
     warnings.push_back(fmt::format(
         "{:.1f} % of the rows ({} of {}) lose their answer to model.max_seq_len {} and are "

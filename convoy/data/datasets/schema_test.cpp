@@ -163,8 +163,9 @@ TEST(Schema, MessagesAreChecked) {
   expect_error(R"({"messages":[{"content":"c"}]})", "wanted a string `role`");
   expect_error(R"({"messages":[{"role":"asistant","content":"c"}]})", "did you mean `assistant`");
   expect_error(R"({"messages":[{"role":"user","content":"c"},{"role":"assistant"}]})",
-               "`content` is missing at messages[1]");
-  expect_error(R"({"messages":[{"role":"assistant","content":null}]})", "`content` is null");
+               "`content` is missing or null at messages[1]");
+  expect_error(R"({"messages":[{"role":"assistant","content":null}]})",
+               "`content` is missing or null");
   expect_error(R"({"messages":[{"role":"user","content":5}]})", "found a JSON number");
   expect_error(R"({"messages":[{"role":"user","content":[{"type":"image","url":"x"}]}]})",
                "only text parts");

@@ -27,6 +27,8 @@ struct EncodedRow {
   bool documents_unread = false;
   bool calls_unread = false;
   bool reasoning_unread = false;
+  // One token lies over the end of the prompt and the start of the completion; it is learnt.
+  bool crosses_seam = false;
   bool own_weights = false;  // its turns say themselves what is learnt of them
   // In the loss, of every token; counts only where supervised. Empty: 1 for all.
   std::vector<float> weights = {};

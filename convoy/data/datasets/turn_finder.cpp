@@ -2,6 +2,7 @@
 #include "convoy/data/datasets/turn_finder.h"
 
 #include <algorithm>
+#include <cctype>
 #include <string_view>
 
 #include "convoy/core/base/error.h"
@@ -20,22 +21,36 @@ size_t common_prefix(std::string_view left, std::string_view right) {
   return static_cast<size_t>(at - left.begin());
 }
 
-}  // namespace
-
-TurnSpan TurnFinder::find(size_t index) const {
-  if (auto span = by_prefix(index)) return *span;
-  if (auto span = by_probe(index)) return *span;
-  if (auto span = by_closing(index)) return *span;
-  refuse(index);
+// Where the text that follows a turn begins, of which two forms differ from `at` on: they may have
+// the beginning of a mark or a heading in common.
+size_t begin_of_next(std::string_view text, size_t at) {
+  const size_t line = text.rfind('\n', at == 0 ? 0 : at - 1);
+  const size_t line_begin = line == std::string_view::npos ? 0 : line + 1;
+  const std::string_view common = text.substr(line_begin, at - line_begin);
+  const bool has_letter = std::ranges::any_of(common, [](char letter) {
+    return (letter & 0x80) != 0 || std::isalnum(static_cast<unsigned char>(letter)) != 0;
+  });
+  if (!has_letter) return line_begin;
+  const size_t begin = text.substr(0, at).find_last_of(" \t\r\n>]");
+  return begin == std::string_view::npos ? at : begin + 1;
 }
 
-void TurnFinder::refuse(size_t index) const {
+}  // namespace
+
+void refuse_turn(size_t index) {
   throw DataError(
       fmt::format("the chat template writes message {} differently once others follow, so its "
                   "tokens cannot be told from the rest",
                   index),
       {.hint = "put {% generation %} tags around the assistant's text in the template, or "
                "supervise only the last turn"});
+}
+
+TurnSpan TurnFinder::find(size_t index) const {
+  if (auto span = by_prefix(index)) return *span;
+  if (auto span = by_probe(index)) return *span;
+  if (auto span = by_closing(index)) return *span;
+  refuse_turn(index);
 }
 
 // A letter before and one after the content reveal its location; the conversation up to the turn
@@ -58,32 +73,39 @@ std::optional<TurnSpan> TurnFinder::find_content(size_t index) const {
   const size_t end = closed.find(kProbe);
   if (begin == std::string::npos || end == std::string::npos) return std::nullopt;
   if (end < begin || common_prefix(opened, full_) < begin || common_prefix(closed, full_) < end)
-    refuse(index);
+    refuse_turn(index);
   return TurnSpan{static_cast<int64_t>(begin),
                   static_cast<int64_t>(end + closing_length(index, last, end)),
                   static_cast<int64_t>(index)};
 }
 
 // Number of bytes from `end` on that the template writes after the content of message `index` in
-// every position. A template may refuse a conversation that ends there, or write the content
-// elsewhere: then no closing is known.
+// every position. A template may refuse a conversation that ends there, write the content
+// elsewhere, or close the conversation otherwise: then no closing is known.
 size_t TurnFinder::closing_length(size_t index, size_t content_end, size_t end) const {
-  try {
-    const std::string alone = render_with_letter(index + 1, index, content_end);
-    const size_t probe = alone.rfind(kProbe);
-    if (probe == std::string::npos) return 0;
-    const std::string closing = alone.substr(probe + kProbe.size());
-    return full_.compare(end, closing.size(), closing) == 0 ? closing.size() : 0;
-  } catch (const DataError&) {
-    return 0;
+  for (const bool is_followed : {false, true}) {
+    try {
+      std::optional<std::string> alone =
+          render_with_letter(index + 1, index, content_end, is_followed);
+      if (is_followed) alone = without_prompt(std::move(*alone), std::max<size_t>(index, 1));
+      const size_t probe = alone ? alone->rfind(kProbe) : std::string::npos;
+      if (probe == std::string::npos) continue;
+      const std::string closing = alone->substr(probe + kProbe.size());
+      if (!closing.empty() && full_.compare(end, closing.size(), closing) == 0)
+        return closing.size();
+    } catch (const DataError&) {
+      continue;
+    }
   }
+  return 0;
 }
 
 // Renders the first `count` messages with a letter inserted into the content of message `index`.
-std::string TurnFinder::render_with_letter(size_t count, size_t index, size_t at) const {
+std::string TurnFinder::render_with_letter(size_t count, size_t index, size_t at,
+                                           bool add_generation_prompt) const {
   ordered_json probed(messages_.begin(), messages_.begin() + static_cast<std::ptrdiff_t>(count));
   probed[index]["content"].get_ref<std::string&>().insert(at, kProbe);
-  return renders_.other(probed, false);
+  return renders_.other(probed, add_generation_prompt);
 }
 
 std::optional<TurnSpan> TurnFinder::by_prefix(size_t index) const {
@@ -98,7 +120,8 @@ std::optional<TurnSpan> TurnFinder::by_prefix(size_t index) const {
     if (!before.starts_with(without_prompt) || begin <= without_prompt.size()) return std::nullopt;
   }
   const bool last = index + 1 == messages_.size();
-  const std::string upto = last ? full_ : renders_.first(index + 1, false);
+  std::string upto = last ? full_ : renders_.first(index + 1, false);
+  if (!full_.starts_with(upto)) upto = first_followed(index + 1).value_or("");
   if (!full_.starts_with(upto) || upto.size() <= begin) return std::nullopt;
   return TurnSpan{static_cast<int64_t>(begin), static_cast<int64_t>(upto.size()),
                   static_cast<int64_t>(index)};
@@ -108,8 +131,25 @@ std::optional<std::string> TurnFinder::turn_header(size_t index) const {
   const size_t count = std::max<size_t>(index, 1);
   const std::string with = renders_.first(count, true);
   const std::string without = renders_.first(count, false);
-  if (!with.starts_with(without) || with.size() == without.size()) return std::nullopt;
-  return with.substr(without.size());
+  const size_t common = common_prefix(with, without);
+  if (common == with.size()) return std::nullopt;
+  // A template may close a conversation that is not continued.
+  return with.substr(common == without.size() ? common : begin_of_next(with, common));
+}
+
+std::optional<std::string> TurnFinder::without_prompt(std::string text, size_t index) const {
+  const auto header = turn_header(index);
+  if (!header || !text.ends_with(*header)) return std::nullopt;
+  text.resize(text.size() - header->size());
+  return text;
+}
+
+std::optional<std::string> TurnFinder::first_followed(size_t num_messages) const {
+  try {
+    return without_prompt(renders_.first(num_messages, true), num_messages - 1);
+  } catch (const DataError&) {
+    return std::nullopt;
+  }
 }
 
 // Renders the first `count` messages with a letter before or after the content of message `index`.
@@ -141,20 +181,17 @@ std::optional<size_t> TurnFinder::probed_begin(size_t index) const {
 }
 
 // A letter after the content reveals the end of the content; the turn closes there as it does when
-// it is the last one.
+// it is the last one, or when another follows.
 std::optional<TurnSpan> TurnFinder::by_probe(size_t index) const {
   const auto begin = probed_begin(index);
   const auto probed = render_probed(messages_.size(), index, true);
-  const auto alone = render_probed(index + 1, index, true);
-  if (!begin || !probed || !alone) return std::nullopt;
-  const size_t probe = alone->rfind(kProbe);
-  if (probe == std::string::npos || probed->find(kProbe) == std::string::npos) return std::nullopt;
-  const std::string closing = alone->substr(probe + kProbe.size());
+  if (!begin || !probed || probed->find(kProbe) == std::string::npos) return std::nullopt;
   const size_t content_end = common_prefix(*probed, full_);
-  if (closing.empty() || content_end < *begin ||
-      full_.compare(content_end, closing.size(), closing) != 0)
-    return std::nullopt;
-  return TurnSpan{static_cast<int64_t>(*begin), static_cast<int64_t>(content_end + closing.size()),
+  if (content_end < *begin) return std::nullopt;
+  const auto& content = messages_[index]["content"].get_ref<const std::string&>();
+  const size_t closing = closing_length(index, content.size(), content_end);
+  if (closing == 0) return std::nullopt;
+  return TurnSpan{static_cast<int64_t>(*begin), static_cast<int64_t>(content_end + closing),
                   static_cast<int64_t>(index)};
 }
 

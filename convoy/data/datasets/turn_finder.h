@@ -32,6 +32,9 @@ struct ChatRenders {
   RenderFirst first;     // the first messages of this one
 };
 
+// Throws DataError: the turn cannot be told from the rest.
+[[noreturn]] void refuse_turn(size_t index);
+
 class TurnFinder {
  public:
   // All must outlive the finder; `full` is the whole conversation as rendered.
@@ -50,13 +53,18 @@ class TurnFinder {
   // The text with which the template opens an assistant turn: the generation prompt.
   std::optional<std::string> turn_header(size_t index) const;
 
+  // The first messages as the template writes them when a turn of the assistant follows. Empty
+  // when that cannot be told.
+  std::optional<std::string> first_followed(size_t num_messages) const;
+
  private:
   std::optional<TurnSpan> by_prefix(size_t index) const;
   std::optional<TurnSpan> by_probe(size_t index) const;
   std::optional<TurnSpan> by_closing(size_t index) const;
   size_t closing_length(size_t index, size_t content_end, size_t end) const;
-  std::string render_with_letter(size_t count, size_t index, size_t at) const;
-  [[noreturn]] void refuse(size_t index) const;
+  std::optional<std::string> without_prompt(std::string text, size_t index) const;
+  std::string render_with_letter(size_t count, size_t index, size_t at,
+                                 bool add_generation_prompt = false) const;
   std::optional<std::string> render_probed(size_t count, size_t index, bool at_end) const;
   std::optional<size_t> probed_begin(size_t index) const;
 

@@ -5,17 +5,11 @@
 #include <optional>
 #include <string_view>
 
-#include "convoy/core/base/error.h"
-#include "convoy/core/base/text_as.h"
-
 namespace convoy::data {
 namespace {
 
 using nlohmann::ordered_json;
 
-// Private-use letters. A mark is the number of its message between two of them.
-constexpr std::string_view kOpening = "\xEE\x80\x9A";
-constexpr std::string_view kClosing = "\xEE\x80\x9B";
 constexpr std::string_view kBlanks = " \t\r\n";
 // Fewer turns are located as fast one by one.
 constexpr size_t kFewTurns = 2;
@@ -24,92 +18,12 @@ bool is_of(const ordered_json& message, std::string_view role) {
   return message.is_object() && message.contains("role") && message["role"] == role;
 }
 
-std::string mark(std::string_view letter, size_t message) {
-  return fmt::format("{}{}{}", letter, message, letter);
-}
-
-// Inserts marks inside the surrounding white space, which templates strip. Returns false for a text
-// without letters.
-bool put_mark(ordered_json& text, std::string_view letter, size_t message) {
-  const auto& plain = text.get_ref<const std::string&>();
-  const size_t first = plain.find_first_not_of(kBlanks);
-  if (first == std::string::npos) return false;
-  const size_t at = letter == kOpening ? first : plain.find_last_not_of(kBlanks) + 1;
-  text = plain.substr(0, at) + mark(letter, message) + plain.substr(at);
-  return true;
-}
-
-// A content is a text, or a list of parts with texts.
-void mark_content(ordered_json& content, size_t message) {
-  const auto has_text = [](const ordered_json& part) {
-    return part.is_object() && part.contains("text") && part["text"].is_string();
-  };
-  if (content.is_string()) {
-    if (put_mark(content, kOpening, message)) put_mark(content, kClosing, message);
-  } else if (content.is_array() && !content.empty() && has_text(content.front()) &&
-             has_text(content.back())) {
-    put_mark(content.front()["text"], kOpening, message);
-    put_mark(content.back()["text"], kClosing, message);
-  }
-}
-
 // White space at the end of a content, after its mark: a template writes it or strips it.
 std::string blanks_behind(const ordered_json& message) {
   const ordered_json& content = message["content"];
   const auto& text =
       (content.is_array() ? content.back()["text"] : content).get_ref<const std::string&>();
   return text.substr(text.find_last_not_of(kBlanks) + 1);
-}
-
-// The location of a message's content in the text; a template may drop one of its sides, or both.
-struct Content {
-  std::optional<size_t> begin;
-  std::optional<size_t> end;
-};
-
-// Removes the marks from `text`. Empty if one is written twice or broken.
-std::optional<std::vector<Content>> take_marks(std::string& text, size_t num_messages) {
-  std::vector<Content> contents(num_messages);
-  std::string clean;
-  std::string_view rest = text;
-  while (true) {
-    const size_t at = std::min(rest.find(kOpening), rest.find(kClosing));
-    clean += rest.substr(0, at);
-    if (at == std::string_view::npos) break;
-    const std::string_view letter = rest.substr(at, kOpening.size());
-    rest.remove_prefix(at + letter.size());
-    const size_t close = rest.find(letter);
-    const auto message = text_as<size_t>(rest.substr(0, close));
-    if (close == std::string_view::npos || !message || *message >= num_messages)
-      return std::nullopt;
-    auto& place = letter == kOpening ? contents[*message].begin : contents[*message].end;
-    if (place) return std::nullopt;
-    place = clean.size();
-    rest.remove_prefix(close + letter.size());
-  }
-  text = std::move(clean);
-  return contents;
-}
-
-// The locations of the contents in `full`. Empty when the marks change the template's output.
-std::optional<std::vector<Content>> locate_contents(const RenderMessages& render,
-                                                    const ordered_json& messages,
-                                                    const std::string& full) {
-  if (full.find(kOpening) != std::string::npos || full.find(kClosing) != std::string::npos)
-    return std::nullopt;
-  ordered_json marked = messages;
-  for (size_t message = 0; message < marked.size(); ++message)
-    if (marked[message].is_object() && marked[message].contains("content"))
-      mark_content(marked[message]["content"], message);
-  std::string text;
-  try {
-    text = render(marked, false);
-  } catch (const DataError&) {
-    return std::nullopt;  // the template checks its contents
-  }
-  auto contents = take_marks(text, messages.size());
-  if (!contents || text != full) return std::nullopt;
-  return contents;
 }
 
 bool holds_text(const ordered_json& value, std::string_view wanted) {
@@ -130,7 +44,8 @@ std::string_view without_blanks(std::string_view text) {
 // after it.
 class TurnPattern {
  public:
-  TurnPattern(const ordered_json& messages, const std::string& full, std::vector<Content> contents)
+  TurnPattern(const ordered_json& messages, const std::string& full,
+              std::vector<ContentPlace> contents)
       : messages_(messages), full_(full), contents_(std::move(contents)) {}
 
   bool has_content(size_t index) const { return contents_[index].end.has_value(); }
@@ -160,7 +75,7 @@ class TurnPattern {
 
  private:
   std::optional<TurnSpan> around_content(size_t index) const {
-    const Content& content = contents_[index];
+    const ContentPlace& content = contents_[index];
     const size_t anchor = content.begin.value_or(*content.end);
     const size_t before = *contents_[index - 1].end;
     if (anchor < before + header_.size()) return std::nullopt;
@@ -204,7 +119,7 @@ class TurnPattern {
 
   const ordered_json& messages_;
   const std::string& full_;
-  std::vector<Content> contents_;
+  std::vector<ContentPlace> contents_;
   std::string header_;
   std::string closing_;
 };
@@ -224,7 +139,12 @@ Located locate_by_pattern(const TurnFinder& finder, TurnPattern& pattern,
   for (size_t turn = 0; turn < turns.size(); ++turn) located[turn] = pattern.find(turns[turn]);
   // Checks the model turn itself, the first one without content, and the last one.
   const auto is_right = [&](size_t turn) {
-    return !located[turn] || finder.find(turns[turn]) == *located[turn];
+    if (!located[turn]) return true;
+    const TurnSpan found = finder.find(turns[turn]);
+    // Behind the last turn a template may close the conversation, too.
+    const bool ends_alike = turn + 1 == turns.size() ? located[turn]->end <= found.end
+                                                     : located[turn]->end == found.end;
+    return ends_alike && located[turn]->begin == found.begin;
   };
   const auto bare = std::find_if(turns.begin(), turns.end(),
                                  [&](size_t index) { return !pattern.has_content(index); });
@@ -249,7 +169,8 @@ std::vector<TurnSpan> find_turns_of(const std::string& role, const ChatRenders& 
 }
 
 std::vector<TurnSpan> find_assistant_turns(const ChatRenders& renders, const ordered_json& messages,
-                                           const std::string& full, size_t first_message,
+                                           const std::string& full, const MessageTexts& texts,
+                                           size_t first_message,
                                            const std::vector<size_t>& left_out) {
   std::vector<size_t> turns;
   for (size_t index = first_message; index < messages.size(); ++index)
@@ -259,7 +180,7 @@ std::vector<TurnSpan> find_assistant_turns(const ChatRenders& renders, const ord
   const TurnFinder finder(renders, messages, full);
   Located located(turns.size());
   if (turns.size() > kFewTurns)
-    if (auto contents = locate_contents(renders.other, messages, full)) {
+    if (auto contents = content_places(texts, messages.size())) {
       TurnPattern pattern(messages, full, std::move(*contents));
       located = locate_by_pattern(finder, pattern, turns);
     }

@@ -81,8 +81,14 @@ std::vector<TurnSpan> one_by_one(const text::ChatTemplate& chat_template,
   return turns;
 }
 
+LearntTurns learnt_turns(const text::ChatTemplate& chat_template, const ordered_json& messages,
+                         EmptyAnswers empty_answers = EmptyAnswers::Skip) {
+  return find_learnt_turns(chat_template, readable_chat(chat_template, messages, nullptr, false),
+                           nullptr, 0, {"assistant"}, empty_answers);
+}
+
 int64_t renders(const text::ChatTemplate& chat_template, const ordered_json& messages) {
-  return find_learnt_turns(chat_template, messages, nullptr, 0, {"assistant"}).renders;
+  return learnt_turns(chat_template, messages).renders;
 }
 
 constexpr const char* kPlain =
@@ -103,8 +109,7 @@ TEST(TurnMarks, ManyTurnsAreThoseFoundOneByOne) {
     const auto chat_template = load_template(source);
     ASSERT_FALSE(chat_template.has_generation_tags());
     const ordered_json messages = long_chat(9);
-    EXPECT_EQ(find_learnt_turns(chat_template, messages, nullptr, 0, {"assistant"}).spans,
-              one_by_one(chat_template, messages));
+    EXPECT_EQ(learnt_turns(chat_template, messages).spans, one_by_one(chat_template, messages));
   }
 }
 
@@ -113,8 +118,7 @@ TEST(TurnMarks, TurnsOfToolCallsAreThoseFoundOneByOne) {
     SCOPED_TRACE(name);
     const auto chat_template = load_template(golden_template(name));
     const ordered_json messages = tool_chat(6);
-    EXPECT_EQ(find_learnt_turns(chat_template, messages, nullptr, 0, {"assistant"}).spans,
-              one_by_one(chat_template, messages));
+    EXPECT_EQ(learnt_turns(chat_template, messages).spans, one_by_one(chat_template, messages));
   }
 }
 
@@ -139,16 +143,16 @@ TEST(TurnMarks, OddTurnsAreThoseFoundOneByOne) {
   messages[8]["content"] =
       "\xEE\x80\x9A"
       "1\xEE\x80\x9A";
-  EXPECT_EQ(
-      find_learnt_turns(plain, messages, nullptr, 0, {"assistant"}, EmptyAnswers::Learn).spans,
-      one_by_one(plain, messages));
+  EXPECT_EQ(learnt_turns(plain, messages, EmptyAnswers::Learn).spans, one_by_one(plain, messages));
   const auto counting = load_template(
       "{% for m in messages %}[{{ m.role }}] {{ m.content }}{{ m.content | length }}</s>"
       "{% endfor %}{% if add_generation_prompt %}[assistant] {% endif %}");
-  EXPECT_EQ(find_learnt_turns(counting, long_chat(5), nullptr, 0, {"assistant"}).spans,
-            one_by_one(counting, long_chat(5)));
+  EXPECT_EQ(learnt_turns(counting, long_chat(5)).spans, one_by_one(counting, long_chat(5)));
   // Turns before `first_message` are left out.
-  EXPECT_EQ(find_learnt_turns(plain, long_chat(3), nullptr, 3, {"assistant"}).spans.size(), 2u);
+  EXPECT_EQ(find_learnt_turns(plain, readable_chat(plain, long_chat(3), nullptr, false), nullptr, 3,
+                              {"assistant"})
+                .spans.size(),
+            2u);
 }
 
 }  // namespace

@@ -160,11 +160,13 @@ struct ChatTemplate::State {
   std::optional<Compiled> with_tools;
   std::string defaults;  // members of a JSON object: what a template may ask for, and no row says
   std::string content_hash;
+  TemplateClock clock;
 };
 
 struct Conversation::State {
   RustConversation handle;
   const Compiled& used;
+  int64_t clock_s;
 };
 
 Conversation::Conversation(std::unique_ptr<State> state) : state_(std::move(state)) {}
@@ -203,6 +205,9 @@ std::optional<ChatTemplate> ChatTemplate::load(const fs::path& model_folder,
   }
   state->defaults = members_of(defaults);
   state->content_hash = hash.hex();
+  for (const auto& [name, source] : sources)
+    if (name == "default" || name == "tool_use") state->clock.add(source.text);
+  state->clock.stop_at_command_start();
   return ChatTemplate(std::move(state));
 }
 
@@ -222,7 +227,8 @@ Conversation ChatTemplate::read(const ordered_json& messages, const ordered_json
   ConvoyText error{};
   if (convoy_conversation_read(bytes_of(text), text.size(), &handle, &error) != 0)
     fail(error, 0, used.source);
-  return Conversation(std::make_unique<Conversation::State>(RustConversation(handle), used));
+  return Conversation(std::make_unique<Conversation::State>(RustConversation(handle), used,
+                                                            state_->clock.seconds()));
 }
 
 RenderedChat ChatTemplate::render(const ordered_json& messages, const ordered_json& variables,
@@ -236,7 +242,7 @@ RenderedChat Conversation::render(size_t num_messages, bool add_generation_promp
   ConvoyText error{};
   int64_t line = 0;
   if (convoy_template_render(used.handle.get(), state_->handle.get(), num_messages,
-                             add_generation_prompt, &render, &line, &error) != 0)
+                             add_generation_prompt, state_->clock_s, &render, &line, &error) != 0)
     fail(error, line, used.source);
   RenderedChat chat;
   chat.text.assign(reinterpret_cast<const char*>(render.text.data), render.text.size);
@@ -256,5 +262,8 @@ bool ChatTemplate::mentions(std::string_view words) const {
 }
 
 const std::string& ChatTemplate::content_hash() const { return state_->content_hash; }
+
+TemplateClock& ChatTemplate::clock() { return state_->clock; }
+const TemplateClock& ChatTemplate::clock() const { return state_->clock; }
 
 }  // namespace convoy::text

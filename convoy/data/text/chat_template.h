@@ -15,6 +15,8 @@
 #include <utility>
 #include <vector>
 
+#include "convoy/data/text/template_clock.h"
+
 namespace convoy::text {
 
 struct RenderedChat {
@@ -64,7 +66,10 @@ class ChatTemplate {
   bool has_generation_tags() const;
   // In its own text: of the template for tools, where the model has one.
   bool mentions(std::string_view words) const;
-  const std::string& content_hash() const;
+  const std::string& content_hash() const;  // without its clock
+  // What strftime_now takes for the time: the start of the command, until told otherwise.
+  TemplateClock& clock();
+  const TemplateClock& clock() const;
 
  private:
   struct State;

@@ -65,10 +65,10 @@ int convoy_template_has_generation(const ConvoyTemplate* chat_template);
 // `json`: an object with `messages`, a list, and the other variables. A conversation belongs to the thread that read it.
 int convoy_conversation_read(const uint8_t* json, size_t size, ConvoyConversation** conversation, ConvoyText* error);
 void convoy_conversation_free(ConvoyConversation* conversation);
-// The first `num_messages`, or all if there are fewer.
+// The first `num_messages`, or all if there are fewer. `clock_s`: what strftime_now takes for the time, since 1970.
 int convoy_template_render(const ConvoyTemplate* chat_template, const ConvoyConversation* conversation,
-                           size_t num_messages, int add_generation_prompt, ConvoyRender* render, int64_t* line,
-                           ConvoyText* error);
+                           size_t num_messages, int add_generation_prompt, int64_t clock_s, ConvoyRender* render,
+                           int64_t* line, ConvoyText* error);
 
 typedef enum { CONVOY_LETTER_OTHER, CONVOY_LETTER_OR_NUMBER, CONVOY_MARK } ConvoyLetterClass;
 

@@ -71,6 +71,7 @@ impl Conversation {
         template: &Template,
         num_messages: usize,
         add_generation_prompt: bool,
+        clock_s: i64,
     ) -> Result<(String, Vec<i64>), Error> {
         budget::open(self.held_bytes);
         let mut variables = self.others.clone();
@@ -79,7 +80,8 @@ impl Conversation {
             variables.insert("messages".into(), Value::list(first.to_vec())?);
         }
         variables.insert("add_generation_prompt".into(), add_generation_prompt.into());
-        let text = template.render(variables, Brackets { begin: &self.marks.begin, end: &self.marks.end })?;
+        let brackets = Brackets { begin: &self.marks.begin, end: &self.marks.end };
+        let text = template.render(variables, brackets, clock_s)?;
         if text.len() > OUTPUT_BYTES {
             return Err(Error::new(format!(
                 "the template writes {} bytes; at most {OUTPUT_BYTES} are allowed",
@@ -156,13 +158,14 @@ pub unsafe extern "C" fn convoy_template_render(
     conversation: *const Conversation,
     num_messages: usize,
     add_generation_prompt: i32,
+    clock_s: i64,
     out: *mut Render,
     line: *mut i64,
     error: *mut Text,
 ) -> i32 {
     guard(error, || {
         let (text, spans) = (*conversation)
-            .render(&*chat_template, num_messages, add_generation_prompt != 0)
+            .render(&*chat_template, num_messages, add_generation_prompt != 0, clock_s)
             .map_err(|failure| {
                 line.write(failure.line as i64);
                 failure.message

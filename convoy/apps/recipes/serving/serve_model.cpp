@@ -62,8 +62,9 @@ void serve_model(const ServeRun& run, int socket, const std::atomic<bool>& stop_
   const settings::ServeFlags& flags = run.flags;
   const std::vector<serving::NamedAdapter> named = serving::named_adapters(flags);
   RankShare share(run.ranks);
-  const LoadedModel loaded = load_model(
+  LoadedModel loaded = load_model(
       model_request(run.model.model, run.engine, flags.template_path, share.rank_device()), log);
+  if (loaded.chat_template) loaded.chat_template->clock().go();  // a server outlives a date
   const at::NoGradGuard no_grad;
   std::optional<adapters::ServedAdapters> served;
   if (!named.empty()) served.emplace(*loaded.model, folders_of(named));

@@ -10,6 +10,7 @@
 #include "convoy/apps/recipes/optimizer_settings.h"
 #include "convoy/apps/recipes/step_flops.h"
 #include "convoy/apps/recipes/train_stamp.h"
+#include "convoy/core/base/text_as.h"
 #include "convoy/core/io/model_fingerprint.h"
 #include "convoy/core/settings/strategies.h"
 #include "convoy/core/telemetry/progress.h"
@@ -262,7 +263,20 @@ LoadedModel load_base(const TrainingRun& run) {
   return base;
 }
 
+// Collective. The rows of a resumed run have the date of its first start, and those of all ranks
+// the same one.
+void share_clock(const TrainingRun& run, LoadedModel& base, const FoundCheckpoint& checkpoint) {
+  if (!base.chat_template || !base.chat_template->clock().is_read()) return;
+  text::TemplateClock& clock = base.chat_template->clock();
+  const std::optional<int64_t> saved = checkpoint.saved_number(kTemplateClock);
+  const std::string start =
+      run.store_barrier->word_of_rank_zero(fmt::format("{}", saved.value_or(clock.seconds())));
+  if (const auto seconds = text_as<int64_t>(start)) clock.stop_at(*seconds);
+}
+
 LanguageInput find_language_input(TrainingRun& run, LoadedModel& base) {
+  FoundCheckpoint checkpoint = find_checkpoint(run);
+  share_clock(run, base, checkpoint);
   run.flight().set_phase("data");
   data::EncodedSplits splits = encode_in_turn(run, base);
   Questions questions;
@@ -276,7 +290,7 @@ LanguageInput find_language_input(TrainingRun& run, LoadedModel& base) {
           std::move(questions),
           std::move(trained),
           std::move(sharing),
-          find_checkpoint(run)};
+          std::move(checkpoint)};
 }
 
 std::vector<SharedInput> shared_inputs(const TrainingRun& run, const LanguageInput& input) {

@@ -4,7 +4,7 @@
 #include "convoy/core/base/files.h"
 #include "convoy/core/base/trimmed.h"
 #include "convoy/data/datasets/chain/row_shape.h"
-#include "convoy/data/datasets/content_parts.h"
+#include "convoy/data/datasets/readable_chat.h"
 #include "convoy/data/text/tokenizer.h"
 
 namespace convoy::data {
@@ -59,8 +59,9 @@ Json RowRenderer::input_and_target(const Sample& sample) const {
     if (reads_pairs_)
       return {{"input", render_pair(messages)},
               {"target", trimmed_text(content_text(messages.back()))}};
-    messages = with_readable_contents(*template_, messages, sample.variables);
-    const std::string whole = template_->render(messages, sample.variables, false).text;
+    const ReadableChat chat = readable_chat(*template_, messages, sample.variables, false);
+    const std::string& whole = chat.rendered.text;
+    messages = chat.messages;
     messages.erase(messages.size() - 1);
     const std::string input = template_->render(messages, sample.variables, true).text;
     if (!whole.starts_with(input))
@@ -88,9 +89,9 @@ std::string RowRenderer::render_pair(const Json& messages) const {
 
 Json RowRenderer::whole_text(const Sample& sample) const {
   return in_row(sample, [&]() -> Json {
-    const Json messages =
-        with_readable_contents(*template_, conversation_with_answer(sample), sample.variables);
-    return {{"text", template_->render(messages, sample.variables, false).text}};
+    return {{"text",
+             readable_chat(*template_, conversation_with_answer(sample), sample.variables, false)
+                 .rendered.text}};
   });
 }
 

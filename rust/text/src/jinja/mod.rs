@@ -46,7 +46,8 @@ impl Template {
         Ok(Template { body, has_generation: parser.has_generation })
     }
 
-    pub fn render(&self, variables: Variables, brackets: Brackets) -> Result<String> {
-        Renderer::new(&LIBRARY, variables, brackets).template(&self.body)
+    /// `clock_s`: what strftime_now takes for the time, in seconds since 1970.
+    pub fn render(&self, variables: Variables, brackets: Brackets, clock_s: i64) -> Result<String> {
+        Renderer::new(&LIBRARY, variables, brackets, clock_s).template(&self.body)
     }
 }

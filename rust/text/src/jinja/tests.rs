@@ -19,7 +19,7 @@ fn render(source: &str, context: &str) -> Result<String, String> {
     let variables = variables(context);
     budget::open(0);
     Template::parse(source)
-        .and_then(|template| template.render(variables, Brackets { begin: "", end: "" }))
+        .and_then(|template| template.render(variables, Brackets { begin: "", end: "" }, 0))
         .map_err(|error| error.message)
 }
 

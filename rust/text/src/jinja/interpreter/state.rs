@@ -95,10 +95,16 @@ pub struct Renderer<'t> {
     pub filtered: Value,
     pub out: String,
     pub brackets: Brackets<'t>,
+    pub clock_s: i64,
 }
 
 impl<'t> Renderer<'t> {
-    pub fn new(library: &'static Library, variables: Variables, brackets: Brackets<'t>) -> Renderer<'t> {
+    pub fn new(
+        library: &'static Library,
+        variables: Variables,
+        brackets: Brackets<'t>,
+        clock_s: i64,
+    ) -> Renderer<'t> {
         Renderer {
             library,
             variables,
@@ -111,6 +117,7 @@ impl<'t> Renderer<'t> {
             filtered: Value::None,
             out: String::new(),
             brackets,
+            clock_s,
         }
     }
 

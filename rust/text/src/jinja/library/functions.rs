@@ -35,15 +35,14 @@ fn range(arguments: Arguments) -> Result<Value> {
     Ok(Value::Range(Range { start, stop, step, size }))
 }
 
-/// datetime.now().strftime(format).
-fn strftime_now(format: &str) -> Result<String> {
+/// datetime.fromtimestamp(clock_s).strftime(format).
+pub fn strftime(format: &str, clock_s: i64) -> Result<String> {
     let Ok(wanted) = std::ffi::CString::new(format) else { return fail("strftime_now: NUL in the format") };
     let mut out = vec![0u8; 4096];
     // SAFETY: plain C calls on local buffers; strftime writes at most out.len() bytes.
     let size = unsafe {
-        let now = libc::time(std::ptr::null_mut());
         let mut parts: libc::tm = std::mem::zeroed();
-        libc::localtime_r(&now, &mut parts);
+        libc::localtime_r(&clock_s, &mut parts);
         libc::strftime(out.as_mut_ptr().cast(), out.len(), wanted.as_ptr(), &parts)
     };
     out.truncate(size);
@@ -81,7 +80,7 @@ fn call(renderer: &mut Renderer, name: &str, arguments: Arguments) -> Result<Val
         "strftime_now" => {
             let [format] = arguments.bind("strftime_now", ["format"], 1)?;
             match format.unwrap_or(Value::None).as_str() {
-                Some(format) => Ok(strftime_now(format)?.into()),
+                Some(format) => Ok(strftime(format, renderer.clock_s)?.into()),
                 None => fail("strftime_now: the format is a text"),
             }
         }

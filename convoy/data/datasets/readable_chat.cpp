@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/data/datasets/readable_chat.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "convoy/core/base/error.h"
+#include "convoy/data/datasets/call_arguments.h"
+
+namespace convoy::data {
+namespace {
+
+using nlohmann::ordered_json;
+
+enum class ContentForm { Given, Joined, Wrapped };
+
+struct Form {
+  std::map<std::string, ContentForm> contents;  // by role
+  bool has_object_arguments = false;
+
+  auto cost() const {
+    const auto count = [&](ContentForm form) {
+      return std::ranges::count_if(contents, [&](const auto& of) { return of.second == form; });
+    };
+    return std::tuple(count(ContentForm::Wrapped), count(ContentForm::Joined),
+                      has_object_arguments);
+  }
+  bool wraps() const { return std::get<0>(cost()) > 0; }
+};
+
+std::string role_name(const ordered_json& message) {
+  const auto role = message.find("role");
+  return role != message.end() && role->is_string() ? role->get<std::string>() : "";
+}
+
+bool carries_content(const ordered_json& message) {
+  return message.is_object() && message.contains("content");
+}
+
+bool are_texts(const ordered_json& parts) {
+  return std::ranges::all_of(parts, [](const ordered_json& part) {
+    return part.is_object() && part.contains("text") && part["text"].is_string();
+  });
+}
+
+ordered_json joined_parts(const ordered_json& parts) {
+  std::string text;
+  for (const ordered_json& part : parts)
+    text += (text.empty() ? "" : "\n") + part["text"].get<std::string>();
+  return text;
+}
+
+bool can_be_joined(const ordered_json& message) {
+  return carries_content(message) && message["content"].is_array() && are_texts(message["content"]);
+}
+
+bool can_be_wrapped(const ordered_json& message) {
+  return carries_content(message) && message["content"].is_string();
+}
+
+ordered_json in_form(const ordered_json& messages, const Form& form) {
+  ordered_json formed = form.has_object_arguments ? with_object_arguments(messages) : messages;
+  for (ordered_json& message : formed) {
+    const auto role =
+        message.is_object() ? form.contents.find(role_name(message)) : form.contents.end();
+    if (role == form.contents.end()) continue;
+    if (role->second == ContentForm::Joined && can_be_joined(message))
+      message["content"] = joined_parts(message["content"]);
+    if (role->second == ContentForm::Wrapped && can_be_wrapped(message))
+      message["content"] = ordered_json::array({{{"type", "text"}, {"text", message["content"]}}});
+  }
+  return formed;
+}
+
+// All but the form as given, the cheapest first.
+std::vector<Form> other_forms(const ordered_json& messages) {
+  std::map<std::string, std::vector<ContentForm>> choices;
+  for (const ordered_json& message : messages) {
+    if (!carries_content(message)) continue;
+    std::vector<ContentForm>& of_role = choices[role_name(message)];
+    if (of_role.empty()) of_role.push_back(ContentForm::Given);
+    const auto add = [&](ContentForm form, bool is_possible) {
+      if (is_possible && std::ranges::find(of_role, form) == of_role.end()) of_role.push_back(form);
+    };
+    add(ContentForm::Joined, can_be_joined(message));
+    add(ContentForm::Wrapped, can_be_wrapped(message));
+  }
+  std::vector<Form> forms(1);
+  const auto multiply = [&](const auto& variants) {
+    std::vector<Form> more;
+    for (const Form& form : forms)
+      for (const auto& variant : variants) more.push_back(variant(form));
+    forms = std::move(more);
+  };
+  for (const auto& [role, of_role] : choices) {
+    std::vector<std::function<Form(Form)>> variants;
+    for (const ContentForm content : of_role)
+      variants.emplace_back([&role = role, content](Form form) {
+        form.contents[role] = content;
+        return form;
+      });
+    multiply(variants);
+  }
+  if (has_text_arguments(messages))
+    multiply(std::vector<std::function<Form(Form)>>{[](Form form) { return form; },
+                                                    [](Form form) {
+                                                      form.has_object_arguments = true;
+                                                      return form;
+                                                    }});
+  std::ranges::stable_sort(forms, {}, &Form::cost);
+  forms.erase(forms.begin());
+  return forms;
+}
+
+std::string message_place(const ordered_json& messages, size_t message) {
+  return fmt::format("message {} ({})", message, role_name(messages[message]));
+}
+
+bool has_tool_calls(const ordered_json& message) {
+  return message.contains("tool_calls") && !message["tool_calls"].empty();
+}
+
+// Tries forms of one conversation until the template writes one whole.
+class Reading {
+ public:
+  Reading(const text::ChatTemplate& chat_template, const ordered_json& messages,
+          const ordered_json& variables, bool add_generation_prompt, Losses losses)
+      : template_(chat_template),
+        messages_(messages),
+        variables_(variables),
+        add_generation_prompt_(add_generation_prompt),
+        losses_(losses) {}
+
+  ReadableChat read() {
+    if (auto chat = attempt({})) return std::move(*chat);
+    for (const Form& form : other_forms(messages_)) {
+      // What a template refuses as a text it is not given as a list.
+      if (form.wraps() && is_refused_) break;
+      if (auto chat = attempt(form)) return std::move(*chat);
+    }
+    if (loss_) throw *loss_;
+    throw *error_;
+  }
+
+ private:
+  std::optional<ReadableChat> attempt(const Form& form) {
+    try {
+      ordered_json messages = in_form(messages_, form);
+      text::Conversation conversation = template_.read(messages, variables_);
+      text::RenderedChat rendered = conversation.render(messages.size(), add_generation_prompt_);
+      MessageTexts texts = find_message_texts(
+          [&](const ordered_json& marked) {
+            return template_.render(marked, variables_, add_generation_prompt_).text;
+          },
+          messages, rendered.text);
+      if (auto lost = loss_of(messages, texts, rendered.text)) {
+        if (!loss_) loss_ = std::move(lost);
+        return std::nullopt;
+      }
+      return ReadableChat{std::move(messages), std::move(conversation), std::move(rendered),
+                          std::move(texts)};
+    } catch (const DataError& error) {
+      if (form.wraps() && error_) return std::nullopt;
+      error_ = error;
+      is_refused_ =
+          std::string_view(error.what()).find("refuses the conversation") != std::string_view::npos;
+      return std::nullopt;
+    }
+  }
+
+  std::optional<DataError> loss_of(const ordered_json& messages, const MessageTexts& texts,
+                                   const std::string& rendered) const {
+    const bool allows = losses_ == Losses::AllowInHistory;
+    const char* const hint =
+        "use a template that writes it (data.template_path, --template-path), or leave it out of "
+        "the row";
+    if (texts.printed)
+      return DataError(
+          fmt::format("the chat template prints the content of {} as data, not as text",
+                      message_place(messages, *texts.printed)),
+          {.hint = "write the content as one string, or use another template"});
+    if (texts.unwritten && !(allows && has_tool_calls(messages[*texts.unwritten])))
+      return DataError(
+          fmt::format("the chat template does not write a text of {}, which would be lost",
+                      message_place(messages, *texts.unwritten)),
+          {.hint = hint});
+    if (const auto message =
+            allows ? std::nullopt : message_with_lost_arguments(messages, rendered))
+      return DataError(
+          fmt::format("the `arguments` of a tool call in {} are a text, which the chat template "
+                      "encodes once more or leaves out",
+                      message_place(messages, *message)),
+          {.hint = "write them as a JSON object, or as a text that holds one"});
+    return std::nullopt;
+  }
+
+  const text::ChatTemplate& template_;
+  const ordered_json& messages_;
+  const ordered_json& variables_;
+  const bool add_generation_prompt_;
+  const Losses losses_;
+  std::optional<DataError> loss_;   // of the first form that the template renders
+  std::optional<DataError> error_;  // of the last one that it does not
+  bool is_refused_ = false;
+};
+
+}  // namespace
+
+ReadableChat readable_chat(const text::ChatTemplate& chat_template, const ordered_json& messages,
+                           const ordered_json& variables, bool add_generation_prompt,
+                           Losses losses) {
+  return Reading(chat_template, messages, variables, add_generation_prompt, losses).read();
+}
+
+}  // namespace convoy::data

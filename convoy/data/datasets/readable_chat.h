@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A conversation in the form that a chat template reads, and as the template renders it. Templates
+// differ in whether a content is a string or a list of parts, and whether the arguments of a tool
+// call are a text or an object. What a row has in another form is converted; what a template does
+// not write is refused.
+#pragma once
+
+#include <nlohmann/json.hpp>
+
+#include "convoy/data/datasets/message_texts.h"
+#include "convoy/data/text/chat_template.h"
+
+namespace convoy::data {
+
+struct ReadableChat {
+  nlohmann::ordered_json messages;
+  text::Conversation conversation;  // of `messages`
+  text::RenderedChat rendered;      // all of them
+  MessageTexts texts;               // in `rendered`
+};
+
+enum class Losses {
+  Refuse,
+  // For the history of a chat, which a client repeats: the text of an assistant beside its tool
+  // calls, and arguments that are no JSON.
+  AllowInHistory,
+};
+
+// The form as given when the template writes every text of it. Otherwise, by role and with as few
+// conversions as possible: lists of text parts as strings, joined by line breaks; strings as lists
+// of one part; arguments that are a JSON object in a text as the object. Throws DataError when no
+// form is written whole, and the template's own errors.
+ReadableChat readable_chat(const text::ChatTemplate& chat_template,
+                           const nlohmann::ordered_json& messages,
+                           const nlohmann::ordered_json& variables, bool add_generation_prompt,
+                           Losses losses = Losses::Refuse);
+
+}  // namespace convoy::data
