@@ -115,7 +115,10 @@ struct DrawSettings {
   template <class Visitor>
   void fields(Visitor& visit) {
     visit("n", n, "solutions of each problem").at_least(1).at_most(4096);
-    visit("temperature", temperature, "temperature of solutions; 0 = always the most likely token")
+    visit("temperature", temperature,
+          "temperature of solutions; 0 = always the most likely token; where this, top_k, top_p, "
+          "min_p, repetition_penalty or max_tokens is not given, the model's "
+          "generation_config.json decides, and its default only where that says nothing")
         .at_least(0);
     visit("top_k", top_k, "most likely tokens kept; 0 = all").at_least(0);
     visit("top_p", top_p, "nucleus share").above(0).at_most(1);

@@ -16,10 +16,6 @@ namespace {
 using nlohmann::ordered_json;
 using Kind = Sample::Kind;
 
-bool is_chat(const Sample& sample) {
-  return sample.kind == Kind::Chat || sample.kind == Kind::ChatPromptCompletion;
-}
-
 // Prompt and completion in one list, which is stored in `joined` when the sample has two.
 const ordered_json& whole_conversation(const Sample& sample, ordered_json& joined) {
   if (sample.kind != Kind::ChatPromptCompletion) return sample.messages;
@@ -63,6 +59,10 @@ EncodedRow supervised_from(EncodedRow row, size_t first, int64_t source_index) {
 }
 
 }  // namespace
+
+bool is_chat(const Sample& sample) {
+  return sample.kind == Kind::Chat || sample.kind == Kind::ChatPromptCompletion;
+}
 
 SampleEncoder::SampleEncoder(const text::Tokenizer& tokenizer,
                              const text::ChatTemplate* chat_template, Supervision supervision)

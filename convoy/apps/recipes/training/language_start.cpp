@@ -250,6 +250,7 @@ LoadedModel load_base(const TrainingRun& run) {
        .adapter = "",
        .dtype = run.dtype,
        .template_path = settings.data.template_path,
+       .eos_token = settings.data.eos_token,
        .device = run.rank_device.device,
        .deferred = may_share_values(run),
        .coding = weight_coding(held.format(settings.tuning.mode == "qlora"), held.double_quant,
