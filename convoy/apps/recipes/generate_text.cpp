@@ -118,8 +118,8 @@ settings::SamplingSources sampling_sources(const LoadedModel& loaded) {
 // Why the base cannot answer beside the adapter; empty: it can.
 std::string no_base_because(const GenerateRun& run, const LoadedModel& loaded) {
   if (!loaded.lora) return "there is no --adapter";
-  if (!loaded.lora->config().modules_to_save.empty())
-    return "the adapter brings whole modules (modules_to_save)";
+  if (!loaded.lora->config().modules_to_save.empty() || loaded.lora->brings_embeddings())
+    return "the adapter brings whole modules (modules_to_save, embeddings)";
   return run.engine.cuda_graphs == "on" ? "--cuda-graphs on records the adapter's steps" : "";
 }
 

@@ -118,7 +118,12 @@ LoadedModel load_model(const ModelRequest& given, const Log& log) {
   require_vocabulary(tokenizer, model->vocab_size(), folder);
   if (request.joins_projections && !request.deferred) model->join_projections();
   std::optional<adapters::LoraModel> lora;
-  if (!request.adapter.empty()) lora = adapters::LoraModel::load(*model, request.adapter);
+  if (!request.adapter.empty()) {
+    lora = adapters::LoraModel::load(*model, request.adapter);
+    for (const auto& [key, pattern] : lora->unmatched())
+      log.warning(fmt::format("{}: {} `{}` matches no module that it could change", request.adapter,
+                              key, pattern));
+  }
   if (request.weights != "model") {
     if (lora && lora->config().use_dora)
       throw ConfigError("a DoRA adapter needs unquantised weights",

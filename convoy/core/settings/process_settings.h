@@ -5,7 +5,6 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <string>
 #include <vector>
 
@@ -136,10 +135,10 @@ struct EvaluateSettings {
   double top_p = 0.95;
   int64_t max_tokens = 1024;
   double threshold = 0.8;
-  std::map<std::string, double> weights = {{"correctness", 0.4},
-                                           {"step_by_step_clarity", 0.2},
-                                           {"logical_coherence", 0.2},
-                                           {"mathematical_precision", 0.2}};
+  config::OrderedMap<double> weights = {{"correctness", 0.4},
+                                        {"step_by_step_clarity", 0.2},
+                                        {"logical_coherence", 0.2},
+                                        {"mathematical_precision", 0.2}};
 
   template <class Visitor>
   void fields(Visitor& visit) {

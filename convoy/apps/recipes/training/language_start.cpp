@@ -72,6 +72,13 @@ data::EncodedSplits encode_in_turn(const TrainingRun& run, const LoadedModel& ba
 adapters::LoraModel make_adapter(const TrainingRun& run, LoadedModel& base) {
   nn::CausalLm& model = *base.model;
   const settings::LoraSettings& settings = run.settings.tuning.lora;
+  if (!settings.adapter.empty() && adapters::brings_embeddings(settings.adapter))
+    throw ConfigError(
+        "the adapter brings an embedding that it does not train, so what continues it would lose "
+        "it",
+        {.file = settings.adapter,
+         .key = "tuning.lora.adapter",
+         .hint = "merge it (convoy models merge), and train an adapter of the merged model"});
   // An adapter may be initialised from the weights.
   std::optional<nn::ReadOnUse> reading;
   if (base.values) reading.emplace(model.units(), *base.values);
