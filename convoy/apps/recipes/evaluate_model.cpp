@@ -181,7 +181,7 @@ nlohmann::json evaluate_model(const EvaluateRun& run, const Log& given_log) {
                         .rows = rows_of_split(settings.data, wants_val ? splits.val : splits.test)},
                        log);
     const settings::SamplingSources sources{
-        loaded.sampling, settings::usual_sampling(settings::SamplingUse::Compare)};
+        model_sampling(loaded), settings::usual_sampling(settings::SamplingUse::Compare)};
     log.info(settings::sampling_line(run.sampling, sources));
     samples = answer_questions(share, loaded, questions,
                                settings::settle_sampling(run.sampling, sources), engine, log);

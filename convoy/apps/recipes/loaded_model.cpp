@@ -138,9 +138,6 @@ LoadedModel load_model(const ModelRequest& given, const Log& log) {
   std::vector<int32_t> turn_end_ids;
   if (chat_template)
     if (const auto id = data::turn_end(*chat_template, tokenizer)) turn_end_ids.push_back(*id);
-  settings::ModelSampling sampling;
-  if (const auto& config = folder.generation_config())
-    sampling = settings::read_model_sampling(config->value(), config->place());
   return {.folder = std::move(folder),
           .tokenizer = std::move(tokenizer),
           .chat_template = std::move(chat_template),
@@ -148,8 +145,7 @@ LoadedModel load_model(const ModelRequest& given, const Log& log) {
           .values = std::move(values),
           .lora = std::move(lora),
           .end_ids = std::move(end_ids),
-          .turn_end_ids = std::move(turn_end_ids),
-          .sampling = std::move(sampling)};
+          .turn_end_ids = std::move(turn_end_ids)};
 }
 
 void read_values(LoadedModel& loaded) {
@@ -189,6 +185,12 @@ ModelRequest model_request(const settings::ModelFlags& flags, const settings::En
   // On CPUs an answer depends on no other.
   if (engine.deterministic && !rank_device.device.is_cpu()) device::take_deterministic_algorithms();
   return request;
+}
+
+settings::ModelSampling model_sampling(const LoadedModel& loaded) {
+  const auto& config = loaded.folder.generation_config();
+  return config ? settings::read_model_sampling(config->value(), config->place())
+                : settings::ModelSampling();
 }
 
 std::vector<int32_t> adapter_end_ids(const std::filesystem::path& folder,

@@ -54,7 +54,6 @@ struct LoadedModel {
   std::optional<adapters::LoraModel> lora;
   std::vector<int32_t> end_ids;       // of every text: by the files of model and adapter
   std::vector<int32_t> turn_end_ids;  // beside them, of answers in chats: by the template
-  settings::ModelSampling sampling;   // by generation_config.json
 
   const text::ChatTemplate* template_or_null() const {
     return chat_template ? &*chat_template : nullptr;
@@ -95,6 +94,9 @@ ModelRequest model_request(const settings::ModelFlags& flags, const std::string&
 // support.
 ModelRequest model_request(const settings::ModelFlags& flags, const settings::EngineFlags& engine,
                            const std::string& template_path, const device::RankDevice& rank_device);
+
+// What the model's generation_config.json says of sampling. Throws DataError.
+settings::ModelSampling model_sampling(const LoadedModel& loaded);
 
 // Ids that end the texts of an adapter: its generation_config.json's, and the EOS of a tokenizer
 // that was saved beside it. Throws DataError.

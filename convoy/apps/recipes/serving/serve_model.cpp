@@ -81,7 +81,7 @@ void serve_model(const ServeRun& run, int socket, const std::atomic<bool>& stop_
   const data::SampleEncoder encoder(loaded.tokenizer, loaded.template_or_null(),
                                     data::Supervision());
   const std::vector<std::string> names = serving::served_names(run.model, flags);
-  const settings::SamplingSources sampling{loaded.sampling,
+  const settings::SamplingSources sampling{model_sampling(loaded),
                                            settings::usual_sampling(settings::SamplingUse::Serve)};
   if (run.engine_number == 0) log.info(settings::sampling_line({}, sampling));
   const int64_t most_rows = config.max_rows + flags.max_waiting;
