@@ -65,14 +65,16 @@ std::string module_of(const std::string& parameter) {
   return parameter.substr(0, parameter.rfind('.'));
 }
 
-[[noreturn]] void refuse_unmatched(const std::string& name, const std::vector<std::string>& modules,
-                                   const char* key) {
+// `modules`: those that could have matched.
+[[noreturn]] void refuse_unmatched(const LoraConfig::Unmatched& wrong,
+                                   const std::vector<std::string>& modules,
+                                   const char* problem = "no module of the model is called") {
   std::set<std::string> endings;
   for (const std::string& module : modules) endings.insert(last_component(module));
   const std::vector<std::string> known(endings.begin(), endings.end());
-  throw ConfigError(fmt::format("no module of the model is called `{}`{}; it has {}", name,
-                                did_you_mean(name, known), fmt::join(known, ", ")),
-                    {.key = key});
+  throw ConfigError(fmt::format("{} `{}`{}; it has {}", problem, wrong.pattern,
+                                did_you_mean(wrong.pattern, known), fmt::join(known, ", ")),
+                    {.key = wrong.key});
 }
 
 // A name that no module answers to would otherwise train nothing, silently.
@@ -83,7 +85,7 @@ void check_names_match(const std::vector<std::string>& names,
   for (const std::string& name : names)
     if (std::none_of(modules.begin(), modules.end(),
                      [&](const std::string& module) { return matches(name, module); }))
-      refuse_unmatched(name, modules, key);
+      refuse_unmatched({key, name}, modules);
 }
 
 bool ends_at_a_dot(const std::string& name, const std::string& module) {
@@ -230,9 +232,13 @@ LoraModel LoraModel::create(nn::CausalLm& model, LoraConfig config, uint64_t see
   lora.attach(model);
   if (!lora.unmatched_.empty()) {
     const LoraConfig::Unmatched& first = lora.unmatched_.front();
+    std::vector<std::string> adapted;
+    for (const Adapted& one : lora.adapted_) adapted.push_back(one.linear->name());
+    if (first.key != std::string_view("exclude_modules"))
+      refuse_unmatched(first, adapted, "no module that carries LoRA matches");
     std::vector<std::string> modules;
     for (nn::Linear* linear : model.block_linears()) modules.push_back(linear->name());
-    refuse_unmatched(first.pattern, modules, first.key);
+    refuse_unmatched(first, modules);
   }
   const at::NoGradGuard no_grad;
   for (Adapted& adapted : lora.adapted_) {
