@@ -19,7 +19,10 @@ std::vector<int64_t> ends_of(const io::ModelFolder& source) {
     return generation->ints_or_empty("eos_token_id", 0, kMostId);
   if (source.config().has("eos_token_id"))
     return source.config().ints_or_empty("eos_token_id", 0, kMostId);
-  const auto text = source.config().optional_object("text_config");
+  const io::Json* const nested = source.config().find("text_config");
+  const auto text = nested != nullptr && nested->is_object()
+                        ? source.config().optional_object("text_config")
+                        : std::nullopt;
   return text ? text->ints_or_empty("eos_token_id", 0, kMostId) : std::vector<int64_t>();
 }
 
@@ -46,6 +49,7 @@ std::vector<int32_t> unnamed_ends(const io::ModelFolder& source, const ResultEnd
 
 std::optional<std::string> generation_config_text(const io::ModelFolder& source,
                                                   const ResultEnds& ends) {
+  if (ends.ids.empty()) return std::nullopt;
   const std::vector<int64_t> known = ends_of(source);
   std::vector<int64_t> all(ends.ids.begin(), ends.ids.end());
   for (const int64_t id : known)
