@@ -78,7 +78,7 @@ TEST_F(AnswerEnds, AnotherEosIsNamedInPlaceOfTheTokenizersOwn) {
   EXPECT_THROW(text::Tokenizer::load(model_, "<|no_such|>"), ConfigError);
   write_file_atomic(folder_ / "t.jinja", "{{ eos_token }}");
   const auto named = text::ChatTemplate::load(model_, folder_ / "t.jinja", "<|endoftext|>");
-  EXPECT_EQ(named->render({kUser}, nullptr, false).text, "<|endoftext|>");
+  EXPECT_EQ(named->render(ordered_json::array({kUser}), nullptr, false).text, "<|endoftext|>");
 }
 
 }  // namespace
