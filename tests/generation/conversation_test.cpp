@@ -107,16 +107,16 @@ TEST_F(Conversation, SamplingIsSetBetweenAnswers) {
   const std::string one = answers("What is 2 + 2?\n", kShort);
   EXPECT_EQ(answers("/set greedy\n/set max_new_tokens 20\nWhat is 2 + 2?\n", "--temperature 3"),
             one);
-  EXPECT_TRUE(says("max_new_tokens: 20, temperature: auto,")) << said_;
+  EXPECT_TRUE(says("max_new_tokens: 20, temperature: 0")) << said_;
   answers("/set temperature 0.5\n/set\n", kShort);
   EXPECT_TRUE(says("temperature: 0.5, ") && says("greedy: false")) << said_;
   const std::pair<const char*, const char*> wrong[] = {
       {"top_p 7", "/set top_p must be above 0 and at most 1, found 7"},
-      {"top_p", "/set top_p needs a value (number)"},
+      {"top_p", "/set top_p needs a value (number or auto)"},
       {"tempo 1", "there is no setting `tempo` (/set alone shows them)"},
       {"n 3", "/set n has no effect in a conversation"},
-      {"max_new_tokens 1.5", "/set max_new_tokens: wanted an integer, found"},
-      {"top_p 0.5 0.6", "/set top_p: wanted a number, found"}};
+      {"max_new_tokens 1.5", "/set max_new_tokens: wanted an integer or auto, found"},
+      {"top_p 0.5 0.6", "/set top_p: wanted a number or auto, found"}};
   for (const auto& [setting, words] : wrong) {
     answers(fmt::format("/set {}\n", setting), kShort, 2);
     EXPECT_TRUE(says(fmt::format("convoy: {}", words))) << setting << ": " << said_;

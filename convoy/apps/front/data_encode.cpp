@@ -36,8 +36,9 @@ int data_encode(Context& context, const std::vector<std::string>& arguments) {
     throw ConfigError("windows of sensors have no tokens", {.key = "task"});
   require_train_inputs(train);
   const auto folder = io::ModelFolder::open(train.model.name, train.model.revision).path();
-  const text::Tokenizer tokenizer = text::Tokenizer::load(folder);
-  const auto chat_template = text::ChatTemplate::load(folder, train.data.template_path);
+  const text::Tokenizer tokenizer = text::Tokenizer::load(folder, train.data.eos_token);
+  const auto chat_template =
+      text::ChatTemplate::load(folder, train.data.template_path, train.data.eos_token);
   const data::EncodedSplits splits =
       data::encode_splits({.data = train.data,
                            .task = train.task,

@@ -14,6 +14,7 @@
 #include "convoy/apps/front/process_progress.h"
 #include "convoy/apps/front/process_rows_check.h"
 #include "convoy/apps/front/process_rows_source.h"
+#include "convoy/apps/front/process_sampling.h"
 #include "convoy/apps/front/process_workers.h"
 #include "convoy/apps/front/worker_program.h"
 #include "convoy/core/base/counted.h"
@@ -100,7 +101,7 @@ class Processing {
         dataset_(read_dataset(config)),
         workers_(servers_ ? http_workers(config.settings.workers)
                           : find_process_workers(context, config.settings.workers)),
-        memory_(settle(config, facts_, workers_)),
+        memory_(settle(config, facts_, workers_, log_)),
         plan_(config.settings, process::read_prompt_texts(config.settings.prompts, prompt_texts())),
         pipeline_(plan_) {
     if (!config.flags.no_warnings) say_notices();
@@ -159,8 +160,9 @@ class Processing {
 
   // Sets the values that depend on model and machine. Returns the planned memory as text.
   static std::string settle(ProcessConfig& config, const process::ModelFacts& facts,
-                            const ProcessWorkers& workers) {
+                            const ProcessWorkers& workers, const Log& log) {
     process::settle_prompts(config.settings, facts);
+    log.info(settle_process_sampling(config, facts.sampling));
     std::string memory = process::fit_memory(config.settings, facts);
     std::string& dtype = config.settings.model.dtype;
     if (dtype == "auto" && workers.devices != "http") dtype = workers.dtype();

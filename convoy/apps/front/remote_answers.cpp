@@ -15,7 +15,10 @@
 #include "convoy/core/base/hash.h"
 #include "convoy/core/config/describe.h"
 #include "convoy/core/io/answer_journal.h"
+#include "convoy/core/io/json_text.h"
+#include "convoy/core/io/model_folder.h"
 #include "convoy/core/io/row_output.h"
+#include "convoy/core/settings/sampling_choice.h"
 #include "convoy/core/settings/train_settings.h"
 #include "convoy/data/datasets/prompt_reader.h"
 #include "convoy/data/datasets/question.h"
@@ -54,10 +57,23 @@ RemotePrompts read_prompts(const settings::GenerateFlags& flags, const Log& log)
   return prompts;
 }
 
-remote::RemoteQuestions questions_of(std::vector<process::Prompt> prompts,
-                                     const RemoteFlags& flags) {
+// By the model's files where --model is a folder of this machine.
+settings::SamplingFlags settled_sampling(const RemoteFlags& flags, settings::SamplingUse use,
+                                         const Log& log) {
+  settings::SamplingSources sources{.model = {}, .usual = settings::usual_sampling(use)};
+  if (std::filesystem::is_directory(flags.model.model)) {
+    const auto folder = io::ModelFolder::open_without_config(flags.model.model);
+    if (const auto file = folder.find("generation_config.json"))
+      sources.model = settings::read_model_sampling(io::read_json_file(*file), file->string());
+  }
+  log.info(settings::sampling_line(flags.sampling, sources));
+  return settings::settle_sampling(flags.sampling, sources);
+}
+
+remote::RemoteQuestions questions_of(std::vector<process::Prompt> prompts, const RemoteFlags& flags,
+                                     settings::SamplingUse use, const Log& log) {
   return {.prompts = std::move(prompts),
-          .sampling = flags.sampling,
+          .sampling = settled_sampling(flags, use, log),
           .requests = flags.engine.batch_size.value.value_or(kRequestsOfAServer *
                                                              std::ssize(flags.remote.engine))};
 }
@@ -189,7 +205,8 @@ int generate_remotely(const Context& context, const settings::GenerateFlags& fla
   if (is_typed) config::refuse_without_effect(flags, {"bad_rows"}, "with --prompt");
   const Log log = context.log();
   RemotePrompts prompts = read_prompts(flags, log);
-  remote::RemoteQuestions questions = questions_of(prompts.prompts, common);
+  remote::RemoteQuestions questions =
+      questions_of(prompts.prompts, common, settings::SamplingUse::Write, log);
   questions.progress = {.label = "generate", .unit = "answer"};
   const bool text_alone = is_typed && !context.common.json && flags.output.empty();
   if (text_alone) questions.progress.style = telemetry::ProgressStyle::None;
@@ -233,12 +250,10 @@ int evaluate_remotely(const Context& context, const settings::EvalFlags& flags,
     log.warning(
         "the inputs of metrics and samples are lists of messages; with --model DIR they "
         "are texts by its chat template, as without --engine");
-  RemoteFlags greedy = common;
-  // Answers are compared, so greedy decoding is the default here.
-  if (greedy.sampling.temperature.is_auto()) greedy.sampling.temperature = 0.0;
-  remote::RemoteQuestions questions = questions_of(std::move(prompts), greedy);
+  remote::RemoteQuestions questions =
+      questions_of(std::move(prompts), common, settings::SamplingUse::Compare, log);
   questions.progress = {.label = "answer", .unit = "row"};
-  const int64_t num_answers = greedy.sampling.n;
+  const int64_t num_answers = common.sampling.n;
   std::map<std::pair<int64_t, int64_t>, evaluate::ScoredAnswer> answered;
   remote::answer_remotely(servers, questions, log, [&](const RemoteAnswer& answer) {
     evaluate::ScoredAnswer& scored = answered[{answer.prompt, answer.sample}];

@@ -5,12 +5,10 @@
 #include <chrono>
 
 #include "convoy/core/base/error.h"
-#include "convoy/core/settings/sampling_temperature.h"
 #include "convoy/generate/scheduler/engine_defaults.h"
 #include "convoy/machine/device/device_claim.h"
 #include "convoy/machine/device/device_graph.h"
 #include "convoy/machine/device/memory.h"
-#include "convoy/model/architecture/families/family.h"
 
 namespace convoy::recipes {
 namespace {
@@ -98,11 +96,11 @@ std::shared_ptr<const device::DeviceClaim> claim_of(at::Device device,
   return claim;
 }
 
-int64_t longest_row(const std::vector<std::vector<int32_t>>& prompts,
+int64_t longest_row(const std::vector<AskedPrompt>& prompts,
                     const settings::SamplingFlags& sampling) {
   size_t longest = 0;
-  for (const std::vector<int32_t>& prompt : prompts) longest = std::max(longest, prompt.size());
-  return static_cast<int64_t>(longest) + sampling.max_new_tokens;
+  for (const AskedPrompt& prompt : prompts) longest = std::max(longest, prompt.ids.size());
+  return static_cast<int64_t>(longest) + sampling.max_new_tokens.value.value();
 }
 
 std::optional<bool> records_steps(const std::string& cuda_graphs, at::Device device) {
@@ -137,28 +135,28 @@ generate::EngineConfig engine_config(const settings::EngineFlags& flags, const L
       .kv_element =
           flags.kv_dtype == "int8" ? kernels::CacheElement::Int8 : kernels::CacheElement::Model,
       .records_steps = records_steps(flags.cuda_graphs, device),
-      .end_ids = families::end_token_ids(model.folder)};
+      .end_ids = model.end_ids};
   if (fills_gpu) config.claim = claim_of(device, flags, log);
   return config;
 }
 
 generate::Request answer_request(const settings::SamplingFlags& sampling, int64_t prompt,
                                  int64_t sample) {
-  return {.sampling = {.temperature = settings::temperature_of(sampling),
-                       .top_k = sampling.top_k,
-                       .top_p = sampling.top_p,
-                       .min_p = sampling.min_p,
-                       .repetition_penalty = sampling.repetition_penalty},
+  return {.sampling = {.temperature = sampling.temperature.value.value(),
+                       .top_k = sampling.top_k.value.value(),
+                       .top_p = sampling.top_p.value.value(),
+                       .min_p = sampling.min_p.value.value(),
+                       .repetition_penalty = sampling.repetition_penalty.value.value()},
           .draw = {.seed = static_cast<uint64_t>(sampling.seed),
                    .row = prompt,
                    .sample = static_cast<uint64_t>(sample)},
-          .max_new_tokens = sampling.max_new_tokens,
+          .max_new_tokens = sampling.max_new_tokens.value.value(),
           .stop = sampling.stop.names,
           .wants_logprobs = sampling.logprobs};
 }
 
 void answer_prompts(RankShare& share, const LoadedModel& loaded,
-                    const std::vector<std::vector<int32_t>>& prompts, const AnswerOptions& options,
+                    const std::vector<AskedPrompt>& prompts, const AnswerOptions& options,
                     const Log& log, const std::function<void(const Answer&)>& take) {
   const int64_t samples = options.sampling.n;
   generate::Engine engine(
@@ -181,7 +179,9 @@ void answer_prompts(RankShare& share, const LoadedModel& loaded,
       if (is_done(prompt, sample)) continue;
       generate::Request request = answer_request(options.sampling, prompt, sample);
       request.number = prompt * samples + sample;
-      request.prompt = prompts[static_cast<size_t>(prompt)];
+      const AskedPrompt& asked = prompts[static_cast<size_t>(prompt)];
+      request.prompt = asked.ids;
+      if (asked.is_chat) request.stop_ids = loaded.turn_end_ids;
       engine.submit(std::move(request));
     }
   }

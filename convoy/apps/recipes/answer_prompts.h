@@ -17,6 +17,11 @@
 
 namespace convoy::recipes {
 
+struct AskedPrompt {
+  std::vector<int32_t> ids;
+  bool is_chat = false;  // by the chat template, whose end of a turn ends the answer too
+};
+
 // Sample `sample` of prompt `prompt`.
 struct Answer {
   int64_t prompt = 0;
@@ -25,7 +30,7 @@ struct Answer {
 };
 
 struct AnswerOptions {
-  settings::SamplingFlags sampling = {};
+  settings::SamplingFlags sampling = {};  // settled
   settings::EngineFlags engine = {};
   telemetry::ProgressOptions progress = {};
   // Answers that already exist: they are not made again.
@@ -37,7 +42,7 @@ struct AnswerOptions {
 // same prompts. The leading rank shows the total progress. Collective. Throws DataError,
 // ConfigError, NumericError; StopRequest, with the number of finished answers, on a stop request.
 void answer_prompts(RankShare& share, const LoadedModel& loaded,
-                    const std::vector<std::vector<int32_t>>& prompts, const AnswerOptions& options,
+                    const std::vector<AskedPrompt>& prompts, const AnswerOptions& options,
                     const Log& log, const std::function<void(const Answer&)>& take);
 
 struct EngineSurroundings {
@@ -53,7 +58,7 @@ struct EngineSurroundings {
 generate::EngineConfig engine_config(const settings::EngineFlags& flags, const LoadedModel& model,
                                      const EngineSurroundings& surroundings, const Log& log);
 
-// The request for a sample of a prompt, without its ids.
+// The request for a sample of a prompt, without its ids. `sampling`: settled.
 generate::Request answer_request(const settings::SamplingFlags& sampling, int64_t prompt,
                                  int64_t sample);
 

@@ -138,7 +138,6 @@ void write_results(const EvaluateRun& run, const evaluate::TextMetrics& metrics,
 
 nlohmann::json evaluate_model(const EvaluateRun& run, const Log& given_log) {
   const settings::EvalFlags& flags = run.flags;
-  const settings::SamplingFlags& sampling = run.sampling;
   const settings::EngineFlags& engine = run.engine;
   // Checks this before any computation.
   const evaluate::TextMetrics metrics(run.metrics.metrics, run.metrics.json_schema);
@@ -147,8 +146,10 @@ nlohmann::json evaluate_model(const EvaluateRun& run, const Log& given_log) {
       flags.data.empty() ? run.settings : with_data(run.settings, flags.data);
   const Log log = log_of_rank(run.ranks.ranks_folder, given_log);
   RankShare share(run.ranks);
-  const LoadedModel loaded = load_model(
-      model_request(run.model, engine, settings.data.template_path, share.rank_device()), log);
+  ModelRequest request =
+      model_request(run.model, engine, settings.data.template_path, share.rank_device());
+  request.eos_token = settings.data.eos_token;
+  const LoadedModel loaded = load_model(request, log);
   const int64_t max_seq_len = std::min(settings.model.max_seq_len, loaded.model->max_positions());
   const data::EncodeInputs inputs{.data = settings.data,
                                   .task = settings.task,
@@ -181,7 +182,11 @@ nlohmann::json evaluate_model(const EvaluateRun& run, const Log& given_log) {
                        {.limit = flags.limit,
                         .rows = rows_of_split(settings.data, wants_val ? splits.val : splits.test)},
                        log);
-    samples = answer_questions(share, loaded, questions, sampling, engine, log);
+    const settings::SamplingSources sources{
+        model_sampling(loaded), settings::usual_sampling(settings::SamplingUse::Compare)};
+    log.info(settings::sampling_line(run.sampling, sources));
+    samples = answer_questions(share, loaded, questions,
+                               settings::settle_sampling(run.sampling, sources), engine, log);
   }
   if (share.leads()) write_results(run, metrics, samples, figures);
   share.finish();

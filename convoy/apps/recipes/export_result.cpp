@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "convoy/apps/recipes/export_result.h"
 
+#include <fmt/ranges.h>
+
 #include <memory>
+#include <string>
 #include <vector>
 
+#include "convoy/core/base/files.h"
 #include "convoy/model/models/export.h"
 
 namespace convoy::recipes {
@@ -19,13 +23,26 @@ std::vector<std::unique_ptr<nn::UnitUse>> use_trained_units(nn::CausalLm& model)
   return uses;
 }
 
+// The base does not end its texts with these, so they are the result's alone.
+void say_new_ends(const Result& result, const Log& log) {
+  std::vector<std::string> pieces;
+  for (const int32_t id : models::unnamed_ends(result.loaded.folder, result.ends))
+    pieces.push_back(fmt::format("`{}`", result.loaded.tokenizer.piece(id)));
+  if (pieces.empty()) return;
+  log.info(
+      fmt::format("the rows end with {}, which {} does not name as an end of texts: the result's "
+                  "generation_config.json does",
+                  fmt::join(pieces, " and "), result.name));
+}
+
 }  // namespace
 
 void export_result(const Result& result, const Log& log) {
   nn::CausalLm& model = *result.loaded.model;
   if (!result.loaded.lora) {
     models::export_model(model, result.loaded.folder, result.folder.model_folder(),
-                         {.dtype = result.dtype, .writes = result.writes});
+                         {.dtype = result.dtype, .ends = result.ends, .writes = result.writes});
+    say_new_ends(result, log);
     log.info(fmt::format("model written to {}", result.folder.model_folder().string()));
     log.info(fmt::format("try it: convoy generate --model {} --interactive",
                          result.folder.model_folder().string()));
@@ -34,6 +51,10 @@ void export_result(const Result& result, const Log& log) {
   const std::vector<std::unique_ptr<nn::UnitUse>> uses = use_trained_units(model);
   if (!result.writes) return;
   result.loaded.lora->save(result.folder.adapter_folder(), result.name);
+  const auto generation = models::generation_config_text(result.loaded.folder, result.ends);
+  if (generation)
+    write_file_atomic(result.folder.adapter_folder() / "generation_config.json", *generation);
+  say_new_ends(result, log);
   log.info(fmt::format("adapter written to {}", result.folder.adapter_folder().string()));
   log.info(fmt::format("try it: convoy generate --model {} --adapter {} --interactive", result.name,
                        result.folder.adapter_folder().string()));

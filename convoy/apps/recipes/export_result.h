@@ -10,6 +10,7 @@
 #include "convoy/apps/recipes/loaded_model.h"
 #include "convoy/core/base/log.h"
 #include "convoy/core/telemetry/run_folder.h"
+#include "convoy/model/models/result_ends.h"
 
 namespace convoy::recipes {
 
@@ -18,7 +19,8 @@ struct Result {
   const std::string& name;  // name of the base model, as the user gave it
   const telemetry::RunFolder& folder;
   at::ScalarType dtype;  // type of a model's files
-  bool writes;           // one rank does; others take part where values are not whole
+  const models::ResultEnds& ends;
+  bool writes;  // one rank does; others take part where values are not whole
 };
 
 // Collective when the model's parameters are sharded: they are gathered while they are written.

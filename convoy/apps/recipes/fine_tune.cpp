@@ -14,6 +14,7 @@
 #include "convoy/core/base/counted.h"
 #include "convoy/core/base/files.h"
 #include "convoy/core/telemetry/progress.h"
+#include "convoy/data/datasets/answer_ends.h"
 #include "convoy/machine/device/dtype.h"
 #include "convoy/machine/device/memory.h"
 #include "convoy/model/models/export.h"
@@ -85,10 +86,24 @@ std::string mix_text(const data::EncodedSplits& splits, const data::MixSchedule&
                      static_cast<double>(rows) / static_cast<double>(of.num_rows));
 }
 
+// The ends that the answers of the rows teach, and the EOS that the user names.
+models::ResultEnds result_ends(const TrainingRun& run, const LanguageInput& input) {
+  const text::Tokenizer& tokenizer = input.base.tokenizer;
+  models::ResultEnds ends{
+      .ids = data::learnt_ends(input.splits.train, tokenizer, run.settings.model.max_seq_len),
+      .eos_token = run.settings.data.eos_token};
+  if (!ends.eos_token.empty()) {
+    std::erase(ends.ids, *tokenizer.eos_id());
+    ends.ids.insert(ends.ids.begin(), *tokenizer.eos_id());
+  }
+  return ends;
+}
+
 // A language model's training, for train_joined().
 struct FineTune : JoinedTraining {
   const LanguageInput& input;
   const SettledBatch& batch;
+  const models::ResultEnds& ends;
 
   void report_plan() const;
   std::map<std::string, std::string> record(telemetry::TrainingLogOptions& options) const;
@@ -158,9 +173,15 @@ std::unique_ptr<train::LanguageObjective> FineTune::make_objective(
 // group's own file lies beside the files added here.
 checkpoint::NamedFiles FineTune::files_alongside() const {
   const LoadedModel& base = input.base;
-  if (base.lora) return {{"adapter_config.json", base.lora->config_text(settings.model.name)}};
+  if (base.lora) {
+    checkpoint::NamedFiles files{
+        {"adapter_config.json", base.lora->config_text(settings.model.name)}};
+    if (const auto text = models::generation_config_text(base.folder, ends))
+      files.emplace("generation_config.json", *text);
+    return files;
+  }
   if (!state.strategy->values_are_whole()) return {};  // pieces make no model folder
-  return models::model_files(base.folder, device::parse_dtype(run.dtype));
+  return models::model_files(base.folder, device::parse_dtype(run.dtype), ends);
 }
 
 void FineTune::report_speed(const nlohmann::json& figures) const {
@@ -251,6 +272,7 @@ nlohmann::json FineTune::conclude(const train::LoopResult& result,
                    .name = settings.model.name,
                    .folder = run.folder,
                    .dtype = device::parse_dtype(run.dtype),
+                   .ends = ends,
                    .writes = group.rank() == 0},
                   run.log);
   }
@@ -269,6 +291,7 @@ ExitCode train_from(TrainingRun& run, LoadedModel& base) {
   PreparedState prepared =
       or_give_up(run, underway, [&] { return prepare_state(run, input, batch.settings, *group); });
   underway.optimizer = &prepared.optimizer;
+  const models::ResultEnds ends = result_ends(run, input);
   return or_give_up(run, underway, [&] {
     if (must_measure(run, input)) batch = measured_batch(run, input, batch, prepared, *group);
     return train_joined(FineTune{{.run = run,
@@ -283,7 +306,8 @@ ExitCode train_from(TrainingRun& run, LoadedModel& base) {
                                   .state = prepared,
                                   .model = base.model.get()},
                                  input,
-                                 batch});
+                                 batch,
+                                 ends});
   });
 }
 

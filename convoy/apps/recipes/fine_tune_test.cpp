@@ -7,6 +7,7 @@
 #include <c10/core/CPUAllocator.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <fstream>
 #include <functional>
 #include <new>
@@ -14,6 +15,7 @@
 #include <set>
 #include <stdexcept>
 
+#include "convoy/apps/recipes/loaded_model.h"
 #include "convoy/apps/recipes/model_test.h"
 #include "convoy/core/telemetry/run_folder.h"
 #include "convoy/core/telemetry/run_history.h"
@@ -227,6 +229,52 @@ TEST_F(FineTuned, AStoppedRunExportsNothingUntilItIsContinued) {
   EXPECT_EQ(train(), ExitCode::Done);
   EXPECT_EQ(steps().size(), 4U);
   for (const auto& [name, value] : unbroken) EXPECT_TRUE(adapter().at(name).equal(value)) << name;
+}
+
+// A base whose files name another end than the one that the rows teach.
+TEST_F(FineTuned, TheLearntEndOfAnswersIsNamedByTheResult) {
+  const auto set = [this](const char* file, const io::Json& values) {
+    io::Json json = fs::exists(model() / file) ? io::read_json_file(model() / file) : io::Json();
+    json.update(values);
+    write_file_atomic(model() / file, json.dump());
+  };
+  const auto ends_in = [](const fs::path& folder) {
+    return io::read_json_file(folder / "generation_config.json").at("eos_token_id");
+  };
+  set("config.json", {{"eos_token_id", 0}});
+  set("generation_config.json", {{"eos_token_id", 0}, {"temperature", 0.5}});
+  set("tokenizer_config.json", {{"eos_token", "<|pad|>"}});
+  const io::Json both = {2, 0};
+  config_["train"]["save_strategy"] = "steps";
+  config_["train"]["save_steps"] = 2;
+  train();
+  EXPECT_EQ(ends_in(run() / "adapter"), both);
+  EXPECT_EQ(ends_in(run() / "checkpoints/last"), both);
+  const LoadedModel loaded = load_model(
+      {.name = model().string(), .adapter = (run() / "adapter").string()}, Log(LogLevel::Quiet));
+  EXPECT_NE(std::find(loaded.end_ids.begin(), loaded.end_ids.end(), 2), loaded.end_ids.end());
+  EXPECT_EQ(loaded.turn_end_ids, std::vector<int32_t>{2});
+
+  fs::remove_all(run());
+  config_["tuning"]["mode"] = "full";
+  train();
+  EXPECT_EQ(ends_in(run() / "model"), both);
+  EXPECT_EQ(ends_in(run() / "checkpoints/last"), both);
+  EXPECT_EQ(io::read_json_file(run() / "model/generation_config.json").at("temperature"), 0.5);
+  EXPECT_EQ(io::read_json_file(run() / "model/config.json").at("eos_token_id"), 0);
+
+  fs::remove_all(run());
+  config_["eos_token"] = "<|end|>";  // as TRL's key
+  train();
+  EXPECT_EQ(ends_in(run() / "model"), both);
+  EXPECT_EQ(io::read_json_file(run() / "model/config.json").at("eos_token_id"), 2);
+  EXPECT_EQ(io::read_json_file(run() / "model/tokenizer_config.json").at("eos_token"), "<|end|>");
+
+  fs::remove_all(run());
+  config_.erase("eos_token");
+  config_["data"]["train_on_eos"] = "none";  // then nothing teaches it
+  train();
+  EXPECT_EQ(ends_in(run() / "model"), 0);
 }
 
 TEST_F(FineTuned, ACheckpointOfLoraIsAnAdapterOfFullTrainingAModel) {

@@ -25,7 +25,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 struct Prompts {
-  std::vector<std::vector<int32_t>> ids;
+  std::vector<AskedPrompt> asked;
   std::vector<int64_t> source_indices;  // rows of the file
 };
 
@@ -42,18 +42,20 @@ Json answer_row(const Answer& answer, const Prompts& prompts) {
 }
 
 // A key over everything that an answer depends on.
-std::string answers_key(const GenerateRun& run, const LoadedModel& loaded, const Prompts& prompts) {
+std::string answers_key(const GenerateRun& run, const settings::SamplingFlags& sampling,
+                        const LoadedModel& loaded, const Prompts& prompts) {
   Sha256 hash;
   hash.update(io::model_fingerprint(loaded.folder));
   hash.update(run.model.adapter.empty() ? "" : adapter_fingerprint(run.model.adapter));
   hash.update(loaded.model->head().weight().dtype().name());
-  settings::SamplingFlags sampling = run.sampling;
-  hash.update(config::dump_json(config::list_fields(sampling)).dump());
+  settings::SamplingFlags settled = sampling;
+  hash.update(config::dump_json(config::list_fields(settled)).dump());
   hash.update(run.engine.weights + " " + run.engine.kv_dtype);
   if (run.engine.weights == "model") hash.update(coding_text(*loaded.model));
-  for (size_t prompt = 0; prompt < prompts.ids.size(); ++prompt) {
-    const std::vector<int32_t>& ids = prompts.ids[prompt];
-    hash.update(fmt::format("{} {}:", prompts.source_indices[prompt], ids.size()));
+  for (size_t prompt = 0; prompt < prompts.asked.size(); ++prompt) {
+    const std::vector<int32_t>& ids = prompts.asked[prompt].ids;
+    hash.update(fmt::format("{} {}{}:", prompts.source_indices[prompt], ids.size(),
+                            prompts.asked[prompt].is_chat ? " chat" : ""));
     hash.update(std::as_bytes(std::span(ids)));
   }
   return hash.hex();
@@ -64,7 +66,7 @@ void print_answers(RankShare& share, const LoadedModel& loaded, const Prompts& p
                    const AnswerOptions& options, const Log& log,
                    const std::function<std::string(const Answer&)>& line) {
   io::LinesInOrder in_order([](const std::string& text) { std::cout << text << std::endl; });
-  answer_prompts(share, loaded, prompts.ids, options, log, [&](const Answer& answer) {
+  answer_prompts(share, loaded, prompts.asked, options, log, [&](const Answer& answer) {
     in_order.add(answer.prompt * options.sampling.n + answer.sample, line(answer));
   });
   CONVOY_CHECK(std::cout.good(), IoError, "stdout cannot be written");
@@ -77,7 +79,7 @@ void write_answers(RankShare& share, const LoadedModel& loaded, const Prompts& p
   if (share.leads()) output.emplace(path);
   std::optional<io::AnswerJournal> journal;
   if (keeps_answers(run))
-    journal.emplace(path, answers_key(run, loaded, prompts), share.rank(), log);
+    journal.emplace(path, answers_key(run, options.sampling, loaded, prompts), share.rank(), log);
   std::vector<PlacedLine> lines;
   const auto keep = [&](int64_t prompt, int64_t sample, const std::string& line) {
     lines.emplace_back(prompt * run.sampling.n + sample, line);
@@ -91,7 +93,7 @@ void write_answers(RankShare& share, const LoadedModel& loaded, const Prompts& p
     options.stop_wanted = run.stop_wanted;
   }
   try {
-    answer_prompts(share, loaded, prompts.ids, options, log, [&](const Answer& answer) {
+    answer_prompts(share, loaded, prompts.asked, options, log, [&](const Answer& answer) {
       const std::string line = io::line_of(answer_row(answer, prompts));
       if (journal) journal->add({answer.prompt, answer.sample}, line);
       keep(answer.prompt, answer.sample, line);
@@ -102,18 +104,22 @@ void write_answers(RankShare& share, const LoadedModel& loaded, const Prompts& p
   }
   std::sort(lines.begin(), lines.end());
   gather_in_order(share.group(), lines, 0,
-                  static_cast<int64_t>(prompts.ids.size()) * run.sampling.n,
+                  static_cast<int64_t>(prompts.asked.size()) * run.sampling.n,
                   [&output](const std::string& line) { output->add(line); });
   if (!output) return;
   output->finish();
   if (journal) journal->remove();
 }
 
+settings::SamplingSources sampling_sources(const LoadedModel& loaded) {
+  return {model_sampling(loaded), settings::usual_sampling(settings::SamplingUse::Write)};
+}
+
 // Why the base cannot answer beside the adapter; empty: it can.
 std::string no_base_because(const GenerateRun& run, const LoadedModel& loaded) {
   if (!loaded.lora) return "there is no --adapter";
-  if (!loaded.lora->config().modules_to_save.empty())
-    return "the adapter brings whole modules (modules_to_save)";
+  if (!loaded.lora->config().modules_to_save.empty() || loaded.lora->brings_embeddings())
+    return "the adapter brings whole modules (modules_to_save, embeddings)";
   return run.engine.cuda_graphs == "on" ? "--cuda-graphs on records the adapter's steps" : "";
 }
 
@@ -133,6 +139,8 @@ void converse_with(const LoadedModel& loaded, const data::SampleEncoder& encoder
             .system_prompt = run.flags.system_prompt,
             .template_kwargs = template_kwargs,
             .sampling = run.sampling,
+            .sources = sampling_sources(loaded),
+            .turn_end_ids = loaded.turn_end_ids,
             .adapter = beside ? 1 : 0,
             .no_base_because = no_base},
            log);
@@ -180,16 +188,24 @@ void generate_text(const GenerateRun& run, const Log& given_log) {
   const at::NoGradGuard no_grad;
   const data::SampleEncoder encoder(loaded.tokenizer, loaded.template_or_null(),
                                     data::Supervision());
+  const settings::SamplingSources below = sampling_sources(loaded);
+  log.info(settings::sampling_line(run.sampling, below));
+  bool is_chat = false;  // the prompt that was encoded last
   const data::PromptReader reader(
       flags, loaded.chat_template.has_value(),
-      [&encoder](const data::Sample& sample) { return encoder.encode_prompt(sample); }, log);
+      [&](const data::Sample& sample) {
+        is_chat = data::is_chat(sample);
+        return encoder.encode_prompt(sample);
+      },
+      log);
   if (flags.interactive) return converse_with(loaded, encoder, reader.variables(), run, log);
   Prompts prompts;
-  reader.read([&prompts](data::EncodedRow row, int64_t source_index) {
-    prompts.ids.push_back(std::move(row.ids));
+  reader.read([&](data::EncodedRow row, int64_t source_index) {
+    prompts.asked.push_back({std::move(row.ids), is_chat});
     prompts.source_indices.push_back(source_index);
   });
-  AnswerOptions options{.sampling = run.sampling, .engine = run.engine};
+  AnswerOptions options{.sampling = settings::settle_sampling(run.sampling, below),
+                        .engine = run.engine};
   const bool text_alone = prints_text_alone(run);
   options.progress = {.label = "generate", .unit = "answer"};
   if (text_alone) options.progress.style = telemetry::ProgressStyle::None;

@@ -139,8 +139,8 @@ GeneratingObjective::GeneratingObjective(const LoadedModel& loaded, const data::
       metrics_(
           settings.train.generating_evaluation.measured_metrics(settings.train.best_metric_name()),
           settings.train.generating_evaluation.eval_json_schema) {
-  for (const std::vector<int32_t>& prompt : questions_.prompts)
-    longest_row_tokens_ = std::max(longest_row_tokens_, static_cast<int64_t>(prompt.size()));
+  for (const AskedPrompt& prompt : questions_.prompts)
+    longest_row_tokens_ = std::max(longest_row_tokens_, std::ssize(prompt.ids));
   longest_row_tokens_ += settings.train.generating_evaluation.generation_max_new_tokens;
 }
 
@@ -157,14 +157,16 @@ void GeneratingObjective::step_done(const train::StepOutcome& outcome) {
 generate::Request GeneratingObjective::request_of(int64_t row) const {
   const settings::GeneratingEvaluationSettings& own = settings_.train.generating_evaluation;
   const settings::GenerationSettings& general = settings_.generation;
+  const AskedPrompt& asked = questions_.prompts[static_cast<size_t>(row)];
   return {.number = row,
-          .prompt = questions_.prompts[static_cast<size_t>(row)],
+          .prompt = asked.ids,
           .sampling = {.temperature = own.generation_temperature,
                        .top_k = general.top_k,
                        .top_p = general.top_p},
           .draw = {.seed = static_cast<uint64_t>(settings_.seed), .row = row},
           .max_new_tokens = own.generation_max_new_tokens,
-          .stop = general.stop.names};
+          .stop = general.stop.names,
+          .stop_ids = asked.is_chat ? loaded_.turn_end_ids : std::vector<int32_t>()};
 }
 
 std::optional<GeneratingObjective::Answers> GeneratingObjective::answer(

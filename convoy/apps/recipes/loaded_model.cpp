@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "convoy/apps/recipes/loaded_model.h"
 
+#include <limits>
+
 #include "convoy/core/base/error.h"
 #include "convoy/core/base/hash.h"
 #include "convoy/core/io/foreign_checkpoint.h"
+#include "convoy/data/datasets/answer_ends.h"
+#include "convoy/data/text/tokenizer_settings.h"
 #include "convoy/machine/device/determinism.h"
 #include "convoy/machine/device/dtype.h"
 #include "convoy/machine/device/refillable_tensor.h"
+#include "convoy/model/architecture/families/family.h"
 #include "convoy/model/kernels/bitsandbytes_weight/bitsandbytes_weight.h"
 #include "convoy/model/kernels/integer_weight/integer_weight.h"
 #include "convoy/model/models/registry.h"
@@ -101,9 +106,9 @@ LoadedModel load_model(const ModelRequest& given, const Log& log) {
   }
   io::ModelFolder folder = io::ModelFolder::open(request.name, request.revision);
   for (const std::string& notice : folder.notices()) log.info(notice);
-  text::Tokenizer tokenizer = text::Tokenizer::load(folder.path());
+  text::Tokenizer tokenizer = text::Tokenizer::load(folder.path(), request.eos_token);
   std::optional<text::ChatTemplate> chat_template =
-      text::ChatTemplate::load(folder.path(), request.template_path);
+      text::ChatTemplate::load(folder.path(), request.template_path, request.eos_token);
   const at::ScalarType dtype = device::parse_dtype(request.dtype);
   std::unique_ptr<nn::DeferredValues> values;
   if (request.deferred) values = std::make_unique<nn::DeferredValues>();
@@ -113,19 +118,34 @@ LoadedModel load_model(const ModelRequest& given, const Log& log) {
   require_vocabulary(tokenizer, model->vocab_size(), folder);
   if (request.joins_projections && !request.deferred) model->join_projections();
   std::optional<adapters::LoraModel> lora;
-  if (!request.adapter.empty()) lora = adapters::LoraModel::load(*model, request.adapter);
+  if (!request.adapter.empty()) {
+    lora = adapters::LoraModel::load(*model, request.adapter);
+    for (const auto& [key, pattern] : lora->unmatched())
+      log.warning(fmt::format("{}: {} `{}` matches no module that it could change", request.adapter,
+                              key, pattern));
+  }
   if (request.weights != "model") {
     if (lora && lora->config().use_dora)
       throw ConfigError("a DoRA adapter needs unquantised weights",
                         {.key = "weights", .hint = "merge the adapter, or leave --weights out"});
     quantize_linears(*model, request.weights);
   }
+  std::vector<int32_t> end_ids = families::end_token_ids(folder);
+  if (!request.adapter.empty()) {
+    const std::vector<int32_t> own = adapter_end_ids(request.adapter, tokenizer);
+    end_ids.insert(end_ids.end(), own.begin(), own.end());
+  }
+  std::vector<int32_t> turn_end_ids;
+  if (chat_template)
+    if (const auto id = data::turn_end(*chat_template, tokenizer)) turn_end_ids.push_back(*id);
   return {.folder = std::move(folder),
           .tokenizer = std::move(tokenizer),
           .chat_template = std::move(chat_template),
           .model = std::move(model),
           .values = std::move(values),
-          .lora = std::move(lora)};
+          .lora = std::move(lora),
+          .end_ids = std::move(end_ids),
+          .turn_end_ids = std::move(turn_end_ids)};
 }
 
 void read_values(LoadedModel& loaded) {
@@ -165,6 +185,27 @@ ModelRequest model_request(const settings::ModelFlags& flags, const settings::En
   // On CPUs an answer depends on no other.
   if (engine.deterministic && !rank_device.device.is_cpu()) device::take_deterministic_algorithms();
   return request;
+}
+
+settings::ModelSampling model_sampling(const LoadedModel& loaded) {
+  const auto& config = loaded.folder.generation_config();
+  return config ? settings::read_model_sampling(config->value(), config->place())
+                : settings::ModelSampling();
+}
+
+std::vector<int32_t> adapter_end_ids(const std::filesystem::path& folder,
+                                     const text::Tokenizer& tokenizer) {
+  constexpr int64_t kMostId = std::numeric_limits<int32_t>::max();
+  const io::ModelFolder files = io::ModelFolder::open_without_config(folder.string());
+  std::vector<int32_t> ids;
+  if (const auto file = files.find("generation_config.json"))
+    for (const int64_t id : io::JsonReader(io::read_json_file(*file), file->string())
+                                .ints_or_empty("eos_token_id", 0, kMostId))
+      ids.push_back(static_cast<int32_t>(id));
+  const auto eos = text::TokenizerSettings::load(folder).named("eos_token");
+  const auto id = eos ? tokenizer.id_of(*eos) : std::nullopt;
+  if (id) ids.push_back(*id);
+  return ids;
 }
 
 std::string adapter_fingerprint(const std::filesystem::path& folder) {

@@ -8,10 +8,12 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "convoy/core/base/log.h"
 #include "convoy/core/io/model_folder.h"
 #include "convoy/core/settings/command_flags.h"
+#include "convoy/core/settings/sampling_choice.h"
 #include "convoy/data/text/chat_template.h"
 #include "convoy/data/text/tokenizer.h"
 #include "convoy/machine/device/rank_device.h"
@@ -28,6 +30,7 @@ struct ModelRequest {
   std::string adapter = {};  // PEFT folder; empty = none
   std::string dtype = "fp32";
   std::string template_path = {};
+  std::string eos_token = {};  // in place of the tokenizer's; empty = its own
   at::Device device = at::kCPU;
   bool joins_projections = false;  // for inference alone, as `weights`
   bool deferred = false;           // parameters come without memory
@@ -49,6 +52,8 @@ struct LoadedModel {
   std::unique_ptr<nn::CausalLm> model;
   std::unique_ptr<nn::DeferredValues> values;  // of a model created without values; else null
   std::optional<adapters::LoraModel> lora;
+  std::vector<int32_t> end_ids;       // of every text: by the files of model and adapter
+  std::vector<int32_t> turn_end_ids;  // beside them, of answers in chats: by the template
 
   const text::ChatTemplate* template_or_null() const {
     return chat_template ? &*chat_template : nullptr;
@@ -89,6 +94,14 @@ ModelRequest model_request(const settings::ModelFlags& flags, const std::string&
 // support.
 ModelRequest model_request(const settings::ModelFlags& flags, const settings::EngineFlags& engine,
                            const std::string& template_path, const device::RankDevice& rank_device);
+
+// What the model's generation_config.json says of sampling. Throws DataError.
+settings::ModelSampling model_sampling(const LoadedModel& loaded);
+
+// Ids that end the texts of an adapter: its generation_config.json's, and the EOS of a tokenizer
+// that was saved beside it. Throws DataError.
+std::vector<int32_t> adapter_end_ids(const std::filesystem::path& folder,
+                                     const text::Tokenizer& tokenizer);
 
 // Fingerprint of an adapter folder: its configuration and every byte of its weights.
 std::string adapter_fingerprint(const std::filesystem::path& folder);

@@ -143,7 +143,7 @@ LoadedModel Merging::full_base(nn::CausalLm& served) const {
 // Returns the name of the stored type.
 std::string Merging::store(LoadedModel& merged) const {
   merged.lora->merge();
-  models::ExportConfig stored;
+  models::ExportConfig stored{.ends = {.ids = adapter_end_ids(model_.adapter, merged.tokenizer)}};
   if (flags_.dtype == "auto")
     stored.own_dtypes = models::stored_dtypes(merged.folder);
   else

@@ -76,6 +76,21 @@ at::Tensor summed_query(const Tensors& base, const fs::path& adapter) {
                    leaves.at(module + ".lora_A.weight"), 1.0, 7.0 / 2);
 }
 
+TEST_F(Merge, TextsEndAsThoseOfTheAdapter) {
+  const fs::path copy = folder_ / "adapter";
+  fs::copy(adapter(), copy);
+  write_file_atomic(copy / "generation_config.json", R"({"eos_token_id": [1, 2]})");
+  merge("auto", copy);
+  EXPECT_EQ(io::read_json_file(merged() / "generation_config.json").at("eos_token_id"),
+            (Json{1, 2}));
+  // TRL saves the tokenizer beside the adapter.
+  fs::remove(copy / "generation_config.json");
+  write_file_atomic(copy / "tokenizer_config.json", R"({"eos_token": "<|start|>"})");
+  merge("auto", copy);
+  EXPECT_EQ(io::read_json_file(merged() / "generation_config.json").at("eos_token_id"),
+            (Json{1, 2}));
+}
+
 TEST_F(Merge, KeepsTheTypeOfTheBaseAndRoundsTheSumOnce) {
   for (const auto& [dtype, name, transformers_name] :
        {std::tuple{at::kHalf, "fp16", "float16"}, std::tuple{at::kBFloat16, "bf16", "bfloat16"},

@@ -40,7 +40,8 @@ process::TextFinish finish_of(generate::FinishReason reason) {
   return process::TextFinish::Error;
 }
 
-generate::Request engine_request(const process::TextRequest& request, std::vector<int32_t> ids) {
+generate::Request engine_request(const process::TextRequest& request, std::vector<int32_t> ids,
+                                 const LoadedModel& loaded) {
   const process::TextSampling& rule = request.sampling;
   return {
       .number = request.number,
@@ -53,6 +54,7 @@ generate::Request engine_request(const process::TextRequest& request, std::vecto
       .draw = {.seed = request.draw.seed, .row = request.draw.row, .sample = request.draw.sample},
       .max_new_tokens = rule.max_new_tokens,
       .stop = rule.stop,
+      .stop_ids = request.prompt.messages.is_null() ? std::vector<int32_t>() : loaded.turn_end_ids,
       .priority = request.priority};
 }
 
@@ -86,14 +88,15 @@ generate::EngineConfig engine_config(const LoadedModel& loaded, const TextEngine
 class ModelTextEngine final : public process::TextEngine {
  public:
   ModelTextEngine(const LoadedModel& loaded, const TextEngineOptions& options, const Log& log)
-      : encoder_(loaded.tokenizer, loaded.template_or_null(), data::Supervision()),
+      : loaded_(loaded),
+        encoder_(loaded.tokenizer, loaded.template_or_null(), data::Supervision()),
         template_kwargs_(options.template_kwargs),
         engine_(*loaded.model, loaded.tokenizer, engine_config(loaded, options, log)),
         max_rows_(static_cast<size_t>(options.rows)) {}
 
   void submit(process::TextRequest request) override {
     try {
-      generate::Request wanted = engine_request(request, prompt_ids(request.prompt));
+      generate::Request wanted = engine_request(request, prompt_ids(request.prompt), loaded_);
       if (unfinished_.size() >= most_at_once_) {
         held_back_.push_back(std::move(wanted));
         return;
@@ -183,6 +186,7 @@ class ModelTextEngine final : public process::TextEngine {
     return encoder_.encode_prompt(sample).ids;
   }
 
+  const LoadedModel& loaded_;
   data::SampleEncoder encoder_;
   nlohmann::ordered_json template_kwargs_;
   generate::Engine engine_;

@@ -68,6 +68,25 @@ TEST_F(TextEngineOfAModel, AnswersTextsAndMessages) {
   EXPECT_GT(figures.prefill_tokens, 0);
 }
 
+// A model whose files name no end at all.
+TEST_F(TextEngineOfAModel, AnAnswerInAChatEndsWithItsTurn) {
+  TextRequest chat = sum(1, "");
+  chat.prompt = {.messages = {{{"role", "user"}, {"content", "Question: 1 + 1 = ?"}}}};
+  const auto tokens_of = [&] {
+    const auto engine = make_text_engine(loaded_, {.rows = 1});
+    engine->submit(chat);
+    return finish(*engine)[1];
+  };
+  const TextResult whole = tokens_of();
+  ASSERT_EQ(whole.finish, TextFinish::Stop);
+  loaded_.tokenizer = text::Tokenizer::load(loaded_.folder.path(), "<|im_start|>");
+  loaded_.end_ids.clear();
+  EXPECT_EQ(tokens_of().text, whole.text);
+  EXPECT_EQ(tokens_of().finish, TextFinish::Stop);
+  loaded_.turn_end_ids.clear();
+  EXPECT_EQ(tokens_of().finish, TextFinish::Length);
+}
+
 TEST_F(TextEngineOfAModel, WhatCanNotBeAnsweredIsAnErrorOfItsOwn) {
   const auto engine = make_text_engine(loaded_, {.rows = 2});
   TextRequest endless = sum(1, std::string(200'000, 'x'));

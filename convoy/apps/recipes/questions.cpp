@@ -59,7 +59,7 @@ Questions read_questions(const LoadedModel& loaded, const std::filesystem::path&
       unanswered += is_wanted(next->row.source_index) ? 1 : 0;
       continue;
     }
-    questions.prompts.push_back(std::move(next->row.ids));
+    questions.prompts.push_back({std::move(next->row.ids), data::is_chat(question->prompt)});
     questions.inputs.push_back(std::move(input));
     questions.references.push_back(std::move(question->reference));
   }

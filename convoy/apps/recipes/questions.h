@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "convoy/apps/recipes/answer_prompts.h"
 #include "convoy/apps/recipes/loaded_model.h"
 #include "convoy/core/base/log.h"
 #include "convoy/core/settings/train_settings.h"
@@ -17,7 +18,7 @@
 namespace convoy::recipes {
 
 struct Questions {
-  std::vector<std::vector<int32_t>> prompts;
+  std::vector<AskedPrompt> prompts;
   std::vector<std::string> inputs;  // the prompts as text
   std::vector<std::string> references;
 

@@ -34,7 +34,7 @@ void change(const config::Field& field) {
         else if constexpr (requires { value->is_auto(); })
           value->value = 17;
         else
-          (*value)["x"] = 1;
+          value->pairs.emplace_back("x", 1);
       },
       field.value);
 }

@@ -15,8 +15,8 @@
 namespace convoy::apps {
 namespace {
 
-// The file's values about answers apply unless a flag overrides them; its defaults do not, because
-// compared answers are greedy by default.
+// The file's values about answers apply unless a flag overrides them; its defaults do not: the
+// model's own come first.
 void take_generation(const config::Resolved& resolved, const settings::GenerationSettings& from,
                      settings::SamplingFlags& sampling, settings::EngineFlags& engine) {
   const auto is_set = [&](const char* key) {
@@ -102,8 +102,6 @@ int eval_command(const Arguments& arguments) {
     settings.data.template_kwargs = flags.template_kwargs;
   }
   if (!flags.bad_rows.empty()) settings.data.bad_rows = flags.bad_rows;
-  // Answers are compared, so greedy decoding is the default here.
-  if (run.sampling.temperature.is_auto()) run.sampling.temperature = 0.0;
   const nlohmann::json figures = recipes::evaluate_model(run, worker.log());
   if (!figures.is_null())
     std::cout << (worker.json ? figures.dump() + "\n" : evaluate::figures_text(figures))

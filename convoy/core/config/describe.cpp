@@ -70,7 +70,7 @@ std::string scalar_yaml(const std::vector<T>& list) {
 std::string scalar_yaml(const NameList& list) { return scalar_yaml(list.names); }
 
 template <class T>
-std::string scalar_yaml(const std::map<std::string, T>& map) {
+std::string scalar_yaml(const OrderedMap<T>& map) {
   std::vector<std::string> items;
   for (const auto& [name, value] : map)
     items.push_back(fmt::format("{}: {}", text_yaml(name), scalar_yaml(value)));
@@ -88,6 +88,12 @@ json plain_json(const T& value) {
 template <class T>
 json plain_json(const AutoOr<T>& value) {
   return value.is_auto() ? json("auto") : json(*value.value);
+}
+template <class T>
+json plain_json(const OrderedMap<T>& map) {
+  json object = json::object();
+  for (const auto& [name, value] : map) object[name] = value;
+  return object;
 }
 json plain_json(const NameList& list) { return json(list.names); }
 json plain_json(const JsonMap& map) { return json::parse(map.json); }
@@ -133,8 +139,8 @@ struct SchemaOf {
   json operator()(std::vector<std::string>*) const { return list(text()); }
   json operator()(std::vector<int64_t>*) const { return list(number("integer")); }
   json operator()(std::vector<double>*) const { return list(number("number")); }
-  json operator()(std::map<std::string, int64_t>*) const { return map(number("integer")); }
-  json operator()(std::map<std::string, double>*) const { return map(number("number")); }
+  json operator()(OrderedMap<int64_t>*) const { return map(number("integer")); }
+  json operator()(OrderedMap<double>*) const { return map(number("number")); }
   json operator()(JsonMap*) const { return {{"type", "object"}}; }
   json operator()(JsonList*) const { return list({{"type", "object"}}); }
 };

@@ -18,8 +18,8 @@ struct InnerSettings {
   int64_t r = 8;
   double alpha = 16;
   NameList targets{{"auto"}};
-  std::map<std::string, int64_t> ranks;
-  std::map<std::string, double> alphas;
+  OrderedMap<int64_t> ranks;
+  OrderedMap<double> alphas;
 
   template <class Visitor>
   void fields(Visitor& visit) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Value types that settings structs use beside plain bool, int64_t, double, std::string,
-// std::vector, std::map and nested structs. A settings struct lists its members once, in
+// std::vector and nested structs. A settings struct lists its members once, in
 //
 //   template <class Visitor>
 //   void fields(Visitor& visit) {
@@ -17,8 +17,10 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace convoy::config {
@@ -39,6 +41,19 @@ struct NameList {
   NameList() = default;
   NameList(std::vector<std::string> list) : names(std::move(list)) {}  // NOLINT
   bool operator==(const NameList&) const = default;
+};
+
+// `name: value` pairs of numbers, in the order written.
+template <class T>
+struct OrderedMap {
+  using mapped_type = T;
+  std::vector<std::pair<std::string, T>> pairs;
+  OrderedMap() = default;
+  OrderedMap(std::initializer_list<std::pair<std::string, T>> list) : pairs(list) {}
+  auto begin() const { return pairs.begin(); }
+  auto end() const { return pairs.end(); }
+  bool empty() const { return pairs.empty(); }
+  bool operator==(const OrderedMap&) const = default;
 };
 
 // `name: value` pairs of any JSON type, passed to a reader outside Convoy (a chat template). A

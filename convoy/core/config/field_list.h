@@ -6,7 +6,6 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -21,8 +20,7 @@ namespace convoy::config {
 using ValueRef =
     std::variant<bool*, int64_t*, double*, std::string*, AutoOr<int64_t>*, AutoOr<double>*,
                  NameList*, std::vector<std::string>*, std::vector<int64_t>*, std::vector<double>*,
-                 std::map<std::string, int64_t>*, std::map<std::string, double>*, JsonMap*,
-                 JsonList*>;
+                 OrderedMap<int64_t>*, OrderedMap<double>*, JsonMap*, JsonList*>;
 
 struct Field {
   std::string name;

@@ -20,7 +20,7 @@ struct Flags {
   NameList stop;
   std::vector<int64_t> devices;
   AutoOr<int64_t> nproc;
-  std::map<std::string, double> shape;
+  OrderedMap<double> shape;
 
   template <class Visitor>
   void fields(Visitor& visit) {
@@ -171,7 +171,7 @@ TEST(Flags, WhatDiffersIsWrittenAsItIsRead) {
 TEST(Flags, NumbersByNameAreJson) {
   Flags flags;
   parse(flags, {"--shape", R"({"a":0.5,"b":2})"});
-  EXPECT_EQ(flags.shape, (std::map<std::string, double>{{"a", 0.5}, {"b", 2}}));
+  EXPECT_EQ(flags.shape, (OrderedMap<double>{{"a", 0.5}, {"b", 2}}));
   EXPECT_EQ(error_of({"--shape", R"({"a": "x"})"}),
             "command line: --shape.a: wanted a number, found \"x\"");
   EXPECT_EQ(error_of({"--shape", "{a"}),

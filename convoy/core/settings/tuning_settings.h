@@ -4,7 +4,6 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <string>
 #include <vector>
 
@@ -43,8 +42,8 @@ struct LoraSettings {
   double dropout = 0.05;
   NameList target_modules{{"auto"}};
   NameList exclude_modules;
-  std::map<std::string, int64_t> rank_pattern;
-  std::map<std::string, double> alpha_pattern;
+  config::OrderedMap<int64_t> rank_pattern;
+  config::OrderedMap<double> alpha_pattern;
   std::vector<int64_t> layers_to_transform;
   NameList modules_to_save;
   bool use_rslora = false;
@@ -64,11 +63,13 @@ struct LoraSettings {
           "regular expression");
     visit("exclude_modules", exclude_modules,
           "never adapted: a list of name endings, or one regular expression");
-    visit("rank_pattern", rank_pattern, "rank by module-name pattern, as in PEFT");
-    visit("alpha_pattern", alpha_pattern, "alpha by module-name pattern, as in PEFT");
+    visit("rank_pattern", rank_pattern,
+          "rank by module-name pattern, as in PEFT: the first that matches a module counts");
+    visit("alpha_pattern", alpha_pattern, "alpha by module-name pattern, in the same way");
     visit("layers_to_transform", layers_to_transform,
           "adapt only these layers, counted from 0, as in PEFT; empty = all");
-    visit("modules_to_save", modules_to_save, "modules trained whole and stored with the adapter");
+    visit("modules_to_save", modules_to_save,
+          "modules trained whole and stored with the adapter: all whose names end so, as in PEFT");
     visit("use_rslora", use_rslora, "rank-stabilised scaling (arXiv 2312.03732)");
     visit("use_dora", use_dora, "weight-decomposed adapters (arXiv 2402.09353)");
     visit("loraplus_lr_ratio", loraplus_lr_ratio,

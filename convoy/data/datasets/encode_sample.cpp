@@ -18,10 +18,6 @@ namespace {
 using nlohmann::ordered_json;
 using Kind = Sample::Kind;
 
-bool is_chat(const Sample& sample) {
-  return sample.kind == Kind::Chat || sample.kind == Kind::ChatPromptCompletion;
-}
-
 // Prompt and completion in one list, which is stored in `joined` when the sample has two.
 const ordered_json& whole_conversation(const Sample& sample, ordered_json& joined) {
   if (sample.kind != Kind::ChatPromptCompletion) return sample.messages;
@@ -86,6 +82,10 @@ void set_weight(EncodedRow& row, const std::vector<uint8_t>& tokens, double weig
 }
 
 }  // namespace
+
+bool is_chat(const Sample& sample) {
+  return sample.kind == Kind::Chat || sample.kind == Kind::ChatPromptCompletion;
+}
 
 SampleEncoder::SampleEncoder(const text::Tokenizer& tokenizer,
                              const text::ChatTemplate* chat_template, Supervision supervision)

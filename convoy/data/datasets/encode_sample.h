@@ -43,6 +43,9 @@ struct Sample {
   int64_t index = 0;   // 0-based row number; negative: of no row
 };
 
+// A conversation, through the chat template.
+bool is_chat(const Sample& sample);
+
 // Encodes samples with one tokenizer and template. Thread-safe.
 class SampleEncoder {
  public:

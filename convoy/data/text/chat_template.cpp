@@ -179,8 +179,9 @@ ChatTemplate::ChatTemplate(ChatTemplate&&) noexcept = default;
 ChatTemplate& ChatTemplate::operator=(ChatTemplate&&) noexcept = default;
 
 std::optional<ChatTemplate> ChatTemplate::load(const fs::path& model_folder,
-                                               const fs::path& override_path) {
-  const TokenizerSettings settings = TokenizerSettings::load(model_folder);
+                                               const fs::path& override_path,
+                                               const std::string& eos_token) {
+  const TokenizerSettings settings = TokenizerSettings::load(model_folder, eos_token);
   const auto sources = find_sources(model_folder, override_path, settings);
   if (sources.empty()) return std::nullopt;
   const auto standard = sources.find("default");

@@ -47,9 +47,10 @@ class ChatTemplate {
  public:
   // From chat_template.jinja, or tokenizer_config.json (`chat_template` as a string or a list of
   // named templates), or `override_path`. Empty when the model has none. Throws DataError with file
-  // and template line.
+  // and template line. `eos_token`: what the template reads by that name, in place of the model's.
   static std::optional<ChatTemplate> load(const std::filesystem::path& model_folder,
-                                          const std::filesystem::path& override_path = {});
+                                          const std::filesystem::path& override_path = {},
+                                          const std::string& eos_token = {});
   ~ChatTemplate();
   ChatTemplate(ChatTemplate&&) noexcept;
   ChatTemplate& operator=(ChatTemplate&&) noexcept;

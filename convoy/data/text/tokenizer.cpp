@@ -53,7 +53,7 @@ Tokenizer::~Tokenizer() = default;
 Tokenizer::Tokenizer(Tokenizer&&) noexcept = default;
 Tokenizer& Tokenizer::operator=(Tokenizer&&) noexcept = default;
 
-Tokenizer Tokenizer::load(const fs::path& folder) {
+Tokenizer Tokenizer::load(const fs::path& folder, const std::string& eos_token) {
   const fs::path file = folder / "tokenizer.json";
   if (!fs::exists(file))
     throw DataError(
@@ -61,7 +61,7 @@ Tokenizer Tokenizer::load(const fs::path& folder) {
         {.file = file.string(),
          .hint = "save the tokenizer with transformers' save_pretrained, which writes it"});
   const std::string json = read_file(file, kMaxTokenizerBytes);
-  const TokenizerSettings settings = TokenizerSettings::load(folder);
+  const TokenizerSettings settings = TokenizerSettings::load(folder, eos_token);
   const std::string setup = nlohmann::json({{"added_tokens", settings.added_tokens}}).dump();
 
   auto state = std::make_unique<State>();
@@ -74,6 +74,9 @@ Tokenizer Tokenizer::load(const fs::path& folder) {
   };
   state->bos = named_id("bos_token");
   state->eos = named_id("eos_token");
+  if (!eos_token.empty() && !state->eos)
+    throw ConfigError(fmt::format("`{}` is no token of {}", eos_token, file.string()),
+                      {.key = "data.eos_token", .hint = "name one of its tokens, or leave it out"});
   state->pad = named_id("pad_token");
   Sha256 hash;
   hash.update(json);
@@ -122,6 +125,9 @@ std::string Tokenizer::piece(int32_t id) const {
   return take_text(text);
 }
 
+std::optional<int32_t> Tokenizer::id_of(std::string_view piece) const {
+  return id_in(state_->handle.get(), piece);
+}
 int64_t Tokenizer::vocab_size() const { return convoy_tokenizer_vocab_size(state_->handle.get()); }
 std::optional<int32_t> Tokenizer::bos_id() const { return state_->bos; }
 std::optional<int32_t> Tokenizer::eos_id() const { return state_->eos; }

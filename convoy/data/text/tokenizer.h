@@ -31,7 +31,8 @@ class Tokenizer {
  public:
   // `folder`: a model folder. The JSON is checked while it is read (ids dense enough and in range,
   // merges in the vocabulary, depth and size limits). Throws DataError naming file and JSON path.
-  static Tokenizer load(const std::filesystem::path& folder);
+  // `eos_token`: the EOS in place of the folder's; ConfigError where it is no token.
+  static Tokenizer load(const std::filesystem::path& folder, const std::string& eos_token = {});
   ~Tokenizer();
   Tokenizer(Tokenizer&&) noexcept;
   Tokenizer& operator=(Tokenizer&&) noexcept;
@@ -41,6 +42,7 @@ class Tokenizer {
   Encoding encode(std::string_view text, SpecialTokens special) const;
   std::string decode(const std::vector<int32_t>& ids, bool skip_special_tokens) const;
   std::string piece(int32_t id) const;  // the vocabulary entry, undecoded ("Ġthe")
+  std::optional<int32_t> id_of(std::string_view piece) const;
 
   int64_t vocab_size() const;             // largest id + 1, added tokens included
   std::optional<int32_t> bos_id() const;  // from tokenizer_config.json

@@ -91,9 +91,7 @@ void read_further_tokens(const ordered_json& root, TokenizerSettings& settings) 
       for (const auto& value : root[list]) add(value);
 }
 
-}  // namespace
-
-TokenizerSettings TokenizerSettings::load(const fs::path& folder) {
+TokenizerSettings read_settings(const fs::path& folder) {
   TokenizerSettings settings;
   const fs::path file = folder / "tokenizer_config.json";
   if (!fs::exists(file)) return settings;
@@ -104,6 +102,16 @@ TokenizerSettings TokenizerSettings::load(const fs::path& folder) {
   read_named_tokens(root, settings);
   read_further_tokens(root, settings);
   if (root.contains("chat_template")) settings.chat_template = root["chat_template"];
+  return settings;
+}
+
+}  // namespace
+
+TokenizerSettings TokenizerSettings::load(const fs::path& folder, const std::string& eos_token) {
+  TokenizerSettings settings = read_settings(folder);
+  if (eos_token.empty()) return settings;
+  settings.named_tokens["eos_token"] = eos_token;
+  settings.bytes += "\neos_token " + eos_token;
   return settings;
 }
 

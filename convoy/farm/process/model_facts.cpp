@@ -82,6 +82,8 @@ ModelFacts read_model_facts(const settings::ProcessModelSettings& model) {
   facts.identity =
       fmt::format("{} {} {}", io::model_fingerprint(folder), adapter_fingerprint(model.adapter),
                   facts.chat_template ? facts.chat_template->content_hash() : "");
+  if (const auto& config = folder.generation_config())
+    facts.sampling = settings::read_model_sampling(config->value(), config->place());
   read_shape(folder, facts);
   return facts;
 }

@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 
+#include "convoy/core/settings/sampling_choice.h"
 #include "convoy/data/text/chat_template.h"
 #include "convoy/farm/process/pipeline_plan.h"
 #include "convoy/generate/scheduler/memory_ladder.h"
@@ -20,6 +21,7 @@ struct ModelFacts {
   std::string folder;
   std::string identity;  // of weights, adapter and template
   std::optional<text::ChatTemplate> chat_template;
+  settings::ModelSampling sampling = {};  // by generation_config.json
   int64_t parameters = 0;
   int64_t block_parameters = 0;  // of them, in linear maps of blocks: what --quantization encodes
   // For a folder that stores quantised weights: bytes of the codes, and the number of parameters

@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The sampling of a text from settings that name its fields alike.
+// The sampling of a solution.
 #pragma once
 
 #include <cstdint>
 
+#include "convoy/core/settings/process_settings.h"
 #include "convoy/farm/process/text_engine.h"
 
 namespace convoy::process {
 
-template <class Settings>
-TextSampling text_sampling(const Settings& settings, double temperature, int64_t max_new_tokens) {
+inline TextSampling text_sampling(const settings::DrawSettings& settings, double temperature,
+                                  int64_t max_new_tokens) {
   return {.temperature = temperature,
           .top_k = settings.top_k,
           .top_p = settings.top_p,

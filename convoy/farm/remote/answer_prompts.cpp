@@ -6,8 +6,6 @@
 
 #include "convoy/core/base/counted.h"
 #include "convoy/core/base/error.h"
-#include "convoy/core/settings/sampling_temperature.h"
-#include "convoy/farm/process/text_sampling.h"
 #include "convoy/farm/remote/http_text_engine.h"
 
 namespace convoy::remote {
@@ -21,8 +19,13 @@ process::TextRequest text_request(const RemoteQuestions& questions, int64_t prom
   const settings::SamplingFlags& sampling = questions.sampling;
   return {.number = prompt * sampling.n + sample,
           .prompt = questions.prompts[static_cast<size_t>(prompt)],
-          .sampling = process::text_sampling(sampling, settings::temperature_of(sampling),
-                                             sampling.max_new_tokens),
+          .sampling = {.temperature = sampling.temperature.value.value(),
+                       .top_k = sampling.top_k.value.value(),
+                       .top_p = sampling.top_p.value.value(),
+                       .min_p = sampling.min_p.value.value(),
+                       .repetition_penalty = sampling.repetition_penalty.value.value(),
+                       .max_new_tokens = sampling.max_new_tokens.value.value(),
+                       .stop = sampling.stop.names},
           .draw = {.seed = static_cast<uint64_t>(sampling.seed),
                    .row = prompt,
                    .sample = static_cast<uint64_t>(sample)}};

@@ -27,8 +27,8 @@ struct RemoteAnswer {
 
 struct RemoteQuestions {
   std::vector<process::Prompt> prompts = {};
-  settings::SamplingFlags sampling = {};
-  int64_t requests = 512;  // at once
+  settings::SamplingFlags sampling = {};  // settled
+  int64_t requests = 512;                 // at once
   telemetry::ProgressOptions progress = {};
   // Answers that already exist: they are not asked for again.
   std::function<bool(int64_t prompt, int64_t sample)> is_done = {};

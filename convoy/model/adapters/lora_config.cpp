@@ -37,13 +37,17 @@ bool matches_whole(const std::string& pattern, const std::string& name, const ch
   return RE2::FullMatch(name, expression);
 }
 
+bool matches_end(const std::string& pattern, const std::string& name, const char* key) {
+  return matches_whole("(?:.*\\.)?(?:" + pattern + ")", name, key);
+}
+
 // PEFT's get_pattern_key: the first pattern that matches the end of the name, at a component
 // boundary.
 template <class Value>
-std::optional<Value> pattern_value(const std::map<std::string, Value>& patterns,
+std::optional<Value> pattern_value(const config::OrderedMap<Value>& patterns,
                                    const std::string& name, const char* key) {
   for (const auto& [pattern, value] : patterns)
-    if (matches_whole("(?:.*\\.)?(?:" + pattern + ")", name, key)) return value;
+    if (matches_end(pattern, name, key)) return value;
   return std::nullopt;
 }
 
@@ -153,11 +157,13 @@ LoraConfig LoraConfig::from_peft_json(const io::JsonReader& json) {
   config.exclude_names = excluded.names;
   if (const auto ranks = json.optional_object("rank_pattern"))
     for (const std::string& pattern : ranks->keys())
-      config.rank_pattern[pattern] = ranks->require_int(pattern, 1, kMostRank);
+      config.rank_pattern.pairs.emplace_back(pattern, ranks->require_int(pattern, 1, kMostRank));
   if (const auto alphas = json.optional_object("alpha_pattern"))
     for (const std::string& pattern : alphas->keys())
-      config.alpha_pattern[pattern] = alphas->require_double(pattern, kLeastAlpha, kMostAlpha);
+      config.alpha_pattern.pairs.emplace_back(
+          pattern, alphas->require_double(pattern, kLeastAlpha, kMostAlpha));
   config.modules_to_save = json.strings_or_empty("modules_to_save");
+  config.ensure_weight_tying = json.bool_or("ensure_weight_tying", false);
   config.layers_to_transform = json.ints_or_empty("layers_to_transform", 0, kMostLayer);
   config.base_model = json.string_or("base_model_name_or_path", "");
   config.revision = json.string_or("revision", "");
@@ -177,11 +183,11 @@ std::string LoraConfig::to_peft_json(const std::vector<std::string>& targets) co
        {"alora_invocation_tokens", "arrow_config", "auto_mapping", "corda_config", "eva_config",
         "kasa_config", "layer_replication", "layers_pattern", "lora_ga_config", "megatron_config",
         "monteclora_config", "target_parameters", "trainable_token_indices", "use_bdlora",
-        "velora_config"})
+        "velora_config", "rank_pattern", "alpha_pattern"})
     json[key] = nullptr;
   json["base_model_name_or_path"] = base_model;
   json["bias"] = "none";
-  json["ensure_weight_tying"] = false;
+  json["ensure_weight_tying"] = ensure_weight_tying;
   json["exclude_modules"] =
       exclude_pattern.empty() ? null_if_empty(exclude_names) : Json(exclude_pattern);
   json["fan_in_fan_out"] = false;
@@ -198,12 +204,6 @@ std::string LoraConfig::to_peft_json(const std::vector<std::string>& targets) co
   json["peft_version"] = "0.20.1";
   json["qalora_group_size"] = 16;
   json["r"] = r;
-  json["rank_pattern"] =
-      rank_pattern.empty() ? nlohmann::json::object() : nlohmann::json(rank_pattern);
-  nlohmann::json alphas = nlohmann::json::object();
-  for (const auto& [pattern, value] : alpha_pattern)
-    alphas[pattern] = nlohmann::json(number(value));
-  json["alpha_pattern"] = alphas;
   json["revision"] = revision.empty() ? nlohmann::json(nullptr) : nlohmann::json(revision);
   json["target_modules"] =
       target_pattern.empty() ? nlohmann::json(targets) : nlohmann::json(target_pattern);
@@ -211,13 +211,52 @@ std::string LoraConfig::to_peft_json(const std::vector<std::string>& targets) co
   json["use_dora"] = use_dora;
   json["use_qalora"] = false;
   json["use_rslora"] = use_rslora;
-  return json.dump(2);
+  Json sorted(json);
+  // PEFT sorts these too, but a reader takes the first that matches: their order has a meaning.
+  sorted["rank_pattern"] = Json::object();
+  sorted["alpha_pattern"] = Json::object();
+  for (const auto& [pattern, value] : rank_pattern) sorted["rank_pattern"][pattern] = value;
+  for (const auto& [pattern, value] : alpha_pattern)
+    sorted["alpha_pattern"][pattern] = number(value);
+  return sorted.dump(2);
+}
+
+bool LoraConfig::saves(const std::string& ending, const std::string& module_name) {
+  if (ending.empty()) return false;
+  for (size_t end = module_name.size(); end != std::string::npos && end > 0;
+       end = module_name.rfind('.', end - 1))
+    if (std::string_view(module_name).substr(0, end).ends_with(ending)) return true;
+  return false;
 }
 
 bool LoraConfig::saves_whole(const std::string& module_name) const {
-  return std::any_of(modules_to_save.begin(), modules_to_save.end(), [&](const std::string& name) {
-    return ends_with_component(module_name, name);
-  });
+  return std::any_of(modules_to_save.begin(), modules_to_save.end(),
+                     [&](const std::string& name) { return saves(name, module_name); });
+}
+
+std::vector<LoraConfig::Unmatched> LoraConfig::unmatched(
+    const std::vector<std::string>& modules, const std::vector<std::string>& adapted) const {
+  std::vector<Unmatched> found;
+  const auto look = [&](const char* key, const std::string& pattern,
+                        const std::vector<std::string>& among, const auto& matches) {
+    if (std::none_of(among.begin(), among.end(), matches)) found.push_back({key, pattern});
+  };
+  for (const std::string& name : exclude_names)
+    look("exclude_modules", name, modules,
+         [&](const std::string& module) { return ends_with_component(module, name); });
+  if (!exclude_pattern.empty())
+    look("exclude_modules", exclude_pattern, modules, [&](const std::string& module) {
+      return matches_whole(exclude_pattern, module, "exclude_modules");
+    });
+  const auto look_at_patterns = [&](const char* key, const auto& patterns) {
+    for (const auto& [pattern, value] : patterns)
+      look(key, pattern, adapted, [&, &one = pattern](const std::string& module) {
+        return matches_end(one, module, key);
+      });
+  };
+  look_at_patterns("rank_pattern", rank_pattern);
+  look_at_patterns("alpha_pattern", alpha_pattern);
+  return found;
 }
 
 std::optional<int64_t> LoraConfig::layer_of(const std::string& module_name) {

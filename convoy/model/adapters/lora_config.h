@@ -6,7 +6,6 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -29,9 +28,11 @@ struct LoraConfig {
   std::string target_pattern;
   std::vector<std::string> exclude_names;
   std::string exclude_pattern;
-  std::map<std::string, int64_t> rank_pattern;
-  std::map<std::string, double> alpha_pattern;
+  // The first that matches a module counts.
+  config::OrderedMap<int64_t> rank_pattern;
+  config::OrderedMap<double> alpha_pattern;
   std::vector<std::string> modules_to_save;
+  bool ensure_weight_tying = false;          // modules_to_save of one tensor stay one
   std::vector<int64_t> layers_to_transform;  // empty = all
   std::string base_model;                    // as recorded in the file
   std::string revision;
@@ -51,7 +52,19 @@ struct LoraConfig {
   bool targets(const std::string& module_name) const;
   // The number of the layer that the module lies in; none outside the layers.
   static std::optional<int64_t> layer_of(const std::string& module_name);
+  // Is the module, or one that it lies in, trained whole? PEFT takes every module whose name ends
+  // with one of modules_to_save, at a dot or not.
   bool saves_whole(const std::string& module_name) const;
+  // Does a name of modules_to_save choose the module, or one that it lies in?
+  static bool saves(const std::string& ending, const std::string& module_name);
+  // Names and patterns of exclude_modules, rank_pattern and alpha_pattern that change nothing:
+  // "rank_pattern `q_porj`". `modules`: all of the model, of which `adapted` carry LoRA.
+  struct Unmatched {
+    const char* key;
+    std::string pattern;
+  };
+  std::vector<Unmatched> unmatched(const std::vector<std::string>& modules,
+                                   const std::vector<std::string>& adapted) const;
   int64_t rank_of(const std::string& module_name) const;
   // alpha/r, or alpha/sqrt(r) with rsLoRA.
   double scaling_of(const std::string& module_name) const;

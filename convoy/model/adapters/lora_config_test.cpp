@@ -239,6 +239,37 @@ TEST(Scaling, OfRankAlphaAndVariant) {
   EXPECT_EQ(config.scaling_of("model.layers.1.mlp.up_proj"), 2.0);
 }
 
+// PEFT takes the first in the order of the file.
+TEST(Scaling, TheFirstPatternThatMatchesCounts) {
+  settings::LoraSettings settings;
+  settings.r = 4;
+  settings.rank_pattern = {{"q_proj", 2}, {"layers.0.self_attn.q_proj", 8}, {".*_proj", 16}};
+  settings.alpha_pattern = {{"self_attn\\..*", 3}, {"k_proj", 5}};
+  const LoraConfig config = LoraConfig::from_settings(settings);
+  const auto again = [&] { return parsed(Json::parse(config.to_peft_json({"q_proj"}))); };
+  for (const LoraConfig& one : {config, again()}) {
+    EXPECT_EQ(one.rank_of("model.layers.0.self_attn.q_proj"), 2);
+    EXPECT_EQ(one.rank_of("model.layers.0.self_attn.k_proj"), 16);
+    EXPECT_EQ(one.scaling_of("model.layers.0.self_attn.k_proj"), 3.0 / 16);
+  }
+}
+
+// PEFT's _set_trainable: str.endswith, whatever stands before it, and all that lies in the module.
+TEST(ModulesToSave, AreAllWhoseNamesEndSo) {
+  const LoraConfig norms = with("modules_to_save", {"norm"});
+  for (const char* module :
+       {"model.norm", "model.layers.0.input_layernorm", "model.layers.1.post_attention_layernorm",
+        "model.layers.0.self_attn.q_norm"})
+    EXPECT_TRUE(norms.saves_whole(module)) << module;
+  EXPECT_FALSE(norms.saves_whole("model.layers.0.self_attn.q_proj"));
+  EXPECT_FALSE(norms.saves_whole("model.normal"));
+  const LoraConfig block = with("modules_to_save", {"layers.1.mlp"});
+  EXPECT_TRUE(block.saves_whole("model.layers.1.mlp.up_proj"));
+  EXPECT_FALSE(block.targets("model.layers.1.mlp.up_proj"));
+  EXPECT_FALSE(block.saves_whole("model.layers.0.mlp.up_proj"));
+  EXPECT_FALSE(with("modules_to_save", {""}).saves_whole("model.norm"));
+}
+
 TEST(Settings, NothingToTargetIsRefused) {
   settings::LoraSettings settings;
   settings.target_modules.names = {};

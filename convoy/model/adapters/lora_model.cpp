@@ -24,6 +24,32 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kPrefix = "base_model.model.";
+constexpr const char* kEmbedding = "model.embed_tokens";
+constexpr const char* kHead = "lm_head";
+constexpr const char* kUntieFirst =
+    "in Python, merged = PeftModel.from_pretrained(base, ADAPTER).merge_and_unload(), "
+    "merged.config.tie_word_embeddings = False, merged.save_pretrained(OUT); then use OUT";
+
+std::string weight_of(const char* module) { return fmt::format("{}{}.weight", kPrefix, module); }
+
+bool is_embedding(const std::string& tensor) {
+  return tensor == weight_of(kEmbedding) || tensor == weight_of(kHead);
+}
+
+void require_shape(const io::TensorView& view, const std::string& name, const at::Tensor& value,
+                   const fs::path& file) {
+  if (view.shape == value.sizes().vec()) return;
+  ErrorLocation location{.file = file.string(), .key = name};
+  if (is_embedding(name) && !view.shape.empty())
+    location.hint = fmt::format(
+        "the adapter was trained with a vocabulary of {0} tokens: in Python, "
+        "base.resize_token_embeddings({0}), PeftModel.from_pretrained(base, ADAPTER)"
+        ".merge_and_unload().save_pretrained(OUT), tokenizer.save_pretrained(OUT); then use OUT",
+        view.shape[0]);
+  throw DataError(fmt::format("{}: wanted shape [{}], found [{}]", name,
+                              fmt::join(value.sizes(), ", "), fmt::join(view.shape, ", ")),
+                  location);
+}
 
 // nn.Linear's default initialisation, which PEFT takes for A: U(-1/sqrt(in), 1/sqrt(in)).
 at::Tensor initial_a(int64_t rank, int64_t in_features, uint64_t seed, const std::string& module) {
@@ -39,21 +65,31 @@ std::string module_of(const std::string& parameter) {
   return parameter.substr(0, parameter.rfind('.'));
 }
 
+// `modules`: those that could have matched.
+[[noreturn]] void refuse_unmatched(const LoraConfig::Unmatched& wrong,
+                                   const std::vector<std::string>& modules,
+                                   const char* problem = "no module of the model is called") {
+  std::set<std::string> endings;
+  for (const std::string& module : modules) endings.insert(last_component(module));
+  const std::vector<std::string> known(endings.begin(), endings.end());
+  throw ConfigError(fmt::format("{} `{}`{}; it has {}", problem, wrong.pattern,
+                                did_you_mean(wrong.pattern, known), fmt::join(known, ", ")),
+                    {.key = wrong.key});
+}
+
 // A name that no module answers to would otherwise train nothing, silently.
+template <class Matches>
 void check_names_match(const std::vector<std::string>& names,
-                       const std::vector<std::string>& modules, const char* key) {
-  for (const std::string& name : names) {
-    const bool found = std::any_of(modules.begin(), modules.end(), [&](const std::string& module) {
-      return module == name || module.ends_with("." + name);
-    });
-    if (found) continue;
-    std::set<std::string> endings;
-    for (const std::string& module : modules) endings.insert(last_component(module));
-    const std::vector<std::string> known(endings.begin(), endings.end());
-    throw ConfigError(fmt::format("no module of the model is called `{}`{}; it has {}", name,
-                                  did_you_mean(name, known), fmt::join(known, ", ")),
-                      {.key = key});
-  }
+                       const std::vector<std::string>& modules, const char* key,
+                       const Matches& matches) {
+  for (const std::string& name : names)
+    if (std::none_of(modules.begin(), modules.end(),
+                     [&](const std::string& module) { return matches(name, module); }))
+      refuse_unmatched({key, name}, modules);
+}
+
+bool ends_at_a_dot(const std::string& name, const std::string& module) {
+  return module == name || module.ends_with("." + name);
 }
 
 // PEFT takes a layer that is not there in silence.
@@ -70,15 +106,15 @@ void check_layers_exist(const std::vector<int64_t>& layers,
 }
 
 void refuse_tied_modules(const LoraConfig& config, nn::CausalLm& model) {
-  for (const char* name : {"lm_head", "embed_tokens"})
-    if (model.head_is_tied() && config.saves_whole(name))
+  for (const char* name : {kHead, kEmbedding})
+    if (model.head_is_tied() && !config.ensure_weight_tying && config.saves_whole(name))
       throw ConfigError(
           fmt::format(
               "`{}` cannot be trained whole here: embedding and output head are one tensor in "
               "this model, and the adapter file would hold only one of the two",
               name),
           {.key = "modules_to_save", .hint = "use tuning.mode full, or leave it out"});
-  for (const char* name : {"lm_head", "model.embed_tokens"})
+  for (const char* name : {kHead, kEmbedding})
     if (!config.all_linear && config.targets(name))
       throw ConfigError(fmt::format("LoRA on `{}` is not supported", name),
                         {.key = "target_modules", .hint = "list it in modules_to_save instead"});
@@ -99,7 +135,7 @@ void LoraModel::attach(nn::CausalLm& model) {
   model.set_requires_grad(false);
   std::vector<std::string> modules;
   for (nn::Linear* linear : model.block_linears()) modules.push_back(linear->name());
-  check_names_match(config_.target_names, modules, "target_modules");
+  check_names_match(config_.target_names, modules, "target_modules", ends_at_a_dot);
   check_layers_exist(config_.layers_to_transform, modules);
 
   const std::unordered_map<nn::Linear*, size_t> unit_of = units_by_linear(model);
@@ -144,14 +180,66 @@ void LoraModel::attach(nn::CausalLm& model) {
     value.requires_grad_();
     parameters_.push_back({kPrefix + parameter.name, value});
   }
-  check_names_match(config_.modules_to_save, parameter_modules, "modules_to_save");
+  check_names_match(config_.modules_to_save, parameter_modules, "modules_to_save",
+                    LoraConfig::saves);
+  std::vector<std::string> adapted;
+  for (const Adapted& one : adapted_) adapted.push_back(one.linear->name());
+  parameter_modules.emplace_back("lm_head");  // a tied one has no parameter of its own
+  parameter_modules.insert(parameter_modules.end(), modules.begin(), modules.end());
+  unmatched_ = config_.unmatched(parameter_modules, adapted);
   for (nn::Linear* linear : model.block_linears()) linear->weight_changed();
   model.head().weight_changed();
+}
+
+bool brings_embeddings(const fs::path& adapter_folder) {
+  const fs::path path = adapter_folder / "adapter_config.json";
+  const LoraConfig config =
+      LoraConfig::from_peft_json(io::JsonReader(io::read_json_file(path), path.string()));
+  const io::SafetensorsFile file(adapter_folder / "adapter_model.safetensors");
+  for (const char* module : {kEmbedding, kHead})
+    if (file.find(weight_of(module)) != nullptr && !config.saves_whole(module) &&
+        !config.ensure_weight_tying)
+      return true;
+  return false;
+}
+
+void LoraModel::take_embeddings(nn::CausalLm& model, const io::SafetensorsFile& file,
+                                std::set<std::string>& expected) {
+  const at::NoGradGuard no_grad;
+  const std::string head = weight_of(kHead);
+  for (const nn::NamedTensor& parameter : model.parameters()) {
+    const std::string name = kPrefix + parameter.name;
+    const io::TensorView* const view = is_embedding(name) ? file.find(name) : nullptr;
+    if (view == nullptr || !expected.insert(name).second) continue;
+    require_shape(*view, name, parameter.value, file.path());
+    at::Tensor value = parameter.value;
+    value.copy_(device::copy_to_tensor(*view));
+    brings_embeddings_ = true;
+  }
+  // PEFT writes a tied head too, as a copy.
+  if (!model.head_is_tied() || file.find(head) == nullptr) return;
+  const io::TensorView* const of_embedding = file.find(weight_of(kEmbedding));
+  if (of_embedding == nullptr ||
+      !device::copy_to_tensor(file.require(head)).equal(device::copy_to_tensor(*of_embedding)))
+    throw DataError(
+        "embedding and output head differ in the adapter, and are one tensor in this model",
+        {.file = file.path().string(), .key = head, .hint = kUntieFirst});
+  expected.insert(head);
 }
 
 LoraModel LoraModel::create(nn::CausalLm& model, LoraConfig config, uint64_t seed) {
   LoraModel lora(std::move(config));
   lora.attach(model);
+  if (!lora.unmatched_.empty()) {
+    const LoraConfig::Unmatched& first = lora.unmatched_.front();
+    std::vector<std::string> adapted;
+    for (const Adapted& one : lora.adapted_) adapted.push_back(one.linear->name());
+    if (first.key != std::string_view("exclude_modules"))
+      refuse_unmatched(first, adapted, "no module that carries LoRA matches");
+    std::vector<std::string> modules;
+    for (nn::Linear* linear : model.block_linears()) modules.push_back(linear->name());
+    refuse_unmatched(first, modules);
+  }
   const at::NoGradGuard no_grad;
   for (Adapted& adapted : lora.adapted_) {
     at::Tensor a_RI = adapted.lora->a();
@@ -173,12 +261,19 @@ LoraModel LoraModel::load(nn::CausalLm& model, const fs::path& adapter_folder) {
         "the adapter has no adapter_model.safetensors",
         {.file = adapter_folder.string(),
          .hint = "save it again with safe_serialization; pickled .bin files are not read"});
+  const LoraConfig& config = lora.config_;
+  if (model.head_is_tied() && !config.ensure_weight_tying &&
+      (config.saves_whole(kEmbedding) || config.saves_whole(kHead)))
+    throw DataError(
+        "the adapter brings an embedding or output head of its own, and they are one tensor in "
+        "this model",
+        {.file = config_path.string(), .key = "modules_to_save", .hint = kUntieFirst});
   try {
     lora.attach(model);
   } catch (const ConfigError& error) {
     // The contradiction lies in the adapter's file, not in the user's settings.
     throw DataError(
-        error.sentence(),
+        error.what(),
         {.file = config_path.string(), .key = error.location().key, .hint = error.location().hint});
   }
 
@@ -188,14 +283,11 @@ LoraModel LoraModel::load(nn::CausalLm& model, const fs::path& adapter_folder) {
   for (const nn::NamedTensor& parameter : lora.parameters_) {
     expected.insert(parameter.name);
     const io::TensorView& view = file.require(parameter.name);
-    if (view.shape != parameter.value.sizes().vec())
-      throw DataError(
-          fmt::format("{}: wanted shape [{}], found [{}]", parameter.name,
-                      fmt::join(parameter.value.sizes(), ", "), fmt::join(view.shape, ", ")),
-          {.file = weights_path.string(), .key = parameter.name});
+    require_shape(view, parameter.name, parameter.value, weights_path);
     at::Tensor value = parameter.value;
     value.copy_(device::copy_to_tensor(view));
   }
+  lora.take_embeddings(model, file, expected);
   for (const io::TensorView& view : file.tensors())
     if (!expected.contains(view.name))
       throw DataError(

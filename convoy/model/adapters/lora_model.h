@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -13,24 +14,37 @@
 #include "convoy/model/adapters/lora_linear.h"
 #include "convoy/model/nn/causal_lm.h"
 
+namespace convoy::io {
+class SafetensorsFile;
+}
+
 namespace convoy::adapters {
+
+// Does the adapter's file replace embedding or head beside what its configuration names? PEFT writes
+// them after tokens were added (save_embedding_layers). Throws DataError.
+bool brings_embeddings(const std::filesystem::path& adapter_folder);
 
 // The model must outlive it. Attaching freezes every parameter of the model except modules_to_save.
 class LoraModel {
  public:
   // A: Kaiming-uniform with a = sqrt(5), a pure function of (seed, module name); B = 0; DoRA's
-  // magnitude = |W|. Throws ConfigError when nothing matches, or a name in the config matches no
-  // module.
+  // magnitude = |W|. Throws ConfigError when nothing matches, or a name or pattern in the config
+  // matches no module.
   static LoraModel create(nn::CausalLm& model, LoraConfig config, uint64_t seed);
 
   // From a PEFT adapter folder. Every tensor of the file must have its place and every place its
-  // tensor, else DataError.
+  // tensor, else DataError. Embedding and head that PEFT saved beside the adapter
+  // (save_embedding_layers) take the place of the model's.
   static LoraModel load(nn::CausalLm& model, const std::filesystem::path& adapter_folder);
 
   // Everything that trains, under PEFT's file names ("base_model.model....lora_A.weight"), in model
   // order.
   const std::vector<nn::NamedTensor>& parameters() const { return parameters_; }
   const LoraConfig& config() const { return config_; }
+  // Patterns of a loaded configuration that match no module, which PEFT accepts.
+  const std::vector<LoraConfig::Unmatched>& unmatched() const { return unmatched_; }
+  // Its file replaced embedding or head, which it does not train: save() would leave them out.
+  bool brings_embeddings() const { return brings_embeddings_; }
   struct Adapted {
     nn::Linear* linear = nullptr;
     std::shared_ptr<LoraLinear> lora;
@@ -51,10 +65,14 @@ class LoraModel {
  private:
   explicit LoraModel(LoraConfig config) : config_(std::move(config)) {}
   void attach(nn::CausalLm& model);
+  void take_embeddings(nn::CausalLm& model, const io::SafetensorsFile& file,
+                       std::set<std::string>& expected);
 
   LoraConfig config_;
   std::vector<Adapted> adapted_;
   std::vector<nn::NamedTensor> parameters_;
+  std::vector<LoraConfig::Unmatched> unmatched_;
+  bool brings_embeddings_ = false;
 };
 
 }  // namespace convoy::adapters

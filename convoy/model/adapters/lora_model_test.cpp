@@ -165,6 +165,26 @@ TEST(Attach, NamesThatNothingAnswersToAreRefused) {
   beyond.layers_to_transform = {0, 40};
   EXPECT_TRUE(refusal(beyond).starts_with("layers_to_transform")) << refusal(beyond);
 
+  LoraConfig of_none = small_config();
+  of_none.rank_pattern = {{"k_proj", 2}, {"q_porj", 3}};
+  EXPECT_TRUE(refusal(of_none).starts_with("rank_pattern")) << refusal(of_none);
+  EXPECT_NE(refusal(of_none).find("did you mean `q_proj`"), std::string::npos);
+  LoraConfig of_another = small_config();
+  of_another.all_linear = false;
+  of_another.target_names = {"q_proj"};
+  of_another.alpha_pattern = {{"k_proj", 2}};  // a module without LoRA
+  EXPECT_TRUE(refusal(of_another).starts_with("alpha_pattern")) << refusal(of_another);
+  EXPECT_NE(refusal(of_another).find("carries LoRA matches `k_proj`; it has q_proj"),
+            std::string::npos);
+  LoraConfig left_out = small_config();
+  left_out.exclude_names = {"lm_head", "layers.7.q_proj"};
+  EXPECT_TRUE(refusal(left_out).starts_with("exclude_modules")) << refusal(left_out);
+  left_out.exclude_names = {"lm_head", "layers.1.self_attn.q_proj"};
+  EXPECT_EQ(refusal(left_out), "");
+  left_out.exclude_names = {};
+  left_out.exclude_pattern = ".*layers\\.9\\..*";
+  EXPECT_TRUE(refusal(left_out).starts_with("exclude_modules")) << refusal(left_out);
+
   LoraConfig broken = small_config();
   broken.rank_pattern = {{"(q", 3}};
   EXPECT_TRUE(refusal(broken).starts_with("rank_pattern")) << refusal(broken);
@@ -274,6 +294,94 @@ TEST_F(Saved, AnyTypeInAnyFieldOfTheConfigLoadsOrIsRefused) {
       }
     }
   }
+}
+
+TEST_F(Saved, AForeignPatternThatMatchesNothingIsTold) {
+  io::Json json = config();
+  json["alpha_pattern"] = {{"vision_proj", 3}};
+  json["exclude_modules"] = {"vision_tower"};
+  write_config(json);
+  const auto model = tiny_decoder();
+  const LoraModel lora = LoraModel::load(*model, folder_.path());
+  ASSERT_EQ(lora.unmatched().size(), 2U);
+  EXPECT_EQ(lora.unmatched()[0].pattern, "vision_tower");
+  EXPECT_EQ(lora.unmatched()[1].pattern, "vision_proj");
+}
+
+// As PEFT writes them with save_embedding_layers, after tokens were added in spare rows.
+TEST_F(Saved, EmbeddingsBesideTheAdapterReplaceTheModels) {
+  const std::string name = "base_model.model.model.embed_tokens.weight";
+  NamedTensors brought = saved_;
+  brought[name] = at::randn({13, 8});
+  write_weights(brought);
+  const auto model = tiny_decoder();
+  const LoraModel lora = LoraModel::load(*model, folder_.path());
+  EXPECT_TRUE(lora.brings_embeddings());
+  EXPECT_TRUE(brings_embeddings(folder_.path()));
+  EXPECT_TRUE(copies(model->parameters()).at("model.embed_tokens.weight").equal(brought[name]));
+  EXPECT_EQ(lora.parameters().size(), saved_.size());
+
+  brought[name] = at::randn({15, 8});  // the base has to grow first
+  write_weights(brought);
+  EXPECT_NE(refusal().find("base.resize_token_embeddings(15)"), std::string::npos) << refusal();
+}
+
+TEST(Attach, AnAdapterOfPeftWithATiedEmbedding) {
+  TemporaryFolder folder;
+  const std::string prefix = "base_model.model.model.layers.0.self_attn.q_proj.lora_";
+  NamedTensors tensors = {{prefix + "A.weight", at::randn({2, 8})},
+                          {prefix + "B.weight", at::randn({8, 2})},
+                          {"base_model.model.model.embed_tokens.weight", at::randn({13, 8})}};
+  const auto write = [&](bool ties) {
+    const io::Json config = {{"peft_type", "LORA"},
+                             {"r", 2},
+                             {"lora_alpha", 4},
+                             {"target_modules", "model.layers.0.self_attn.q_proj"},
+                             {"modules_to_save", {"embed_tokens"}},
+                             {"ensure_weight_tying", ties}};
+    write_file_atomic(folder / "adapter_config.json", config.dump());
+    std::vector<io::TensorSource> sources;
+    for (const auto& [name, value] : tensors) sources.push_back(device::tensor_source(name, value));
+    io::write_safetensors(folder / "adapter_model.safetensors", std::move(sources));
+  };
+  const auto refusal = [&]() -> std::string {
+    try {
+      LoraModel::load(*tiny_decoder(/*tied_head=*/true), folder.path());
+    } catch (const DataError& error) {
+      return error.sentence();
+    }
+    return "";
+  };
+  // PEFT writes the head as a copy.
+  tensors["base_model.model.lm_head.weight"] =
+      tensors.at("base_model.model.model.embed_tokens.weight").clone();
+  write(/*ties=*/true);
+  EXPECT_EQ(refusal(), "");
+  const auto model = tiny_decoder(/*tied_head=*/true);
+  const LoraModel lora = LoraModel::load(*model, folder.path());
+  EXPECT_TRUE(
+      model->head().weight().equal(tensors.at("base_model.model.model.embed_tokens.weight")));
+  EXPECT_FALSE(lora.brings_embeddings());  // it trains them
+  EXPECT_TRUE(io::Json::parse(lora.config_text("base"))["ensure_weight_tying"]);
+
+  tensors["base_model.model.lm_head.weight"].add_(1);
+  write(/*ties=*/true);
+  EXPECT_NE(refusal().find("tie_word_embeddings = False"), std::string::npos) << refusal();
+  write(/*ties=*/false);
+  const std::string said = refusal();
+  EXPECT_NE(said.find("tie_word_embeddings = False"), std::string::npos) << said;
+  EXPECT_EQ(said.find("tie_word_embeddings"), said.rfind("tie_word_embeddings")) << said;
+}
+
+TEST_F(Saved, AHintIsPrintedOnce) {
+  io::Json json = config();
+  json["target_modules"] = {"q_proj", "lm_head"};
+  json["modules_to_save"] = nullptr;
+  write_config(json);
+  const std::string said = refusal();
+  const std::string hint = "list it in modules_to_save instead";
+  EXPECT_NE(said.find(hint), std::string::npos) << said;
+  EXPECT_EQ(said.find(hint), said.rfind(hint)) << said;
 }
 
 TEST_F(Saved, AFolderThatIsNoAdapterIsRefused) {

@@ -67,10 +67,10 @@ class MixedAdapter final : public nn::LinearAdapter {
   std::shared_ptr<const Runs> runs_;
 };
 
-void refuse_whole_modules(const LoraConfig& config, const std::string& folder) {
-  if (config.modules_to_save.empty()) return;
+void refuse_whole_modules(const LoraModel& adapter, const std::string& folder) {
+  if (adapter.config().modules_to_save.empty() && !adapter.brings_embeddings()) return;
   throw ConfigError(
-      "an adapter with modules_to_save cannot be served beside others",
+      "an adapter with modules_to_save or embeddings cannot be served beside others",
       {.file = folder, .key = "modules_to_save", .hint = "merge it into a model of its own"});
 }
 
@@ -89,7 +89,7 @@ ServedAdapters::ServedAdapters(nn::CausalLm& model,
   std::vector<const LoraModel*> adapters;
   for (const std::filesystem::path& folder : folders) {
     loaded.push_back(LoraModel::load(model, folder));
-    refuse_whole_modules(loaded.back().config(), folder.string());
+    refuse_whole_modules(loaded.back(), folder.string());
     detach(loaded.back());
   }
   for (const LoraModel& adapter : loaded) adapters.push_back(&adapter);
@@ -98,7 +98,7 @@ ServedAdapters::ServedAdapters(nn::CausalLm& model,
 
 ServedAdapters::ServedAdapters(nn::CausalLm& model, const LoraModel& attached)
     : model_(model), num_adapters_(1), runs_(std::make_shared<Runs>(1)) {
-  refuse_whole_modules(attached.config(), {});
+  refuse_whole_modules(attached, {});
   detach(attached);
   mix({&attached});
 }

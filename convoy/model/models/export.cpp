@@ -143,8 +143,8 @@ void export_model(nn::CausalLm& model, const io::ModelFolder& source,
   }
   io::write_model_weights(folder, std::move(tensors), config.max_shard_bytes);
   // With several types config.json keeps the source's one.
-  std::map<std::string, std::string> files =
-      model_files(source, dtypes.size() == 1 ? std::optional(*dtypes.begin()) : std::nullopt);
+  std::map<std::string, std::string> files = model_files(
+      source, dtypes.size() == 1 ? std::optional(*dtypes.begin()) : std::nullopt, config.ends);
   // config.json last, so that a folder that has one is a whole one.
   const auto config_file = files.extract("config.json");
   for (const auto& [name, text] : files) write_file_atomic(folder / name, text);
@@ -152,12 +152,14 @@ void export_model(nn::CausalLm& model, const io::ModelFolder& source,
 }
 
 std::map<std::string, std::string> model_files(const io::ModelFolder& source,
-                                               std::optional<at::ScalarType> dtype) {
+                                               std::optional<at::ScalarType> dtype,
+                                               const ResultEnds& ends) {
   std::map<std::string, std::string> files;
   for (const char* name : kCopiedFiles) {
     if (const auto file = source.find(name)) files.emplace(name, read_file(*file));
   }
   files.emplace("config.json", io::sorted_json_text(exported_config(source, dtype), true));
+  name_ends(source, ends, files);
   return files;
 }
 

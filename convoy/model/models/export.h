@@ -12,6 +12,7 @@
 #include <string>
 
 #include "convoy/core/io/model_folder.h"
+#include "convoy/model/models/result_ends.h"
 #include "convoy/model/nn/causal_lm.h"
 
 namespace convoy::models {
@@ -20,6 +21,7 @@ struct ExportConfig {
   at::ScalarType dtype = at::kFloat;                   // fp32, bf16 or fp16
   std::map<std::string, at::ScalarType> own_dtypes{};  // by parameter, beats `dtype`
   int64_t max_shard_bytes = 5'000'000'000;
+  ResultEnds ends{};
   // When the model's residency is collective every rank exports, and only one writes.
   bool writes = true;
 };
@@ -33,9 +35,10 @@ void export_model(nn::CausalLm& model, const io::ModelFolder& source,
                   const std::filesystem::path& folder, const ExportConfig& config);
 
 // Everything of an export but the weights, by file name: config.json for `dtype` (none: that of the
-// source), tokenizer, chat template, generation config. A folder that already holds
+// source), tokenizer, chat template, generation config, with `ends`. A folder that already holds
 // model.safetensors becomes a complete model folder with them. Throws DataError.
 std::map<std::string, std::string> model_files(const io::ModelFolder& source,
-                                               std::optional<at::ScalarType> dtype);
+                                               std::optional<at::ScalarType> dtype,
+                                               const ResultEnds& ends = {});
 
 }  // namespace convoy::models

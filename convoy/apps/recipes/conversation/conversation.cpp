@@ -189,14 +189,16 @@ class Conversation {
         config::parse_flags({config::list_fields(changed)},
                             {"--" + name + (value.empty() ? "" : "=" + value)});
         config::refuse_without_effect(changed, {"n", "logprobs"}, "in a conversation");
-        generate::check_sampling(answer_request(changed, 0, 0).sampling);
+        generate::check_sampling(
+            answer_request(settings::settle_sampling(changed, options_.sources), 0, 0).sampling);
       } catch (const ConfigError& error) {
         refuse_setting(name, error.what());
       }
     }
     sampling_ = changed;
     std::string values;
-    config::for_each_field(config::list_fields(changed), "",
+    settings::SamplingFlags settled = settings::settle_sampling(changed, options_.sources);
+    config::for_each_field(config::list_fields(settled), "",
                            [&values](const std::string& name, const config::Field& field) {
                              if (name != "n" && name != "logprobs")
                                values += fmt::format("{}{}: {}", values.empty() ? "" : ", ", name,
@@ -250,7 +252,9 @@ class Conversation {
   // Nothing where there is no room for the question.
   std::optional<std::string> answer(int64_t adapter, const char* speaker) {
     const Clock::time_point start = Clock::now();
-    generate::Request request = answer_request(sampling_, 0, tries_);
+    generate::Request request =
+        answer_request(settings::settle_sampling(sampling_, options_.sources), 0, tries_);
+    request.stop_ids = options_.turn_end_ids;
     request.adapter = adapter;
     generate::CertainText certain(request.stop);
     take_interrupt();

@@ -6,9 +6,11 @@
 
 #include <nlohmann/json.hpp>
 #include <string>
+#include <vector>
 
 #include "convoy/core/base/log.h"
 #include "convoy/core/settings/command_flags.h"
+#include "convoy/core/settings/sampling_choice.h"
 #include "convoy/data/datasets/encode_sample.h"
 #include "convoy/generate/engine/engine.h"
 
@@ -18,7 +20,9 @@ struct ConversationOptions {
   std::string model;  // as people call it
   std::string system_prompt;
   nlohmann::ordered_json template_kwargs;
-  settings::SamplingFlags sampling = {};
+  settings::SamplingFlags sampling = {};  // as given
+  settings::SamplingSources sources = {};
+  std::vector<int32_t> turn_end_ids = {};  // of the chat template
   int64_t adapter = 0;          // number of the engine's adapter, beside which the base can answer
   std::string no_base_because;  // where it is 0: the reason, for a person
 };

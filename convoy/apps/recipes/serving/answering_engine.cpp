@@ -71,13 +71,14 @@ std::vector<generate::Request> AnsweringEngine::rows_of(const AskedAnswers& aske
   const ApiRequest& request = asked.request;
   settings::SamplingFlags sampling = request.sampling;
   sampling.seed = request.seed.value_or(static_cast<int64_t>(random_() >> 1));
-  if (sampling.max_new_tokens == 0) sampling.max_new_tokens = kNoTokenLimit;
+  if (sampling.max_new_tokens.value == 0) sampling.max_new_tokens = kNoTokenLimit;
   std::vector<generate::Request> rows;
   for (size_t prompt = 0; prompt < asked.prompts.size(); ++prompt) {
     for (int64_t sample = 0; sample < sampling.n; ++sample) {
       rows.push_back(answer_request(sampling, static_cast<int64_t>(prompt), sample));
       rows.back().number = next_number_++;
       rows.back().prompt = asked.prompts[prompt];
+      rows.back().stop_ids = asked.stop_ids;
       rows.back().adapter = asked.adapter;
       rows.back().num_likeliest = request.top_logprobs;
       rows.back().logit_bias = request.logit_bias;

@@ -6,6 +6,7 @@
 #include <charconv>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 #include "convoy/apps/recipes/serving/api_messages.h"
 
@@ -75,15 +76,22 @@ std::vector<kernels::LogitBias> read_logit_bias(FieldReader& fields) {
   return biases;
 }
 
-void read_sampling(FieldReader& fields, ApiRequest& request) {
+void read_number(FieldReader& fields, const char* name, double least, double most,
+                 config::AutoOr<double>& value) {
+  if (fields.find(name) != nullptr) value = fields.number(name, 0, least, most);
+}
+
+void read_sampling(FieldReader& fields, const settings::SamplingSources& sources,
+                   ApiRequest& request) {
   constexpr int64_t kMost = std::numeric_limits<int32_t>::max();
   settings::SamplingFlags& sampling = request.sampling;
-  sampling.temperature = fields.number("temperature", 1, 0, 100);
-  sampling.top_p = fields.number("top_p", 1, 1e-9, 1);
+  read_number(fields, "temperature", 0, 100, sampling.temperature);
+  read_number(fields, "top_p", 1e-9, 1, sampling.top_p);
   // -1: all, as in vLLM.
-  sampling.top_k = std::max<int64_t>(0, fields.integer("top_k", 0, -1, kMost));
-  sampling.min_p = fields.number("min_p", 0, 0, 1);
-  sampling.repetition_penalty = fields.number("repetition_penalty", 1, 1e-9, 1e9);
+  if (fields.find("top_k") != nullptr)
+    sampling.top_k = std::max<int64_t>(0, fields.integer("top_k", 0, -1, kMost));
+  read_number(fields, "min_p", 0, 1, sampling.min_p);
+  read_number(fields, "repetition_penalty", 1e-9, 1e9, sampling.repetition_penalty);
   request.frequency_penalty = fields.number("frequency_penalty", 0, -2, 2);
   request.presence_penalty = fields.number("presence_penalty", 0, -2, 2);
   request.logit_bias = read_logit_bias(fields);
@@ -93,14 +101,15 @@ void read_sampling(FieldReader& fields, ApiRequest& request) {
   const bool is_chat = request.kind == ApiKind::Chat;
   const int64_t limit =
       fields.integer("max_tokens", is_chat ? 0 : kUsualCompletionTokens, 1, kMost);
-  sampling.max_new_tokens =
-      is_chat ? fields.integer("max_completion_tokens", limit, 1, kMost) : limit;
+  const int64_t tokens = is_chat ? fields.integer("max_completion_tokens", limit, 1, kMost) : limit;
+  if (tokens > 0) sampling.max_new_tokens = tokens;
+  sampling = settings::settle_sampling(std::move(sampling), sources);
   // The older name and the newer one. Some clients send both.
-  if (is_chat && limit != 0 && limit != sampling.max_new_tokens)
+  if (is_chat && limit != 0 && limit != tokens)
     throw ApiError(400,
                    fmt::format("`max_tokens` is {} and `max_completion_tokens` is {}; they are the "
                                "same limit: leave one out",
-                               limit, sampling.max_new_tokens),
+                               limit, tokens),
                    "max_tokens", "invalid_value");
 }
 
@@ -129,7 +138,8 @@ std::vector<int32_t> read_ids(const Json& list, const std::string& field) {
   return ids;
 }
 
-ApiRequest parse_api_request(ApiKind kind, std::string_view body) {
+ApiRequest parse_api_request(ApiKind kind, std::string_view body,
+                             const settings::SamplingSources& sources) {
   const Json object = parse_object(body);
   ApiRequest request;
   request.kind = kind;
@@ -144,7 +154,7 @@ ApiRequest parse_api_request(ApiKind kind, std::string_view body) {
     request.reports_usage = of_stream.flag("include_usage");
     of_stream.require_nothing_else();
   }
-  read_sampling(fields, request);
+  read_sampling(fields, sources, request);
   read_log_probabilities(fields, request);
   if (kind == ApiKind::Chat) {
     request.messages = read_messages(fields);

@@ -13,6 +13,7 @@
 
 #include "convoy/apps/recipes/serving/api_fields.h"
 #include "convoy/core/settings/command_flags.h"
+#include "convoy/core/settings/sampling_choice.h"
 #include "convoy/generate/engine/request.h"
 
 namespace convoy::recipes {
@@ -27,10 +28,8 @@ struct ApiRequest {
   // Texts, or ids: of Completion.
   std::vector<std::variant<std::string, std::vector<int32_t>>> prompts;
   Json template_kwargs = Json::object();
-  // Temperature and top_p default to 1, as in OpenAI's API. max_new_tokens 0: up to the model's
-  // last position.
-  settings::SamplingFlags sampling;
-  int64_t top_logprobs = 0;  // with sampling.logprobs
+  settings::SamplingFlags sampling;  // settled
+  int64_t top_logprobs = 0;          // with sampling.logprobs
   double frequency_penalty = 0;
   double presence_penalty = 0;
   std::vector<kernels::LogitBias> logit_bias;
@@ -39,8 +38,11 @@ struct ApiRequest {
   bool reports_usage = false;  // in the last part of a stream
 };
 
-// These throw ApiError.
+// These throw ApiError. `sources`: of the sampling that the request leaves open; else as OpenAI's
+// API.
 std::vector<int32_t> read_ids(const Json& list, const std::string& field);
-ApiRequest parse_api_request(ApiKind kind, std::string_view body);
+ApiRequest parse_api_request(ApiKind kind, std::string_view body,
+                             const settings::SamplingSources& sources = {
+                                 .usual = settings::usual_sampling(settings::SamplingUse::Serve)});
 
 }  // namespace convoy::recipes

@@ -35,6 +35,24 @@ TEST(ApiRequest, DefaultsAreThoseOfTheApi) {
   EXPECT_EQ(text.sampling.max_new_tokens, 16);
 }
 
+TEST(ApiRequest, TheModelsOwnSamplingCountsWhereTheRequestSaysNothing) {
+  const settings::SamplingSources sources{
+      settings::read_model_sampling(
+          {{"temperature", 0.7}, {"top_p", 0.8}, {"top_k", 20}, {"max_new_tokens", 9}}, "f"),
+      settings::usual_sampling(settings::SamplingUse::Serve)};
+  const ApiRequest chat =
+      parse_api_request(ApiKind::Chat, chat_with(R"("top_p":1,"top_k":null)"), sources);
+  EXPECT_EQ(chat.sampling.temperature, 0.7);
+  EXPECT_EQ(chat.sampling.top_p, 1.0);
+  EXPECT_EQ(chat.sampling.top_k, 20);
+  EXPECT_EQ(chat.sampling.max_new_tokens, 9);
+  // OpenAI's default of this kind.
+  const ApiRequest text =
+      parse_api_request(ApiKind::Completion, R"({"model":"m","prompt":"a"})", sources);
+  EXPECT_EQ(text.sampling.temperature, 0.7);
+  EXPECT_EQ(text.sampling.max_new_tokens, 16);
+}
+
 TEST(ApiRequest, ReadsEveryField) {
   const ApiRequest request = parse_api_request(
       ApiKind::Chat,

@@ -31,7 +31,8 @@ ParsedRequest RequestParser::parse_or_throw(std::string_view path, std::string_v
   if (path == "/tokenize") return KnownAnswer{tokenizing_.tokenize(body, check_model)};
   if (path == "/detokenize") return KnownAnswer{tokenizing_.detokenize(body, check_model)};
   const bool is_chat = path == "/v1/chat/completions";
-  return asked_answers(parse_api_request(is_chat ? ApiKind::Chat : ApiKind::Completion, body));
+  return asked_answers(
+      parse_api_request(is_chat ? ApiKind::Chat : ApiKind::Completion, body, options_.sampling));
 }
 
 AskedAnswers RequestParser::asked_answers(ApiRequest request) const {
@@ -44,6 +45,11 @@ AskedAnswers RequestParser::asked_answers(ApiRequest request) const {
   if (!request.tools.is_null()) {
     asked.tool_format = tool_format_;
     asked.shows_special_tokens = has_special_tags_;
+  }
+  if (request.kind == ApiKind::Chat) asked.stop_ids = loaded_.turn_end_ids;
+  if (asked.adapter > 0 && !options_.adapter_end_ids.empty()) {
+    const auto& ends = options_.adapter_end_ids.at(static_cast<size_t>(asked.adapter - 1));
+    asked.stop_ids.insert(asked.stop_ids.end(), ends.begin(), ends.end());
   }
   asked.request = std::move(request);
   return asked;

@@ -27,6 +27,8 @@ struct ParserOptions {
   Json template_kwargs = Json::object();  // a request's override them
   int64_t most_rows = 0;                  // of one request
   std::string tool_call_parser = "auto";  // as --tool-call-parser
+  settings::SamplingSources sampling = {};
+  std::vector<std::vector<int32_t>> adapter_end_ids = {};  // of adapter 1 first
 };
 
 struct AskedAnswers {
@@ -35,6 +37,7 @@ struct AskedAnswers {
   std::vector<std::vector<int32_t>> prompts;  // each with request.sampling.n answers
   ToolFormat tool_format = ToolFormat::None;  // of the calls that the answers may hold
   bool shows_special_tokens = false;
+  std::vector<int32_t> stop_ids;  // beside the engine's ends
 };
 struct AskedMetrics {};
 struct KnownAnswer {

@@ -49,6 +49,14 @@ ServedNames numbered(const std::vector<std::string>& names) {
   return numbers;
 }
 
+std::vector<std::vector<int32_t>> end_ids_of(const std::vector<serving::NamedAdapter>& adapters,
+                                             const text::Tokenizer& tokenizer) {
+  std::vector<std::vector<int32_t>> ids;
+  for (const serving::NamedAdapter& adapter : adapters)
+    ids.push_back(adapter_end_ids(adapter.folder, tokenizer));
+  return ids;
+}
+
 std::vector<std::filesystem::path> folders_of(const std::vector<serving::NamedAdapter>& adapters) {
   std::vector<std::filesystem::path> folders;
   for (const serving::NamedAdapter& adapter : adapters) folders.push_back(adapter.folder);
@@ -74,13 +82,18 @@ void serve_model(const ServeRun& run, int socket, const std::atomic<bool>& stop_
   const data::SampleEncoder encoder(loaded.tokenizer, loaded.template_or_null(),
                                     data::Supervision());
   const std::vector<std::string> names = serving::served_names(run.model, flags);
+  const settings::SamplingSources sampling{model_sampling(loaded),
+                                           settings::usual_sampling(settings::SamplingUse::Serve)};
+  if (run.engine_number == 0) log.info(settings::sampling_line({}, sampling));
   const int64_t most_rows = config.max_rows + flags.max_waiting;
   const RequestParser parser(
       encoder, loaded,
       {.names = numbered(names),
        .template_kwargs = settings::template_kwargs(flags.template_kwargs, "--template-kwargs"),
        .most_rows = most_rows,
-       .tool_call_parser = flags.tool_call_parser});
+       .tool_call_parser = flags.tool_call_parser,
+       .sampling = sampling,
+       .adapter_end_ids = end_ids_of(named, loaded.tokenizer)});
   serving::FrontLink front(socket);
   RequestReader requests(front, parser);
   AnsweringEngine answers(

@@ -73,6 +73,13 @@ data::EncodedSplits encode_in_turn(const TrainingRun& run, const LoadedModel& ba
 adapters::LoraModel make_adapter(const TrainingRun& run, LoadedModel& base) {
   nn::CausalLm& model = *base.model;
   const settings::LoraSettings& settings = run.settings.tuning.lora;
+  if (!settings.adapter.empty() && adapters::brings_embeddings(settings.adapter))
+    throw ConfigError(
+        "the adapter brings an embedding that it does not train, so what continues it would lose "
+        "it",
+        {.file = settings.adapter,
+         .key = "tuning.lora.adapter",
+         .hint = "merge it (convoy models merge), and train an adapter of the merged model"});
   // An adapter may be initialised from the weights.
   std::optional<nn::ReadOnUse> reading;
   if (base.values) reading.emplace(model.units(), *base.values);
@@ -251,6 +258,7 @@ LoadedModel load_base(const TrainingRun& run) {
        .adapter = "",
        .dtype = run.dtype,
        .template_path = settings.data.template_path,
+       .eos_token = settings.data.eos_token,
        .device = run.rank_device.device,
        .deferred = may_share_values(run),
        .coding = weight_coding(held.format(settings.tuning.mode == "qlora"), held.double_quant,

@@ -26,9 +26,10 @@ bool evaluate_version(const StageInputs& inputs, const RowState& row, const Cand
   if (step == nullptr) return false;
   const TextResult& result = step->result;
   const ThinkText reply = split_think(result.text, inputs.plan.opens_think(text));
-  version.judgement = Judgement{.scores = read_judge_scores(reply.said, judge.weights),
-                                .text = reply.said,
-                                .finish = result.finish};
+  version.judgement = Judgement{
+      .scores = read_judge_scores(reply.said, {judge.weights.begin(), judge.weights.end()}),
+      .text = reply.said,
+      .finish = result.finish};
   return true;
 }
 

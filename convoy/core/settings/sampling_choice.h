@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// How the texts of a model are drawn: by what the caller gives (flags, configuration, request),
+// else by the model's generation_config.json, else by the command's own values. Decided here alone.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "convoy/core/settings/command_flags.h"
+
+namespace convoy::settings {
+
+// What a model's generation_config.json says of sampling; `auto` where it says nothing.
+struct ModelSampling {
+  SamplingValues values = {};
+  std::string file = {};                 // empty: the model has none
+  std::vector<std::string> unused = {};  // keys that change texts in transformers, and not here
+};
+
+// A file that draws (`do_sample: true`, or one of temperature, top_p, top_k, min_p) says 1, 1, 0
+// and 0 of those that it leaves out, as in vLLM; `do_sample: false` is greedy, as in transformers.
+// Throws DataError naming file and key.
+ModelSampling read_model_sampling(const nlohmann::ordered_json& generation_config,
+                                  const std::string& file);
+
+// The values where neither the caller nor the model says more.
+enum class SamplingUse {
+  Write,    // generate
+  Compare,  // eval: greedy
+  Serve,    // as OpenAI's API; max_new_tokens 0: up to the model's last position
+};
+SamplingValues usual_sampling(SamplingUse use);
+
+// The sources below the caller's.
+struct SamplingSources {
+  ModelSampling model = {};
+  SamplingValues usual = {};  // nothing is `auto`
+};
+
+// `given` with a number in place of every `auto`, 0 as temperature where it asks for greedy texts.
+// Throws ConfigError for a contradiction.
+SamplingFlags settle_sampling(SamplingFlags given, const SamplingSources& sources);
+
+// "sampling: temperature 0.7, top_p 0.8 by DIR/generation_config.json; max_new_tokens 64 as given".
+std::string sampling_line(const SamplingFlags& given, const SamplingSources& sources);
+
+}  // namespace convoy::settings
