@@ -265,7 +265,10 @@ int run_plan(Context& context, const SweepPlan& plan, const RunFlags& run,
   const std::string store = store_of(run, output.checkpoint_dir);
   sweep::RunOptions options = run_options(context, run, store);
   options.compute_device = output.compute_device;
-  options.has_gpu_kernels = !experiments::cuda::kernel_texts().empty();
+  options.why_no_gpus = [] {
+    return experiments::cuda::why_no_gpus(
+        experiments::cuda::driver_library(launch::process_environment()));
+  };
   options.max_gpus = output.max_gpus;
   options.told = std::move(told);
   if (run.dry_run)

@@ -20,7 +20,7 @@ bool signal_process(const Descriptor& process, int signal);
 
 // Why processes cannot be watched on this host, as half a sentence; empty when they can.
 std::string why_no_process_descriptors();
-// What to do about it.
+// The way out.
 inline constexpr const char* kProcessDescriptorsHint =
     "use Linux 5.3 or newer; in a container, a runtime whose seccomp profile allows pidfd_open and "
     "pidfd_send_signal (Docker 20.10 with libseccomp 2.5)";

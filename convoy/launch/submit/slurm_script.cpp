@@ -116,7 +116,7 @@ constexpr std::array kStepOptions = {
     StepOption{"SLURM_TRES_PER_TASK", "tres-per-task"},
     StepOption{"SLURM_USE_MIN_NODES", "use-min-nodes"},
     StepOption{"SLURM_WCKEY", "wckey"},
-    // Of srun alone.
+    // No options of sbatch.
     StepOption{"SLURM_ACCTG_FREQ SLURM_BCAST SLURM_COMPRESS SLURM_CPU_BIND SLURM_CPU_BIND_LIST "
                "SLURM_CPU_BIND_TYPE SLURM_CPU_BIND_VERBOSE SLURM_DELAY_BOOT SLURM_DEPENDENCY "
                "SLURM_EPILOG SLURM_HET_SIZE SLURM_IMMEDIATE SLURM_KILL_BAD_EXIT SLURM_LABELIO "
@@ -141,7 +141,7 @@ bool requests(std::string_view line, const StepOption& option) {
   return !option.letter.empty() && line.starts_with(fmt::format("-{}", option.letter));
 }
 
-// What the directives or --env ask for is this job's, however the variable came here.
+// Directives and --env make a variable this job's own, however it came here.
 std::string forgotten_options(const SubmitSettings& settings, std::string_view directives) {
   constexpr std::string_view kPrefix = "#SBATCH ";
   constexpr size_t kWidth = 100;

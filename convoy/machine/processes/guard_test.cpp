@@ -67,7 +67,8 @@ TEST_P(GuardOnAKernel, EndsByItselfWithItsOwner) {
   EXPECT_EQ(status, 0);
 }
 
-// What a rank had started, in a session of its own, and the scratch folder.
+// The guard kills a process that a rank had started, in a session of its own, and removes the
+// scratch folder.
 TEST_P(GuardOnAKernel, ClearsUpAfterAKilledOwner) {
   const std::string mark = fmt::format("CONVOY_TEST_MARK={}.{}", ::getpid(), GetParam());
   int line[2];

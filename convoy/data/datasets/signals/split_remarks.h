@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What makes the figures of a division into training, validation and test windows mean less than
+// Faults of a division into training, validation and test windows, by which figures mean less than
 // they seem to.
 #pragma once
 
