@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <map>
 
+#include "convoy/apps/front/command.h"
 #include "convoy/apps/front/foreign_programs.h"
 #include "convoy/apps/front/guide_words.h"
 #include "convoy/core/base/error.h"
@@ -14,8 +15,6 @@
 
 namespace convoy::apps {
 namespace {
-
-using Words = std::vector<std::string>;
 
 constexpr const char* kExample = "convoy launch --ranks 2 train.py";
 
@@ -60,7 +59,7 @@ const std::map<std::string, std::string>& renamed_flags() {
 
 // The words of `accelerate launch` or `deepspeed` for `convoy launch`. Flags behind the script are
 // the script's.
-Words renamed(const Words& arguments) {
+Words with_own_flags(const Words& arguments) {
   Words words;
   bool is_script = false;
   for (const std::string& word : arguments) {
@@ -99,12 +98,12 @@ std::string of_accelerate(const Words& arguments) {
   if (action == "estimate-memory") return "this is here: convoy config check CONFIG.yaml";
   const Words rest(arguments.begin() + (action == "launch" ? 1 : 0), arguments.end());
   return fmt::format("`convoy launch` starts ranks, with torchrun's flags: {}",
-                     launch_line(renamed(rest)));
+                     launch_line(with_own_flags(rest)));
 }
 
 std::string of_deepspeed(const Words& arguments) {
   return fmt::format("`convoy launch` starts ranks, with torchrun's flags: {}",
-                     launch_line(renamed(arguments)));
+                     launch_line(with_own_flags(arguments)));
 }
 
 std::string of_python(const std::string& name, const Words& arguments) {

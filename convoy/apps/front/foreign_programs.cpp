@@ -6,19 +6,18 @@
 #include <algorithm>
 #include <map>
 
+#include "convoy/apps/front/command.h"
 #include "convoy/launch/submit/quoting.h"
 
 namespace convoy::apps {
 namespace {
 
-using Words = std::vector<std::string>;
-
-bool has(const Words& words, const std::string& word) {
+bool has_word(const Words& words, const std::string& word) {
   return std::find(words.begin(), words.end(), word) != words.end();
 }
 
 // The word behind a flag, or in `--flag=WORD`.
-std::string value_of(const Words& words, const std::string& flag) {
+std::string word_behind(const Words& words, const std::string& flag) {
   for (size_t place = 0; place < words.size(); ++place) {
     if (words[place] == flag && place + 1 < words.size()) return words[place + 1];
     if (words[place].starts_with(flag + "=")) return words[place].substr(flag.size() + 1);
@@ -26,7 +25,7 @@ std::string value_of(const Words& words, const std::string& flag) {
   return "";
 }
 
-std::string here(const std::string& name, const std::string& command) {
+std::string this_is_here(const std::string& name, const std::string& command) {
   return fmt::format("{} is this here: {}", name, command);
 }
 
@@ -34,22 +33,25 @@ std::string of_gpu_tool(const std::string& name, const Words& words) {
   const auto is_loop = [](const std::string& word) {
     return word == "-l" || word.starts_with("--loop") || word == "-lms";
   };
-  if (has(words, "topo") || has(words, "--showtopo")) return here(name, "convoy gpus topology");
-  if (has(words, "dmon") || has(words, "pmon")) return here(name, "convoy gpus watch --dmon");
-  if (std::any_of(words.begin(), words.end(), is_loop)) return here(name, "convoy gpus watch");
-  return here(name, "convoy gpus show");
+  if (has_word(words, "topo") || has_word(words, "--showtopo"))
+    return this_is_here(name, "convoy gpus topology");
+  if (has_word(words, "dmon") || has_word(words, "pmon"))
+    return this_is_here(name, "convoy gpus watch --dmon");
+  if (std::any_of(words.begin(), words.end(), is_loop))
+    return this_is_here(name, "convoy gpus watch");
+  return this_is_here(name, "convoy gpus show");
 }
 
 std::string of_gpu_monitor(const std::string& name, const Words&) {
-  return here(name, "convoy gpus watch");
+  return this_is_here(name, "convoy gpus watch");
 }
 
 // `watch -n 1 nvidia-smi`.
 std::string of_watch(const std::string& name, const Words& words) {
-  const std::string seconds = value_of(words, "-n");
-  return here(name, seconds.empty()
-                        ? "convoy gpus watch"
-                        : "convoy gpus watch --interval " + launch::shell_word(seconds));
+  const std::string seconds = word_behind(words, "-n");
+  return this_is_here(name, seconds.empty()
+                                ? "convoy gpus watch"
+                                : "convoy gpus watch --interval " + launch::shell_word(seconds));
 }
 
 std::string of_tensorboard(const std::string&, const Words& words) {
@@ -86,9 +88,9 @@ std::string of_hub(const std::string& name, const Words& words) {
   const auto action = std::find(words.begin(), words.end(), "download");
   const std::string repository =
       action == words.end() || action + 1 == words.end() ? "ORG/NAME" : *(action + 1);
-  const bool is_data = value_of(words, "--repo-type") == "dataset";
-  return here(name, fmt::format("convoy {} fetch {}", is_data ? "data" : "models",
-                                launch::shell_word(repository)));
+  const bool is_data = word_behind(words, "--repo-type") == "dataset";
+  return this_is_here(name, fmt::format("convoy {} fetch {}", is_data ? "data" : "models",
+                                        launch::shell_word(repository)));
 }
 
 std::string of_queue(const std::string& name, const Words&) {

@@ -8,6 +8,7 @@
 #include <map>
 #include <string_view>
 
+#include "convoy/apps/front/command.h"
 #include "convoy/apps/front/train_config.h"
 #include "convoy/core/config/flags.h"
 #include "convoy/core/settings/har_flags.h"
@@ -15,8 +16,6 @@
 
 namespace convoy::apps {
 namespace {
-
-using Words = std::vector<std::string>;
 
 // "--a_b=c" is the flag "--a-b".
 std::string flag_of(const std::string& word) {

@@ -38,6 +38,7 @@
 #include "convoy/farm/sweep/runner/coordinator.h"
 #include "convoy/farm/sweep/runner/run_flags.h"
 #include "convoy/farm/sweep/runner/slow_notice.h"
+#include "convoy/launch/place/environment_resolver.h"
 #include "convoy/machine/processes/signals.h"
 
 namespace convoy::apps {

@@ -305,7 +305,7 @@ TEST_F(TrainCommand, FilesAndVariablesOfOtherLaunchersSayHowManyRanks) {
   EXPECT_NE(output_.find("--nproc-per-node 2: accelerate.yaml:2"), std::string::npos) << output_;
   EXPECT_EQ(json::parse(read_file(folder_ / "a/run.json"))["origins"]["parallel.strategy"],
             "accelerate.yaml:1");
-  // The file that `accelerate config` wrote counts when it is named, and is said where it lies unread.
+  // The file that `accelerate config` wrote counts when it is named; unread it is said.
   const std::string wrote = (folder_ / "hub/accelerate/default_config.yaml").string();
   write_file_atomic(wrote, "num_processes: 2\n");
   const std::string unread = wrote + ", which `accelerate config` wrote, is not read";

@@ -131,7 +131,7 @@ constexpr std::array kStepOptions = {
 };
 
 // `line`: what follows "#SBATCH ", such as "--gres=gpu:2" or "-C a100".
-bool requests(std::string_view line, const StepOption& option) {
+bool asks_for(std::string_view line, const StepOption& option) {
   const auto begins_with = [&](const std::string& flag, std::string_view ends) {
     return line.starts_with(flag) &&
            (line.size() == flag.size() || ends.find(line[flag.size()]) != std::string_view::npos);
@@ -156,7 +156,7 @@ std::string forgotten_options(const SubmitSettings& settings, std::string_view d
   size_t width = kWidth;
   for (const StepOption& option : kStepOptions) {
     if (std::any_of(lines.begin(), lines.end(),
-                    [&](std::string_view line) { return requests(line, option); }))
+                    [&](std::string_view line) { return asks_for(line, option); }))
       continue;
     std::istringstream names{std::string(option.variables)};
     for (std::string name; names >> name;) {
@@ -255,10 +255,10 @@ exit "$code"
 }  // namespace
 
 std::string slurm_script(const SubmitSettings& settings, const std::vector<std::string>& command) {
-  const std::string requests = directives(settings);
-  std::string text = "#!/bin/bash\n" + requests;
+  const std::string asked = directives(settings);
+  std::string text = "#!/bin/bash\n" + asked;
   text += "# Written by `convoy submit`; for sbatch.\nset -u\n";
-  text += forgotten_options(settings, requests);
+  text += forgotten_options(settings, asked);
   text += fmt::format("log_dir={}\nmax_requeues={}\ncommand=({})\n", shell_word(settings.log_dir),
                       max_requeues(settings), shell_words(command));
   text += shell_exports(settings);

@@ -102,10 +102,10 @@ TEST_P(GuardOnAKernel, ClearsUpAfterAKilledOwner) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Kernels, GuardOnAKernel, ::testing::Values(0, ENOSYS, EPERM),
-                         [](const auto& info) {
-                           return info.param == 0        ? "WithCloseRange"
-                                  : info.param == ENOSYS ? "BeforeLinux59"
-                                                         : "UnderSeccomp";
+                         [](const auto& kernel) {
+                           return kernel.param == 0        ? "WithCloseRange"
+                                  : kernel.param == ENOSYS ? "BeforeLinux59"
+                                                           : "UnderSeccomp";
                          });
 
 // The oldest kernel is named where one cannot do without its calls.

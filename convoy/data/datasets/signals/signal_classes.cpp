@@ -15,7 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kBlanks = " \t\r";
+constexpr const char* kLineBlanks = " \t\r";
 constexpr const char* kKey = "classify.data_dir";
 
 struct NamedLabel {
@@ -24,8 +24,8 @@ struct NamedLabel {
 };
 
 NamedLabel parse_named_label(const std::string& row, const ErrorLocation& location) {
-  const size_t label_end = row.find_first_of(kBlanks);
-  const size_t name_begin = row.find_first_not_of(kBlanks, label_end);
+  const size_t label_end = row.find_first_of(kLineBlanks);
+  const size_t name_begin = row.find_first_not_of(kLineBlanks, label_end);
   const auto label = text_as<int64_t>(std::string_view(row).substr(0, label_end));
   if (!label || label_end == std::string::npos || name_begin == std::string::npos)
     throw DataError(fmt::format("wanted `LABEL NAME` with a whole number, found `{}`", row),
@@ -39,10 +39,10 @@ std::map<int64_t, std::string> read_named_labels(const fs::path& path) {
   int64_t number = 0;
   for (std::string line; std::getline(lines, line);) {
     const ErrorLocation location{.file = path.string(), .line = ++number, .key = kKey};
-    const size_t begin = line.find_first_not_of(kBlanks);
+    const size_t begin = line.find_first_not_of(kLineBlanks);
     if (begin == std::string::npos) continue;
-    const auto one =
-        parse_named_label(line.substr(begin, line.find_last_not_of(kBlanks) + 1 - begin), location);
+    const auto one = parse_named_label(
+        line.substr(begin, line.find_last_not_of(kLineBlanks) + 1 - begin), location);
     if (!names.emplace(one.label, one.name).second)
       throw DataError(fmt::format("label {} stands on an earlier line too", one.label), location);
   }
