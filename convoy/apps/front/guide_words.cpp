@@ -151,9 +151,11 @@ std::string hint_for_make(const Words& arguments) {
   const auto target = std::find_if(arguments.begin(), arguments.end(), [](const std::string& word) {
     return !word.starts_with('-') && word.find('=') == std::string::npos;
   });
-  const std::string hint =
-      target == arguments.end() ? "" : hint_for_script(*target, {target + 1, arguments.end()});
-  if (!hint.empty()) return hint;
+  if (target != arguments.end()) {
+    Words variables(arguments.begin(), target);
+    variables.insert(variables.end(), target + 1, arguments.end());
+    if (std::string hint = hint_for_script(*target, variables); !hint.empty()) return hint;
+  }
   return fmt::format("SFT-Play's targets are in examples/sft-play: make -C examples/sft-play {}",
                      arguments.empty() ? "help" : launch::shell_words(arguments));
 }

@@ -19,8 +19,8 @@ SignalWindows signal_windows(const std::vector<int64_t>& classes,
 
 struct Parts {
   SignalWindows train = signal_windows({0, 1, 2, 0, 1, 2, 0, 1, 2});
-  SignalWindows validation;
-  SignalWindows test;
+  SignalWindows validation = {};
+  SignalWindows test = {};
   double held_share = 0;
 
   std::vector<std::string> remarks() const {
