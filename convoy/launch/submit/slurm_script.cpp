@@ -141,8 +141,8 @@ bool asks_for(std::string_view line, const StepOption& option) {
   return !option.letter.empty() && line.starts_with(fmt::format("-{}", option.letter));
 }
 
-// Directives and --env make a variable this job's own, however it came here.
-std::string forgotten_options(const SubmitSettings& settings, std::string_view directives) {
+// A directive makes its variable this job's own, however it came here.
+std::string forgotten_options(std::string_view directives) {
   constexpr std::string_view kPrefix = "#SBATCH ";
   constexpr size_t kWidth = 100;
   std::vector<std::string_view> lines;
@@ -151,7 +151,6 @@ std::string forgotten_options(const SubmitSettings& settings, std::string_view d
     lines.push_back(directives.substr(begin, end - begin).substr(kPrefix.size()));
     begin = end + 1;
   }
-  const std::vector<TravellingVariable> wanted = travelling_variables(settings);
   std::string text = "# Inherited from a job in which this one was submitted: srun would obey.\n";
   size_t width = kWidth;
   for (const StepOption& option : kStepOptions) {
@@ -160,9 +159,6 @@ std::string forgotten_options(const SubmitSettings& settings, std::string_view d
       continue;
     std::istringstream names{std::string(option.variables)};
     for (std::string name; names >> name;) {
-      if (std::any_of(wanted.begin(), wanted.end(),
-                      [&](const TravellingVariable& one) { return one.name == name; }))
-        continue;
       const bool begins = width + 1 + name.size() > kWidth;
       if (begins) text += width == kWidth ? "unset" : "\nunset";
       width = begins ? 5 : width;
@@ -258,7 +254,7 @@ std::string slurm_script(const SubmitSettings& settings, const std::vector<std::
   const std::string asked = directives(settings);
   std::string text = "#!/bin/bash\n" + asked;
   text += "# Written by `convoy submit`; for sbatch.\nset -u\n";
-  text += forgotten_options(settings, asked);
+  text += forgotten_options(asked);
   text += fmt::format("log_dir={}\nmax_requeues={}\ncommand=({})\n", shell_word(settings.log_dir),
                       max_requeues(settings), shell_words(command));
   text += shell_exports(settings);
