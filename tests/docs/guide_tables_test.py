@@ -4,10 +4,10 @@
 A row is `| the guide | type here | state |`. Everything in code in the middle column is a command of a shell; the commands of a row
 run one after the other, in a folder that holds examples/ and in which the page's `sh` blocks ran first. States:
 
-  works                   the commands of the row end with 0
-  works; GPUs unmeasured  the same; what is said of the speed of GPUs is not measured
-  refused                 the `convoy` or `make` command in the first column ends with another code than 0, and says "..."
-  not served              says why, and what to do instead; commands are optional
+  works              the commands of the row end with 0
+  works; CAPABILITY  the same; a row of docs/reference/capabilities.md that the page quotes says how far it is measured
+  refused            each `convoy` or `make` command in the first column ends with another code than 0, and one says "..."
+  not served         says why, and what to do instead; commands are optional
 
 `says "TEXT"` behind a state: the output holds TEXT. `(on 8 H200)` behind a command: it sees that machine of tests/machines. The
 models and data sets that the guides name are stood in for by examples/tally-3m and its sums.
@@ -26,12 +26,12 @@ import time
 
 HEADING = "## What the guide says, and what to type"
 HEAD = ["the guide", "type here", "state"]
-STATE = re.compile(r"(works; GPUs unmeasured|works|refused|not served)(?:: (.+))?$", re.S)
+STATE = re.compile(r"(works|refused|not served)(?:; ([^:]+))?(?:: (.+))?$", re.S)
 MACHINES = {"8 H200": "h200x8", "4 A100": "a100x4", "8 MI300": "mi300x8"}
 MODELS = ["deepseek-ai/DeepSeek-R1-Distill-Qwen-7B", "Qwen/Qwen2.5-1.5B-Instruct"]
 DATA_SETS = ["AI-MO/NuminaMath-1.5"]
 PAGES = ["torchrun", "sft-play", "activity-recognition", "data-processing", "seed-sweeps"]  # the longest first
-PATIENCE_SECONDS = 120
+PATIENCE_SECONDS = 600  # for one that hangs
 
 
 class Wrong(Exception):
@@ -126,11 +126,13 @@ class Page:
         state = STATE.match(told)
         if not state:
             raise Wrong(f"unknown state `{told}`")
-        kind, words = state[1], state[2] or ""
+        kind, capability, words = state[1], state[2], state[3] or ""
+        if capability and (kind != "works" or f"<!-- is: {capability} -->" not in self.text):
+            raise Wrong(f"the page does not quote the capability `{capability}`")
         commands = code_of(here)
         refused = [code for code in code_of(guide) if code.startswith(("convoy ", "make "))] if kind == "refused" else []
         wanted = re.findall(r'says "([^"]+)"', words)
-        if kind.startswith("works") and not commands:
+        if kind == "works" and not commands:
             raise Wrong("`works` without a command")
         if kind == "refused" and not (refused and wanted):
             raise Wrong('`refused` wants a command in the first column and says "..."')
@@ -142,9 +144,10 @@ class Page:
             if code != 0:
                 raise Wrong(f"exit code {code} of {commands}\n{output}")
         for command in refused:
-            code, output = self.run(command, self.machine(here))
+            code, said = self.run(command, self.machine(here))
+            output += said
             if code == 0:
-                raise Wrong(f"`{command}` is not refused\n{output}")
+                raise Wrong(f"`{command}` is not refused\n{said}")
         for text in wanted:
             if " ".join(text.split()) not in " ".join(output.split()):
                 raise Wrong(f'the output does not say "{text}"\n{output}')
@@ -195,6 +198,7 @@ def finds_what_is_wrong(source, programs):
         "| a | `false` | works |",
         "| a | | works |",
         '| a | `echo one` | works: says "two" |',
+        "| a | `true` | works; no capability |",
         "| a | | not served |",
         '| `convoy --version` | | refused: says "convoy" |',
         "| a | `true` (on 9 Cray) | works |",

@@ -46,7 +46,7 @@ AccountingStorageType=accounting_storage/none
 SwitchType=switch/none
 MpiDefault=none
 SelectType=select/cons_tres
-SelectTypeParameters=CR_Core
+SelectTypeParameters=CR_Core_Memory
 SchedulerType=sched/builtin
 SchedulerParameters=sched_interval=1
 PreemptType=preempt/partition_prio
@@ -54,8 +54,8 @@ PreemptMode=REQUEUE
 JobRequeue=1
 KillWait=20
 ReturnToService=2
-NodeName=node1 NodeHostname=$host NodeAddr=127.0.0.1 Port=$((port + 1)) CPUs=1
-NodeName=node2 NodeHostname=$host NodeAddr=127.0.0.1 Port=$((port + 2)) CPUs=1
+NodeName=node1 NodeHostname=$host NodeAddr=127.0.0.1 Port=$((port + 1)) CPUs=1 RealMemory=1000
+NodeName=node2 NodeHostname=$host NodeAddr=127.0.0.1 Port=$((port + 2)) CPUs=1 RealMemory=1000
 PartitionName=low Nodes=ALL Default=YES PriorityTier=1 MaxTime=10 State=UP
 PartitionName=graced Nodes=ALL PriorityTier=1 GraceTime=20 MaxTime=10 State=UP
 PartitionName=high Nodes=ALL PriorityTier=10 MaxTime=10 State=UP

@@ -121,6 +121,21 @@ failed_job() {
   say "exit 16: reported and not requeued"
 }
 
+# A job submits another one, and both ask for memory in ways that srun does not take together.
+nested_job() {
+  sbatch --quiet --mem-per-cpu=150 --ntasks=1 --threads-per-core=1 --output=outer.log --export=ALL --wrap \
+    "srun convoy submit --engine slurm --nodes 2 --ranks 1 --mem 300M --time 5 --name nested --go -- \
+      convoy launch -- sh -c 'echo rank \$RANK of \$WORLD_SIZE'" || fail "sbatch of the outer job"
+  wait_until 60 grep -qs '^[0-9]' outer.log || fail "the outer job submitted nothing: $(cat outer.log)"
+  job=$(grep -m 1 '^[0-9]' outer.log)
+  wait_state "$job" COMPLETED 60
+  local rank
+  for rank in 0 1; do
+    said "$job" "rank $rank of 2" || fail "rank $rank did not run: $(cat logs/"$job"*.log)"
+  done
+  say "submitted within a job: ran with its own memory"
+}
+
 ranks_as_tasks() {
   cat >adopted.sh <<'END'
 #!/bin/bash
@@ -137,7 +152,7 @@ END
   say "one task per rank: adopted, none started twice"
 }
 
-for part in preempted_job graced_job cancelled_job failed_job ranks_as_tasks overdue_job; do "$part"; done
+for part in preempted_job graced_job cancelled_job failed_job ranks_as_tasks nested_job overdue_job; do "$part"; done
 if [ -x "$programs/convoy-worker" ]; then
   source "$here/training_job.sh"
   training_job

@@ -175,6 +175,13 @@ TEST_F(SweepOnGpus, SaysWhatIsMissing) {
   const SweepEnd driver = sweep("cuda", "driver");
   EXPECT_EQ(driver.status, 2);
   EXPECT_NE(driver.errors.find("there is no NVIDIA driver"), std::string::npos) << driver.errors;
+  // The first line names what computes.
+  const SweepEnd alone = sweep("auto", "alone");
+  EXPECT_EQ(alone.status, 0) << alone.errors;
+  EXPECT_NE(alone.errors.find("GPUs cannot be used: there is no NVIDIA driver"), std::string::npos)
+      << alone.errors;
+  EXPECT_NE(alone.errors.find(" on CPUs ("), std::string::npos) << alone.errors;
+  EXPECT_EQ(alone.errors.find("GPU 0"), std::string::npos) << alone.errors;
 }
 
 // One that cannot be opened leaves its work to the others.

@@ -172,6 +172,7 @@ int run_doctor(Context& context, const std::vector<std::string>& arguments) {
   const LibtorchFolder libtorch = find_libtorch(context.program);
   add(findings, judge_libtorch(libtorch, context.program, has_nvidia));
   add(findings, monitor::judge_host(host, monitor::HostReader(sources).read()));
+  add(findings, monitor::judge_kernel(monitor::read_kernel()));
   add(findings, monitor::judge_limits(monitor::read_limits(sources)));
   add(findings, monitor::judge_shared_memory(monitor::read_shared_memory()));
   add(findings, monitor::judge_disk(monitor::read_disk(fs::weakly_canonical(flags.disk))));

@@ -3,11 +3,13 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <map>
-#include <string_view>
 
-#include "convoy/apps/front/train_config.h"
+#include "convoy/apps/front/command.h"
+#include "convoy/apps/front/foreign_programs.h"
+#include "convoy/apps/front/guide_words.h"
 #include "convoy/core/base/error.h"
 #include "convoy/launch/submit/quoting.h"
 
@@ -45,104 +47,116 @@ const std::map<std::string, std::string>& flag_hints() {
   return kHints;
 }
 
-// Convoy's command for a script or a make target: "convoy COMMAND WORDS FLAGS", where WORDS are the
-// words typed behind it, or an example.
-struct Counterpart {
-  const char* command;
-  const char* example;
-  const char* flags = "";
-
-  std::string line(std::vector<std::string> arguments) const {
-    for (std::string& word : arguments) word = without_config_name(std::move(word));
-    const std::string words = arguments.empty() ? example : launch::shell_words(arguments);
-    return fmt::format("convoy {}{}{}{}{}", command, words.empty() ? "" : " ", words,
-                       *flags == 0 ? "" : " ", flags);
-  }
-};
-
-// SFT-Play's make targets that are no commands here, and the scripts of the guides for torchrun,
-// for data sets and for sweeps over seeds.
-const std::map<std::string, Counterpart>& counterparts() {
-  constexpr auto kConfig = "CONFIG.yaml";
-  constexpr auto kRun = "--model MODEL --adapter RUN/adapter";
-  static const std::map<std::string, Counterpart> kCounterparts = {
-      {"train-bnb", {"train", "configs/run_bnb.yaml"}},
-      {"train-unsloth", {"train", "configs/run_unsloth.yaml"}},
-      {"dapt-train", {"train", "configs/run_dapt.yaml"}},
-      {"train-distributed", {"train", kConfig, "--ranks auto"}},
-      {"train-deepspeed", {"train", kConfig, "--ranks auto --deepspeed FILE.json"}},
-      {"train-with-tb", {"train", kConfig, "--tensorboard"}},
-      {"train-and-watch", {"train", kConfig, "--tensorboard-stays"}},
-      {"train-bnb-tb", {"train", "configs/run_bnb.yaml", "--tensorboard-stays"}},
-      {"train-unsloth-tb", {"train", "configs/run_unsloth.yaml", "--tensorboard-stays"}},
-      {"train-distributed-tb", {"train", kConfig, "--ranks auto --tensorboard-stays"}},
-      {"train-deepspeed-tb",
-       {"train", kConfig, "--ranks auto --deepspeed FILE.json --tensorboard-stays"}},
-      {"setup-accelerate", {"train", kConfig, "--ranks auto --placement"}},
-      {"download-model", {"models fetch", "ORG/NAME"}},
-      {"style", {"data style", "ROWS.jsonl STYLED.jsonl --style TEXT"}},
-      {"render", {"data render", "ROWS.jsonl RENDERED.jsonl --model MODEL"}},
-      {"eval-val", {"eval", kConfig, "--generate --split val"}},
-      {"eval-test", {"eval", kConfig, "--generate --split test"}},
-      {"eval-quick", {"eval", kConfig, "--generate --split val --limit 200"}},
-      {"eval-full", {"eval", kConfig, "--generate --split val --limit 0"}},
-      {"infer", {"generate", kRun, "--interactive"}},
-      {"infer-interactive", {"generate", kRun, "--interactive"}},
-      {"infer-batch", {"generate", kRun, "--prompts ROWS.jsonl --output ANSWERS.jsonl"}},
-      {"merge-bf16", {"models merge", kRun, "--output FOLDER --dtype bf16"}},
-      {"run-nvidia-all.sh", {"launch --ranks gpu", "train.py"}},
-      {"run-amd-all.sh", {"launch --ranks gpu", "train.py"}},
-      {"run-distributed.py", {"process", "--preset process-standard"}},
-      {"run-distributed-pipeline.py", {"process", "--preset process-standard"}},
-      {"run-distributed.sh", {"process", "--preset process-standard"}},
-      {"run-distributed.bat", {"process", "--preset process-standard"}},
-      {"run-distributed-low-memory.sh", {"process", "--preset process-low-memory"}},
-      {"run-distributed-low-memory.bat", {"process", "--preset process-low-memory"}},
-      {"main-multi-gpu.py", {"sweep ssm", "--num_seeds 100 --max_gpus 4"}},
-      {"width-experiments.py", {"sweep mf", "--config FILE.json"}},
-      {"depth-experiments.py", {"sweep mf", "--config FILE.json"}},
-      {"test-multi-gpu.py", {"sweep check", ""}},
-      {"monitor-gpu.py", {"gpus watch --schema seed", "--interval 5 --output gpu_usage.csv"}},
-  };
-  return kCounterparts;
+// The flags of accelerate and DeepSpeed that have another name here.
+const std::map<std::string, std::string>& renamed_flags() {
+  static const std::map<std::string, std::string> kNames = {
+      {"--num-processes", "--ranks"},    {"--num-machines", "--nnodes"},
+      {"--machine-rank", "--node-rank"}, {"--main-process-ip", "--master-addr"},
+      {"--num-gpus", "--ranks"},         {"--main-process-port", "--master-port"},
+      {"--num-nodes", "--nnodes"}};
+  return kNames;
 }
 
-std::string counterpart_hint(const std::string& name, const std::vector<std::string>& arguments) {
+// The words of `accelerate launch` or `deepspeed` for `convoy launch`. Flags behind the script are
+// the script's.
+Words with_own_flags(const Words& arguments) {
+  Words words;
+  bool is_script = false;
+  for (const std::string& word : arguments) {
+    const size_t equals = std::min(word.find('='), word.size());
+    const auto found = renamed_flags().find(config::dashed(word.substr(0, equals)));
+    is_script = is_script || word.ends_with(".py") || word.ends_with(".sh");
+    words.push_back(
+        is_script || found == renamed_flags().end() ? word : found->second + word.substr(equals));
+  }
+  return words;
+}
+
+std::string launch_line(const Words& words) {
+  return words.empty() ? kExample : "convoy launch " + launch::shell_words(words);
+}
+
+std::string of_torchrun(const Words& arguments) {
+  std::string hint =
+      fmt::format("torchrun's command line goes to `convoy launch`: {}", launch_line(arguments));
+  // A program of a guide has a command of its own; torchrun's flags are those of `convoy train`.
+  const auto script = std::find_if(arguments.begin(), arguments.end(), [](const std::string& word) {
+    return word.ends_with("main_multi_gpu.py");
+  });
+  if (script == arguments.end()) return hint;
+  Words words(arguments.begin(), script);
+  words.insert(words.end(), script + 1, arguments.end());
+  return fmt::format("{}; without Python {}", hint, hint_for_script(*script, words));
+}
+
+std::string of_accelerate(const Words& arguments) {
+  const std::string action = arguments.empty() ? "" : arguments.front();
+  if (action == "config")
+    return "nothing is configured in advance: `convoy train CONFIG.yaml --ranks auto --placement` "
+           "shows what starts, and --accelerate-config FILE reads what `accelerate config` wrote";
+  if (action == "env" || action == "test") return "this is here: convoy doctor";
+  if (action == "estimate-memory") return "this is here: convoy config check CONFIG.yaml";
+  const Words rest(arguments.begin() + (action == "launch" ? 1 : 0), arguments.end());
+  return fmt::format("`convoy launch` starts ranks, with torchrun's flags: {}",
+                     launch_line(with_own_flags(rest)));
+}
+
+std::string of_deepspeed(const Words& arguments) {
+  return fmt::format("`convoy launch` starts ranks, with torchrun's flags: {}",
+                     launch_line(with_own_flags(arguments)));
+}
+
+std::string of_python(const std::string& name, const Words& arguments) {
+  const auto first = std::find_if(arguments.begin(), arguments.end(),
+                                  [](const std::string& word) { return !word.starts_with('-'); });
+  const bool is_module =
+      first != arguments.begin() && first != arguments.end() && *(first - 1) == "-m";
+  if (is_module && (*first == "torch.distributed.run" || *first == "torch.distributed.launch"))
+    return of_torchrun({first + 1, arguments.end()});
+  if (is_module && first->starts_with("accelerate."))
+    return of_accelerate({first + 1, arguments.end()});
+  if (first != arguments.end() && !is_module)
+    if (std::string hint = hint_for_script(*first, {first + 1, arguments.end()}); !hint.empty())
+      return hint;
+  return fmt::format("convoy launch {}{}", name,
+                     arguments.empty() ? "" : " " + launch::shell_words(arguments));
+}
+
+// Any other script is a program to launch.
+std::string of_script(const std::string& name, const Words& arguments) {
   if (std::string hint = hint_for_script(name, arguments); !hint.empty()) return hint;
-  // Any other script is a program to launch.
   if (!name.ends_with(".py") && !name.ends_with(".sh")) return "";
-  std::vector<std::string> words = {name};
+  Words words = {"--ranks", "gpu", name};
   words.insert(words.end(), arguments.begin(), arguments.end());
-  return Counterpart{"launch --ranks gpu", ""}.line(words);
+  return launch_line(words);
+}
+
+// `bash run_all.sh`: the shell is of no interest.
+std::string of_shell(const std::string& name, const Words& arguments) {
+  const auto script = std::find_if(arguments.begin(), arguments.end(),
+                                   [](const std::string& word) { return !word.starts_with('-'); });
+  if (script != arguments.end())
+    if (std::string hint = hint_for_script(*script, {script + 1, arguments.end()}); !hint.empty())
+      return hint;
+  Words words = {name};
+  words.insert(words.end(), arguments.begin(), arguments.end());
+  return launch_line(words);
 }
 
 }  // namespace
 
-std::string hint_for_script(const std::string& name, const std::vector<std::string>& arguments) {
-  const std::string file = std::filesystem::path(name).filename().string();
-  const auto found = counterparts().find(config::dashed(file));
-  if (found == counterparts().end()) return "";
-  return fmt::format("{} is this here: {}", name, found->second.line(arguments));
-}
-
-std::string hint_for_command(const std::string& name, const std::vector<std::string>& arguments) {
-  if (name == "torchrun")
-    return fmt::format(
-        "torchrun's command line goes to `convoy launch`: {}",
-        arguments.empty() ? kExample : "convoy launch " + launch::shell_words(arguments));
-  const bool is_python = name == "python" || name == "python3";
-  if (is_python && !arguments.empty()) {
-    const std::vector<std::string> rest(arguments.begin() + 1, arguments.end());
-    if (std::string hint = hint_for_script(arguments.front(), rest); !hint.empty()) return hint;
-  }
-  if (is_python)
-    return fmt::format("convoy launch {}{}", name,
-                       arguments.empty() ? "" : " " + launch::shell_words(arguments));
-  if (name == "accelerate" || name == "deepspeed")
-    return fmt::format("`convoy launch` starts ranks, with torchrun's flags: {}", kExample);
+std::string hint_for_command(const std::string& name, const Words& arguments) {
+  const std::string program = std::filesystem::path(name).filename().string();
+  if (program == "torchrun") return of_torchrun(arguments);
+  if (program == "accelerate") return of_accelerate(arguments);
+  if (program == "deepspeed") return of_deepspeed(arguments);
+  if (program == "python" || program.starts_with("python3")) return of_python(name, arguments);
+  if (program == "bash" || program == "sh") return of_shell(program, arguments);
+  if (program == "make") return hint_for_make(arguments);
   if (name == "mpirun" || name == "mpiexec" || name == "srun")
     return fmt::format("on one host: {}; or {} ... convoy launch train.py on many", kExample, name);
-  return counterpart_hint(name, arguments);
+  if (std::string hint = hint_for_program(program, arguments); !hint.empty()) return hint;
+  return of_script(name, arguments);
 }
 
 std::string hint_for_flag(const std::string& flag) {

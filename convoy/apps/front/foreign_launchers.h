@@ -15,9 +15,6 @@ namespace convoy::apps {
 // that name is known.
 std::string hint_for_command(const std::string& name, const std::vector<std::string>& arguments);
 
-// The same for a script or a make target alone. Empty when none of that name is known.
-std::string hint_for_script(const std::string& name, const std::vector<std::string>& arguments);
-
 // The hint for a flag as it was typed, with its dashes. Empty when no known launcher has it.
 std::string hint_for_flag(const std::string& flag);
 

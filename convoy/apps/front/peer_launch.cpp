@@ -6,10 +6,13 @@
 #include <algorithm>
 #include <array>
 #include <cstdlib>
+#include <filesystem>
 #include <string_view>
+#include <utility>
 
 #include "convoy/core/base/error.h"
 #include "convoy/core/base/text_as.h"
+#include "convoy/core/io/hub_cache.h"
 
 namespace convoy::apps {
 namespace {
@@ -61,6 +64,23 @@ void export_library_variables(std::vector<std::string>& words, const Log& log) {
   std::erase_if(words, is_library_variable);
 }
 
+void take_node_words(std::vector<std::string>& words, settings::LaunchRequest& launch_request) {
+  const std::pair<std::string_view, settings::RequestedValue*> names[] = {
+      {"NNODES=", &launch_request.nodes},
+      {"NODE_RANK=", &launch_request.node_rank},
+      {"MASTER_ADDR=", &launch_request.master_addr},
+      {"MASTER_PORT=", &launch_request.master_port},
+      {"NPROC_PER_NODE=", &launch_request.ranks_of_node}};
+  std::erase_if(words, [&](const std::string& word) {
+    for (const auto& [name, value] : names) {
+      if (!word.starts_with(name)) continue;
+      *value = {word.substr(name.size()), "command line, " + word};
+      return true;
+    }
+    return false;
+  });
+}
+
 void take_launch_request(const settings::LaunchRequest& launch_request,
                          launch::MemberFlags& members, launch::DeviceFlags& devices,
                          const Log& log) {
@@ -73,6 +93,19 @@ void take_launch_request(const settings::LaunchRequest& launch_request,
   if (!members.rdzv_endpoint.empty()) return;
   take(launch_request.master_addr, members.master_addr, unset.master_addr, "master-addr", log);
   take(launch_request.master_port, members.master_port, unset.master_port, "master-port", log);
+}
+
+void say_unread_accelerate_file(const settings::LaunchRequest& launch_request, const Log& log) {
+  if (launch_request.reads_accelerate) return;
+  for (const char* const ending : {"yaml", "json"}) {
+    const std::filesystem::path file =
+        io::hub_home_folder() / "accelerate" / fmt::format("default_config.{}", ending);
+    std::error_code ignored;
+    if (!std::filesystem::is_regular_file(file, ignored)) continue;
+    log.info(fmt::format("{}, which `accelerate config` wrote, is not read: --accelerate-config {}",
+                         file.string(), file.string()));
+    return;
+  }
 }
 
 int64_t ranks_of_job(const launch::JobSetup& setup) {

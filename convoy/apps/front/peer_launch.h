@@ -18,10 +18,17 @@ namespace convoy::apps {
 // environment, which the ranks inherit.
 void export_library_variables(std::vector<std::string>& words, const Log& log);
 
+// Moves the words of SFT-Play's make targets that say where ranks run (NNODES=2, NODE_RANK=0,
+// MASTER_ADDR=HOST, MASTER_PORT=N, NPROC_PER_NODE=N) from `words` into `launch_request`.
+void take_node_words(std::vector<std::string>& words, settings::LaunchRequest& launch_request);
+
 // Fills flags that were not given, and logs it.
 void take_launch_request(const settings::LaunchRequest& launch_request,
                          launch::MemberFlags& members, launch::DeviceFlags& devices,
                          const Log& log);
+
+// Says that the file which `accelerate config` wrote counts only when it is named.
+void say_unread_accelerate_file(const settings::LaunchRequest& launch_request, const Log& log);
 
 // Number of ranks of the whole job; 0 when other nodes decide it.
 int64_t ranks_of_job(const launch::JobSetup& setup);

@@ -24,8 +24,8 @@ std::string why_it_waits(const std::string& state, const fs::path& folder) {
         folder.string());
   if (state == "absent")
     return fmt::format(
-        "it has written nothing to {}. All nodes share one folder: start node 0. If it runs "
-        "already, give every node --run-dir with a folder that all nodes see",
+        "it has written nothing to {}. Start node 0. If it runs already, give every node --run-dir "
+        "with a folder that all of them see, or --texts-in-store, which needs no common folder",
         folder.string());
   if (state == "planning") return "it is planning the rows";
   if (state == "stopped") return "it was stopped; the same command starts it again";

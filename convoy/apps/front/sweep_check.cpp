@@ -30,7 +30,10 @@ std::vector<std::shared_ptr<experiments::cuda::Device>> gpus_of(const Context& c
                                                                 int64_t max_gpus) {
   sweep::RunOptions options;
   options.compute_device = "auto";
-  options.has_gpu_kernels = !experiments::cuda::kernel_texts().empty();
+  options.why_no_gpus = [] {
+    return experiments::cuda::why_no_gpus(
+        experiments::cuda::driver_library(launch::process_environment()));
+  };
   options.max_gpus = max_gpus;
   options.log = context.log();
   std::vector<std::shared_ptr<experiments::cuda::Device>> gpus;

@@ -38,6 +38,7 @@
 #include "convoy/farm/sweep/runner/coordinator.h"
 #include "convoy/farm/sweep/runner/run_flags.h"
 #include "convoy/farm/sweep/runner/slow_notice.h"
+#include "convoy/launch/place/environment_resolver.h"
 #include "convoy/machine/processes/signals.h"
 
 namespace convoy::apps {
@@ -265,7 +266,10 @@ int run_plan(Context& context, const SweepPlan& plan, const RunFlags& run,
   const std::string store = store_of(run, output.checkpoint_dir);
   sweep::RunOptions options = run_options(context, run, store);
   options.compute_device = output.compute_device;
-  options.has_gpu_kernels = !experiments::cuda::kernel_texts().empty();
+  options.why_no_gpus = [] {
+    return experiments::cuda::why_no_gpus(
+        experiments::cuda::driver_library(launch::process_environment()));
+  };
   options.max_gpus = output.max_gpus;
   options.told = std::move(told);
   if (run.dry_run)

@@ -25,7 +25,9 @@ std::shared_ptr<experiments::cuda::Device> worker_gpu() {
     if (wanted->second != "auto") throw;
     const sweep::WorkerMessage note{
         .kind = sweep::WorkerMessage::Kind::Warning,
-        .text = fmt::format("computes with the CPU: its GPU cannot be used: {}", error.sentence())};
+        .text = fmt::format("computes with the CPU, as each worker that meets this: its GPU cannot "
+                            "be used: {}",
+                            error.sentence())};
     workers::send_to_supervisor(note.line());
     return nullptr;
   }

@@ -149,6 +149,26 @@ bool may_be_sent(const launch::JobSetup& setup) {
   return setup.several_nodes() && setup.wanted_node_rank != 0;
 }
 
+// The recognition's flags are settings, so its program without a file would be taken for a training
+// of a language model.
+void refuse_recognition_without_config(const TrainInvocation& found) {
+  const auto names = [](const std::string& word, std::string_view key) {
+    return word.starts_with(key);
+  };
+  if ((found.multi_gpu.empty() && !found.har_data) || !found.flags.preset.empty() ||
+      std::any_of(found.rest.begin(), found.rest.end(), [&](const std::string& word) {
+        return is_config_file(word) || names(word, "model.name=") || names(word, "task=") ||
+               names(word, "data.train_path=");
+      }))
+    return;
+  throw ConfigError(
+      fmt::format("{} without a configuration: the activity recognition has one",
+                  found.multi_gpu.empty() ? "--data-dir" : "--multi-gpu"),
+      {.key = "task",
+       .hint = "convoy train examples/har/har.yaml and these flags; or --preset har-4gpu "
+               "(`convoy config presets`) and --data-dir DATA"});
+}
+
 void read_config(const Context& context, const TrainInvocation& found, bool may_be_sent,
                  int64_t ranks, RunConfig& run) {
   const TrainFlags& flags = found.flags;
@@ -156,6 +176,7 @@ void read_config(const Context& context, const TrainInvocation& found, bool may_
   run.is_here = !may_be_sent || (file != found.rest.end() && fs::exists(*file));
   if (run.is_here && found.rest.empty() && flags.preset.empty())
     throw ConfigError("`convoy train` needs a configuration", {.hint = "convoy train run.yaml"});
+  if (run.is_here) refuse_recognition_without_config(found);
   std::vector<std::string> words = found.rest;
   if (!run.is_here) std::erase_if(words, is_config_file);
   settings::RankFacts facts{.ranks = ranks};

@@ -305,9 +305,46 @@ TEST_F(TrainCommand, FilesAndVariablesOfOtherLaunchersSayHowManyRanks) {
   EXPECT_NE(output_.find("--nproc-per-node 2: accelerate.yaml:2"), std::string::npos) << output_;
   EXPECT_EQ(json::parse(read_file(folder_ / "a/run.json"))["origins"]["parallel.strategy"],
             "accelerate.yaml:1");
+  // The file that `accelerate config` wrote counts when it is named; unread it is said.
+  const std::string wrote = (folder_ / "hub/accelerate/default_config.yaml").string();
+  write_file_atomic(wrote, "num_processes: 2\n");
+  const std::string unread = wrote + ", which `accelerate config` wrote, is not read";
+  ::setenv("HF_HOME", (folder_ / "hub").c_str(), 1);
+  EXPECT_EQ(train("sums.yaml --devices cpu", echo), 0);
+  EXPECT_NE(output_.find(unread), std::string::npos) << output_;
+  EXPECT_EQ(train("sums.yaml --devices cpu --accelerate-config " + wrote, echo), 0);
+  EXPECT_EQ(output_.find(unread), std::string::npos) << output_;
+  EXPECT_NE(output_.find("rank of 2"), std::string::npos) << output_;
+  ::unsetenv("HF_HOME");
   // No variable that turns a network off is ever set.
   EXPECT_EQ(train("sums.yaml --devices cpu", "echo \"[$NCCL_IB_DISABLE$NCCL_P2P_DISABLE]\""), 0);
   EXPECT_NE(output_.find("[]"), std::string::npos) << output_;
+}
+
+// The words of SFT-Play's make targets.
+TEST_F(TrainCommand, WordsThatNameNodesAreFlags) {
+  const std::string dry = "sums.yaml --devices cpu --nproc 2 --placement ";
+  EXPECT_EQ(train(dry + "NNODES=2 NODE_RANK=1 MASTER_ADDR=10.0.0.9 MASTER_PORT=29501", "exit 0"), 0)
+      << output_;
+  EXPECT_NE(output_.find("node 1 of 2, which meet at 10.0.0.9:29501"), std::string::npos)
+      << output_;
+  EXPECT_NE(output_.find("--nnodes 2: command line, NNODES=2"), std::string::npos) << output_;
+  EXPECT_EQ(train("sums.yaml --devices cpu --placement NPROC_PER_NODE=3", "exit 0"), 0) << output_;
+  EXPECT_NE(output_.find("\n2     2 "), std::string::npos) << output_;
+  EXPECT_EQ(train(dry + "NNODES=2 NODE_RANK=one MASTER_ADDR=a", "exit 0"), 2) << output_;
+  EXPECT_NE(output_.find("wanted a number for --node-rank"), std::string::npos) << output_;
+}
+
+TEST_F(TrainCommand, TheRecognitionsFlagsLeadToItsConfiguration) {
+  EXPECT_EQ(train("--multi-gpu ddp --epochs 5 --batch-size 32", "exit 0"), 2);
+  EXPECT_NE(output_.find("convoy train examples/har/har.yaml and these flags"), std::string::npos)
+      << output_;
+  EXPECT_EQ(output_.find("model.name"), std::string::npos) << output_;
+  EXPECT_EQ(train("--data-dir data", "exit 0"), 2);
+  EXPECT_NE(output_.find("--preset har-4gpu"), std::string::npos) << output_;
+  EXPECT_EQ(train("--multi-gpu ddp --model m --data rows.jsonl --devices cpu", "exit 0"), 10)
+      << output_;
+  EXPECT_EQ(train("sums.yaml --multi-gpu ddp --devices cpu", "exit 0"), 0) << output_;
 }
 
 TEST_F(TrainCommand, ADeepSpeedFileIsCheckedAgainstTheRanks) {

@@ -61,6 +61,8 @@ settings::LaunchRequest requested_launch(const std::vector<std::string>& argumen
     settings::TrainSettings train;
     settings::resolve_train(train, train_sources(arguments, preset), settings::Wanted::Anything,
                             &facts);
+    if (train.parallel.strategy == "dp")
+      facts.launch_request.devices_of_rank = static_cast<int>(train.parallel.replicas);
   } catch (const ConfigError&) {
     // The configuration is read again when the number of ranks is known; its errors are reported
     // then.

@@ -104,11 +104,18 @@ TrainInvocation read_train_line(Context& context, const std::vector<std::string>
   if (har.multi_gpu == "ddp" && members.nproc_per_node.empty() && !is_started_as_rank())
     members.nproc_per_node = "auto";
   export_library_variables(found.rest, context.log());
-  if (!is_started_as_rank())
-    take_launch_request(requested_launch(found.rest, found.flags.preset), members, found.flags,
-                        context.log());
+  found.har_data = !har.data_dir.empty();
+  settings::LaunchRequest typed;
+  take_node_words(found.rest, typed);
+  take_launch_request(typed, members, found.flags, context.log());
+  const settings::LaunchRequest in_files = requested_launch(found.rest, found.flags.preset);
+  if (!is_started_as_rank()) {
+    take_launch_request(in_files, members, found.flags, context.log());
+    say_unread_accelerate_file(in_files, context.log());
+  }
   found.request = worker_request(context, found.flags);
   found.request.members = members;
+  found.request.own_program->devices_of_rank = in_files.devices_of_rank;
   return found;
 }
 

@@ -77,6 +77,7 @@ struct TrainInvocation {
   TrainFlags flags;
   launch::SetupRequest request;
   std::string multi_gpu;          // HarFlags
+  bool har_data = false;          // --data-dir is given
   std::vector<std::string> rest;  // configuration and key=value pairs
 };
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "convoy/apps/recipes/classify_report.h"
 
+#include <fmt/ranges.h>  // join lies here in the fmt of LibTorch
+
 #include <algorithm>
 
 #include "convoy/apps/recipes/effective_batch.h"
@@ -22,6 +24,11 @@ int64_t elements(const std::vector<nn::NamedTensor>& parameters) {
 }
 
 std::string count(int64_t number) { return telemetry::count_text(static_cast<double>(number)); }
+
+constexpr int64_t kMostNamedClasses = 12;
+constexpr const char* kResultsFile = "training_results.json";
+// A matrix of more classes than this is written as the list of its cells that are not 0.
+constexpr int64_t kMostWrittenClasses = 1'000;
 
 std::vector<std::vector<int64_t>> rows_of(const evaluate::ConfusionMatrix& matrix) {
   std::vector<std::vector<int64_t>> rows;
@@ -98,11 +105,23 @@ void add_test(io::Json& json, const train::WindowFigures& test, const SignalData
   json["test_macro_f1"] = figures.macro_f1;
   json["test_weighted_f1"] = figures.weighted_f1;
   json["classes"] = class_json(figures, data.class_names);
-  json["confusion_matrix"] = rows_of(test.confusion);
+  if (data.num_classes() <= kMostWrittenClasses) {
+    json["confusion_matrix"] = rows_of(test.confusion);
+    return;
+  }
+  json["confusion_matrix"] = nullptr;
+  json["confusion_cells"] = io::Json::array();  // true class, predicted class, windows
+  for (const auto& [pair, windows] : test.confusion.counts())
+    json["confusion_cells"].push_back({pair.first, pair.second, windows});
 }
 
 void write_pictures(const std::filesystem::path& folder, const train::WindowFigures& test,
                     const SignalData& data, const Log& log) {
+  if (data.num_classes() > evaluate::kMostShownClasses) {
+    log.info(fmt::format("no confusion_matrix.png of {} classes: it shows {} at most; {} holds it",
+                         data.num_classes(), evaluate::kMostShownClasses, kResultsFile));
+    return;
+  }
   const charts::MatrixPlot plot{
       .title = fmt::format("{} of {} test windows right", test.confusion.correct(),
                            test.confusion.total()),
@@ -121,11 +140,15 @@ void write_pictures(const std::filesystem::path& folder, const train::WindowFigu
 void report_classify_plan(const Log& log, const settings::TrainSettings& settings,
                           const SignalData& data, const nn::SignalClassifier& model,
                           const data::EpochOrder& order, const std::string& dtype) {
-  log.info(fmt::format("windows: {} to train, {} to validate, {} to test; {} of {}, {}",
+  log.info(fmt::format("windows: {} to train, {} to validate, {} to test; {} of {}, {}{}",
                        data.train.num_windows, data.validation.num_windows, data.test.num_windows,
                        counted(data.train.window_rows, "row"),
                        counted(data.train.num_channels(), "channel"),
-                       counted(data.num_classes(), "class", "classes")));
+                       counted(data.num_classes(), "class", "classes"),
+                       data.num_classes() > kMostNamedClasses
+                           ? ""
+                           : fmt::format(" ({})", fmt::join(data.class_names, ", "))));
+  for (const std::string& remark : data.remarks) log.warning(remark);
   if (data.validation.num_windows == 0)
     log.warning("no validation windows: no best model, no early stop (classify.val_ratio)");
   log.info(fmt::format(
@@ -148,7 +171,7 @@ void write_classify_results(const std::filesystem::path& folder, const ClassifyR
   json["samples_per_second"] = results.history.samples_per_second();
   json["history"] = history_json(results.history);
   json["config"] = settings_json(settings);
-  write_file_atomic(folder / "training_results.json", json.dump(2) + "\n");
+  write_file_atomic(folder / kResultsFile, json.dump(2) + "\n");
   if (!results.test) return;
   write_pictures(folder, *results.test, data, log);
   log.info("test, true classes down, predicted ones across:\n" +

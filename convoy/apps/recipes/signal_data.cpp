@@ -6,6 +6,8 @@
 #include <algorithm>
 
 #include "convoy/core/base/error.h"
+#include "convoy/data/datasets/signals/signal_classes.h"
+#include "convoy/data/datasets/signals/split_remarks.h"
 #include "convoy/data/datasets/signals/uci_har.h"
 
 namespace convoy::recipes {
@@ -24,15 +26,6 @@ void require_like_train(const data::SignalWindows& windows, const data::SignalWi
                     {.file = folder});
 }
 
-void require_known_classes(const data::SignalWindows& windows, int64_t num_classes,
-                           const std::string& file) {
-  for (size_t window = 0; window < windows.classes.size(); ++window)
-    if (windows.classes[window] >= num_classes)
-      throw DataError(fmt::format("wanted a class of 1 to {}, found {}", num_classes,
-                                  windows.classes[window] + 1),
-                      {.file = file, .line = static_cast<int64_t>(window) + 1});
-}
-
 }  // namespace
 
 SignalData load_signal_data(const settings::TrainSettings& settings) {
@@ -41,25 +34,32 @@ SignalData load_signal_data(const settings::TrainSettings& settings) {
   const int64_t workers = std::max<int64_t>(1, classify.num_workers);
   SignalData data;
   data.train = data::read_signal_split(folder, "train", workers);
-  data.class_names = data::read_class_names(
-      folder, 1 + *std::max_element(data.train.classes.begin(), data.train.classes.end()));
-  const auto label_file = [&folder](const char* split) {
-    return fmt::format("{}/{}/y_{}.txt", folder, split, split);
+  const data::SignalClasses classes = data::read_signal_classes(folder, data.train);
+  data.class_names = classes.names;
+  const auto number = [&](data::SignalWindows& windows, const char* split) {
+    data::number_classes(windows, classes, fmt::format("{}/{}/y_{}.txt", folder, split, split));
   };
-  require_known_classes(data.train, data.num_classes(), label_file("train"));
+  number(data.train, "train");
   const auto read_more = [&](const char* split) {
     data::SignalWindows windows = data::read_signal_split(folder, split, workers);
     require_like_train(windows, data.train, folder + "/" + split);
-    require_known_classes(windows, data.num_classes(), label_file(split));
+    number(windows, split);
     return windows;
   };
   if (data::has_signal_split(folder, "test")) data.test = read_more("test");
+  double held_share = 0;
   if (data::has_signal_split(folder, "val")) {
     data.validation = read_more("val");
   } else if (classify.val_ratio > 0) {
+    held_share = classify.val_ratio;
     std::tie(data.train, data.validation) =
-        data::hold_out(data.train, classify.val_ratio, static_cast<uint64_t>(settings.seed));
+        data::hold_out(data.train, held_share, static_cast<uint64_t>(settings.seed));
   }
+  data.remarks = data::split_remarks({.train = data.train,
+                                      .validation = data.validation,
+                                      .test = data.test,
+                                      .class_names = data.class_names,
+                                      .held_share = held_share});
   return data;
 }
 

@@ -16,6 +16,7 @@ struct SignalData {
   data::SignalWindows validation;  // may have no windows
   data::SignalWindows test;        // may have no windows
   std::vector<std::string> class_names;
+  std::vector<std::string> remarks;  // split_remarks()
 
   int64_t num_classes() const { return static_cast<int64_t>(class_names.size()); }
 };

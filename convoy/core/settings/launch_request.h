@@ -20,6 +20,9 @@ struct LaunchRequest {
   RequestedValue master_addr;
   RequestedValue master_port;
   RequestedValue devices;  // "cpu"
+  // GPUs that one rank computes on: with parallel.strategy dp its replicas; 0 = all.
+  int devices_of_rank = 1;
+  bool reads_accelerate = false;  // a file of accelerate's is among the sources
 };
 
 }  // namespace convoy::settings

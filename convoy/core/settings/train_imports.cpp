@@ -72,6 +72,7 @@ std::vector<config::Import> TrainImports::list() {
   imports.push_back(
       {.keys = {"accelerate", "train.accelerate"},
        .read = [this](const Found& found, config::Imported& imported, config::ErrorList& errors) {
+         facts_.launch_request.reads_accelerate = !found.empty();
          for (const auto& [key, node] : found)
            deepspeed_.push_back(
                read_accelerate(node, key, facts_.ranks, facts_.launch_request, imported, errors));

@@ -5,25 +5,29 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace convoy::evaluate {
 
-// Counts of (true class, predicted class).
+// Counts of (true class, predicted class). Only pairs that occur take memory.
 class ConfusionMatrix {
  public:
-  explicit ConfusionMatrix(int64_t num_classes);
+  explicit ConfusionMatrix(int64_t num_classes) : num_classes_(num_classes) {}
 
   void add(int64_t truth, int64_t predicted);
   int64_t count(int64_t truth, int64_t predicted) const;
+  // By (true class, predicted class), without zeros.
+  const std::map<std::pair<int64_t, int64_t>, int64_t>& counts() const { return counts_; }
   int64_t num_classes() const { return num_classes_; }
   int64_t total() const;
   int64_t correct() const;
 
  private:
   int64_t num_classes_;
-  std::vector<int64_t> counts_;
+  std::map<std::pair<int64_t, int64_t>, int64_t> counts_;
 };
 
 struct ClassFigures {
@@ -35,15 +39,19 @@ struct ClassFigures {
 
 struct ClassificationFigures {
   double accuracy = 0;
-  double macro_f1 = 0;     // mean over classes
+  double macro_f1 = 0;     // mean over the classes that are true or predicted in some row
   double weighted_f1 = 0;  // mean over rows
   std::vector<ClassFigures> classes;
 };
 
 ClassificationFigures classification_figures(const ConfusionMatrix& matrix);
 
+// The matrix can be shown to people: cells of more classes than this cannot be read.
+inline constexpr int64_t kMostShownClasses = 64;
+
 // A table for people: a row per class with its metrics, and the matrix, true classes down. `names`:
-// of the classes. Lines end in '\n'.
+// of the classes. It leaves the matrix out where there are more than kMostShownClasses, and shows
+// those with most rows. Lines end in '\n'.
 std::string classification_table(const ConfusionMatrix& matrix,
                                  const std::vector<std::string>& names);
 

@@ -39,6 +39,18 @@ class Planner {
     return &devices_.devices[static_cast<size_t>(local_rank) % devices_.devices.size()];
   }
 
+  static std::string name_of(const Device& device) {
+    return device.mig ? fmt::format("mig {}/{}/{}", device.gpu, device.gpu_instance,
+                                    device.compute_instance)
+                      : fmt::format("gpu {}", device.gpu);
+  }
+
+  // Those that the first rank computes on, when it is the only one.
+  int devices_of_single_rank() const {
+    const auto all = static_cast<int>(devices_.devices.size());
+    return request_.devices_of_rank == 0 ? all : std::min(all, request_.devices_of_rank);
+  }
+
   std::vector<int> device_nodes() {
     const bool bound = request_.binding != NumaBinding::None;
     if (devices_.devices.empty())
@@ -69,9 +81,9 @@ class Planner {
     placed.host = request_.host;
     placed.device = "cpu";
     if (const Device* const device = device_of(local_rank)) {
-      placed.device = device->mig ? fmt::format("mig {}/{}/{}", device->gpu, device->gpu_instance,
-                                                device->compute_instance)
-                                  : fmt::format("gpu {}", device->gpu);
+      placed.device = name_of(*device);
+      for (int more = 1; ranks_on_host_ == 1 && more < devices_of_single_rank(); ++more)
+        placed.device += ", " + name_of(devices_.devices[static_cast<size_t>(more)]);
       placed.device_uuid = device->uuid;
       if (request_.virtual_local_rank || devices_.one_device_per_rank)
         placed.visible_device = devices_.tokens[index % devices_.tokens.size()];
@@ -120,7 +132,13 @@ class Planner {
     if (num_devices > 0 && !request_.adopted && ranks_on_host_ > num_devices)
       placement_.notes.push_back(
           fmt::format("{} ranks share {}", ranks_on_host_, counted(num_devices, "device")));
-    if (request_.announce_idle_devices && !request_.adopted && ranks_on_host_ < num_devices)
+    if (request_.devices_of_rank != 1 && ranks_on_host_ == 1) {
+      if (devices_of_single_rank() < num_devices)
+        placement_.notes.push_back(
+            fmt::format("{} visible and {} planned (parallel.replicas)",
+                        counted(num_devices, "GPU is", "GPUs are"),
+                        counted(devices_of_single_rank(), "replica is", "replicas are")));
+    } else if (request_.announce_idle_devices && !request_.adopted && ranks_on_host_ < num_devices)
       placement_.notes.push_back(
           fmt::format("{} visible and {} planned: use --ranks gpu for a rank on each",
                       devices_.one_device_per_rank

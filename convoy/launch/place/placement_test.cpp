@@ -327,6 +327,22 @@ TEST(Placement, GpusWithoutARankAreAnnounced) {
       << "whoever started the rank decided";
 }
 
+// Replicas of one process: every GPU has one.
+TEST(Placement, ARankThatTakesSeveralGpusHasThem) {
+  const Machine machine = read_big(all_of_big());
+  const DeviceSelection four = gpus_on({0, 0, 1, 1});
+  const Placement all = plan_placement({.num_ranks = 1, .devices_of_rank = 0}, four, machine);
+  EXPECT_EQ(all.ranks[0].device, "gpu 0, gpu 1, gpu 2, gpu 3");
+  EXPECT_TRUE(all.notes.empty());
+  const Placement two = plan_placement({.num_ranks = 1, .devices_of_rank = 2}, four, machine);
+  EXPECT_EQ(two.ranks[0].device, "gpu 0, gpu 1");
+  EXPECT_EQ(two.notes.at(0), "4 GPUs are visible and 2 replicas are planned (parallel.replicas)");
+  EXPECT_EQ(plan_placement({.num_ranks = 2, .devices_of_rank = 0}, four, machine).ranks[1].device,
+            "gpu 1");
+  EXPECT_EQ(plan_placement({.num_ranks = 1, .devices_of_rank = 0}, {}, machine).ranks[0].device,
+            "cpu");
+}
+
 TEST(Placement, TableAndJson) {
   Machine machine = read_big(all_of_big());
   DeviceSelection mig = gpus_on({0, 0, 0});

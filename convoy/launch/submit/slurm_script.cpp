@@ -9,11 +9,17 @@
 //   restart a cancelled job.
 // - With --kill-on-bad-exit srun ends the others when the first task leaves, with 75 too, so it
 //   would cut the save of slower nodes. Launchers of Convoy end each other.
+// - A job that is submitted within another one inherits its SLURM_* variables, whatever --export
+//   says; sbatch sets only those anew that were asked of the new job. srun takes the rest for its
+//   own options, and refuses the step or places it as the other job's.
 // - srun takes neither the job's --cpus-per-task nor, after `sbatch --export`, the environment
 //   unless flags pass them.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <filesystem>
+#include <sstream>
 
 #include "convoy/launch/submit/bash_text.h"
 #include "convoy/launch/submit/job_text.h"
@@ -64,6 +70,103 @@ std::string directives(const SubmitSettings& settings) {
   list.add("export", names);
   for (const std::string& line : settings.extra.names) list.add_line(line);
   return list.text();
+}
+
+// Variables that srun takes for an option, by its name at sbatch. Names, lists and counts that
+// sbatch sets for every job are not among them.
+struct StepOption {
+  std::string_view variables;
+  std::string_view option;
+  std::string_view letter = {};
+};
+constexpr std::array kStepOptions = {
+    StepOption{"SLURM_CONSTRAINT SLURM_CLUSTER_CONSTRAINT", "constraint", "C"},
+    StepOption{"SLURM_CORE_SPEC", "core-spec", "S"},
+    StepOption{"SLURM_THREAD_SPEC", "thread-spec"},
+    StepOption{"SLURM_CPU_FREQ_REQ", "cpu-freq"},
+    StepOption{"SLURM_CPUS_PER_TASK SRUN_CPUS_PER_TASK", "cpus-per-task", "c"},
+    StepOption{"SLURM_CPUS_PER_GPU", "cpus-per-gpu"},
+    StepOption{"SLURM_DISTRIBUTION SLURM_DIST_PLANESIZE", "distribution", "m"},
+    StepOption{"SLURM_EXCLUSIVE SLURM_EXACT SLURM_OVERLAP SLURM_WHOLE", "exclusive"},
+    StepOption{"SLURM_GPUS", "gpus", "G"},
+    StepOption{"SLURM_GPUS_PER_NODE", "gpus-per-node"},
+    StepOption{"SLURM_GPUS_PER_SOCKET", "gpus-per-socket"},
+    StepOption{"SLURM_GPUS_PER_TASK", "gpus-per-task"},
+    StepOption{"SLURM_GPU_BIND", "gpu-bind"},
+    StepOption{"SLURM_GPU_FREQ", "gpu-freq"},
+    StepOption{"SLURM_GRES SLURM_STEP_GRES", "gres"},
+    StepOption{"SLURM_GRES_FLAGS", "gres-flags"},
+    StepOption{"SLURM_HINT", "hint"},
+    StepOption{"SLURM_MEM_PER_CPU", "mem-per-cpu"},
+    StepOption{"SLURM_MEM_PER_GPU", "mem-per-gpu"},
+    StepOption{"SLURM_MEM_PER_NODE", "mem"},
+    StepOption{"SLURM_NETWORK", "network"},
+    StepOption{"SLURM_NTASKS_PER_CORE", "ntasks-per-core"},
+    StepOption{"SLURM_NTASKS_PER_GPU", "ntasks-per-gpu"},
+    StepOption{"SLURM_NTASKS_PER_SOCKET", "ntasks-per-socket"},
+    StepOption{"SLURM_NTASKS_PER_TRES", "ntasks-per-tres"},
+    StepOption{"SLURM_OVERCOMMIT", "overcommit", "O"},
+    StepOption{"SLURM_POWER", "power"},
+    StepOption{"SLURM_PROFILE", "profile"},
+    StepOption{"SLURM_REQ_SWITCH SLURM_WAIT4SWITCH", "switches"},
+    StepOption{"SLURM_RESERVATION", "reservation"},
+    StepOption{"SLURM_SPREAD_JOB", "spread-job"},
+    StepOption{"SLURM_THREADS_PER_CORE", "threads-per-core"},
+    StepOption{"SLURM_TRES_BIND", "tres-bind"},
+    StepOption{"SLURM_TRES_PER_TASK", "tres-per-task"},
+    StepOption{"SLURM_USE_MIN_NODES", "use-min-nodes"},
+    StepOption{"SLURM_WCKEY", "wckey"},
+    // No options of sbatch.
+    StepOption{"SLURM_ACCTG_FREQ SLURM_BCAST SLURM_COMPRESS SLURM_CPU_BIND SLURM_CPU_BIND_LIST "
+               "SLURM_CPU_BIND_TYPE SLURM_CPU_BIND_VERBOSE SLURM_DELAY_BOOT SLURM_DEPENDENCY "
+               "SLURM_EPILOG SLURM_HET_SIZE SLURM_IMMEDIATE SLURM_KILL_BAD_EXIT SLURM_LABELIO "
+               "SLURM_MEM_BIND SLURM_MEM_BIND_LIST SLURM_MEM_BIND_PREFER SLURM_MEM_BIND_SORT "
+               "SLURM_MEM_BIND_TYPE SLURM_MEM_BIND_VERBOSE SLURM_MPI_TYPE SLURM_MULTI_PROG "
+               "SLURM_NO_KILL SLURM_PROLOG SLURM_REMOTE_CWD SLURM_RESV_PORTS SLURM_SIGNAL "
+               "SLURM_STDERRMODE SLURM_STDINMODE SLURM_STDOUTMODE SLURM_TASK_EPILOG "
+               "SLURM_TASK_PROLOG SLURM_TEST_EXEC SLURM_THREADS SLURM_TIMELIMIT "
+               "SLURM_UNBUFFEREDIO SLURM_WAIT SLURM_WORKING_DIR SRUN_CONTAINER SRUN_ERROR "
+               "SRUN_EXPORT_ENV SRUN_INPUT SRUN_OUTPUT",
+               ""},
+};
+
+// `line`: what follows "#SBATCH ", such as "--gres=gpu:2" or "-C a100".
+bool asks_for(std::string_view line, const StepOption& option) {
+  const auto begins_with = [&](const std::string& flag, std::string_view ends) {
+    return line.starts_with(flag) &&
+           (line.size() == flag.size() || ends.find(line[flag.size()]) != std::string_view::npos);
+  };
+  if (option.option.empty()) return false;
+  if (begins_with(fmt::format("--{}", option.option), "= ")) return true;
+  return !option.letter.empty() && line.starts_with(fmt::format("-{}", option.letter));
+}
+
+// A directive makes its variable this job's own, however it came here.
+std::string forgotten_options(std::string_view directives) {
+  constexpr std::string_view kPrefix = "#SBATCH ";
+  constexpr size_t kWidth = 100;
+  std::vector<std::string_view> lines;
+  for (size_t begin = 0; begin < directives.size();) {
+    const size_t end = std::min(directives.find('\n', begin), directives.size());
+    lines.push_back(directives.substr(begin, end - begin).substr(kPrefix.size()));
+    begin = end + 1;
+  }
+  std::string text = "# Inherited from a job in which this one was submitted: srun would obey.\n";
+  size_t width = kWidth;
+  for (const StepOption& option : kStepOptions) {
+    if (std::any_of(lines.begin(), lines.end(),
+                    [&](std::string_view line) { return asks_for(line, option); }))
+      continue;
+    std::istringstream names{std::string(option.variables)};
+    for (std::string name; names >> name;) {
+      const bool begins = width + 1 + name.size() > kWidth;
+      if (begins) text += width == kWidth ? "unset" : "\nunset";
+      width = begins ? 5 : width;
+      text += " " + name;
+      width += 1 + name.size();
+    }
+  }
+  return text + "\n";
 }
 
 // The address at which the launchers (or the ranks) meet: one that SLURM itself uses, so no name
@@ -148,8 +251,10 @@ exit "$code"
 }  // namespace
 
 std::string slurm_script(const SubmitSettings& settings, const std::vector<std::string>& command) {
-  std::string text = "#!/bin/bash\n" + directives(settings);
+  const std::string asked = directives(settings);
+  std::string text = "#!/bin/bash\n" + asked;
   text += "# Written by `convoy submit`; for sbatch.\nset -u\n";
+  text += forgotten_options(asked);
   text += fmt::format("log_dir={}\nmax_requeues={}\ncommand=({})\n", shell_word(settings.log_dir),
                       max_requeues(settings), shell_words(command));
   text += shell_exports(settings);

@@ -133,6 +133,30 @@ TEST_F(Slurm, OneLauncherPerNodeKnowsItsPlaceAndTheSecret) {
   EXPECT_FALSE(std::filesystem::exists(folder_ / "hacked"));
 }
 
+// A job within a job: srun takes variables of the outer one for its options.
+TEST_F(Slurm, VariablesOfAnotherJobDoNotReachTheStep) {
+  SubmitSettings settings = slurm_settings();
+  settings.mem = "300M";
+  settings.extra.names = {"-C a100", "--hint=compute_bound"};
+  const std::vector<std::string> foreign = {
+      "SLURM_MEM_PER_CPU",       "SLURM_MEM_PER_GPU",   "SLURM_GPUS",
+      "SLURM_GPUS_PER_TASK",     "SLURM_GRES",          "SLURM_NTASKS_PER_GPU",
+      "SLURM_RESV_PORTS",        "SLURM_GPUS_PER_NODE", "SLURM_THREADS_PER_CORE",
+      "SLURM_NTASKS_PER_SOCKET", "SLURM_CPU_BIND",      "SLURM_CPUS_PER_TASK",
+      "SLURM_TRES_PER_TASK",     "SLURM_DISTRIBUTION",  "SRUN_CPUS_PER_TASK"};
+  const std::vector<std::string> own = {"SLURM_MEM_PER_NODE", "SLURM_CONSTRAINT", "SLURM_HINT",
+                                        "SLURM_NTASKS", "SLURM_CONF"};
+  std::string variables;
+  for (const auto* const list : {&foreign, &own})
+    for (const std::string& name : *list) variables += name + "=1 ";
+  ASSERT_EQ(run(settings, "exit 0", {"convoy"}, variables).code, 0);
+  const std::string environment = '\n' + file("srun.env");
+  for (const std::string& name : foreign)
+    EXPECT_EQ(environment.find('\n' + name + '='), std::string::npos) << name;
+  for (const std::string& name : own)
+    EXPECT_NE(environment.find('\n' + name + "=1\n"), std::string::npos) << name;
+}
+
 TEST_F(Slurm, AStoppedJobIsRequeuedAndAFailedOneIsNot) {
   const SubmitSettings settings = slurm_settings();
   for (const int code : {75, 13}) {

@@ -27,7 +27,8 @@ struct OwnProgram {
   std::string devices = "auto";  // DeviceFlags
   // Why what they load cannot compute on GPUs, empty = it can; asked only where there are some.
   std::function<std::string()> why_no_cuda = {};
-  bool one_rank = false;  // of one rank by nature: GPUs without a rank are not announced
+  int devices_of_rank = 1;  // GPUs that a single rank computes on; 0 = all
+  bool one_rank = false;    // of one rank by nature: GPUs without a rank are not announced
 };
 
 struct SetupRequest {

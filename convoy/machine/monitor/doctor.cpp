@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "convoy/core/base/counted.h"
+#include "convoy/core/base/process_descriptor.h"
 #include "convoy/core/telemetry/progress.h"
 #include "convoy/core/telemetry/run_history.h"
 #include "convoy/machine/monitor/gpu_info.h"
@@ -285,6 +286,16 @@ std::vector<Finding> judge_disk(const DiskFacts& facts) {
   else
     findings.push_back({FindingLevel::Fine, "locks", fmt::format("{}{} has locks", where, kind)});
   return findings;
+}
+
+std::vector<Finding> judge_kernel(const KernelFacts& facts) {
+  if (facts.cannot_watch.empty())
+    return {{FindingLevel::Fine, "kernel",
+             fmt::format("Linux {} (5.3 is the oldest that Convoy runs on)", facts.release)}};
+  return {{FindingLevel::Blocking, "kernel",
+           fmt::format("no process can be started and watched under Linux {}: {}", facts.release,
+                       facts.cannot_watch),
+           kProcessDescriptorsHint}};
 }
 
 std::vector<Finding> judge_clock(const ClockFacts& facts) {

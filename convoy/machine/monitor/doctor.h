@@ -61,6 +61,11 @@ struct ClockFacts {
   double most_error_s = 0;
 };
 
+struct KernelFacts {
+  std::string release = {};       // "6.1.0-18-amd64"
+  std::string cannot_watch = {};  // why_no_process_descriptors()
+};
+
 struct PortFacts {
   int port = 29'500;
   bool is_free = true;
@@ -81,12 +86,14 @@ struct DeviceFacts {
 
 std::vector<Finding> judge_devices(const DeviceFacts& facts);
 std::vector<Finding> judge_host(const HostFacts& facts, const HostValues& values);
+std::vector<Finding> judge_kernel(const KernelFacts& facts);
 std::vector<Finding> judge_limits(const LimitFacts& facts);
 std::vector<Finding> judge_shared_memory(const SharedMemoryFacts& facts);
 std::vector<Finding> judge_disk(const DiskFacts& facts);
 std::vector<Finding> judge_clock(const ClockFacts& facts);
 std::vector<Finding> judge_port(const PortFacts& facts);
 
+KernelFacts read_kernel();
 LimitFacts read_limits(const DeviceSources& sources);
 // Writes and syncs a file without a name, so that nothing is left whatever happens.
 DiskFacts read_disk(const std::filesystem::path& folder);

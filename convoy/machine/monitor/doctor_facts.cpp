@@ -7,6 +7,7 @@
 #include <sys/statfs.h>
 #include <sys/statvfs.h>
 #include <sys/timex.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -17,6 +18,7 @@
 #include <nlohmann/json.hpp>
 
 #include "convoy/core/base/descriptor.h"
+#include "convoy/core/base/process_descriptor.h"
 #include "convoy/core/telemetry/event_log.h"
 #include "convoy/core/telemetry/run_folder.h"
 #include "convoy/machine/monitor/doctor.h"
@@ -105,6 +107,12 @@ double middle(std::vector<double> values) {
 }
 
 }  // namespace
+
+KernelFacts read_kernel() {
+  utsname names{};
+  ::uname(&names);
+  return {.release = names.release, .cannot_watch = why_no_process_descriptors()};
+}
 
 LimitFacts read_limits(const DeviceSources& sources) {
   LimitFacts facts{.files = limit_of(RLIMIT_NOFILE),

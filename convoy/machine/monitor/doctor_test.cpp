@@ -128,6 +128,11 @@ TEST(DoctorOfHosts, Limits) {
   EXPECT_EQ(level_of(judge_limits({.files = {.soft = 1024, .hard = 1 << 20}}), "nofile"),
             FindingLevel::Note);
   for (const Finding& finding : judge_limits({})) EXPECT_EQ(finding.level, FindingLevel::Fine);
+  EXPECT_EQ(judge_kernel({.release = "6.1.0"})[0].level, FindingLevel::Fine);
+  const Finding kernel =
+      judge_kernel({.release = "4.18.0", .cannot_watch = "pidfd_open is refused (x)"})[0];
+  EXPECT_EQ(kernel.level, FindingLevel::Blocking);
+  EXPECT_EQ(kernel.fix.find("use Linux 5.3 or newer"), 0U) << kernel.fix;
 }
 
 TEST(DoctorOfHosts, SharedMemoryClockAndMemory) {

@@ -2,7 +2,6 @@
 #include "convoy/machine/processes/descendants.h"
 
 #include <sys/prctl.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -15,7 +14,7 @@
 #include <thread>
 #include <vector>
 
-#include "convoy/core/base/descriptor.h"
+#include "convoy/core/base/process_descriptor.h"
 #include "convoy/core/base/text_as.h"
 
 namespace convoy::processes {
@@ -106,10 +105,10 @@ bool is_in_an_exec(pid_t pid) {
 
 // The number of a process that ended in between may be another's by now: the descriptor is not.
 bool kill_if_marked(pid_t pid, const std::string& name, const MarkWanted& wanted) {
-  const Descriptor process(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
+  const Descriptor process = process_descriptor(pid);
   const std::string value = process.open() ? variable_of(pid, name) : "";
   if (value.empty() || !wanted(value) || is_guard(pid)) return false;
-  return ::syscall(SYS_pidfd_send_signal, process.get(), SIGKILL, nullptr, 0) == 0;
+  return signal_process(process, SIGKILL);
 }
 
 }  // namespace

@@ -3,7 +3,6 @@
 
 #include <signal.h>
 #include <sys/prctl.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -12,7 +11,9 @@
 #include <thread>
 
 #include "convoy/core/base/error.h"
+#include "convoy/core/base/process_descriptor.h"
 #include "convoy/machine/processes/descendants.h"
+#include "convoy/machine/processes/open_descriptors.h"
 
 namespace convoy::processes {
 namespace {
@@ -32,8 +33,8 @@ constexpr pid_t kInOrder = 0;
   for (const int signal : {SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2})
     ::signal(signal, SIG_IGN);
   // This process must not keep the launcher's output open for its readers.
-  if (line > 0) ::close_range(0, static_cast<unsigned>(line) - 1, 0);
-  ::close_range(static_cast<unsigned>(line) + 1, ~0U, 0);
+  // Nor the other end of its own line, whose closing says that the launcher was killed.
+  close_all_but(line);
   std::set<pid_t> groups;
   bool in_order = false;
   pid_t message = 0;
@@ -71,7 +72,7 @@ void Guard::start() {
   CONVOY_CHECK(made >= 0, IoError, "no process could be made: {}", std::strerror(errno));
   if (made == 0) stand_guard(pipe.read_end.get(), scratch_, mark_);
   pid_ = made;
-  exited_ = Descriptor(static_cast<int>(::syscall(SYS_pidfd_open, made, 0)));
+  exited_ = process_descriptor(made);
   line_ = std::move(pipe.write_end);
 }
 

@@ -4,7 +4,6 @@
 #include <fcntl.h>
 #include <sched.h>
 #include <sys/prctl.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -13,6 +12,7 @@
 #include <cstring>
 
 #include "convoy/core/base/error.h"
+#include "convoy/core/base/process_descriptor.h"
 #include "convoy/core/base/secret_variables.h"
 #include "convoy/machine/processes/program_check.h"
 
@@ -125,7 +125,7 @@ RankProcess start_rank(const RankStart& start) {
   failure.write_end.reset();
   RankProcess rank;
   rank.pid = pid;
-  rank.exited = Descriptor(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
+  rank.exited = process_descriptor(pid);
   if (const int number = wait_for_exec(failure.read_end.get()); number != 0) {
     ::waitpid(pid, nullptr, 0);
     throw ConfigError(
@@ -136,8 +136,9 @@ RankProcess start_rank(const RankStart& start) {
     const int number = errno;
     signal_group(pid, SIGKILL);
     ::waitpid(pid, nullptr, 0);
-    throw IoError(fmt::format("process {} could not be watched (pidfd_open, Linux 5.3): {}", pid,
-                              std::strerror(number)));
+    throw IoError(fmt::format("process {} could not be watched: pidfd_open is refused ({})", pid,
+                              std::strerror(number)),
+                  {.hint = kProcessDescriptorsHint});
   }
   rank.output = std::move(output.read_end);
   rank.errors = std::move(errors.read_end);

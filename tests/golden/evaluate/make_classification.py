@@ -11,11 +11,13 @@ import sys
 from sklearn.metrics import accuracy_score, confusion_matrix, f1_score, precision_recall_fscore_support
 
 
-def case(classes, rows, skill, seed, missing=()):
+def case(classes, rows, skill, seed, missing=(), unused=()):
+    """`missing` classes are never true, `unused` ones neither true nor predicted."""
     draw = random.Random(seed)
-    there = [one for one in range(classes) if one not in missing]
+    there = [one for one in range(classes) if one not in missing and one not in unused]
+    answers = [one for one in range(classes) if one not in unused]
     truth = [draw.choice(there) for _ in range(rows)]
-    predicted = [one if draw.random() < skill else draw.randrange(classes) for one in truth]
+    predicted = [one if draw.random() < skill else draw.choice(answers) for one in truth]
     labels = list(range(classes))
     figures = precision_recall_fscore_support(truth, predicted, labels=labels, zero_division=0)
     return {
@@ -24,14 +26,16 @@ def case(classes, rows, skill, seed, missing=()):
         "accuracy": accuracy_score(truth, predicted),
         "precision": figures[0].tolist(), "recall": figures[1].tolist(), "f1": figures[2].tolist(),
         "support": figures[3].tolist(),
-        "macro_f1": f1_score(truth, predicted, labels=labels, average="macro", zero_division=0),
-        "weighted_f1": f1_score(truth, predicted, labels=labels, average="weighted", zero_division=0),
+        # As a script calls it: over the classes that are true or predicted somewhere.
+        "macro_f1": f1_score(truth, predicted, average="macro", zero_division=0),
+        "weighted_f1": f1_score(truth, predicted, average="weighted", zero_division=0),
     }
 
 
 def main():
     cases = [case(6, 200, 0.8, 1), case(2, 30, 0.6, 2), case(4, 50, 0.0, 3), case(5, 40, 0.9, 4, missing=(2,)),
-             case(3, 1, 1.0, 5), case(6, 25, 0.2, 6, missing=(0, 5))]
+             case(3, 1, 1.0, 5), case(6, 25, 0.2, 6, missing=(0, 5)),
+             case(7, 30, 0.4, 7, unused=(2, 3, 4, 5)), case(30, 40, 0.5, 8, unused=tuple(range(5, 30)))]
     (pathlib.Path(sys.argv[1]) / "classification.json").write_text(json.dumps(cases) + "\n")
 
 

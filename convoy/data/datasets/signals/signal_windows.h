@@ -16,8 +16,8 @@ struct SignalWindows {
   int64_t window_rows = 0;                 // times
   std::vector<std::string> channel_names;  // sensors
   std::vector<float> values;               // [windows, rows, channels]
-  std::vector<int64_t> classes;            // 0-based, by window
-  std::vector<int64_t> subjects;           // subject by window; empty = unknown
+  std::vector<int64_t> classes;   // by window: labels as read, then from 0 (signal_classes.h)
+  std::vector<int64_t> subjects;  // subject by window; empty = unknown
 
   int64_t num_channels() const { return static_cast<int64_t>(channel_names.size()); }
   std::span<const float> window(int64_t index) const {

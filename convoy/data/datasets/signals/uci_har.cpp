@@ -15,6 +15,7 @@
 #include "convoy/core/base/error.h"
 #include "convoy/core/base/files.h"
 #include "convoy/core/base/quiet_thread.h"
+#include "convoy/core/base/text_as.h"
 
 namespace convoy::data {
 namespace {
@@ -113,8 +114,25 @@ class NumberLines {
     return count;
   }
 
+  // The whole number of the next line, which has no other. numpy.savetxt writes 3 as 3.000e+00.
+  int64_t take_code(const char* what) {
+    constexpr double kExact = 9007199254740992;  // 2^53
+    ++line_;
+    std::string_view text(at_, static_cast<size_t>(std::find(at_, end_, '\n') - at_));
+    at_ = std::min(at_ + text.size() + 1, end_);
+    while (!text.empty() && is_blank(text.front())) text.remove_prefix(1);
+    while (!text.empty() && is_blank(text.back())) text.remove_suffix(1);
+    if (const auto whole = text_as<int64_t>(text)) return *whole;
+    double value = 0;
+    const char* const end = text.data() + text.size();
+    if (text.empty() || parse_number(text.data(), end, value) != end ||
+        value != std::floor(value) || std::abs(value) > kExact)
+      fail(fmt::format("wanted one whole number, a {}, found `{}`", what, text.substr(0, 40)));
+    return static_cast<int64_t>(value);
+  }
+
   [[noreturn]] void fail(const std::string& message) const {
-    throw DataError(message, {.file = path_.string(), .line = line_});
+    throw DataError(message, {.file = path_.string(), .line = line_, .key = "classify.data_dir"});
   }
 
  private:
@@ -148,18 +166,12 @@ Channel read_channel(const fs::path& path) {
   return channel;
 }
 
-std::vector<int64_t> read_whole_numbers(const fs::path& path, int64_t least, const char* what) {
-  constexpr float kMost = 1 << 20;
+// A number a line.
+std::vector<int64_t> read_codes(const fs::path& path, const char* what) {
   NumberLines lines(path);
-  std::vector<float> values;
-  while (!lines.done()) {
-    const int64_t count = lines.take_line(values);
-    if (count != 1) lines.fail(fmt::format("wanted one {} a line, found {} numbers", what, count));
-    const float value = values.back();
-    if (value != std::floor(value) || value < static_cast<float>(least) || value > kMost)
-      lines.fail(fmt::format("wanted a {} from {} on, found {}", what, least, value));
-  }
-  return {values.begin(), values.end()};
+  std::vector<int64_t> codes;
+  while (!lines.done()) codes.push_back(lines.take_code(what));
+  return codes;
 }
 
 std::string file_ending(const std::string& split) { return "_" + split + ".txt"; }
@@ -247,40 +259,14 @@ SignalWindows read_signal_split(const fs::path& folder, const std::string& split
     for (size_t at = 0; at < channels[index].values.size(); ++at)
       windows.values[at * channels.size() + index] = channels[index].values[at];
   const fs::path classes = folder / split / ("y" + file_ending(split));
-  windows.classes = read_whole_numbers(classes, 1, "class");
+  windows.classes = read_codes(classes, "label");
   require_windows(static_cast<int64_t>(windows.classes.size()), windows.num_windows, classes);
-  for (int64_t& of_window : windows.classes) --of_window;
   const fs::path subjects = folder / split / ("subject" + file_ending(split));
   if (fs::exists(subjects)) {
-    windows.subjects = read_whole_numbers(subjects, 0, "subject");
+    windows.subjects = read_codes(subjects, "subject");
     require_windows(static_cast<int64_t>(windows.subjects.size()), windows.num_windows, subjects);
   }
   return windows;
-}
-
-std::vector<std::string> read_class_names(const fs::path& folder, int64_t num_classes) {
-  std::vector<std::string> names;
-  const fs::path path = folder / "activity_labels.txt";
-  if (!fs::exists(path)) {
-    for (int64_t number = 1; number <= num_classes; ++number)
-      names.push_back(std::to_string(number));
-    return names;
-  }
-  const std::string text = read_file(path);
-  size_t begin = 0;
-  for (int64_t line = 1; begin < text.size(); ++line) {
-    const size_t stop = std::min(text.find('\n', begin), text.size());
-    std::string_view row = std::string_view(text).substr(begin, stop - begin);
-    begin = stop + 1;
-    while (!row.empty() && is_blank(row.back())) row.remove_suffix(1);
-    if (row.empty()) continue;
-    const std::string number = std::to_string(names.size() + 1) + " ";
-    if (!row.starts_with(number) || row.size() == number.size())
-      throw DataError(fmt::format("wanted `{}NAME`, found `{}`", number, row),
-                      {.file = path.string(), .line = line});
-    names.emplace_back(row.substr(number.size()));
-  }
-  return names;
 }
 
 }  // namespace convoy::data

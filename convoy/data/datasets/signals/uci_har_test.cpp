@@ -51,7 +51,7 @@ TEST_F(UciHar, ReadsChannelsByNameAndWindowsByLine) {
   EXPECT_EQ(windows.channel_names, (std::vector<std::string>{"acc", "gyro"}));
   EXPECT_EQ(windows.values,
             (std::vector<float>{1, -1.5F, 2, 2.5e-3F, 3, 0, 4, 100, 5, -0.0F, 6, 7}));
-  EXPECT_EQ(windows.classes, (std::vector<int64_t>{1, 0}));
+  EXPECT_EQ(windows.classes, (std::vector<int64_t>{2, 1}));  // labels, as written
   EXPECT_TRUE(windows.subjects.empty());
   EXPECT_EQ(windows.window(1)[0], 4);
 }
@@ -78,13 +78,26 @@ TEST_F(UciHar, NamesFileAndLineOfWhatIsWrong) {
   expect_refused("gyro_train.txt", 0, "no windows");
 }
 
-TEST_F(UciHar, RefusesClassesThatAreNone) {
-  write("train/y_train.txt", "2\n0\n");
-  expect_refused("y_train.txt", 2, "wanted a class from 1 on, found 0");
-  write("train/y_train.txt", "2\n1.5\n");
-  expect_refused("y_train.txt", 2, "found 1.5");
-  write("train/y_train.txt", "2 1\n");
-  expect_refused("y_train.txt", 1, "one class a line, found 2");
+TEST_F(UciHar, LabelsAreWholeNumbersOfAnySize) {
+  const std::vector<std::pair<std::string, std::vector<int64_t>>> cases = {
+      {"0\n-1\n", {0, -1}},
+      {"406516\n16777217\n", {406516, 16777217}},  // the second is no float
+      {"9223372036854775807\n+4\n", {9223372036854775807, 4}},
+      {" 2.000000000000000000e+00 \r\n1.0\n", {2, 1}}};  // as numpy.savetxt writes them
+  for (const auto& [text, labels] : cases) {
+    write("train/y_train.txt", text);
+    EXPECT_EQ(read().classes, labels) << text;
+  }
+}
+
+TEST_F(UciHar, RefusesLabelsThatAreNone) {
+  for (const char* const wrong : {"1.5", "nan", "1e300", "2 1", "WALKING", "0x10", "1,5"}) {
+    write("train/y_train.txt", fmt::format("2\n{}\n", wrong));
+    expect_refused("y_train.txt", 2,
+                   fmt::format("wanted one whole number, a label, found `{}`", wrong));
+  }
+  write("train/y_train.txt", "2\n\n1\n");
+  expect_refused("y_train.txt", 2, "found ``");
   write("train/y_train.txt", "2\n");
   expect_refused("y_train.txt", 0, "wanted 2 lines");
   fs::remove(folder_ / "train/y_train.txt");
@@ -122,15 +135,6 @@ TEST_F(UciHar, NumbersAreTheNearestFloats) {
   for (size_t index = 0; index < texts.size(); ++index)
     EXPECT_EQ(windows.values[index], static_cast<float>(std::strtod(texts[index].c_str(), nullptr)))
         << texts[index];
-}
-
-TEST_F(UciHar, ClassNamesComeFromTheirFileOrAreNumbers) {
-  EXPECT_EQ(read_class_names(folder_.path(), 3), (std::vector<std::string>{"1", "2", "3"}));
-  write("activity_labels.txt", "1 WALKING\n2 SITTING DOWN\r\n");
-  EXPECT_EQ(read_class_names(folder_.path(), 2),
-            (std::vector<std::string>{"WALKING", "SITTING DOWN"}));
-  write("activity_labels.txt", "1 WALKING\n3 SITTING\n");
-  EXPECT_THROW(read_class_names(folder_.path(), 2), DataError);
 }
 
 SignalWindows numbered_windows(int64_t count) {

@@ -18,6 +18,12 @@ std::filesystem::path driver_library(const std::map<std::string, std::string>& e
   return named != environment.end() && !named->second.empty() ? named->second : "libcuda.so.1";
 }
 
+std::string why_no_gpus(const std::filesystem::path& driver_library) {
+  if (kernel_texts().empty())
+    return "this Convoy was built without clang++, which compiles its kernels";
+  return nvidia::Driver(driver_library).problem();
+}
+
 std::shared_ptr<Device> open_device(const std::filesystem::path& driver_library,
                                     const std::string& place, int number) {
   const auto driver = std::make_shared<const nvidia::Driver>(driver_library);

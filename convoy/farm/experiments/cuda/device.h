@@ -40,6 +40,10 @@ class Device {
 // "libcuda.so.1", or what CONVOY_CUDA_LIBRARY names.
 std::filesystem::path driver_library(const std::map<std::string, std::string>& environment);
 
+// Why this process cannot compute sweeps on any GPU, as half a sentence; empty: the driver is there
+// and this build has kernels for it.
+std::string why_no_gpus(const std::filesystem::path& driver_library);
+
 // GPU `number` of those that this process sees, after one kernel was compiled for it, so that a
 // missing compiler is found at once. Throws ConfigError, DeviceMemory, DeviceLost.
 std::shared_ptr<Device> open_device(const std::filesystem::path& driver_library,

@@ -27,7 +27,8 @@ struct RunOptions {
   // The devices that compute: "cpu"; "auto": GPUs as well, where they can be used; "cuda":
   // only GPUs.
   std::string compute_device = "cpu";
-  bool has_gpu_kernels = true;  // false: this build cannot compute on GPUs
+  // Why GPUs cannot compute, empty = they can; asked only where there are some.
+  std::function<std::string()> why_no_gpus = {};
   int64_t max_gpus = -1;  // for guesses, and for programs that workers start; -1 = all, 0 = none
   int64_t workers_per_device = 1;
   double timeout_seconds = 3600;        // of a descent, a command, or silence; 0 = none

@@ -47,12 +47,13 @@ std::vector<std::string> wanted_devices(const RunOptions& options) {
   if (options.max_gpus > 0 && devices.empty())
     options.log.warning(fmt::format("--max-gpus {}: no usable GPU ({}); CPUs compute everything",
                                     options.max_gpus, why_none));
-  if (by_gpus && !devices.empty() && !options.has_gpu_kernels) {
-    const std::string why =
-        "GPUs cannot be used: this Convoy was built without clang++, which compiles its kernels";
-    if (options.compute_device == "cuda") throw ConfigError(why, {.hint = "use --device cpu"});
-    options.log.warning(why);
-    return {};
+  if (by_gpus && !devices.empty() && options.why_no_gpus) {
+    if (const std::string problem = options.why_no_gpus(); !problem.empty()) {
+      const std::string why = "GPUs cannot be used: " + problem;
+      if (options.compute_device == "cuda") throw ConfigError(why, {.hint = "use --device cpu"});
+      options.log.warning(why + "; CPUs compute everything");
+      return {};
+    }
   }
   if (options.max_gpus > 0 && devices.size() > static_cast<size_t>(options.max_gpus))
     devices.resize(static_cast<size_t>(options.max_gpus));

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Scripts and make targets of the guides: what to type here in their place.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace convoy::apps {
+
+// For a script, by its file's name, or a make target, typed with `arguments`. Empty when none of
+// that name is known.
+std::string hint_for_script(const std::string& name, const std::vector<std::string>& arguments);
+
+// For `make ARGUMENTS...`. Never empty.
+std::string hint_for_make(const std::vector<std::string>& arguments);
+
+}  // namespace convoy::apps

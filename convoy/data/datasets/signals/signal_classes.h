@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The classes of a data set of signals. A label, as the files write it, is a code: any whole
+// number. Classes are counted from 0 in ascending order of their labels.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "convoy/data/datasets/signals/signal_windows.h"
+
+namespace convoy::data {
+
+struct SignalClasses {
+  std::vector<int64_t> labels;     // by class, ascending
+  std::vector<std::string> names;  // by class
+  std::filesystem::path file;      // that lists them; empty: the training windows do
+};
+
+// DIR/activity_labels.txt lists all classes, "LABEL NAME" by line. Without that file they are the
+// labels of the training windows, each under its number. Throws DataError with file and line.
+SignalClasses read_signal_classes(const std::filesystem::path& folder, const SignalWindows& train);
+
+// Replaces the labels in windows.classes by classes. `file`: where they were read. Throws DataError
+// with the line of a label that is no class.
+void number_classes(SignalWindows& windows, const SignalClasses& classes,
+                    const std::filesystem::path& file);
+
+}  // namespace convoy::data
