@@ -8,12 +8,14 @@
 //   capability=90        compute capability of each: 9.0
 //   fail=NAME:CODE:N     the Nth call of the function, and all after it, return CODE
 //   once=PATH            only where PATH does not exist; it is made then
+//   slow_load=2500       milliseconds that loading a module takes, as compiling its kernels does
 //   races=watched        kernels run by PtxEntry::run_watched()
 //   without_barrier=2    the third barrier of each module is taken away
 //   results=bounded      kernels may use approximate operations (PtxResults::WithinBounds)
 // Memory of the host becomes memory of the GPU by fake_cuda_host_memory().
 // Like a GPU, it cannot be used any more after a kernel that went wrong.
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -21,6 +23,7 @@
 #include <fstream>
 #include <mutex>
 #include <sstream>
+#include <thread>
 
 #include "fake_cuda/ptx_program.h"
 
@@ -48,6 +51,7 @@ class FakeDriver {
       if (name == "capability") capability = std::stoi(value);
       if (name == "fail") read_failure(value);
       if (name == "once") once_ = value;
+      if (name == "slow_load") load_time = std::chrono::milliseconds(std::stoi(value));
       if (name == "races") watches = true;
       if (name == "without_barrier") missing_barrier = std::stoi(value);
       if (name == "results" && value == "bounded") results = PtxResults::WithinBounds;
@@ -78,6 +82,7 @@ class FakeDriver {
   int version = 12'040;
   int capability = 90;
   int broken = 0;
+  std::chrono::milliseconds load_time{0};
   bool watches = false;
   int missing_barrier = -1;
   PtxResults results = PtxResults::Exact;
@@ -207,6 +212,7 @@ int cuCtxSetCurrent(void* context) {
 int cuModuleLoadDataEx(void** module, const void* image, unsigned count, int* options,
                        void** values) {
   ENTER_CONTEXT("cuModuleLoadDataEx");
+  std::this_thread::sleep_for(driver().load_time);
   constexpr int kErrorLogBuffer = 5;
   try {
     const std::string text = convoy::testing::loaded_text(static_cast<const char*>(image));

@@ -3,6 +3,7 @@
 // `convoy sweep check` and `merge`.
 #include <nlohmann/json.hpp>
 
+#include "convoy/core/jobs/job_store.h"
 #include "sweep/sweep_process.h"
 
 namespace convoy::testing {
@@ -110,6 +111,63 @@ TEST_F(SweepCheck, MergedPartsOfAGridAreOneSweepAndOtherCommandsStayApart) {
   ASSERT_EQ(list.size(), 4u);
   EXPECT_EQ(list.back()["command"], "test {x}");
   EXPECT_EQ(list.back()["grid"]["x"], json::array({1, 2, 3}));
+}
+
+// As earlier versions left them: the result of one cell is of no guess, that of another of some.
+TEST_F(SweepCheck, CellsOfAStoreThatLackGuessesAreNamedAndComputedAgain) {
+  const std::vector<std::string> sweep = {"ssm",   "--seeds",        "0",    "1",
+                                          "2",     "--student-dims", "5",    "--gnc-num-samples",
+                                          "40000", "--eps-train",    "0.01", "--json"};
+  const auto values = [](const SweepEnd& end) {
+    std::string all;
+    for (const json& row : json::parse(end.output))
+      all += row["value"].dump() + row["state"].dump();
+    return all;
+  };
+  const SweepEnd right = run(sweep);
+  ASSERT_EQ(right.status, 0) << right.errors;
+  EXPECT_EQ(run({"check", "--store", "results"}).status, 0);
+  {
+    const auto store = jobs::open_store(text("results/sweep.db"));
+    const int64_t group = store->groups().at(0).number;
+    std::vector<jobs::TaskRecord> tasks;
+    store->for_each_task(group, [&](const jobs::TaskRecord& task) { tasks.push_back(task); });
+    ASSERT_EQ(store->redo(std::vector<int64_t>{tasks[0].number, tasks[1].number}), 2);
+    for (const jobs::Lease& lease :
+         store->claim({.group = group, .owner = "w", .max_ranges = 2, .units_per_range = 40'000})) {
+      json result = json::parse(tasks[0].result->payload);
+      result["tally"]["guesses"] = lease.task == tasks[0].number ? 0 : 136;
+      const jobs::Completion completion{
+          .lease = lease, .payload = "", .result = jobs::Result{.payload = result.dump()}};
+      ASSERT_TRUE(store->complete({&completion, 1}, {}).at(0).counted);
+    }
+  }
+  const SweepEnd shown = run({"show", "--json"});
+  EXPECT_EQ(json::parse(shown.output)[0]["state"], "failed");
+  EXPECT_EQ(json::parse(shown.output)[0]["failure_kind"], "lost_guesses");
+  const SweepEnd found = run({"check", "--store", "results/sweep.db", "--json"});
+  EXPECT_EQ(found.status, 15);
+  EXPECT_NE(found.errors.find("2 of 3 cells lack guesses"), std::string::npos) << found.errors;
+  EXPECT_NE(found.errors.find("--redo"), std::string::npos) << found.errors;
+  const json rows = json::parse(found.output);
+  ASSERT_EQ(rows.size(), 2u);
+  EXPECT_EQ(rows[1]["guesses"], 136);
+  EXPECT_EQ(rows[1]["wanted_guesses"], 40'000);
+  std::filesystem::copy(path("results"), path("copy"));
+  // The same command computes them again, and after --redo it finds them open.
+  const SweepEnd again = run(sweep);
+  EXPECT_EQ(values(again), values(right)) << again.errors;
+  EXPECT_NE(again.errors.find("computing again: 2 cells of whose guesses"), std::string::npos)
+      << again.errors;
+  EXPECT_EQ(run({"check", "--store", "results"}).status, 0);
+  const SweepEnd opened = run({"check", "--store", "copy", "--redo"});
+  EXPECT_EQ(opened.status, 0) << opened.errors;
+  EXPECT_NE(opened.errors.find("open again: 2 of 3 cells"), std::string::npos) << opened.errors;
+  EXPECT_EQ(run({"check", "--store", "copy"}).status, 0);
+  std::vector<std::string> of_copy = sweep;
+  of_copy.insert(of_copy.end(), {"--results-dir", "copy"});
+  EXPECT_EQ(values(run(of_copy)), values(right));
+  EXPECT_EQ(run({"check", "--redo"}).status, 2);
 }
 
 }  // namespace

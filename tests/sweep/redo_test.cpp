@@ -175,5 +175,30 @@ TEST_F(SweepRedo, AModuleOfPythonIsKnownByItsFile) {
             std::string::npos);
 }
 
+// The program of the other folder is another one of the same name, or has other files beside it.
+TEST_F(SweepRedo, ValuesOfAnotherFolderAreSaidToBeSo) {
+  const std::string convoy = std::string(std::getenv("CONVOY_BIN_DIR")) + "/convoy";
+  const auto run_in = [&](const std::string& folder, int number) {
+    std::vector<std::string> words = command({"--store", text("shared.db")});
+    words.insert(words.begin(), {convoy, "sweep"});
+    return SweepProcess(words, path(folder), number, "elsewhere").wait();
+  };
+  for (const char* const folder : {"first", "second"}) {
+    std::filesystem::create_directory(path(folder));
+    write(std::string(folder) + "/program.sh", "echo '{\"loss\": '$(cat data)'}'\n");
+  }
+  write("first/data", "1");
+  write("second/data", "2");
+  const SweepEnd first = run_in("first", 901);
+  EXPECT_EQ(values(first), "1 1 1 1");
+  EXPECT_EQ(first.errors.find("another folder"), std::string::npos) << first.errors;
+  EXPECT_EQ(run_in("first", 902).errors.find("another folder"), std::string::npos);
+  const SweepEnd second = run_in("second", 903);
+  EXPECT_EQ(values(second), "1 1 1 1");
+  EXPECT_NE(second.errors.find("4 of 4 values were computed in another folder ("),
+            std::string::npos)
+      << second.errors;
+}
+
 }  // namespace
 }  // namespace convoy::testing

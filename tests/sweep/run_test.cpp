@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 
@@ -144,6 +145,85 @@ TEST_F(SweepRun, AProgramThatIsNotThereIsToldBeforeAnythingStarts) {
   EXPECT_EQ(good.status, 0) << good.errors;
 }
 
+// A later line that cannot be read, and one that is too long for any memory of it.
+TEST_F(SweepRun, ALaterLineIsTheResultOrFailsTheCell) {
+  write("program.sh", R"sh(
+echo '{"epoch": 1, "loss": 2.5}'
+case "$1" in
+  nan) echo '{"epoch": 2, "loss": nan}' ;;
+  dict) echo "{'epoch': 2, 'loss': 0.4}" ;;
+  cut) printf '{"epoch": 2, "loss": 0.' ;;
+  bar) printf '10%%\r100%%\r{"epoch": 2, "loss": 0.4}\n' ;;
+  colour) printf '\033[32mstep 2: {"loss": 0.4}\033[0m\n' ;;
+  long) printf '{"history": "'; head -c 3000000 /dev/zero | tr '\0' x; echo '", "loss": 0.4}' ;;
+  endless) printf '{"history": "'; head -c 18000000 /dev/zero | tr '\0' x; echo '", "loss": 0.4}' ;;
+esac
+)sh");
+  const SweepEnd end = run({"run", "--grid", "case=nan,dict,cut,bar,colour,long,endless",
+                            "--result", "loss", "--json", "--", "sh", "program.sh", "{case}"});
+  EXPECT_EQ(end.status, 15) << end.errors;
+  const json rows = json::parse(end.output);
+  for (const char* const what : {"bar", "colour", "long"})
+    EXPECT_EQ(row_of(rows, what)["value"], 0.4) << row_of(rows, what).dump();
+  EXPECT_EQ(row_of(rows, "nan")["failure_kind"], "non_finite");
+  for (const char* const what : {"dict", "cut", "endless"}) {
+    EXPECT_EQ(row_of(rows, what)["failure_kind"], "output") << row_of(rows, what).dump();
+    EXPECT_EQ(row_of(rows, what)["attempts"], 1);
+  }
+  EXPECT_NE(row_of(rows, "dict")["failure_message"].dump().find("{'epoch': 2, 'loss': 0.4}"),
+            std::string::npos);
+  EXPECT_NE(row_of(rows, "endless")["failure_message"].dump().find("too long"), std::string::npos);
+}
+
+TEST_F(SweepRun, FirstCellsThatFailInOneWayEndTheSweep) {
+  const auto num_runs = [&] {
+    const std::string runs = file_beginning(".", "runs");
+    return std::count(runs.begin(), runs.end(), '\n');
+  };
+  write("program.sh", "echo $1 >>runs\necho '{\"los\": 1}'\n");
+  const auto sweep = [](std::vector<std::string> more) {
+    std::vector<std::string> words = {"run", "--num-seeds", "40",       "--workers",
+                                      "1",   "--json",      "--result", "loss"};
+    words.insert(words.end(), more.begin(), more.end());
+    words.insert(words.end(), {"--", "sh", "program.sh", "{seed}"});
+    return words;
+  };
+  const SweepEnd end = run(sweep({}));
+  EXPECT_EQ(end.status, 15) << end.errors;
+  EXPECT_NE(end.errors.find("failed in one way"), std::string::npos) << end.errors;
+  EXPECT_NE(json::parse(end.last_line())["hint"].dump().find("--keep-going"), std::string::npos);
+  // Once each: the program ended well and would say the same again.
+  EXPECT_GE(num_runs(), 3);
+  EXPECT_LT(num_runs(), 40);
+  const SweepEnd all = run(sweep({"--keep-going"}));
+  EXPECT_EQ(all.status, 15);
+  EXPECT_NE(all.errors.find("40 cells: 40 failed"), std::string::npos) << all.errors;
+  EXPECT_GE(num_runs(), 43);
+}
+
+TEST_F(SweepRun, GridsKeepCommasWithinBracketsAndNamesAreChecked) {
+  const SweepEnd end =
+      run({"run", "--grid", "layers=[64,64], [128]", "--result", "n", "--json", "--", "sh", "-c",
+           "echo '{{\"n\": '$(printf %s '{layers}' | wc -c)'}}'"});
+  ASSERT_EQ(end.status, 0) << end.errors;
+  const json rows = json::parse(end.output);
+  ASSERT_EQ(rows.size(), 2u);
+  EXPECT_EQ(rows[0]["layers"], "[64,64]");
+  EXPECT_EQ(rows[0]["value"], 7);
+  EXPECT_EQ(rows[1]["value"], 5);
+  EXPECT_EQ(run({"run", "--grid", "layers=[64,64", "--", "true"}).status, 2);
+  EXPECT_EQ(run({"run", "--zip", "a=1,2", "--zip", "b={1,2},{3}", "--", "true"}).status, 0);
+  EXPECT_EQ(run({"run", "--space", "a=[1,2],[3]", "--samples", "2", "--", "true"}).status, 0);
+  for (const std::string& name : {std::string("../outside"), std::string("a/b"), std::string(".."),
+                                  std::string("two\nlines"), std::string(300, 'a')}) {
+    const SweepEnd refused = run({"run", "--name", name, "--results-dir", "none", "--", "true"});
+    EXPECT_EQ(refused.status, 2) << refused.errors;
+    EXPECT_NE(refused.errors.find("the sweep cannot be named"), std::string::npos)
+        << refused.errors;
+  }
+  EXPECT_FALSE(std::filesystem::exists(path("none")));
+}
+
 TEST_F(SweepRun, ANumberOutOfRangeIsNoOlderLinesValue) {
   write("program.sh", "echo '{\"loss\": 1}'\necho '{\"loss\": 1e999}'\n");
   const SweepEnd end = run({"run", "--result", "loss", "--json", "--", "sh", "program.sh"});
@@ -219,7 +299,8 @@ TEST_F(SweepRun, WhatAProgramThatStaysSaysTooMuchIsNoCellsValue) {
   for (const std::string program : {"early.sh", "late.sh"}) {
     const SweepEnd end =
         run({"run", "--persistent", "--name", program, "--num-seeds", "8", "--result", "loss",
-             "--workers", "1", "--max-attempts", "1", "--json", "--", "sh", program});
+             "--workers", "1", "--max-attempts", "1", "--keep-going", "--json", "--", "sh",
+             program});
     const json rows = json::parse(end.output);
     EXPECT_EQ(rows.size(), 8u);
     for (const json& row : rows)
@@ -271,23 +352,14 @@ TEST_F(SweepRun, AFunctionThatThrowsFailsItsCellAndSaysWhy) {
 
 TEST_F(SweepRun, ALineBreakInAValueBreaksNoTable) {
   const std::string value = "a\nb\tc";
-  const std::vector<std::string> words = {"run",
-                                          "--name",
-                                          "two\nlines",
-                                          "--grid",
-                                          "x=" + value + ",d",
-                                          "--result",
-                                          "loss",
-                                          "--",
-                                          "sh",
-                                          "-c",
-                                          "test {x} = d && echo '{{\"loss\": 1}}'"};
+  const std::vector<std::string> words = {
+      "run",      "--grid", "x=" + value + ",d",
+      "--result", "loss",   "--",
+      "sh",       "-c",     "test {x} = d && echo '{{\"loss\": 1}}'"};
   const SweepEnd end = run(words);
   EXPECT_EQ(end.status, 15) << end.errors;
   EXPECT_NE(end.output.find("a\\nb\\tc"), std::string::npos) << end.output;
   EXPECT_EQ(end.output.find("a\n"), std::string::npos) << end.output;
-  const SweepEnd list = run({"show", "--list"});
-  EXPECT_NE(list.output.find("two\\nlines-"), std::string::npos) << list.output;
   // Files for programs have the value as it is.
   EXPECT_EQ(json::parse(run({"export", "--json"}).output)[0]["x"], value);
   EXPECT_NE(run({"export"}).output.find("\"" + value + "\""), std::string::npos);

@@ -184,6 +184,14 @@ TEST_F(SweepOnGpus, SaysWhatIsMissing) {
   EXPECT_EQ(alone.errors.find("GPU 0"), std::string::npos) << alone.errors;
 }
 
+// A driver that compiles kernels for longer than a range may take: no guess is lost.
+TEST_F(SweepOnGpus, WaitsForASlowDriver) {
+  set("FAKE_CUDA", "slow_load=2200");
+  const SweepEnd slow = sweep("cuda", "slow", {"--max-gpus", "1"});
+  ASSERT_EQ(slow.status, 0) << slow.errors;
+  EXPECT_EQ(numbers(slow), numbers(sweep("cpu", "cpu")));
+}
+
 // One that cannot be opened leaves its work to the others.
 TEST_F(SweepOnGpus, GoesOnWithTheCpuWhereThatIsAllowed) {
   set("FAKE_CUDA", "fail=cuDevicePrimaryCtxRetain:46");
@@ -245,7 +253,7 @@ TEST_F(SweepOnGpus, DescendsAgainAfterALostGpu) {
 
 TEST_F(SweepOnGpus, FailsCellsThatLoseEveryGpu) {
   set("FAKE_CUDA", "fail=cuLaunchKernel:719");
-  const SweepEnd end = sweep("cuda", "lost");
+  const SweepEnd end = sweep("cuda", "lost", {"--keep-going"});
   EXPECT_EQ(end.status, 15) << end.errors;
   for (const auto& cell : nlohmann::json::parse(end.output)) {
     EXPECT_EQ(cell["state"], "failed");
@@ -261,7 +269,7 @@ TEST_F(SweepOnGpus, NeedsLittleMemory) {
   ASSERT_EQ(little.status, 0) << little.errors;
   EXPECT_EQ(numbers(little), numbers(wanted));
   set("FAKE_CUDA", "memory=200000");
-  const SweepEnd none = sweep("cuda", "no_room");
+  const SweepEnd none = sweep("cuda", "no_room", {"--keep-going"});
   EXPECT_EQ(none.status, 15) << none.errors;
   for (const auto& cell : nlohmann::json::parse(none.output))
     EXPECT_EQ(cell["failure_kind"], "memory") << cell.dump();

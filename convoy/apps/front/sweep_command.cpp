@@ -83,6 +83,7 @@ sweep::RunOptions run_options(const Context& context, const RunFlags& flags,
   options.cores_per_worker = flags.cores_per_worker;
   options.timeout_seconds = flags.timeout;
   options.max_attempts = flags.max_attempts;
+  options.keep_going = flags.keep_going;
   options.lease_seconds = flags.lease;
   options.log_folder = flags.log_dir;
   options.log_level = sweep::severity_of(flags.log_level, "log_level");
@@ -125,6 +126,9 @@ SweepEnd say_how_it_ended(const Context& context, const sweep::RunReport& report
       counts += ", " + when;
     counts += "; nothing was run";
   }
+  if (report.failed_alike)
+    counts +=
+        fmt::format("; stopped, as the first {} failed in one way", counted(report.failed, "cell"));
   const std::string line = fmt::format("{}{}", counts, again_hint(report));
   if (report.failed == 0) {
     context.log().info(line);
@@ -137,7 +141,9 @@ SweepEnd say_how_it_ended(const Context& context, const sweep::RunReport& report
               first == nullptr
                   ? line
                   : fmt::format("{}. The first: {}", line, sweep::failure_text(*first->failure)),
-              {.hint = "`convoy sweep show` lists them"});
+              {.hint = report.failed_alike
+                           ? "--keep-going computes the others; `convoy sweep show` lists them"
+                           : "`convoy sweep show` lists them"});
 }
 
 // A file that has this text already stays as it is.
@@ -364,12 +370,18 @@ void tell_best(const Context& context, const SweepResults& results, bool greates
 
 void warn_of_changed_programs(const Context& context, const SweepResults& results) {
   const sweep::ChangedPrograms changed = sweep::changed_programs(results);
+  const std::string values = counted(results.count(sweep::CellState::Value), "value");
+  if (changed.values_of_folders > 0)
+    context.log().warning(fmt::format(
+        "{} of {} {} computed in another folder ({}) and taken from the store; --redo "
+        "computes them here",
+        changed.values_of_folders, values, changed.values_of_folders == 1 ? "was" : "were",
+        fmt::join(changed.folders, ", ")));
   if (changed.values == 0) return;
   context.log().warning(
       fmt::format("{} {} changed since {} of {} {} computed; --redo computes them again",
                   fmt::join(changed.files, ", "), changed.files.size() == 1 ? "has" : "have",
-                  changed.values, counted(results.count(sweep::CellState::Value), "value"),
-                  changed.values == 1 ? "was" : "were"));
+                  changed.values, values, changed.values == 1 ? "was" : "were"));
 }
 
 int run_command_sweep(Context& context, const std::vector<std::string>& arguments) {

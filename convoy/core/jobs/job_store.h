@@ -27,6 +27,7 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -69,7 +70,8 @@ struct ClaimRequest {
 struct Completion {
   Lease lease;
   std::string payload;
-  int64_t count = 0;             // units done from lease.first on; 0 = all. The rest is open again
+  // Units done from lease.first on, one at least; none = all of them. The rest is open again.
+  std::optional<int64_t> count = {};
   std::optional<Result> result;  // the task's, used only when these are its last units
 };
 
@@ -181,6 +183,12 @@ class JobStore {
   // `visit` must not use the store.
   virtual void for_each_task_ahead(int64_t group,
                                    const std::function<void(const TaskRecord&)>& visit) = 0;
+
+  // Writes down the store's clock as this process has it, in milliseconds since 1970, under a name
+  // that no other process has, and returns those of all names. All are of one clock in PostgreSQL;
+  // in a file each is its host's.
+  virtual std::map<std::string, int64_t> tell_clock(const std::string& name) = 0;
+  virtual void forget_clock(const std::string& name) = 0;
 
   virtual void sync() = 0;
   virtual std::string name() const = 0;  // path, or URL without its password

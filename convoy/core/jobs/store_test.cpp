@@ -41,7 +41,8 @@ class EachStore : public ::testing::TestWithParam<std::string> {
                           .lease = lease,
                           .max_attempts = max_attempts});
   }
-  Receipt complete(const Lease& lease, const std::string& payload = "1", int64_t count = 0) {
+  Receipt complete(const Lease& lease, const std::string& payload = "1",
+                   std::optional<int64_t> count = {}) {
     const Completion completion{.lease = lease, .payload = payload, .count = count, .result = {}};
     return store_->complete({&completion, 1}, sum_).at(0);
   }

@@ -64,8 +64,7 @@ TEST_P(EachStoreOfLists, OpenTasksAreCountedAsAmongAllCounts) {
   add(3, "one");
   EXPECT_EQ(store_->count_open(group_, 10), 3);
   const Lease lease = store_->claim({.group = group_, .owner = "w"}).at(0);
-  const Completion done{
-      .lease = lease, .payload = "1", .count = 0, .result = Result{.payload = "1"}};
+  const Completion done{.lease = lease, .payload = "1", .result = Result{.payload = "1"}};
   store_->complete({&done, 1}, {});
   EXPECT_EQ(store_->count_open(group_, 10), 2);
   EXPECT_EQ(store_->count_open(group_, 1), 1);

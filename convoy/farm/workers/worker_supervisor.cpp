@@ -2,6 +2,7 @@
 #include "convoy/farm/workers/worker_supervisor.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <map>
@@ -9,6 +10,7 @@
 #include <utility>
 
 #include "convoy/core/base/error.h"
+#include "convoy/farm/workers/clock_watch.h"
 #include "convoy/farm/workers/worker.h"
 #include "convoy/machine/processes/memory_kills.h"
 #include "convoy/machine/processes/process_name.h"
@@ -24,6 +26,7 @@ constexpr milliseconds kCountEvery{250};      // open tasks
 constexpr milliseconds kReleaseEvery{1'000};  // leases of workers that ended with their supervisor
 constexpr milliseconds kPauseAfterIdleDeath{200};
 constexpr std::chrono::seconds kSayWaitingEvery{60};
+constexpr int kClocksPerLease = 8;  // looks at the clocks of others
 
 // A new worker would fail in the same way.
 bool is_for_good(const Error& error) {
@@ -65,11 +68,16 @@ class WorkerSupervisor::Run {
         store_(supervisor.store()),
         options_(options),
         work_(work),
-        pool_(options.pool) {}
+        pool_(options.pool),
+        name_(processes::process_name(::getpid())),
+        clocks_(name_, options.lease, [this] { return store_.tell_clock(name_); }) {}
 
   void go() {
-    while (!all_finished() && supervisor_.stop_signal_ == 0) turn();
+    for (const auto& [name, clock] : store_.tell_clock(name_))
+      if (processes::is_gone(name)) store_.forget_clock(name);
+    while (!all_finished() && supervisor_.stop_signal_ == 0 && !work_.gives_up()) turn();
     end_workers();
+    store_.forget_clock(name_);
   }
 
  private:
@@ -98,6 +106,10 @@ class WorkerSupervisor::Run {
       work_.each_second(release_gone_owners(store_, options_.groups));
     }
     if (options_.renews_leases && Clock::now() >= next_renewal_) renew();
+    if (Clock::now() >= next_clock_) {
+      next_clock_ = Clock::now() + options_.lease / kClocksPerLease;
+      for (const std::string& text : clocks_.look()) work_.warn(text);
+    }
   }
 
   void renew() {
@@ -196,7 +208,9 @@ class WorkerSupervisor::Run {
   int64_t retired_ = 0;
   int64_t open_ = 0;  // tasks, no more than there are workers in each group
   bool ending_ = false;
-  Clock::time_point next_start_, next_count_, next_release_, next_renewal_;
+  Clock::time_point next_start_, next_count_, next_release_, next_renewal_, next_clock_;
+  std::string name_;
+  ClockWatch clocks_;
 };
 
 WorkerSupervisor::WorkerSupervisor(const OpenStore& open, Log log, WaitingText waiting_text)

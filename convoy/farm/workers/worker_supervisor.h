@@ -50,6 +50,8 @@ class SupervisedWork {
   virtual telemetry::Progress& bar() = 0;
   // Tells people something about a worker: a line above the bar.
   virtual void say(size_t worker, const std::string& text);
+  // Tells people what endangers the work as a whole.
+  virtual void warn(const std::string& text) { bar().message("warning: " + text); }
   // A line of a worker's stderr.
   virtual void handle_error_line(size_t /*worker*/, const std::string& /*line*/) {}
   // A line of a worker's stdout. True once that worker has begun, which ends idle deaths in a row.
@@ -60,6 +62,8 @@ class SupervisedWork {
   // Called four times a second, before open tasks are counted: finishes tasks whose units are all
   // there.
   virtual void settle() {}
+  // True: what is open is left, and run() returns as it does at the end. Asked after every look.
+  virtual bool gives_up() { return false; }
   // Ten times a second at least. May kill workers.
   virtual void look(processes::ProcessPool& /*pool*/) {}
   // `released`: number of leases whose owners are gone.
@@ -102,10 +106,10 @@ class WorkerSupervisor {
 
   // Keeps workers running until no task is open or a stop signal comes, then asks them to end and
   // waits for them: the first signal lets them hand in their results, the second kills them.
-  // Returns the signal, 0 = no task is open. Throws the errors of the store and of `work`;
-  // ConfigError and IoError when no worker can be started; after too many idle deaths the error
-  // that the last worker's last words name, else StateError with these words as hint. No worker is
-  // left however it ends. Blocks.
+  // Returns the signal, 0 = no task is open, or the work gives up. Throws the errors of the store
+  // and of `work`; ConfigError and IoError when no worker can be started; after too many idle
+  // deaths the error that the last worker's last words name, else StateError with these words as
+  // hint. No worker is left however it ends. Blocks.
   int run(SupervisorOptions options, SupervisedWork& work);
 
  private:

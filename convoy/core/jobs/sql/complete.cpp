@@ -67,7 +67,7 @@ void SqlStore::complete_task(int64_t number, std::span<const size_t> which,
     const std::optional<RangeRow> range =
         task->state == TaskState::Done ? std::nullopt : held_range(item.lease);
     if (!range) continue;
-    const int64_t count = item.count == 0 ? range->count : item.count;
+    const int64_t count = item.count.value_or(range->count);
     CONVOY_INVARIANT(count > 0 && count <= range->count, "{} of {} units completed", count,
                      range->count);
     remove_range(range->number);

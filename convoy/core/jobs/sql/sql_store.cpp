@@ -5,6 +5,7 @@
 
 #include <thread>
 
+#include "convoy/core/base/text_as.h"
 #include "convoy/core/jobs/sql/transaction.h"
 
 namespace convoy::jobs {
@@ -17,6 +18,9 @@ constexpr size_t kTasksPerTransaction = 20'000;
 constexpr int64_t kIdsPerPage = 4'000;
 
 std::string list_key(int64_t group) { return fmt::format("group_list_{}", group); }
+
+// Ends in the name of a process.
+constexpr std::string_view kClockKey = "clock:";
 
 std::string times_key(int64_t group) { return fmt::format("group_times_{}", group); }
 
@@ -141,6 +145,26 @@ std::vector<SqlRow> SqlStore::note(const std::string& key, const std::string& va
 
 std::vector<SqlRow> SqlStore::noted(const std::string& key) {
   return session_->run("SELECT value FROM convoy_meta WHERE key = $1", {key});
+}
+
+std::map<std::string, int64_t> SqlStore::tell_clock(const std::string& name) {
+  const std::vector<SqlRow> rows = write(0, [&] {
+    note(std::string(kClockKey) + name, std::to_string(now_ms()));
+    return session_->run("SELECT key, value FROM convoy_meta WHERE substr(key, 1, 6) = $1",
+                         {std::string(kClockKey)});
+  });
+  std::map<std::string, int64_t> clocks;
+  for (const SqlRow& row : rows) {
+    const auto time = text_as<int64_t>(std::get<std::string>(row.at(1)));
+    if (time) clocks[std::get<std::string>(row.at(0)).substr(kClockKey.size())] = *time;
+  }
+  return clocks;
+}
+
+void SqlStore::forget_clock(const std::string& name) {
+  write(0, [&] {
+    return session_->run("DELETE FROM convoy_meta WHERE key = $1", {std::string(kClockKey) + name});
+  });
 }
 
 void SqlStore::note_run(int64_t group, bool is_new) {

@@ -50,6 +50,8 @@ class SqlStore : public JobStore {
   void for_each_task(int64_t group, const std::function<void(const TaskRecord&)>& visit) override;
   void for_each_task_ahead(int64_t group,
                            const std::function<void(const TaskRecord&)>& visit) override;
+  std::map<std::string, int64_t> tell_clock(const std::string& name) override;
+  void forget_clock(const std::string& name) override;
   void sync() override;
   std::string name() const override { return session_->name(); }
 

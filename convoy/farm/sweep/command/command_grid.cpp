@@ -116,6 +116,7 @@ nlohmann::json shared_parameters(const CommandFlags& flags, const std::vector<st
 }
 
 void check_flags(const CommandFlags& flags) {
+  check_sweep_name(flags.name);
   const std::vector<std::string>& results = flags.result.names;
   const std::set<std::string> distinct(results.begin(), results.end());
   CONVOY_CHECK(distinct.size() == results.size() && !distinct.contains(""), ConfigError,

@@ -36,8 +36,11 @@ struct CommandFlags {
 
   template <class Visitor>
   void fields(Visitor& visit) {
-    visit("name", name, "name of the sweep");
-    visit("grid", grid, "NAME=A,B,C: values of {NAME}; may be given more than once");
+    visit("name", name, "name of the sweep, with which its tables begin");
+    visit("grid", grid,
+          "NAME=A,B,C: values of {NAME}; commas within brackets, braces and quotes are part of a "
+          "value; "
+          "may be given more than once");
     visit("zip", zip,
           "NAME=A,B,C: all names with --zip take their first values together, then their second "
           "ones, and so on");
@@ -54,7 +57,7 @@ struct CommandFlags {
     visit("sample_seed", sample_seed, "of the samples").at_least(0);
     visit("env", env, "NAME=VALUE for the command; may be given more than once");
     visit("result", result,
-          "name of the number in the last line of stdout that is a JSON object with it, `a.b` "
+          "name of the number in the last line of stdout with a JSON object that has it, `a.b` "
           "within another; may be given more than once, the first is the value; none = the seconds "
           "it took");
     visit("best", best, "the best cell, named at the end, has the least or the greatest value")

@@ -9,9 +9,9 @@
 #include "convoy/farm/sweep/command/json_answer.h"
 #include "convoy/farm/sweep/command/median_step.h"
 #include "convoy/farm/sweep/command/program_run.h"
+#include "convoy/farm/sweep/command/result_lines.h"
 #include "convoy/farm/sweep/results/cell_result.h"
 #include "convoy/farm/sweep/results/grid_text.h"
-#include "convoy/farm/sweep/results/summary.h"
 #include "convoy/farm/sweep/runner/task_failure.h"
 #include "convoy/machine/processes/signals.h"
 
@@ -82,25 +82,6 @@ CellCommand command_of(const Cell& cell) {
   throw TaskFailure(std::move(failure));
 }
 
-// NaN when the program answers NaN.
-double value_of(const std::string& key, const ProgramEnd& end) {
-  size_t stop = end.object_lines.size();
-  while (stop > 0) {
-    const size_t before = end.object_lines.rfind('\n', stop - 1);
-    const size_t begin = before == std::string::npos ? 0 : before + 1;
-    const auto line = json_line(end.object_lines.substr(begin, stop - begin));
-    if (const auto* const value = line ? find_key(*line, key) : nullptr)
-      return number_of(*value, key);
-    stop = before == std::string::npos ? 0 : before;
-  }
-  fail("output",
-       fmt::format("no line of stdout is a JSON object with `{}`; {}", key,
-                   end.last_line.empty()
-                       ? "it is empty"
-                       : fmt::format("its last is `{}`", escaped_line(end.last_line))),
-       end);
-}
-
 // One of them that is no finite number fails the cell, as the first does.
 void take_results(const std::vector<std::string>& keys,
                   const std::function<double(const std::string& key)>& value_of_key,
@@ -143,10 +124,12 @@ DescentOutcome CommandWorkload::run_once(const CellCommand& command) const {
   outcome.program = record_.of(command.program);
   std::optional<MedianStep> median;
   if (command.prune) median.emplace(*command.prune, command.keys.front(), others_);
-  const ProgramEnd end =
-      run_program(command.program, command.environment, timeout_seconds_,
-                  median ? [&](const std::string& line) { return median->wants(line); }
-                         : std::function<bool(const std::string&)>());
+  ResultLines lines(command.keys);
+  const ProgramEnd end = run_program(command.program, command.environment, timeout_seconds_,
+                                     [&](const OutputLine& line) {
+                                       lines.take(line);
+                                       return !median || median->wants(line);
+                                     });
   if (median) outcome.at_step = median->value();
   if (end.unwanted) {
     outcome.pruned = median->pruned();
@@ -160,8 +143,16 @@ DescentOutcome CommandWorkload::run_once(const CellCommand& command) const {
   if (end.exit_code != 0)
     fail("exit", fmt::format("the program ended with {}", end.exit_code), end);
   if (command.keys.empty()) outcome.loss = end.seconds;
-  take_results(
-      command.keys, [&](const std::string& key) { return value_of(key, end); }, outcome);
+  try {
+    take_results(
+        command.keys, [&](const std::string& key) { return lines.value(key); }, outcome);
+  } catch (const TaskFailure& failed) {
+    jobs::Failure failure = failed.failure();
+    failure.exit_code = end.exit_code;
+    failure.stderr_tail = end.errors_tail;
+    // The program ended well: it would print the same again.
+    throw TaskFailure(std::move(failure), TryAgain::No);
+  }
   return outcome;
 }
 

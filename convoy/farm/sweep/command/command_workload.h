@@ -6,7 +6,7 @@
 // Parameters of a cell: {"command": [..], "environment": {..}, "result": KEY, "values": {NAME:
 // VALUE, ..}}. "result" may also be a list of keys. Every "{name}" and "{seed}" in the command and
 // the environment is replaced by the value of that name; "{{" and "}}" are braces. The last line of
-// stdout that is a JSON object with KEY holds the result. With an empty KEY the value is the
+// stdout with KEY holds the result (result_lines.h). With an empty KEY the value is the
 // seconds that the program took. In its environment: CONVOY_SWEEP_SEED, CONVOY_SWEEP_PARAMETERS (a
 // JSON object of the values and the seed).
 //

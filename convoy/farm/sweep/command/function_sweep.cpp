@@ -64,6 +64,7 @@ std::vector<nlohmann::json> choices_of(const FunctionSweep& sweep) {
 SweepPlan plan_of(const FunctionSweep& sweep, const Workload& workload) {
   CONVOY_CHECK(!sweep.name.empty() && !sweep.seeds.empty() && sweep.value, ConfigError,
                "a sweep of a function needs a name, seeds and the function");
+  check_sweep_name(sweep.name);
   check_distinct(sweep.seeds, "seeds");
   SweepPlan plan{.label = sweep.name,
                  .workload = workload.name(),
@@ -96,6 +97,7 @@ RunOptions run_options(const SweepOptions& options) {
   run.cores_per_worker = options.cores_per_worker;
   run.timeout_seconds = options.timeout_seconds;
   run.max_attempts = options.max_attempts;
+  run.keep_going = true;  // its caller sees the failures
   run.log_folder = options.log_folder;
   return run;
 }

@@ -98,7 +98,12 @@ NamedValues named_values(const std::string& flag, const std::string& text) {
   const size_t equals = text.find('=');
   CONVOY_CHECK(equals != std::string::npos && equals > 0 && equals + 1 < text.size(), ConfigError,
                "{} needs NAME=A,B,C, found `{}`", flag, text);
-  return {.name = text.substr(0, equals), .values = comma_separated(text.substr(equals + 1))};
+  try {
+    return {.name = text.substr(0, equals), .values = listed_values(text.substr(equals + 1))};
+  } catch (const ConfigError& error) {
+    throw ConfigError(fmt::format("{} {}: {}", flag, text.substr(0, equals), error.what()),
+                      error.location());
+  }
 }
 
 std::vector<GridBlock> blocks_of(const CommandFlags& flags) {

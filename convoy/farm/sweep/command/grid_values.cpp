@@ -4,8 +4,10 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <string_view>
 
 #include "convoy/core/base/error.h"
+#include "convoy/core/base/trimmed.h"
 #include "convoy/farm/sweep/results/cell_result.h"
 
 namespace convoy::sweep {
@@ -33,14 +35,42 @@ void check_grid_values(const std::string& name, const std::vector<nlohmann::json
   }
 }
 
-std::vector<std::string> comma_separated(const std::string& text) {
-  std::vector<std::string> parts;
-  for (size_t begin = 0; begin <= text.size();) {
-    const size_t end = std::min(text.find(',', begin), text.size());
-    parts.push_back(text.substr(begin, end - begin));
-    begin = end + 1;
+std::vector<std::string> listed_values(const std::string& text) {
+  constexpr std::string_view kOpen = "([{", kClose = ")]}", kQuotes = "\"'", kBlanks = " \t\r\n";
+  std::vector<std::string> values;
+  std::string open;  // brackets to close, the inmost last; within a quote its end
+  size_t begin = 0;
+  bool begins_word = true;  // an apostrophe within a word is no quote
+  const auto refuse = [&](const std::string& what) {
+    throw ConfigError(fmt::format("`{}`: {}", text, what),
+                      {.hint = "--cells FILE.csv takes any text as a value"});
+  };
+  for (size_t at = 0; at <= text.size(); ++at) {
+    if (at == text.size() || (text[at] == ',' && open.empty())) {
+      if (!open.empty())
+        refuse(fmt::format("wanted `{}`, which closes what was opened", open.back()));
+      values.emplace_back(trimmed(std::string_view(text).substr(begin, at - begin), kBlanks));
+      begin = at + 1;
+      begins_word = true;
+      continue;
+    }
+    const char letter = text[at];
+    const bool quoted = !open.empty() && kQuotes.find(open.back()) != std::string_view::npos;
+    if (quoted) {
+      if (letter == '\\' && at + 1 < text.size()) ++at;
+      if (letter == open.back()) open.pop_back();
+    } else if (const size_t kind = kOpen.find(letter); kind != std::string_view::npos) {
+      open += kClose[kind];
+    } else if (begins_word && kQuotes.find(letter) != std::string_view::npos) {
+      open += letter;
+    } else if (kClose.find(letter) != std::string_view::npos) {
+      if (open.empty() || open.back() != letter) refuse(fmt::format("`{}` closes nothing", letter));
+      open.pop_back();
+    }
+    constexpr std::string_view kBeforeWords = "([{,:= \t";
+    begins_word = kBeforeWords.find(letter) != std::string_view::npos;
   }
-  return parts;
+  return values;
 }
 
 }  // namespace convoy::sweep

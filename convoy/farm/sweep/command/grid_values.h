@@ -14,6 +14,8 @@ namespace convoy::sweep {
 // one value.
 void check_grid_values(const std::string& name, const std::vector<nlohmann::json>& values);
 
-std::vector<std::string> comma_separated(const std::string& text);
+// The values of a list such as "0.1, [64, 64]": commas within brackets, braces and quotes are part
+// of a value, blanks around one are not. Throws ConfigError where one of those is not closed.
+std::vector<std::string> listed_values(const std::string& text);
 
 }  // namespace convoy::sweep

@@ -57,6 +57,29 @@ TEST(GridValues, OneNumberIsOneValueHoweverItIsSpelt) {
   EXPECT_EQ(refusal_of({1, 2, "adam", true, json::array({1, 2})}), "");
 }
 
+TEST(GridValues, CommasWithinBracketsBracesAndQuotesArePartOfAValue) {
+  using Values = std::vector<std::string>;
+  EXPECT_EQ(listed_values("[64,64],[128]"), (Values{"[64,64]", "[128]"}));
+  EXPECT_EQ(listed_values("0.1, 0.01 ,\t1"), (Values{"0.1", "0.01", "1"}));
+  EXPECT_EQ(listed_values(R"({"a": 1, "b": [2, 3]}, {})"),
+            (Values{R"({"a": 1, "b": [2, 3]})", "{}"}));
+  EXPECT_EQ(listed_values(R"("a, b",'c, "d"',e)"), (Values{R"("a, b")", R"('c, "d"')", "e"}));
+  EXPECT_EQ(listed_values(R"(["]", "a\"b,"],(1,2))"), (Values{R"(["]", "a\"b,"])", "(1,2)"}));
+  EXPECT_EQ(listed_values("f(x, [1, {2, 3}]),g"), (Values{"f(x, [1, {2, 3}])", "g"}));
+  // An apostrophe or an inch is no quote; an empty value is one.
+  EXPECT_EQ(listed_values("don't,c\"d"), (Values{"don't", "c\"d"}));
+  EXPECT_EQ(listed_values(",--fast"), (Values{"", "--fast"}));
+  EXPECT_EQ(listed_values("a b"), (Values{"a b"}));
+}
+
+TEST(GridValues, WhatIsNotClosedIsRefused) {
+  for (const char* const text :
+       {"[64,64", "64],[128]", "[0,1)", "{\"a\": 1", "\"a,b", "'a", "a,(b", "[\"]", "\"a\\"})
+    EXPECT_THROW(listed_values(text), ConfigError) << text;
+  EXPECT_NE(refusal_by_command("[64,64").find("--grid lr: `[64,64`: wanted `]`"), std::string::npos)
+      << refusal_by_command("[64,64");
+}
+
 TEST(GridValues, TextThatIsNoUtf8IsRefusedInWordsToo) {
   EXPECT_NE(refusal_of({"\xff", "\xff"}), "");
 }

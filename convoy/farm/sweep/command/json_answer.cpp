@@ -11,6 +11,7 @@
 #include <string_view>
 
 #include "convoy/core/base/json_depth.h"
+#include "convoy/core/base/lower_case.h"
 #include "convoy/farm/sweep/runner/task_failure.h"
 
 namespace convoy::sweep {
@@ -26,47 +27,48 @@ bool out_of_range(const std::string& text) {
          std::isinf(number);
 }
 
-constexpr std::array<std::string_view, 3> kNotFinite = {"-Infinity", "Infinity", "NaN"};
-
-bool is_not_finite(const std::string& text) {
-  return std::find(kNotFinite.begin(), kNotFinite.end(), text) != kNotFinite.end();
+bool begins_value(char letter) {
+  return (letter >= '0' && letter <= '9') || (letter >= 'a' && letter <= 'z') ||
+         (letter >= 'A' && letter <= 'Z') || letter == '-' || letter == '+' || letter == '.' ||
+         static_cast<unsigned char>(letter) >= 0x80;
 }
 
-// The characters of the number that begins at `at`; none when there is no number.
-std::string number_at(const std::string& line, size_t at) {
-  if (line[at] != '-' && (line[at] < '0' || line[at] > '9')) return "";
-  return line.substr(at, line.find_first_not_of("0123456789+-.eE", at) - at);
-}
-
-// Rewrites tokens that the parser refuses though programs print them (NaN, Infinity) as JSON.
-// Leaves strings alone: a string may contain NaN.
-std::string readable(const std::string& line) {
+// Rewrites words that the parser refuses though programs print them (nan, -Infinity, 1e999) as
+// texts. Leaves texts alone: they may contain such words.
+std::string readable(std::string_view line) {
   std::string text;
   bool in_text = false;
   for (size_t at = 0; at < line.size(); ++at) {
     if (line[at] == '"') in_text = !in_text;
     if (in_text && line[at] == '\\' && at + 1 < line.size()) text += line[at++];
-    std::string_view word;
-    for (const std::string_view one : kNotFinite)
-      if (!in_text && line.compare(at, one.size(), one) == 0) word = one;
-    const std::string number = in_text || !word.empty() ? "" : number_at(line, at);
-    if (!word.empty()) {
-      text += fmt::format("\"{}\"", word);
-      at += word.size() - 1;
-    } else if (!number.empty()) {
-      text += out_of_range(number) ? fmt::format("\"{}\"", number) : number;
-      at += number.size() - 1;
-    } else {
+    if (in_text || !begins_value(line[at])) {
       text += line[at];
+      continue;
     }
+    const size_t end = std::min(line.find_first_of(",:{}[]\" \t\r\n", at), line.size());
+    const std::string word(line.substr(at, end - at));
+    text += is_not_finite(word) || out_of_range(word) ? fmt::format("\"{}\"", word) : word;
+    at = end - 1;
   }
   return text;
 }
 
 }  // namespace
 
-std::optional<nlohmann::json> json_line(const std::string& line) {
-  if (line.find('{') == std::string::npos || nested_deeper(line)) return std::nullopt;
+bool is_not_finite(std::string_view text) {
+  // Of Python, C, C++, Rust, Go, JavaScript, R; of Windows, and of glibc with the bits of a NaN.
+  constexpr std::array<std::string_view, 10> kWords = {
+      "nan",     "inf",     "infinity", "nan(ind)", "nan(snan)",
+      "1.#qnan", "1.#snan", "1.#ind",   "1.#inf",   "\xe2\x88\x9e"};
+  if (text.starts_with('-') || text.starts_with('+')) text.remove_prefix(1);
+  const std::string word = lower_case(std::string(text));
+  return std::find(kWords.begin(), kWords.end(), word) != kWords.end() ||
+         (word.starts_with("nan(0x") && word.ends_with(')'));
+}
+
+std::optional<nlohmann::json> json_line(std::string_view line) {
+  const std::string text(line);
+  if (text.find('{') == std::string::npos || nested_deeper(text)) return std::nullopt;
   auto object = nlohmann::json::parse(readable(line), nullptr, false);
   return object.is_object() ? std::optional(std::move(object)) : std::nullopt;
 }

@@ -6,12 +6,16 @@
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
+#include <string_view>
 
 namespace convoy::sweep {
 
-// The line as a JSON object; nothing when it is not one. NaN and Infinity, which Python's json
-// module writes, are their text, and so is a number that no double holds (1e999).
-std::optional<nlohmann::json> json_line(const std::string& line);
+// True for what programs print in place of a finite number: nan, -NaN, +Inf, Infinity, 1.#QNAN ...
+bool is_not_finite(std::string_view text);
+
+// The line as a JSON object; nothing when it is not one. What is_not_finite() is its text, and so
+// is a number that no double holds (1e999).
+std::optional<nlohmann::json> json_line(std::string_view line);
 
 // The value that `key` names in the object: "loss", or "final.loss" in an object within it; a key
 // that contains dots itself goes first. Null when there is none.

@@ -5,13 +5,14 @@
 #include <nlohmann/json.hpp>
 
 #include "convoy/farm/sweep/command/json_answer.h"
+#include "convoy/farm/sweep/command/result_lines.h"
 #include "convoy/farm/sweep/results/cell_result.h"
 
 namespace convoy::sweep {
 
-bool MedianStep::wants(const std::string& line) {
+bool MedianStep::wants(const OutputLine& line) {
   if (std::isfinite(value_)) return true;
-  const auto object = json_line(line);
+  const auto object = key_in_line(line, key_).object;
   const nlohmann::json* const step = object ? find_key(*object, "step") : nullptr;
   const nlohmann::json* const value = object ? find_key(*object, key_) : nullptr;
   if (step == nullptr || value == nullptr || !step->is_number() || !value->is_number() ||

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "convoy/farm/sweep/command/program_run.h"
 #include "convoy/farm/sweep/workload.h"
 
 namespace convoy::sweep {
@@ -31,7 +32,7 @@ class MedianStep {
 
   // A line of the program. The first JSON object with the key and with `step` at or after the
   // rule's decides; false = the program is to end.
-  bool wants(const std::string& line);
+  bool wants(const OutputLine& line);
   double value() const { return value_; }  // at the step; NaN = not there yet
   const std::optional<Pruned>& pruned() const { return pruned_; }
 

@@ -158,21 +158,33 @@ std::string ProgramRecord::of(const std::vector<std::string>& argv) {
 ChangedPrograms changed_programs(const SweepResults& results) {
   ProgramRecord now;
   ChangedPrograms changed;
+  std::error_code ignored;
+  const std::string here = fs::current_path(ignored).string();
+  struct Seen {
+    std::vector<std::string> files;
+    std::string folder;  // empty: this one, or unknown
+  };
   // Most cells have the same files as the one before.
-  std::unordered_map<std::string, std::vector<std::string>> seen;  // by parameters and record
+  std::unordered_map<std::string, Seen> seen;  // by parameters and record
   for (const CellResult& cell : results.cells) {
     if (cell.state != CellState::Value || cell.program.str().empty()) continue;
     const auto [place, added] =
         seen.try_emplace(cell.cell.parameters.str() + '\n' + cell.program.str());
+    Seen& one = place->second;
     if (added) {
-      const auto before =
-          files_of_record(nlohmann::json::parse(cell.program.str(), nullptr, false));
+      const auto record = nlohmann::json::parse(cell.program.str(), nullptr, false);
+      const auto before = files_of_record(record);
       const auto today = files_of_record(nlohmann::json::parse(now.of(program_of(cell.cell))));
       for (const auto& [name, hash] : before.items())
-        if (!today.contains(name) || today[name] != hash) place->second.push_back(name);
+        if (!today.contains(name) || today[name] != hash) one.files.push_back(name);
+      if (record.contains("folder") && record["folder"] != here)
+        one.folder = record["folder"].get<std::string>();
     }
-    changed.files.insert(place->second.begin(), place->second.end());
-    changed.values += place->second.empty() ? 0 : 1;
+    changed.files.insert(one.files.begin(), one.files.end());
+    changed.values += one.files.empty() ? 0 : 1;
+    if (one.folder.empty()) continue;
+    changed.folders.insert(one.folder);
+    ++changed.values_of_folders;
   }
   return changed;
 }

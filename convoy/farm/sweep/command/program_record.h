@@ -43,10 +43,12 @@ class ProgramRecord {
   std::map<std::string, Known> known_;
 };
 
-// Changes of the files that computed the values of a sweep of commands.
+// Changes of what computed the values of a sweep of commands.
 struct ChangedPrograms {
-  std::set<std::string> files;  // that are others now, or gone
-  int64_t values = 0;           // that they had computed
+  std::set<std::string> files;    // that are others now, or gone
+  int64_t values = 0;             // that they had computed
+  std::set<std::string> folders;  // others than this one
+  int64_t values_of_folders = 0;  // that were computed there
 };
 ChangedPrograms changed_programs(const SweepResults& results);
 

@@ -11,40 +11,55 @@
 #include <string_view>
 #include <utility>
 
-#include "convoy/core/base/trimmed.h"
 #include "convoy/machine/processes/rank_process.h"
 
 namespace convoy::sweep {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-constexpr size_t kOutputBytes = 1 << 20;
+constexpr size_t kLongestLine = 16 << 20;
 
-using LineCheck = std::function<bool(const std::string& line)>;
+using TakeLine = std::function<bool(const OutputLine& line)>;
 
-// Moves whole lines that begin with '{' to `end` and drops the others but the last: what a program
-// prints after its answer, however much, does not push it out. False once `wanted` was false for
-// one of them.
-bool keep_lines(std::string& output, ProgramEnd& end, const LineCheck& wanted) {
-  constexpr size_t kLongestLast = 200;
-  std::string& kept = end.object_lines;
-  bool all_wanted = true;
-  size_t begin = 0;
-  for (size_t stop = output.find('\n'); stop != std::string::npos;
-       stop = output.find('\n', begin)) {
-    const std::string_view line = std::string_view(output).substr(begin, stop + 1 - begin);
-    const std::string_view words = trimmed(line, " \t\r\n");
-    if (!words.empty()) end.last_line = words.substr(0, kLongestLast);
-    if (words.starts_with('{')) {
-      kept += line;
-      all_wanted = all_wanted && (!wanted || wanted(std::string(line)));
+// Cuts what a program writes into lines.
+class LineCutter {
+ public:
+  explicit LineCutter(TakeLine take) : take_(std::move(take)) {}
+
+  std::string& output() { return output_; }  // append to it, then cut()
+
+  // False once a line was not wanted; then no more are taken.
+  bool cut(bool ended) {
+    size_t begin = 0;
+    for (size_t stop = output_.find_first_of("\r\n", scanned_); stop != std::string::npos;
+         stop = output_.find_first_of("\r\n", begin)) {
+      give({.text = std::string_view(output_).substr(begin, stop - begin)});
+      begin = stop + 1;
     }
-    begin = stop + 1;
+    output_.erase(0, begin);
+    if (ended) give({.text = output_, .ended = false});
+    if (output_.size() > kLongestLine) {
+      give({.text = output_, .too_long = true});
+      within_long_ = true;
+      output_.clear();
+    }
+    scanned_ = output_.size();
+    return wanted_;
   }
-  output.erase(0, begin);
-  if (kept.size() > kOutputBytes) kept.erase(0, kept.size() - kOutputBytes);
-  return all_wanted;
-}
+
+ private:
+  void give(const OutputLine& line) {
+    // The rest of a long line ends with its end.
+    if (std::exchange(within_long_, false) || line.text.empty()) return;
+    wanted_ = wanted_ && (!take_ || take_(line));
+  }
+
+  TakeLine take_;
+  std::string output_;  // after the last line
+  size_t scanned_ = 0;  // of it, without an end of a line
+  bool within_long_ = false;
+  bool wanted_ = true;
+};
 
 double elapsed_seconds(Clock::time_point begin) {
   return std::chrono::duration<double>(Clock::now() - begin).count();
@@ -80,7 +95,7 @@ void drain_program(Descriptor& from, std::string& kept, size_t limit, int pass_o
 
 ProgramEnd run_program(const std::vector<std::string>& program,
                        const std::map<std::string, std::string>& environment,
-                       double timeout_seconds, const LineCheck& wanted) {
+                       double timeout_seconds, const TakeLine& take) {
   processes::RankStart start;
   start.program = program;
   start.environment = environment;
@@ -88,7 +103,7 @@ ProgramEnd run_program(const std::vector<std::string>& program,
   const auto begin = Clock::now();
   processes::RankProcess process = processes::start_rank(start);
   ProgramEnd end;
-  std::string output;
+  LineCutter lines(take);
   for (bool exited = false; !exited;) {
     std::array<pollfd, 3> polled = {{{.fd = process.exited.get(), .events = POLLIN, .revents = 0},
                                      {.fd = process.output.get(), .events = POLLIN, .revents = 0},
@@ -100,13 +115,12 @@ ProgramEnd run_program(const std::vector<std::string>& program,
       end.timed_out = true;
       processes::signal_group(process.pid, SIGKILL);
     }
-    drain_program(process.output, output, 2 * kOutputBytes, -1);
-    if (!keep_lines(output, end, end.unwanted ? LineCheck() : wanted) &&
-        !std::exchange(end.unwanted, true))
+    drain_program(process.output, lines.output(), std::string::npos, -1);
+    if (!lines.cut(false) && !std::exchange(end.unwanted, true))
       processes::signal_group(process.pid, SIGKILL);
     drain_program(process.errors, end.errors_tail, kProgramTailBytes, STDERR_FILENO);
   }
-  keep_lines(output += '\n', end, {});  // a last line without its end
+  lines.cut(true);
   end.seconds = elapsed_seconds(begin);
   processes::signal_group(process.pid, SIGKILL);
   int status = 0;

@@ -6,20 +6,25 @@
 #include <functional>
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "convoy/core/base/descriptor.h"
 
 namespace convoy::sweep {
 
+struct OutputLine {
+  std::string_view text;  // without its end
+  bool too_long = false;  // it is the beginning of a line that was not kept
+  bool ended = true;      // false: the program ended within it
+};
+
 struct ProgramEnd {
   int exit_code = 0;
   int signal = 0;          // 0 = it ended by itself
   bool timed_out = false;  // it was killed for its time
-  bool unwanted = false;   // `wanted` was false for one of its lines
+  bool unwanted = false;   // `take` was false for one of its lines
   double seconds = 0;
-  std::string object_lines;  // of stdout those that begin with '{', the last MiB of them
-  std::string last_line;     // of stdout, the last that is not blank, cut to 200 bytes
   std::string errors_tail;
 };
 
@@ -33,11 +38,12 @@ void drain_program(Descriptor& from, std::string& kept, size_t limit, int pass_o
 // Runs `program` (argv; looked up in PATH unless it has a '/') in a session of its own, without a
 // stdin, and passes its stderr on. Processes left in its group are killed when it ends, or after
 // `timeout_seconds` (0 = never). The kernel kills it when this process dies. Blocks. Throws
-// ConfigError when it cannot be started, IoError. `wanted`: called with each line of stdout that
-// begins with '{', as it comes; false kills the program.
+// ConfigError when it cannot be started, IoError. `take`: called with each line of stdout as it
+// comes; false kills the program, and is the last call. Carriage returns end lines too, as those of
+// a progress bar; of a line of more than 16 MiB it gets the beginning.
 ProgramEnd run_program(const std::vector<std::string>& program,
                        const std::map<std::string, std::string>& environment,
                        double timeout_seconds,
-                       const std::function<bool(const std::string& line)>& wanted = {});
+                       const std::function<bool(const OutputLine& line)>& take = {});
 
 }  // namespace convoy::sweep

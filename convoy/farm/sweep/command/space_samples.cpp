@@ -92,7 +92,7 @@ SpaceAxis SpaceAxis::parse(const std::string& text) {
   CONVOY_CHECK(equals != std::string::npos && equals > 0 && equals + 1 < text.size(), ConfigError,
                "--space needs NAME=LOW..HIGH[,log][,int] or NAME=A,B,C, found `{}`", text);
   SpaceAxis axis{.name = text.substr(0, equals)};
-  std::vector<std::string> parts = comma_separated(text.substr(equals + 1));
+  std::vector<std::string> parts = listed_values(text.substr(equals + 1));
   const size_t dots = parts.front().find("..");
   if (dots == std::string::npos) {
     axis.choices = std::move(parts);

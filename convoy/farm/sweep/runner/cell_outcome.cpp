@@ -15,13 +15,20 @@
 namespace convoy::sweep {
 namespace {
 
-jobs::Result not_finite(const std::string& what, const Effort& effort) {
+jobs::Result failed(const std::string& kind, const std::string& what, const Effort& effort) {
   jobs::Result result;
   result.kind = jobs::ResultKind::Failed;
-  result.failure.kind = "non_finite";
+  result.failure.kind = kind;
   result.failure.message = what;
   result.failure.attempt = static_cast<int>(effort.attempts);
   return result;
+}
+
+constexpr const char* kNotFinite = "non_finite";
+constexpr const char* kLostGuesses = "lost_guesses";
+
+std::string lost_guesses_text(const PlannedCell& planned, const Tally& tally) {
+  return fmt::format("its result is of {} of {} guesses", tally.guesses, planned.guesses);
 }
 
 void put(nlohmann::ordered_json& object, const Effort& effort) {
@@ -141,10 +148,13 @@ void read_parsed(const std::string& payload, bool guessed, CellResult& cell) {
 
 }  // namespace
 
-jobs::Result guess_result(const Tally& tally, const Effort& effort) {
+jobs::Result guess_result(const PlannedCell& planned, const Tally& tally, const Effort& effort) {
+  if (!planned.is_whole(tally))
+    return failed(kLostGuesses, lost_guesses_text(planned, tally), effort);
   if (tally.accepted > 0 && tally.accepted == tally.non_finite)
-    return not_finite(fmt::format("no accepted guess has a finite loss: 0 of {}", tally.accepted),
-                      effort);
+    return failed(kNotFinite,
+                  fmt::format("no accepted guess has a finite loss: 0 of {}", tally.accepted),
+                  effort);
   nlohmann::ordered_json object;
   object["tally"] = nlohmann::ordered_json::parse(tally.json());
   put(object, effort);
@@ -166,11 +176,11 @@ jobs::Result descent_result(const DescentOutcome& outcome, const Effort& effort)
     return {.kind = jobs::ResultKind::Censored, .payload = object.dump(), .failure = {}};
   }
   if (!std::isfinite(outcome.loss))
-    return not_finite(
-        outcome.steps > 0
-            ? fmt::format("the loss after {} steps is not a finite number", outcome.steps)
-            : "the value is not a finite number",
-        effort);
+    return failed(kNotFinite,
+                  outcome.steps > 0
+                      ? fmt::format("the loss after {} steps is not a finite number", outcome.steps)
+                      : "the value is not a finite number",
+                  effort);
   object["loss"] = outcome.loss;
   object["train_loss"] = outcome.train_loss;  // NaN is written as null
   object["steps"] = outcome.steps;
@@ -203,6 +213,12 @@ CellResult cell_result(const PlannedCell& planned, const jobs::TaskRecord& recor
       read_parsed(payload, guessed, cell);
   } catch (const nlohmann::json::exception& error) {
     throw DataError(fmt::format("the result of task {} is damaged: {}", record.id, error.what()));
+  }
+  if (guessed && !planned.is_whole(cell.tally)) {
+    cell.state = CellState::Failed;
+    jobs::Failure lost{.kind = kLostGuesses, .message = lost_guesses_text(planned, cell.tally)};
+    cell.failure = std::make_shared<const jobs::Failure>(std::move(lost));
+    return cell;
   }
   cell.state =
       record.result->kind == jobs::ResultKind::Censored ? CellState::Censored : CellState::Value;

@@ -10,6 +10,7 @@
 #include "convoy/core/base/error.h"
 #include "convoy/core/base/milliseconds.h"
 #include "convoy/farm/sweep/runner/cell_outcome.h"
+#include "convoy/farm/sweep/runner/failing_start.h"
 #include "convoy/farm/sweep/runner/plan_cost.h"
 #include "convoy/farm/sweep/runner/program_watch.h"
 #include "convoy/farm/sweep/runner/slow_notice.h"
@@ -61,6 +62,7 @@ class SweepRun : public workers::SupervisedWork {
     workers::release_gone_owners(store_, sweep_.group_numbers());
     if (const int64_t again = retry_failed(store_, sweep_); again > 0)
       inform(fmt::format("trying again: {}", counted(again, "failed cell")));
+    compute_lacking_again(plan);
     if (options.redo) {
       const int64_t again = redo_cells(store_, sweep_, options.redo);
       inform(again == 0 ? "no cell has a result to compute again"
@@ -81,6 +83,7 @@ class SweepRun : public workers::SupervisedWork {
     supervision_.pool.environment = worker_environments(options, devices, workers);
     int64_t done = 0;
     for (const int64_t group : sweep_.group_numbers()) done += store_.counts(group).done;
+    failing_start_ = FailingStart(done > 0);
     inform(start_text(plan, done, supervision_.pool.environment));
     if (programs_)
       for (auto& one : supervision_.pool.environment) one.merge(ProgramWatch::environment());
@@ -96,8 +99,8 @@ class SweepRun : public workers::SupervisedWork {
     supervision_.max_attempts = static_cast<int>(options.max_attempts);
     const SlowNotice notice(options_.log,
                             fmt::format("reading the finished part of {}", num_cells));
-    progress_ = std::make_unique<SweepProgress>(plan, workload, store_, sweep_, options.color,
-                                                options.log.level());
+    progress_ = std::make_unique<SweepProgress>(plan, workload, store_, sweep_, workers,
+                                                options.color, options.log.level());
   }
 
   RunReport run() {
@@ -114,6 +117,7 @@ class SweepRun : public workers::SupervisedWork {
       report_.done += counts.done;
       report_.failed += counts.failed;
     }
+    report_.failed_alike = report_.failed_alike && !report_.finished();
     report_.sweep = sweep_;
     if (report_.ran) log_.write(Severity::Info, kRunner, end_text());
     return report_;
@@ -126,8 +130,11 @@ class SweepRun : public workers::SupervisedWork {
     options_.log.info(text);
     log_.write(Severity::Info, kRunner, text);
   }
-  void warn(const std::string& text) {
-    options_.log.warning(text);
+  void warn(const std::string& text) override {
+    if (progress_)
+      SupervisedWork::warn(text);
+    else
+      options_.log.warning(text);
     log_.write(Severity::Warning, kRunner, text);
   }
 
@@ -148,6 +155,7 @@ class SweepRun : public workers::SupervisedWork {
   std::string end_text() const {
     const std::string done = fmt::format("{} of {} done, {} failed", report_.done,
                                          counted(report_.cells, "cell"), report_.failed);
+    if (report_.failed_alike) return "stopped since the first cells failed in one way: " + done;
     return report_.stop_signal == 0
                ? "ended: " + done
                : fmt::format("stopped by {}: {}", processes::signal_name(report_.stop_signal),
@@ -162,6 +170,14 @@ class SweepRun : public workers::SupervisedWork {
     log_.write(Severity::Info, author(worker), "stderr: " + line);
   }
   static std::string author(size_t worker) { return fmt::format("worker {}", worker); }
+
+  void compute_lacking_again(const SweepPlan& plan) {
+    if (totals_of(plan.cells, {}).guesses == 0) return;
+    if (const int64_t again = compute_again(store_, cells_lacking_guesses(store_, sweep_));
+        again > 0)
+      warn(fmt::format("computing again: {} of whose guesses an earlier version lost some",
+                       counted(again, "cell")));
+  }
 
   void kill_leftovers() {
     if (!options_.starts_programs) return;
@@ -182,6 +198,7 @@ class SweepRun : public workers::SupervisedWork {
     if (message->kind == WorkerMessage::Kind::Idle) computing_[worker].clear();
     tell(worker, *message);
     progress_->add(worker, *message);
+    failing_start_.add(worker, *message, FailingStart::Clock::now());
     return begins;
   }
 
@@ -190,6 +207,7 @@ class SweepRun : public workers::SupervisedWork {
     any_died_ = true;
     const std::vector<int64_t> computing = std::exchange(computing_[death.worker], {});
     progress_->forget(death.worker);
+    failing_start_.forget(death.worker);
     if (death.ended_well()) return {};
     if (const auto error = own_error(death)) throw *error;
     workers::DeathConsequence consequence;
@@ -232,6 +250,17 @@ class SweepRun : public workers::SupervisedWork {
       log_.write(Severity::Info, kRunner, progress_->text());
   }
 
+  // Cells of other runners may work.
+  bool gives_up() override {
+    if (options_.keep_going || !failing_start_.found()) return false;
+    const std::vector<int64_t> groups = sweep_.group_numbers();
+    report_.failed_alike = std::all_of(groups.begin(), groups.end(), [&](int64_t group) {
+      return store_.counts(group).done == 0;
+    });
+    if (!report_.failed_alike) failing_start_ = FailingStart(true);
+    return report_.failed_alike;
+  }
+
   void each_second(int64_t released) override {
     if (released > 0) kill_leftovers();
   }
@@ -272,6 +301,7 @@ class SweepRun : public workers::SupervisedWork {
   std::unique_ptr<ProgramWatch> programs_;
   std::unique_ptr<SweepProgress> progress_;
   RunReport report_;
+  FailingStart failing_start_{true};
   std::map<size_t, std::vector<int64_t>> computing_;  // leases, by worker
   std::set<std::string> told_warnings_;
   bool has_stop_rules_ = true;

@@ -39,6 +39,7 @@ struct RunOptions {
   Severity log_level = Severity::Info;  // of its lines
   std::vector<std::pair<Severity, std::string>> told = {};  // before the run, for that log
   std::function<bool(const Cell&)> redo = {};  // finished cells to compute again; empty = none
+  bool keep_going = false;                     // also where the first few cells all fail in one way
   bool starts_programs = false;  // workers start others: nothing of them may stay behind
   telemetry::ColorChoice color = telemetry::ColorChoice::Auto;
   Log log;
@@ -50,9 +51,10 @@ struct RunReport {
   int64_t failed = 0;
   int64_t added = 0;
   int64_t reused = 0;
-  bool ran = false;     // something was left to compute
-  StoredSweep sweep;    // the sweep with the results
-  int stop_signal = 0;  // 0 = ran to its end
+  bool ran = false;           // something was left to compute
+  StoredSweep sweep;          // the sweep with the results
+  int stop_signal = 0;        // 0 = ran to its end
+  bool failed_alike = false;  // it was stopped since its first cells all failed in one way
   bool finished() const { return done + failed == cells; }
 };
 

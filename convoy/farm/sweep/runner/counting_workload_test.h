@@ -5,8 +5,10 @@
 #pragma once
 
 #include <array>
+#include <chrono>
 #include <nlohmann/json.hpp>
 #include <span>
+#include <thread>
 
 #include "convoy/core/base/error.h"
 #include "convoy/core/base/hash.h"
@@ -45,6 +47,7 @@ class CountingWorkload : public Workload {
   std::string version() const override { return "1"; }
   std::unique_ptr<GuessExperiment> guesses(const Cell& cell) const override {
     const auto parameters = nlohmann::json::parse(cell.parameters.str());
+    std::this_thread::sleep_for(std::chrono::milliseconds(parameters.value("slow_to_make", 0)));
     return std::make_unique<CountingExperiment>(cell.seed,
                                                 parameters.value("throws_at", ~uint64_t{0}));
   }

@@ -47,7 +47,7 @@ TEST(MutatedRows, OfAStoreAreReadOrRefused) {
   const Effort effort{.microseconds = 5, .attempts = 1, .device = "a CPU"};
   MutatedTexts cells({planned.parameters(), more.parameters()}), ranges({range.text()});
   MutatedTexts results(
-      {guess_result(tally(), effort).payload,
+      {guess_result(planned, tally(), effort).payload,
        descent_result({.loss = 0.5, .train_loss = 0.25, .steps = 10}, effort).payload});
   PlannedCellReader reader;
   Outcome outcome;

@@ -116,11 +116,11 @@ TEST(PlanHistories, FinishedCellsAndGuessesAreNotOpen) {
   const CountingWorkload workload;
   const std::string half =
       run_range(*workload.guesses(plan.cells[1].cell), plan.cells[1], 0, 400).text();
-  const jobs::Result whole =
-      guess_result(workload.guesses(plan.cells[0].cell)->run(0, 1000), {.device = "cpu"});
+  const jobs::Result whole = guess_result(
+      plan.cells[0], workload.guesses(plan.cells[0].cell)->run(0, 1000), {.device = "cpu"});
   store->complete(
       std::vector<jobs::Completion>{
-          {.lease = leases[0], .payload = "", .count = 0, .result = whole},
+          {.lease = leases[0], .payload = "", .result = whole},
           {.lease = leases[1], .payload = half, .count = 400, .result = {}}},
       merge_range_payloads);
   const PlanHistory history = read_history(*store, plan);

@@ -55,8 +55,10 @@ PlanHistory read_history(jobs::JobStore& store, const SweepPlan& plan) {
     const bool is_own = group.name.starts_with(name + "/");
     store.for_each_task(group.number, [&](const jobs::TaskRecord& task) {
       if (task.state == jobs::TaskState::Done) {
+        const PlannedCell& planned = reader.read(task.parameters);
+        if (cell_result(planned, task).state == CellState::Failed) return;  // it lacks guesses
         done.insert(task.id);
-        seconds.add(reader.read(task.parameters), task);
+        seconds.add(planned, task);
       } else if (is_own && task.state == jobs::TaskState::Open && task.units_done > 0) {
         begun[task.id] = task.units_done;
       }

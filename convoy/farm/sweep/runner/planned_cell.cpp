@@ -15,6 +15,8 @@
 
 #include "convoy/core/base/error.h"
 #include "convoy/core/base/hash.h"
+#include "convoy/core/config/document.h"
+#include "convoy/farm/sweep/results/summary.h"
 
 namespace convoy::sweep {
 namespace {
@@ -110,6 +112,12 @@ void PlannedCell::append_rest(std::string& text) const {
 
 jobs::NewTask PlannedCell::task() const {
   return {.parameters = parameters(), .units = std::max<int64_t>(guesses, 1), .priority = priority};
+}
+
+bool PlannedCell::is_whole(const Tally& tally) const {
+  if (tally.guesses == guesses) return true;
+  return stop.any() && tally.guesses > 0 && tally.guesses < guesses &&
+         tally.guesses == checkpoint_begin(checkpoint_block(tally.guesses)) && stop.met(tally);
 }
 
 PlannedCell PlannedCell::parse(const std::string& parameters) {
@@ -228,6 +236,25 @@ std::string SweepPlan::digest() const {
   hash.update(workload);
   hash.update(std::as_bytes(std::span(sum)));
   return hash.hex();
+}
+
+void check_sweep_name(const std::string& name) {
+  constexpr size_t kMostBytes = 128;
+  const bool has_control = std::any_of(name.begin(), name.end(), [](char letter) {
+    return static_cast<unsigned char>(letter) < 0x20 || letter == 0x7f;
+  });
+  const std::string why = name.empty() ? "it is empty"
+                          : name.size() > kMostBytes
+                              ? fmt::format("it has {} bytes, {} at most", name.size(), kMostBytes)
+                          : name.starts_with('.')       ? "it begins with a point"
+                          : name.find('/') != name.npos ? "it has a slash"
+                          : has_control                 ? "it has a control character"
+                          : !config::is_utf8(name)      ? "it is no UTF-8"
+                                                        : "";
+  if (why.empty()) return;
+  throw ConfigError(fmt::format("the sweep cannot be named `{}`: {}",
+                                escaped_line(name.substr(0, kMostBytes)), why),
+                    {.key = "name", .hint = "its tables and files begin with the name"});
 }
 
 std::string SweepPlan::name_of(const std::string& digest) const {

@@ -37,6 +37,8 @@ struct PlannedCell {
   // Appends the part of parameters() that follows the text of the cell.
   void append_rest(std::string& text) const;
   jobs::NewTask task() const;
+  // True when the tally is of all guesses, or of those after which the rule ends the cell.
+  bool is_whole(const Tally& tally) const;
   static PlannedCell parse(const std::string& parameters);  // throws DataError
   bool operator==(const PlannedCell&) const = default;
 };
@@ -71,6 +73,10 @@ void check_distinct(const std::vector<int64_t>& values, const std::string& key);
 std::vector<int64_t> chosen_seeds(const std::vector<int64_t>& named, int64_t num_seeds);
 // As many, without making them.
 int64_t num_chosen_seeds(const std::vector<int64_t>& named, int64_t num_seeds);
+
+// Throws ConfigError for a name that cannot begin the name of a file: it is empty, longer than 128
+// bytes or no UTF-8, begins with a point, or has a slash or a control character.
+void check_sweep_name(const std::string& name);
 
 struct SweepPlan {
   std::string label;  // of the sweep, as people name it: "ssm"

@@ -55,5 +55,35 @@ TEST(Checkpoints, BlocksTileTheGuessesAndGrowSlowly) {
   }
 }
 
+TEST(SweepNames, AreRefusedWhereTheyCannotBeginTheNameOfAFile) {
+  for (const std::string& name : {std::string("run"), std::string("lr sweep, 2"), std::string("é"),
+                                  std::string("a..b"), std::string(128, 'a')})
+    EXPECT_NO_THROW(check_sweep_name(name)) << name;
+  for (const std::string& name :
+       {std::string(), std::string("../out"), std::string(".."), std::string(".hidden"),
+        std::string("a/b"), std::string("two\nlines"), std::string("a\0b", 3),
+        std::string("\x1b[31mred"), std::string("\xff"), std::string(129, 'a')})
+    EXPECT_THROW(check_sweep_name(name), ConfigError) << name;
+}
+
+Tally tally_of(int64_t guesses, int64_t accepted = 0) {
+  Tally tally;
+  tally.guesses = guesses;
+  tally.accepted = accepted;
+  return tally;
+}
+
+TEST(PlannedCells, AreWholeWithAllGuessesOrAtTheEndOfTheirRule) {
+  PlannedCell planned;
+  planned.guesses = 1'000'000;
+  EXPECT_TRUE(planned.is_whole(tally_of(1'000'000)));
+  EXPECT_FALSE(planned.is_whole(tally_of(0)));
+  EXPECT_FALSE(planned.is_whole(tally_of(65'536, 900)));
+  planned.stop.accepted = 500;
+  EXPECT_TRUE(planned.is_whole(tally_of(65'536, 900)));
+  EXPECT_FALSE(planned.is_whole(tally_of(65'536, 400)));
+  EXPECT_FALSE(planned.is_whole(tally_of(65'537, 900)));
+}
+
 }  // namespace
 }  // namespace convoy::sweep

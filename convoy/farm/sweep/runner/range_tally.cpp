@@ -88,6 +88,8 @@ RangeTally run_range(const GuessExperiment& experiment, const PlannedCell& plann
               experiment.run(static_cast<uint64_t>(first), static_cast<uint64_t>(stop - first)));
     first = stop;
   }
+  CONVOY_INVARIANT(range.total().guesses == count, "{} guesses were made where {} were wanted",
+                   range.total().guesses, count);
   return range;
 }
 

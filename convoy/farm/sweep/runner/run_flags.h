@@ -14,6 +14,7 @@ struct RunFlags {
   int64_t cores_per_worker = 0;
   double timeout = 3600;
   int64_t max_attempts = 3;
+  bool keep_going = false;
   double lease = 60;
   std::string results_dir = "results";
   std::string log_dir;
@@ -34,7 +35,12 @@ struct RunFlags {
           "seconds a range, a descent, a command or one cell of a --persistent command may take; "
           "0 = any")
         .at_least(0);
-    visit("max_attempts", max_attempts, "tries of a range before its cell has failed").at_least(1);
+    visit("max_attempts", max_attempts,
+          "tries of a range before its cell has failed; a program that ends well without a result "
+          "is not tried again")
+        .at_least(1);
+    visit("keep_going", keep_going,
+          "go on where the first three cells, and those beside them, all fail in one way");
     visit("lease", lease, "seconds after which the work of a silent host goes to others")
         .at_least(2);
     visit("results_dir", results_dir, "folder of result tables");

@@ -2,6 +2,8 @@
 #include "convoy/farm/sweep/runner/sweep_progress.h"
 
 #include <algorithm>
+#include <iterator>
+#include <set>
 #include <utility>
 
 #include "convoy/farm/sweep/runner/cell_outcome.h"
@@ -23,12 +25,14 @@ double seconds_of(Clock::time_point time) { return Seconds(time.time_since_epoch
 }  // namespace
 
 SweepProgress::SweepProgress(const SweepPlan& plan, const Workload& workload, jobs::JobStore& store,
-                             const StoredSweep& sweep, telemetry::ColorChoice color, LogLevel level)
+                             const StoredSweep& sweep, int64_t workers,
+                             telemetry::ColorChoice color, LogLevel level)
     : workload_(workload),
       store_(store),
       sweep_(sweep),
       planned_cells_(static_cast<int64_t>(plan.cells.size())),
-      tasks_(sweep.groups.size()) {
+      tasks_(sweep.groups.size()),
+      workers_(workers) {
   telemetry::ProgressOptions options;
   options.label = "sweep " + plan.label;
   for (const PlannedCell& planned : plan.cells) planned_units_ += planned.guesses;
@@ -40,6 +44,7 @@ SweepProgress::SweepProgress(const SweepPlan& plan, const Workload& workload, jo
   options.line_seconds = 2;
   if (level == LogLevel::Quiet) options.style = telemetry::ProgressStyle::None;
   refresh();
+  learn_durations();
   options.start = shown_units_ = stored_.units;
   bar_ = std::make_unique<telemetry::Progress>(options);
   begin_ = pace_ = {Clock::now(), stored_.guesses};
@@ -65,7 +70,10 @@ void SweepProgress::read_task(const jobs::TaskRecord& record, Task& task) {
     task.has_rule = planned.stop.any();
     if (planned.guesses > 0) task.seconds_per_guess = seconds_per_guess(planned.cell);
   }
-  if (planned.guesses == 0) return;
+  if (planned.guesses == 0) {
+    if (task.finished) task.seconds = cell_result(planned, record).seconds;
+    return;
+  }
   if (task.finished) {
     const Tally tally = cell_result(planned, record).tally;
     task.accepted = tally.accepted;
@@ -75,6 +83,24 @@ void SweepProgress::read_task(const jobs::TaskRecord& record, Task& task) {
     for (const jobs::Part& part : store_.progress(record.number))
       task.accepted += RangeTally::parse(part.payload).total().accepted;
   }
+}
+
+// Of cells that were finished before this run.
+void SweepProgress::learn_durations() {
+  for (const std::vector<Task>& tasks : tasks_)
+    for (const Task& task : tasks)
+      if (task.seconds > 0) estimate_.measure(static_cast<int64_t>(task.seconds * 1e6), 0, 1);
+}
+
+std::vector<BusyWorker> SweepProgress::busy_workers() const {
+  std::vector<BusyWorker> workers(static_cast<size_t>(workers_));
+  for (const auto& [worker, begun] : begun_)
+    if (worker < workers.size())
+      workers[worker] = {.seconds = Seconds(Clock::now() - begun.when).count(),
+                         .descents = begun.cells};
+  // When they began is in no store.
+  for (int64_t other = 0; other < others_; ++other) workers.push_back({.descents = 1});
+  return workers;
 }
 
 SweepProgress::Amount SweepProgress::read_store() {
@@ -116,6 +142,11 @@ SweepProgress::Amount SweepProgress::read_store() {
 }
 
 void SweepProgress::add(size_t worker, const WorkerMessage& message) {
+  if (message.kind == WorkerMessage::Kind::Begin)
+    begun_[worker] = {Clock::now(), std::ssize(message.leases)};
+  else if (message.kind != WorkerMessage::Kind::Note &&
+           message.kind != WorkerMessage::Kind::Warning)
+    begun_.erase(worker);
   if (message.kind == WorkerMessage::Kind::Computed) {
     Amount& amount = computed_[worker];
     if (counts_guesses_) amount.units += message.guesses;
@@ -124,6 +155,10 @@ void SweepProgress::add(size_t worker, const WorkerMessage& message) {
     amount.done.guess_seconds += static_cast<double>(message.expected_microseconds) * 1e-6;
     amount.done.descents += message.cells;
     estimate_.measure(message.microseconds, message.expected_microseconds, message.cells);
+  }
+  if (message.kind == WorkerMessage::Kind::CellFailed) {
+    ++handed_in_.cells;
+    handed_in_.units += counts_guesses_ ? 0 : 1;
   }
   if (message.kind == WorkerMessage::Kind::Stored) {
     const Amount amount = std::exchange(computed_[worker], Amount{});
@@ -136,12 +171,18 @@ void SweepProgress::add(size_t worker, const WorkerMessage& message) {
   }
 }
 
-void SweepProgress::forget(size_t worker) { computed_.erase(worker); }
+void SweepProgress::forget(size_t worker) {
+  computed_.erase(worker);
+  begun_.erase(worker);
+}
 
 void SweepProgress::refresh() {
   const auto begin = Clock::now();
   stored_ = read_store();
   handed_in_ = {};
+  std::set<std::string> owners;
+  for (const jobs::Lease& lease : all_leases(store_, sweep_)) owners.insert(lease.owner);
+  others_ = std::max<int64_t>(0, std::ssize(owners) - workers_);
   const Seconds took = Clock::now() - begin;
   next_read_ = Clock::now() +
                std::chrono::duration_cast<Clock::duration>(std::max(kReadEvery, took / kReadShare));
@@ -181,7 +222,7 @@ void SweepProgress::show() {
   shown_units_ = std::max(shown_units_, amount.units);
   telemetry::ProgressFigures figures;
   figures.done = shown_units_;
-  figures.seconds_left = estimate_.seconds_left(amount.left);
+  figures.seconds_left = estimate_.seconds_left(amount.left, busy_workers());
   if (counts_guesses_) {
     figures.per_second = std::max(rate_, -1.0);
     figures.per_second_unit = "guesses/s";

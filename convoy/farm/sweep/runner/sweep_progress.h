@@ -24,9 +24,10 @@ namespace convoy::sweep {
 
 class SweepProgress {
  public:
-  // Reads what is done already. Everything given must outlive it.
+  // Reads what is done already. `workers`: of this runner. Everything given must outlive it.
   SweepProgress(const SweepPlan& plan, const Workload& workload, jobs::JobStore& store,
-                const StoredSweep& sweep, telemetry::ColorChoice color, LogLevel level);
+                const StoredSweep& sweep, int64_t workers, telemetry::ColorChoice color,
+                LogLevel level);
 
   void add(size_t worker, const WorkerMessage& message);  // of a worker of this runner
   void forget(size_t worker);                             // it is gone
@@ -52,7 +53,8 @@ class SweepProgress {
     int64_t planned = -1;          // guesses; -1 = not read yet
     double seconds_per_guess = 0;  // foretold, of one core
     int64_t accepted = 0;
-    int64_t units = 0;  // done
+    int64_t units = 0;   // done
+    double seconds = 0;  // of a descent with a value; 0 = unknown
     bool has_rule = false;
     bool finished = false;
   };
@@ -61,6 +63,8 @@ class SweepProgress {
   void read_task(const jobs::TaskRecord& record, Task& task);
   double seconds_per_guess(const Cell& cell);
   Amount now() const;
+  void learn_durations();
+  std::vector<BusyWorker> busy_workers() const;
   int64_t percent() const;
 
   const Workload& workload_;
@@ -75,6 +79,13 @@ class SweepProgress {
   Amount handed_in_;                   // after the store was read
   int64_t shown_units_ = 0;            // a bar does not go back
   WorkEstimate estimate_;
+  struct Begun {
+    std::chrono::steady_clock::time_point when;
+    int64_t cells = 0;
+  };
+  std::map<size_t, Begun> begun_;  // by worker of this runner
+  int64_t workers_ = 0;            // of this runner
+  int64_t others_ = 0;             // of other runners, at work when the store was read
   struct Pace {
     std::chrono::steady_clock::time_point when;
     int64_t guesses = 0;

@@ -72,10 +72,12 @@ int64_t take_over_finished(jobs::JobStore& store, const StoredSweep& sweep) {
   if (others.empty()) return 0;
   std::map<std::string, Wanted> wanted = open_tasks(store, sweep);
   if (wanted.empty()) return 0;
+  PlannedCellReader reader;
   for (const Group& group : others)
     store.for_each_task(group.number, [&](const TaskRecord& task) {
       const auto found = wanted.find(task.id);
       if (task.state != jobs::TaskState::Done || found == wanted.end()) return;
+      if (cell_result(reader.read(task.parameters), task).state == CellState::Failed) return;
       Wanted& one = found->second;
       const bool newer = !one.known || task.finished_ms > one.known->finished_ms;
       if (newer && task.finished_ms > one.after_ms)
@@ -125,6 +127,7 @@ void add_former(const PlannedCell& planned, const TaskRecord& task,
   before.result = former.result;
   before.finished_ms = former.finished_ms;
   CellResult old = cell_result(planned, before, {});
+  if (old.state != CellState::Value) return;
   if (task.state == jobs::TaskState::Failed) {
     cell.former_value = old.value;
     return;
@@ -204,14 +207,54 @@ int64_t redo_cells(jobs::JobStore& store, const StoredSweep& sweep,
   return again.empty() ? 0 : store.redo(again);
 }
 
+std::vector<LackingCell> cells_lacking_guesses(jobs::JobStore& store, const StoredSweep& sweep) {
+  std::vector<LackingCell> lacking;
+  PlannedCellReader reader;
+  for (const Group& group : sweep.groups)
+    store.for_each_task(group.number, [&](const TaskRecord& task) {
+      const PlannedCell& planned = reader.read(task.parameters);
+      if (planned.guesses == 0 || (task.units_done == 0 && !task.result)) return;
+      // One that failed as a whole begins again with its first guess.
+      if (task.state == jobs::TaskState::Failed && task.units_done == task.units) return;
+      LackingCell cell{.task = task.number, .planned = {}, .guesses = 0, .units = planned.guesses};
+      if (task.state == jobs::TaskState::Done) {
+        const Tally tally = cell_result(planned, task).tally;
+        if (planned.is_whole(tally)) return;
+        cell.guesses = tally.guesses;
+      } else {
+        cell.guesses = tally_of(store.progress(task.number)).total().guesses;
+        cell.units = task.units_done;
+        if (cell.guesses == cell.units) return;
+      }
+      cell.is_open = task.state == jobs::TaskState::Open;
+      cell.planned = planned;
+      lacking.push_back(std::move(cell));
+    });
+  return lacking;
+}
+
+int64_t compute_again(jobs::JobStore& store, const std::vector<LackingCell>& cells) {
+  std::vector<int64_t> tasks;
+  std::vector<jobs::Finish> open;
+  for (const LackingCell& cell : cells) {
+    tasks.push_back(cell.task);
+    // Only what has a result can be done again from its first guess on.
+    if (cell.is_open)
+      open.push_back({.task = cell.task, .result = guess_result(cell.planned, {}, {})});
+  }
+  if (!open.empty()) store.finish(open);
+  return tasks.empty() ? 0 : store.redo(tasks);
+}
+
 int64_t finish_complete(jobs::JobStore& store, int64_t group) {
   std::vector<jobs::Finish> finished;
   for (const TaskRecord& task : store.unfinished_complete(group)) {
     const PlannedCell planned = PlannedCell::parse(task.parameters);
     const RangeTally range = tally_of(store.progress(task.number));
-    finished.push_back({.task = task.number,
-                        .result = guess_result(range.stopped(planned.stop).value_or(range.total()),
-                                               effort_of(range))});
+    finished.push_back(
+        {.task = task.number,
+         .result = guess_result(planned, range.stopped(planned.stop).value_or(range.total()),
+                                effort_of(range))});
   }
   if (finished.empty()) return 0;
   const std::vector<bool> first = store.finish(finished);
@@ -222,11 +265,12 @@ bool finish_stopped(jobs::JobStore& store, const std::vector<jobs::Lease>& lease
   std::set<int64_t> with_rule;
   std::vector<jobs::Finish> finished;
   for (const jobs::Lease& lease : leases) {
-    const StopRule rule = PlannedCell::parse(lease.parameters).stop;
-    if (!rule.any() || !with_rule.insert(lease.task).second) continue;
+    const PlannedCell planned = PlannedCell::parse(lease.parameters);
+    if (!planned.stop.any() || !with_rule.insert(lease.task).second) continue;
     const RangeTally range = prefix_of(store.progress(lease.task));
-    if (const auto tally = range.stopped(rule))
-      finished.push_back({.task = lease.task, .result = guess_result(*tally, effort_of(range))});
+    if (const auto tally = range.stopped(planned.stop))
+      finished.push_back(
+          {.task = lease.task, .result = guess_result(planned, *tally, effort_of(range))});
   }
   if (!finished.empty()) store.finish(finished);
   return !with_rule.empty();

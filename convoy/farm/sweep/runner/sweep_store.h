@@ -39,6 +39,19 @@ int64_t retry_failed(jobs::JobStore& store, const StoredSweep& sweep);
 int64_t redo_cells(jobs::JobStore& store, const StoredSweep& sweep,
                    const std::function<bool(const Cell&)>& wanted);
 
+// A cell whose result, or what is finished of it, is of fewer guesses than it says. Earlier
+// versions left such cells where making an experiment took longer than computing a range.
+struct LackingCell {
+  int64_t task = 0;
+  PlannedCell planned;
+  int64_t guesses = 0;  // that were made
+  int64_t units = 0;    // that count as made
+  bool is_open = false;
+};
+std::vector<LackingCell> cells_lacking_guesses(jobs::JobStore& store, const StoredSweep& sweep);
+// Opens them again with all their guesses. Returns their number.
+int64_t compute_again(jobs::JobStore& store, const std::vector<LackingCell>& cells);
+
 // Completes every open task of the group whose units are all there. Returns their number.
 int64_t finish_complete(jobs::JobStore& store, int64_t group);
 // The same for tasks of these leases whose stop rule is satisfied. False when none of them has a

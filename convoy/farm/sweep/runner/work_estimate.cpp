@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "convoy/farm/sweep/runner/work_estimate.h"
 
+#include <algorithm>
+
 namespace convoy::sweep {
 namespace {
 
@@ -30,13 +32,37 @@ void WorkEstimate::note(double now_seconds, const SweepWork& done) {
     samples_.pop_front();
 }
 
-double WorkEstimate::core_seconds(const SweepWork& work) const {
-  const double factor = expected_ > 0 ? measured_ / expected_ : 1;
-  const double each = descents_ > 0 ? descent_seconds_ / static_cast<double>(descents_) : 0;
-  return work.guess_seconds * factor + static_cast<double>(work.descents) * each;
+double WorkEstimate::descent_seconds() const {
+  return descents_ > 0 ? descent_seconds_ / static_cast<double>(descents_) : 0;
 }
 
-double WorkEstimate::seconds_left(const SweepWork& left) const {
+double WorkEstimate::core_seconds(const SweepWork& work) const {
+  const double factor = expected_ > 0 ? measured_ / expected_ : 1;
+  return work.guess_seconds * factor + static_cast<double>(work.descents) * descent_seconds();
+}
+
+// All descents take the mean, and each goes to the worker that is free first.
+double WorkEstimate::laid_out_seconds(int64_t descents,
+                                      const std::vector<BusyWorker>& workers) const {
+  const double each = descent_seconds();
+  std::vector<double> free;  // seconds from now, by worker
+  for (const BusyWorker& worker : workers) {
+    free.push_back(std::max(0.0, static_cast<double>(worker.descents) * each - worker.seconds));
+    descents -= worker.descents;
+  }
+  std::sort(free.begin(), free.end());
+  const auto waiting = static_cast<size_t>(std::max<int64_t>(0, descents));
+  const double rounds = static_cast<double>(waiting / free.size()) * each;
+  const size_t rest = waiting % free.size();
+  return rounds + (rest > 0 ? free[rest - 1] + each : free.back());
+}
+
+double WorkEstimate::seconds_left(const SweepWork& left,
+                                  const std::vector<BusyWorker>& workers) const {
+  constexpr double kLeastInWindow = 5;
+  if (left.guess_seconds <= 0 && descent_seconds() * kLeastInWindow > kWindowSeconds &&
+      !workers.empty())
+    return laid_out_seconds(left.descents, workers);
   if (samples_.size() < 2) return -1;
   const Sample& first = samples_.front();
   const Sample& last = samples_.back();

@@ -8,15 +8,15 @@ namespace {
 
 TEST(WorkEstimates, GoByThePaceOfAllWorkersAndTheMeasuredCost) {
   WorkEstimate estimate;
-  EXPECT_LT(estimate.seconds_left({.guess_seconds = 10}), 0);
+  EXPECT_LT(estimate.seconds_left({.guess_seconds = 10}, {}), 0);
   estimate.note(100, {});
   // Guesses take twice what was foretold. In 2 s two workers did 2 s of them as foretold.
   estimate.measure(4'000'000, 2'000'000, 0);
   estimate.note(102, {.guess_seconds = 2});
-  EXPECT_DOUBLE_EQ(estimate.seconds_left({.guess_seconds = 10}), 10);
+  EXPECT_DOUBLE_EQ(estimate.seconds_left({.guess_seconds = 10}, {}), 10);
   // Half a second for each descent: at the same pace of 2 core seconds per second.
   estimate.measure(1'000'000, 0, 2);
-  EXPECT_DOUBLE_EQ(estimate.seconds_left({.guess_seconds = 0, .descents = 8}), 2);
+  EXPECT_DOUBLE_EQ(estimate.seconds_left({.guess_seconds = 0, .descents = 8}, {}), 2);
 }
 
 TEST(WorkEstimates, WhatWasDoneBeforeTheRunIsNoPace) {
@@ -24,7 +24,28 @@ TEST(WorkEstimates, WhatWasDoneBeforeTheRunIsNoPace) {
   estimate.note(0, {.guess_seconds = 1000});
   estimate.measure(1'000'000, 1'000'000, 0);
   estimate.note(1, {.guess_seconds = 1001});
-  EXPECT_DOUBLE_EQ(estimate.seconds_left({.guess_seconds = 5}), 5);
+  EXPECT_DOUBLE_EQ(estimate.seconds_left({.guess_seconds = 5}, {}), 5);
+}
+
+// Four cells of a minute, one worker: no pace of 30 s knows a cell.
+TEST(WorkEstimates, LongDescentsAreLaidOutOverTheWorkers) {
+  WorkEstimate estimate;
+  EXPECT_LT(estimate.seconds_left({.descents = 4}, {{.seconds = 10, .descents = 1}}), 0);
+  estimate.note(0, {});
+  estimate.measure(60'000'000, 0, 1);
+  estimate.note(60, {.descents = 1});
+  EXPECT_DOUBLE_EQ(estimate.seconds_left({.descents = 3}, {{.seconds = 0, .descents = 1}}), 180);
+  EXPECT_DOUBLE_EQ(estimate.seconds_left({.descents = 3}, {{.seconds = 45, .descents = 1}}), 135);
+  EXPECT_DOUBLE_EQ(estimate.seconds_left({.descents = 1}, {{.seconds = 75, .descents = 1}}), 0);
+  // Two workers, one of which is done in 10 s: it takes the third.
+  const std::vector<BusyWorker> two = {{.seconds = 50, .descents = 1},
+                                       {.seconds = 20, .descents = 1}};
+  EXPECT_DOUBLE_EQ(estimate.seconds_left({.descents = 2}, two), 40);
+  EXPECT_DOUBLE_EQ(estimate.seconds_left({.descents = 3}, two), 70);
+  EXPECT_DOUBLE_EQ(estimate.seconds_left({.descents = 5}, two), 130);
+  // One that is idle, and one with a batch.
+  EXPECT_DOUBLE_EQ(estimate.seconds_left({.descents = 5}, {{}, {.seconds = 30, .descents = 4}}),
+                   210);
 }
 
 TEST(WorkEstimates, AnOldPaceIsForgotten) {
@@ -32,7 +53,7 @@ TEST(WorkEstimates, AnOldPaceIsForgotten) {
   estimate.measure(1'000'000, 1'000'000, 0);
   for (int second = 0; second <= 100; ++second)
     estimate.note(second, {.guess_seconds = second < 50 ? second * 100.0 : 5000.0 + second - 50});
-  EXPECT_NEAR(estimate.seconds_left({.guess_seconds = 7}), 7, 0.5);
+  EXPECT_NEAR(estimate.seconds_left({.guess_seconds = 7}, {}), 7, 0.5);
 }
 
 }  // namespace

@@ -41,12 +41,18 @@ int64_t microseconds_since(Clock::time_point begin) {
   return std::chrono::duration_cast<std::chrono::microseconds>(Clock::now() - begin).count();
 }
 
-jobs::Failure failure_of(std::exception_ptr error) {
+struct Failed {
   jobs::Failure failure;
+  TryAgain again = TryAgain::Yes;
+};
+
+Failed failure_of(std::exception_ptr error) {
+  Failed failed;
+  jobs::Failure& failure = failed.failure;
   try {
     std::rethrow_exception(std::move(error));
   } catch (const TaskFailure& known) {
-    return known.failure();
+    return {.failure = known.failure(), .again = known.again()};
   } catch (const std::bad_alloc&) {
     failure.kind = "memory";
     failure.message = "out of memory";
@@ -57,7 +63,7 @@ jobs::Failure failure_of(std::exception_ptr error) {
     failure.kind = "error";
     failure.message = other.what();
   }
-  return failure;
+  return failed;
 }
 
 class Worker : public workers::WorkSource {
@@ -137,13 +143,15 @@ class Worker : public workers::WorkSource {
 
   void guess(const Lease& lease, const PlannedCell& planned) {
     options_.tell({.kind = WorkerMessage::Kind::Begin, .leases = {lease.number}});
-    const auto begin = Clock::now();
+    Clock::time_point begin;
     RangeTally range;
     int64_t done = 0;
     try {
       const GuessExperiment& experiment = experiment_of(lease, planned);
-      while (done < lease.count && (done == 0 || !options_.stop_wanted()) &&
-             seconds_since(begin) < 2 * kClaimSeconds) {
+      // Not before: a driver may compile kernels for seconds.
+      begin = Clock::now();
+      while (done < lease.count &&
+             (done == 0 || (!options_.stop_wanted() && seconds_since(begin) < 2 * kClaimSeconds))) {
         const int64_t slice = std::min(lease.count - done,
                                        slice_guesses(experiment, planned.stop, lease.first + done));
         const auto slice_begin = Clock::now();
@@ -154,9 +162,9 @@ class Worker : public workers::WorkSource {
         tell_computed(slice, part.total().accepted, slice_begin, experiment.expected_rate());
       }
     } catch (...) {
-      const jobs::Failure failure = failure_of(std::current_exception());
-      device_lost_ = failure.kind == "device";
-      fail(lease, failure);
+      const Failed failed = failure_of(std::current_exception());
+      device_lost_ = failed.failure.kind == "device";
+      fail(lease, failed);
       return;
     }
     learn_rate(done, seconds_since(begin));
@@ -166,7 +174,7 @@ class Worker : public workers::WorkSource {
     jobs::Completion completion{
         .lease = lease, .payload = range.text(), .count = done, .result = {}};
     if (lease.first == 0 && done == lease.task_units)
-      completion.result = guess_result(range.stopped(planned.stop).value_or(range.total()),
+      completion.result = guess_result(planned, range.stopped(planned.stop).value_or(range.total()),
                                        effort(lease, range.microseconds(), gpu));
     pending_guesses_ += done;
     pending_accepted_ += range.total().accepted;
@@ -252,10 +260,10 @@ class Worker : public workers::WorkSource {
     try {
       outcomes = workload_.descend(cells);
     } catch (...) {
-      const jobs::Failure failure = failure_of(std::current_exception());
-      device_lost_ = failure.kind == "device";
+      const Failed failed = failure_of(std::current_exception());
+      device_lost_ = failed.failure.kind == "device";
       if (device_lost_ || leases.size() == 1) {
-        for (const Lease& lease : leases) fail(lease, failure);
+        for (const Lease& lease : leases) fail(lease, failed);
         return;
       }
       // Half of them need half the memory; in the end the guilty one is alone.
@@ -284,7 +292,7 @@ class Worker : public workers::WorkSource {
     const jobs::Result result = descent_result(outcome, effort(lease, microseconds, outcome.gpu));
     note("{}: loss {} after {} in {:.3g} s", lease.parameters, outcome.loss,
          counted(outcome.steps, "step"), static_cast<double>(microseconds) * 1e-6);
-    add({.lease = lease, .payload = "", .count = 0, .result = result}, begin);
+    add({.lease = lease, .payload = "", .result = result}, begin);
   }
 
   Effort effort(const Lease& lease, int64_t microseconds, const std::string& gpu) const {
@@ -293,14 +301,16 @@ class Worker : public workers::WorkSource {
             .device = gpu.empty() ? options_.device : gpu};
   }
 
-  void fail(const Lease& lease, jobs::Failure failure) {
+  void fail(const Lease& lease, const Failed& failed) {
+    const jobs::Failure& failure = failed.failure;
     options_.tell({.kind = WorkerMessage::Kind::Failure,
                    .text = fmt::format("{}: attempt {} failed: {}: {}", lease.parameters,
                                        lease.attempt, failure.kind, failure.message)});
-    const std::vector<jobs::RangeFailure> one = {{.lease = lease, .failure = std::move(failure)}};
-    const auto outcomes = store_.fail(one, options_.max_attempts);
+    const std::vector<jobs::RangeFailure> one = {{.lease = lease, .failure = failure}};
+    const auto outcomes =
+        store_.fail(one, failed.again == TryAgain::Yes ? options_.max_attempts : 1);
     if (outcomes.at(0) == jobs::FailOutcome::TaskFailed)
-      options_.tell({.kind = WorkerMessage::Kind::Stored, .cells = 1});
+      options_.tell({.kind = WorkerMessage::Kind::CellFailed, .text = way_of(failure)});
   }
 
   // `begin`: of its computation.

@@ -13,12 +13,17 @@ namespace convoy::sweep {
 namespace {
 
 // Kinds with a text.
-constexpr std::array<std::pair<WorkerMessage::Kind, std::string_view>, 3> kTexts = {
+constexpr std::array<std::pair<WorkerMessage::Kind, std::string_view>, 4> kTexts = {
     {{WorkerMessage::Kind::Note, "note "},
      {WorkerMessage::Kind::Warning, "warning "},
-     {WorkerMessage::Kind::Failure, "failure "}}};
+     {WorkerMessage::Kind::Failure, "failure "},
+     {WorkerMessage::Kind::CellFailed, "cell_failed "}}};
 
 }  // namespace
+
+std::string way_of(const jobs::Failure& failure) {
+  return fmt::format("{} {} {}", failure.kind, failure.exit_code, failure.signal);
+}
 
 std::string WorkerMessage::line() const {
   switch (kind) {
@@ -35,6 +40,7 @@ std::string WorkerMessage::line() const {
     case Kind::Note:
     case Kind::Warning:
     case Kind::Failure:
+    case Kind::CellFailed:
     case Kind::Idle:
       break;
   }

@@ -8,17 +8,23 @@
 #include <string>
 #include <vector>
 
+#include "convoy/core/jobs/task.h"
+
 namespace convoy::sweep {
+
+// Equal for failures of one way: "exit 1 0", its kind, exit code and signal.
+std::string way_of(const jobs::Failure& failure);
 
 struct WorkerMessage {
   enum class Kind {
-    Begin,     // the leases named are being computed from now on, until the next message
-    Computed,  // work since the last message, in no store yet; also a sign of life
-    Stored,    // the part of it that was handed in
-    Idle,      // nothing to do now: the store waits for others
-    Note,      // for people, under -v
-    Warning,   // for people, once
-    Failure,   // of a range or cell, for the log
+    Begin,       // the leases named are being computed from now on, until the next message
+    Computed,    // work since the last message, in no store yet; also a sign of life
+    Stored,      // the part of it that was handed in
+    Idle,        // nothing to do now: the store waits for others
+    Note,        // for people, under -v
+    Warning,     // for people, once
+    Failure,     // of a range or cell, for the log
+    CellFailed,  // a cell will not be tried again; `text`: way_of() its failure
   };
   Kind kind = Kind::Idle;
   std::vector<int64_t> leases{};      // Begin: numbers
@@ -27,7 +33,7 @@ struct WorkerMessage {
   int64_t cells = 0;                  // Computed: descents; Stored: cells that have their result
   int64_t microseconds = 0;           // Computed: of this worker
   int64_t expected_microseconds = 0;  // Computed: as the workload foretells them; 0 for descents
-  std::string text{};                 // Note, Warning, Failure
+  std::string text{};                 // Note, Warning, Failure, CellFailed
 
   std::string line() const;                                            // ends in '\n'
   static std::optional<WorkerMessage> parse(const std::string& line);  // none: it is no message

@@ -4,7 +4,9 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include "convoy/farm/sweep/runner/cell_outcome.h"
 #include "convoy/farm/sweep/runner/counting_workload_test.h"
+#include "convoy/farm/sweep/runner/range_tally.h"
 #include "convoy/farm/sweep/runner/sweep_store.h"
 #include "convoy/machine/processes/process_name.h"
 #include "files/temporary_folder.h"
@@ -85,6 +87,78 @@ TEST_F(SweepWorker, ACellThatThrowsFailsAloneAndIsNoZero) {
   EXPECT_EQ(retry_failed(*store_, sweep_), 3);
 }
 
+// As a driver that compiles its kernels is: longer than a range may take.
+TEST_F(SweepWorker, AnExperimentThatIsSlowToMakeLosesNoGuess) {
+  const SweepResults results = work(plan({guesses_of(1, 30'000, R"({"slow_to_make":2200})")}));
+  ASSERT_EQ(results.cells[0].state, CellState::Value);
+  EXPECT_EQ(results.cells[0].tally,
+            CountingWorkload().guesses(guesses_of(1, 1).cell)->run(0, 30'000));
+}
+
+TEST_F(SweepWorker, ARangeIsNeverCompletedWithoutAGuess) {
+  const StoredSweep sweep = store_plan(*store_, plan({guesses_of(1, 1000)}));
+  const auto leases = store_->claim(
+      {.group = sweep.groups[0].number, .owner = "w", .max_ranges = 1, .units_per_range = 1000});
+  const std::vector<jobs::Completion> none = {
+      {.lease = leases.at(0), .payload = RangeTally().text(), .count = 0, .result = {}}};
+  EXPECT_THROW(store_->complete(none, merge_range_payloads), StateError);
+}
+
+// What earlier versions left: a result of no guess, and finished ranges that lack some.
+TEST_F(SweepWorker, CellsThatLackGuessesAreNoValuesAndAreComputedAgain) {
+  const SweepPlan both = plan({guesses_of(1, 1000), guesses_of(2, 1000)});
+  const StoredSweep sweep = store_plan(*store_, both);
+  const auto leases = store_->claim(
+      {.group = sweep.groups[0].number, .owner = "w", .max_ranges = 3, .units_per_range = 600});
+  ASSERT_EQ(leases.size(), 3u);  // 0 to 600 and 600 to 1000 of the first, 0 to 600 of the second
+  const CountingWorkload workload;
+  const std::string few =
+      run_range(*workload.guesses(both.cells[1].cell), both.cells[1], 0, 100).text();
+  const std::string empty = RangeTally().text();
+  const jobs::Result nothing = {.kind = jobs::ResultKind::Censored,
+                                .payload = R"({"tally":)" + Tally().json() +
+                                           R"(,"microseconds":1,"attempts":1,"device":"cpu"})",
+                                .failure = {}};
+  store_->complete(
+      std::vector<jobs::Completion>{{.lease = leases[0], .payload = empty, .result = {}},
+                                    {.lease = leases[1], .payload = empty, .result = nothing},
+                                    {.lease = leases[2], .payload = few, .result = {}}},
+      merge_range_payloads);
+  store_->release("w");
+  const SweepResults wrong = read_results(*store_, sweep, workload);
+  EXPECT_EQ(wrong.cells[0].state, CellState::Failed);
+  EXPECT_EQ(wrong.cells[0].failure->kind, "lost_guesses");
+  EXPECT_EQ(wrong.cells[0].failure->message, "its result is of 0 of 1000 guesses");
+  // Another sweep does not take it over.
+  EXPECT_EQ(store_plan(*store_, plan({guesses_of(1, 1000), guesses_of(5, 10)})).reused, 0);
+  const std::vector<LackingCell> lacking = cells_lacking_guesses(*store_, sweep);
+  ASSERT_EQ(lacking.size(), 2u);
+  EXPECT_EQ(lacking[0].units, 1000);
+  EXPECT_EQ(lacking[1].guesses, 100);
+  EXPECT_EQ(lacking[1].units, 600);
+  EXPECT_EQ(compute_again(*store_, lacking), 2);
+  EXPECT_TRUE(cells_lacking_guesses(*store_, sweep).empty());
+  const SweepResults right = work(both);
+  for (const CellResult& cell : right.cells)
+    EXPECT_EQ(cell.tally, workload.guesses(cell.cell)->run(0, 1000));
+}
+
+TEST_F(SweepWorker, RangesThatLackGuessesMakeNoValueAtTheEnd) {
+  const SweepPlan one = plan({guesses_of(1, 1000)});
+  const StoredSweep sweep = store_plan(*store_, one);
+  const auto leases = store_->claim(
+      {.group = sweep.groups[0].number, .owner = "w", .max_ranges = 1, .units_per_range = 600});
+  store_->complete(
+      std::vector<jobs::Completion>{
+          {.lease = leases.at(0), .payload = RangeTally().text(), .result = {}}},
+      merge_range_payloads);
+  const SweepResults results = work(one);
+  EXPECT_EQ(results.cells[0].state, CellState::Failed);
+  EXPECT_EQ(results.cells[0].failure->kind, "lost_guesses");
+  EXPECT_EQ(retry_failed(*store_, sweep), 1);
+  EXPECT_EQ(work(one).cells[0].state, CellState::Value);
+}
+
 TEST_F(SweepWorker, AStoppedWorkerHandsInWhatItHasAndHoldsNothing) {
   const SweepPlan long_plan = plan({guesses_of(1, 40'000'000)});
   const SweepResults first = work(long_plan, 6);
@@ -128,6 +202,10 @@ TEST(WorkerMessages, ReadBack) {
   EXPECT_EQ(WorkerMessage::parse("computed 7 8 9 10 11")->expected_microseconds, 11);
   EXPECT_FALSE(WorkerMessage::parse("computed 7 8 9"));
   EXPECT_EQ(WorkerMessage::parse("note a b")->text, "a b");
+  const WorkerMessage failed{.kind = WorkerMessage::Kind::CellFailed,
+                             .text = way_of({.kind = "exit", .message = "m", .exit_code = 3})};
+  EXPECT_EQ(failed.line(), "cell_failed exit 3 0\n");
+  EXPECT_EQ(WorkerMessage::parse("cell_failed exit 3 0")->text, failed.text);
   EXPECT_FALSE(WorkerMessage::parse("stored x"));
   EXPECT_FALSE(WorkerMessage::parse("something else"));
 }

@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/farm/sweep/command/result_lines.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "convoy/core/base/trimmed.h"
+#include "convoy/farm/sweep/command/json_answer.h"
+#include "convoy/farm/sweep/results/summary.h"
+#include "convoy/farm/sweep/runner/task_failure.h"
+
+namespace convoy::sweep {
+namespace {
+
+constexpr std::string_view kBlanks = " \t\r\n";
+constexpr std::string_view kQuotes = "\"'`";
+constexpr size_t kShownBytes = 200;
+
+bool is_one_of(std::string_view letters, char letter) {
+  return letters.find(letter) != std::string_view::npos;
+}
+
+bool is_word_letter(char letter) {
+  return (letter >= 'a' && letter <= 'z') || (letter >= 'A' && letter <= 'Z') ||
+         (letter >= '0' && letter <= '9') || letter == '_';
+}
+
+// The end of a terminal's sequence that begins with the escape at `at`: ESC [ ... letter, ESC ] ...
+// BEL or ESC \, ESC and one letter.
+size_t escape_end(std::string_view line, size_t at) {
+  if (at + 1 >= line.size()) return line.size();
+  if (line[at + 1] == '[') {
+    for (at += 2; at < line.size(); ++at)
+      if (line[at] >= 0x40 && line[at] <= 0x7e) return at + 1;
+    return line.size();
+  }
+  if (line[at + 1] != ']') return at + 2;
+  for (at += 2; at < line.size(); ++at) {
+    if (line[at] == '\a') return at + 1;
+    if (line[at] == '\x1b') return std::min(at + 2, line.size());
+  }
+  return line.size();
+}
+
+std::string without_escapes(std::string_view line) {
+  std::string text;
+  for (size_t at = 0; at < line.size();) {
+    if (line[at] == '\x1b') {
+      at = escape_end(line, at);
+      continue;
+    }
+    text += line[at++];
+  }
+  return text;
+}
+
+// An object of a line, from its brace to the one that closes it.
+struct Piece {
+  std::string_view text;
+  bool closed = false;
+  bool enclosed = false;  // it is a part of something larger: a list, another object's value
+};
+
+// Where the object that begins at `at` is closed; npos: nowhere.
+size_t closing_brace(std::string_view line, size_t at) {
+  int depth = 0;
+  bool in_text = false;
+  for (; at < line.size(); ++at) {
+    const char letter = line[at];
+    if (in_text && letter == '\\') {
+      ++at;
+    } else if (letter == '"') {
+      in_text = !in_text;
+    } else if (!in_text && letter == '{') {
+      ++depth;
+    } else if (!in_text && letter == '}' && --depth == 0) {
+      return at;
+    }
+  }
+  return std::string_view::npos;
+}
+
+// "train": of a larger object stands before it.
+bool follows_a_key(std::string_view before) {
+  before = trimmed(before, kBlanks);
+  if (!before.ends_with(':')) return false;
+  before = trimmed(before.substr(0, before.size() - 1), kBlanks);
+  return !before.empty() && is_one_of(kQuotes, before.back());
+}
+
+std::vector<Piece> objects_in(std::string_view line) {
+  std::vector<Piece> pieces;
+  int open_lists = 0;
+  for (size_t at = 0; at < line.size(); ++at) {
+    if (is_one_of("[(", line[at])) ++open_lists;
+    if (is_one_of("])", line[at])) open_lists = std::max(0, open_lists - 1);
+    if (line[at] != '{') continue;
+    const size_t close = closing_brace(line, at);
+    const bool closed = close != std::string_view::npos;
+    const size_t end = closed ? close + 1 : line.size();
+    pieces.push_back({.text = line.substr(at, end - at),
+                      .closed = closed,
+                      .enclosed = open_lists > 0 || follows_a_key(line.substr(0, at))});
+    at = end - 1;
+  }
+  return pieces;
+}
+
+// "loss" of "final.loss".
+std::string_view last_word(std::string_view key) {
+  const size_t dot = key.rfind('.');
+  return dot == std::string_view::npos ? key : key.substr(dot + 1);
+}
+
+// JSON may write letters other than ASCII's as \u0000.
+bool may_mention(std::string_view line, std::string_view key) {
+  const std::string_view word = last_word(key);
+  const bool is_plain = std::all_of(word.begin(), word.end(), [](char letter) {
+    return letter > 0x1f && letter < 0x7f && letter != '"' && letter != '\\';
+  });
+  return line.find(word) != std::string_view::npos ||
+         (!is_plain && line.find('\\') != std::string_view::npos);
+}
+
+// The text behind the word where that is a key, quoted or not, with : or = after it, or nothing at
+// the end of a cut line; none where it is no key.
+std::optional<std::string_view> behind_key(std::string_view text, size_t at, size_t length) {
+  std::string_view rest = text.substr(at + length);
+  if (at > 0 && is_one_of(kQuotes, text[at - 1])) {
+    if (rest.starts_with('\\')) rest.remove_prefix(1);
+    if (rest.empty()) return rest;
+    if (rest.front() != text[at - 1]) return std::nullopt;
+    rest.remove_prefix(1);
+  } else {
+    const std::string_view before = trimmed(text.substr(0, at), kBlanks);
+    if (before.empty() || !is_one_of("{,:", before.back())) return std::nullopt;
+  }
+  rest = trimmed(rest, kBlanks);
+  if (rest.empty()) return rest;
+  if (!is_one_of(":=", rest.front())) return std::nullopt;
+  rest.remove_prefix(rest.starts_with("=>") ? 2 : 1);
+  return trimmed(rest, kBlanks);
+}
+
+// What stands behind the last use of the word as a key.
+std::optional<std::string_view> behind_word(std::string_view text, std::string_view word) {
+  for (size_t at = text.rfind(word); at != std::string_view::npos && !word.empty();
+       at = at == 0 ? std::string_view::npos : text.rfind(word, at - 1))
+    if (const auto rest = behind_key(text, at, word.size())) return rest;
+  return std::nullopt;
+}
+
+std::optional<std::string_view> behind_last_key(std::string_view text, std::string_view key) {
+  if (const auto rest = behind_word(text, key)) return rest;
+  const size_t dot = key.find('.');
+  const bool may_hold =
+      dot != std::string_view::npos && text.find(key.substr(0, dot)) != std::string_view::npos;
+  return may_hold ? behind_word(text, last_word(key)) : std::nullopt;
+}
+
+// "nan" of `np.float64(nan), 'epoch': 2}`.
+bool begins_not_finite(std::string_view text) {
+  for (size_t open = text.find('('); open != std::string_view::npos; open = text.find('(')) {
+    const std::string_view name = text.substr(0, open);
+    const bool is_call = !name.empty() && std::all_of(name.begin(), name.end(), [](char letter) {
+      return is_word_letter(letter) || letter == '.';
+    });
+    if (is_not_finite(text.substr(0, text.find(')') + 1))) return true;
+    if (!is_call) break;
+    text.remove_prefix(open + 1);
+  }
+  while (!text.empty() && is_one_of("\"'\\ [", text.front())) text.remove_prefix(1);
+  return is_not_finite(text.substr(0, text.find_first_of(",)}]\"'\\ \t;")));
+}
+
+// The beginning of an object that goes on in no line, not even in one of a text of many lines.
+bool is_cut(const OutputLine& line, std::string_view text, const std::vector<Piece>& pieces) {
+  if (pieces.empty() || pieces.back().closed) return false;
+  if (!line.ended) return true;
+  text = trimmed(text, kBlanks);
+  return text.size() > 1 && text.front() == '{' && is_one_of(kQuotes, text[1]) &&
+         !is_one_of(",{[(", text.back());
+}
+
+}  // namespace
+
+KeyInLine key_in_line(const OutputLine& line, const std::string& key) {
+  if (line.too_long) return {.held = line.text.find('{') != std::string_view::npos};
+  const bool mentions = may_mention(line.text, key);
+  if (!mentions && line.text.find('{') == std::string_view::npos) return {};
+  const std::string text = without_escapes(line.text);
+  const std::vector<Piece> pieces = objects_in(text);
+  const auto unreadable = [](std::string_view rest) {
+    return KeyInLine{.held = true, .not_finite = begins_not_finite(rest)};
+  };
+  if (mentions)
+    for (auto piece = pieces.rbegin(); piece != pieces.rend(); ++piece) {
+      auto object = piece->closed ? json_line(piece->text) : std::nullopt;
+      if (object && find_key(*object, key) == nullptr) continue;
+      if (object && !piece->enclosed) return {.held = true, .object = std::move(object)};
+      if (const auto rest = behind_last_key(piece->text, key)) return unreadable(*rest);
+    }
+  if (is_cut(line, text, pieces)) return {.held = true};
+  // A line of an object that goes over several.
+  const std::string_view words = trimmed(text, kBlanks);
+  if (!mentions || !pieces.empty() || words.empty() || !is_one_of(kQuotes, words.front()))
+    return {};
+  const auto rest = behind_last_key(words, key);
+  return rest ? unreadable(*rest) : KeyInLine{};
+}
+
+void ResultLines::take(const OutputLine& line) {
+  const std::string_view words = trimmed(line.text, kBlanks);
+  if (words.empty()) return;
+  last_line_ = words.substr(0, kShownBytes);
+  for (auto& [key, last] : last_) {
+    const KeyInLine found = key_in_line(line, key);
+    if (!found.held) continue;
+    last = {.text = last_line_, .too_long = line.too_long, .not_finite = found.not_finite};
+    if (found.object) last.value = *find_key(*found.object, key);
+  }
+}
+
+double ResultLines::value(const std::string& key) const {
+  const Last& last = last_.at(key);
+  if (last.value) return number_of(*last.value, key);
+  jobs::Failure failure;
+  failure.kind = "output";
+  if (last.text.empty()) {
+    failure.message =
+        fmt::format("no line of stdout is a JSON object with `{}`; {}", key,
+                    last_line_.empty() ? "it is empty"
+                                       : fmt::format("its last is `{}`", escaped_line(last_line_)));
+  } else if (last.too_long) {
+    failure.message = fmt::format(
+        "a line of stdout that may hold `{}` is too long to be kept; it begins with `{}`", key,
+        escaped_line(last.text));
+  } else {
+    if (last.not_finite) failure.kind = "non_finite";
+    failure.message = fmt::format(
+        "the last line of stdout with `{}` {}: `{}`; wanted a JSON object on one line", key,
+        last.not_finite ? "has no finite number" : "cannot be read", escaped_line(last.text));
+  }
+  throw TaskFailure(std::move(failure));
+}
+
+}  // namespace convoy::sweep

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The results of a program in the lines of its stdout: of each key the last line that holds it
+// counts, whether it can be read or not. So a diverged run never has the value of an older line.
+// One thread.
+#pragma once
+
+#include <map>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "convoy/farm/sweep/command/program_run.h"
+
+namespace convoy::sweep {
+
+// What a line says of a key.
+struct KeyInLine {
+  bool held = false;
+  std::optional<nlohmann::json> object = {};  // that has it; none = the line cannot be read
+  bool not_finite = false;                    // which a line that cannot be read has for the key
+};
+
+// A line is one JSON object, or text and objects: of several the last with the key counts. Colours
+// are left out. A line that names the key as an object would, in any language, holds it too.
+KeyInLine key_in_line(const OutputLine& line, const std::string& key);
+
+class ResultLines {
+ public:
+  explicit ResultLines(const std::vector<std::string>& keys) {
+    for (const std::string& key : keys) last_[key] = {};
+  }
+
+  void take(const OutputLine& line);
+  // NaN when the program printed what is no finite number. `key`: one of the constructor's. Throws
+  // TaskFailure: "output" where the last line with the key cannot be read, or where there is none;
+  // what number_of() throws.
+  double value(const std::string& key) const;
+
+ private:
+  struct Last {
+    std::string text = {};  // the beginning of the line; empty = no line has the key
+    bool too_long = false;
+    bool not_finite = false;
+    std::optional<nlohmann::json> value = {};  // none: it cannot be read
+  };
+  std::map<std::string, Last> last_;
+  std::string last_line_;  // that is not blank, its beginning
+};
+
+}  // namespace convoy::sweep
