@@ -42,8 +42,8 @@ template <class Holder>
 class DistributedDataParallel {
  public:
   // Collective. The module lies on group->device(). Its parameters and buffers become rank 0's.
-  // Throws ConfigError when names, shapes or types differ between ranks, or nothing requires grad.
-  // Which parameters require grad must not change afterwards.
+  // Throws ConfigError when names, shapes or types differ between ranks, nothing requires grad, or
+  // the module or a part of it has a wrapper already.
   DistributedDataParallel(Holder module, std::shared_ptr<ProcessGroup> group,
                           const DistributedDataParallelOptions& options = {})
       : module_(std::move(module)),
@@ -52,7 +52,9 @@ class DistributedDataParallel {
 
   // forward() of the module. Collective in training mode with gradients when there are buffers to
   // broadcast. The backward pass that follows is collective, unless a NoSync lived during this
-  // call; it throws ConfigError when it leaves parameters out without find_unused_parameters.
+  // call; it throws ConfigError when it leaves parameters out without find_unused_parameters, and
+  // with create_graph. Throws ConfigError when parameters were unfrozen or added since
+  // construction.
   template <class... Arguments>
   auto forward(Arguments&&... arguments) {
     replication_->before_forward();

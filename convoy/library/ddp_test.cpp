@@ -8,6 +8,7 @@
 #include <torch/nn/utils/clip_grad.h>
 
 #include "convoy/core/base/error.h"
+#include "convoy/library/fsdp.h"
 #include "convoy/library/network_test.h"
 #include "convoy/library/zero.h"
 
@@ -286,6 +287,61 @@ TEST(DistributedDataParallel, RankThatThrowsEndsAll) {
   const auto results = start_ranks(2, "ThrowsInBackward");
   EXPECT_EQ(results[1].exit_code, 15) << results[1].output;
   EXPECT_EQ(results[0].exit_code, 13) << results[0].output;
+}
+
+RANK_BODY(Misused) {
+  const auto group = init();
+  torch::manual_seed(1);
+  torch::nn::Sequential net(torch::nn::Linear(3, 4), torch::nn::Linear(4, 2));
+  net->parameters()[3].requires_grad_(false);
+  const auto words_of = [](const std::function<void()>& use) -> std::string {
+    try {
+      use();
+    } catch (const ConfigError& error) {
+      return error.what();
+    }
+    return "no refusal";
+  };
+  DistributedDataParallel model(net, group);
+  EXPECT_TRUE(words_of([&] {
+                DistributedDataParallel again(net, group);
+              }).starts_with("0.weight is in a DistributedDataParallel"));
+  EXPECT_TRUE(words_of([&] {
+                FullyShardedDataParallel again(net, group);
+              }).starts_with("0.weight is in a DistributedDataParallel"));
+  torch::nn::Sequential outer(torch::nn::Linear(3, 3), net->ptr<torch::nn::LinearImpl>(0));
+  EXPECT_TRUE(words_of([&] {
+                DistributedDataParallel again(outer, group);
+              }).starts_with("1.weight is in a DistributedDataParallel"));
+  const at::Tensor rows = at::ones({2, 3});
+  EXPECT_TRUE(words_of([&] {
+                model(rows).square().sum().backward({}, true, /*create_graph=*/true);
+              }).starts_with("the gradient of 1.weight cannot be averaged"));
+  net->parameters()[3].requires_grad_(true);
+  EXPECT_TRUE(words_of([&] { model(rows); }).starts_with("1.bias requires grad"));
+  net->parameters()[3].requires_grad_(false);
+  net->push_back(torch::nn::Linear(2, 2));
+  EXPECT_TRUE(words_of([&] { model(rows); }).starts_with("2.weight requires grad"));
+}
+TEST(DistributedDataParallel, SecondWrapperAndChangedParametersAreRefused) {
+  expect_all_well(start_ranks(2, "Misused"));
+}
+
+RANK_BODY(ComplexGradients) {
+  const auto group = init();
+  struct WaveImpl : torch::nn::Module {
+    WaveImpl() { wave = register_parameter("wave", at::ones({2}, at::kComplexFloat)); }
+    at::Tensor forward(double turn) { return at::real(wave * c10::complex<double>(1, turn)).sum(); }
+    at::Tensor wave;
+  };
+  const auto net = std::make_shared<WaveImpl>();
+  DistributedDataParallel model(net, group);
+  model(static_cast<double>(2 + 2 * group->rank())).backward();
+  EXPECT_TRUE(net->wave.grad().allclose(at::complex(at::ones({2}), at::full({2}, -3.0F))))
+      << net->wave.grad();
+}
+TEST(DistributedDataParallel, AveragesComplexGradients) {
+  expect_all_well(start_ranks(2, "ComplexGradients"));
 }
 
 TEST(DistributedDataParallel, NothingToTrainIsRefused) {

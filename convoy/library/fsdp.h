@@ -70,8 +70,9 @@ class FullyShardedDataParallel {
  public:
   // Collective. The module lies on group->device(). Its parameters and buffers become rank 0's.
   // From here on the module's own parameters have values only within forward, backward and
-  // with_whole_parameters(). Throws ConfigError when names, shapes or types differ between ranks,
-  // nothing requires grad, or the module is sharded already.
+  // with_whole_parameters(), and never a gradient: any other use of them throws, by their names
+  // (a ConfigError where run_rank() reports it). Throws ConfigError when names, shapes or types
+  // differ between ranks, nothing requires grad, or the module has a wrapper already.
   FullyShardedDataParallel(Holder module, std::shared_ptr<ProcessGroup> group)
       : module_(std::move(module)),
         sharding_(std::make_unique<detail::Sharding>(detail::module_pointer(module_),
@@ -79,7 +80,9 @@ class FullyShardedDataParallel {
 
   // forward() of the module. Collective, with and without gradients: all ranks use the same units
   // in the same order. So is the backward pass that follows; when it returns, .grad of parameters()
-  // holds the mean over ranks, zeros for parameters that no rank has used.
+  // holds the mean over ranks, zeros for parameters that no rank has used. A pass with create_graph
+  // may only ask for gradients of other tensors; the units stay whole until the next one has ended.
+  // Throws ConfigError when parameters were frozen, unfrozen or added since construction.
   template <class... Arguments>
   auto forward(Arguments&&... arguments) {
     sharding_->begin_forward();
@@ -95,7 +98,9 @@ class FullyShardedDataParallel {
   FullyShardedDataParallel* operator->() { return this; }
 
   // The pieces of this rank, for an optimizer that treats each element by itself (SGD, Adam, AdamW,
-  // RMSprop, Adagrad). A parameter of which this rank holds nothing is not among them.
+  // RMSprop, Adagrad). A parameter of which this rank holds nothing is not among them. Norms, the
+  // largest value and cat() of pieces and of their gradients throw ConfigError: they would not be
+  // those of the whole parameters.
   std::vector<torch::Tensor> parameters() const {
     std::vector<torch::Tensor> values;
     for (const ShardView& shard : shards()) values.push_back(shard.value);
@@ -114,7 +119,7 @@ class FullyShardedDataParallel {
   // on this rank; the next synchronised one averages all of them.
   [[nodiscard]] NoSync no_sync() { return NoSync(*sharding_); }
   // Collective. Runs `body` while the module's own parameters have their values on every rank, as
-  // torch::save(module) needs them. Values that `body` writes into them are lost.
+  // torch::save(module) needs them. Throws ConfigError when `body` has written into them.
   void with_whole_parameters(const std::function<void()>& body) {
     sharding_->with_whole_parameters(body);
   }

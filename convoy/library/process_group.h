@@ -30,8 +30,9 @@ enum class Reduce { Sum, Mean };
 // Driven by one thread. Collective functions are called by all ranks in the same order; they block,
 // and those of tensors of device() let its current stream wait instead. A failed one throws, of
 // device() a later call does, and leaves the group unusable: let the error end the rank. Tensors
-// lie on the CPU or on device(); any strides. Sums take float, double, half, bfloat16, int or long;
-// all other functions take any type.
+// lie on the CPU or on device(); any strides. Sums take float, double, half, bfloat16, int, long and
+// complex; all other functions take any type. Before each the ranks compare what they call: where
+// functions, types, shapes or roots differ all throw CommError.
 class ProcessGroup {
  public:
   ~ProcessGroup();  // leaves the group; while an exception unwinds it, as abort()
@@ -45,7 +46,7 @@ class ProcessGroup {
   bool is_leader() const { return rank() == 0; }
 
   // Collective. `tensor` of every rank, of one shape and type, becomes the sum or the mean over
-  // ranks. Throws ConfigError for a mean of a type that is not floating.
+  // ranks. Throws ConfigError for a type that cannot be summed, and for a mean of int and long.
   void all_reduce(torch::Tensor tensor, Reduce reduce = Reduce::Sum);
   // Collective. `tensor`, of one shape and type everywhere, becomes that of rank `root`. Throws
   // ConfigError for a root that is no rank.
@@ -74,7 +75,7 @@ struct InitOptions {
   torch::DeviceType device = torch::kCPU;
 };
 
-// Collective. Joins the ranks that the environment names: RANK, WORLD_SIZE, LOCAL_RANK,
+// Collective. Joins the ranks that the environment names, each call by a group of its own: RANK, WORLD_SIZE, LOCAL_RANK,
 // LOCAL_WORLD_SIZE, MASTER_ADDR and MASTER_PORT, as `convoy launch` and torchrun set them. Without
 // RANK and WORLD_SIZE this process is the only rank. Several ranks on a host share its CPUs: each
 // computes with as many threads as fall to it, or with OMP_NUM_THREADS. Freed memory up to 512 MiB

@@ -44,6 +44,114 @@ RANK_BODY(LibraryGroup) {
 TEST(ProcessGroup, One) { expect_all_well(start_ranks(1, "LibraryGroup")); }
 TEST(ProcessGroup, Three) { expect_all_well(start_ranks(3, "LibraryGroup")); }
 
+RANK_BODY(AllTypes) {
+  const auto group = init();
+  const int rank = group->rank();
+  for (const at::ScalarType dtype :
+       {at::kBool, at::kByte, at::kChar, at::kShort, at::kComplexFloat, at::kComplexDouble}) {
+    const at::Tensor own = at::arange(rank, 3 + rank).to(dtype);
+    const at::Tensor all = group->all_gather(own);
+    EXPECT_TRUE(all[rank].equal(own)) << dtype;
+    EXPECT_TRUE(all[0].equal(at::arange(3).to(dtype))) << dtype;
+    at::Tensor value = own.clone();
+    group->broadcast(value, 1);
+    EXPECT_TRUE(value.equal(at::arange(1, 4).to(dtype))) << dtype;
+    if (dtype == at::kComplexFloat || dtype == at::kComplexDouble) continue;
+    EXPECT_THROW(group->all_reduce(value), ConfigError) << dtype;
+  }
+  at::Tensor turned =
+      at::complex(at::ones({2}), at::full({2}, static_cast<float>(rank + 1))).conj();
+  group->all_reduce(turned);
+  EXPECT_TRUE(turned.resolve_conj().equal(at::complex(at::full({2}, 2.0F), at::full({2}, -3.0F))));
+  group->all_reduce(turned, Reduce::Mean);
+  EXPECT_TRUE(turned.resolve_conj().equal(at::complex(at::full({2}, 2.0F), at::full({2}, -3.0F))));
+}
+TEST(ProcessGroup, MovesAllTypesAndAddsUpComplexNumbers) {
+  expect_all_well(start_ranks(2, "AllTypes"));
+}
+
+// Two calls that ranks make at the same time, by the number in CONVOY_TEST_CALL.
+RANK_BODY(DifferentCalls) {
+  std::_Exit(run_rank([] {
+    const auto group = init({.timeout = std::chrono::seconds(20)});
+    const bool first = group->rank() == 0;
+    at::Tensor values = at::ones({4}, first ? at::kFloat : at::kInt);
+    at::Tensor same = at::ones({4});
+    at::Tensor turned = at::ones(first ? at::IntArrayRef{2, 2} : at::IntArrayRef{4});
+    switch (std::atoi(std::getenv("CONVOY_TEST_CALL"))) {
+      case 0:
+        return group->all_reduce(values);
+      case 1:
+        return group->broadcast(values);
+      case 2:
+        group->all_gather(values);
+        return;
+      case 3:
+        return group->broadcast(same, group->rank());
+      case 4:
+        return first ? group->broadcast(same) : group->all_reduce(same);
+      case 5:
+        return first ? group->barrier() : group->all_reduce(same);
+      case 6:
+        if (first)
+          group->all_gather_bytes("x");
+        else
+          group->all_gather(same);
+        return;
+      case 7:
+        return group->all_reduce(turned);
+    }
+  }));
+}
+TEST(ProcessGroup, DifferentCallsAreNamed) {
+  const std::vector<std::string> words = {
+      "rank 0 all_reduce of Float [4], rank 1 all_reduce of Int [4]",
+      "rank 0 broadcast of Float [4] from rank 0, rank 1 broadcast of Int [4] from rank 0",
+      "rank 0 all_gather of Float [4], rank 1 all_gather of Int [4]",
+      "rank 0 broadcast of Float [4] from rank 0, rank 1 broadcast of Float [4] from rank 1",
+      "rank 0 broadcast of Float [4] from rank 0, rank 1 all_reduce of Float [4]",
+      "rank 0 barrier, rank 1 all_reduce of Float [4]",
+      "rank 0 all_gather_bytes, rank 1 all_gather of Float [4]",
+      "rank 0 all_reduce of Float [2, 2], rank 1 all_reduce of Float [4]"};
+  for (size_t call = 0; call < words.size(); ++call) {
+    testing::RankStart start;
+    start.environment["CONVOY_TEST_CALL"] = std::to_string(call);
+    for (const auto& result : start_ranks(2, "DifferentCalls", start)) {
+      EXPECT_EQ(result.exit_code, 13) << result.output;
+      EXPECT_NE(result.output.find(words[call]), std::string::npos) << result.output;
+    }
+  }
+}
+
+RANK_BODY(TwoGroups) {
+  const auto one = init(), other = init();
+  at::Tensor a = at::ones({3}), b = at::ones({5}, at::kLong);
+  one->all_reduce(a);
+  other->all_reduce(b);
+  other->barrier();
+  one->broadcast(a);
+  EXPECT_EQ(a.sum().item<float>(), 6);
+  EXPECT_EQ(b.sum().item<int64_t>(), 10);
+}
+TEST(ProcessGroup, SecondGroupOfTheSameRanks) {
+  expect_all_well(start_ranks(2, "TwoGroups"));
+  expect_all_well(start_ranks(2, "TwoGroups", {.rendezvous = testing::Rendezvous::Tcp}));
+}
+
+RANK_BODY(GroupsInOtherOrders) {
+  const InitOptions options{.timeout = std::chrono::seconds(3)};
+  const auto one = init(options), other = init(options);
+  at::Tensor values = at::ones({3});
+  (one->is_leader() ? one : other)->all_reduce(values);
+  (one->is_leader() ? other : one)->all_reduce(values);
+}
+TEST(ProcessGroup, GroupsInOtherOrdersEndByTheLimit) {
+  const auto results = start_ranks(2, "GroupsInOtherOrders");
+  EXPECT_EQ(results[0].exit_code, 13) << results[0].output;
+  EXPECT_EQ(results[1].exit_code, 13) << results[1].output;
+  EXPECT_NE(results[1].output.find("on group world 2"), std::string::npos) << results[1].output;
+}
+
 // Neither waits for the time limit.
 RANK_BODY(HalfAnEnvironment) {
   unsetenv("WORLD_SIZE");

@@ -240,6 +240,17 @@ TEST(Layers, ProcessorsAreCountedInOnePlace) {
   });
 }
 
+// The library and function sweeps run in programs of others, which take their user's locale: there
+// these functions end "0.5" at the point. std::from_chars (base/text_as.h) and fmt have no locale.
+TEST(Layers, NumbersAreReadWithoutALocale) {
+  for_each_source("convoy", [](const std::string& file, const std::string& text) {
+    if (file.ends_with("_test.cpp")) return;
+    for (const char* reader : {"strtod(", "strtof(", "strtold(", "stod(", "stof(", "stold(",
+                               "atof(", "%lf", "%lg", "setlocale("})
+      EXPECT_EQ(text.find(reader), std::string::npos) << file << " reads numbers with " << reader;
+  });
+}
+
 // The scan itself: each rule fires on a planted line.
 TEST(Layers, ScanFindsPlantedFaults) {
   const Table table = parse_table(

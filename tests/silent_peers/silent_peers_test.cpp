@@ -130,6 +130,24 @@ TEST_F(SilentPeers, L13SkippedCollectiveIsNamed) {
             "elements, 308 B), ranks 0 and 2 entered barrier");
 }
 
+RANK(SkipsAndWaits, 1800) {
+  rank.reduce(1000);
+  if (rank.number() != 1) rank.group->barrier();
+  rank.reduce(77);
+}
+TEST_F(SilentPeers, RanksThatAreOneCollectiveApartEndWithoutTheirTimeLimit) {
+  launch::LaunchSpec three = spec(3, "SkipsAndWaits");
+  three.health.slow_after = milliseconds(1'000);
+  three.health.stuck_after = milliseconds(1'000);
+  run(three);
+  EXPECT_EQ(report_.exit_code, 13);
+  expect_in(warnings_, "ranks disagree about #2 on group world: rank 1 entered all_reduce");
+  expect_in(text_, "ranks cannot go on: they have waited ");
+  expect_in(text_, "ranks disagree about #2 on group world");
+  EXPECT_EQ(json_["kind"], "comm");
+  EXPECT_EQ(json_["collective"]["kind"], "differs");
+}
+
 RANK(Throws, 60) {
   rank.reduce(1000);
   if (rank.number() == 1) throw NumericError("loss is NaN at step 3");

@@ -14,6 +14,7 @@
 #include "convoy/apps/front/job_end.h"
 #include "convoy/core/base/error.h"
 #include "convoy/core/base/milliseconds.h"
+#include "convoy/core/base/text_as.h"
 #include "convoy/launch/logs/run_logs.h"
 #include "convoy/launch/supervisor/job_setup.h"
 #include "convoy/launch/supervisor/launch_flags.h"
@@ -133,6 +134,12 @@ std::string unread_timeout(const Environment& environment,
          "init_process_group(timeout=...); `convoy train` reads it as parallel.timeout_s";
 }
 
+double seconds_of(std::string_view name, const std::string& text) {
+  const std::optional<double> seconds = text_as<double>(text);
+  CONVOY_CHECK(seconds, ConfigError, "{} must be a number of seconds, found `{}`", name, text);
+  return *seconds;
+}
+
 launch::SetupRequest setup_request(const LaunchCommandFlags& flags,
                                    const Environment& environment) {
   CONVOY_CHECK(flags.launch.logs_specs.empty(), ConfigError,
@@ -143,7 +150,7 @@ launch::SetupRequest setup_request(const LaunchCommandFlags& flags,
   request.virtual_local_rank = flags.launch.virtual_local_rank;
   const std::string timeout = variable(environment, "TORCH_ELASTIC_SHUTDOWN_TIMEOUT");
   if (request.members.shutdown_timeout < 0 && !timeout.empty())
-    request.members.shutdown_timeout = std::atof(timeout.c_str());
+    request.members.shutdown_timeout = seconds_of("TORCH_ELASTIC_SHUTDOWN_TIMEOUT", timeout);
   return request;
 }
 

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <cstdio>
 #include <cstdlib>
 
@@ -91,11 +92,15 @@ FigurePanel panel_of(const std::string& word) {
 void read_size(const std::string& text, FigureOptions& options) {
   constexpr double kLeast = 1, kMost = 100;  // inches
   double width = 0, height = 0;
-  int end = 0;
-  const int count = std::sscanf(text.c_str(), "%lfx%lf%n", &width, &height, &end);
-  const std::string unit = text.substr(count == 2 ? static_cast<size_t>(end) : 0);
+  const char* const end = text.data() + text.size();
+  const auto after_width = std::from_chars(text.data(), end, width);
+  const bool has_width =
+      after_width.ec == std::errc() && after_width.ptr != end && *after_width.ptr == 'x';
+  const auto after_height = std::from_chars(has_width ? after_width.ptr + 1 : end, end, height);
+  const bool has_both = has_width && after_height.ec == std::errc();
+  const std::string unit(has_both ? after_height.ptr : text.data(), end);
   const double factor = unit == "in" ? kPixelsOfInch : unit == "mm" ? kPixelsOfInch / 25.4 : 1;
-  const bool known = count == 2 && (unit.empty() || unit == "px" || factor != 1);
+  const bool known = has_both && (unit.empty() || unit == "px" || factor != 1);
   const auto fits = [&](double length) {
     return length * factor >= kLeast * kPixelsOfInch && length * factor <= kMost * kPixelsOfInch;
   };
@@ -131,7 +136,9 @@ FigureOptions options_of(const SweepPlotFlags& flags) {
 // The axes keep their share of a figure whose legend or caption is long.
 void tell_height(const Log& log, const std::string& svg, const FigureOptions& options) {
   constexpr std::string_view kHeight = " height=\"";
-  const double height = std::atof(svg.c_str() + svg.find(kHeight) + kHeight.size()) / options.scale;
+  double pixels = 0;
+  std::from_chars(svg.data() + svg.find(kHeight) + kHeight.size(), svg.data() + svg.size(), pixels);
+  const double height = pixels / options.scale;
   if (options.height == 0 || height < options.height + 1) return;
   log.warning(fmt::format(
       "axes, legend and caption need more than the height that was asked for: the figure is {:.2f} "

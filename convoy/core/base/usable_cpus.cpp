@@ -13,6 +13,7 @@
 #include <thread>
 
 #include "convoy/core/base/cgroups.h"
+#include "convoy/core/base/text_as.h"
 
 namespace convoy {
 namespace {
@@ -20,10 +21,11 @@ namespace {
 namespace fs = std::filesystem;
 
 // Number of CPUs that "quota period" allows, rounded up. 0 = no limit, also for "max" and -1.
-int cpus_of_quota(const std::string& quota, double period) {
-  const double allowed = std::strtod(quota.c_str(), nullptr);
-  if (allowed <= 0 || period <= 0) return 0;
-  return static_cast<int>(std::ceil(allowed / period));
+int cpus_of_quota(const std::string& quota, const std::string& period) {
+  const double allowed = text_as<double>(quota).value_or(0);
+  const double of = text_as<double>(period).value_or(0);
+  if (allowed <= 0 || of <= 0) return 0;
+  return static_cast<int>(std::ceil(allowed / of));
 }
 
 int smaller_limit(int limit, int other) {
@@ -32,8 +34,7 @@ int smaller_limit(int limit, int other) {
 }
 
 int quota_of_folder(const fs::path& folder, bool unified) {
-  std::string quota;
-  double period = 0;
+  std::string quota, period;
   if (unified) {
     std::ifstream(folder / "cpu.max") >> quota >> period;
   } else {

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "convoy/core/base/text_as.h"
 #include "convoy/core/charts/chart_words.h"
 
 namespace convoy::charts {
@@ -284,7 +285,8 @@ std::string number_label(double value) {
   const std::string text = fmt::format("{:.5e}", value);
   const size_t e = text.find('e');
   const int exponent = std::stoi(text.substr(e + 1));
-  const std::string digits = fmt::format("{:.6g}", std::stod(text.substr(0, e)));
+  const std::string digits =
+      fmt::format("{:.6g}", text_as<double>(std::string_view(text).substr(0, e)).value());
   if (digits == "1") return power_label(exponent);
   return minus_signs(digits) + "\u00d7" + power_label(exponent);
 }

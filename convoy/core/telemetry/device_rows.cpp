@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "convoy/core/telemetry/device_rows.h"
 
+#include <charconv>
 #include <cmath>
 #include <cstdio>
 #include <ctime>
@@ -32,10 +33,14 @@ std::vector<std::string> cells_of(const std::string& line) {
 // "2026-01-31T12:00:00.000Z", or with a blank between day and hour.
 std::optional<int64_t> wall_ns_of(const std::string& text) {
   std::tm time{};
-  double seconds = 0;
   char between = 0;
-  if (std::sscanf(text.c_str(), "%d-%d-%d%c%d:%d:%lf", &time.tm_year, &time.tm_mon, &time.tm_mday,
-                  &between, &time.tm_hour, &time.tm_min, &seconds) != 7)
+  int end = 0;
+  if (std::sscanf(text.c_str(), "%d-%d-%d%c%d:%d:%n", &time.tm_year, &time.tm_mon, &time.tm_mday,
+                  &between, &time.tm_hour, &time.tm_min, &end) != 6 ||
+      end == 0)
+    return std::nullopt;
+  double seconds = 0;
+  if (std::from_chars(text.data() + end, text.data() + text.size(), seconds).ec != std::errc())
     return std::nullopt;
   time.tm_year -= 1900;
   time.tm_mon -= 1;

@@ -279,7 +279,7 @@ void Attempt::handle_health() {
     RankEnd end;
     end.rank = notice.rank;
     end.exit_code = kPeerLost;
-    end.silent = true;
+    (notice.kind == HealthKind::Stuck ? end.stuck : end.silent) = true;
     end.sentence = notice.sentence;
     fail_while_it_runs(std::move(end));
   }

@@ -42,11 +42,12 @@ struct RankEnd {
   KilledFor killed_for = KilledFor::Nothing;
   bool out_of_memory = false;  // the kernel killed it for its memory: exit_code is 12
   bool silent = false;         // ended by the launcher: its heartbeat stopped, see `sentence`
+  bool stuck = false;          // ended by the launcher: ranks wait in collectives that differ
   bool timed_out = false;      // ended by the launcher: a timer of its own expired, see `sentence`
   bool device_fault = false;   // ended by the launcher: its GPU is unusable, see `sentence`
   std::string hint;            // one action for the user; empty = read its log
 
-  bool still_ran() const { return silent || timed_out || device_fault; }
+  bool still_ran() const { return silent || stuck || timed_out || device_fault; }
 };
 
 // A request of another node to this node's ranks.

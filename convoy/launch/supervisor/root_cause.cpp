@@ -261,12 +261,12 @@ std::string failure_json(const LaunchReport& report) {
   }
   nlohmann::ordered_json line;
   line["code"] = report.exit_code;
-  line["kind"] = report.ended_early   ? "comm"
-                 : cause.silent       ? "silent"
-                 : cause.timed_out    ? "timer"
-                 : cause.device_fault ? "device"
-                 : cause.signal != 0  ? "signal"
-                                      : "rank";
+  line["kind"] = report.ended_early || cause.stuck ? "comm"
+                 : cause.silent                    ? "silent"
+                 : cause.timed_out                 ? "timer"
+                 : cause.device_fault              ? "device"
+                 : cause.signal != 0               ? "signal"
+                                                   : "rank";
   line["rank"] = cause.rank;
   line["step"] = nullptr;
   for (const telemetry::RankFlight& flight : report.flights)

@@ -18,11 +18,13 @@ UnitPass::UnitPass(const UnitCore& unit) : residency_(*unit.residency()), unit_(
 UnitPass::~UnitPass() { residency_.release(unit_); }
 
 void UnitPass::enter(const std::vector<at::Tensor*>& inputs) const {
-  tell_in_backward(inputs, [residency = &residency_, unit = unit_] { residency->release(unit); });
+  tell_in_backward(inputs,
+                   [residency = &residency_, unit = unit_](bool) { residency->release(unit); });
 }
 
 void UnitPass::leave(const std::vector<at::Tensor*>& outputs) const {
-  tell_in_backward(outputs, [residency = &residency_, unit = unit_] { residency->acquire(unit); });
+  tell_in_backward(outputs,
+                   [residency = &residency_, unit = unit_](bool) { residency->acquire(unit); });
 }
 
 }  // namespace convoy::detail

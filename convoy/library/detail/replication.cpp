@@ -80,6 +80,7 @@ struct Replication::State {
 
   void before_forward() {
     if (!at::GradMode::is_enabled()) return;
+    check_all_taken(*module);
     if (options.broadcast_buffers && buffers_due && module->is_training()) broadcast_buffers();
     buffers_due = synchronised;
     synchronises = synchronised;
@@ -90,6 +91,10 @@ struct Replication::State {
     const nn::NamedTensor& parameter = parameters[index];
     CONVOY_CHECK(gradient.layout() == at::kStrided, ConfigError,
                  "the gradient of {} is sparse: use an embedding with sparse(false)",
+                 parameter.name);
+    CONVOY_CHECK(!gradient.requires_grad(), ConfigError,
+                 "the gradient of {} cannot be averaged and differentiated again (backward with "
+                 "create_graph): take torch::autograd::grad of inputs or activations",
                  parameter.name);
     parameter.value.mutable_grad() = std::move(gradient);
     used[index] = true;

@@ -5,12 +5,17 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 #include "convoy/core/base/error.h"
 #include "convoy/library/fsdp.h"
 #include "convoy/library/internal/group_internal.h"
 #include "convoy/library/internal/module_tree.h"
+#include "convoy/library/internal/pass_units.h"
+#include "convoy/library/internal/piece_tensor.h"
 #include "convoy/library/internal/told_in_backward.h"
+#include "convoy/machine/device/refillable_tensor.h"
+#include "convoy/train/comm/exchange.h"
 #include "convoy/train/parallel/agreement.h"
 #include "convoy/train/parallel/sharded/sharded_gradients.h"
 #include "convoy/train/parallel/sharded/sharded_units.h"
@@ -27,6 +32,30 @@ struct OwnShard {
   parallel::PieceOfParameter part;
 };
 
+// What stands in .grad of a parameter of the module, whose gradient is in the pieces.
+struct WithheldGradient {
+  at::Tensor parameter;
+  at::Tensor gradient;
+};
+
+std::string withheld_error(const std::string& name) {
+  return fmt::format(
+      "{}{} is sharded: outside of forward, backward and with_whole_parameters() of its "
+      "FullyShardedDataParallel it has neither values nor a gradient. Make the optimizer of the "
+      "wrapper's parameters(), call the wrapper, clip by its clip_grad_norm(), and save within "
+      "its with_whole_parameters() or by CheckpointFolder",
+      kOwnErrorMark, name);
+}
+
+at::Tensor withheld_gradient(const parallel::FlatRange& range) {
+  const at::Tensor& parameter = range.parameter.value;
+  at::Tensor gradient =
+      device::tensor_without_memory(range.shape, parameter.options().requires_grad(false));
+  gradient.unsafeGetTensorImpl()->set_storage_keep_dtype(
+      device::withheld_storage(gradient, withheld_error(range.parameter.name)));
+  return gradient;
+}
+
 }  // namespace
 
 struct Sharding::State {
@@ -34,7 +63,8 @@ struct Sharding::State {
       : module(std::move(wrapped)),
         group(required(std::move(process_group))),
         tree(tree_of(*module)),
-        units(ranks(), {}) {
+        units(ranks(), {}),
+        passes(units, tree) {
     tree.units[0].core = &rest;
     make_equal();
     for (size_t unit = 0; unit < tree.units.size(); ++unit) share(unit);
@@ -42,11 +72,19 @@ struct Sharding::State {
         !trained.empty(), ConfigError,
         "no parameter of the module requires grad: there is nothing to shard for training");
     gradients = std::make_unique<parallel::ShardedGradients>(
-        parallel::GradientRanks{.sharing = ranks()}, trained, std::nullopt);
+        parallel::GradientRanks{.sharing = ranks()}, trained, std::nullopt, nullptr,
+        [this](const at::Tensor& gradient) { require_plain(gradient); });
     shards = shards_of(trained);
-    for (OwnShard& shard : shards) shard.view.value.requires_grad_();
+    for (OwnShard& shard : shards) {
+      shard.view.value = as_piece(shard.view.value);
+      shard.view.value.requires_grad_();
+    }
+    for (const auto& flat : trained)
+      for (const parallel::FlatRange& range : flat->parameters.ranges())
+        withheld_gradients.push_back({range.parameter.value, withheld_gradient(range)});
   }
   ~State() {
+    hide_gradients();
     for (const TreeUnit& unit : tree.units) unit.core->attach(nullptr, 0);
   }
 
@@ -68,13 +106,15 @@ struct Sharding::State {
         [](const nn::NamedTensor& each) { return each.value.requires_grad(); });
     add(index, {first_frozen, unit.parameters.end()}, frozen);
     add(index, {unit.parameters.begin(), first_frozen}, trained);
-    unit.core->attach(&units, index);
+    unit.core->attach(&passes, index);
   }
 
   void add(size_t unit, const std::vector<nn::NamedTensor>& parameters, Flats& flats) {
     for (auto& flat : units.add(unit, parameters, /*may_travel=*/true, /*smallest_elements=*/0,
-                                /*values=*/nullptr))
+                                /*values=*/nullptr)) {
+      flat->parameters.withhold(withheld_error);
       flats.push_back(std::move(flat));
+    }
   }
 
   std::vector<OwnShard> shards_of(const Flats& flats) {
@@ -93,27 +133,72 @@ struct Sharding::State {
   }
 
   void begin_forward() {
-    units.end_pass();  // values gathered ahead may have been optimized since
-    if (at::GradMode::is_enabled()) synchronises = synchronised;
+    passes.end_pass();  // values gathered ahead may have been optimized since
+    if (!at::GradMode::is_enabled()) return;
+    check_all_taken(*module);
+    require_none_frozen();
+    synchronises = synchronised;
   }
 
-  void begin_backward() {
-    units.acquire(0);
+  // An optimizer would go on to move it, by weight decay and momentum.
+  void require_none_frozen() const {
+    for (const auto& flat : trained)
+      for (const parallel::FlatRange& range : flat->parameters.ranges())
+        CONVOY_CHECK(range.parameter.value.requires_grad(), ConfigError,
+                     "{} was frozen after the module was sharded: freeze it before",
+                     range.parameter.name);
+  }
+
+  // Also where the last pass of several, as of a gradient penalty, enters the graph midway.
+  void require_plain(const at::Tensor& gradient) {
+    CONVOY_CHECK(!gradient.requires_grad() && !makes_graph, ConfigError,
+                 "gradients of sharded parameters cannot be differentiated again (backward with "
+                 "create_graph): take torch::autograd::grad of inputs or activations");
+    if (pass != backward_pass()) begin_backward(/*create_graph=*/false);
+  }
+
+  void begin_backward(bool create_graph) {
+    passes.keep_rest();
     if (pass == backward_pass()) return;
     CONVOY_CHECK(pass == -1, StateError,
                  "the last backward pass has failed midway: the ranks cannot go on together");
     pass = backward_pass();
-    gradients->begin_pass(synchronises ? parallel::GradientSums::Shared
-                                       : parallel::GradientSums::None);
+    makes_graph = create_graph;
+    sums = synchronises && !makes_graph;
+    hide_gradients();
+    gradients->begin_pass(sums ? parallel::GradientSums::Shared : parallel::GradientSums::None);
     at_end_of_backward([this] { finish_backward(); });
   }
 
+  // The pass that follows one with create_graph uses parameters without passing a unit's ends.
   void finish_backward() {
     const at::NoGradGuard no_grad;
     gradients->end_pass();
-    units.end_pass();
-    if (synchronises) hand_out();
+    passes.hold_for_backward(makes_graph);
+    passes.end_pass();
+    if (sums) hand_out();
+    makes_graph = false;
     pass = -1;
+  }
+
+  // The gradients of the module's own parameters are gone where the program has cleared them
+  // (module->zero_grad()): then it wants those of the pieces cleared.
+  void hide_gradients() {
+    if (!gradients_withheld) return;
+    gradients_withheld = false;
+    std::set<const void*> cleared;
+    for (const WithheldGradient& each : withheld_gradients) {
+      if (!each.parameter.grad().is_same(each.gradient))
+        cleared.insert(each.parameter.unsafeGetTensorImpl());
+      each.parameter.mutable_grad() = at::Tensor();
+    }
+    for (OwnShard& shard : shards)
+      if (cleared.count(parameter_of(shard).unsafeGetTensorImpl()) > 0)
+        shard.view.value.mutable_grad() = at::Tensor();
+  }
+
+  const at::Tensor& parameter_of(const OwnShard& shard) const {
+    return trained[shard.flat]->parameters.ranges()[shard.part.range].parameter.value;
   }
 
   void hand_out() {
@@ -122,27 +207,47 @@ struct Sharding::State {
           gradients->own(shard.flat).narrow(0, shard.part.begin_in_piece, shard.part.numel);
       const at::Tensor mean = sum.div(group->size()).to(shard.view.value.scalar_type());
       at::Tensor& gradient = shard.view.value.mutable_grad();
-      if (gradient.defined())
-        gradient.add_(mean);
-      else
-        gradient = mean;
+      gradient = as_piece(gradient.defined() ? gradient.add_(mean) : mean);
     }
+    for (const WithheldGradient& each : withheld_gradients)
+      each.parameter.mutable_grad() = each.gradient;
+    gradients_withheld = true;
     gradients->reset();
   }
 
   void with_whole_parameters(const std::function<void()>& body) {
-    units.end_pass();
-    for (size_t unit = 0; unit < tree.units.size(); ++unit) units.acquire(unit);
+    passes.hold_for_body(true);
+    passes.end_pass();
+    std::vector<at::Tensor> before;
+    for (const Flats* flats : {&trained, &frozen})
+      for (const auto& flat : *flats) before.push_back(flat->own.clone());
     body();
-    units.end_pass();
+    size_t index = 0;
+    for (const Flats* flats : {&trained, &frozen})
+      for (const auto& flat : *flats) require_unwritten(*flat, before[index++]);
+    passes.hold_for_body(false);
+    passes.end_pass();
+  }
+
+  void require_unwritten(parallel::FlatUnit& flat, const at::Tensor& before) const {
+    const at::Tensor after = flat.parameters.piece_of_whole(group->rank());
+    CONVOY_CHECK(at::equal(after.view(at::kByte), before.view(at::kByte)) ||
+                     !at::equal(flat.own.view(at::kByte), before.view(at::kByte)),
+                 ConfigError,
+                 "values of {} or its neighbours were written within with_whole_parameters(), "
+                 "where they are lost: write them before the module is sharded, or into shards()",
+                 flat.parameters.ranges().front().parameter.name);
   }
 
   double clip_grad_norm(double max_norm) {
     const at::NoGradGuard no_grad;
     at::Tensor square = at::zeros({}, at::kDouble);
-    for (const OwnShard& shard : shards)
-      if (shard.view.value.grad().defined())
-        square += shard.view.value.grad().to(at::kDouble).square().sum().cpu();
+    for (const OwnShard& shard : shards) {
+      const at::Tensor& gradient = shard.view.value.grad();
+      if (!gradient.defined()) continue;
+      const at::Tensor reals = gradient.is_complex() ? at::view_as_real(gradient) : gradient;
+      square += reals.to(at::kDouble).square().sum().cpu();
+    }
     const double norm = std::sqrt(sum_over_ranks(square.item<double>()));
     const double scale = max_norm / (norm + 1e-6);
     if (scale < 1)
@@ -154,8 +259,7 @@ struct Sharding::State {
   // In the order of ranks, so that all of them get the same bits.
   double sum_over_ranks(double own) {
     double sum = 0;
-    for (const std::string& bytes : ranks().all_gather_bytes(fmt::format("{:a}", own)))
-      sum += std::strtod(bytes.c_str(), nullptr);
+    for (const double each : comm::exchange(ranks(), own)) sum += each;
     return sum;
   }
 
@@ -164,12 +268,17 @@ struct Sharding::State {
   UnitCore rest;
   ModuleTree tree;
   parallel::ShardedUnits units;
+  PassUnits passes;
   Flats trained, frozen;
   std::unique_ptr<parallel::ShardedGradients> gradients;
   std::vector<OwnShard> shards;  // that train
-  bool synchronised = true;      // outside of NoSync
-  bool synchronises = true;      // the same at the last forward pass: holds for its backward
-  int pass = -1;                 // the backward pass that is under way
+  std::vector<WithheldGradient> withheld_gradients;
+  bool gradients_withheld = false;  // they are in .grad
+  bool synchronised = true;         // outside of NoSync
+  bool synchronises = true;         // the same at the last forward pass: holds for its backward
+  int pass = -1;                    // the backward pass that is under way
+  bool makes_graph = false;         // it does: another one follows
+  bool sums = false;                // it gives the pieces their gradients
 };
 
 Sharding::Sharding(std::shared_ptr<torch::nn::Module> module, std::shared_ptr<ProcessGroup> group)
@@ -180,7 +289,8 @@ const UnitCore& Sharding::rest() { return state_->rest; }
 void Sharding::begin_forward() { state_->begin_forward(); }
 
 void Sharding::watch_backward(const std::vector<at::Tensor*>& outputs) {
-  tell_in_backward(outputs, [state = state_.get()] { state->begin_backward(); });
+  tell_in_backward(
+      outputs, [state = state_.get()](bool makes_graph) { state->begin_backward(makes_graph); });
 }
 
 void Sharding::with_whole_parameters(const std::function<void()>& body) {

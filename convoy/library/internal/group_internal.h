@@ -4,6 +4,7 @@
 #pragma once
 
 #include <memory>
+#include <string_view>
 #include <utility>
 
 #include "convoy/core/telemetry/flight_record_writer.h"
@@ -21,6 +22,9 @@ struct ProcessGroup::Internal {
 };
 
 namespace detail {
+
+// Begins what() of a c10::Error that LibTorch throws with Convoy's words: a ConfigError.
+inline constexpr std::string_view kOwnErrorMark = "convoy: ";
 
 struct GroupAccess {
   using Internal = ProcessGroup::Internal;

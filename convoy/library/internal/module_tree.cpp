@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "convoy/library/internal/module_tree.h"
 
-#include <set>
+#include <algorithm>
+#include <map>
 
 #include "convoy/core/base/error.h"
+#include "convoy/machine/device/refillable_tensor.h"
+#include "convoy/train/parallel/gradient_hooks.h"
 
 namespace convoy::detail {
 namespace {
@@ -25,23 +28,49 @@ class Walk {
   void visit(torch::nn::Module& module, const std::string& prefix, size_t unit) {
     auto* const core = dynamic_cast<UnitCore*>(&module);
     if (core != nullptr) {
-      unit = tree.units.size();
-      tree.units.push_back({.name = prefix, .core = core});
+      tree.units.push_back({.name = prefix, .core = core, .parent = unit});
+      unit = tree.units.size() - 1;
     }
-    for (const auto& item : module.named_parameters(/*recurse=*/false)) {
-      if (!item.value().defined() || !seen_.insert(item.value().unsafeGetTensorImpl()).second)
-        continue;
-      in_order.push_back({joined(prefix, item.key()), item.value()});
-      tree.units[unit].parameters.push_back(in_order.back());
-    }
+    for (const auto& item : module.named_parameters(/*recurse=*/false))
+      if (item.value().defined()) list({joined(prefix, item.key()), item.value()}, unit);
     for (const auto& item : module.named_buffers(/*recurse=*/false))
-      if (item.value().defined() && seen_.insert(item.value().unsafeGetTensorImpl()).second)
+      if (item.value().defined() && unit_of_.emplace(identity(item.value()), unit).second)
         tree.buffers.push_back({joined(prefix, item.key()), item.value()});
     for (const auto& child : module.named_children())
       visit(*child.value(), core != nullptr ? prefix : joined(prefix, child.key()), unit);
   }
 
-  std::set<const void*> seen_;
+  void list(nn::NamedTensor parameter, size_t unit) {
+    const auto [known, is_new] = unit_of_.emplace(identity(parameter.value), unit);
+    if (is_new) {
+      in_order.push_back(parameter);
+      tree.units[unit].parameters.push_back(std::move(parameter));
+      return;
+    }
+    const size_t shared = innermost_of_both(known->second, unit);
+    if (shared == known->second) return;
+    std::vector<nn::NamedTensor>& before = tree.units[known->second].parameters;
+    const auto moved = std::find_if(before.begin(), before.end(), [&](const nn::NamedTensor& each) {
+      return each.value.is_same(parameter.value);
+    });
+    if (moved == before.end()) return;  // a buffer
+    tree.units[shared].parameters.push_back(std::move(*moved));
+    before.erase(moved);
+    known->second = shared;
+  }
+
+  // A unit comes after the one that it lies in.
+  size_t innermost_of_both(size_t one, size_t other) const {
+    while (one != other) {
+      size_t& later = one > other ? one : other;
+      later = tree.units[later].parent;
+    }
+    return one;
+  }
+
+  static const void* identity(const at::Tensor& tensor) { return tensor.unsafeGetTensorImpl(); }
+
+  std::map<const void*, size_t> unit_of_;
 };
 
 }  // namespace
@@ -52,6 +81,15 @@ std::vector<nn::NamedTensor> parameters_of(torch::nn::Module& module) {
   return std::move(Walk(module).in_order);
 }
 
+void check_all_taken(torch::nn::Module& module) {
+  for (const nn::NamedTensor& parameter : parameters_of(module))
+    CONVOY_CHECK(!parameter.value.requires_grad() || parallel::gives_gradient_away(parameter.value),
+                 ConfigError,
+                 "{} requires grad, and did not or was not there when the module was wrapped: its "
+                 "gradient would stay on this rank. Wrap the module anew after such a change",
+                 parameter.name);
+}
+
 void check_usable(const std::vector<nn::NamedTensor>& tensors, at::Device device) {
   for (const nn::NamedTensor& tensor : tensors) {
     CONVOY_CHECK(
@@ -59,8 +97,12 @@ void check_usable(const std::vector<nn::NamedTensor>& tensors, at::Device device
         "{} lies on {}, but the process group works on {}; call module->to(group->device()) "
         "first",
         tensor.name, tensor.value.device().str(), device.str());
-    CONVOY_CHECK(tensor.value.numel() == 0 || tensor.value.storage().nbytes() > 0, ConfigError,
+    CONVOY_CHECK(!device::is_withheld(tensor.value), ConfigError,
                  "{} is sharded already: a module has one wrapper, made of plain modules",
+                 tensor.name);
+    CONVOY_CHECK(!parallel::gives_gradient_away(tensor.value), ConfigError,
+                 "{} is in a DistributedDataParallel or FullyShardedDataParallel already: a module "
+                 "has one wrapper, made of plain modules",
                  tensor.name);
   }
 }

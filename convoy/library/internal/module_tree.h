@@ -17,6 +17,7 @@ namespace convoy::detail {
 struct TreeUnit {
   std::string name;
   UnitCore* core = nullptr;  // null: the parameters that no unit wraps
+  size_t parent = 0;         // the unit that it lies in; of the first: itself
   std::vector<nn::NamedTensor> parameters = {};
 };
 
@@ -25,14 +26,19 @@ struct ModuleTree {
   std::vector<nn::NamedTensor> buffers;
 };
 
-// A tensor that has several names is listed once, by the first, in the outermost of its units.
+// A tensor that has several names is listed once, by the first, in the innermost unit that holds all
+// of its uses.
 ModuleTree tree_of(torch::nn::Module& module);
 
 // The parameters of all units, in the order of the tree.
 std::vector<nn::NamedTensor> parameters_of(torch::nn::Module& module);
 
-// Throws ConfigError naming the first that lies on another device than the group's, or whose values
-// a FullyShardedDataParallel has taken.
+// Throws ConfigError naming a parameter that requires grad, whose gradient no wrapper of the ranks
+// takes: it was frozen, or was not there, when the module was wrapped.
+void check_all_taken(torch::nn::Module& module);
+
+// Throws ConfigError naming the first that lies on another device than the group's, or that a
+// wrapper of the ranks has taken already.
 void check_usable(const std::vector<nn::NamedTensor>& tensors, at::Device device);
 
 }  // namespace convoy::detail

@@ -15,21 +15,22 @@ namespace autograd = torch::autograd;
 
 class Passed : public autograd::Node {
  public:
-  explicit Passed(std::function<void()> reached) : reached_(std::move(reached)) {}
+  explicit Passed(std::function<void(bool)> reached) : reached_(std::move(reached)) {}
 
   autograd::variable_list apply(autograd::variable_list&& gradients) override {
+    const bool makes_graph = at::GradMode::is_enabled();
     const at::NoGradGuard no_grad;
-    reached_();
+    reached_(makes_graph);
     return std::move(gradients);
   }
 
  private:
-  std::function<void()> reached_;
+  std::function<void(bool)> reached_;
 };
 
 }  // namespace
 
-void tell_in_backward(const std::vector<at::Tensor*>& tensors, std::function<void()> reached) {
+void tell_in_backward(const std::vector<at::Tensor*>& tensors, std::function<void(bool)> reached) {
   if (!at::GradMode::is_enabled()) return;
   const std::shared_ptr<Passed> node(new Passed(std::move(reached)), autograd::deleteNode);
   std::vector<at::Tensor*> passing;

@@ -12,8 +12,10 @@ namespace convoy::detail {
 
 // The tensors become others of the same values and memory. When backward has the gradients of all
 // of them, `reached` runs, once, before the graph behind them. Those that do not require grad stay
-// as they are.
-void tell_in_backward(const std::vector<at::Tensor*>& tensors, std::function<void()> reached);
+// as they are. `makes_graph`: backward's own steps are recorded, for a second backward pass
+// (create_graph).
+void tell_in_backward(const std::vector<at::Tensor*>& tensors,
+                      std::function<void(bool makes_graph)> reached);
 
 // The number of the backward pass that this thread is in; -1: none.
 int backward_pass();

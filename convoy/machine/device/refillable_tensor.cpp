@@ -5,12 +5,17 @@
 #include <c10/core/Allocator.h>
 #include <c10/core/DeviceGuard.h>
 
+#include <utility>
+
 namespace convoy::device {
 namespace {
 
 c10::StorageImpl& storage_of(const at::Tensor& tensor) {
   return *tensor.storage().unsafeGetStorageImpl();
 }
+
+// The deleter of no memory: it tells storages that are withheld from others.
+void withheld(void*) {}
 
 }  // namespace
 
@@ -38,6 +43,21 @@ at::Tensor tensor_without_memory(at::IntArrayRef shape, const at::TensorOptions&
   const at::Tensor tensor = at::empty(shape, options);
   release_memory(tensor);
   return tensor;
+}
+
+// Bounds of views are checked against the bytes, and what they hold before the pointer is used.
+at::Storage withheld_storage(const at::Tensor& like, std::string error) {
+  auto storage = c10::make_intrusive<c10::StorageImpl>(
+      c10::StorageImpl::use_byte_size_t(), like.numel() * static_cast<int64_t>(like.element_size()),
+      at::DataPtr(nullptr, nullptr, &withheld, like.device()), /*allocator=*/nullptr,
+      /*resizable=*/false);
+  storage->release_data_and_set_meta_custom_data_ptr_error_msg_(std::move(error));
+  return at::Storage(std::move(storage));
+}
+
+bool is_withheld(const at::Tensor& tensor) {
+  return tensor.has_storage() &&
+         storage_of(tensor)._mutable_data_ptr_no_checks().get_deleter() == &withheld;
 }
 
 // A tensor may only be laid over a storage that holds it, so it is made whole first.

@@ -7,6 +7,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <string>
 
 namespace convoy::device {
 
@@ -19,6 +20,11 @@ void release_memory(const at::Tensor& tensor);
 
 // A contiguous tensor of this shape without memory; take_memory() makes it usable.
 at::Tensor tensor_without_memory(at::IntArrayRef shape, const at::TensorOptions& options);
+
+// A storage for the elements of `like` without memory: who reads or writes them gets a c10::Error
+// of this text.
+at::Storage withheld_storage(const at::Tensor& like, std::string error);
+bool is_withheld(const at::Tensor& tensor);
 
 class RefillableTensor {
  public:

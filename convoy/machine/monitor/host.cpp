@@ -7,6 +7,7 @@
 #include <set>
 #include <sstream>
 
+#include "convoy/core/base/text_as.h"
 #include "convoy/core/base/usable_cpus.h"
 #include "convoy/core/base/usable_memory.h"
 #include "convoy/machine/monitor/machine.h"
@@ -144,8 +145,9 @@ HostValues HostReader::read() {
   read_memory(values);
   values[HostMetric::CpuEnergy] = energy_.read();
   std::ifstream load(sources_.proc / "loadavg");
-  double load1 = 0;
-  if (load >> load1) values[HostMetric::Load] = load1;
+  std::string load1;
+  load >> load1;
+  if (const auto number = text_as<double>(load1)) values[HostMetric::Load] = *number;
   const auto now = std::chrono::steady_clock::now();
   const Counters counters = read_counters();
   if (before_) {

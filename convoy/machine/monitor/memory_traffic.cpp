@@ -13,6 +13,8 @@
 #include <sstream>
 
 #include "convoy/core/base/first_line.h"
+#include "convoy/core/base/text_as.h"
+#include "convoy/core/base/trimmed.h"
 #include "convoy/machine/monitor/machine.h"
 
 namespace convoy::monitor {
@@ -64,8 +66,9 @@ void add_counters(const fs::path& unit, const EventWords& words,
   } else {
     // The kernel gives the scale where it gives the event; without one a count is no known number
     // of bytes.
-    std::istringstream scale(first_line(file.string() + ".scale"));
-    if (!(scale >> mib) || first_line(file.string() + ".unit") != "MiB") return;
+    const auto scale = text_as<double>(trimmed(first_line(file.string() + ".scale"), " \t\r"));
+    if (!scale || first_line(file.string() + ".unit") != "MiB") return;
+    mib = *scale;
   }
   const std::optional<uint64_t> config = config_of(unit, event);
   if (event.empty() || !config) return;

@@ -2,6 +2,8 @@
 #include "convoy/train/comm/collective_scope.h"
 
 #include <algorithm>
+#include <mutex>
+#include <set>
 
 #include "convoy/core/base/trimmed.h"
 
@@ -39,6 +41,14 @@ std::string one_line(const std::string& text) {
 }
 
 }  // namespace
+
+std::string_view numbered_group(std::string_view name, int number) {
+  if (number == 0) return name;
+  static std::mutex mutex;
+  static std::set<std::string> names;
+  const std::lock_guard lock(mutex);
+  return *names.insert(fmt::format("{} {}", name, number + 1)).first;
+}
 
 CollectiveScope::CollectiveScope(telemetry::FlightWriter& flight,
                                  std::atomic<double>& waited_seconds, int rank, int size,

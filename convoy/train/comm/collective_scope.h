@@ -18,6 +18,9 @@
 
 namespace convoy::comm {
 
+// A constant text: the name of the `number`th group of the same ranks, from 0 on.
+std::string_view numbered_group(std::string_view name, int number);
+
 class CollectiveScope {
  public:
   // Enters. The texts of `collective` are constants. `flight` and `waited_seconds`, to which the

@@ -41,9 +41,11 @@ c10::intrusive_ptr<c10d::Store> open_store(const RankEnvironment& environment,
 JobStore::JobStore(const RankEnvironment& environment, std::chrono::milliseconds reach_timeout) {
   const auto store = open_store(environment, reach_timeout);
   store->setTimeout(reach_timeout);
-  // Keys of an earlier attempt must never be read.
+  // Keys of an earlier attempt, or of another group of these ranks, must never be read.
   keys = c10::make_intrusive<c10d::PrefixStore>(
-      fmt::format("convoy/{}/attempt_{}", environment.run_id, environment.restart_count), store);
+      fmt::format("convoy/{}/attempt_{}/group_{}", environment.run_id, environment.restart_count,
+                  environment.group),
+      store);
 }
 
 JobStore::JobStore() : keys(c10::make_intrusive<c10d::HashStore>()) {}

@@ -54,8 +54,10 @@ std::vector<std::shared_ptr<StoreBarrier>> StoreBarrier::of_threads(
 StoreBarrier::~StoreBarrier() = default;
 
 CollectiveScope StoreBarrier::enter(std::string_view operation) {
-  const telemetry::Collective collective{
-      .group = "meeting", .operation = operation, .sequence = sequence_++, .group_size = size()};
+  const telemetry::Collective collective{.group = numbered_group("meeting", environment_.group),
+                                         .operation = operation,
+                                         .sequence = sequence_++,
+                                         .group_size = size()};
   return CollectiveScope(flight_, waited_seconds_, rank(), size(), collective);
 }
 

@@ -28,6 +28,12 @@ class TakeGradient : public torch::autograd::PostAccumulateGradHook {
 
 }  // namespace
 
+bool gives_gradient_away(const at::Tensor& tensor) {
+  return tensor.is_leaf() && tensor.requires_grad() &&
+         dynamic_cast<TakeGradient*>(torch::autograd::impl::post_acc_grad_hooks(tensor).get()) !=
+             nullptr;
+}
+
 GradientHooks::GradientHooks(std::vector<at::Tensor> parameters, GradientReceiver receiver)
     : parameters_(std::move(parameters)), receiver_(std::move(receiver)) {
   for (size_t index = 0; index < parameters_.size(); ++index) {

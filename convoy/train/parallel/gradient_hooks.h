@@ -14,6 +14,9 @@ namespace convoy::parallel {
 // `gradient` may be kept or changed: autograd has let go of it.
 using GradientReceiver = std::function<void(size_t index, at::Tensor gradient)>;
 
+// The gradients of `tensor` go to a GradientHooks.
+bool gives_gradient_away(const at::Tensor& tensor);
+
 class GradientHooks {
  public:
   // Parameters are leaves that require grad. `receiver` outlives this object's hooks.

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <cmath>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
@@ -21,10 +22,12 @@ namespace {
 bool out_of_range(const std::string& text) {
   const size_t first = text.starts_with('-') ? 1 : 0;
   if (text.find_first_not_of("0123456789", first) == first) return false;
-  char* end = nullptr;
-  const double number = std::strtod(text.c_str(), &end);
-  return end == text.c_str() + text.size() && text.find_first_of("xX") == std::string::npos &&
-         std::isinf(number);
+  double number = 0;
+  const char* const end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, number);
+  const bool is_small =
+      text.find("e-") != std::string::npos || text.find("E-") != std::string::npos;
+  return stop == end && error == std::errc::result_out_of_range && !is_small;
 }
 
 bool begins_value(char letter) {

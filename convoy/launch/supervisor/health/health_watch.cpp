@@ -182,7 +182,29 @@ void HealthWatch::check_slow_ranks(Clock::time_point now, std::vector<HealthNoti
   }
   if (episode_ && longest_us < episode_->waited_us) end_episode(notices);
   if (episode_) episode_->waited_us = std::max(episode_->waited_us, longest_us);
-  if (!episode_ && longest_us >= slow_us) begin_episode(longest_us, now, notices);
+  if (episode_)
+    check_stuck(now, notices);
+  else if (longest_us >= slow_us)
+    begin_episode(longest_us, now, notices);
+}
+
+// A rank that was slow may have come, and to another collective.
+void HealthWatch::check_stuck(Clock::time_point now, std::vector<HealthNotice>& notices) {
+  if (episode_->fails_at && now < *episode_->fails_at) return;
+  const CollectiveDiagnosis diagnosis = diagnose_collectives(pages_.read());
+  if (diagnosis.kind != DiagnosisKind::Differs && diagnosis.kind != DiagnosisKind::Crossed) {
+    episode_->fails_at.reset();
+    return;
+  }
+  HealthNotice notice{.kind = HealthKind::Stuck, .rank = diagnosis.ranks.front()};
+  notice.fatal = episode_->fails_at.has_value();
+  notice.sentence = notice.fatal ? fmt::format(
+                                       "ranks cannot go on: they have waited {} for each other in "
+                                       "different collectives",
+                                       seconds_text(episode_->waited_us))
+                                 : diagnosis.text;
+  episode_->fails_at = notice.fatal ? Clock::time_point::max() : now + options_.stuck_after;
+  notices.push_back(std::move(notice));
 }
 
 void HealthWatch::check_straggler(Clock::time_point now, std::vector<HealthNotice>& notices) {
@@ -215,12 +237,9 @@ void HealthWatch::check_straggler(Clock::time_point now, std::vector<HealthNotic
 void HealthWatch::begin_episode(int64_t waited_us, Clock::time_point now,
                                 std::vector<HealthNotice>& notices) {
   const CollectiveDiagnosis diagnosis = diagnose_collectives(pages_.read());
-  episode_ = Episode{.waited_us = waited_us, .ranks = {}, .collective = {}};
-  if (diagnosis.kind == DiagnosisKind::Differs || diagnosis.kind == DiagnosisKind::Crossed) {
-    notices.push_back(
-        {.kind = HealthKind::Stuck, .rank = diagnosis.ranks.front(), .sentence = diagnosis.text});
-    return;
-  }
+  episode_ = Episode{.waited_us = waited_us, .ranks = {}, .collective = {}, .fails_at = {}};
+  check_stuck(now, notices);
+  if (episode_->fails_at) return;
   // A rank on another host, one that has ended or one that is silent is not slow.
   if (diagnosis.kind != DiagnosisKind::Missing) return;
   bool some_are_quiet = false;

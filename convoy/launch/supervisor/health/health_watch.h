@@ -24,6 +24,7 @@ namespace convoy::launch {
 struct HealthOptions {
   std::chrono::milliseconds silent_after{8'000};
   std::chrono::milliseconds slow_after{30'000};
+  std::chrono::milliseconds stuck_after{10'000};       // from the warning to the end of the attempt
   std::chrono::milliseconds core_file_limit{120'000};  // a crashed rank that still writes its core
   std::chrono::milliseconds straggler_window{30'000};  // in which one rank holds the others up
   std::chrono::milliseconds interval{500};             // between two looks
@@ -62,7 +63,8 @@ class HealthWatch {
 
   // The time by which check() must be called; none while no rank runs.
   std::optional<Clock::time_point> next_deadline() const;
-  // The new notices. Cheap when called early. Each episode is reported once.
+  // The new notices. Cheap when called early. Each episode is reported once, and once more when it
+  // ends the attempt.
   std::vector<HealthNotice> check(Clock::time_point now);
 
  private:
@@ -72,6 +74,7 @@ class HealthWatch {
     int64_t waited_us = 0;
     std::vector<int> ranks;  // waited for
     std::string collective;
+    std::optional<Clock::time_point> fails_at;  // ranks wait for what cannot come
   };
 
   void check_rank(int local_rank, std::chrono::milliseconds seen,
@@ -81,6 +84,7 @@ class HealthWatch {
   void check_straggler(Clock::time_point now, std::vector<HealthNotice>& notices);
   void begin_episode(int64_t waited_us, Clock::time_point now, std::vector<HealthNotice>& notices);
   void end_episode(std::vector<HealthNotice>& notices);
+  void check_stuck(Clock::time_point now, std::vector<HealthNotice>& notices);
 
   const FlightPages& pages_;
   HealthOptions options_;

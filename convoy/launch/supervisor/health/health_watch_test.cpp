@@ -28,6 +28,7 @@ constexpr milliseconds kPatience{60'000};
 
 constexpr HealthOptions kQuick{.silent_after = milliseconds(1000),
                                .slow_after = milliseconds(1000),
+                               .stuck_after = milliseconds(500),
                                .core_file_limit = milliseconds(12'000),
                                .straggler_window = milliseconds(1000),
                                .interval = milliseconds(50)};
@@ -91,6 +92,43 @@ TEST(HealthOptions, SilenceIsNamedWithinTenSeconds) {
   constexpr HealthOptions kInUse;
   // A beat may come just before the stop, and a look just before the limit.
   EXPECT_LE(kInUse.silent_after + milliseconds(250) + 2 * kInUse.interval, milliseconds(10'000));
+}
+
+// One is slow at first, and then comes to another collective than the one that waits.
+TEST_F(HealthWatchOfTwo, RanksInDifferentCollectivesEndTheAttempt) {
+  int go[2];
+  ASSERT_EQ(::pipe(go), 0);
+  start(0, [] {
+    FlightWriter writer = FlightWriter::attach();
+    writer.wait(writer.enter(kBarrier));
+    for (;;) ::pause();
+  });
+  start(1, [&] {
+    FlightWriter writer = FlightWriter::attach();
+    char byte = 0;
+    EXPECT_EQ(::read(go[0], &byte, 1), 1);
+    telemetry::Collective other = kBarrier;
+    other.operation = "all_reduce";
+    writer.wait(writer.enter(other));
+    for (;;) ::pause();
+  });
+  for (const int rank : {0, 1}) wait_for_beats(rank);
+  const std::vector<HealthNotice> slow = look(kPatience);
+  ASSERT_EQ(slow.size(), 1U);
+  EXPECT_EQ(slow[0].kind, HealthKind::Slow);
+  EXPECT_EQ(::write(go[1], "x", 1), 1);
+  const std::vector<HealthNotice> notices = look(kPatience, 2);
+  ASSERT_EQ(notices.size(), 2U);
+  for (const HealthNotice& notice : notices) EXPECT_EQ(notice.kind, HealthKind::Stuck);
+  EXPECT_FALSE(notices[0].fatal);
+  EXPECT_TRUE(notices[0].sentence.starts_with("ranks disagree about #4 on group world"))
+      << notices[0].sentence;
+  EXPECT_TRUE(notices[1].fatal);
+  EXPECT_TRUE(notices[1].sentence.starts_with("ranks cannot go on: they have waited "))
+      << notices[1].sentence;
+  EXPECT_TRUE(look(milliseconds(1200)).empty());
+  ::close(go[0]);
+  ::close(go[1]);
 }
 
 TEST_F(HealthWatchOfTwo, StoppedRankIsNamedAndItsPeerIsNot) {

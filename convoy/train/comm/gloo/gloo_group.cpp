@@ -6,6 +6,8 @@
 #define USE_C10D_GLOO
 #include "convoy/train/comm/gloo/gloo_group.h"
 
+#include <ATen/ATen.h>
+
 #include <algorithm>
 #include <stdexcept>
 #include <torch/csrc/distributed/c10d/PrefixStore.hpp>
@@ -68,6 +70,16 @@ void await(c10d::Work& work, const SocketSet& sockets) {
     if (lost == kLooks) throw std::runtime_error("the connection to another rank is closed");
 }
 
+// Of any type, where nothing is added up.
+at::Tensor bytes_of(const at::Tensor& tensor) { return tensor.detach().view({-1}).view(at::kByte); }
+
+// A detached alias: c10d writes in place, which autograd's version checks must not see. Gloo adds up
+// real numbers only.
+at::Tensor reals_of(const at::Tensor& tensor) {
+  const at::Tensor alias = tensor.detach();
+  return alias.is_complex() ? at::view_as_real(alias).view({-1}) : alias;
+}
+
 class GlooWork : public Work {
  public:
   GlooWork(const CollectiveScope& scope, c10::intrusive_ptr<c10d::Work> work,
@@ -116,7 +128,9 @@ struct GlooGroup::Backend {
 };
 
 GlooGroup::GlooGroup(std::shared_ptr<StoreBarrier> store_barrier, std::chrono::seconds timeout)
-    : GlooGroup(store_barrier, Part{store_barrier->rank(), store_barrier->size(), "world", ""},
+    : GlooGroup(store_barrier,
+                Part{store_barrier->rank(), store_barrier->size(),
+                     numbered_group("world", store_barrier->environment().group), ""},
                 timeout, nullptr) {}
 
 GlooGroup::GlooGroup(std::shared_ptr<StoreBarrier> store_barrier, const Part& part,
@@ -187,8 +201,7 @@ std::unique_ptr<Group> GlooGroup::split(int color, std::string_view name) {
 std::unique_ptr<Work> GlooGroup::start_all_reduce_sum(at::Tensor tensor) {
   const CollectiveScope scope = collectives_.enter("all_reduce", tensor);
   return scope.run([&]() -> std::unique_ptr<Work> {
-    // A detached alias: c10d writes in place, which autograd's version checks must not see.
-    std::vector<at::Tensor> tensors = {tensor.detach()};
+    std::vector<at::Tensor> tensors = {reals_of(tensor)};
     return std::make_unique<GlooWork>(scope, backend_->group->allreduce(tensors),
                                       backend_->sockets);
   });
@@ -199,14 +212,14 @@ std::unique_ptr<Work> GlooGroup::start_reduce_scatter_sum(at::Tensor whole, at::
                    whole.numel(), size_, own.numel());
   const CollectiveScope scope = collectives_.enter("reduce_scatter", whole);
   return scope.run([&]() -> std::unique_ptr<Work> {
-    at::Tensor sent = whole.detach().view({-1});
+    at::Tensor sent = reals_of(whole).view({-1});
     at::Tensor received = at::empty_like(sent);
     std::vector<int64_t> equal_pieces;
     auto exchange = std::make_unique<GlooWork>(
         scope, backend_->group->alltoall_base(received, sent, equal_pieces, equal_pieces),
         backend_->sockets);
     return std::make_unique<ReduceScatterWork>(std::move(exchange), std::move(received),
-                                               own.detach());
+                                               reals_of(own));
   });
 }
 
@@ -215,8 +228,8 @@ std::unique_ptr<Work> GlooGroup::start_all_gather(at::Tensor own, at::Tensor who
                    whole.numel(), size_, own.numel());
   const CollectiveScope scope = collectives_.enter("all_gather", own);
   return scope.run([&]() -> std::unique_ptr<Work> {
-    at::Tensor sent = own.detach().view({-1});
-    at::Tensor gathered = whole.detach().view({-1});
+    at::Tensor sent = bytes_of(own);
+    at::Tensor gathered = bytes_of(whole);
     return std::make_unique<GlooWork>(scope, backend_->group->_allgather_base(gathered, sent),
                                       backend_->sockets);
   });
@@ -224,7 +237,7 @@ std::unique_ptr<Work> GlooGroup::start_all_gather(at::Tensor own, at::Tensor who
 
 void GlooGroup::broadcast(at::Tensor tensor, int root) {
   collectives_.enter("broadcast", tensor).finish([&] {
-    std::vector<at::Tensor> tensors = {tensor.detach()};
+    std::vector<at::Tensor> tensors = {bytes_of(tensor)};
     c10d::BroadcastOptions options;
     options.rootRank = root;
     await(*backend_->group->broadcast(tensors, options), backend_->sockets);

@@ -178,6 +178,7 @@ void NcclGroup::wait_for_all() {
 
 std::unique_ptr<Work> NcclGroup::start_all_reduce_sum(at::Tensor tensor) {
   if (tensor.is_cpu()) return host_->start_all_reduce_sum(std::move(tensor));
+  if (tensor.is_complex()) tensor = at::view_as_real(tensor.detach());
   return start(collectives_.enter("all_reduce", tensor), {tensor},
                [&](NcclCommunicator handle, void* stream) {
                  return nccl_.all_reduce(tensor.data_ptr(), tensor.data_ptr(), count_of(tensor),
@@ -187,6 +188,10 @@ std::unique_ptr<Work> NcclGroup::start_all_reduce_sum(at::Tensor tensor) {
 
 std::unique_ptr<Work> NcclGroup::start_reduce_scatter_sum(at::Tensor whole, at::Tensor own) {
   if (whole.is_cpu()) return host_->start_reduce_scatter_sum(std::move(whole), std::move(own));
+  if (whole.is_complex()) {
+    whole = at::view_as_real(whole.detach());
+    own = at::view_as_real(own.detach());
+  }
   CONVOY_INVARIANT(whole.numel() == size() * own.numel(), "{} numbers for {} ranks with {} each",
                    whole.numel(), size(), own.numel());
   return start(collectives_.enter("reduce_scatter", whole), {whole, own},

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "convoy/core/base/error.h"
+
 namespace convoy::parallel {
 namespace {
 
@@ -61,6 +63,37 @@ at::Tensor FlatParameters::filled_piece(int piece) const {
   for (const PieceOfParameter& part : parts_of_piece(piece))
     read(part.range, part.begin_in_parameter, values.narrow(0, part.begin_in_piece, part.numel));
   return values;
+}
+
+void FlatParameters::take_memory() {
+  whole_.take_memory();
+  lay_over(/*memory=*/true);
+}
+
+void FlatParameters::release_memory() {
+  lay_over(/*memory=*/false);
+  whole_.release_memory();
+}
+
+void FlatParameters::withhold(const std::function<std::string(const std::string&)>& error) {
+  for (const FlatRange& range : ranges_) {
+    withheld_.push_back(device::withheld_storage(whole_.flat(), error(range.parameter.name)));
+    range.parameter.value.unsafeGetTensorImpl()->set_storage_keep_dtype(withheld_.back());
+  }
+}
+
+void FlatParameters::lay_over(bool memory) {
+  for (size_t index = 0; index < withheld_.size(); ++index) {
+    const at::Storage& whole = whole_.flat().storage();
+    const FlatRange& range = ranges_[index];
+    CONVOY_CHECK(
+        range.parameter.value.storage().is_alias_of(memory ? withheld_[index] : whole), ConfigError,
+        "{} was given other memory since it was sharded (torch::load or to() of the "
+        "module): load or move the module before it is sharded, or load a CheckpointFolder",
+        range.parameter.name);
+    range.parameter.value.unsafeGetTensorImpl()->set_storage_keep_dtype(memory ? whole
+                                                                               : withheld_[index]);
+  }
 }
 
 void FlatParameters::forget_values() {

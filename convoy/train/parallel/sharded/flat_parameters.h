@@ -7,6 +7,8 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <functional>
+#include <string>
 #include <vector>
 
 #include "convoy/machine/device/refillable_tensor.h"
@@ -45,6 +47,13 @@ class FlatParameters {
   int64_t piece_numel() const { return piece_numel_; }
 
   device::RefillableTensor& whole() { return whole_; }
+  // As for whole(): the parameters have memory with it. Throws ConfigError naming a parameter that
+  // was given other memory since.
+  void take_memory();
+  void release_memory();
+  // From here on a parameter that is used without memory throws a c10::Error of this text. Called
+  // without memory.
+  void withhold(const std::function<std::string(const std::string& name)>& error);
   // Gives whole() memory and the values that the parameters had.
   void fill_whole();
   // The same of one piece: [piece_numel()], in memory of its own.
@@ -58,6 +67,7 @@ class FlatParameters {
  private:
   int num_pieces_;
   int64_t piece_numel_ = 0;
+  void lay_over(bool memory);
   // Elements of a parameter as it was when it was taken over, from `begin` on, into `out`.
   void read(size_t range, int64_t begin, const at::Tensor& out) const;
 
@@ -65,6 +75,7 @@ class FlatParameters {
   std::vector<at::Tensor> values_;  // by range, flat: of those that had memory
   const nn::DeferredValues* deferred_;
   device::RefillableTensor whole_;
+  std::vector<at::Storage> withheld_;  // by range; empty: parameters are as whole() is
 };
 
 }  // namespace convoy::parallel

@@ -12,10 +12,12 @@ namespace {
 constexpr size_t kMostUnderWay = 2;
 
 // On the device that computes, wherever this rank's piece of the values lies. fp64 stays what it
-// is.
+// is, and complex numbers are complex.
 at::TensorOptions wide(FlatUnit& flat) {
-  const at::TensorOptions options = flat.parameters.whole().flat().options();
-  return options.dtype(options.dtype() == at::kDouble ? at::kDouble : at::kFloat);
+  const at::Tensor& whole = flat.parameters.whole().flat();
+  const bool is_double = c10::toRealValueType(whole.scalar_type()) == at::kDouble;
+  const at::ScalarType real = is_double ? at::kDouble : at::kFloat;
+  return whole.options().dtype(whole.is_complex() ? c10::toComplexType(real) : real);
 }
 
 }  // namespace
@@ -23,8 +25,12 @@ at::TensorOptions wide(FlatUnit& flat) {
 ShardedGradients::ShardedGradients(const GradientRanks& ranks,
                                    std::vector<std::shared_ptr<FlatUnit>> flats,
                                    std::optional<at::ScalarType> wire,
-                                   std::function<void(size_t)> when_summed)
-    : ranks_(ranks), wire_(wire), when_summed_(std::move(when_summed)) {
+                                   std::function<void(size_t)> when_summed,
+                                   WhenArrived when_arrived)
+    : ranks_(ranks),
+      wire_(wire),
+      when_summed_(std::move(when_summed)),
+      when_arrived_(std::move(when_arrived)) {
   std::vector<at::Tensor> parameters;
   for (std::shared_ptr<FlatUnit>& flat : flats) {
     const std::vector<FlatRange>& ranges = flat->parameters.ranges();
@@ -42,6 +48,7 @@ ShardedGradients::ShardedGradients(const GradientRanks& ranks,
 }
 
 void ShardedGradients::receive(size_t leaf, const at::Tensor& gradient) {
+  if (when_arrived_) when_arrived_(gradient);
   const auto [index, range_index] = leaves_[leaf];
   Slot& slot = slots_[index];
   const FlatRange& range = slot.flat->parameters.ranges()[range_index];

@@ -29,12 +29,15 @@ struct GradientRanks {
 
 class ShardedGradients {
  public:
+  // `when_arrived`: sees each gradient that backward has made, before it is taken.
+  using WhenArrived = std::function<void(const at::Tensor& gradient)>;
   // `flats` in the order in which a forward pass uses them: backward makes their gradients ready in
   // the opposite one. Sums travel as `wire`, and add up in fp32 from pass to pass. `when_summed`:
   // is called once own(flat) is what the step uses.
   ShardedGradients(const GradientRanks& ranks, std::vector<std::shared_ptr<FlatUnit>> flats,
                    std::optional<at::ScalarType> wire,
-                   std::function<void(size_t flat)> when_summed = nullptr);
+                   std::function<void(size_t flat)> when_summed = nullptr,
+                   WhenArrived when_arrived = nullptr);
 
   // fp32 [elements of a piece], by flat: the sums over ranks and passes since the last reset.
   const at::Tensor& own(size_t flat) const { return slots_[flat].own; }
@@ -83,6 +86,7 @@ class ShardedGradients {
   const GradientRanks ranks_;
   const std::optional<at::ScalarType> wire_;
   const std::function<void(size_t flat)> when_summed_;
+  const WhenArrived when_arrived_;
   std::vector<Slot> slots_;
   std::vector<Leaf> leaves_;
   std::deque<Reduction> under_way_;

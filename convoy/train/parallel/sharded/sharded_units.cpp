@@ -59,7 +59,7 @@ void ShardedUnits::set_linears(size_t unit, std::vector<nn::Linear*> linears) {
 void ShardedUnits::start_gather(State& state) {
   if (state.whole) return;
   for (const std::shared_ptr<FlatUnit>& flat : state.travelling) {
-    flat->parameters.whole().take_memory();
+    flat->parameters.take_memory();
     const at::Tensor& whole = flat->parameters.whole().flat();
     state.sent.push_back(flat->own.to(whole.device(), /*non_blocking=*/true));
     state.gathers.push_back(group_.start_all_gather(state.sent.back(), whole));
@@ -103,8 +103,7 @@ void ShardedUnits::release(size_t unit) {
 void ShardedUnits::drop(State& state) {
   finish_gathers(state);
   for (nn::Linear* linear : state.linears) linear->release_packed();
-  for (const std::shared_ptr<FlatUnit>& flat : state.travelling)
-    flat->parameters.whole().release_memory();
+  for (const std::shared_ptr<FlatUnit>& flat : state.travelling) flat->parameters.release_memory();
   state.whole = false;
 }
 

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/library/internal/pass_units.h"
+
+#include "convoy/core/base/error.h"
+#include "convoy/library/internal/told_in_backward.h"
+
+namespace convoy::detail {
+
+void PassUnits::acquire(size_t unit) {
+  if (unit == 0) in_forward_ = true;
+  CONVOY_CHECK(in_forward_ || all_whole_ || backward_pass() != -1, ConfigError,
+               "{} is a unit of a sharded module, and was called outside of its wrapper: call the "
+               "FullyShardedDataParallel, or the module within with_whole_parameters()",
+               tree_.units[unit].name);
+  if (!all_whole_) units_.acquire(unit);
+}
+
+void PassUnits::release(size_t unit) {
+  if (unit == 0) in_forward_ = false;
+  if (!all_whole_) units_.release(unit);
+}
+
+void PassUnits::end_pass() {
+  units_.end_pass();
+  all_whole_ = for_body_ || for_backward_;
+  if (!all_whole_) return;
+  for (size_t unit = 0; unit < tree_.units.size(); ++unit) units_.acquire(unit);
+}
+
+void PassUnits::keep_rest() {
+  if (!all_whole_) units_.acquire(0);
+}
+
+}  // namespace convoy::detail
