@@ -106,6 +106,55 @@ class RowsTest(EngineCase):
         self.assertEqual({row["state"] for row in self.rows()}, {"ok"})
         self.assertEqual(set(server.answered.values()), {1})
 
+    def test_every_form_of_a_text_is_kept_and_paid_once(self):
+        """Parts, unusual ends, calls of tools: each row has its text, and costs one request."""
+        def parts(answer):
+            message = answer["choices"][0]["message"]
+            words = message["content"].split(" ")
+            message["content"] = [{"type": "text", "text": word + (" " if place + 1 < len(words) else "")} for place, word in enumerate(words)]
+
+        def ends(reason):
+            return lambda answer: answer["choices"][0].update(finish_reason=reason)
+
+        def call(answer):
+            answer["choices"][0].update(finish_reason="tool_calls", message={
+                "content": None, "tool_calls": [{"function": {"name": "f", "arguments": "{}"}}]})
+
+        def null(answer):
+            answer["choices"][0]["message"]["content"] = None
+
+        forms = [parts, ends("eos_token"), ends(None), ends("tool_calls"), ends("end_turn"), ends("content_filter"), call, null]
+        place = {f"{n} + {n} = ?": n for n in range(24)}
+        server = self.server(lambda _, body: forms[place[body["messages"][-1]["content"]]] if place[body["messages"][-1]["content"]] < 8 else None)
+        (self.home / "bare.txt").write_text("{{ problem }}")
+        self.process(server, "out.jsonl", "--stages", "generate", "--generate-prompt", "bare.txt")
+        rows = self.rows()
+        self.assertEqual([row["state"] for row in rows[:9]], ["ok"] * 5 + ["truncated", "ok", "engine_error", "ok"])
+        for row in rows[:6] + rows[8:]:
+            self.assertRegex(row["reasoning"], r"^The answer is \d+\.$")
+        self.assertEqual(rows[6]["reasoning"], '<tool_call>\n{"name":"f","arguments":{}}\n</tool_call>')
+        self.assertIn("holds no text (finish_reason `stop`)", rows[7]["metadata"]["error"])
+        self.assertEqual(len(server.bodies), 24)
+
+    def test_a_run_that_ends_with_a_refusal_keeps_what_is_paid(self):
+        """The key expires while requests are under way: their texts are kept, and the next run asks for the others alone."""
+        self.write_rows(60)
+        expired = []
+        server = self.server(lambda number, _: (401, "the key has expired") if number >= 30 and not expired else 0.05)
+        said = self.process(server, "out.jsonl", "--stages", "generate", code=2)
+        self.assertIn("status 401: the key has expired", said)
+        expired.append(True)
+        self.process(server, "out.jsonl", "--stages", "generate")
+        self.assertEqual(len(self.rows()), 60)
+        self.assertEqual(set(server.answered.values()), {1})
+
+    def test_one_missing_page_among_answers_is_no_end(self):
+        for status in (404, 307):
+            server = self.server(lambda number, _: (status, "model loading", ("Location", "/v1")) if number == 5 else None)
+            self.process(server, f"{status}.jsonl")
+            self.assertEqual({row["state"] for row in self.rows(f"{status}.jsonl")}, {"ok"})
+            self.assertEqual(set(server.answered.values()), {1})
+
     def test_a_server_with_the_newer_name_of_the_limit_gets_it(self):
         words = "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead."
         newer = self.server(lambda _, body: (400, words) if "max_tokens" in body else None)
@@ -348,6 +397,18 @@ class AnswersTest(EngineCase):
         self.assertFalse((self.home / "answers.jsonl.partial").exists())
         printed = self.generate(self.server(), "--quiet").splitlines()
         self.assertEqual([json.loads(line)["index"] for line in printed], list(range(13)))
+
+    def test_a_prompt_without_an_answer_costs_the_others_nothing(self):
+        self.write_prompts()
+        server = self.server(lambda _, body: (400, "flagged") if "3 + 3" in TextServer.prompt_of(body) else None)
+        said = self.generate(server, "--output", "answers.jsonl", code=10)
+        self.assertIn("prompt 3 has no answer: the server refuses it with status 400: flagged", said)
+        self.assertIn("12 answers kept in ", said)
+        asked = len(server.bodies)
+        self.generate(server, "--output", "answers.jsonl", code=2)  # nothing else is left to ask for
+        self.assertEqual(len(server.bodies), asked + 1)
+        printed = self.generate(server, "--quiet", code=10)
+        self.assertEqual(printed.count('"completion"'), 12)
 
     def test_a_typed_prompt_is_a_chat_unless_said_otherwise(self):
         server = self.server()

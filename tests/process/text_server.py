@@ -14,7 +14,7 @@ import time
 
 class TextServer:
     """`fault(number, body)`: the fault of the request with this number, from 0: None, "drop", seconds of delay,
-    "garble", "half", "html", "empty", "no choices", or a status with a message."""
+    "garble", "half", "html", "empty", "no choices", a status with a message, or a function that changes the answer."""
 
     def __init__(self, fault=lambda number, body: None, key=None, model="m", port=0):
         self.fault, self.key, self.model = fault, key, model
@@ -140,6 +140,8 @@ class TextServer:
             status, message, *headers = fault
             self.respond(handler, status, {"error": {"message": message}}, headers)
             return
+        if callable(fault):
+            fault(answer)
         if isinstance(fault, float):
             time.sleep(fault)
         with self.lock:

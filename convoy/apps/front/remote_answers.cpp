@@ -5,12 +5,14 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <optional>
 #include <utility>
 
 #include "convoy/apps/front/row_tokens.h"
 #include "convoy/apps/front/saved_samples.h"
+#include "convoy/core/base/counted.h"
 #include "convoy/core/base/error.h"
 #include "convoy/core/base/hash.h"
 #include "convoy/core/config/describe.h"
@@ -106,19 +108,27 @@ void print_remote_answers(const remote::Servers& servers, const RemotePrompts& p
                           bool text_alone) {
   io::RowOutput output("");
   io::LinesInOrder in_order([&output](const std::string& line) { output.add(line); });
-  remote::answer_remotely(servers, questions, log, [&](const RemoteAnswer& answer) {
-    in_order.add(answer.prompt * questions.sampling.n + answer.sample,
-                 text_alone ? answer.text.text : answer_line(answer, prompts));
-  });
+  try {
+    remote::answer_remotely(servers, questions, log, [&](const RemoteAnswer& answer) {
+      in_order.add(answer.prompt * questions.sampling.n + answer.sample,
+                   text_alone ? answer.text.text : answer_line(answer, prompts));
+    });
+  } catch (...) {
+    in_order.finish();
+    throw;
+  }
 }
 
-void write_remote_answers(const remote::Servers& servers, const RemotePrompts& prompts,
-                          remote::RemoteQuestions questions, const std::string& path,
-                          const Log& log) {
-  io::RowOutput output(path);
+using AnswerLines = std::map<io::AnswerJournal::Place, std::string>;
+
+// The lines of all answers for the output `path`. Those that are finished are kept beside it until
+// `use` has returned: they have cost something.
+void with_kept_answers(const remote::Servers& servers, const RemotePrompts& prompts,
+                       remote::RemoteQuestions questions, const std::string& path, const Log& log,
+                       const std::function<void(const AnswerLines&)>& use) {
   processes::SignalStream signals(processes::default_stop_signals());
   std::optional<io::AnswerJournal> journal;
-  std::map<io::AnswerJournal::Place, std::string> lines;
+  AnswerLines lines;
   if (io::AnswerJournal::is_kept_beside(path)) {
     journal.emplace(path, journal_key(servers.model, prompts, questions.sampling), 0, log);
     lines = journal->kept();
@@ -137,10 +147,26 @@ void write_remote_answers(const remote::Servers& servers, const RemotePrompts& p
   } catch (const StopRequest& stop) {
     throw StopRequest(fmt::format("{} and kept in {}", stop.what(), journal->folder().string()),
                       {.hint = "the same command resumes from them"});
+  } catch (Error& error) {
+    if (journal && !lines.empty() && error.location().hint.empty())
+      error.location().hint =
+          fmt::format("{} kept in {}; the same command asks for the others alone",
+                      counted(std::ssize(lines), "answer"), journal->folder().string());
+    throw;
   }
-  for (const auto& [place, line] : lines) output.add(line);
-  output.finish();
+  use(lines);
   if (journal) journal->remove();
+}
+
+void write_remote_answers(const remote::Servers& servers, const RemotePrompts& prompts,
+                          remote::RemoteQuestions questions, const std::string& path,
+                          const Log& log) {
+  io::RowOutput output(path);
+  with_kept_answers(servers, prompts, std::move(questions), path, log,
+                    [&output](const AnswerLines& lines) {
+                      for (const auto& [place, line] : lines) output.add(line);
+                      output.finish();
+                    });
 }
 
 // Writes prompts as the model reads them, which is the input of metrics: with the chat template of
@@ -237,11 +263,14 @@ int evaluate_remotely(const Context& context, const settings::EvalFlags& flags,
                            question = data::split_answer(sample);
                            return data::EncodedRow();
                          });
+  const std::filesystem::path samples_path =
+      std::filesystem::path(flags.output_dir) / "samples.jsonl";
   ShownPrompts shown(common.model.model);
-  std::vector<process::Prompt> prompts;
+  RemotePrompts prompts;
   std::vector<evaluate::ScoredAnswer> samples;
-  while ((flags.limit == 0 || std::ssize(prompts) < flags.limit) && rows.next()) {
-    prompts.push_back(remote::prompt_of(question.prompt));
+  while ((flags.limit == 0 || std::ssize(samples) < flags.limit) && rows.next()) {
+    prompts.source_indices.push_back(std::ssize(samples));
+    prompts.prompts.push_back(remote::prompt_of(question.prompt));
     samples.push_back(
         {.input = shown.text(question.prompt), .pred = {}, .refs = {question.reference}});
   }
@@ -251,21 +280,31 @@ int evaluate_remotely(const Context& context, const settings::EvalFlags& flags,
         "the inputs of metrics and samples are lists of messages; with --model DIR they "
         "are texts by its chat template, as without --engine");
   remote::RemoteQuestions questions =
-      questions_of(std::move(prompts), common, settings::SamplingUse::Compare, log);
+      questions_of(prompts.prompts, common, settings::SamplingUse::Compare, log);
   questions.progress = {.label = "answer", .unit = "row"};
   const int64_t num_answers = common.sampling.n;
-  std::map<std::pair<int64_t, int64_t>, evaluate::ScoredAnswer> answered;
-  remote::answer_remotely(servers, questions, log, [&](const RemoteAnswer& answer) {
-    evaluate::ScoredAnswer& scored = answered[{answer.prompt, answer.sample}];
-    scored = samples[static_cast<size_t>(answer.prompt)];
-    scored.pred = answer.text.text;
-  });
+  std::vector<evaluate::ScoredAnswer> answered;
+  const auto score = [&](int64_t prompt, std::string text) {
+    answered.push_back(samples[static_cast<size_t>(prompt)]);
+    answered.back().pred = std::move(text);
+  };
+  if (flags.output_dir.empty()) {
+    std::map<io::AnswerJournal::Place, std::string> texts;
+    remote::answer_remotely(servers, questions, log, [&](const RemoteAnswer& answer) {
+      texts[{answer.prompt, answer.sample}] = answer.text.text;
+    });
+    for (auto& [place, text] : texts) score(place.first, std::move(text));
+  } else {
+    with_kept_answers(servers, prompts, std::move(questions), samples_path.string(), log,
+                      [&](const AnswerLines& lines) {
+                        for (const auto& [place, line] : lines)
+                          score(place.first, Json::parse(line).at("completion"));
+                      });
+  }
   CONVOY_INVARIANT(std::ssize(answered) == std::ssize(samples) * num_answers, "answers are lost");
-  samples.clear();
-  for (auto& [place, sample] : answered) samples.push_back(std::move(sample));
   if (!flags.output_dir.empty())
-    evaluate::write_samples(std::filesystem::path(flags.output_dir) / "samples.jsonl", samples);
-  scoring.report(context, samples);
+    evaluate::write_samples(samples_path, answered);
+  scoring.report(context, answered);
   return 0;
 }
 

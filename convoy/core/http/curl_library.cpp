@@ -21,6 +21,7 @@ CurlLibrary::CurlLibrary() {
         {.hint = "install the package libcurl4 (Debian, Ubuntu) or libcurl (others)"});
   decltype(&::curl_global_init) global_init = nullptr;
   find("curl_global_init", global_init);
+  find("curl_getdate", getdate);
   find("curl_easy_init", easy_init);
   find("curl_easy_cleanup", easy_cleanup);
   find("curl_easy_reset", easy_reset);

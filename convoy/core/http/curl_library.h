@@ -18,6 +18,7 @@ class CurlLibrary {
   CurlLibrary(const CurlLibrary&) = delete;
   CurlLibrary& operator=(const CurlLibrary&) = delete;
 
+  decltype(&::curl_getdate) getdate = nullptr;
   decltype(&::curl_easy_init) easy_init = nullptr;
   decltype(&::curl_easy_cleanup) easy_cleanup = nullptr;
   decltype(&::curl_easy_reset) easy_reset = nullptr;

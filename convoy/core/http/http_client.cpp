@@ -77,6 +77,8 @@ void set_up(Transfer& transfer, const ClientLimits& limits) {
   set(CURLOPT_PRIVATE, &transfer);
   set(CURLOPT_ERRORBUFFER, transfer.why.data());
   set(CURLOPT_NOSIGNAL, 1L);
+  // Some servers compress unasked. Empty: every coding that libcurl reads.
+  set(CURLOPT_ACCEPT_ENCODING, "");
   set(CURLOPT_TCP_KEEPALIVE, 1L);  // an answer may take minutes, in which no byte passes
   set(CURLOPT_CONNECTTIMEOUT_MS, static_cast<long>(limits.connect_time.count()));
   set(CURLOPT_TIMEOUT_MS, static_cast<long>(limits.whole_time.count()));

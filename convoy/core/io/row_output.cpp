@@ -36,4 +36,9 @@ void LinesInOrder::add(int64_t place, std::string line) {
   }
 }
 
+void LinesInOrder::finish() {
+  for (const auto& [place, line] : early_) take_(line);
+  early_.clear();
+}
+
 }  // namespace convoy::io

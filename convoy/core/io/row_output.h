@@ -36,6 +36,8 @@ class LinesInOrder {
  public:
   explicit LinesInOrder(std::function<void(const std::string&)> take) : take_(std::move(take)) {}
   void add(int64_t place, std::string line);
+  // Hands on the lines that still wait: those before them will not come.
+  void finish();
 
  private:
   int64_t next_ = 0;

@@ -14,10 +14,6 @@ struct Choice {
   std::span<const Token> text = {};
 };
 
-bool is_sign(const Token& token, std::string_view sign) {
-  return token.type == TokenType::Sign && token.text == sign;
-}
-
 bool is_option_letter(const Token& token) {
   return token.type == TokenType::Letter && token.text.size() == 1 && token.text[0] >= 'A' &&
          token.text[0] <= 'J';
@@ -71,7 +67,9 @@ std::optional<Choice> choice_of(std::span<const Token> tokens) {
   return choice;
 }
 
-// "A, C", "AC", "A and C" -> "AC"; empty when there are other tokens.
+bool are_circled(const std::string& letters) { return !letters.empty() && letters[0] >= 'a'; }
+
+// "A, C", "AC", "A and C" -> "AC", "①③" -> "ac"; empty when there are other tokens.
 std::string letters_of(std::span<const Token> tokens) {
   std::string letters;
   for (const Token& token : tokens) {
@@ -80,6 +78,10 @@ std::string letters_of(std::span<const Token> tokens) {
         low == "\\}" || low == "&")
       continue;
     if (token.type != TokenType::Letter && token.type != TokenType::Word) return {};
+    if (const int number = circled_number(token.text); number > 0) {
+      letters += static_cast<char>('a' + number - 1);
+      continue;
+    }
     for (const char letter : token.text) {
       if (letter < 'A' || letter > 'H') return {};
       letters += letter;
@@ -95,6 +97,9 @@ std::optional<Verdict> compare_choices(std::span<const Token> gold,
                                        std::span<const Token> prediction) {
   const std::string wanted_letters = letters_of(gold);
   const std::string told_letters = letters_of(prediction);
+  if (are_circled(wanted_letters) && are_circled(told_letters))
+    return wanted_letters == told_letters ? Verdict::Yes : Verdict::No;
+  if (are_circled(wanted_letters) != are_circled(told_letters)) return Verdict::Unknown;
   if (!wanted_letters.empty() && !told_letters.empty() &&
       std::max(wanted_letters.size(), told_letters.size()) > 1)
     return wanted_letters == told_letters ? Verdict::Yes : Verdict::No;
@@ -102,6 +107,11 @@ std::optional<Verdict> compare_choices(std::span<const Token> gold,
   const std::optional<Choice> told = choice_of(prediction);
   if (!wanted || !told) return std::nullopt;
   return wanted->letter == told->letter ? Verdict::Yes : Verdict::No;
+}
+
+bool is_choice(std::span<const Token> tokens) {
+  const std::optional<Choice> choice = choice_of(tokens);
+  return choice && choice->text.empty();
 }
 
 std::vector<Token> text_of_choice(std::span<const Token> tokens) {

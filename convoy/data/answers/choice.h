@@ -16,6 +16,9 @@ namespace convoy::answers {
 std::optional<Verdict> compare_choices(std::span<const Token> gold,
                                        std::span<const Token> prediction);
 
+// A letter of an option and nothing else.
+bool is_choice(std::span<const Token> tokens);
+
 // The 42 in "(B) 42"; empty when the answer is no letter with a text.
 std::vector<Token> text_of_choice(std::span<const Token> tokens);
 

@@ -70,8 +70,6 @@ Verdict proportional(const Node& a, const Node& b, bool any_sign, Steps& steps) 
   return agreed >= (symbols.empty() ? 0 : 1) && !steps.spent() ? Verdict::Yes : Verdict::Unknown;
 }
 
-bool is_inequality(const Node& node) { return node.kind == Kind::Relation && !is_equation(node); }
-
 }  // namespace
 
 Verdict both(Verdict a, Verdict b) {
@@ -88,6 +86,8 @@ bool is_equation(const Node& node) {
   return node.kind == Kind::Relation &&
          std::all_of(node.relations.begin(), node.relations.end(), equates);
 }
+
+bool is_inequality(const Node& node) { return node.kind == Kind::Relation && !is_equation(node); }
 
 bool is_assignment(const Node& node) {
   return is_equation(node) && only_names(node.children.front());

@@ -19,25 +19,30 @@ bool may_be_point(const Node& node) {
          (node.children.size() != 2 || (node.open == '(' && node.close == ')'));
 }
 
-bool all_inequalities(const std::vector<Node>& nodes) {
-  return std::all_of(nodes.begin(), nodes.end(), [](const Node& node) {
-    return node.kind == Kind::Relation && !is_equation(node);
-  });
+// x < 1 or x = 2; also [3, 4] beside it: pieces of a set, of which one is an inequality.
+bool are_pieces(const std::vector<Node>& nodes) {
+  return nodes.size() > 1 && std::any_of(nodes.begin(), nodes.end(), is_inequality);
 }
 
-// "x < 1 or x > 2", "x > 1 and x < 2": the word between them is lost, so both are offered.
-std::optional<RealSet> joined_solutions(const Node& list, bool as_union, Steps& steps) {
-  std::optional<RealSet> all;
-  for (const Node& node : list.children) {
-    std::optional<RealSet> part = solution_set(node, steps);
-    if (!part) return std::nullopt;
-    if (!all) {
-      all = std::move(part);
-    } else {
-      all = as_union ? united(*all, *part) : intersected(*all, *part);
+// "x < 1 or x > 2", "x > 1 and x < 2". Without "or" both readings are offered; that nothing fulfils
+// the conditions is none.
+bool may_join_to(const Node& list, const RealSet& wanted, Steps& steps) {
+  for (const bool as_union : {true, false}) {
+    std::optional<RealSet> all;
+    for (const Node& node : list.children) {
+      std::optional<RealSet> part =
+          node.kind == Kind::Relation ? solution_set(node, steps) : real_set(node, steps);
+      if (!part) return false;
+      if (!all) {
+        all = std::move(part);
+      } else {
+        all = as_union ? united(*all, *part) : intersected(*all, *part);
+      }
     }
+    if (!as_union && (list.open == 'o' || all->empty())) return false;
+    if (same(*all, wanted) == Same::Yes) return true;
   }
-  return all;
+  return false;
 }
 
 // The values of x = 1, y = 2 in order.
@@ -128,26 +133,18 @@ Verdict Comparer::tuples(const Node& gold, const Node& prediction) {
 
 Verdict Comparer::collections(const Node& gold, const Node& prediction) {
   if (gold.kind == Kind::Tuple && prediction.kind == Kind::Tuple) return tuples(gold, prediction);
-  if (gold.kind == Kind::List && gold.children.size() > 1 && all_inequalities(gold.children) &&
-      !is_finite(prediction)) {
+  if (gold.kind == Kind::List && are_pieces(gold.children) && !is_finite(prediction)) {
     const std::optional<RealSet> found = real_set(prediction, steps_);
-    for (const bool as_union : {true, false}) {
-      const std::optional<RealSet> wanted = joined_solutions(gold, as_union, steps_);
-      if (wanted && found && same(*wanted, *found) == Same::Yes) return Verdict::Yes;
-    }
-    return Verdict::No;
+    return found && may_join_to(gold, *found, steps_) ? Verdict::Yes : Verdict::No;
   }
-  if (prediction.kind == Kind::List && prediction.children.size() > 1 &&
-      all_inequalities(prediction.children) && !is_finite(gold)) {
+  if (prediction.kind == Kind::List && are_pieces(prediction.children) && !is_finite(gold)) {
     const std::optional<RealSet> wanted = real_set(gold, steps_);
-    const bool solved =
-        std::all_of(prediction.children.begin(), prediction.children.end(), is_solved);
-    for (const bool as_union : {true, false}) {
-      const std::optional<RealSet> found = joined_solutions(prediction, as_union, steps_);
-      if (wanted && found && same(*wanted, *found) == Same::Yes)
-        return solved ? Verdict::Yes : Verdict::Unknown;
-    }
-    return wanted ? Verdict::No : Verdict::Unknown;
+    if (!wanted) return Verdict::Unknown;
+    const bool is_readable = std::none_of(
+        prediction.children.begin(), prediction.children.end(),
+        [](const Node& node) { return node.kind == Kind::Relation && !is_solved(node); });
+    if (!may_join_to(prediction, *wanted, steps_)) return Verdict::No;
+    return is_readable ? Verdict::Yes : Verdict::Unknown;
   }
   if (is_finite(gold) && is_finite(prediction)) {
     const Verdict verdict = unordered(gold.children, prediction.children);
@@ -221,6 +218,7 @@ Verdict Comparer::matrices(const Node& gold, const Node& prediction) {
 Verdict Comparer::equal(const Node& gold, const Node& prediction) {
   constexpr int64_t kCopies = 4;  // cost of a comparison beside its evaluations
   if (!steps_.take(kCopies)) return Verdict::Unknown;
+  if (holds_congruence(gold) || holds_congruence(prediction)) return congruences(gold, prediction);
   const bool gold_relates = gold.kind == Kind::Relation;
   const bool prediction_relates = prediction.kind == Kind::Relation;
   if (all_assignments(gold))
@@ -242,23 +240,16 @@ Verdict Comparer::equal(const Node& gold, const Node& prediction) {
     return equal(gold.children.back(), prediction);
   if (gold_relates && prediction_relates) return relations(gold, prediction);
   if (gold_relates && !is_equation(gold) && is_collection(prediction)) {
-    if (prediction.kind == Kind::List && all_inequalities(prediction.children)) {
+    if (prediction.kind == Kind::List && are_pieces(prediction.children)) {
       const std::optional<RealSet> wanted = solution_set(gold, steps_);
-      for (const bool as_union : {false, true}) {
-        const std::optional<RealSet> found = joined_solutions(prediction, as_union, steps_);
-        if (wanted && found && same(*wanted, *found) == Same::Yes) return Verdict::Yes;
-      }
-      return Verdict::No;
+      return wanted && may_join_to(prediction, *wanted, steps_) ? Verdict::Yes : Verdict::No;
     }
     return relation_with_set(gold, prediction);
   }
   if (gold_relates || prediction_relates) {
-    if (gold.kind == Kind::List && gold.children.size() > 1 && all_inequalities(gold.children)) {
+    if (gold.kind == Kind::List && are_pieces(gold.children)) {
       const std::optional<RealSet> found = solution_set(prediction, steps_);
-      for (const bool as_union : {false, true}) {
-        const std::optional<RealSet> wanted = joined_solutions(gold, as_union, steps_);
-        if (wanted && found && same(*wanted, *found) == Same::Yes) return Verdict::Yes;
-      }
+      if (found && may_join_to(gold, *found, steps_)) return Verdict::Yes;
     }
     if (is_collection(gold) && prediction_relates) {
       const Verdict verdict = relation_with_set(prediction, gold);

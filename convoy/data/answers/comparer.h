@@ -28,6 +28,10 @@ class Comparer {
   Verdict links(const Node& gold, const Node& prediction);
   Verdict relation_with_set(const Node& relation, const Node& set);
 
+  // compare_congruences.cpp
+  Verdict congruences(const Node& gold, const Node& prediction);
+  Verdict remainder(const Node& congruence, const Node& number);
+
   // compare_scalars.cpp
   Verdict scalars(const Node& gold, const Node& prediction);
   Verdict quantities(const Node& gold, const Node& prediction);
@@ -40,8 +44,12 @@ class Comparer {
   Steps& steps_;
 };
 
+// True for a congruence, and for a list that has one.
+bool holds_congruence(const Node& node);
+
 // True when all of its signs are = or ~ or "in".
 bool is_equation(const Node& node);
+bool is_inequality(const Node& node);  // a relation with another sign
 // True for an equation that assigns a value: x = 5, f(2) = 5, (x, y) = (1, 2), AB = 4.
 bool is_assignment(const Node& node);
 

@@ -10,7 +10,10 @@
 #include "convoy/data/answers/evaluate.h"
 #include "convoy/data/answers/extraction.h"
 #include "convoy/data/answers/letters.h"
+#include "convoy/data/answers/narrow.h"
 #include "convoy/data/answers/number_words.h"
+#include "convoy/data/answers/options.h"
+#include "convoy/data/answers/parameters.h"
 #include "convoy/data/answers/parser.h"
 #include "convoy/data/answers/phrases.h"
 #include "convoy/data/answers/tokens.h"
@@ -26,15 +29,18 @@ struct Reading {
   std::vector<Token> tokens;
   std::optional<std::string> phrase;
   std::vector<Node> nodes;
+  std::vector<std::string> conditions = {};  // on the symbols of the nodes
   // Words that express no number or set; parsed as nodes they are at best products of their
   // letters.
   bool is_spoken = false;
 };
 
-void add_readings(std::string_view text, const Spelling& spelling, std::vector<Node>& nodes,
+void add_readings(std::string_view text, const Spelling& spelling, Reading& reading,
                   Steps& steps) {
+  std::vector<Node>& nodes = reading.nodes;
   const Tokens tokens = tokenize(text, spelling, steps);
   Parsed parsed = parse_answer(tokens.list, false, steps);
+  if (reading.conditions.empty()) reading.conditions = std::move(parsed.conditions);
   if (parsed.node) nodes.push_back(std::move(*parsed.node));
   if (parsed.divides_product) {
     parsed = parse_answer(tokens.list, true, steps);
@@ -53,8 +59,9 @@ bool ends_in_loose_unit(const std::vector<Token>& tokens) {
          });
 }
 
-Reading read(std::string_view text, Steps& steps) {
+Reading read(std::string_view given, Steps& steps) {
   Reading reading;
+  const std::string text = narrowed(given);
   Tokens tokens = tokenize(text, {}, steps);
   reading.tokens = std::move(tokens.list);
   if (reading.tokens.size() > kMostTokens) return reading;
@@ -65,11 +72,11 @@ Reading read(std::string_view text, Steps& steps) {
     if (Parsed parsed = parse_answer(std::move(*digits), false, steps); parsed.node)
       reading.nodes.push_back(std::move(*parsed.node));
   reading.is_spoken = reading.phrase && reading.nodes.empty();
-  add_readings(text, {}, reading.nodes, steps);
+  add_readings(text, {}, reading, steps);
   if (tokens.has_grouping_comma)
-    add_readings(text, {.commas_group_digits = false}, reading.nodes, steps);
+    add_readings(text, {.commas_group_digits = false}, reading, steps);
   if (tokens.may_have_comma_point)
-    add_readings(text, {.comma_is_point = true}, reading.nodes, steps);
+    add_readings(text, {.comma_is_point = true}, reading, steps);
   if (ends_in_loose_unit(reading.tokens)) {
     std::vector<Token> upright = reading.tokens;
     for (Token& token : upright)
@@ -121,6 +128,23 @@ bool differ_in_numbers(const std::vector<Token>& gold, const std::vector<Token>&
                     });
 }
 
+bool is_foreign_word(const Token& token) {
+  return token.type == TokenType::Word && is_foreign(token.text);
+}
+
+// A word of another script that is no unit stands for something unread.
+bool holds_foreign_symbol(const Node& node) {
+  return (node.kind == Kind::Symbol && is_foreign(node.name)) ||
+         std::any_of(node.children.begin(), node.children.end(), holds_foreign_symbol);
+}
+
+bool holds_foreign_symbol(const Reading& side) {
+  if (side.nodes.empty())
+    return std::any_of(side.tokens.begin(), side.tokens.end(), is_foreign_word);
+  return std::any_of(side.nodes.begin(), side.nodes.end(),
+                     [](const Node& node) { return holds_foreign_symbol(node); });
+}
+
 Verdict compare_phrases(const Reading& gold, const Reading& prediction) {
   const auto is_short = [](const Reading& side) {
     return side.phrase && words_in(*side.phrase) <= kShortPhrase;
@@ -129,6 +153,11 @@ Verdict compare_phrases(const Reading& gold, const Reading& prediction) {
       canonical_phrase(*gold.phrase) == canonical_phrase(*prediction.phrase))
     return Verdict::Yes;
   if (differ_in_numbers(gold.tokens, prediction.tokens)) return Verdict::No;
+  const auto is_unknown_word = [](const Reading& side) {
+    return side.phrase && std::any_of(side.tokens.begin(), side.tokens.end(), is_foreign_word) &&
+           !is_canonical(canonical_phrase(*side.phrase));
+  };
+  if (is_unknown_word(gold) || is_unknown_word(prediction)) return Verdict::Unknown;
   const bool gold_is_clear = is_short(gold) || !gold.nodes.empty();
   const bool prediction_is_clear = is_short(prediction) || !prediction.nodes.empty();
   return gold_is_clear && prediction_is_clear ? Verdict::No : Verdict::Unknown;
@@ -179,7 +208,9 @@ Verdict compare(const Reading& gold, const Reading& prediction, const CheckLimit
   std::optional<Verdict> found;
   for (const Node& wanted : gold.nodes)
     for (const Node& told : prediction.nodes) {
-      const Verdict verdict = compare_nodes(wanted, told, limits, steps);
+      const Verdict verdict = with_parameters(
+          {wanted, gold.conditions}, {told, prediction.conditions},
+          compare_nodes(wanted, told, limits, steps), limits, steps);
       if (verdict == Verdict::Yes) return verdict;
       if (!found) found = verdict;  // verdict of the likeliest reading
     }
@@ -187,6 +218,10 @@ Verdict compare(const Reading& gold, const Reading& prediction, const CheckLimit
       (is_none_beside_zero(gold, prediction) || is_none_beside_zero(prediction, gold)))
     return Verdict::Unknown;
   const Verdict phrases = compare_phrases(gold, prediction);
+  if (found == Verdict::No && phrases != Verdict::Yes &&
+      (holds_foreign_symbol(gold) || holds_foreign_symbol(prediction)) &&
+      !differ_in_numbers(gold.tokens, prediction.tokens))
+    return Verdict::Unknown;
   if (phrases == Verdict::Yes || !found ||
       (gold.phrase && prediction.phrase && *found == Verdict::Unknown))
     return steps.spent() ? Verdict::Unknown : phrases;
@@ -219,6 +254,17 @@ Verdict compare_texts(std::string_view gold, std::string_view prediction,
   return verdict;
 }
 
+bool names_option(std::string_view answer, const CheckLimits& limits) {
+  Steps steps(limits.steps);
+  return is_choice(tokenize(answer, {}, steps).list);
+}
+
+bool is_bare_answer(std::string_view text, std::string_view answer) {
+  text = trimmed(text);
+  if (text.ends_with('.')) text.remove_suffix(1);
+  return text == answer;
+}
+
 }  // namespace
 
 std::string_view verdict_name(Verdict verdict) {
@@ -237,7 +283,14 @@ Verdict check_answer(std::string_view gold, std::string_view prediction,
                      const CheckLimits& limits) {
   const std::string wanted = extract_answer(gold, Author::Reference);
   if (!wanted.empty() && trimmed(gold) == trimmed(prediction)) return Verdict::Yes;
-  return compare_texts(wanted, extract_answer(prediction, Author::Model), limits);
+  const std::string told = extract_answer(prediction, Author::Model);
+  const Verdict verdict = compare_texts(wanted, told, limits);
+  if (verdict != Verdict::No || !names_option(wanted, limits) || marks_answer(prediction) ||
+      is_bare_answer(prediction, told))
+    return verdict;
+  // Of prose the option counts that it names, not the last number.
+  const std::string option = option_told(narrowed(prediction), false);
+  return option.empty() ? Verdict::Unknown : compare_texts(wanted, option, limits);
 }
 
 std::vector<int> equivalence_classes(std::span<const std::string> answers,

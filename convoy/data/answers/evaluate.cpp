@@ -143,6 +143,13 @@ void collect_symbols(const Node& node, std::set<std::string>& into) {
   for (const Node& child : node.children) collect_symbols(child, into);
 }
 
+std::set<std::string> symbols_of(const Node& node) {
+  std::set<std::string> symbols;
+  collect_symbols(node, symbols);
+  symbols.erase("");
+  return symbols;
+}
+
 bool contains_constant(const Node& node, std::string_view name) {
   if (node.kind == Kind::Constant && node.name == name) return true;
   for (const Node& child : node.children)

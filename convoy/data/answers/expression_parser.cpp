@@ -123,9 +123,20 @@ bool Parser::starts_factor() const {
   return std::find(std::begin(kOpening), std::end(kOpening), token().text) != std::end(kOpening);
 }
 
+bool Parser::at_bracket() const {
+  size_t ahead = 0;
+  while (is("{", ahead)) ++ahead;
+  return is("(", ahead) || is("[", ahead);
+}
+
+bool Parser::behind_bracket() const {
+  return at_ > 0 && (tokens_[at_ - 1].text == ")" || tokens_[at_ - 1].text == "]");
+}
+
 // "2 1/2"
 bool Parser::starts_plain_mixed(const std::vector<Node>& factors) const {
-  return factors.size() == 1 && is_integer(factors.back()) && token().type == TokenType::Number &&
+  return factors.size() == 1 && is_integer(factors.back()) && !behind_bracket() &&
+         token().type == TokenType::Number &&
          token().space_before && is("/", 1) && token(2).type == TokenType::Number;
 }
 
@@ -176,8 +187,12 @@ Node Parser::product() {
       Node part = make_node(Kind::Quotient, {std::move(above), number()});
       factors = {make_node(Kind::Sum, {std::move(factors.front()), std::move(part)})};
     } else if (starts_factor()) {
+      // 2(1/2) and (2) 1/2 are products, 2 1/2 is not.
+      const bool is_bracketed = at_bracket() || behind_bracket();
       Node next = power();
-      if (is_integer(factors.back()) && next.kind == Kind::Percent &&
+      if (is_bracketed) {
+        factors.push_back(std::move(next));
+      } else if (is_integer(factors.back()) && next.kind == Kind::Percent &&
           is_proper_fraction(next.children[0])) {  // 33 1/3 %
         next.children[0] =
             make_node(Kind::Sum, {std::move(factors.back()), std::move(next.children[0])});

@@ -5,8 +5,11 @@
 #include <optional>
 #include <vector>
 
+#include "convoy/data/answers/announcements.h"
 #include "convoy/data/answers/formulas.h"
 #include "convoy/data/answers/letters.h"
+#include "convoy/data/answers/narrow.h"
+#include "convoy/data/answers/options.h"
 
 namespace convoy::answers {
 namespace {
@@ -15,10 +18,6 @@ constexpr size_t kLongestBare = 400;    // bytes of a text that is an answer as 
 constexpr size_t kLongestBetween = 70;  // bytes between two boxes of one answer
 constexpr size_t kMostBareWords = 6;
 constexpr size_t kMostWordsOfModel = 3;  // beside numbers and formulas; more are prose
-
-bool starts_at(std::string_view text, size_t at, std::string_view what) {
-  return text.substr(at, what.size()) == what;
-}
 
 // The text after the last thought; an unclosed thought hides everything after it.
 std::string_view without_thoughts(std::string_view text) {
@@ -34,6 +33,29 @@ struct Box {
   size_t content_end;
   size_t end;
 };
+
+// End of the content of "\\boxed 5"; `from` when the command is only spoken of: "I used \\boxed as
+// you asked".
+size_t unbraced_end(std::string_view text, size_t behind, size_t from) {
+  if (from == text.size() || is_letter(text[behind])) return from;
+  size_t end = from;
+  while (end < text.size() && !is_space(text[end]) && text[end] != '$') ++end;
+  const std::string_view content = text.substr(from, end - from);
+  const bool is_number = std::any_of(content.begin(), content.end(), is_digit);
+  const bool is_symbol = is_letter(content.front()) && content.size() == 1 &&
+                         (end == text.size() || text[end] == '$');
+  const bool is_command = content.size() > 1 && content[0] == '\\' && is_letter(content[1]);
+  return is_number || is_symbol || is_command ? end : from;
+}
+
+// "\\boxed{}" and "\\boxed{...}" quote what was asked for.
+bool is_placeholder(std::string_view content) {
+  for (const std::string_view none : {"", "...", "\\ldots", "\\dots", "\\cdots", "\xe2\x80\xa6",
+                                      "\\cdot", "\\,", "\\ ", "?", "answer", "your answer",
+                                      "\\text{answer}", "\\text{your answer}", "\\text{}"})
+    if (content == none) return true;
+  return false;
+}
 
 // Boxes that are closed, in the order of their starts; one pass.
 std::vector<Box> closed_boxes(std::string_view text) {
@@ -56,9 +78,7 @@ std::vector<Box> closed_boxes(std::string_view text) {
         boxes.push_back({at, brace + 1, 0, 0});
         open.push_back(boxes.size() - 1);
         at = brace;
-      } else if (brace < text.size() && !is_letter(text[behind])) {  // \boxed 5
-        size_t end = brace;
-        while (end < text.size() && !is_space(text[end]) && text[end] != '$') ++end;
+      } else if (const size_t end = unbraced_end(text, behind, brace); end > brace) {
         boxes.push_back({at, brace, end, end});
         at = end - 1;
       }
@@ -72,7 +92,10 @@ std::vector<Box> closed_boxes(std::string_view text) {
       open.pop_back();
     }
   }
-  std::erase_if(boxes, [](const Box& box) { return box.end == 0; });
+  std::erase_if(boxes, [text](const Box& box) {
+    return box.end == 0 || is_placeholder(trimmed(text.substr(
+                               box.content_begin, box.content_end - box.content_begin)));
+  });
   return boxes;
 }
 
@@ -145,91 +168,6 @@ std::string hashed_answer(std::string_view text) {
   const size_t at = text.rfind("####");
   if (at == std::string_view::npos) return {};
   return std::string(trimmed(first_line(text.substr(at + 4))));
-}
-
-bool lower_matches(std::string_view text, size_t at, std::string_view low) {
-  if (at + low.size() > text.size()) return false;
-  for (size_t index = 0; index < low.size(); ++index)
-    if (lower(text[at + index]) != low[index]) return false;
-  return true;
-}
-
-// Up to the end of the sentence: a point without a digit after it, outside formulas.
-std::string_view sentence(std::string_view text) {
-  bool in_formula = false;
-  int braces = 0;
-  for (size_t at = 0; at < text.size(); ++at) {
-    if (text[at] == '\\' && at + 1 < text.size()) {
-      const char next = text[at + 1];
-      if (next == '(' || next == '[') in_formula = true;
-      if (next == ')' || next == ']') in_formula = false;
-      ++at;
-    } else if (text[at] == '$') {
-      in_formula = !in_formula;
-    } else if (text[at] == '{') {
-      ++braces;
-    } else if (text[at] == '}') {
-      --braces;
-    } else if (text[at] == '\n' && !in_formula) {
-      return text.substr(0, at);
-    } else if (text[at] == '.' && !in_formula && braces <= 0 &&
-               (at + 1 == text.size() || is_space(text[at + 1])) &&
-               !(at == 1 && is_upper(text[0])) &&
-               !(at > 0 && text[at - 1] == '.')) {  // "B. 42" is an option
-      return text.substr(0, at);
-    }
-  }
-  return text;
-}
-
-// End of the words that announce an answer; empty when none begin at `at`.
-std::optional<size_t> announcement_end(std::string_view text, size_t at) {
-  if (!lower_matches(text, at, "answer")) return std::nullopt;
-  size_t next = at + 6;
-  const auto skip = [&](std::string_view letters) {
-    while (next < text.size() && letters.find(text[next]) != std::string_view::npos) ++next;
-  };
-  skip(" \t*");
-  // "answer to the question is", "answer in simplest form is"
-  const bool says_it = lower_matches(text, next, "is ") || lower_matches(text, next, "are ");
-  for (size_t ahead = next; !says_it && ahead < std::min(next + 60, text.size()); ++ahead) {
-    if (text[ahead] == '.' || text[ahead] == '\n' || text[ahead] == ':' || text[ahead] == '=' ||
-        text[ahead] == '$')
-      break;
-    if (lower_matches(text, ahead, " is ") || lower_matches(text, ahead, " is:") ||
-        lower_matches(text, ahead, " is\n")) {
-      next = ahead + 1;
-      break;
-    }
-  }
-  for (const std::string_view word : {"is", "are"})
-    if (lower_matches(text, next, word) &&
-        (next + word.size() == text.size() || !is_letter(text[next + word.size()]))) {
-      next += word.size();
-      skip(" \t*:=\n");
-      for (const std::string_view filler : {"therefore", "thus", "simply", "then"})
-        if (lower_matches(text, next, filler)) next += filler.size();
-      skip(" \t*:=,\n");
-      return next;
-    }
-  if (next < text.size() && (text[next] == ':' || text[next] == '=' || text[next] == '\n')) {
-    skip(" \t*:=\n");
-    return next;
-  }
-  return std::nullopt;
-}
-
-std::string announced_answer(std::string_view text) {
-  for (size_t at = text.size(); at-- > 0;) {
-    if (lower(text[at]) != 'a') continue;
-    if (at > 0 && is_letter(text[at - 1])) continue;
-    const std::optional<size_t> begin = announcement_end(text, at);
-    if (!begin) continue;
-    std::string_view answer = trimmed(sentence(text.substr(*begin)));
-    while (answer.ends_with('*') || answer.ends_with('.')) answer.remove_suffix(1);
-    if (!trimmed(answer).empty()) return std::string(trimmed(answer));
-  }
-  return {};
 }
 
 bool has_mathematics(std::string_view text) {
@@ -335,7 +273,12 @@ std::string_view behind_prose(std::string_view answer) {
 
 // The announced answer without surrounding prose.
 std::string without_prose(std::string_view answer, Author author) {
-  if (author == Author::Model) answer = without_clause(answer);
+  if (author == Author::Model) {
+    answer = without_clause(without_reason(answer));
+    if (const size_t label = option_length(answer);
+        label > 0 && !is_bare(trimmed(answer.substr(label)), author))
+      return std::string(trimmed(answer.substr(0, label)));
+  }
   const std::string_view rest = behind_verb(answer);
   // "x < 5 is the solution" begins with its answer.
   if (!rest.empty() && is_bare(rest, author) && (has_mathematics(rest) || !has_mathematics(answer)))
@@ -366,7 +309,7 @@ bool stands_for_none(std::string_view reference) {
 }
 
 std::string find_answer(std::string_view text, Author author) {
-  const std::string plain = without_bold(trimmed(without_thoughts(text)));
+  const std::string plain = without_bold(trimmed(without_thoughts(narrowed(text))));
   text = trimmed(plain);
   if (std::string answer = boxed_answer(text); !answer.empty()) return answer;
   if (const std::string answer = hashed_answer(text); !answer.empty())
@@ -375,6 +318,8 @@ std::string find_answer(std::string_view text, Author author) {
     if (std::string answer = without_prose(announced, author); !answer.empty()) return answer;
   if (std::string answer = open_box(text); !answer.empty()) return answer;
   if (is_bare(text, author)) return without_prose(trimmed(sentence(text)), author);
+  if (author == Author::Model)
+    if (std::string option = option_told(text, true); !option.empty()) return option;
   std::string found = last_mathematics(text);
   return found.empty() && author == Author::Reference ? std::string(text.substr(0, kLongestBare))
                                                       : found;
@@ -386,6 +331,12 @@ std::string extract_answer(std::string_view text, Author author) {
   std::string answer = find_answer(text, author);
   if (author == Author::Reference && stands_for_none(answer)) return {};
   return answer;
+}
+
+bool marks_answer(std::string_view text) {
+  const std::string plain = without_bold(trimmed(without_thoughts(narrowed(text))));
+  return !boxed_answer(plain).empty() || !hashed_answer(plain).empty() ||
+         !announced_answer(plain).empty();
 }
 
 }  // namespace convoy::answers

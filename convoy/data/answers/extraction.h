@@ -18,4 +18,8 @@ enum class Author { Reference, Model };
 // Linear in the length of the text.
 std::string extract_answer(std::string_view text, Author author = Author::Model);
 
+// True where a box, a "####" or words mark an answer; else extract_answer() takes what looks like
+// one.
+bool marks_answer(std::string_view text);
+
 }  // namespace convoy::answers

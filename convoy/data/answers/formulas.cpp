@@ -23,6 +23,18 @@ std::string last_number(std::string_view text) {
   return minus ? "-" + number : number;
 }
 
+// Bytes of Chinese characters or Russian letters at the front.
+size_t foreign_run(std::string_view text) {
+  size_t at = 0;
+  while (at < text.size()) {
+    const auto lead = static_cast<unsigned char>(text[at]);
+    const size_t length = lead == 0xd0 || lead == 0xd1 ? 2 : lead >= 0xe4 && lead <= 0xe9 ? 3 : 0;
+    if (length == 0 || at + length > text.size()) break;
+    at += length;
+  }
+  return at;
+}
+
 }  // namespace
 
 bool is_number_letter(char letter) {
@@ -43,6 +55,10 @@ size_t plain_words(std::string_view text) {
       const size_t begin = at;
       while (at < text.size() && is_letter(text[at])) ++at;
       if (at - begin >= 2) ++words;
+    } else if (const size_t length = foreign_run(text.substr(at)); length > 0) {
+      constexpr size_t kBytesOfWord = 6;  // two Chinese characters, three Russian letters
+      words += (length + kBytesOfWord - 1) / kBytesOfWord;
+      at += length;
     } else {
       ++at;
     }

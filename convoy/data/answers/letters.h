@@ -18,10 +18,40 @@ constexpr char lower(char letter) {
   return is_upper(letter) ? static_cast<char>(letter - 'A' + 'a') : letter;
 }
 
+// Latin and Russian letters.
 inline std::string lowered(std::string_view text) {
   std::string low(text);
-  for (char& letter : low) letter = lower(letter);
+  for (size_t at = 0; at < low.size(); ++at) {
+    low[at] = lower(low[at]);
+    if (low[at] != '\xd0' || at + 1 == low.size()) continue;
+    const auto second = static_cast<unsigned char>(low[++at]);
+    if (second >= 0x90 && second <= 0x9f) {  // А to П
+      low[at] = static_cast<char>(second + 0x20);
+    } else if (second >= 0xa0 && second <= 0xaf) {  // Р to Я
+      low[at - 1] = '\xd1';
+      low[at] = static_cast<char>(second - 0x20);
+    }
+  }
   return low;
+}
+
+// Words of other scripts than Latin and Greek.
+inline bool is_foreign(std::string_view word) {
+  return !word.empty() && static_cast<unsigned char>(word.front()) >= 0xd0;
+}
+
+inline bool starts_at(std::string_view text, size_t at, std::string_view what) {
+  return at <= text.size() && text.substr(at, what.size()) == what;
+}
+
+// `names`: words with a blank before and behind each.
+inline bool is_listed(std::string_view names, std::string_view word) {
+  if (word.empty()) return false;
+  for (size_t at = names.find(word); at != std::string_view::npos; at = names.find(word, at + 1))
+    if (at > 0 && names[at - 1] == ' ' && at + word.size() < names.size() &&
+        names[at + word.size()] == ' ')
+      return true;
+  return false;
 }
 
 inline std::string_view trimmed(std::string_view text) {

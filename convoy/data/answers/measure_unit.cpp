@@ -8,74 +8,6 @@
 namespace convoy::answers {
 namespace {
 
-struct UnitEntry {
-  std::string_view names;  // between spaces; a plural "s" is understood
-  std::array<int8_t, 5> powers;
-  int64_t above;
-  int64_t below;
-};
-
-constexpr std::array<int8_t, 5> kLength = {1, 0, 0, 0, 0};
-constexpr std::array<int8_t, 5> kVolume = {3, 0, 0, 0, 0};
-constexpr std::array<int8_t, 5> kMass = {0, 1, 0, 0, 0};
-constexpr std::array<int8_t, 5> kTime = {0, 0, 1, 0, 0};
-constexpr std::array<int8_t, 5> kSpeed = {1, 0, -1, 0, 0};
-constexpr std::array<int8_t, 5> kMoney = {0, 0, 0, 1, 0};
-constexpr std::array<int8_t, 5> kAngle = {0, 0, 0, 0, 1};
-
-constexpr UnitEntry kUnits[] = {
-    {" m meter metre ", kLength, 1, 1},
-    {" cm centimeter centimetre ", kLength, 1, 100},
-    {" mm millimeter millimetre ", kLength, 1, 1000},
-    {" dm decimeter decimetre ", kLength, 1, 10},
-    {" km kilometer kilometre ", kLength, 1000, 1},
-    {" inch inches ", kLength, 254, 10000},
-    {" ft foot feet ", kLength, 3048, 10000},
-    {" yd yard ", kLength, 9144, 10000},
-    {" mi mile ", kLength, 1609344, 1000},
-    {" g gm gram gramme ", kMass, 1, 1},
-    {" kg kilogram ", kMass, 1000, 1},
-    {" mg milligram ", kMass, 1, 1000},
-    {" lb pound ", kMass, 45359237, 100000},
-    {" oz ounce ", kMass, 45359237, 1600000},
-    {" s sec second ", kTime, 1, 1},
-    {" ms millisecond ", kTime, 1, 1000},
-    {" min minute ", kTime, 60, 1},
-    {" h hr hour ", kTime, 3600, 1},
-    {" day ", kTime, 86400, 1},
-    {" week ", kTime, 604800, 1},
-    {" l liter litre ", kVolume, 1, 1000},
-    {" ml milliliter millilitre cc ", kVolume, 1, 1000000},
-    {" mph ", kSpeed, 1609344, 3600000},
-    {" kmph kmh kph ", kSpeed, 1000, 3600},
-    {" mps ", kSpeed, 1, 1},
-    {" dollar buck usd ", kMoney, 100, 1},
-    {" cent penny pennies ", kMoney, 1, 1},
-    {" degree deg ", kAngle, 1, 1},
-};
-
-// Each is a dimension of its own.
-constexpr std::string_view kOther =
-    " sterling yuan rupee rs euro eur rmb yen ruble rouble peso franc shekel radian rad year yr "
-    "month "
-    "gallon "
-    "gal quart pint cup acre hectare ton tonne newton joule watt volt ampere ohm pascal hertz hz "
-    "kelvin mole n j w v k c f pa ";
-
-bool listed(std::string_view names, std::string_view word) {
-  for (size_t at = names.find(word); at != std::string_view::npos; at = names.find(word, at + 1))
-    if (names[at - 1] == ' ' && names[at + word.size()] == ' ') return true;
-  return false;
-}
-
-std::optional<MeasureUnit> listed_unit(std::string_view word) {
-  for (const UnitEntry& entry : kUnits)
-    if (listed(entry.names, word))
-      return MeasureUnit{entry.powers, entry.above, entry.below, "", true};
-  if (listed(kOther, word)) return MeasureUnit{{}, 1, 1, std::string(word), true};
-  return std::nullopt;
-}
-
 bool is_word(const Token& token) {
   // 5 min and 5 sec are times, min(5, 6) and sec x are functions.
   if (token.type == TokenType::Function)
@@ -83,127 +15,176 @@ bool is_word(const Token& token) {
   return token.type == TokenType::Word || token.type == TokenType::Letter;
 }
 
-// A run of letters that names counted things: "12 apples", "12 \text{ apples}".
+// Words of other scripts behind a number that change its value: "3万", "5分之一", "3个半", "5 тысяч".
+bool changes_value(std::string_view word) {
+  static constexpr std::string_view kAnywhere[] = {"分之", "半", "多", "余",   "以上", "以下",  "左右",
+                                                   "成",   "折", "至", "тыс", "млн",  "млрд", "милли",
+                                                   "полов", "万", "亿", "百",  "千"};
+  return std::any_of(std::begin(kAnywhere), std::end(kAnywhere), [&](std::string_view part) {
+    return word.find(part) != std::string_view::npos;
+  });
+}
+
+// A run of letters that names counted things: "12 apples", "12 \text{ apples}", "12个".
 bool is_noun(const Token& token) {
   static constexpr std::string_view kOrdinals = " st nd rd th ";
   if (token.type != TokenType::Word) return false;
+  if (is_foreign(token.text)) return !changes_value(token.text);
   const std::string low = lowered(token.text);
-  if (listed(" to million thousand billion trillion hundred dozen and or where for if when union "
+  if (is_listed(" to million thousand billion trillion hundred dozen and or where for if when union "
              "am pm ",
              low))
     return false;
-  return token.from_text || listed(kOrdinals, low) || (token.space_before && low.size() >= 3);
+  return token.from_text || is_listed(kOrdinals, low) || (token.space_before && low.size() >= 3);
 }
 
-// A letter alone is a unit only when it is upright or separated: "5 m", not "5m".
+// A letter alone is a unit only when it is upright or separated: "5 m", not "5m". T, H, A and S are
+// more often names where they are not upright, and nm right behind a number is a product.
 bool may_be_unit(const Token& token) {
-  if (token.type == TokenType::Letter) return token.from_text || token.space_before;
-  return token.type != TokenType::Sign;
-}
-
-void raise(MeasureUnit& unit, int power) {
-  const int64_t above = unit.above;
-  const int64_t below = unit.below;
-  const std::array<int8_t, 5> powers = unit.powers;
-  for (int count = 1; count < power; ++count) {
-    for (size_t index = 0; index < powers.size(); ++index)
-      unit.powers[index] = static_cast<int8_t>(unit.powers[index] + powers[index]);
-    unit.above *= above;
-    unit.below *= below;
-  }
-  if (!unit.other.empty() && power > 1) unit.other += "^" + std::to_string(power);
+  const std::string& text = token.text;
+  if (token.from_text || text == "Omega") return true;
+  if (token.type == TokenType::Letter)
+    return token.space_before && !is_listed(" T H A S ", text);
+  static constexpr std::string_view kProducts =
+      " nm ns ps ng pg nl pl um us ug ul cs cg cl ks kl cd lm lx ";
+  return token.type != TokenType::Sign && (token.space_before || !is_listed(kProducts, text));
 }
 
 bool is(std::span<const Token> tokens, size_t at, std::string_view text) {
   return at < tokens.size() && tokens[at].text == text;
 }
 
-// "^2", "^{2}", "squared", or the LaTeX form of one of them.
+// "^2", "^{-1}", "squared"; 1 when there is none.
 int read_power(std::span<const Token> tokens, size_t& at) {
-  for (const int power : {2, 3}) {
-    const std::string digit = std::to_string(power);
-    if (is(tokens, at, "^" + digit) || is(tokens, at, power == 2 ? "squared" : "cubed")) {
-      at += 1;
+  for (const auto& [text, power] : {std::pair("^2", 2), {"squared", 2}, {"^3", 3}, {"cubed", 3}})
+    if (is(tokens, at, text)) {
+      ++at;
       return power;
     }
-    if (is(tokens, at, "^") && is(tokens, at + 1, digit)) {
-      at += 2;
-      return power;
-    }
-    if (is(tokens, at, "^") && is(tokens, at + 1, "{") && is(tokens, at + 2, digit) &&
-        is(tokens, at + 3, "}")) {
-      at += 4;
-      return power;
-    }
-  }
-  return 1;
+  if (!is(tokens, at, "^")) return 1;
+  size_t next = at + 1;
+  const bool braced = is(tokens, next, "{");
+  next += braced;
+  const bool negative = is(tokens, next, "-");
+  next += negative;
+  if (next >= tokens.size() || tokens[next].type != TokenType::Number ||
+      tokens[next].text.size() != 1 || tokens[next].text[0] < '1')
+    return 1;
+  const int power = tokens[next++].text[0] - '0';
+  if (braced && !is(tokens, next++, "}")) return 1;
+  at = next;
+  return negative ? -power : power;
 }
 
-std::optional<MeasureUnit> read_one(std::span<const Token> tokens, size_t& at,
-                                    bool below_line = false) {
-  size_t next = at;
-  int power = 1;
-  if (next < tokens.size() && tokens[next].type == TokenType::Word) {
-    const std::string low = lowered(tokens[next].text);
-    if (low == "square" || low == "sq") power = 2;
-    if (low == "cubic" || low == "cu") power = 3;
-    if (power > 1) ++next;
-  }
-  // "sq. ft": the point belongs to the abbreviation.
-  if (power > 1 && is(tokens, next, ".")) ++next;
-  if (next >= tokens.size() || !is_word(tokens[next]) || !(below_line || may_be_unit(tokens[next])))
-    return std::nullopt;
-  std::optional<MeasureUnit> unit = unit_named(tokens[next].text);
-  if (!unit) return std::nullopt;
-  const bool loose_letter = tokens[next].type == TokenType::Letter && !tokens[next].from_text;
-  ++next;
-  if (power == 1) power = read_power(tokens, next);
-  // "2 s + 3" is algebra; "2 s" alone is a time.
-  if (loose_letter && next < tokens.size() && !is(tokens, next, ",") && !is(tokens, next, "/"))
-    return std::nullopt;
-  at = next;
-  raise(*unit, power);
+// A unit's symbol or name; "mu" or "k" with the symbol behind it is one.
+std::optional<MeasureUnit> read_name(std::span<const Token> tokens, size_t& at) {
+  const Token& token = tokens[at];
+  if (is_prefix(token.text) && at + 1 < tokens.size() &&
+      (token.text == "mu" || tokens[at + 1].text == "Omega") &&
+      tokens[at + 1].type != TokenType::Sign)
+    if (auto unit = unit_named(token.text + tokens[at + 1].text)) {
+      at += 2;
+      return unit;
+    }
+  if (token.text == "mu") return std::nullopt;
+  std::optional<MeasureUnit> unit =
+      token.text == "Omega" ? unit_named("ohm") : unit_named(token.text);
+  if (unit) ++at;
   return unit;
 }
 
-void divide(MeasureUnit& unit, const MeasureUnit& by) {
-  for (size_t index = 0; index < unit.powers.size(); ++index)
-    unit.powers[index] = static_cast<int8_t>(unit.powers[index] - by.powers[index]);
-  unit.above *= by.below;
-  unit.below *= by.above;
-  if (!by.other.empty()) unit.other += "/" + by.other;
-}
+struct UnitReader {
+  std::span<const Token> tokens;
+  size_t at;
+  size_t last_name = 0;
+  bool has_loose_letter = false;  // that may be algebra's
+
+  std::optional<MeasureUnit> one(bool below_line) {
+    size_t next = at;
+    int power = 1;
+    if (next < tokens.size() && tokens[next].type == TokenType::Word) {
+      const std::string low = lowered(tokens[next].text);
+      if (low == "square" || low == "sq" || low == "кв") power = 2;
+      if (low == "cubic" || low == "cu" || low == "куб") power = 3;
+      if (power > 1) ++next;
+    }
+    // "sq. ft": the point belongs to the abbreviation.
+    if (power > 1 && is(tokens, next, ".")) ++next;
+    if (next >= tokens.size() || !is_word(tokens[next]) ||
+        !(below_line || may_be_unit(tokens[next])))
+      return std::nullopt;
+    const Token& name = tokens[next];
+    const std::optional<MeasureUnit> unit = read_name(tokens, next);
+    if (!unit) return std::nullopt;
+    has_loose_letter |= name.type == TokenType::Letter && !name.from_text && name.text != "Omega";
+    if (power == 1) power = read_power(tokens, next);
+    last_name = static_cast<size_t>(&name - tokens.data());
+    at = next;
+    return raised(*unit, power);
+  }
+
+  // What follows "/" or "per": one unit, or a product in brackets.
+  std::optional<MeasureUnit> below() {
+    if (!is(tokens, at, "(")) return one(true);
+    ++at;
+    std::optional<MeasureUnit> product = one(true);
+    while (product && !is(tokens, at, ")")) {
+      if (is(tokens, at, "*")) ++at;
+      const std::optional<MeasureUnit> factor = one(true);
+      product = factor ? multiplied(*product, *factor) : std::nullopt;
+    }
+    ++at;
+    return product;
+  }
+
+  // "m s^{-2}", "N m": symbols side by side.
+  bool is_symbol(size_t place) const {
+    constexpr size_t kLongestSymbol = 5;
+    return place < tokens.size() && is_word(tokens[place]) &&
+           tokens[place].text.size() <= kLongestSymbol &&
+           (tokens[place].from_text || tokens[place].type == TokenType::Letter);
+  }
+
+  std::optional<MeasureUnit> all() {
+    std::optional<MeasureUnit> unit = one(false);
+    bool goes_on = unit.has_value();
+    while (goes_on) {
+      const size_t before = at;
+      const bool loose_before = has_loose_letter;
+      std::optional<MeasureUnit> next;
+      if (is(tokens, at, "/") || is(tokens, at, "per")) {
+        ++at;
+        if (const std::optional<MeasureUnit> divisor = below()) next = raised(*divisor, -1);
+      } else if (is(tokens, at, "*")) {
+        ++at;
+        next = one(false);
+      } else if (is_symbol(at) && is_symbol(last_name)) {
+        next = one(false);
+      }
+      goes_on = next.has_value();
+      if (goes_on) unit = multiplied(*unit, *next);
+      goes_on = goes_on && unit;
+      if (!goes_on) {
+        at = before;
+        has_loose_letter = loose_before;
+      }
+    }
+    // "2 s + 3" is algebra; "2 s" alone is a time.
+    if (unit && has_loose_letter && at < tokens.size() && !is(tokens, at, ","))
+      return std::nullopt;
+    return unit;
+  }
+};
 
 }  // namespace
 
-std::optional<MeasureUnit> unit_named(std::string_view word) {
-  // mL and KG are accepted, but M and G are letters.
-  if (word.size() == 1 && is_upper(word[0]) && !listed(" L N J W V K C F ", std::string_view(word)))
-    return std::nullopt;
-  const std::string low = lowered(word);
-  if (low == "in" || low == "inches") return listed_unit("inch");
-  if (std::optional<MeasureUnit> unit = listed_unit(low)) return unit;
-  if (low.size() >= 3 && low.back() == 's')
-    return listed_unit(std::string_view(low).substr(0, low.size() - 1));
-  return std::nullopt;
-}
-
-bool is_currency(std::string_view word) {
-  const std::string low = lowered(word);
-  return listed(" usd sterling yuan rupees rupee rs euros euro eur rmb yen rubles ", low);
-}
-
 std::optional<MeasureUnit> read_unit(std::span<const Token> tokens, size_t& at) {
   if (at >= tokens.size()) return std::nullopt;
-  if (std::optional<MeasureUnit> unit = read_one(tokens, at)) {
-    while (is(tokens, at, "/") || is(tokens, at, "per")) {
-      size_t next = at + 1;
-      const std::optional<MeasureUnit> below = read_one(tokens, next, true);
-      if (!below) break;
-      at = next;
-      divide(*unit, *below);
-    }
-    while (at < tokens.size() && is_noun(tokens[at])) ++at;  // "5 cm tall"
+  UnitReader reader{tokens, at};
+  if (std::optional<MeasureUnit> unit = reader.all()) {
+    at = reader.at;
+    if (is(tokens, at, ".") && is_foreign(tokens[at - 1].text)) ++at;  // "5 см."
+    while (at < tokens.size() && is_noun(tokens[at])) ++at;            // "5 cm tall"
     return unit;
   }
   if (!is_noun(tokens[at])) return std::nullopt;

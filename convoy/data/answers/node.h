@@ -30,8 +30,10 @@ enum class Kind {
   Quantity,      // one child; unit
   Matrix,        // children: row by row; columns
   Ratio,         // children: a:b:c
-  Relation,      // children joined by `relations`: a < b < c
-  List,          // children, no brackets: in no order
+  Relation,      // children joined by `relations`: a < b < c; open: 'm' for the sign of congruence
+  Congruence,    // children: the modulus, what is congruent (a symbol without a name when nothing
+                 // is told), its residues
+  List,          // children, no brackets: in no order; open: 'o' when "or" stands between them
   Set,           // children
   Tuple,         // children; open, close: an interval where they are two
   NamedSet,      // name: "R", "Z", "N", "Q", "C", "" for the empty one

@@ -2,10 +2,13 @@
 #include "convoy/data/answers/parser.h"
 
 #include <algorithm>
+#include <set>
 
+#include "convoy/data/answers/evaluate.h"
 #include "convoy/data/answers/letters.h"
 #include "convoy/data/answers/matrix.h"
 #include "convoy/data/answers/parser_state.h"
+#include "convoy/data/answers/surroundings.h"
 
 namespace convoy::answers {
 namespace {
@@ -28,64 +31,18 @@ Node with_sign(const Node& node, bool plus) {
   return make_node(Kind::Sum, {std::move(copy.children.front()), std::move(last)});
 }
 
-// "... (k in Z)"
-void drop_membership(std::vector<Token>& tokens) {
-  const auto sign = [](std::string_view text) {
-    return
-        [text](const Token& token) { return token.type == TokenType::Sign && token.text == text; };
-  };
-  if (tokens.empty() || !sign(")")(tokens.back())) return;
-  const auto open = std::find_if(tokens.rbegin(), tokens.rend(), sign("(")).base();
-  if (open == tokens.begin() || open - 1 == tokens.begin()) return;
-  if (std::find_if(open, tokens.end(), sign("in")) != tokens.end())
-    tokens.erase(open - 1, tokens.end());
-}
-
-// Removes additions to an answer: conditions after it, and the derivation before it.
-std::vector<Token> bare(std::vector<Token> tokens) {
-  drop_membership(tokens);
-  int depth = 0;
-  size_t begin = 0;
-  for (size_t index = 0; index < tokens.size(); ++index) {
-    const Token& token = tokens[index];
-    if (token.type == TokenType::Sign) {
-      if (token.text == "(" || token.text == "[" || token.text == "{" || token.text == "\\{")
-        ++depth;
-      if (token.text == ")" || token.text == "]" || token.text == "}" || token.text == "\\}")
-        --depth;
-      if (depth == 0 && token.text == "implies" && index + 1 < tokens.size()) begin = index + 1;
-    }
-    static constexpr std::string_view kConditions[] = {"where", "for",   "if",      "when",
-                                                       "with",  "since", "because", "assuming"};
-    if (token.type == TokenType::Word && depth == 0 && index > begin &&
-        std::find(std::begin(kConditions), std::end(kConditions), lowered(token.text)) !=
-            std::end(kConditions)) {
-      tokens.resize(index);
-      break;
-    }
-  }
-  static constexpr std::string_view kFillers[] = {"about",  "approximately", "exactly", "around",
-                                                  "total",  "only",          "is",      "equals",
-                                                  "answer", "the",           "are",     "roughly"};
-  while (begin + 1 < tokens.size() && tokens[begin].type == TokenType::Word &&
-         std::find(std::begin(kFillers), std::end(kFillers), lowered(tokens[begin].text)) !=
-             std::end(kFillers))
-    ++begin;
-  // "=5" and ": 5"
-  while (begin + 1 < tokens.size() && tokens[begin].type == TokenType::Sign &&
-         (tokens[begin].text == "=" || tokens[begin].text == "approx" || tokens[begin].text == ":"))
-    ++begin;
-  tokens.erase(tokens.begin(), tokens.begin() + static_cast<std::ptrdiff_t>(begin));
-  while (!tokens.empty() && tokens.back().type == TokenType::Sign &&
-         (tokens.back().text == "," || tokens.back().text == "." || tokens.back().text == ";"))
-    tokens.pop_back();
-  return tokens;
-}
-
 // "k in Z" beside x = k pi describes k; it is no solution of its own.
 bool is_condition(const Node& node) {
   return node.kind == Kind::Relation && node.relations.front() == Comparison::In &&
          node.children.back().kind == Kind::NamedSet;
+}
+
+std::string membership_text(const Node& membership) {
+  std::set<std::string> symbols;
+  collect_symbols(membership, symbols);
+  std::string all;
+  for (const std::string& symbol : symbols) all += symbol;
+  return all + ":" + membership.children.back().name;
 }
 
 }  // namespace
@@ -100,6 +57,7 @@ bool Parser::take_separator(bool& semicolon) {
   while (!at_end()) {
     if (is(",") || is("&") || is("newline") || is_word("and") || is_word("or")) {
       any = true;
+      said_or_ = said_or_ || is_word("or");
     } else if (is(";")) {
       any = semicolon = true;
     } else {
@@ -170,6 +128,7 @@ Node Parser::relation() {
   Node left = ratio();
   Node chain;
   while (!failed_) {
+    if (is("equiv")) chain.open = 'm';
     const std::optional<Comparison> comparison = take_comparison();
     if (!comparison) break;
     if (chain.children.empty()) {
@@ -189,16 +148,28 @@ Node Parser::relation() {
     left = std::move(chain.children.front());
     chain.children.clear();
   }
-  if (take("mod")) {
-    Node divisor = braced_or_single();
-    if (chain.children.empty()) {
-      left = make_node(Kind::Call, {std::move(left), std::move(divisor)});
-      left.name = "mod";
-    }
-  } else if (take("pmod")) {
-    braced_or_single();  // 3 (mod 7): the residue is the answer
+  const bool is_alone = chain.children.empty();
+  Node told = is_alone ? std::move(left) : std::move(chain);
+  if (take("pmod") || (!is_alone && take("mod"))) return congruence(std::move(told), braced_or_single());
+  if (!take("mod")) return told;
+  Node rest = make_node(Kind::Call, {std::move(told), braced_or_single()});
+  rest.name = "mod";
+  return rest;
+}
+
+// x = 3 (mod 7), or 3 (mod 7) alone.
+Node Parser::congruence(Node told, Node divisor) {
+  Node node = make_node(Kind::Congruence, {std::move(divisor)});
+  if (told.kind != Kind::Relation) {
+    node.children.push_back(make_leaf(Kind::Symbol, ""));
+    node.children.push_back(std::move(told));
+    return node;
   }
-  return chain.children.empty() ? std::move(left) : std::move(chain);
+  for (const Comparison comparison : told.relations)
+    if (comparison != Comparison::Equal) return fail();
+  node.children.push_back(std::move(told.children.front()));
+  node.children.push_back(std::move(told.children.back()));
+  return node;
 }
 
 // "am", "PM", "p.m." after a time of day.
@@ -251,15 +222,39 @@ Node Parser::set_expression() {
   return left;
 }
 
+// x = 1, 3 (mod 4): the modulus is that of all.
+void Parser::share_modulus(std::vector<Node>& all) {
+  for (size_t last = all.size(); last-- > 1;) {
+    if (all[last].kind != Kind::Congruence || !all[last].children[1].name.empty()) continue;
+    size_t first = last;
+    while (first > 0 && all[first].open != 'm' && all[first - 1].kind != Kind::Congruence) --first;
+    if (all[first].open != 'm' || all[first].kind != Kind::Relation) continue;
+    Node shared = congruence(std::move(all[first]), all[last].children[0]);
+    for (size_t index = first + 1; index <= last && !failed_; ++index)
+      shared.children.push_back(index == last ? all[last].children[2] : all[index]);
+    all[first] = std::move(shared);
+    all.erase(all.begin() + static_cast<std::ptrdiff_t>(first) + 1,
+              all.begin() + static_cast<std::ptrdiff_t>(last) + 1);
+    last = first + 1;
+  }
+}
+
 Node Parser::answer() {
-  tokens_ = bare(std::move(tokens_));
+  tokens_ = without_surroundings(std::move(tokens_), conditions_);
   if (tokens_.empty()) return fail();
   std::vector<Node> all = elements(false);
   if (!at_end()) return fail();
   if (failed_) return {};
-  if (all.size() > 1) std::erase_if(all, is_condition);
+  if (all.size() > 1) {
+    for (const Node& node : all)
+      if (is_condition(node)) conditions_.push_back(membership_text(node));
+    std::erase_if(all, is_condition);
+    share_modulus(all);
+  }
   if (all.size() == 1) return std::move(all.front());
-  return make_node(Kind::List, std::move(all));
+  Node list = make_node(Kind::List, std::move(all));
+  if (said_or_) list.open = 'o';
+  return list;
 }
 
 // After an opening bracket: one element in round brackets is the element itself, more are a tuple
@@ -393,6 +388,7 @@ Parsed parse_answer(std::vector<Token> tokens, bool wide_divisor, Steps& steps) 
   Parsed parsed;
   Node node = parser.answer();
   if (!parser.failed() && !steps.spent()) parsed.node = std::move(node);
+  parsed.conditions = parser.conditions();
   parsed.divides_product = parser.divides_product();
   return parsed;
 }

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "convoy/data/answers/node.h"
@@ -15,7 +16,8 @@ namespace convoy::answers {
 
 struct Parsed {
   std::optional<Node> node = {};  // none: not understood
-  bool divides_product = false;   // 1/2x was read: what is below the line has two readings
+  std::vector<std::string> conditions = {};  // "k:Z", "k>=0": of the symbols, beside the answer
+  bool divides_product = false;  // 1/2x was read: what is below the line has two readings
 };
 
 // `wide_divisor`: 1/2x is 1/(2x), sin x/2 is sin(x/2); otherwise the rest is a factor of the whole.

@@ -22,6 +22,8 @@ class Parser {
       : tokens_(std::move(tokens)), wide_divisor_(wide_divisor), steps_(steps) {}
 
   Node answer();
+  // What is said of the answer's symbols beside it, each in one spelling: "k:Z", "k>=0".
+  const std::vector<std::string>& conditions() const { return conditions_; }
   bool failed() const { return failed_; }
   bool divides_product() const { return divides_product_; }
 
@@ -33,6 +35,8 @@ class Parser {
   void element(std::vector<Node>& into);
   void add_with_signs(Node node, std::vector<Node>& into);
   Node relation();
+  Node congruence(Node told, Node divisor);
+  void share_modulus(std::vector<Node>& all);
   Node ratio();
   bool at_half_of_day() const;
   std::string half_of_day();
@@ -68,6 +72,8 @@ class Parser {
   Node exponent();
   bool joins_quantity() const;
   bool starts_factor() const;
+  bool at_bracket() const;
+  bool behind_bracket() const;
   bool starts_plain_mixed(const std::vector<Node>& factors) const;
   bool at_unit() const;
   bool starts_application() const;
@@ -103,6 +109,8 @@ class Parser {
   size_t at_ = 0;
   int depth_ = 0;
   int bars_open_ = 0;  // |...| has no opening sign of its own
+  bool said_or_ = false;
+  std::vector<std::string> conditions_;
   bool failed_ = false;
   bool divides_product_ = false;
 };

@@ -45,6 +45,39 @@ constexpr Synonym kSynonyms[] = {
     {"reals", "all real numbers"},
     {"set of all real numbers", "all real numbers"},
     {"set of real numbers", "all real numbers"},
+    {"无解", "no solution"},
+    {"无实数解", "no solution"},
+    {"无实数根", "no solution"},
+    {"无实根", "no solution"},
+    {"没有解", "no solution"},
+    {"空集", "no solution"},
+    {"нет решений", "no solution"},
+    {"нет корней", "no solution"},
+    {"решений нет", "no solution"},
+    {"корней нет", "no solution"},
+    {"не имеет решений", "no solution"},
+    {"пустое множество", "no solution"},
+    {"不存在", "does not exist"},
+    {"не существует", "does not exist"},
+    {"无穷多", "infinitely many"},
+    {"无数个", "infinitely many"},
+    {"无穷多个", "infinitely many"},
+    {"бесконечно много", "infinitely many"},
+    {"全体实数", "all real numbers"},
+    {"任意实数", "all real numbers"},
+    {"一切实数", "all real numbers"},
+    {"все действительные числа", "all real numbers"},
+    {"любое число", "all real numbers"},
+    {"是", "yes"},
+    {"对", "yes"},
+    {"正确", "yes"},
+    {"да", "yes"},
+    {"верно", "yes"},
+    {"否", "no"},
+    {"错", "no"},
+    {"错误", "no"},
+    {"нет", "no"},
+    {"неверно", "no"},
 };
 
 }  // namespace
@@ -77,6 +110,11 @@ std::string canonical_phrase(const std::string& phrase) {
   for (const Synonym& synonym : kSynonyms)
     if (synonym.phrase == phrase) return std::string(synonym.canonical);
   return phrase;
+}
+
+bool is_canonical(const std::string& phrase) {
+  return std::any_of(std::begin(kSynonyms), std::end(kSynonyms),
+                     [&](const Synonym& synonym) { return synonym.canonical == phrase; });
 }
 
 std::optional<Node> phrase_node(const std::string& phrase) {

@@ -20,6 +20,8 @@ std::optional<std::string> phrase_of(std::span<const Token> tokens);
 // Phrases with the same meaning have the same canonical phrase: "dne" -> "does not exist".
 std::string canonical_phrase(const std::string& phrase);
 
+bool is_canonical(const std::string& phrase);
+
 // The mathematical meaning of a phrase: "five" is 5, "no solution" the empty set, "all real
 // numbers" the line.
 std::optional<Node> phrase_node(const std::string& phrase);

@@ -9,6 +9,8 @@
 namespace convoy::answers {
 namespace {
 
+bool is_circled(std::string_view word) { return circled_number(word) > 0; }
+
 constexpr int kMaxTextDepth = 8;  // \text{\text{...}}
 
 class Tokenizer {
@@ -327,23 +329,46 @@ class Tokenizer {
     return true;
   }
 
+  // Bytes of the character at `at_`.
+  size_t character_length() const {
+    size_t length = 1;
+    while (at_ + length < text_.size() && (text_[at_ + length] & '\xc0') == '\x80') ++length;
+    return length;
+  }
+
+  // A run of Russian letters: a word, or an x or y of that keyboard.
+  bool russian() {
+    const size_t begin = at_;
+    while (peek() == '\xd0' || peek() == '\xd1') at_ += character_length();
+    if (at_ == begin) return false;
+    const std::string_view run = text_.substr(begin, at_ - begin);
+    if (run == "х" || run == "у") {
+      push(TokenType::Letter, run == "х" ? "x" : "y");
+    } else {
+      push(TokenType::Word, run == "и" ? "and" : run == "или" ? "or" : run);
+    }
+    return true;
+  }
+
   void wide() {
     size_t length = 0;
-    if (raised()) return;
+    if (raised() || russian()) return;
     if (const Spelled* spelled = spelled_character(rest(), length)) {
       at_ += length;
       push_spelled(*spelled);
       return;
     }
-    length = 1;
-    while (at_ + length < text_.size() && (text_[at_ + length] & '\xc0') == '\x80') ++length;
+    length = character_length();
+    const std::string_view character = text_.substr(at_, length);
+    const auto joins = [&](const Token& last) {
+      return last.type == TokenType::Word && !space_ && is_foreign(last.text) &&
+             !is_circled(last.text) && !is_circled(character);
+    };
     // Letters of other scripts make words, byte by byte in order.
-    if (!tokens_.list.empty() && tokens_.list.back().type == TokenType::Word && !space_ &&
-        static_cast<unsigned char>(tokens_.list.back().text.back()) >= 0x80) {
-      tokens_.list.back().text += text_.substr(at_, length);
-    } else {
-      push(TokenType::Word, text_.substr(at_, length));
-    }
+    if (!tokens_.list.empty() && joins(tokens_.list.back()))
+      tokens_.list.back().text += character;
+    else
+      push(TokenType::Word, character);
     at_ += length;
   }
 
@@ -463,6 +488,13 @@ void drop_ends(std::vector<Token>& tokens) {
 }
 
 }  // namespace
+
+int circled_number(std::string_view word) {
+  constexpr std::string_view kLead = "\xe2\x91";  // of ① to ⑳
+  if (word.size() != 3 || !word.starts_with(kLead)) return 0;
+  const int number = static_cast<unsigned char>(word[2]) - 0xa0 + 1;
+  return number >= 1 && number <= 20 ? number : 0;
+}
 
 Tokens tokenize(std::string_view text, const Spelling& spelling, Steps& steps) {
   Tokenizer tokenizer(spelling, steps);

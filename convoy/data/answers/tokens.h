@@ -31,6 +31,10 @@ struct Token {
   bool operator==(const Token& other) const { return type == other.type && text == other.text; }
 };
 
+inline bool is_sign(const Token& token, std::string_view text) {
+  return token.type == TokenType::Sign && token.text == text;
+}
+
 // Choices for spellings that have two meanings.
 struct Spelling {
   bool commas_group_digits = true;  // 1,234 is one number, not two
@@ -42,6 +46,9 @@ struct Tokens {
   bool has_grouping_comma = false;  // a comma was read as a separator of thousands
   bool may_have_comma_point = false;
 };
+
+// 3 for "③"; 0 for another word.
+int circled_number(std::string_view word);
 
 // Reads as far as `steps` allow; the rest of the text is dropped, and `steps` records it.
 Tokens tokenize(std::string_view text, const Spelling& spelling, Steps& steps);

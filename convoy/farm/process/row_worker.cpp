@@ -77,7 +77,14 @@ class Worker : public workers::WorkSource {
 
   void compute() override {
     begin_rows();
-    for (TextResult& result : engine_.step()) take(std::move(result));
+    std::vector<TextResult> ended;
+    try {
+      ended = engine_.step();
+    } catch (...) {
+      keep();  // texts that have cost something
+      throw;
+    }
+    for (TextResult& result : ended) take(std::move(result));
   }
 
   void complete(bool last) override {

@@ -2,7 +2,6 @@
 #include "convoy/farm/remote/answer_prompts.h"
 
 #include <map>
-#include <optional>
 
 #include "convoy/core/base/counted.h"
 #include "convoy/core/base/error.h"
@@ -35,9 +34,13 @@ std::string at_once(const process::EngineFigures& figures) {
   return fmt::format("{} at once", counted(figures.running, "request"));
 }
 
-[[noreturn]] void refuse_error(const process::TextResult& text, int64_t prompt) {
-  const std::string message = fmt::format("prompt {} has no answer: {}", prompt, text.error);
-  if (text.error_may_pass) throw NetworkError(message, {.hint = "give the same command again"});
+[[noreturn]] void refuse_errors(const std::vector<process::TextResult>& failed, int64_t samples) {
+  const process::TextResult& first = failed.front();
+  std::string message =
+      fmt::format("prompt {} has no answer: {}", first.number / samples, first.error);
+  if (failed.size() > 1)
+    message += fmt::format("; {} answers are missing", failed.size());
+  if (first.error_may_pass) throw NetworkError(message);
   throw DataError(message);
 }
 
@@ -69,30 +72,30 @@ void answer_remotely(const Servers& servers, const RemoteQuestions& questions, c
       engine->submit(text_request(questions, number / samples, number % samples));
   }
   int64_t done = shown.start;
-  std::map<int64_t, int> failures;  // by number
+  std::map<int64_t, int> failures;           // by number
+  std::vector<process::TextResult> failed;  // for good; the others are answered all the same
   telemetry::Progress progress(shown);
   while (engine->unfinished() > 0) {
     progress.update({.done = done, .extra = at_once(engine->figures())});
-    std::optional<process::TextResult> failed;
     for (process::TextResult& text : engine->step()) {
       const int64_t prompt = text.number / samples;
       if (text.finish == process::TextFinish::Error) {
         if (text.error_may_pass && ++failures[text.number] < kMostRounds)
           engine->submit(text_request(questions, prompt, text.number % samples));
         else
-          failed = std::move(text);
+          failed.push_back(std::move(text));
         continue;
       }
       take({.prompt = prompt, .sample = text.number % samples, .text = std::move(text)});
       ++done;
     }
-    if (failed) refuse_error(*failed, failed->number / samples);
     if (engine->unfinished() > 0 && questions.stop_wanted && questions.stop_wanted())
       throw StopRequest(
           fmt::format("stopped on request: {} of {} answers are finished", done, shown.total));
   }
   progress.update({.done = done});
   progress.finish();
+  if (!failed.empty()) refuse_errors(failed, samples);
 }
 
 }  // namespace convoy::remote

@@ -1,9 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "convoy/farm/remote/api_text.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <array>
+#include <charconv>
 
 #include "convoy/core/base/hash.h"
+#include "convoy/core/base/text_as.h"
+#include "convoy/data/datasets/utf8.h"
 
 namespace convoy::remote {
 namespace {
@@ -34,38 +40,152 @@ ordered_json settings_of(const process::TextSampling& sampling) {
   return settings;
 }
 
-std::string text_or_empty(const ordered_json& object, const char* name) {
+const ordered_json* member(const ordered_json& object, const char* name) {
+  if (!object.is_object()) return nullptr;
   const auto found = object.find(name);
-  return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
+  return found == object.end() || found->is_null() ? nullptr : &*found;
 }
 
+std::string text_or_empty(const ordered_json& object, const char* name) {
+  const ordered_json* const found = member(object, name);
+  return found != nullptr && found->is_string() ? found->get<std::string>() : std::string();
+}
+
+// 3, 3.0 or "3".
 int64_t count_or_zero(const ordered_json& usage, const char* name) {
-  const auto found = usage.find(name);
-  return found != usage.end() && found->is_number_integer() ? found->get<int64_t>() : 0;
+  const ordered_json* const found = member(usage, name);
+  if (found == nullptr) return 0;
+  if (found->is_string()) return text_as<int64_t>(found->get<std::string>()).value_or(0);
+  if (!found->is_number()) return 0;
+  const double count = found->get<double>();
+  return count >= 0 && count < 1e15 ? static_cast<int64_t>(count) : 0;
+}
+
+struct Said {
+  std::string thought = {};
+  std::string text = {};
+  bool has_text = false;  // which may be empty
+};
+
+// A content: a text, or parts of one: {"type": "text", "text"}, {"type": "thinking", "thinking"}.
+void add_content(const ordered_json& content, Said& said) {
+  if (content.is_string()) {
+    said.text += content.get<std::string>();
+    said.has_text = true;
+  } else if (content.is_array()) {
+    for (const ordered_json& part : content) add_content(part, said);
+  } else if (content.is_object()) {
+    for (const char* name : {"thinking", "reasoning"})
+      if (const ordered_json* const thoughts = member(content, name)) {
+        Said inner;
+        add_content(*thoughts, inner);
+        said.thought += inner.text;
+      }
+    for (const char* name : {"text", "refusal"})
+      if (const ordered_json* const text = member(content, name)) add_content(*text, said);
+  }
+}
+
+// A call as most models write it (Hermes, Qwen); arguments are JSON within a text in the API.
+std::string call_text(const ordered_json& call) {
+  const ordered_json* const function = member(call, "function");
+  const ordered_json& told = function == nullptr ? call : *function;
+  ordered_json written = {{"name", text_or_empty(told, "name")},
+                          {"arguments", ordered_json::object()}};
+  if (const ordered_json* const arguments = member(told, "arguments")) {
+    const ordered_json read = arguments->is_string()
+                                  ? ordered_json::parse(arguments->get<std::string>(), nullptr, false)
+                                  : *arguments;
+    written["arguments"] = read.is_discarded() ? *arguments : read;
+  }
+  return "<tool_call>\n" + written.dump() + "\n</tool_call>";
 }
 
 // vLLM's and SGLang's reasoning parsers, DeepSeek's service: `reasoning_content`, or `reasoning`.
-std::string chat_text(const ordered_json& message) {
-  const std::string text = text_or_empty(message, "content");
-  std::string thought = text_or_empty(message, "reasoning_content");
-  if (thought.empty()) thought = text_or_empty(message, "reasoning");
-  if (thought.empty()) return text;
-  return "<think>" + thought + (text.empty() ? "" : "</think>" + text);
+// Empty: the message holds nothing that the model wrote.
+std::optional<std::string> chat_text(const ordered_json& message) {
+  Said said;
+  if (const ordered_json* const content = member(message, "content")) add_content(*content, said);
+  if (said.text.empty()) said.text = text_or_empty(message, "refusal");
+  if (said.thought.empty()) said.thought = text_or_empty(message, "reasoning_content");
+  if (said.thought.empty()) said.thought = text_or_empty(message, "reasoning");
+  const auto add_call = [&said](const ordered_json& call) {
+    said.text += (said.text.empty() ? "" : "\n") + call_text(call);
+  };
+  if (const ordered_json* const calls = member(message, "tool_calls"); calls && calls->is_array())
+    for (const ordered_json& call : *calls) add_call(call);
+  if (const ordered_json* const call = member(message, "function_call")) add_call(*call);
+  if (said.thought.empty() && said.text.empty() && !said.has_text) return std::nullopt;
+  if (said.thought.empty()) return said.text;
+  return "<think>" + said.thought + (said.text.empty() ? "" : "</think>" + said.text);
 }
 
-bool take_finish(const std::string& reason, TextResult& result) {
-  if (reason == "stop") {
-    result.finish = TextFinish::Stop;
-  } else if (reason == "length") {
-    result.finish = TextFinish::Length;
-  } else if (reason == "content_filter") {
-    result.finish = TextFinish::Error;
-    result.error = "the server's content filter withheld the text";
-    result.text.clear();
-  } else {
-    return false;
+bool is_one_of(std::string_view word, std::initializer_list<std::string_view> words) {
+  return std::find(words.begin(), words.end(), word) != words.end();
+}
+
+// The server gave up; the same request may succeed.
+bool is_broken_off(std::string_view reason) {
+  return is_one_of(reason,
+                   {"abort", "aborted", "cancelled", "error", "insufficient_system_resource"});
+}
+
+// The text did not end by itself.
+bool is_cut(std::string_view reason) {
+  return is_broken_off(reason) ||
+         is_one_of(reason, {"length", "max_tokens", "max_output_tokens", "max_new_tokens",
+                            "model_length", "content_filter", "safety", "recitation"});
+}
+
+// 502 and "502", or by the type of the error; OpenAI's codes are words.
+int status_of_error(const ordered_json& error) {
+  if (const ordered_json* const code = member(error, "code")) {
+    const int64_t number = count_or_zero(error, "code");
+    if (number >= 400 && number < 600) return static_cast<int>(number);
+    if (code->is_string() && code->get<std::string>().find("rate_limit") != std::string::npos)
+      return 429;
   }
-  return true;
+  const std::string type = text_or_empty(error, "type");
+  if (type.find("invalid_request") != std::string::npos || type == "BadRequestError") return 400;
+  if (type.find("rate_limit") != std::string::npos) return 429;
+  return 500;
+}
+
+// Half of a pair, \ud83d alone, is no character, and no JSON to most parsers.
+void replace_lone_surrogates(std::string& json) {
+  const auto unit_at = [&json](size_t at) -> unsigned {
+    unsigned unit = 0;
+    if (at + 6 > json.size() || json[at] != '\\' || json[at + 1] != 'u') return 0;
+    const char* const digits = json.data() + at + 2;
+    const auto [stop, error] = std::from_chars(digits, digits + 4, unit, 16);
+    return error == std::errc() && stop == digits + 4 ? unit : 0;
+  };
+  for (size_t at = json.find('\\'); at != json.npos; at = json.find('\\', at + 2)) {
+    const unsigned unit = unit_at(at);
+    if (unit < 0xd800 || unit > 0xdfff) continue;
+    const unsigned next = unit_at(at + 6);
+    if (unit < 0xdc00 && next >= 0xdc00 && next <= 0xdfff)
+      at += 6;
+    else
+      json.replace(at, 6, "\\ufffd");
+  }
+}
+
+void replace_ill_formed(std::string& text) {
+  size_t done = 0;
+  while (const auto bad = data::find_invalid_utf8(std::string_view(text).substr(done))) {
+    text.replace(done + *bad, 1, "\xef\xbf\xbd");
+    done += *bad + 3;
+  }
+}
+
+ordered_json parsed_body(std::string_view body) {
+  ordered_json answer = ordered_json::parse(body, nullptr, false);
+  if (!answer.is_discarded()) return answer;
+  std::string mended(body);
+  replace_ill_formed(mended);
+  replace_lone_surrogates(mended);
+  return ordered_json::parse(mended, nullptr, false);
 }
 
 }  // namespace
@@ -102,25 +222,47 @@ std::string with_newer_limit(const std::string& body) {
   return renamed.dump();
 }
 
-std::optional<TextResult> read_api_text(std::string_view body) {
-  const ordered_json answer = ordered_json::parse(body, nullptr, false);
-  if (!answer.is_object() || !answer.contains("choices")) return std::nullopt;
-  const ordered_json& choices = answer["choices"];
-  if (!choices.is_array() || choices.empty() || !choices[0].is_object()) return std::nullopt;
-  const ordered_json& choice = choices[0];
-  TextResult result;
-  if (choice.contains("message") && choice["message"].is_object())
-    result.text = chat_text(choice["message"]);
-  else if (choice.contains("text") && choice["text"].is_string())
-    result.text = choice["text"];
+ApiAnswer read_api_text(std::string_view body) {
+  const ordered_json answer = parsed_body(body);
+  if (!answer.is_object()) return {};
+  const ordered_json* const choices = member(answer, "choices");
+  const bool has_choice = choices != nullptr && choices->is_array() && !choices->empty() &&
+                          choices->front().is_object();
+  const ordered_json* error = member(answer, "error");
+  if (error == nullptr && has_choice) error = member(choices->front(), "error");
+  if (error == nullptr && text_or_empty(answer, "object") == "error") error = &answer;
+  if (error != nullptr) return {.error_status = status_of_error(*error)};
+  ApiAnswer read{.is_of_api = choices != nullptr || answer.contains("usage")};
+  if (!has_choice) return read;
+  const ordered_json& choice = choices->front();
+  const ordered_json* const message = member(choice, "message");
+  std::optional<std::string> text;
+  if (message != nullptr && message->is_object())
+    text = chat_text(*message);
+  else if (choice.contains("text"))
+    text = chat_text({{"content", choice["text"]}});
   else
-    return std::nullopt;
-  if (!take_finish(text_or_empty(choice, "finish_reason"), result)) return std::nullopt;
-  if (answer.contains("usage") && answer["usage"].is_object()) {
-    result.prompt_tokens = count_or_zero(answer["usage"], "prompt_tokens");
-    result.new_tokens = count_or_zero(answer["usage"], "completion_tokens");
+    return read;
+  const std::string reason = text_or_empty(choice, "finish_reason");
+  std::string low = reason;  // "STOP", "MAX_TOKENS" of some services
+  for (char& letter : low)
+    if (letter >= 'A' && letter <= 'Z') letter = static_cast<char>(letter - 'A' + 'a');
+  if (is_broken_off(low) && text.value_or("").empty()) return read;
+  TextResult result{.finish = is_cut(low) ? TextFinish::Length : TextFinish::Stop,
+                    .text = text.value_or("")};
+  if (!text && (!is_cut(low) || low == "content_filter")) {
+    result.finish = TextFinish::Error;
+    result.error = low == "content_filter"
+                       ? "the server's content filter withheld the text"
+                       : fmt::format("the server's answer holds no text (finish_reason `{}`)",
+                                     reason.empty() ? "null" : reason);
   }
-  return result;
+  if (const ordered_json* const usage = member(answer, "usage")) {
+    result.prompt_tokens = count_or_zero(*usage, "prompt_tokens");
+    result.new_tokens = count_or_zero(*usage, "completion_tokens");
+  }
+  read.text = std::move(result);
+  return read;
 }
 
 }  // namespace convoy::remote

@@ -29,9 +29,17 @@ ApiText api_text(const process::TextRequest& request, const std::string& model,
 // `max_tokens`: OpenAI's reasoning models take the newer one alone, older servers the older one.
 std::string with_newer_limit(const std::string& body);
 
-// The text in the body of an answer with status 200; empty for a body that holds none, because it
-// was cut or is of another program. A thought that the server has taken out of the text is put
-// before it, as the model wrote it.
-std::optional<process::TextResult> read_api_text(std::string_view body);
+// What the body of an answer with status 200 holds: a text, an error, or neither, because it was cut
+// or is of another program.
+struct ApiAnswer {
+  // The text as the model wrote it: thoughts and calls of tools that the server has taken out of it
+  // are back in it. An Error where the model wrote none.
+  std::optional<process::TextResult> text = {};
+  int error_status = 0;   // that the error in the body stands for; 0: there is none
+  bool is_of_api = false;  // the server has computed, though there is no text
+};
+
+// Bytes that are no UTF-8 and halves of surrogate pairs become U+FFFD.
+ApiAnswer read_api_text(std::string_view body);
 
 }  // namespace convoy::remote

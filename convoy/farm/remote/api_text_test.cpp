@@ -53,46 +53,120 @@ TEST(ApiText, SendsChatsAndPlainTexts) {
 }
 
 TEST(ApiText, ReadsTextsAndTheirEnds) {
-  const auto chat = read_api_text(
-      R"({"choices":[{"message":{"role":"assistant","content":"two"},"finish_reason":"stop"}],
-          "usage":{"prompt_tokens":5,"completion_tokens":2}})");
+  const auto chat =
+      read_api_text(
+          R"({"choices":[{"message":{"role":"assistant","content":"two"},"finish_reason":"stop"}],
+          "usage":{"prompt_tokens":5,"completion_tokens":2}})")
+          .text;
   ASSERT_TRUE(chat);
   EXPECT_EQ(chat->text, "two");
   EXPECT_EQ(chat->finish, TextFinish::Stop);
   EXPECT_EQ(chat->prompt_tokens, 5);
   EXPECT_EQ(chat->new_tokens, 2);
-  const auto plain = read_api_text(R"({"choices":[{"text":" 2","finish_reason":"length"}]})");
+  const auto plain = read_api_text(R"({"choices":[{"text":" 2","finish_reason":"length"}],
+          "usage":{"prompt_tokens":5.0,"completion_tokens":"2"}})")
+                         .text;
   ASSERT_TRUE(plain);
   EXPECT_EQ(plain->text, " 2");
   EXPECT_EQ(plain->finish, TextFinish::Length);
-  const auto withheld = read_api_text(
-      R"({"choices":[{"message":{"content":null},"finish_reason":"content_filter"}]})");
-  ASSERT_TRUE(withheld);
-  EXPECT_EQ(withheld->finish, TextFinish::Error);
-  EXPECT_FALSE(withheld->error_may_pass);
+  EXPECT_EQ(plain->prompt_tokens, 5);
+  EXPECT_EQ(plain->new_tokens, 2);
+}
+
+TEST(ApiText, EveryEndKeepsTheText) {
+  const auto finish = [](const std::string& reason) {
+    const auto text =
+        read_api_text(R"({"choices":[{"text":"2","finish_reason":)" + reason + "}]}").text;
+    EXPECT_TRUE(text && text->text == "2") << reason;
+    return text ? text->finish : TextFinish::Error;
+  };
+  for (const char* reason : {R"("stop")", R"("eos_token")", "null", R"("tool_calls")", R"("STOP")",
+                             R"("end_turn")", R"("stop_sequence")", R"("something new")", "7"})
+    EXPECT_EQ(finish(reason), TextFinish::Stop) << reason;
+  for (const char* reason : {R"("length")", R"("MAX_TOKENS")", R"("model_length")", R"("abort")",
+                             R"("content_filter")", R"("insufficient_system_resource")"})
+    EXPECT_EQ(finish(reason), TextFinish::Length) << reason;
+  EXPECT_TRUE(read_api_text(R"({"choices":[{"text":"2"}]})").text);
+}
+
+ApiAnswer with_message(const std::string& message, const std::string& reason = "stop") {
+  return read_api_text(R"({"choices":[{"message":)" + message + R"(,"finish_reason":")" + reason +
+                       R"("}]})");
 }
 
 TEST(ApiText, PutsAThoughtBeforeItsText) {
-  const auto text = [](const std::string& message) {
-    return read_api_text(R"({"choices":[{"message":)" + message + R"(,"finish_reason":"stop"}]})")
-        ->text;
-  };
+  const auto text = [](const std::string& message) { return with_message(message).text->text; };
   EXPECT_EQ(text(R"({"reasoning_content":"one and one","content":"2"})"),
             "<think>one and one</think>2");
   EXPECT_EQ(text(R"({"reasoning":"one and","content":null})"), "<think>one and");
   EXPECT_EQ(text(R"({"reasoning_content":null,"content":"2"})"), "2");
 }
 
+TEST(ApiText, ReadsPartsAndCalls) {
+  const auto text = [](const std::string& message) { return with_message(message).text->text; };
+  EXPECT_EQ(text(R"({"content":[{"type":"text","text":"It is "},{"type":"text","text":"2."}]})"),
+            "It is 2.");
+  EXPECT_EQ(text(R"({"content":["It is ","2."]})"), "It is 2.");
+  EXPECT_EQ(text(R"({"content":{"type":"output_text","text":"2"}})"), "2");
+  EXPECT_EQ(text(R"({"content":[{"type":"thinking","thinking":[{"type":"text","text":"1+1"}]},
+                                {"type":"text","text":"2"}]})"),
+            "<think>1+1</think>2");
+  EXPECT_EQ(text(R"({"content":null,"refusal":"I can't."})"), "I can't.");
+  EXPECT_EQ(text(R"({"content":null,"tool_calls":[{"function":{"name":"f","arguments":"{\"a\": 1}"}}]})"),
+            "<tool_call>\n{\"name\":\"f\",\"arguments\":{\"a\":1}}\n</tool_call>");
+  EXPECT_EQ(text(R"({"content":"2","function_call":{"name":"f","arguments":"broken"}})"),
+            "2\n<tool_call>\n{\"name\":\"f\",\"arguments\":\"broken\"}\n</tool_call>");
+}
+
+TEST(ApiText, AMessageWithoutATextIsAnErrorForGood) {
+  for (const char* message :
+       {R"({"content":null})", "{}", R"({"content":[]})", R"({"content":[{"type":"image_url"}]})"}) {
+    const auto text = with_message(message).text;
+    ASSERT_TRUE(text) << message;
+    EXPECT_EQ(text->finish, TextFinish::Error) << message;
+    EXPECT_FALSE(text->error_may_pass);
+    EXPECT_EQ(text->error, "the server's answer holds no text (finish_reason `stop`)");
+  }
+  EXPECT_EQ(with_message(R"({"content":null})", "content_filter").text->error,
+            "the server's content filter withheld the text");
+  // The limit came before any text; an empty text is one.
+  EXPECT_EQ(with_message(R"({"content":null})", "length").text->finish, TextFinish::Length);
+  EXPECT_EQ(with_message(R"({"content":""})").text->finish, TextFinish::Stop);
+}
+
+TEST(ApiText, DamagedLettersDoNotLoseTheText) {
+  EXPECT_EQ(with_message("{\"content\":\"bad \xff 7\"}").text->text, "bad \xef\xbf\xbd 7");
+  EXPECT_EQ(with_message(R"({"content":"cut \ud83d 7 \ude00"})").text->text,
+            "cut \xef\xbf\xbd 7 \xef\xbf\xbd");
+  EXPECT_EQ(with_message(R"({"content":"\ud83d\ude00 \\ud83d \ud83d"})").text->text,
+            "\xf0\x9f\x98\x80 \\ud83d \xef\xbf\xbd");
+}
+
+TEST(ApiText, AnErrorInTheBodyHasAStatus) {
+  const auto status = [](const std::string& body) { return read_api_text(body).error_status; };
+  EXPECT_EQ(status(R"({"error":{"message":"Provider returned error","code":502}})"), 502);
+  EXPECT_EQ(status(R"({"error":{"message":"flagged","code":"403"}})"), 403);
+  EXPECT_EQ(status(R"({"error":{"type":"invalid_request_error","code":"context_length"}})"), 400);
+  EXPECT_EQ(status(R"({"error":{"message":"slow","code":"rate_limit_exceeded"}})"), 429);
+  EXPECT_EQ(status(R"({"object":"error","message":"oops","code":40303})"), 500);
+  EXPECT_EQ(status(R"({"choices":[{"text":"par","finish_reason":"error","error":{"code":429}}]})"),
+            429);
+  EXPECT_EQ(status(R"({"error":null,"choices":[{"text":"2"}]})"), 0);
+}
+
 TEST(ApiText, FindsNoTextInOtherBodies) {
+  for (const char* body : {"", "<html>", "{}", "[]", "null", R"({"choices":null})",
+                           R"({"choices":[{"text":" 2","finish_re)"}) {
+    EXPECT_FALSE(read_api_text(body).text) << body;
+    EXPECT_FALSE(read_api_text(body).is_of_api) << body;
+  }
   for (const char* body :
-       {"", "<html>", "{}", "[]", "null", R"({"choices":[]})", R"({"choices":[7]})",
-        R"({"choices":{"0":1}})", R"({"choices":[{"text":" 2"}]})",
-        R"({"choices":[{"text":" 2","finish_reason":null}]})",
-        R"({"choices":[{"text":" 2","finish_reason":"abort"}]})",
-        R"({"choices":[{"message":"2","finish_reason":"stop"}]})",
-        "{\"choices\":[{\"text\":\"\xff\",\"finish_reason\":\"stop\"}]}",
-        R"({"choices":[{"text":" 2","finish_re)"})
-    EXPECT_FALSE(read_api_text(body)) << body;
+       {R"({"choices":[]})", R"({"choices":[7]})", R"({"choices":{"0":1}})",
+        R"({"choices":[{"index":0}]})", R"({"choices":[{"text":"","finish_reason":"abort"}]})",
+        R"({"choices":[{"message":"2","finish_reason":"stop"}]})"}) {
+    EXPECT_FALSE(read_api_text(body).text) << body;
+    EXPECT_TRUE(read_api_text(body).is_of_api) << body;
+  }
 }
 
 TEST(ApiText, TheLimitHasANewerName) {

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <condition_variable>
+#include <limits>
 #include <map>
 #include <mutex>
 #include <random>
@@ -16,8 +17,8 @@
 
 #include "convoy/core/base/counted.h"
 #include "convoy/core/base/error.h"
-#include "convoy/core/base/text_as.h"
 #include "convoy/farm/remote/api_text.h"
+#include "convoy/farm/remote/server_answer.h"
 #include "convoy/farm/remote/server_load.h"
 
 namespace convoy::remote {
@@ -30,7 +31,12 @@ constexpr std::chrono::milliseconds kStep{50};
 // Requests for a text before it is an Error that may pass. Refusals for load and servers that
 // cannot be reached do not count: they say nothing of the text.
 constexpr int kMostTries = 4;
-constexpr int64_t kLongestRestSeconds = 3600;
+// The same where the server has computed each time: such requests are paid for.
+constexpr int kMostPaidTries = 2;
+// Refusals for load of one text, while others have answers.
+constexpr int kMostBusy = 30;
+// So many refusals, with no answer after them, are meant for every text.
+constexpr size_t kManyRefusals = 8;
 // A rest from this on is told: the progress seems to stand still.
 constexpr std::chrono::seconds kLongRest{30};
 
@@ -59,28 +65,11 @@ class Mailbox {
   std::vector<Letter> letters_;
 };
 
-std::optional<std::chrono::seconds> retry_after(const http::Answer& answer) {
-  // A date is possible too; the server's rest then grows like any other.
-  const std::optional<int64_t> seconds = text_as<int64_t>(answer.header("retry-after"));
-  if (!seconds || *seconds < 0) return {};
-  return std::chrono::seconds(std::min(*seconds, kLongestRestSeconds));
-}
-
-// The words by which servers say that prompt and text are longer than the model's positions: a
-// fault of the text, even of the first one.
-bool is_about_length(const http::Answer& answer) {
-  if (answer.status == 413) return true;
-  for (const char* words : {"context_length", "context length", "context size", "context window",
-                            "maximum allowed length", "max_position", "positions", "too long"})
-    if (answer.body.find(words) != std::string::npos) return true;
-  return false;
-}
-
-// "Unsupported parameter: 'max_tokens' is not supported with this model. Use
-// 'max_completion_tokens' instead."
-bool needs_newer_limit(const http::Answer& answer) {
-  return answer.status == 400 && answer.body.find("max_completion_tokens") != std::string::npos;
-}
+// A refusal by which no answer yet shows how it is meant.
+struct Refusal {
+  int64_t number = 0;
+  http::Answer answer;
+};
 
 class HttpTextEngine final : public process::TextEngine {
  public:
@@ -90,6 +79,7 @@ class HttpTextEngine final : public process::TextEngine {
         log_(std::move(log)),
         load_(servers_.addresses.size(), std::random_device()()),
         has_newer_limit_(servers_.addresses.size()),
+        curl_(curl),
         client_(curl, servers_.limits()) {}
 
   void submit(process::TextRequest request) override {
@@ -115,6 +105,9 @@ class HttpTextEngine final : public process::TextEngine {
       load_.withdraw(found->second.request);
     }
     ready_.erase(found->second.place);
+    for (auto& [settings, refusals] : refused_)
+      std::erase_if(refusals, [number](const Refusal& one) { return one.number == number; });
+    std::erase_if(refused_, [](const auto& group) { return group.second.empty(); });
     std::erase_if(delayed_, [number](const auto& text) { return text.second == number; });
     texts_.erase(found);
   }
@@ -122,6 +115,7 @@ class HttpTextEngine final : public process::TextEngine {
   int64_t unfinished() const override { return std::ssize(texts_) + std::ssize(ended_); }
 
   std::vector<TextResult> step() override {
+    if (ended_.empty()) judge_refusals();
     send_ready();
     const auto now = Clock::now();
     for (Mailbox::Letter& letter : mailbox_.take(ended_.empty() ? wake_time(now) : now))
@@ -137,7 +131,7 @@ class HttpTextEngine final : public process::TextEngine {
     ApiText api;
     std::pair<int64_t, int64_t> place;  // among those that are ready
     int tries = 0;                      // that failed by an answer
-    int refusals = 0;                   // of the request
+    int busy = 0;                       // refusals for load
     bool is_sent = false;
     bool has_newer_limit = false;  // as it was sent
     int64_t sent_as = 0;           // number of the client's
@@ -146,7 +140,7 @@ class HttpTextEngine final : public process::TextEngine {
 
   Clock::time_point wake_time(Clock::time_point now) const {
     Clock::time_point wake = now + kStep;
-    if (!ready_.empty() && load_.in_flight() < options_.requests)
+    if (!ready_.empty() && load_.in_flight() < options_.requests && !is_in_doubt())
       wake = std::min(wake, std::max(now, load_.next_time()));
     if (!delayed_.empty()) wake = std::min(wake, std::max(now, delayed_.begin()->first));
     return wake;
@@ -157,6 +151,8 @@ class HttpTextEngine final : public process::TextEngine {
     for (; !delayed_.empty() && delayed_.begin()->first <= now; delayed_.erase(delayed_.begin()))
       ready_.insert(texts_.at(delayed_.begin()->second).place);
     while (!ready_.empty() && load_.in_flight() < options_.requests) {
+      // The answers under way show first whether anything further has a chance.
+      if (is_in_doubt() && texts_.at(ready_.begin()->second).tries == 0) return;
       const std::optional<ServerRequest> request = load_.choose(now);
       if (!request) return;
       const int64_t number = ready_.begin()->second;
@@ -184,8 +180,7 @@ class HttpTextEngine final : public process::TextEngine {
     if (found == texts_.end()) return;  // cancelled meanwhile
     Text& text = found->second;
     text.is_sent = false;
-    const http::RequestResult& result = letter.result;
-    const http::Answer& answer = result.answer;
+    http::RequestResult& result = letter.result;
     if (result.end == http::RequestEnd::NoConnection)
       return suffer(letter.number, Trouble::Down, result.why);
     if (result.end == http::RequestEnd::TimedOut)
@@ -193,16 +188,33 @@ class HttpTextEngine final : public process::TextEngine {
                   fmt::format("no answer within {} s (--engine-timeout)", servers_.timeout_s));
     if (result.end == http::RequestEnd::Broken)
       return fail(letter.number, Trouble::Faulty, result.why);
-    if (answer.status == 429 || answer.status == 503)
-      return suffer(letter.number, Trouble::Busy, status_text(answer), retry_after(answer));
-    if (answer.status == 408 || answer.status == 409 || answer.status == 425 ||
-        answer.status >= 500)
-      return fail(letter.number, Trouble::Faulty, status_text(answer));
-    if (answer.status != 200) return refuse(letter.number, answer);
-    std::optional<TextResult> read = read_api_text(answer.body);
-    if (!read)
-      return fail(letter.number, Trouble::Faulty, "an answer that holds no text of the API");
-    succeed(letter.number, std::move(*read));
+    if (result.answer.status != 200) return take_error(letter.number, std::move(result.answer));
+    ApiAnswer read = read_api_text(result.answer.body);
+    if (read.text) return succeed(letter.number, std::move(*read.text));
+    if (read.error_status != 0) {
+      result.answer.status = read.error_status;
+      return take_error(letter.number, std::move(result.answer));
+    }
+    const std::string& body = result.answer.body;
+    fail(letter.number, Trouble::Faulty,
+         fmt::format("an answer that holds no text of the API: {}",
+                     body.empty() ? "it is empty" : servers_.quoted(body)),
+         {}, read.is_of_api ? kMostPaidTries : kMostTries);
+  }
+
+  void take_error(int64_t number, http::Answer answer) {
+    const auto rest = retry_after(curl_, answer);
+    switch (sense_of(answer)) {
+      case AnswerSense::OfLoad:
+        // Others have answers meanwhile: it is this text.
+        if (++texts_.at(number).busy > kMostBusy && last_success_ > texts_.at(number).request.sent)
+          return fail(number, Trouble::Busy, status_text(answer), rest, 1);
+        return suffer(number, Trouble::Busy, status_text(answer), rest);
+      case AnswerSense::OfServer:
+        return fail(number, Trouble::Faulty, status_text(answer), rest);
+      default:
+        return refuse(number, std::move(answer));
+    }
   }
 
   std::string status_text(const http::Answer& answer) const {
@@ -215,13 +227,16 @@ class HttpTextEngine final : public process::TextEngine {
 
   void succeed(int64_t number, TextResult result) {
     Text& text = texts_.at(number);
+    const std::string settings = std::move(text.api.settings);
     load_.succeed(text.request);
     last_success_ = Clock::now();
-    answered_settings_.insert(text.api.settings);
     result.number = number;
     figures_.prefill_tokens += result.prompt_tokens;
     figures_.decode_tokens += result.new_tokens;
     end(std::move(result));
+    if (auto refused = refused_.extract(settings))
+      for (const Refusal& refusal : refused.mapped()) settle(refusal);
+    answered_settings_.insert(settings);
   }
 
   void end(TextResult result) {
@@ -229,28 +244,29 @@ class HttpTextEngine final : public process::TextEngine {
     ended_.push_back(std::move(result));
   }
 
+  using Rest = std::optional<std::chrono::milliseconds>;  // that the server asks for
+
   // The server's trouble, not the text's.
-  void suffer(int64_t number, Trouble trouble, const std::string& why,
-              std::optional<std::chrono::seconds> rest = {}) {
+  void suffer(int64_t number, Trouble trouble, const std::string& why, Rest rest = {}) {
     Text& text = texts_.at(number);
     note_trouble(text, trouble, why, rest);
     ready_.insert(text.place);
   }
 
   // Perhaps the text's: a prompt may bring a server down.
-  void fail(int64_t number, Trouble trouble, const std::string& why) {
+  void fail(int64_t number, Trouble trouble, const std::string& why, Rest rest = {},
+            int most_tries = kMostTries) {
     Text& text = texts_.at(number);
-    note_trouble(text, trouble, why, {});
-    if (++text.tries >= kMostTries)
+    note_trouble(text, trouble, why, rest);
+    if (++text.tries >= most_tries)
       return end({.number = number,
                   .finish = TextFinish::Error,
                   .error = fmt::format("{}: {}", address(text), why),
-                  .error_may_pass = true});
+                  .error_may_pass = most_tries == kMostTries});
     delayed_.emplace(Clock::now() + load_.wait_after(text.tries), number);
   }
 
-  void note_trouble(const Text& text, Trouble trouble, const std::string& why,
-                    std::optional<std::chrono::seconds> rest) {
+  void note_trouble(const Text& text, Trouble trouble, const std::string& why, Rest rest) {
     const auto now = Clock::now();
     log_.detail(fmt::format("{}: {}", address(text), why));
     if (load_.suffer(text.request, trouble, now, rest))
@@ -261,7 +277,7 @@ class HttpTextEngine final : public process::TextEngine {
     if (rest && *rest >= kLongRest && now + *rest > told_rest_until_) {
       told_rest_until_ = now + 2 * *rest;
       warn(fmt::format("{} gets no request for {} s, as it asked (Retry-After)", address(text),
-                       rest->count()));
+                       std::chrono::ceil<std::chrono::seconds>(*rest).count()));
     }
     if (load_.in_flight() == 0 && now - last_success_ > options_.patience)
       throw NetworkError(
@@ -281,26 +297,74 @@ class HttpTextEngine final : public process::TextEngine {
     log_.info(message);
   }
 
-  // A refusal is of the text where other texts with the same settings had an answer. The first
-  // texts may be refused before there is one, so they are asked for once more.
-  void refuse(int64_t number, const http::Answer& answer) {
+  // How a refusal is meant shows the next answer to another text with the same settings: until then
+  // the text waits, and is not asked for again.
+  void refuse(int64_t number, http::Answer answer) {
     Text& text = texts_.at(number);
-    load_.withdraw(text.request);
-    if (!text.has_newer_limit && text.api.path == "/chat/completions" &&
-        needs_newer_limit(answer)) {
-      has_newer_limit_[text.request.server] = true;
-      ready_.insert(text.place);
-      return;
+    const AnswerSense sense = sense_of(answer);
+    if (sense != AnswerSense::OfText) {
+      note_trouble(text, Trouble::Faulty, status_text(answer), {});
+    } else {
+      load_.withdraw(text.request);
+      if (!text.has_newer_limit && text.api.path == "/chat/completions" &&
+          needs_newer_limit(answer)) {
+        has_newer_limit_[text.request.server] = true;
+        ready_.insert(text.place);
+        return;
+      }
+      // 403 is of the key as often as of the text.
+      if (is_about_length(answer) ||
+          (answer.status != 403 && answered_settings_.contains(text.api.settings)))
+        return end_refused(number, answer);
     }
-    const bool may_be_of_text =
-        answer.status == 400 || answer.status == 413 || answer.status == 422;
-    if (may_be_of_text &&
-        (is_about_length(answer) || answered_settings_.contains(text.api.settings)))
-      return end({.number = number,
-                  .finish = TextFinish::Error,
-                  .error = fmt::format("the server refuses it with {}", status_text(answer))});
-    if (!may_be_of_text || ++text.refusals > 1) refuse_answer(servers_, address(text), answer);
-    delayed_.emplace(Clock::now() + load_.wait_after(2), number);
+    refused_[text.api.settings].push_back({number, std::move(answer)});
+  }
+
+  void end_refused(int64_t number, const http::Answer& answer) {
+    end({.number = number,
+         .finish = TextFinish::Error,
+         .error = fmt::format("the server refuses it with {}", status_text(answer))});
+  }
+
+  // After an answer to another text: the server knows path and key, so either it has recovered or
+  // it refuses this text.
+  void settle(const Refusal& refusal) {
+    Text& text = texts_.at(refusal.number);
+    if (sense_of(refusal.answer) == AnswerSense::OfText || ++text.tries >= kMostTries)
+      return end_refused(refusal.number, refusal.answer);
+    ask_soon(refusal.number);
+  }
+
+  void ask_soon(int64_t number) {
+    Text& text = texts_.at(number);
+    text.place.first = std::numeric_limits<int64_t>::min();
+    delayed_.emplace(Clock::now() + load_.wait_after(text.tries), number);
+  }
+
+  bool is_in_doubt() const {
+    size_t count = 0;
+    for (const auto& [settings, refusals] : refused_) count += refusals.size();
+    return count >= kManyRefusals;
+  }
+
+  // No answer is left that could show what refusals mean. A missing path or model is looked for
+  // again, with one text: some servers answer so while they load.
+  void judge_refusals() {
+    if (refused_.empty() || load_.in_flight() > 0 || !delayed_.empty()) return;
+    const bool is_in_doubt_now = is_in_doubt();
+    if (!is_in_doubt_now && !ready_.empty()) return;
+    std::vector<Refusal>& refusals = refused_.begin()->second;
+    const Refusal first = std::move(refusals.front());
+    refusals.erase(refusals.begin());
+    const bool was_answered = answered_settings_.contains(refused_.begin()->first);
+    if (refusals.empty()) refused_.erase(refused_.begin());
+    Text& text = texts_.at(first.number);
+    const AnswerSense sense = sense_of(first.answer);
+    if (sense == AnswerSense::OfText && was_answered && !is_in_doubt_now)
+      return end_refused(first.number, first.answer);
+    if (sense == AnswerSense::OfAddress && ++text.tries < kMostTries)
+      return ask_soon(first.number);
+    refuse_answer(servers_, address(text), first.answer);
   }
 
   // The whole time in which requests run counts as that of new tokens: how a server divides it
@@ -324,12 +388,14 @@ class HttpTextEngine final : public process::TextEngine {
   std::unordered_map<int64_t, Text> texts_;            // unfinished, by number
   std::set<std::pair<int64_t, int64_t>> ready_;        // their places, in the order of sending
   std::multimap<Clock::time_point, int64_t> delayed_;  // until then
+  std::map<std::string, std::vector<Refusal>> refused_;  // their texts wait; by settings
   std::unordered_set<std::string> answered_settings_;
   std::vector<TextResult> ended_;  // handed out by the next step
   process::EngineFigures figures_;
   Clock::time_point last_success_ = Clock::now();
   Clock::time_point last_count_ = Clock::now();
   Mailbox mailbox_;
+  const http::CurlLibrary& curl_;
   http::Client client_;  // ends before the mailbox
 };
 

@@ -183,6 +183,79 @@ TEST(HttpTextEngine, ARefusalOfEveryTextEndsTheRun) {
   }
 }
 
+// The message of the error that ends the run; the texts before it are counted.
+std::string fatal_words(process::TextEngine& engine, int& texts) {
+  try {
+    while (engine.unfinished() > 0)
+      for (const TextResult& result : engine.step()) texts += result.finish != TextFinish::Error;
+  } catch (const ConfigError& error) {
+    return error.sentence();
+  }
+  return {};
+}
+
+TEST(HttpTextEngine, AMomentsMissAmongAnswersIsAskedForAgain) {
+  for (const int status : {404, 307, 401, 405}) {
+    FakeServer server([status](http::Exchange& exchange, const std::string& prompt, int before) {
+      if (prompt == "odd" && before == 0) return exchange.respond(status, {}, "not now");
+      if (prompt != "odd") std::this_thread::sleep_for(std::chrono::milliseconds(30));
+      exchange.respond(200, {}, kText);
+    });
+    const auto engine = engine_of(server.named());
+    for (int64_t number = 1; number <= 4; ++number) ask(*engine, number, "even");
+    ask(*engine, 5, "odd");
+    EXPECT_EQ(all_results(*engine)[5].text, "two") << status;
+    EXPECT_EQ(server.asked("odd"), 2) << status;
+  }
+}
+
+TEST(HttpTextEngine, ARefusedTextIsAskedForOnceAndQuoted) {
+  for (const int status : {400, 403, 413, 422}) {
+    FakeServer server([status](http::Exchange& exchange, const std::string& prompt, int) {
+      if (prompt == "odd") return exchange.respond(status, {}, R"({"error":{"message":"flagged"}})");
+      std::this_thread::sleep_for(std::chrono::milliseconds(30));
+      exchange.respond(200, {}, kText);
+    });
+    const auto engine = engine_of(server.named());
+    ask(*engine, 1, "odd");
+    for (int64_t number = 2; number <= 4; ++number) ask(*engine, number, "even");
+    const TextResult odd = all_results(*engine)[1];
+    EXPECT_EQ(odd.error, fmt::format("the server refuses it with status {}: flagged", status));
+    EXPECT_FALSE(odd.error_may_pass);
+    EXPECT_EQ(server.asked("odd"), 1) << status;
+  }
+}
+
+TEST(HttpTextEngine, TheRunEndsAfterTheAnswersUnderWay) {
+  FakeServer server([](http::Exchange& exchange, const std::string& prompt, int) {
+    if (prompt != "slow") return exchange.respond(401, {}, "the key has expired");
+    std::this_thread::sleep_for(std::chrono::milliseconds(200));
+    exchange.respond(200, {}, kText);
+  });
+  const auto engine = engine_of(server.named(), {.requests = 16});
+  for (int64_t number = 1; number <= 4; ++number) ask(*engine, number, "slow");
+  for (int64_t number = 5; number <= 60; ++number)
+    ask(*engine, number, fmt::format("late {}", number));
+  int texts = 0;
+  EXPECT_NE(fatal_words(*engine, texts).find("status 401: the key has expired"),
+            std::string::npos);
+  EXPECT_EQ(texts, 4);
+  EXPECT_EQ(server.asked("late 60"), 0);
+}
+
+TEST(HttpTextEngine, APaidAnswerWithoutATextIsAskedForOnceMore) {
+  FakeServer server([](http::Exchange& exchange, const std::string&, int) {
+    exchange.respond(200, {}, R"({"choices":[],"usage":{"completion_tokens":9}})");
+  });
+  const auto engine = engine_of(server.named());
+  ask(*engine, 1, "text");
+  const TextResult result = all_results(*engine)[1];
+  EXPECT_FALSE(result.error_may_pass);
+  EXPECT_NE(result.error.find(R"(holds no text of the API: {"choices":[])"), std::string::npos)
+      << result.error;
+  EXPECT_EQ(server.asked("text"), 2);
+}
+
 TEST(HttpTextEngine, EndsWhenNoServerAnswersForLong) {
   int port = 0;
   {

@@ -48,7 +48,7 @@ void ServerLoad::succeed(const ServerRequest& request) {
 void ServerLoad::withdraw(const ServerRequest& request) { --servers_[request.server].in_flight; }
 
 bool ServerLoad::suffer(const ServerRequest& request, Trouble trouble, Clock::time_point now,
-                        std::optional<std::chrono::seconds> rest) {
+                        std::optional<std::chrono::milliseconds> rest) {
   Server& server = servers_[request.server];
   --server.in_flight;
   if (rest) server.rests_until = std::max(server.rests_until, now + *rest);

@@ -38,7 +38,7 @@ class ServerLoad {
   void withdraw(const ServerRequest& request);
   // `rest`: the server's Retry-After, where it gave one. True when the server was set aside by it.
   bool suffer(const ServerRequest& request, Trouble trouble, Clock::time_point now,
-              std::optional<std::chrono::seconds> rest = {});
+              std::optional<std::chrono::milliseconds> rest = {});
 
   int64_t in_flight() const;
   int64_t limit(size_t server) const { return static_cast<int64_t>(servers_[server].limit); }

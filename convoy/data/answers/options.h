@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Options of multiple-choice questions within prose: "So it is (B), because 3 is prime".
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace convoy::answers {
+
+// The length of a label at the front: "(B)", "B)", "B.", "B:", "option B"; 0 when there is none.
+size_t option_length(std::string_view text);
+
+// `answer` up to the words that give its reason: "because", "since", "因为", "так как".
+std::string_view without_reason(std::string_view answer);
+
+// The last option that the text names as its choice, as "(B)"; empty when there is none. `at_end`:
+// only in the last sentence, where nothing is known of the question.
+std::string option_told(std::string_view text, bool at_end);
+
+}  // namespace convoy::answers

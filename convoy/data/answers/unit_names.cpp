@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The table of units, and the rules for their names.
+#include <algorithm>
+
+#include "convoy/data/answers/letters.h"
+#include "convoy/data/answers/measure_unit.h"
+
+namespace convoy::answers {
+namespace {
+
+using Powers = std::array<int8_t, 5>;
+
+constexpr Powers kLength = {1, 0, 0, 0, 0};
+constexpr Powers kArea = {2, 0, 0, 0, 0};
+constexpr Powers kVolume = {3, 0, 0, 0, 0};
+constexpr Powers kMass = {0, 1, 0, 0, 0};
+constexpr Powers kTime = {0, 0, 1, 0, 0};
+constexpr Powers kRate = {0, 0, -1, 0, 0};
+constexpr Powers kSpeed = {1, 0, -1, 0, 0};
+constexpr Powers kMoney = {0, 0, 0, 1, 0};
+constexpr Powers kAngle = {0, 0, 0, 0, 1};
+constexpr Powers kForce = {1, 1, -2, 0, 0};
+constexpr Powers kPressure = {-1, 1, -2, 0, 0};
+constexpr Powers kEnergy = {2, 1, -2, 0, 0};
+constexpr Powers kPower = {2, 1, -3, 0, 0};
+constexpr Powers kNone = {};
+
+struct UnitEntry {
+  std::string_view names;  // between spaces; a plural "s" of Latin letters is understood
+  Powers powers;
+  int64_t above = 1;
+  int64_t below = 1;
+  std::string_view other = {};  // a dimension of its own
+};
+
+constexpr UnitEntry kUnits[] = {
+    {" m meter metre 米 м метр метра метров ", kLength},
+    {" cm centimeter centimetre 厘米 公分 ㎝ см сантиметр сантиметра сантиметров ", kLength, 1, 100},
+    {" mm millimeter millimetre 毫米 ㎜ мм миллиметр миллиметра миллиметров ", kLength, 1, 1000},
+    {" dm decimeter decimetre 分米 дм дециметр дециметра дециметров ", kLength, 1, 10},
+    {" km kilometer kilometre 千米 公里 ㎞ км километр километра километров ", kLength, 1000},
+    {" micrometer micrometre micron 微米 мкм ", kLength, 1, 1000000},
+    {" nanometer nanometre 纳米 нм ", kLength, 1, 1000000000},
+    {" inch inches 英寸 дюйм дюйма дюймов ", kLength, 254, 10000},
+    {" ft foot feet 英尺 фут фута футов ", kLength, 3048, 10000},
+    {" yd yard 码 ", kLength, 9144, 10000},
+    {" mi mile 英里 миля мили миль ", kLength, 1609344, 1000},
+    {" ㎡ ", kArea},
+    {" 公顷 hectare ha га ", kArea, 10000},
+    {" g gm gram gramme 克 г гр грамм грамма граммов ", kMass},
+    {" kg kilogram kilo 千克 公斤 ㎏ кг килограмм килограмма килограммов ", kMass, 1000},
+    {" mg milligram 毫克 мг ", kMass, 1, 1000},
+    {" microgram 微克 мкг ", kMass, 1, 1000000},
+    {" tonne 吨 т тонна тонны тонн ", kMass, 1000000},
+    {" 斤 ", kMass, 500},
+    {" ц центнер центнера центнеров ", kMass, 100000},
+    {" lb pound ", kMass, 45359237, 100000},
+    {" oz ounce ", kMass, 45359237, 1600000},
+    {" s sec second 秒 с сек секунда секунды секунд ", kTime},
+    {" ms millisecond 毫秒 мс ", kTime, 1, 1000},
+    {" microsecond 微秒 мкс ", kTime, 1, 1000000},
+    {" min minute 分钟 分 мин минута минуты минут ", kTime, 60},
+    {" h hr hour 小时 时 ч час часа часов ", kTime, 3600},
+    {" day 天 日 день дня дней сутки суток ", kTime, 86400},
+    {" week 周 星期 неделя недели недель ", kTime, 604800},
+    {" l liter litre 升 л литр литра литров ", kVolume, 1, 1000},
+    {" ml milliliter millilitre cc 毫升 мл ", kVolume, 1, 1000000},
+    {" mph ", kSpeed, 1609344, 3600000},
+    {" kmph kmh kph ", kSpeed, 1000, 3600},
+    {" mps ", kSpeed},
+    {" dollar buck usd 美元 доллар доллара долларов ", kMoney, 100},
+    {" cent penny pennies 美分 цент цента центов ", kMoney},
+    {" degree deg 度 градус градуса градусов ", kAngle},
+    {" newton 牛 牛顿 Н ньютон ", kForce, 1000},
+    {" joule 焦 焦耳 Дж джоуль ", kEnergy, 1000},
+    {" Nm ", kEnergy, 1000},
+    {" kwh кВтч ", kEnergy, 3600000000},
+    {" watt 瓦 瓦特 Вт ватт ", kPower, 1000},
+    {" kilowatt 千瓦 кВт ", kPower, 1000000},
+    {" pascal 帕 Па ", kPressure, 1000},
+    {" hertz hz 赫兹 Гц герц ", kRate},
+    {" c celsius ℃ 摄氏度 ", kNone, 1, 1, "celsius"},
+    {" f fahrenheit ℉ ", kNone, 1, 1, "fahrenheit"},
+    {" coulomb 库仑 Кл ", kNone, 1, 1, "coulomb"},
+    {" farad ", kNone, 1, 1, "farad"},
+    {" kelvin К ", kNone, 1, 1, "kelvin"},
+    {" mole mol 摩尔 моль ", kNone, 1, 1, "mole"},
+    {" v volt 伏 伏特 В вольт ", kNone, 1, 1, "volt"},
+    {" a amp ampere 安 安培 А ампер ", kNone, 1, 1, "ampere"},
+    {" ohm 欧 欧姆 Ом ом ", kNone, 1, 1, "ohm"},
+    {" tesla 特斯拉 Тл ", kNone, 1, 1, "tesla"},
+    {" henry henries ", kNone, 1, 1, "henry"},
+    {" weber ", kNone, 1, 1, "weber"},
+    {" siemens ", kNone, 1, 1, "siemens"},
+    {" becquerel ", kNone, 1, 1, "becquerel"},
+    {" radian rad 弧度 рад радиан ", kNone, 1, 1, "radian"},
+    {" sterling ", kNone, 1, 1, "sterling"},
+    {" yuan rmb 元 人民币 ", kNone, 1, 1, "yuan"},
+    {" rupee rs ", kNone, 1, 1, "rupee"},
+    {" euro eur 欧元 евро ", kNone, 1, 1, "euro"},
+    {" yen 日元 ", kNone, 1, 1, "yen"},
+    {" ruble rouble руб рубль рубля рублей ", kNone, 1, 1, "ruble"},
+    {" коп копейка копейки копеек ", kNone, 1, 1, "kopek"},
+    {" peso ", kNone, 1, 1, "peso"},
+    {" franc ", kNone, 1, 1, "franc"},
+    {" shekel ", kNone, 1, 1, "shekel"},
+    {" year yr 年 岁 год года лет ", kNone, 1, 1, "year"},
+    {" month 月 个月 месяц месяца месяцев ", kNone, 1, 1, "month"},
+    {" gallon gal ", kNone, 1, 1, "gallon"},
+    {" quart ", kNone, 1, 1, "quart"},
+    {" pint ", kNone, 1, 1, "pint"},
+    {" cup ", kNone, 1, 1, "cup"},
+    {" acre ", kNone, 1, 1, "acre"},
+    {" ton ", kNone, 1, 1, "ton"},
+};
+
+// Symbols of the SI that take a prefix; large and small letters differ.
+constexpr UnitEntry kSymbols[] = {
+    {" m ", kLength},
+    {" g ", kMass},
+    {" s ", kTime},
+    {" L l ", kVolume, 1, 1000},
+    {" N ", kForce, 1000},
+    {" J ", kEnergy, 1000},
+    {" W ", kPower, 1000},
+    {" Pa ", kPressure, 1000},
+    {" Hz ", kRate},
+    {" C ", kNone, 1, 1, "coulomb"},
+    {" F ", kNone, 1, 1, "farad"},
+    {" K ", kNone, 1, 1, "kelvin"},
+    {" mol ", kNone, 1, 1, "mole"},
+    {" V ", kNone, 1, 1, "volt"},
+    {" A ", kNone, 1, 1, "ampere"},
+    {" Omega ohm ", kNone, 1, 1, "ohm"},
+    {" T ", kNone, 1, 1, "tesla"},
+    {" H ", kNone, 1, 1, "henry"},
+    {" Wb ", kNone, 1, 1, "weber"},
+    {" S ", kNone, 1, 1, "siemens"},
+    {" Bq ", kNone, 1, 1, "becquerel"},
+    {" Gy ", kNone, 1, 1, "gray"},
+    {" Sv ", kNone, 1, 1, "sievert"},
+    {" eV ", kNone, 1, 1, "electronvolt"},
+    {" lm ", kNone, 1, 1, "lumen"},
+    {" lx ", kNone, 1, 1, "lux"},
+    {" cd ", kNone, 1, 1, "candela"},
+    {" cal ", kNone, 1, 1, "calorie"},
+    {" bar ", kNone, 1, 1, "bar"},
+    {" atm ", kNone, 1, 1, "atmosphere"},
+    {" rpm ", kNone, 1, 1, "rpm"},
+    {" dB ", kNone, 1, 1, "decibel"},
+};
+
+struct Prefix {
+  std::string_view name;
+  int64_t above = 1;
+  int64_t below = 1;
+};
+constexpr Prefix kPrefixes[] = {{"mu", 1, 1000000},    {"p", 1, 1000000000000}, {"n", 1, 1000000000},
+                                {"u", 1, 1000000},     {"m", 1, 1000},          {"c", 1, 100},
+                                {"k", 1000},           {"M", 1000000},          {"G", 1000000000},
+                                {"T", 1000000000000}};
+
+template <class Table>
+std::optional<MeasureUnit> listed_unit(const Table& table, std::string_view word) {
+  for (const UnitEntry& entry : table) {
+    if (!is_listed(entry.names, word)) continue;
+    MeasureUnit unit{entry.powers, entry.above, entry.below, {}, true};
+    if (!entry.other.empty()) unit.others[std::string(entry.other)] = 1;
+    return unit;
+  }
+  return std::nullopt;
+}
+
+std::optional<MeasureUnit> prefixed_symbol(std::string_view word) {
+  if (is_listed(" pm us ", word)) return std::nullopt;  // of a time, or a word
+  if (std::optional<MeasureUnit> unit = listed_unit(kSymbols, word)) return unit;
+  for (const Prefix& prefix : kPrefixes) {
+    if (!word.starts_with(prefix.name)) continue;
+    const std::optional<MeasureUnit> unit =
+        listed_unit(kSymbols, word.substr(prefix.name.size()));
+    if (unit) return multiplied({{}, prefix.above, prefix.below, {}, true}, *unit);
+  }
+  return std::nullopt;
+}
+
+// 平方厘米, 千米每小时
+std::optional<MeasureUnit> chinese_unit(std::string_view word) {
+  constexpr std::string_view kPer = "每";
+  if (const size_t per = word.find(kPer); per != std::string_view::npos && per > 0) {
+    const std::optional<MeasureUnit> above = unit_named(word.substr(0, per));
+    const std::optional<MeasureUnit> below = unit_named(word.substr(per + kPer.size()));
+    const std::optional<MeasureUnit> inverse = below ? raised(*below, -1) : std::nullopt;
+    return above && inverse ? multiplied(*above, *inverse) : std::nullopt;
+  }
+  for (const auto& [name, power] : {std::pair("平方", 2), {"立方", 3}})
+    if (word.starts_with(name))
+      if (const auto unit = listed_unit(kUnits, word.substr(std::string_view(name).size())))
+        return raised(*unit, power);
+  return std::nullopt;
+}
+
+bool scaled(int64_t& number, int64_t factor) {
+  return !__builtin_mul_overflow(number, factor, &number);
+}
+
+}  // namespace
+
+std::optional<MeasureUnit> multiplied(const MeasureUnit& a, const MeasureUnit& b) {
+  MeasureUnit unit = a;
+  for (size_t index = 0; index < unit.powers.size(); ++index)
+    unit.powers[index] = static_cast<int8_t>(unit.powers[index] + b.powers[index]);
+  if (!scaled(unit.above, b.above) || !scaled(unit.below, b.below)) return std::nullopt;
+  for (const auto& [name, power] : b.others)
+    if ((unit.others[name] += power) == 0) unit.others.erase(name);
+  return unit;
+}
+
+std::optional<MeasureUnit> raised(const MeasureUnit& unit, int power) {
+  MeasureUnit one = unit;
+  if (power < 0) {
+    std::swap(one.above, one.below);
+    for (int8_t& exponent : one.powers) exponent = static_cast<int8_t>(-exponent);
+    for (auto& [name, exponent] : one.others) exponent = -exponent;
+  }
+  std::optional<MeasureUnit> all = MeasureUnit{.known = unit.known};
+  for (int count = 0; count < std::abs(power) && all; ++count) all = multiplied(*all, one);
+  return all;
+}
+
+bool is_prefix(std::string_view word) {
+  return std::any_of(std::begin(kPrefixes), std::end(kPrefixes),
+                     [&](const Prefix& prefix) { return prefix.name == word; });
+}
+
+std::optional<MeasureUnit> unit_named(std::string_view word) {
+  // mL and KG are accepted, but n, v and M are letters.
+  if (word.size() == 1 && is_letter(word[0]) &&
+      !is_listed(is_upper(word[0]) ? " L N J W V K C F T H A S " : " m g s h l ", word))
+    return std::nullopt;
+  if (word == "C" || word == "F")  // of a temperature more often than of a charge
+    return listed_unit(kUnits, word == "C" ? "celsius" : "fahrenheit");
+  if (word.size() <= 4 || word.ends_with("Omega"))
+    if (std::any_of(word.begin(), word.end(), is_upper))
+      if (std::optional<MeasureUnit> unit = prefixed_symbol(word)) return unit;
+  const std::string low = lowered(word);
+  if (low == "in" || low == "inches") return listed_unit(kUnits, "inch");
+  for (const std::string_view name : {word, std::string_view(low)})
+    if (std::optional<MeasureUnit> unit = listed_unit(kUnits, name)) return unit;
+  if (low.size() >= 3 && low.back() == 's')
+    if (auto unit = listed_unit(kUnits, std::string_view(low).substr(0, low.size() - 1)))
+      return unit;
+  if (std::optional<MeasureUnit> unit = prefixed_symbol(word)) return unit;
+  return chinese_unit(word);
+}
+
+bool is_currency(std::string_view word) {
+  const std::string low = lowered(word);
+  return is_listed(" usd sterling yuan rupees rupee rs euros euro eur rmb yen rubles ", low);
+}
+
+}  // namespace convoy::answers
