@@ -117,6 +117,7 @@ class OneServer(unittest.TestCase):
             texts, ends = [""] * n, [None] * n
             usage = None
             for part in self.chat(n=n, seed=5, temperature=1, stream=True, stream_options={"include_usage": True}):
+                self.assertIn("usage", part.model_fields_set)  # null but in the last
                 usage = part.usage or usage
                 for choice in part.choices:
                     texts[choice.index] += choice.delta.content or ""
@@ -232,6 +233,7 @@ class OneServer(unittest.TestCase):
         bare = self.post("/tokenize", messages=CHAT, add_generation_prompt=False).json()
         self.assertEqual(chat["tokens"][: bare["count"]], bare["tokens"])
         self.assertLess(bare["count"], chat["count"])
+        self.assertEqual(self.post("/tokenize", prompt="").raise_for_status().json()["tokens"], [])
         for path, status, body in [
             ("/tokenize", 404, {"model": "other", "prompt": "a"}),
             ("/tokenize", 400, {}),

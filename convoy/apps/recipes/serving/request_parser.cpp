@@ -44,6 +44,7 @@ AskedAnswers RequestParser::asked_answers(ApiRequest request) const {
   if (!request.tools.is_null()) {
     asked.tool_format = tool_format_;
     asked.shows_special_tokens = has_special_tags_;
+    asked.begins_in_thoughts = opens_thoughts(asked.prompts.front(), loaded_.tokenizer);
   }
   asked.request = std::move(request);
   return asked;
