@@ -11,7 +11,8 @@ namespace convoy {
 int limited_cpu_level(int best, int highest, std::string_view wanted) {
   if (wanted.empty()) return best;
   const auto* const named = std::find(kCpuLevels.begin(), kCpuLevels.end(), wanted);
-  const auto usable = fmt::join(kCpuLevels.begin(), kCpuLevels.begin() + best + 1, ", ");
+  const std::string usable =
+      fmt::format("{}", fmt::join(kCpuLevels.begin(), kCpuLevels.begin() + best + 1, ", "));
   CONVOY_CHECK(named != kCpuLevels.end(), ConfigError,
                "CONVOY_CPU_LEVEL is '{}', which is no level of loops: this CPU has {}", wanted,
                usable);
