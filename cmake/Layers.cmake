@@ -114,7 +114,7 @@ function(convoy_layer name)
     endif()
     add_test(NAME ${name} COMMAND ${name}_tests)
     # Threads that spin while they wait for each other cost the entries beside them their cores.
-    set_tests_properties(${name} PROPERTIES LABELS "cpu${_processes}" TIMEOUT 900
+    set_tests_properties(${name} PROPERTIES LABELS "cpu${_processes}"
       ENVIRONMENT "OMP_WAIT_POLICY=PASSIVE;CONVOY_SOURCE_DIR=${CMAKE_SOURCE_DIR};CONVOY_BIN_DIR=${CMAKE_BINARY_DIR}/bin")
   endif()
 endfunction()

@@ -25,5 +25,5 @@ add_library(convoy::rust_text ALIAS convoy_rust_text)
 function(convoy_rust_text_test)
   add_test(NAME rust_text COMMAND ${CMAKE_COMMAND} -E env --unset=MAKEFLAGS CARGO_TARGET_DIR=${CMAKE_BINARY_DIR}/rust
     ${CONVOY_CARGO} test --release --locked --quiet --manifest-path ${CMAKE_SOURCE_DIR}/rust/text/Cargo.toml)
-  set_tests_properties(rust_text PROPERTIES LABELS cpu TIMEOUT 900)
+  set_tests_properties(rust_text PROPERTIES LABELS cpu)
 endfunction()

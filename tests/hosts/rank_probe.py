@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A rank without torch: meets the others at MASTER_ADDR:MASTER_PORT as a store's clients would, then
-sends a number around once per 0.1 s for PROBE_SECONDS. A silent network makes it wait for ever."""
+sends a number around once per 0.1 s for PROBE_SECONDS. A silent network makes it wait for ever.
+Rank 0 leaves out connections that do not greet as ranks do."""
 import os
 import socket
 import sys
@@ -18,6 +19,28 @@ def connect(address, port):
             time.sleep(0.05)
 
 
+def greeting(rank):
+    return b"probe %04d" % rank
+
+
+def accept_ranks(server, world):
+    peers = {}
+    while len(peers) < world - 1:
+        peer = server.accept()[0]
+        peer.settimeout(5)
+        try:
+            said = peer.recv(len(greeting(0)), socket.MSG_WAITALL)
+        except OSError:
+            continue
+        rank = next((rank for rank in range(1, world) if said == greeting(rank)), None)
+        if rank is not None:
+            peer.settimeout(None)
+            peers[rank] = peer
+    for peer in peers.values():
+        peer.sendall(b"m")
+    return list(peers.values())
+
+
 def main():
     rank, world = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
     address, port = os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"])
@@ -25,9 +48,12 @@ def main():
     if rank == 0:
         family = socket.AF_INET6 if ":" in address else socket.AF_INET
         server = socket.create_server((address, port), family=family)
-        peers = [server.accept()[0] for _ in range(world - 1)]
+        peers = accept_ranks(server, world)
     else:
         peers = [connect(address, port)]
+        peers[0].sendall(greeting(rank))
+        if peers[0].recv(1) != b"m":
+            sys.exit(f"rank {rank} lost rank 0 before all had met")
     print(f"met {world} ranks at {address}", flush=True)
     for turn in range(rounds):
         if rank == 0:

@@ -28,7 +28,7 @@ def printed(programs, environment, text):
         out += line + "\n"
         with tempfile.TemporaryDirectory() as folder:
             run = subprocess.run(["bash", "-c", line[2:]], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, cwd=folder,
-                                 timeout=120, check=False, env={**environment, "PATH": f"{programs}:{os.environ['PATH']}"})
+                                 timeout=1200, check=False, env={**environment, "PATH": f"{programs}:{os.environ['PATH']}"})
         out += run.stdout
     return out
 

@@ -33,7 +33,7 @@ class Training(unittest.TestCase):
 
     def convoy(self, *arguments, code=0):
         run = subprocess.run([PROGRAMS / "convoy", *arguments], env=self.environment, cwd=SOURCE, capture_output=True, text=True,
-                             timeout=280, check=False)
+                             timeout=1200, check=False)
         self.assertEqual(run.returncode, code, run.stderr)
         return run
 
@@ -96,7 +96,7 @@ class Training(unittest.TestCase):
             if events.exists() and '"step"' in events.read_text() and len(ranks) == 2:
                 break
         os.kill(ranks[1], signal.SIGSTOP)
-        self.assertEqual(train.wait(60), 13)
+        self.assertEqual(train.wait(1200), 13)
         last = json.loads(events.read_text().splitlines()[-1])
         self.assertEqual((last["event"], last["code"], last["kind"]), ("failure", 13, "silent"))
         self.assertIn("SIGSTOP", last["message"])

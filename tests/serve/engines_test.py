@@ -41,7 +41,7 @@ class Server:
         return [int(pid) for pid in found]
 
     def request(self, method, path, body=None, headers=JSON):
-        connection = http.client.HTTPConnection(self.host, self.port, timeout=120)
+        connection = http.client.HTTPConnection(self.host, self.port, timeout=1200)
         with contextlib.closing(connection):
             connection.request(method, path, json.dumps(body) if body is not None else None, headers)
             answer = connection.getresponse()
@@ -66,7 +66,7 @@ def served(*flags):
         server.process.wait()
 
 
-def wait_until(is_true, seconds=60):
+def wait_until(is_true, seconds=1200):
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
         if found := is_true():
@@ -119,7 +119,7 @@ class Engines(unittest.TestCase):
 
     def test_a_stream_that_loses_its_engine_ends_with_an_error(self):
         with served("--engines", "1", "--batch-size", "1") as server:
-            connection = http.client.HTTPConnection(server.host, server.port, timeout=120)
+            connection = http.client.HTTPConnection(server.host, server.port, timeout=1200)
             with contextlib.closing(connection):
                 connection.request("POST", "/v1/completions", json.dumps({"model": "tally", "stream": True, **LONGER}), JSON)
                 answer = connection.getresponse()
@@ -209,7 +209,7 @@ class Engines(unittest.TestCase):
 
     def test_a_stream_whose_engine_hangs_ends_with_an_error(self):
         with served("--engines", "1", "--batch-size", "1", "--engine-timeout", "5") as server:
-            with contextlib.closing(http.client.HTTPConnection(server.host, server.port, timeout=120)) as connection:
+            with contextlib.closing(http.client.HTTPConnection(server.host, server.port, timeout=1200)) as connection:
                 connection.request("POST", "/v1/completions", json.dumps({"model": "tally", "stream": True, **LONGER}), JSON)
                 answer = connection.getresponse()
                 answer.readline()
@@ -221,7 +221,7 @@ class Engines(unittest.TestCase):
 
     def test_an_engine_that_cannot_begin_gives_its_error(self):
         done = subprocess.run([CONVOY, "serve", "--model", MODEL, "--adapter", "a=/nowhere", "--port", "0", "--engines", "2"],
-                              capture_output=True, text=True, timeout=120)
+                              capture_output=True, text=True, timeout=1200)
         self.assertNotEqual(done.returncode, 0)
         self.assertIn("/nowhere", done.stderr)
         self.assertNotIn("listening", done.stderr)
@@ -231,7 +231,7 @@ class Engines(unittest.TestCase):
             with served("--engines", "2") as server:
                 engines = server.engines()
                 server.process.send_signal(sent)
-                server.process.wait(60)
+                server.process.wait(1200)
                 wait_until(lambda: not any(pathlib.Path(f"/proc/{pid}").exists() for pid in engines))
 
     def test_listens_on_this_machine_only(self):
@@ -263,7 +263,7 @@ class Engines(unittest.TestCase):
             server.process.send_signal(signal.SIGTERM)
             threads[0].join()
             self.assertEqual(answers[0][0], 503, answers)
-            self.assertEqual(server.process.wait(20), 0)
+            self.assertEqual(server.process.wait(1200), 0)
 
     def test_errors_of_http_have_the_form_of_the_api(self):
         with served() as server:

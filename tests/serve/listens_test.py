@@ -54,7 +54,7 @@ class Listens(unittest.TestCase):
                 port = next(int(found.group(1)) for found in map(re.compile(pattern).search, server.stdout) if found)
                 self.assertEqual(open_to_clients(server.pid), [("tcp", f"{LOOPBACK}:{port:04X}")])
                 server.send_signal(signal.SIGTERM)
-                server.wait(60)
+                server.wait(1200)
             finally:
                 server.kill()
 

@@ -46,7 +46,7 @@ def served(*flags):
 
 
 def client_of(server, key="none"):
-    return openai.OpenAI(base_url=server.url, api_key=key, max_retries=0, timeout=120)
+    return openai.OpenAI(base_url=server.url, api_key=key, max_retries=0, timeout=1200)
 
 
 def samples_of(server):
@@ -117,6 +117,7 @@ class OneServer(unittest.TestCase):
             texts, ends = [""] * n, [None] * n
             usage = None
             for part in self.chat(n=n, seed=5, temperature=1, stream=True, stream_options={"include_usage": True}):
+                self.assertIn("usage", part.model_fields_set)  # null but in the last
                 usage = part.usage or usage
                 for choice in part.choices:
                     texts[choice.index] += choice.delta.content or ""
@@ -219,7 +220,7 @@ class OneServer(unittest.TestCase):
         self.assertGreater(len(set(varied.choices[0].logprobs.tokens)), 1)
 
     def post(self, path, **body):
-        return httpx.post(self.server.url.removesuffix("/v1") + path, json=body, timeout=60)
+        return httpx.post(self.server.url.removesuffix("/v1") + path, json=body, timeout=1200)
 
     def test_texts_become_tokens_and_come_back(self):
         answer = self.post("/tokenize", model="tally", prompt=PROMPT).raise_for_status().json()
@@ -232,6 +233,7 @@ class OneServer(unittest.TestCase):
         bare = self.post("/tokenize", messages=CHAT, add_generation_prompt=False).json()
         self.assertEqual(chat["tokens"][: bare["count"]], bare["tokens"])
         self.assertLess(bare["count"], chat["count"])
+        self.assertEqual(self.post("/tokenize", prompt="").raise_for_status().json()["tokens"], [])
         for path, status, body in [
             ("/tokenize", 404, {"model": "other", "prompt": "a"}),
             ("/tokenize", 400, {}),
@@ -425,7 +427,7 @@ class OtherServers(unittest.TestCase):
             rest = list(stream)
             self.assertIn(rest[-1].choices[0].finish_reason, ("stop", "length"))
             self.assertIsNotNone(first)
-            self.assertEqual(server.wait(timeout=60), 0)
+            self.assertEqual(server.wait(timeout=1200), 0)
 
     def test_the_time_of_the_end_is_limited(self):
         with served("--shutdown-time", "0") as server:
@@ -434,7 +436,7 @@ class OtherServers(unittest.TestCase):
             server.send_signal(signal.SIGTERM)
             with contextlib.suppress(openai.APIError):  # the error is the stream's last event
                 list(stream)
-            self.assertEqual(server.wait(timeout=60), 0)
+            self.assertEqual(server.wait(timeout=1200), 0)
 
 
 if __name__ == "__main__":

@@ -5,6 +5,8 @@
 
 #include <array>
 
+#include "convoy/core/base/lower_case.h"
+
 namespace convoy::http {
 
 HostAndPort read_host(std::string_view header) {
@@ -20,7 +22,7 @@ bool belongs_to_no_site(const std::string& host) {
   std::array<unsigned char, sizeof(in6_addr)> bytes{};
   if (host.size() > 2 && host.starts_with('[') && host.ends_with(']'))
     return ::inet_pton(AF_INET6, host.substr(1, host.size() - 2).c_str(), bytes.data()) == 1;
-  return host == "localhost" || ::inet_pton(AF_INET, host.c_str(), bytes.data()) == 1;
+  return lower_case(host) == "localhost" || ::inet_pton(AF_INET, host.c_str(), bytes.data()) == 1;
 }
 
 std::string in_brackets(const std::string& host) {

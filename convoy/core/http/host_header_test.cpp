@@ -19,7 +19,7 @@ TEST(HostHeader, NamesAHostAndAPort) {
 }
 
 TEST(HostHeader, AddressesAndLocalhostBelongToNoSite) {
-  for (const char* const host : {"127.0.0.1", "10.0.0.1", "[::1]", "localhost"})
+  for (const char* const host : {"127.0.0.1", "10.0.0.1", "[::1]", "localhost", "LocalHost"})
     EXPECT_TRUE(belongs_to_no_site(host)) << host;
   for (const char* const host :
        {"", "a.example", "127.0.0.1.example", "localhost.example", "[]", "[a]", "::1"})

@@ -253,6 +253,34 @@ TEST(HttpServer, ABodyThatEndsEarlyIsRefused) {
   EXPECT_TRUE(client.read().starts_with("HTTP/1.1 400 "));
 }
 
+TEST(HttpServer, UnpacksGzipUpToTheLimitOfABody) {
+  const auto gzip_of_hello = [] {
+    return std::string(
+        "\x1f\x8b\x08\x00\x00\x00\x00\x00\x02\x03\xcb\x48\xcd\xc9\xc9\x07\x00\x86\xa6\x10\x36\x05"
+        "\x00\x00\x00",
+        25);
+  };
+  const auto answer = [&](int64_t body_bytes, const std::string& encoding, const std::string& body) {
+    Server server("127.0.0.1", 0, {.body_bytes = body_bytes}, [](std::unique_ptr<Exchange> one) {
+      one->respond(200, {}, std::string(one->body()));
+    });
+    const Connection client(server.port());
+    client.send("POST / HTTP/1.1\r\nConnection: close\r\nContent-Encoding: " + encoding +
+                "\r\nContent-Length: " + std::to_string(body.size()) + "\r\n\r\n" + body);
+    return client.read();
+  };
+  EXPECT_TRUE(answer(100, "gzip", gzip_of_hello()).ends_with("hello"));
+  EXPECT_TRUE(answer(100, "identity", "plain").ends_with("plain"));
+  EXPECT_TRUE(answer(100, "gzip", "plain").starts_with("HTTP/1.1 400 "));
+  EXPECT_TRUE(answer(100, "br", "plain").starts_with("HTTP/1.1 415 "));
+  // More than the limit when it is unpacked.
+  const std::string zeros(
+      "\x1f\x8b\x08\x00\x00\x00\x00\x00\x02\x03\x33\x30\x18\x1e\x00\x00\x56\x83\xc0\x80\xc8\x00\x00"
+      "\x00",
+      24);
+  EXPECT_TRUE(answer(100, "gzip", zeros).starts_with("HTTP/1.1 413 "));
+}
+
 TEST(HttpServer, NoticesThatTheClientOfAStreamLeft) {
   AskedServer server;
   std::unique_ptr<Exchange> exchange;

@@ -8,6 +8,7 @@
 
 #include "convoy/core/base/error.h"
 #include "convoy/core/base/trimmed.h"
+#include "convoy/data/datasets/chat_roles.h"
 #include "convoy/data/datasets/learnt_turns.h"
 #include "convoy/data/datasets/readable_chat.h"
 #include "convoy/data/datasets/turn_weights.h"
@@ -154,8 +155,15 @@ ReadableChat SampleEncoder::readable(const Sample& sample, const ordered_json& m
                                      bool add_generation_prompt) const {
   if (has_turn_weights(messages))
     return readable(sample, without_turn_weights(messages), add_generation_prompt);
-  return readable_chat(required(chat_template_), messages, sample.variables, add_generation_prompt,
-                       sample.index < 0 ? Losses::AllowInHistory : Losses::Refuse);
+  const text::ChatTemplate& chat_template = required(chat_template_);
+  if (const auto renamed = with_system_for_developer(chat_template, messages))
+    return readable(sample, *renamed, add_generation_prompt);
+  ReadableChat chat =
+      readable_chat(chat_template, messages, sample.variables, add_generation_prompt,
+                    sample.index < 0 ? Losses::AllowInHistory : Losses::Refuse);
+  require_known_roles(chat_template, chat.messages, sample.variables, add_generation_prompt,
+                      chat.rendered.text);
+  return chat;
 }
 
 EncodedRow SampleEncoder::encode_chat(const Sample& sample) const {

@@ -6,11 +6,12 @@ use crate::abi::{bytes, guard, Text};
 use bytes::Bytes;
 use http_body_util::{BodyExt, Limited};
 use hyper::body::{Body, Frame, Incoming};
-use hyper::header::{HeaderName, HeaderValue, CONNECTION, CONTENT_LENGTH, CONTENT_TYPE};
+use hyper::header::{HeaderName, HeaderValue, CONNECTION, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE};
 use hyper::{Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use std::convert::Infallible;
 use std::ffi::c_void;
+use std::io::Read;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::Arc;
@@ -145,6 +146,24 @@ async fn read_body(body: Incoming, limits: Limits) -> Result<Bytes, StatusCode> 
     }
 }
 
+/// What a compressed body holds, of which no more is unpacked than the limit of a plain one.
+fn unpacked(body: Bytes, encoding: Option<&HeaderValue>, limits: Limits) -> Result<Bytes, StatusCode> {
+    let encoding = encoding.map_or("", |value| value.to_str().unwrap_or("?")).trim();
+    if encoding.is_empty() || encoding.eq_ignore_ascii_case("identity") {
+        return Ok(body);
+    }
+    if !encoding.eq_ignore_ascii_case("gzip") && !encoding.eq_ignore_ascii_case("x-gzip") {
+        return Err(StatusCode::UNSUPPORTED_MEDIA_TYPE);
+    }
+    let mut plain = Vec::new();
+    let mut reader = flate2::read::MultiGzDecoder::new(&body[..]).take(limits.body_bytes as u64 + 1);
+    reader.read_to_end(&mut plain).map_err(|_| StatusCode::BAD_REQUEST)?;
+    if plain.len() > limits.body_bytes {
+        return Err(StatusCode::PAYLOAD_TOO_LARGE);
+    }
+    Ok(plain.into())
+}
+
 async fn answer(
     request: Request<Incoming>,
     program: Program,
@@ -152,7 +171,9 @@ async fn answer(
     asked: Asked,
 ) -> Result<Response<Parts>, Infallible> {
     let (parts, body) = request.into_parts();
-    let body = match read_body(body, program.limits).await {
+    let body = read_body(body, program.limits).await;
+    let encoding = parts.headers.get(CONTENT_ENCODING);
+    let body = match body.and_then(|body| unpacked(body, encoding, program.limits)) {
         Ok(body) => body,
         Err(status) => return Ok(refusal(status, &program, asked)),
     };

@@ -55,7 +55,9 @@ void AnsweringEngine::begin(ReadRequest& read) {
                                     request.kind == ApiKind::Chat ? "chatcmpl" : "cmpl", random_()),
                   .model = request.model,
                   .created = now_seconds(),
-                  .tool_format = asked.tool_format};
+                  .tool_format = asked.tool_format,
+                  .begins_in_thoughts = asked.begins_in_thoughts,
+                  .reports_usage = request.reports_usage};
   auto answer = std::make_shared<RunningAnswer>(std::move(read.exchange), std::move(head), request,
                                                 std::ssize(rows), tokenizer_);
   answer->begin();

@@ -30,6 +30,7 @@ std::string part_of_choice(const AnswerHead& head, int64_t choice, const Json& c
   one["logprobs"] = logprobs;
   one["finish_reason"] = finish_reason;
   part["choices"] = Json::array({one});
+  if (head.reports_usage) part["usage"] = nullptr;
   return event(part);
 }
 
@@ -63,7 +64,7 @@ std::string_view finish_reason(generate::FinishReason reason, bool calls_tools) 
 // `calls` become those of the text.
 Json message_of(const AnswerHead& head, int64_t choice, const std::string& text,
                 std::vector<ToolCall>& calls) {
-  ToolCallReader reader(head.tool_format);
+  ToolCallReader reader(head.tool_format, head.begins_in_thoughts);
   ToolCallReader::Found found = reader.take(text);
   calls = std::move(found.calls);
   ToolCallReader::Found rest = reader.end();

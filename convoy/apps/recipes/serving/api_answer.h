@@ -22,6 +22,8 @@ struct AnswerHead {
   std::string model;
   int64_t created = 0;                        // seconds since 1970
   ToolFormat tool_format = ToolFormat::None;  // of calls that are read from the texts
+  bool begins_in_thoughts = false;            // the prompt has opened them
+  bool reports_usage = false;                 // in a last part; the others say that they have none
 };
 
 struct Usage {

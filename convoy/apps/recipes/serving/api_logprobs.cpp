@@ -102,6 +102,17 @@ Json LogprobWriter::chat_part(const generate::AnswerTokens& all, size_t end) {
   return {{"content", content}};
 }
 
+// In letters, as programs count them, not in bytes. A token that begins within a letter has the
+// place of that letter.
+int64_t LogprobWriter::offset_of_next(int32_t id) {
+  const auto continues = [](char byte) { return (static_cast<uint8_t>(byte) & 0xC0) == 0x80; };
+  const std::string bytes = tokenizer_.is_special(id) ? "" : token_bytes(tokenizer_, id);
+  const bool is_within = !bytes.empty() && continues(bytes.front()) && letters_ > 0;
+  const int64_t offset = letters_ - (is_within ? 1 : 0);
+  letters_ += std::ssize(bytes) - std::count_if(bytes.begin(), bytes.end(), continues);
+  return offset;
+}
+
 Json LogprobWriter::completion_part(const generate::AnswerTokens& all, size_t end) {
   Json tokens = Json::array();
   Json values = Json::array();
@@ -111,8 +122,7 @@ Json LogprobWriter::completion_part(const generate::AnswerTokens& all, size_t en
     const std::string token = tokenizer_.decode({all.ids[at]}, false);
     tokens.push_back(token);
     values.push_back(all.logprobs[at]);
-    offsets.push_back(text_offset_);
-    text_offset_ += std::ssize(token);
+    offsets.push_back(offset_of_next(all.ids[at]));
     if (all.likeliest.empty()) continue;
     Json by_token = Json::object();
     for (const auto& [id, logprob] : all.likeliest[at])

@@ -29,11 +29,12 @@ class LogprobWriter {
   size_t end_of_certain(const generate::AnswerTokens& all, size_t unsure_bytes) const;
   Json chat_part(const generate::AnswerTokens& all, size_t end);
   Json completion_part(const generate::AnswerTokens& all, size_t end);
+  int64_t offset_of_next(int32_t id);
 
   ApiKind kind_;
   const text::Tokenizer& tokenizer_;
-  size_t given_ = 0;         // tokens
-  int64_t text_offset_ = 0;  // of the next one
+  size_t given_ = 0;     // tokens
+  int64_t letters_ = 0;  // that these begin
 };
 
 }  // namespace convoy::recipes

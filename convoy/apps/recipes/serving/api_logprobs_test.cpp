@@ -58,6 +58,19 @@ TEST(ApiLogprobs, PartsJoinToTheWhole) {
   EXPECT_TRUE(LogprobWriter(ApiKind::Chat, tokenizer).next({ids, {}, {}}).is_null());
 }
 
+TEST(ApiLogprobs, OffsetsCountLettersOfTheText) {
+  const text::Tokenizer tokenizer = tokenizer_of("examples/tally-3m");
+  // The rainbow's four bytes are several tokens of one place.
+  const std::vector<int32_t> ids =
+      tokenizer.encode("\u00e9\U0001F308x", text::SpecialTokens::Omit).ids;
+  const std::vector<float> logprobs(ids.size(), -1);
+  const Json offsets =
+      LogprobWriter(ApiKind::Completion, tokenizer).next({ids, logprobs, {}})["text_offset"];
+  EXPECT_EQ(offsets.front(), 0);
+  EXPECT_EQ(offsets.back(), 2);
+  for (const Json& offset : offsets) EXPECT_LE(offset.get<int64_t>(), 2) << offsets;
+}
+
 TEST(ApiLogprobs, TokensOfAnUncertainTextWait) {
   const text::Tokenizer tokenizer = tokenizer_of("examples/tally-3m");
   const std::vector<int32_t> ids = tokenizer.encode("12 + 7", text::SpecialTokens::Omit).ids;

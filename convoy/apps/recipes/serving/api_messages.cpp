@@ -25,12 +25,15 @@ const Json& function_of(FieldReader& fields, const std::string& place) {
   return *function;
 }
 
-Json parsed_or_null(const std::string& text) {
+// A model's broken JSON comes back with the conversation: the template gets it as one text, so that
+// the model sees what it wrote.
+Json read_arguments(const std::string& text) {
   try {
-    return io::parse_json(text, "");
+    if (Json arguments = io::parse_json(text.empty() ? "{}" : text, ""); arguments.is_object())
+      return arguments;
   } catch (const DataError&) {
-    return {};
   }
+  return {{"invalid_json", text}};
 }
 
 void read_tool_call(Json& call, const std::string& place) {
@@ -43,11 +46,9 @@ void read_tool_call(Json& call, const std::string& place) {
   function.text("name");
   const Json* given = function.find("arguments");
   function.require_nothing_else();
-  Json arguments = given == nullptr ? Json() : *given;
-  if (arguments.is_string()) arguments = parsed_or_null(arguments.get<std::string>());
-  if (!arguments.is_object())
+  if (given == nullptr || !(given->is_string() || given->is_object()))
     refuse_message(place + ".function.arguments", "must be a JSON object as a string");
-  call["function"]["arguments"] = std::move(arguments);
+  call["function"]["arguments"] = given->is_string() ? read_arguments(*given) : *given;
 }
 
 void read_tool_calls(Json& calls, const std::string& place) {
@@ -147,8 +148,11 @@ Json read_messages(FieldReader& fields) {
 
 Json read_template_kwargs(FieldReader& fields) {
   constexpr int64_t kMost = 64;
+  Json variables = Json::object();
+  for (const char* const name : {"reasoning_effort", "verbosity"})
+    if (const std::string value = fields.text(name); !value.empty()) variables[name] = value;
   const Json* kwargs = fields.object("chat_template_kwargs");
-  if (kwargs == nullptr) return Json::object();
+  if (kwargs == nullptr) return variables;
   if (std::ssize(*kwargs) > kMost)
     throw ApiError(400,
                    fmt::format("`chat_template_kwargs` may have {} variables, found {}", kMost,
@@ -161,7 +165,8 @@ Json read_template_kwargs(FieldReader& fields) {
                                  "itself sets",
                                  own),
                      "chat_template_kwargs", "invalid_value");
-  return *kwargs;
+  variables.update(*kwargs);
+  return variables;
 }
 
 Json read_tools(FieldReader& fields) {

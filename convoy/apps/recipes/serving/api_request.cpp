@@ -125,6 +125,18 @@ void read_log_probabilities(FieldReader& fields, ApiRequest& request) {
     throw ApiError(400, "`top_logprobs` needs `logprobs`: true", "top_logprobs", "invalid_value");
 }
 
+// Fields of OpenAI's service that change no answer here: labels for its bills, caches and logs.
+void read_service_fields(FieldReader& fields) {
+  fields.text("user");
+  fields.object("metadata");
+  fields.text("prompt_cache_key");
+  fields.text("prompt_cache_retention");
+  fields.text("safety_identifier");
+  fields.require_neutral("store", {false});
+  fields.require_neutral("service_tier", {"auto", "default"});
+  fields.require_neutral("modalities", {Json::array({"text"})});
+}
+
 }  // namespace
 
 std::vector<int32_t> read_ids(const Json& list, const std::string& field) {
@@ -152,6 +164,7 @@ ApiRequest parse_api_request(ApiKind kind, std::string_view body,
                      "invalid_value");
     FieldReader of_stream(*options, "stream_options");
     request.reports_usage = of_stream.flag("include_usage");
+    of_stream.flag("include_obfuscation");  // padding of streams, which hides the length of tokens
     of_stream.require_nothing_else();
   }
   read_sampling(fields, sources, request);
@@ -169,7 +182,7 @@ ApiRequest parse_api_request(ApiKind kind, std::string_view body,
     fields.require_neutral("best_of", {1});
     fields.require_neutral("suffix", {""});
   }
-  fields.text("user");  // a label of the caller's, without effect on the answer
+  read_service_fields(fields);
   fields.require_nothing_else();
   return request;
 }

@@ -77,6 +77,28 @@ TEST(ApiRequest, ReadsEveryField) {
   EXPECT_EQ(request.logit_bias[1].bias, 1.5f);
 }
 
+TEST(ApiRequest, FieldsOfOpenAisServiceThatChangeNothingAreTaken) {
+  const std::string labels =
+      R"("store":false,"service_tier":"auto","metadata":{"a":"b"},"prompt_cache_key":"k",)"
+      R"("safety_identifier":"s","modalities":["text"],"user":"u")";
+  const ApiRequest chat = parse_api_request(
+      ApiKind::Chat, chat_with(labels + R"(,"reasoning_effort":"low","verbosity":"high",)"
+                                        R"("stream":true,)"
+                                        R"("stream_options":{"include_obfuscation":false})"));
+  EXPECT_EQ(chat.template_kwargs, Json({{"reasoning_effort", "low"}, {"verbosity", "high"}}));
+  EXPECT_EQ(parse_api_request(
+                ApiKind::Chat,
+                chat_with(R"("reasoning_effort":"low","chat_template_kwargs":{"reasoning_effort":)"
+                          R"("high"})"))
+                .template_kwargs["reasoning_effort"],
+            "high");
+  EXPECT_NO_THROW(
+      parse_api_request(ApiKind::Completion, R"({"model":"m","prompt":"a",)" + labels + "}"));
+  expect_refused(ApiKind::Chat, chat_with(R"("store":true)"), "store");
+  expect_refused(ApiKind::Chat, chat_with(R"("modalities":["text","audio"])"), "modalities");
+  expect_refused(ApiKind::Chat, chat_with(R"("reasoning_effort":3)"), "reasoning_effort");
+}
+
 TEST(ApiRequest, LogprobsAreAskedForInTwoForms) {
   const ApiRequest chat =
       parse_api_request(ApiKind::Chat, chat_with(R"("logprobs":true,"top_logprobs":20)"));
@@ -132,8 +154,15 @@ TEST(ApiRequest, CallsOfFormerTurnsAreReadAsTemplatesReadThem) {
   EXPECT_EQ(messages[1]["tool_call_id"], "c");
   expect_refused(ApiKind::Chat, messages_with("5"), "messages[0].tool_calls");
   expect_refused(ApiKind::Chat, messages_with("[5]"), "messages[0].tool_calls[0]");
-  expect_refused(ApiKind::Chat, messages_with(R"([{"function":{"name":"f","arguments":"{"}}])"),
+  expect_refused(ApiKind::Chat, messages_with(R"([{"function":{"name":"f","arguments":5}}])"),
                  "messages[0].tool_calls[0].function.arguments");
+  // A model's broken call does not end its conversation.
+  for (const std::string broken : {"{", "5", "no JSON"})
+    EXPECT_EQ(parse_api_request(
+                  ApiKind::Chat,
+                  messages_with(R"([{"function":{"name":"f","arguments":")" + broken + "\"}}]"))
+                  .messages[0]["tool_calls"][0]["function"]["arguments"],
+              Json({{"invalid_json", broken}}));
 }
 
 Json message_of(const std::string& message) {

@@ -45,6 +45,7 @@ AskedAnswers RequestParser::asked_answers(ApiRequest request) const {
   if (!request.tools.is_null()) {
     asked.tool_format = tool_format_;
     asked.shows_special_tokens = has_special_tags_;
+    asked.begins_in_thoughts = opens_thoughts(asked.prompts.front(), loaded_.tokenizer);
   }
   if (request.kind == ApiKind::Chat) asked.stop_ids = loaded_.turn_end_ids;
   if (asked.adapter > 0 && !options_.adapter_end_ids.empty()) {

@@ -8,7 +8,6 @@ RunningAnswer::RunningAnswer(ExchangePtr exchange, AnswerHead head, const ApiReq
     : exchange_(std::move(exchange)),
       head_(std::move(head)),
       streams_(request.streams),
-      reports_usage_(request.reports_usage),
       choices_per_prompt_(request.sampling.n),
       unended_(choices),
       tokenizer_(tokenizer),
@@ -16,7 +15,7 @@ RunningAnswer::RunningAnswer(ExchangePtr exchange, AnswerHead head, const ApiReq
       streams_by_choice_(streams_ ? completions_.size() : 0,
                          {.text = generate::CertainText(request.sampling.stop.names),
                           .logprobs = LogprobWriter(head_.kind, tokenizer),
-                          .reader = ToolCallReader(head_.tool_format)}) {}
+                          .reader = ToolCallReader(head_.tool_format, head_.begins_in_thoughts)}) {}
 
 void RunningAnswer::begin() {
   if (!streams_) return;
@@ -67,7 +66,7 @@ void RunningAnswer::end(int64_t choice, generate::Completion completion) {
   if (--unended_ > 0) return;
   if (!streams_)
     return respond_json(*exchange_, whole_answer(head_, completions_, usage_, tokenizer_));
-  if (reports_usage_) exchange_->send(usage_part(head_, usage_));
+  if (head_.reports_usage) exchange_->send(usage_part(head_, usage_));
   exchange_->send(kLastEvent);
 }
 

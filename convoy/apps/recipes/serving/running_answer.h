@@ -51,7 +51,6 @@ class RunningAnswer {
   ExchangePtr exchange_;
   AnswerHead head_;
   bool streams_;
-  bool reports_usage_;
   int64_t choices_per_prompt_;
   int64_t unended_;
   Usage usage_;

@@ -85,8 +85,9 @@ std::vector<int32_t> Tokenizing::text_tokens(FieldReader& fields) const {
   if (prompt == nullptr || !prompt->is_string())
     throw ApiError(400, "`prompt` must be a text; a chat is given as `messages`", "prompt");
   const auto text = prompt->get<std::string>();
-  if (special_tokens(fields, true) == text::SpecialTokens::Omit)
-    return loaded_.tokenizer.encode(text, text::SpecialTokens::Omit).ids;
+  const text::SpecialTokens special = special_tokens(fields, true);
+  if (special == text::SpecialTokens::Omit || text.empty())
+    return loaded_.tokenizer.encode(text, special).ids;
   return encoder_
       .encode_prompt(
           {.kind = data::Sample::Kind::Text, .text = text, .file = "prompt", .index = -1})

@@ -14,9 +14,12 @@ using Json = nlohmann::ordered_json;
 
 constexpr std::string_view kOpen = "<tool_call>";
 constexpr std::string_view kClose = "</tool_call>";
+constexpr std::string_view kThoughts = "<think>";
+constexpr std::string_view kEndOfThoughts = "</think>";
 constexpr std::string_view kLlamaTag = "<|python_tag|>";
 constexpr std::string_view kSpace = " \t\r\n";
 constexpr std::string_view kBetweenLlamaCalls = "; \t\r\n";
+constexpr std::string_view kBetweenHermesCalls = ", \t\r\n";
 
 // The value of a member of a valid JSON object as it is written; empty where there is none. Of
 // several the last, as parsers take it.
@@ -58,14 +61,17 @@ std::optional<ToolCall> read_call(std::string_view text, bool needs_arguments) {
   const char* const key = json.contains("arguments") ? "arguments" : "parameters";
   const Json arguments = json.value(key, Json());
   if (arguments.is_null() && !needs_arguments) return ToolCall{name, "{}"};
+  if (arguments.is_string() &&
+      Json::parse(arguments.get<std::string>(), nullptr, false).is_object())
+    return ToolCall{name, arguments.get<std::string>()};
   if (!arguments.is_object()) return {};
   return ToolCall{name, std::string(member_text(text, key))};
 }
 
 size_t end_without_space(std::string_view text) { return text.find_last_not_of(kSpace) + 1; }
 
-// The bytes of the JSON object that `text` begins with; 0: it goes on.
-size_t object_bytes(std::string_view text) {
+// The bytes of the JSON object or list that `text` begins with; 0: it goes on.
+size_t value_bytes(std::string_view text) {
   int depth = 0;
   bool in_string = false;
   for (size_t at = 0; at < text.size(); ++at) {
@@ -75,13 +81,62 @@ size_t object_bytes(std::string_view text) {
       in_string = letter != '"';
     } else if (letter == '"') {
       in_string = true;
-    } else if (letter == '{') {
+    } else if (letter == '{' || letter == '[') {
       ++depth;
-    } else if (letter == '}' && --depth == 0) {
+    } else if ((letter == '}' || letter == ']') && --depth == 0) {
       return at + 1;
     }
   }
   return 0;
+}
+
+// Skips letters of `skipped`.
+std::string_view after(std::string_view text, std::string_view skipped) {
+  return text.substr(std::min(text.find_first_not_of(skipped), text.size()));
+}
+
+// The calls of an object, or of a list of objects; false where it is something else.
+bool add_calls(std::string_view value, std::vector<ToolCall>& calls) {
+  if (value.front() == '{') {
+    const auto call = read_call(value, false);
+    if (call) calls.push_back(*call);
+    return call.has_value();
+  }
+  value = after(value.substr(1), kBetweenHermesCalls);
+  while (value.starts_with('{')) {
+    const size_t bytes = value_bytes(value);
+    if (bytes == 0 || !add_calls(value.substr(0, bytes), calls)) return false;
+    value = after(value.substr(bytes), kBetweenHermesCalls);
+  }
+  return value == "]" && !calls.empty();
+}
+
+struct TaggedCalls {
+  enum class State { Whole, GoesOn, None } state = State::None;
+  std::vector<ToolCall> calls = {};
+  size_t bytes = 0;  // with the closing tag
+};
+
+// What stands behind an opening tag. `is_whole`: the answer has ended, perhaps without the last
+// tag.
+TaggedCalls read_tagged_calls(const std::string_view text, bool is_whole) {
+  using State = TaggedCalls::State;
+  TaggedCalls tagged;
+  std::string_view rest = after(text, kSpace);
+  while (rest.starts_with('{') || rest.starts_with('[')) {
+    const size_t bytes = value_bytes(rest);
+    if (bytes == 0) return {.state = is_whole ? State::None : State::GoesOn};
+    if (!add_calls(rest.substr(0, bytes), tagged.calls)) return {};
+    rest = after(rest.substr(bytes), kBetweenHermesCalls);
+  }
+  const bool has_end = rest.starts_with(kClose);
+  if (!has_end && !is_whole && (kClose.starts_with(rest) || kOpen.starts_with(rest)))
+    return {.state = State::GoesOn};
+  const bool may_lack_end = rest.starts_with(kOpen) || (is_whole && rest.empty());
+  if (tagged.calls.empty() || !(has_end || may_lack_end)) return {};
+  tagged.state = State::Whole;
+  tagged.bytes = text.size() - rest.size() + (has_end ? kClose.size() : 0);
+  return tagged;
 }
 
 }  // namespace
@@ -104,11 +159,19 @@ bool has_special_tags(ToolFormat format, const text::Tokenizer& tokenizer) {
   return ids.size() == 1 && tokenizer.is_special(ids.front());
 }
 
+bool opens_thoughts(const std::vector<int32_t>& prompt, const text::Tokenizer& tokenizer) {
+  constexpr size_t kMostTokens = 8;  // of the tag and the space behind it
+  const size_t begin = prompt.size() - std::min(prompt.size(), kMostTokens);
+  const std::string end =
+      tokenizer.decode({prompt.begin() + static_cast<ptrdiff_t>(begin), prompt.end()}, false);
+  return std::string_view(end).substr(0, end_without_space(end)).ends_with(kThoughts);
+}
+
 ToolCallReader::Found ToolCallReader::take(std::string_view more) {
   held_ += more;
   Found found;
   if (format_ == ToolFormat::Hermes)
-    read_hermes(found);
+    read_hermes(found, false);
   else if (may_begin_)
     read_llama(found);
   else
@@ -118,7 +181,7 @@ ToolCallReader::Found ToolCallReader::take(std::string_view more) {
 
 ToolCallReader::Found ToolCallReader::end() {
   Found found;
-  if (format_ == ToolFormat::Hermes) read_hermes_end(found);
+  if (format_ == ToolFormat::Hermes) read_hermes(found, true);
   const std::string_view between = format_ == ToolFormat::Llama3Json ? kBetweenLlamaCalls : kSpace;
   if (follows_call_ && held_.find_first_not_of(between) == std::string::npos) held_.clear();
   give_text(found, held_.size());
@@ -134,42 +197,43 @@ void ToolCallReader::give_text(Found& found, size_t bytes) {
   held_.erase(0, bytes);
 }
 
-void ToolCallReader::read_hermes(Found& found) {
+// False: they go on.
+bool ToolCallReader::read_thoughts(Found& found) {
+  const size_t close = held_.find(kEndOfThoughts);
+  is_thinking_ = close == std::string::npos;
+  if (!is_thinking_) give_text(found, close + kEndOfThoughts.size());
+  if (is_thinking_) give_text(found, held_.size() - generate::begun_bytes(held_, kEndOfThoughts));
+  return !is_thinking_;
+}
+
+void ToolCallReader::read_hermes(Found& found, bool is_whole) {
   for (;;) {
+    if (is_thinking_ && !read_thoughts(found)) return;
     const std::string_view held = held_;
     const size_t open = held.find(kOpen);
-    if (open == std::string_view::npos) {
-      // White space may turn out to stand before a call.
-      const size_t certain = held.size() - generate::begun_bytes(held, kOpen);
-      return give_text(found, end_without_space(held.substr(0, certain)));
+    const size_t thoughts = held.find(kThoughts);
+    if (thoughts < open) {
+      is_thinking_ = true;
+      give_text(found, thoughts + kThoughts.size());
+      continue;
     }
-    const size_t close = held.find(kClose, open);
-    if (close == std::string_view::npos)
-      return give_text(found, end_without_space(held.substr(0, open)));
-    const size_t body = open + kOpen.size();
-    const auto call = read_call(held.substr(body, close - body), false);
-    const size_t end = close + kClose.size();
-    if (!call) {
-      give_text(found, end);
+    if (open == std::string_view::npos) {
+      const size_t begun =
+          std::max(generate::begun_bytes(held, kOpen), generate::begun_bytes(held, kThoughts));
+      // White space may turn out to stand before a call.
+      return give_text(found, end_without_space(held.substr(0, held.size() - begun)));
+    }
+    const TaggedCalls tagged = read_tagged_calls(held.substr(open + kOpen.size()), is_whole);
+    if (tagged.state == TaggedCalls::State::None) {
+      give_text(found, open + kOpen.size());
       continue;
     }
     give_text(found, end_without_space(held.substr(0, open)));
-    held_.erase(0, held_.find(kClose) + kClose.size());
-    found.calls.push_back(*call);
+    if (tagged.state == TaggedCalls::State::GoesOn) return;
+    held_.erase(0, held_.find(kOpen) + kOpen.size() + tagged.bytes);
+    found.calls.insert(found.calls.end(), tagged.calls.begin(), tagged.calls.end());
     follows_call_ = true;
   }
-}
-
-// A model may end its answer without the last tag.
-void ToolCallReader::read_hermes_end(Found& found) {
-  const size_t open = held_.find(kOpen);
-  if (open == std::string::npos) return;
-  const auto call = read_call(std::string_view(held_).substr(open + kOpen.size()), false);
-  if (!call) return;
-  give_text(found, end_without_space(std::string_view(held_).substr(0, open)));
-  held_.clear();
-  found.calls.push_back(*call);
-  follows_call_ = true;
 }
 
 // Calls stand at the beginning of an answer. The tag is a special token in Llama 3's own
@@ -186,7 +250,7 @@ void ToolCallReader::read_llama(Found& found) {
       if (begin == std::string_view::npos) return;
     }
     const bool is_object = held[begin] == '{';
-    const size_t bytes = is_object ? object_bytes(held.substr(begin)) : 0;
+    const size_t bytes = is_object ? value_bytes(held.substr(begin)) : 0;
     if (is_object && bytes == 0) return;
     const auto call = read_call(held.substr(begin, bytes), true);
     if (!call) {

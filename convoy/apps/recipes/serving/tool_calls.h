@@ -12,7 +12,8 @@
 
 namespace convoy::recipes {
 
-// Hermes, Qwen: <tool_call>{"name": ..., "arguments": {...}}</tool_call>, among text.
+// Hermes, Qwen: <tool_call>{"name": ..., "arguments": {...}}</tool_call>, among text; several
+// objects in one pair of tags, or a list of them, are as many calls. Thoughts hold none.
 // Llama3Json: {"name": ..., "parameters": {...}}, alone or several with `;` between them.
 enum class ToolFormat { None, Hermes, Llama3Json };
 
@@ -22,6 +23,9 @@ ToolFormat tool_format(const std::string& parser, const text::ChatTemplate* chat
 
 // True where the tags of such calls are special tokens, which texts leave out.
 bool has_special_tags(ToolFormat format, const text::Tokenizer& tokenizer);
+
+// True where a prompt ends with the tag that opens thoughts.
+bool opens_thoughts(const std::vector<int32_t>& prompt, const text::Tokenizer& tokenizer);
 
 struct ToolCall {
   std::string name;
@@ -36,20 +40,23 @@ class ToolCallReader {
     std::vector<ToolCall> calls;
   };
 
-  explicit ToolCallReader(ToolFormat format)
-      : format_(format), may_begin_(format == ToolFormat::Llama3Json) {}
+  explicit ToolCallReader(ToolFormat format, bool begins_in_thoughts = false)
+      : format_(format),
+        is_thinking_(begins_in_thoughts),
+        may_begin_(format == ToolFormat::Llama3Json) {}
 
   Found take(std::string_view more);
   Found end();  // of the text: what was held back
 
  private:
-  void read_hermes(Found& found);
-  void read_hermes_end(Found& found);
+  void read_hermes(Found& found, bool is_whole);
+  bool read_thoughts(Found& found);
   void read_llama(Found& found);
   void give_text(Found& found, size_t bytes);
 
   ToolFormat format_;
   std::string held_;
+  bool is_thinking_;           // Hermes: within <think>
   bool may_begin_;             // Llama3Json: a call may stand here
   bool follows_call_ = false;  // no text since
 };

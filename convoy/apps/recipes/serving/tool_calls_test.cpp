@@ -47,8 +47,33 @@ TEST(ToolCalls, HermesCallsStandAmongText) {
   expect(R"(<tool_call>{"arguments": { "n" : 20000000000000000001, "x":[1.50, {"arguments":2}]} ,)"
          R"( "name":"f"}</tool_call>)",
          R"(|f{ "n" : 20000000000000000001, "x":[1.50, {"arguments":2}]})");
-  // The last tag is missing.
+  // A tag is missing.
   expect(R"(a <tool_call>{"name":"f","arguments":{}})", "a|f{}");
+  expect(R"(<tool_call>{"name":"f"} <tool_call>{"name":"g"}</tool_call>)", "|f{}|g{}");
+}
+
+TEST(ToolCalls, TagsWithinStringsListsAndThoughtsDoNotMislead) {
+  const auto expect = [](const std::string& answer, const std::string& wanted) {
+    expect_read(ToolFormat::Hermes, answer, wanted);
+  };
+  expect(R"(<tool_call>{"name":"f","arguments":{"s":"ends </tool_call> here"}}</tool_call> a)",
+         R"(a|f{"s":"ends </tool_call> here"})");
+  expect(R"(<tool_call>{"name":"f","arguments":{"s":"<tool_call>"}}</tool_call>)",
+         R"(|f{"s":"<tool_call>"})");
+  expect("<tool_call>\n{\"name\":\"f\"}\n{\"name\":\"g\"}\n</tool_call>", "|f{}|g{}");
+  expect("<tool_call>[{\"name\":\"f\"}, {\"name\":\"g\"}]</tool_call>", "|f{}|g{}");
+  expect(R"(<tool_call>{"name":"f","arguments":"{\"a\": 1}"}</tool_call>)", R"(|f{"a": 1})");
+  expect("I may use <tool_call> tags.\n<tool_call>{\"name\":\"f\"}</tool_call>",
+         "I may use <tool_call> tags.|f{}");
+  expect(
+      "<think>x <tool_call>{\"name\":\"no\"}</tool_call> y</think>\n\n"
+      "<tool_call>{\"name\":\"f\"}</tool_call>",
+      "<think>x <tool_call>{\"name\":\"no\"}</tool_call> y</think>|f{}");
+  expect(R"(<tool_call>{"name":"f",</tool_call> <tool_call>{"name":"g"}</tool_call>)",
+         R"(<tool_call>{"name":"f",</tool_call>|g{})");
+  ToolCallReader reader(ToolFormat::Hermes, true);
+  EXPECT_TRUE(reader.take("a <tool_call>{\"name\":\"no\"}</tool_call>").calls.empty());
+  EXPECT_EQ(reader.take("</think><tool_call>{\"name\":\"f\"}</tool_call>").calls.size(), 1u);
 }
 
 TEST(ToolCalls, WhatIsNoHermesCallIsText) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "convoy/farm/experiments/random/cpu_level.h"
 
+#include "convoy/core/base/cpu_level_limit.h"
 #include "convoy/core/base/error.h"
 
 namespace convoy::experiments {
@@ -21,7 +22,8 @@ CpuLevel detect() {
 }  // namespace
 
 CpuLevel best_cpu_level() {
-  static const CpuLevel best = detect();
+  static const CpuLevel best = static_cast<CpuLevel>(
+      limited_cpu_level(static_cast<int>(detect()), static_cast<int>(CpuLevel::Avx512)));
   return best;
 }
 

@@ -9,12 +9,15 @@
 
 namespace convoy::experiments {
 
+// In the order of kCpuLevels.
 enum class CpuLevel {
   Scalar,  // any x86-64
   Avx2,    // with FMA
   Avx512,  // F, DQ, VL
 };
 
+// Of this machine, or the lower level that CONVOY_CPU_LEVEL names. Throws ConfigError for one that
+// this machine lacks.
 CpuLevel best_cpu_level();
 std::vector<CpuLevel> usable_cpu_levels();  // lowest first
 std::string_view cpu_level_name(CpuLevel level);

@@ -6,6 +6,8 @@
 
 #include <cstdint>
 
+#include "convoy/core/base/cpu_level_limit.h"
+
 namespace convoy::kernels {
 namespace {
 
@@ -35,7 +37,8 @@ CpuIsa detect() {
 }  // namespace
 
 CpuIsa best_cpu_isa() {
-  static const CpuIsa best = detect();
+  static const CpuIsa best = static_cast<CpuIsa>(
+      limited_cpu_level(static_cast<int>(detect()), static_cast<int>(CpuIsa::Amx)));
   return best;
 }
 
@@ -48,20 +51,6 @@ std::vector<CpuIsa> usable_cpu_isas() {
   return usable;
 }
 
-std::string_view cpu_isa_name(CpuIsa isa) {
-  switch (isa) {
-    case CpuIsa::Baseline:
-      return "baseline";
-    case CpuIsa::Avx2:
-      return "avx2";
-    case CpuIsa::Avx512:
-      return "avx512";
-    case CpuIsa::Avx512Bf16:
-      return "avx512_bf16";
-    case CpuIsa::Amx:
-      return "amx";
-  }
-  return "";
-}
+std::string_view cpu_isa_name(CpuIsa isa) { return kCpuLevels[static_cast<size_t>(isa)]; }
 
 }  // namespace convoy::kernels

@@ -9,6 +9,7 @@
 
 namespace convoy::kernels {
 
+// In the order of kCpuLevels.
 enum class CpuIsa {
   Baseline,
   Avx2,        // with FMA
@@ -17,7 +18,8 @@ enum class CpuIsa {
   Amx,         // and units that multiply tiles of bf16
 };
 
-// The best level of this machine. Thread-safe.
+// The best level of this machine, or the lower one that CONVOY_CPU_LEVEL names. Thread-safe. Throws
+// ConfigError for a level that this machine lacks.
 CpuIsa best_cpu_isa();
 // Every level this machine can run, lowest first.
 std::vector<CpuIsa> usable_cpu_isas();

@@ -51,17 +51,6 @@ inline void weigh_logits(const float* logits, int64_t total, float highest,
   });
 }
 
-// fp32 sums of so many vectors go into fp64 ones.
-constexpr int64_t kVectorsPerSum = 64;
-CONVOY_INLINE double sum(Doubles value) {
-  double lanes[kLanes];
-  __builtin_memcpy(lanes, &value, sizeof value);
-  for (int64_t width = kLanes / 2; width > 0; width /= 2) {
-    for (int64_t lane = 0; lane < width; ++lane) lanes[lane] += lanes[lane + width];
-  }
-  return lanes[0];
-}
-
 inline void logit_mass(const float* logits, const float* weights, int64_t total,
                        const float* thresholds, LogitMass* masses) {
   constexpr float kNone = -std::numeric_limits<float>::infinity();
@@ -100,15 +89,7 @@ inline void keep_weights(const float* logits, int64_t total, float lowest_logit,
 }
 
 inline double sum_row(const float* values, int64_t total) {
-  Doubles sums{};
-  for (int64_t begin = 0; begin < total; begin += kVectorsPerSum * kLanes) {
-    Floats part{};
-    for_lanes(std::min(kVectorsPerSum * kLanes, total - begin), [&](int64_t at, auto count) {
-      part += load_lanes(values + begin + at, count);
-    });
-    sums += __builtin_convertvector(part, Doubles);
-  }
-  return sum(sums);
+  return long_sum(total, [&](int64_t at, auto count) { return load_lanes(values + at, count); });
 }
 
 #if CONVOY_SIMD_LEVEL >= 2

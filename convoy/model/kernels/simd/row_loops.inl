@@ -203,15 +203,14 @@ inline float log_sum_exp(const float* logits, int64_t total, int64_t* largest_in
     best = larger(load_lanes(logits + at, count, kNone), best);
   });
   const float top = largest(best);
-  Floats exponentials{};
-  for_lanes(total, [&](int64_t at, auto count) {
-    exponentials += exponential(load_lanes(logits + at, count, kNone) - top);
+  const double exponentials = long_sum(total, [&](int64_t at, auto count) {
+    return exponential(load_lanes(logits + at, count, kNone) - top);
   });
   if (largest_index != nullptr) {
     const float* found = std::find(logits, logits + total, top);
     *largest_index = found == logits + total ? 0 : found - logits;
   }
-  return top + std::log(sum(exponentials));
+  return top + static_cast<float>(std::log(exponentials));
 }
 
 template <class Element>

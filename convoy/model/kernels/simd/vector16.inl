@@ -90,6 +90,31 @@ CONVOY_INLINE float sum(Floats value) {
   }
   return lanes[0];
 }
+CONVOY_INLINE double sum(Doubles value) {
+  double lanes[kLanes];
+  __builtin_memcpy(lanes, &value, sizeof value);
+  for (int64_t width = kLanes / 2; width > 0; width /= 2) {
+    for (int64_t lane = 0; lane < width; ++lane) lanes[lane] += lanes[lane + width];
+  }
+  return lanes[0];
+}
+
+// fp32 sums of so many vectors go into fp64 ones: a sum that grows in fp32 loses terms that are
+// small beside it.
+constexpr int64_t kVectorsPerSum = 64;
+// The sum of values(at, count) over `total` lanes.
+template <class Values>
+CONVOY_INLINE double long_sum(int64_t total, Values&& values) {
+  Doubles sums{};
+  for (int64_t begin = 0; begin < total; begin += kVectorsPerSum * kLanes) {
+    Floats part{};
+    for_lanes(std::min(kVectorsPerSum * kLanes, total - begin),
+              [&](int64_t at, auto count) { part += values(begin + at, count); });
+    sums += __builtin_convertvector(part, Doubles);
+  }
+  return sum(sums);
+}
+
 CONVOY_INLINE float largest(Floats value) {
   float lanes[kLanes];
   store(lanes, value);

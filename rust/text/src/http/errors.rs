@@ -18,9 +18,10 @@ pub struct WrittenError {
 
 fn reason(status: StatusCode) -> &'static str {
     match status {
-        StatusCode::BAD_REQUEST => "the request is not valid HTTP/1.1, or ended early",
+        StatusCode::BAD_REQUEST => "the request is not valid HTTP/1.1, is no gzip as it says, or ended early",
         StatusCode::REQUEST_TIMEOUT => "the request took too long to arrive",
         StatusCode::PAYLOAD_TOO_LARGE => "the body of the request is too large",
+        StatusCode::UNSUPPORTED_MEDIA_TYPE => "the body is compressed otherwise than by gzip",
         StatusCode::URI_TOO_LONG => "the address of the request is too long",
         StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE => "the head of the request is too large",
         _ => "the request was not answered",

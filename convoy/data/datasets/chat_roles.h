@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The roles of a conversation, as far as a chat template knows them.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "convoy/data/text/chat_template.h"
+
+namespace convoy::data {
+
+// The conversation with `developer`, OpenAI's newer name of `system`, as `system`; empty where it
+// has no such message, or the template names that role.
+std::optional<nlohmann::ordered_json> with_system_for_developer(
+    const text::ChatTemplate& chat_template, const nlohmann::ordered_json& messages);
+
+// Throws DataError for a role that the template neither names nor writes: its messages would be
+// another role's. `rendered`: the conversation by the same template.
+void require_known_roles(const text::ChatTemplate& chat_template,
+                         const nlohmann::ordered_json& messages,
+                         const nlohmann::ordered_json& variables, bool add_generation_prompt,
+                         const std::string& rendered);
+
+}  // namespace convoy::data
