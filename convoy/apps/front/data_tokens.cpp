@@ -16,7 +16,6 @@
 #include "convoy/core/settings/command_flags.h"
 #include "convoy/core/settings/template_kwargs.h"
 #include "convoy/data/datasets/encoded_rows.h"
-#include "convoy/data/datasets/row_warnings.h"
 #include "convoy/data/datasets/supervision.h"
 #include "convoy/data/datasets/unwritten.h"
 #include "convoy/data/text/chat_template.h"
@@ -113,8 +112,7 @@ class TokenView {
   }
 
   void show_data(const Log& log) const {
-    std::string text;        // text of the last row
-    data::RowLosses losses;  // of rendered rows
+    std::string text;  // text of the last row
     data::EncodedRows rows(flags_.data,
                            {.schema = flags_.schema,
                             .system_prompt = flags_.system_prompt,
@@ -123,22 +121,18 @@ class TokenView {
                            [&](const data::Sample& sample) {
                              if (!flags_.render) return encoded(sample);
                              text = rendered(sample);
-                             return data::EncodedRow{};
+                             return unwritten(sample);
                            });
     for (int64_t shown = 0; flags_.limit == 0 || shown < flags_.limit; ++shown) {
       const auto next = rows.next();
       if (!next) break;
       if (shown == 0 && !flags_.render) log.info(encoder_.policy(next->sample));
-      if (flags_.render) {
+      if (flags_.render)
         show_text_of(next->sample, text, true);
-        losses.add(next->sample, unwritten(next->sample));
-      } else {
+      else
         show_row(next->row, true);
-      }
     }
     rows.finish(log);
-    for (const std::string& warning : data::row_warnings(losses, 0, data::Truncation::KeepStart))
-      log.warning(warning);
   }
 
  private:

@@ -314,7 +314,10 @@ ConvertedRow convert_prompt(const Row& row, const SchemaConfig& config) {
                               : plain_completion(turns[0]["content"].get<std::string>(), "");
   }
   for (const char* other : {"text", "conversations", "messages"})
-    if (has(value, other)) sample.beside_prompt = other;
+    if (has(value, other)) {
+      sample.beside_prompt = other;  // named with its reason
+      fields.mark_read(other);
+    }
   return finished(std::move(sample), row, fields, Schema::PromptCompletion, config);
 }
 
