@@ -16,7 +16,7 @@ constexpr int64_t kLargestModulus = 3000;
 
 // Whole numbers that are congruent to one of `residues`.
 struct ResidueClasses {
-  std::string name;  // of what is congruent; empty: nothing is told
+  std::string name = {};  // of what is congruent; empty: nothing is told
   int64_t modulus = 1;
   std::set<int64_t> residues = {};
   bool is_solved = true;  // false: 2n = 3 (mod 5), or 4k + 1
