@@ -160,7 +160,7 @@ std::string forgotten_options(std::string_view directives) {
     std::istringstream names{std::string(option.variables)};
     for (std::string name; names >> name;) {
       const bool begins = width + 1 + name.size() > kWidth;
-      if (begins) text += width == kWidth ? "unset" : "\nunset";
+      if (begins) text += text.ends_with('\n') ? "unset" : "\nunset";
       width = begins ? 5 : width;
       text += " " + name;
       width += 1 + name.size();
