@@ -302,8 +302,7 @@ int evaluate_remotely(const Context& context, const settings::EvalFlags& flags,
                       });
   }
   CONVOY_INVARIANT(std::ssize(answered) == std::ssize(samples) * num_answers, "answers are lost");
-  if (!flags.output_dir.empty())
-    evaluate::write_samples(samples_path, answered);
+  if (!flags.output_dir.empty()) evaluate::write_samples(samples_path, answered);
   scoring.report(context, answered);
   return 0;
 }

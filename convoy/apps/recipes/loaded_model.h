@@ -95,7 +95,7 @@ ModelRequest model_request(const settings::ModelFlags& flags, const std::string&
 ModelRequest model_request(const settings::ModelFlags& flags, const settings::EngineFlags& engine,
                            const std::string& template_path, const device::RankDevice& rank_device);
 
-// What the model's generation_config.json says of sampling. Throws DataError.
+// Reads what the model's generation_config.json says of sampling. Throws DataError.
 settings::ModelSampling model_sampling(const LoadedModel& loaded);
 
 // Ids that end the texts of an adapter: its generation_config.json's, and the EOS of a tokenizer

@@ -12,7 +12,7 @@
 
 namespace convoy::settings {
 
-// What a model's generation_config.json says of sampling; `auto` where it says nothing.
+// The sampling that a model's generation_config.json says; `auto` where it says nothing.
 struct ModelSampling {
   SamplingValues values = {};
   std::string file = {};                 // empty: the model has none

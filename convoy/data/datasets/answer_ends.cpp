@@ -18,7 +18,7 @@ using nlohmann::ordered_json;
 
 constexpr std::string_view kAnswer = "ANSWER";
 
-// What follows the answer in a conversation of one question; nothing where the template writes no
+// The text behind the answer in a conversation of one question; none where the template writes no
 // answer, or refuses the conversation.
 std::optional<std::string> behind_answer(const text::ChatTemplate& chat_template,
                                          const ordered_json& answer) {
@@ -79,7 +79,7 @@ std::optional<int32_t> learnt_end(std::span<const int32_t> ids, std::span<const 
 std::optional<int32_t> turn_end(const text::ChatTemplate& chat_template,
                                 const text::Tokenizer& tokenizer) {
   std::optional<std::string> rest = behind_answer(chat_template, kAnswer);
-  // Of templates that read contents in parts alone.
+  // Some templates read contents in parts alone.
   if (!rest)
     rest =
         behind_answer(chat_template, ordered_json::array({{{"type", "text"}, {"text", kAnswer}}}));

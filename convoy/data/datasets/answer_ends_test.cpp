@@ -18,7 +18,7 @@ using nlohmann::ordered_json;
 
 class AnswerEnds : public ::testing::Test {
  protected:
-  // Of ChatML: <|endoftext|> 0, <|im_start|> 1, <|im_end|> 2.
+  // ChatML: <|endoftext|> 0, <|im_start|> 1, <|im_end|> 2.
   const std::filesystem::path model_ = testing::source_folder() / "examples/tally-3m";
   const text::Tokenizer tokenizer_ = text::Tokenizer::load(model_);
   convoy::testing::TemporaryFolder folder_;

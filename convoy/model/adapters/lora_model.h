@@ -20,7 +20,7 @@ class SafetensorsFile;
 
 namespace convoy::adapters {
 
-// Does the adapter's file replace embedding or head beside what its configuration names? PEFT writes
+// Does the adapter's file replace embedding or head that its configuration does not name? PEFT adds
 // them after tokens were added (save_embedding_layers). Throws DataError.
 bool brings_embeddings(const std::filesystem::path& adapter_folder);
 

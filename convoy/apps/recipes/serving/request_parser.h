@@ -38,7 +38,7 @@ struct AskedAnswers {
   ToolFormat tool_format = ToolFormat::None;  // of the calls that the answers may hold
   bool shows_special_tokens = false;
   bool begins_in_thoughts = false;  // the prompt ends with their opening tag
-  std::vector<int32_t> stop_ids;  // beside the engine's ends
+  std::vector<int32_t> stop_ids;    // beside the engine's ends
 };
 struct AskedMetrics {};
 struct KnownAnswer {
