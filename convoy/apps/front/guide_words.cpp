@@ -109,7 +109,7 @@ const std::map<std::string, std::string>& needless_scripts() {
       {"make-scripts-executable.sh",
        "nothing has to be made executable: convoy is one program, and `convoy --help` lists its "
        "commands"},
-      {"quick-reference.md",
+      {"QUICK-REFERENCE.md",
        "`convoy --help` lists the commands, docs/reference/cheat-sheet.md has them on one page"},
       {"tb-open",
        "curves without TensorBoard: convoy runs serve; TensorBoard beside a run: convoy train "
