@@ -100,8 +100,8 @@ void number_classes(SignalWindows& windows, const SignalClasses& classes, const 
           {.file = file.string(),
            .line = static_cast<int64_t>(window) + 1,
            .key = kKey,
-           .hint = fmt::format("correct it, or list it in activity_labels.txt as `{} NAME`",
-                               of_window)});
+           .hint = fmt::format("correct it, or list it in {}/activity_labels.txt as `{} NAME`",
+                               kKey, of_window)});
     of_window = found - classes.labels.begin();
   }
 }
