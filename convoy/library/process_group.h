@@ -30,9 +30,9 @@ enum class Reduce { Sum, Mean };
 // Driven by one thread. Collective functions are called by all ranks in the same order; they block,
 // and those of tensors of device() let its current stream wait instead. A failed one throws, of
 // device() a later call does, and leaves the group unusable: let the error end the rank. Tensors
-// lie on the CPU or on device(); any strides. Sums take float, double, half, bfloat16, int, long and
-// complex; all other functions take any type. Before each the ranks compare what they call: where
-// functions, types, shapes or roots differ all throw CommError.
+// lie on the CPU or on device(); any strides. Sums take float, double, half, bfloat16, int, long
+// and complex; all other functions take any type. Before each the ranks compare what they call:
+// where functions, types, shapes or roots differ all throw CommError.
 class ProcessGroup {
  public:
   ~ProcessGroup();  // leaves the group; while an exception unwinds it, as abort()
@@ -75,13 +75,14 @@ struct InitOptions {
   torch::DeviceType device = torch::kCPU;
 };
 
-// Collective. Joins the ranks that the environment names, each call by a group of its own: RANK, WORLD_SIZE, LOCAL_RANK,
-// LOCAL_WORLD_SIZE, MASTER_ADDR and MASTER_PORT, as `convoy launch` and torchrun set them. Without
-// RANK and WORLD_SIZE this process is the only rank. Several ranks on a host share its CPUs: each
-// computes with as many threads as fall to it, or with OMP_NUM_THREADS. Freed memory up to 512 MiB
-// stays with the process for the next step, unless MALLOC_TRIM_THRESHOLD_, MALLOC_MMAP_THRESHOLD_
-// or GLIBC_TUNABLES is set. Throws ConfigError when only one of RANK and WORLD_SIZE is set or a
-// value is no number, DeviceError without the GPU, and CommError when not all ranks come in time.
+// Collective. Joins the ranks that the environment names, each call as another group: RANK,
+// WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE, MASTER_ADDR and MASTER_PORT, as `convoy launch` and
+// torchrun set them. Without RANK and WORLD_SIZE this process is the only rank. Several ranks on a
+// host share its CPUs: each computes with as many threads as fall to it, or with OMP_NUM_THREADS.
+// Freed memory up to 512 MiB stays with the process for the next step, unless
+// MALLOC_TRIM_THRESHOLD_, MALLOC_MMAP_THRESHOLD_ or GLIBC_TUNABLES is set. Throws ConfigError when
+// only one of RANK and WORLD_SIZE is set or a value is no number, DeviceError without the GPU, and
+// CommError when not all ranks come in time.
 std::shared_ptr<ProcessGroup> init(const InitOptions& options = {});
 
 // Runs `body` and returns the exit code for main(): 0, Error::code() of a convoy::Error, or 1 after

@@ -32,7 +32,7 @@ struct OwnShard {
   parallel::PieceOfParameter part;
 };
 
-// What stands in .grad of a parameter of the module, whose gradient is in the pieces.
+// Stands in .grad of a parameter of the module, whose gradient is in the pieces.
 struct WithheldGradient {
   at::Tensor parameter;
   at::Tensor gradient;

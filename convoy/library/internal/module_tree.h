@@ -26,8 +26,8 @@ struct ModuleTree {
   std::vector<nn::NamedTensor> buffers;
 };
 
-// A tensor that has several names is listed once, by the first, in the innermost unit that holds all
-// of its uses.
+// A tensor that has several names is listed once, by the first, in the innermost unit that holds
+// all of its uses.
 ModuleTree tree_of(torch::nn::Module& module);
 
 // The parameters of all units, in the order of the tree.

@@ -70,11 +70,11 @@ void await(c10d::Work& work, const SocketSet& sockets) {
     if (lost == kLooks) throw std::runtime_error("the connection to another rank is closed");
 }
 
-// Of any type, where nothing is added up.
+// Numbers of any type, where nothing is added up.
 at::Tensor bytes_of(const at::Tensor& tensor) { return tensor.detach().view({-1}).view(at::kByte); }
 
-// A detached alias: c10d writes in place, which autograd's version checks must not see. Gloo adds up
-// real numbers only.
+// A detached alias: c10d writes in place, which autograd's version checks must not see. Gloo adds
+// up real numbers only.
 at::Tensor reals_of(const at::Tensor& tensor) {
   const at::Tensor alias = tensor.detach();
   return alias.is_complex() ? at::view_as_real(alias).view({-1}) : alias;
