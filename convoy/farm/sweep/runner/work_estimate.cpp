@@ -54,7 +54,8 @@ double WorkEstimate::laid_out_seconds(int64_t descents,
   const auto waiting = static_cast<size_t>(std::max<int64_t>(0, descents));
   const double rounds = static_cast<double>(waiting / free.size()) * each;
   const size_t rest = waiting % free.size();
-  return rounds + (rest > 0 ? free[rest - 1] + each : free.back());
+  // A batch may take longer than all the rest.
+  return std::max(free.back(), rounds + (rest > 0 ? free[rest - 1] + each : free.back()));
 }
 
 double WorkEstimate::seconds_left(const SweepWork& left,
