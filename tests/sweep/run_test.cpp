@@ -297,10 +297,9 @@ TEST_F(SweepRun, WhatAProgramThatStaysSaysTooMuchIsNoCellsValue) {
         "while read -r line; do echo \"{\\\"request\\\": $line, \\\"loss\\\": 1}\"; sleep 0.02; "
         "echo \"{\\\"request\\\": $line, \\\"loss\\\": -1}\"; done\n");
   for (const std::string program : {"early.sh", "late.sh"}) {
-    const SweepEnd end =
-        run({"run", "--persistent", "--name", program, "--num-seeds", "8", "--result", "loss",
-             "--workers", "1", "--max-attempts", "1", "--keep-going", "--json", "--", "sh",
-             program});
+    const SweepEnd end = run({"run", "--persistent", "--name", program, "--num-seeds", "8",
+                              "--result", "loss", "--workers", "1", "--max-attempts", "1",
+                              "--keep-going", "--json", "--", "sh", program});
     const json rows = json::parse(end.output);
     EXPECT_EQ(rows.size(), 8u);
     for (const json& row : rows)

@@ -57,8 +57,7 @@ SsmInit init_of(const std::string& word) {
 }
 
 // As the schedulers of PyTorch name them; `gamma` is that of the chosen one.
-void read_schedule_parameters(const std::map<std::string, double>& parameters,
-                              SsmDescent& descent) {
+void read_schedule_parameters(const config::OrderedMap<double>& parameters, SsmDescent& descent) {
   for (const auto& [name, value] : parameters) {
     if (name == "step_size") {
       CONVOY_CHECK(value == std::floor(value) && value >= 1 && value < 0x1p53, ConfigError,

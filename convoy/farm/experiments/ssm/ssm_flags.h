@@ -5,10 +5,10 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <string>
 #include <vector>
 
+#include "convoy/core/config/field.h"
 #include "convoy/farm/experiments/shared_flags.h"
 #include "convoy/farm/experiments/ssm/ssm_parameters.h"
 #include "convoy/farm/experiments/workload_kind.h"
@@ -24,7 +24,7 @@ struct SsmFlags : GuessFlags, GpuFlags {
   int64_t gnc_batch_size = kBatchSize;
   std::string gd_optimizer = "adam";
   std::string gd_scheduler = "none";
-  std::map<std::string, double> gd_scheduler_params;
+  config::OrderedMap<double> gd_scheduler_params;
   std::string gd_init_type = "regular";
   int64_t checkpoint_interval = kCheckpointInterval;
   std::string resume_from_checkpoint;
