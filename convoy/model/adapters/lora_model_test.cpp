@@ -174,8 +174,7 @@ TEST(Attach, NamesThatNothingAnswersToAreRefused) {
   of_another.target_names = {"q_proj"};
   of_another.alpha_pattern = {{"k_proj", 2}};  // a module without LoRA
   EXPECT_TRUE(refusal(of_another).starts_with("alpha_pattern")) << refusal(of_another);
-  EXPECT_NE(refusal(of_another).find("carries LoRA matches `k_proj`; it has q_proj"),
-            std::string::npos);
+  EXPECT_NE(refusal(of_another).find("carries LoRA matches `k_proj`"), std::string::npos);
   LoraConfig left_out = small_config();
   left_out.exclude_names = {"lm_head", "layers.7.q_proj"};
   EXPECT_TRUE(refusal(left_out).starts_with("exclude_modules")) << refusal(left_out);
