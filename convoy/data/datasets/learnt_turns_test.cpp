@@ -122,7 +122,8 @@ std::string chatml_ending(const std::string& turn_end, const std::string& conver
          conversation_end + "{% endif %}";
 }
 
-constexpr const char* kLastTurn = "{% if loop.last and not add_generation_prompt %}";
+constexpr const char* kLastAnswer =
+    "{% if loop.last and m.role == 'assistant' and not add_generation_prompt %}";
 
 TEST_F(LearntTurnsOfTally, ATurnEndsAlikeWhateverEndsTheConversation) {
   const std::string both = "2<|im_end|>4<|im_end|>";
@@ -133,9 +134,9 @@ TEST_F(LearntTurnsOfTally, ATurnEndsAlikeWhateverEndsTheConversation) {
       {chatml_ending("<|im_end|>\n", "### END\n"), both},
       {chatml_ending("<|im_end|>\n", ""), both},
       {chatml_ending("\n", "<|im_end|>"), "2\n4\n<|im_end|>"},
-      {chatml_ending(std::string(kLastTurn) + "<|endoftext|>{% else %}<|im_end|>{% endif %}", ""),
+      {chatml_ending(std::string(kLastAnswer) + "<|endoftext|>{% else %}<|im_end|>{% endif %}", ""),
        "2<|im_end|>4<|endoftext|>"},
-      {chatml_ending(std::string(kLastTurn) + "<|im_end|>{% else %}<|im_end|>\n{% endif %}", ""),
+      {chatml_ending(std::string(kLastAnswer) + "<|im_end|>{% else %}<|im_end|>\n{% endif %}", ""),
        both}};
   turns_.erase(turns_.size() - 1);
   for (const auto& [source, wanted] : templates) {
@@ -154,6 +155,21 @@ TEST_F(LearntTurnsOfTally, ATurnEndsAlikeWhateverEndsTheConversation) {
     EXPECT_EQ(learnt_tokens(tokenizer_, last.encode(sample_of_turns(turns_)), false),
               wanted.substr(wanted.rfind('4')));
   }
+}
+
+// The generation prompt opens a thought that only the last turn has (Qwen3.5).
+TEST_F(LearntTurnsOfTally, APromptThatGoesOnBehindTheHeaderIsNoPartOfInnerTurns) {
+  const auto chat_template = template_of(
+      "{% for m in messages %}<|im_start|>{{ m.role }}\n"
+      "{% if m.role == 'assistant' and loop.last %}<think>\n\n</think>\n\n{% endif %}"
+      "{{ m.content }}<|im_end|>\n{% endfor %}"
+      "{% if add_generation_prompt %}<|im_start|>assistant\n<think>\n\n</think>\n\n{% endif %}");
+  turns_.erase(turns_.size() - 1);
+  EXPECT_EQ(
+      learnt_tokens(tokenizer_,
+                    SampleEncoder(tokenizer_, &chat_template, {}).encode(sample_of_turns(turns_)),
+                    false),
+      "2<|im_end|>4<|im_end|>");
 }
 
 TEST_F(LearntTurnsOfTally, TurnsOfOtherRolesEndAlikeToo) {

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <initializer_list>
 #include <set>
 #include <string_view>
@@ -51,6 +52,7 @@ class MarkedTexts {
 
   const ordered_json& messages() const { return messages_; }
   const std::vector<size_t>& owners() const { return owners_; }
+  const std::string& text() const { return text_; }  // the only one, or the last
 
  private:
   // Inside the surrounding white space, which templates strip. Returns true for a marked text.
@@ -62,6 +64,7 @@ class MarkedTexts {
     owners_.push_back(message);
     if (only_ && *only_ != number) return false;
     const size_t last = plain.find_last_not_of(kTextBlanks) + 1;
+    text_ = plain.substr(first, last - first);
     std::string marked = plain.substr(0, first);
     if (sides_ != Sides::End) marked += text_mark(kOpening, number);
     marked += plain.substr(first, last - first);
@@ -74,6 +77,7 @@ class MarkedTexts {
   Sides sides_;
   std::optional<size_t> only_;
   std::vector<size_t> owners_;
+  std::string text_;
 };
 
 struct ReadMarks {
@@ -145,13 +149,30 @@ class TextFinder {
     }
   }
 
-  // Marks that change the output show that the text counts, but not where it is.
+  // A text that is written in another form, such as an escaped one, keeps its plain words.
+  bool holds_word_of(size_t text) const {
+    const std::string plain = MarkedTexts(messages_, Sides::Both, text).text();
+    std::string_view longest;
+    for (size_t at = 0; at < plain.size();) {
+      const auto is_letter = [&](size_t place) {
+        return std::isalnum(static_cast<unsigned char>(plain[place])) != 0;
+      };
+      size_t end = at;
+      while (end < plain.size() && is_letter(end)) ++end;
+      if (end - at > longest.size()) longest = std::string_view(plain).substr(at, end - at);
+      at = end + 1;
+    }
+    return longest.empty() || full_.find(longest) != std::string::npos;
+  }
+
+  // Marks that change the output show that the text counts, but not where it is. A template that
+  // goes through a text as if it were a list of parts writes something for each letter.
   bool is_written(size_t text) {
     bool counts = false;
     for (const Sides sides : {Sides::Both, Sides::End, Sides::Begin}) {
       const auto read = render(MarkedTexts(messages_, sides, text));
       if (!read || read->text != full_) {
-        counts = true;
+        counts = counts || !read || read->is_written[text] || holds_word_of(text);
         continue;
       }
       found_.marks.insert(found_.marks.end(), read->marks.begin(), read->marks.end());

@@ -101,8 +101,11 @@ TEST(ReadableChat, ATextThatIsNotWrittenIsRefused) {
   const auto first_part = chat_template_of(
       "{% for m in messages %}{{ m.content if m.content is string else m.content[0].text }}"
       "{% endfor %}");
-  EXPECT_EQ(chat_refusal(first_part, {turn_of("user", text_parts({"one"}))}), "");
-  EXPECT_EQ(written_chat(first_part, {turn_of("user", text_parts({"one", "two"}))}), "one\ntwo");
+  const auto asking = [](const std::vector<std::string>& texts) {
+    return ordered_json::array({turn_of("user", text_parts(texts))});
+  };
+  EXPECT_EQ(written_chat(first_part, asking({"one"})), "one");
+  EXPECT_EQ(written_chat(first_part, asking({"one", "two"})), "one\ntwo");
 }
 
 TEST(ReadableChat, WhatATemplateDoesToATextIsNoLoss) {
@@ -125,7 +128,8 @@ TEST(ReadableChat, WhatATemplateRefusesIsNotGivenInAnotherForm) {
       "{% for m in messages %}{% if 'bad' in m.content %}{{ raise_exception('a bad word') }}"
       "{% endif %}{% if m.content is string %}{{ m.content }}{% else %}{{ m.content[0].text }}"
       "{% endif %}{% endfor %}");
-  EXPECT_NE(chat_refusal(chat_template, {turn_of("user", "a bad text")}).find("a bad word"),
+  EXPECT_NE(chat_refusal(chat_template, ordered_json::array({turn_of("user", "a bad text")}))
+                .find("a bad word"),
             std::string::npos);
 }
 

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "convoy/core/base/files.h"
 #include "convoy/data/datasets/files_test.h"
 #include "convoy/data/datasets/sample_reader.h"
 
@@ -68,6 +69,26 @@ TEST(Schema, EachRowOfTheTableIsRecognised) {
                                                                 : "loose";
       EXPECT_EQ(detected(text), wanted) << text;
     }
+}
+
+// Parquet gives every object of a column all keys of the column.
+TEST(Schema, NullMembersAreLeftOutAtEveryDepth) {
+  const Sample padded = sample_of(
+      R"({"tools":[{"function":{"name":"f","parameters":{"properties":{"q":{"type":"string"},"a":null},)"
+      R"("required":["q",null]}}}],"chat_template_kwargs":{"x":1,"y":null},)"
+      R"("messages":[{"role":"user","content":"u","tool_calls":null},)"
+      R"({"role":"assistant","content":null,)"
+      R"("tool_calls":[{"function":{"name":"f","arguments":{"q":"x","a":null,"b":{"c":null}}}}]}]})");
+  const Sample plain = sample_of(
+      R"({"tools":[{"function":{"name":"f","parameters":{"properties":{"q":{"type":"string"}},)"
+      R"("required":["q",null]}}}],"chat_template_kwargs":{"x":1},"messages":[{"role":"user","content":"u"},)"
+      R"({"role":"assistant","tool_calls":[{"function":{"name":"f","arguments":{"q":"x","b":{}}}}]}]})");
+  EXPECT_EQ(padded.messages, plain.messages);
+  EXPECT_EQ(padded.variables, plain.variables);
+  // Nulls in a JSON text are their author's.
+  const Sample text =
+      sample_of(R"({"tools":"[{\"default\":null}]","messages":[{"role":"user","content":"u"}]})");
+  EXPECT_TRUE(text.variables["tools"][0].contains("default"));
 }
 
 TEST(Schema, NullValuesCountAsAbsent) {

@@ -108,17 +108,22 @@ std::string TurnFinder::render_with_letter(size_t count, size_t index, size_t at
   return renders_.other(probed, add_generation_prompt);
 }
 
-std::optional<TurnSpan> TurnFinder::by_prefix(size_t index) const {
+// The turn begins where the generation prompt ends. The prompt may extend further than the turn's
+// header ("<think>"): then it begins where they differ, if that is within the prompt.
+std::optional<size_t> TurnFinder::begin_by_prompt(size_t index) const {
   if (index == 0) return std::nullopt;
   const std::string before = renders_.first(index, true);
-  size_t begin = before.size();
-  if (!full_.starts_with(before)) {
-    // A generation prompt may extend further than the turn's header ("<think>"): the turn begins
-    // where they differ, if that is within the prompt.
-    const std::string without_prompt = renders_.first(index, false);
-    begin = common_prefix(before, full_);
-    if (!before.starts_with(without_prompt) || begin <= without_prompt.size()) return std::nullopt;
-  }
+  if (full_.starts_with(before)) return before.size();
+  const std::string unprompted = renders_.first(index, false);
+  const size_t begin = common_prefix(before, full_);
+  if (!before.starts_with(unprompted) || begin <= unprompted.size()) return std::nullopt;
+  return begin;
+}
+
+std::optional<TurnSpan> TurnFinder::by_prefix(size_t index) const {
+  const auto prompted = begin_by_prompt(index);
+  if (!prompted) return std::nullopt;
+  const size_t begin = *prompted;
   const bool last = index + 1 == messages_.size();
   std::string upto = last ? full_ : renders_.first(index + 1, false);
   if (!full_.starts_with(upto)) upto = first_followed(index + 1).value_or("");
@@ -161,13 +166,9 @@ std::optional<std::string> TurnFinder::render_probed(size_t count, size_t index,
   return render_with_letter(count, index, at_end ? end : 0);
 }
 
-// The turn begins where the generation prompt ends; otherwise its header is the last one before its
-// content.
+// Without a prompt that shows the beginning, the header is the last one before the content.
 std::optional<size_t> TurnFinder::probed_begin(size_t index) const {
-  if (index > 0) {
-    const std::string before = renders_.first(index, true);
-    if (full_.starts_with(before)) return before.size();
-  }
+  if (const auto begin = begin_by_prompt(index)) return begin;
   const auto probed = render_probed(messages_.size(), index, false);
   const auto header = turn_header(index);
   if (!probed || !header) return std::nullopt;

@@ -66,6 +66,7 @@ class TurnFinder {
   std::string render_with_letter(size_t count, size_t index, size_t at,
                                  bool add_generation_prompt = false) const;
   std::optional<std::string> render_probed(size_t count, size_t index, bool at_end) const;
+  std::optional<size_t> begin_by_prompt(size_t index) const;
   std::optional<size_t> probed_begin(size_t index) const;
 
   const ChatRenders& renders_;

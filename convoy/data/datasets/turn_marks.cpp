@@ -139,13 +139,13 @@ Located locate_by_pattern(const TurnFinder& finder, TurnPattern& pattern,
   for (size_t turn = 0; turn < turns.size(); ++turn) located[turn] = pattern.find(turns[turn]);
   // Checks the model turn itself, the first one without content, and the last one.
   const auto is_right = [&](size_t turn) {
-    if (!located[turn]) return true;
-    const TurnSpan found = finder.find(turns[turn]);
-    // Behind the last turn a template may close the conversation, too.
-    const bool ends_alike = turn + 1 == turns.size() ? located[turn]->end <= found.end
-                                                     : located[turn]->end == found.end;
-    return ends_alike && located[turn]->begin == found.begin;
+    return !located[turn] || finder.find(turns[turn]) == *located[turn];
   };
+  // Behind the last turn a template may close the conversation, too.
+  if (std::optional<TurnSpan>& last = located.back()) {
+    const TurnSpan found = finder.find(turns.back());
+    if (found.begin == last->begin && found.end >= last->end) last = found;
+  }
   const auto bare = std::find_if(turns.begin(), turns.end(),
                                  [&](size_t index) { return !pattern.has_content(index); });
   const auto order = [&](auto place) { return static_cast<size_t>(place - turns.begin()); };

@@ -128,7 +128,7 @@ TEST(TurnMarks, RendersDoNotGrowWithTheTurns) {
     const auto chat_template = load_template(source);
     const int64_t few = renders(chat_template, long_chat(8));
     EXPECT_EQ(renders(chat_template, long_chat(64)), few);
-    EXPECT_LE(few, 16);
+    EXPECT_LE(few, 20);
   }
   const auto chat_template = load_template(golden_template("qwen2"));
   EXPECT_EQ(renders(chat_template, tool_chat(32)), renders(chat_template, tool_chat(6)));
