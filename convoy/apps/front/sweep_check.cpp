@@ -82,7 +82,7 @@ void print_wrong(const Context& context, const std::vector<CheckedSweep>& checke
       rows.push_back({{"sweep", one.name.name},
                       {"method", cell.method},
                       {"seed", cell.seed},
-                      {"parameters", nlohmann::json::parse(cell.parameters.str())},
+                      {"parameters", nlohmann::ordered_json::parse(cell.parameters.str())},
                       {"guesses", wrong.guesses},
                       {"wanted_guesses", wrong.units}});
     }
