@@ -206,7 +206,7 @@ std::optional<std::vector<ContentPlace>> content_places(const MessageTexts& text
   std::set<std::pair<size_t, bool>> seen;
   for (const TextMark& mark : texts.marks) {
     if (!seen.insert({mark.text, mark.opens}).second) return std::nullopt;
-    // Of a list the first text begins the content, and the last one ends it.
+    // The first text of a list begins the content, and the last one ends it.
     ContentPlace& place = places[mark.message];
     if (mark.opens && !place.begin) place.begin = mark.position;
     if (!mark.opens) place.end = mark.position;

@@ -139,7 +139,7 @@ class Reading {
   ReadableChat read() {
     if (auto chat = attempt({})) return std::move(*chat);
     for (const Form& form : other_forms(messages_)) {
-      // What a template refuses as a text it is not given as a list.
+      // A text that the template refuses is not given to it as a list.
       if (form.wraps() && is_refused_) break;
       if (auto chat = attempt(form)) return std::move(*chat);
     }

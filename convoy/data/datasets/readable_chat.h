@@ -2,8 +2,8 @@
 //
 // A conversation in the form that a chat template reads, and as the template renders it. Templates
 // differ in whether a content is a string or a list of parts, and whether the arguments of a tool
-// call are a text or an object. What a row has in another form is converted; what a template does
-// not write is refused.
+// call are a text or an object. A row in another form is converted; a row of which the template
+// does not write all texts is refused.
 #pragma once
 
 #include <nlohmann/json.hpp>

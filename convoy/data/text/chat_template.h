@@ -68,7 +68,7 @@ class ChatTemplate {
   // In its own text: of the template for tools, where the model has one.
   bool mentions(std::string_view words) const;
   const std::string& content_hash() const;  // without its clock
-  // What strftime_now takes for the time: the start of the command, until told otherwise.
+  // The time that strftime_now has: the start of the command, until told otherwise.
   TemplateClock& clock();
   const TemplateClock& clock() const;
 
