@@ -62,6 +62,34 @@ TEST(EncodeSplits, ChatRowsOfTheExampleSuperviseTheAnswerAndItsEnd) {
   EXPECT_TRUE(example.encode(512).reports[1].from_cache);
 }
 
+TEST(EncodeSplits, TheTimeThatATemplateWritesIsPartOfTheCachesKey) {
+  constexpr int64_t kDay = 86'400;
+  Example example;
+  example.data.train_path = example.folder.write(
+      "chat.jsonl",
+      R"({"messages":[{"role":"user","content":"1?"},{"role":"assistant","content":"1"}]})");
+  example.data.test_path.clear();
+  example.data.split = {1, 0, 0};
+  example.chat_template = text::ChatTemplate::load(
+      example.root / "tally-3m",
+      example.folder.write(
+          "dated.jinja",
+          "{{ strftime_now('%d %b %Y') }}\n{% for m in messages %}<|im_start|>{{ m.role }}\n"
+          "{{ m.content }}<|im_end|>\n{% endfor %}{% if add_generation_prompt %}"
+          "<|im_start|>assistant\n{% endif %}"));
+  text::TemplateClock& clock = example.chat_template->clock();
+  clock.stop_at(100 * kDay + kDay / 2);
+  const EncodedSplits first = example.encode(512);
+  EXPECT_NE(first.policy.find("strftime_now(\"%d %b %Y\") is 11 Apr 1970"), std::string::npos)
+      << first.policy;
+  clock.stop_at(100 * kDay + kDay / 2 + 60);
+  EXPECT_TRUE(example.encode(512).reports[0].from_cache) << "the date is the same";
+  clock.stop_at(101 * kDay + kDay / 2);
+  const EncodedSplits next = example.encode(512);
+  EXPECT_FALSE(next.reports[0].from_cache);
+  EXPECT_NE(next.train.content_hash(), first.train.content_hash());
+}
+
 TEST(EncodeSplits, ARunThatCutsAwayEveryAnswerIsRefused) {
   Example example;
   try {
