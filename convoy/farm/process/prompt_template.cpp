@@ -48,7 +48,7 @@ struct OtherSpelling {
   bool is_common_text = false;
 };
 
-bool is_letter(char letter) {
+bool is_name_letter(char letter) {
   return std::isalnum(static_cast<unsigned char>(letter)) != 0 || letter == '_';
 }
 
@@ -61,7 +61,8 @@ std::optional<OtherSpelling> spelling_at(std::string_view text, const NameForm& 
   };
   const auto is_blank = [](char letter) { return letter == ' ' || letter == '\t'; };
   const size_t begin = skip(form.open.size(), is_blank);
-  const size_t end = skip(begin, [](char letter) { return is_letter(letter) || letter == '.'; });
+  const size_t end =
+      skip(begin, [](char letter) { return is_name_letter(letter) || letter == '.'; });
   const size_t close = form.close.empty() ? end : skip(end, is_blank);
   if (begin == end || std::isdigit(static_cast<unsigned char>(text[begin])) != 0 ||
       !text.substr(close).starts_with(form.close))
@@ -75,7 +76,7 @@ std::vector<OtherSpelling> other_spellings(const std::string& text) {
   std::vector<OtherSpelling> found;
   for (size_t at = 0; at < text.size(); ++at) {
     // \boxed{answer}, {{ name }}
-    if (at > 0 && (is_letter(text[at - 1]) || text[at - 1] == '{')) continue;
+    if (at > 0 && (is_name_letter(text[at - 1]) || text[at - 1] == '{')) continue;
     const std::string_view rest = std::string_view(text).substr(at);
     std::optional<OtherSpelling> spelling;
     for (const NameForm& form : kOtherForms)
