@@ -26,6 +26,17 @@ struct Peeled {
   bool percent = false;
 };
 
+// "20 C" may be a temperature, and V/A is not reduced to ohms.
+Verdict differ_in_unit(const MeasureUnit& a, const MeasureUnit& b) {
+  const auto told = [](const MeasureUnit& unit, const char* name) {
+    return unit.others.contains(name);
+  };
+  for (const auto& [symbol, name] : {std::pair("coulomb", "celsius"), {"farad", "fahrenheit"}})
+    if ((told(a, symbol) && told(b, name)) || (told(a, name) && told(b, symbol)))
+      return Verdict::Unknown;
+  return a.others.size() > 1 || b.others.size() > 1 ? Verdict::Unknown : Verdict::No;
+}
+
 // Scales a quantity to base units: 5 km is 5000.
 Node in_base_units(Node node, const MeasureUnit& unit) {
   Node factor = make_node(Kind::Quotient, {make_leaf(Kind::Number, std::to_string(unit.above)),
@@ -226,7 +237,7 @@ Verdict Comparer::quantities(const Node& gold, const Node& prediction) {
   const Peeled a = peel(gold);
   const Peeled b = peel(prediction);
   if (a.unit.known && b.unit.known) {
-    if (!a.unit.same_dimension(b.unit)) return Verdict::No;
+    if (!a.unit.same_dimension(b.unit)) return differ_in_unit(a.unit, b.unit);
     if (a.unit.above == b.unit.above && a.unit.below == b.unit.below) return values(a.node, b.node);
     return values(in_base_units(a.node, a.unit), in_base_units(b.node, b.unit));
   }

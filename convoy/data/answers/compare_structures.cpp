@@ -25,24 +25,25 @@ bool are_pieces(const std::vector<Node>& nodes) {
 }
 
 // "x < 1 or x > 2", "x > 1 and x < 2". Without "or" both readings are offered; that nothing fulfils
-// the conditions is none.
-bool may_join_to(const Node& list, const RealSet& wanted, Steps& steps) {
+// the conditions is none. Unknown where a piece is no set of numbers.
+Verdict joins_to(const Node& list, const std::optional<RealSet>& wanted, Steps& steps) {
+  if (!wanted) return Verdict::Unknown;
   for (const bool as_union : {true, false}) {
     std::optional<RealSet> all;
     for (const Node& node : list.children) {
       std::optional<RealSet> part =
           node.kind == Kind::Relation ? solution_set(node, steps) : real_set(node, steps);
-      if (!part) return false;
+      if (!part) return Verdict::Unknown;
       if (!all) {
         all = std::move(part);
       } else {
         all = as_union ? united(*all, *part) : intersected(*all, *part);
       }
     }
-    if (!as_union && (list.open == 'o' || all->empty())) return false;
-    if (same(*all, wanted) == Same::Yes) return true;
+    if (!as_union && (list.open == 'o' || all->empty())) return Verdict::No;
+    if (same(*all, *wanted) == Same::Yes) return Verdict::Yes;
   }
-  return false;
+  return Verdict::No;
 }
 
 // The values of x = 1, y = 2 in order.
@@ -134,17 +135,14 @@ Verdict Comparer::tuples(const Node& gold, const Node& prediction) {
 Verdict Comparer::collections(const Node& gold, const Node& prediction) {
   if (gold.kind == Kind::Tuple && prediction.kind == Kind::Tuple) return tuples(gold, prediction);
   if (gold.kind == Kind::List && are_pieces(gold.children) && !is_finite(prediction)) {
-    const std::optional<RealSet> found = real_set(prediction, steps_);
-    return found && may_join_to(gold, *found, steps_) ? Verdict::Yes : Verdict::No;
+    return joins_to(gold, real_set(prediction, steps_), steps_);
   }
   if (prediction.kind == Kind::List && are_pieces(prediction.children) && !is_finite(gold)) {
-    const std::optional<RealSet> wanted = real_set(gold, steps_);
-    if (!wanted) return Verdict::Unknown;
     const bool is_readable = std::none_of(
         prediction.children.begin(), prediction.children.end(),
         [](const Node& node) { return node.kind == Kind::Relation && !is_solved(node); });
-    if (!may_join_to(prediction, *wanted, steps_)) return Verdict::No;
-    return is_readable ? Verdict::Yes : Verdict::Unknown;
+    const Verdict verdict = joins_to(prediction, real_set(gold, steps_), steps_);
+    return verdict == Verdict::Yes && !is_readable ? Verdict::Unknown : verdict;
   }
   if (is_finite(gold) && is_finite(prediction)) {
     const Verdict verdict = unordered(gold.children, prediction.children);
@@ -240,17 +238,13 @@ Verdict Comparer::equal(const Node& gold, const Node& prediction) {
     return equal(gold.children.back(), prediction);
   if (gold_relates && prediction_relates) return relations(gold, prediction);
   if (gold_relates && !is_equation(gold) && is_collection(prediction)) {
-    if (prediction.kind == Kind::List && are_pieces(prediction.children)) {
-      const std::optional<RealSet> wanted = solution_set(gold, steps_);
-      return wanted && may_join_to(prediction, *wanted, steps_) ? Verdict::Yes : Verdict::No;
-    }
+    if (prediction.kind == Kind::List && are_pieces(prediction.children))
+      return joins_to(prediction, solution_set(gold, steps_), steps_);
     return relation_with_set(gold, prediction);
   }
   if (gold_relates || prediction_relates) {
-    if (gold.kind == Kind::List && are_pieces(gold.children)) {
-      const std::optional<RealSet> found = solution_set(prediction, steps_);
-      if (found && may_join_to(gold, *found, steps_)) return Verdict::Yes;
-    }
+    if (gold.kind == Kind::List && are_pieces(gold.children) && prediction_relates)
+      return joins_to(gold, solution_set(prediction, steps_), steps_);
     if (is_collection(gold) && prediction_relates) {
       const Verdict verdict = relation_with_set(prediction, gold);
       return verdict == Verdict::Yes && !is_solved(prediction) ? Verdict::Unknown : verdict;

@@ -285,9 +285,11 @@ Verdict check_answer(std::string_view gold, std::string_view prediction,
   if (!wanted.empty() && trimmed(gold) == trimmed(prediction)) return Verdict::Yes;
   const std::string told = extract_answer(prediction, Author::Model);
   const Verdict verdict = compare_texts(wanted, told, limits);
-  if (verdict != Verdict::No || !names_option(wanted, limits) || marks_answer(prediction) ||
-      is_bare_answer(prediction, told))
+  const bool wants_option = names_option(wanted, limits);
+  if (verdict != Verdict::No || (!wants_option && !names_option(told, limits)) ||
+      marks_answer(prediction) || is_bare_answer(prediction, told))
     return verdict;
+  if (!wants_option) return Verdict::Unknown;  // "(B), because it is 42"
   // Of prose the option counts that it names, not the last number.
   const std::string option = option_told(narrowed(prediction), false);
   return option.empty() ? Verdict::Unknown : compare_texts(wanted, option, limits);

@@ -74,6 +74,28 @@ TEST(Equivalence, WhereMathVerifyIsNotCorrectedTheyAgree) {
   EXPECT_GE(static_cast<double>(agreed), 0.99 * static_cast<double>(others));
 }
 
+// Products before brackets, congruences, parameters, options within prose, other scripts, units.
+TEST(Equivalence, EveryVerdictOfTheFormsIsMet) {
+  const char* const source = std::getenv("CONVOY_SOURCE_DIR");
+  std::ifstream file(std::string(source == nullptr ? "." : source) +
+                     "/tests/golden/answers/forms.txt");
+  int forms = 0;
+  for (std::string line; std::getline(file, line);) {
+    if (line.starts_with('#')) continue;
+    ++forms;
+    constexpr std::string_view kBetween = " | ";
+    const size_t gold = line.find(kBetween) + kBetween.size();
+    const size_t prediction = line.find(kBetween, gold) + kBetween.size();
+    const size_t label = line.rfind(kBetween) + kBetween.size();
+    const std::string_view all = line;
+    const std::string found =
+        verdict(all.substr(gold, prediction - gold - kBetween.size()),
+                all.substr(prediction, label - prediction - kBetween.size()));
+    EXPECT_EQ(found.substr(0, 1), line.substr(label)) << line;
+  }
+  EXPECT_GT(forms, 450);
+}
+
 TEST(Equivalence, TheReferenceMayAskWhatThePredictionMayNotRepeat) {
   EXPECT_EQ(verdict("1 < x < 2", "(1,2)"), "yes");
   EXPECT_EQ(verdict("4 < 2x < 6", "(2,3)"), "yes");

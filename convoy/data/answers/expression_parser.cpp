@@ -123,6 +123,9 @@ bool Parser::starts_factor() const {
   return std::find(std::begin(kOpening), std::end(kOpening), token().text) != std::end(kOpening);
 }
 
+// "5 /mol"
+bool Parser::starts_inverse_unit() const { return is("/") && token(1).from_text && at_unit(); }
+
 bool Parser::at_bracket() const {
   size_t ahead = 0;
   while (is("{", ahead)) ++ahead;
@@ -160,7 +163,7 @@ Node Parser::product() {
   while (!failed_ && steps_.take()) {
     if (take("*")) {
       factors.push_back(factor());
-    } else if (take("/")) {
+    } else if (!starts_inverse_unit() && take("/")) {
       Node below = factor();
       if (starts_factor() && !at_unit()) {
         divides_product_ = true;
@@ -304,7 +307,7 @@ Node Parser::postfix(Node base) {
       base = std::move(dollars);
     } else if (base.kind == Kind::Quantity && token().type == TokenType::Letter &&
                (token().text == "C" || token().text == "F")) {
-      base.unit = *unit_named(token().text);  // 20 degrees Celsius are no angle
+      base.unit = *unit_named(token().text == "C" ? "celsius" : "fahrenheit");  // 20 degrees Celsius are no angle
       ++at_;
     } else {
       break;

@@ -318,6 +318,11 @@ std::string find_answer(std::string_view text, Author author) {
     if (std::string answer = without_prose(announced, author); !answer.empty()) return answer;
   if (std::string answer = open_box(text); !answer.empty()) return answer;
   if (is_bare(text, author)) return without_prose(trimmed(sentence(text)), author);
+  // "The sum is 42 because B has 6 elements."
+  const std::string_view reasonless = without_reason(sentence(text));
+  if (author == Author::Model && reasonless.size() < sentence(text).size() &&
+      sentence(text).size() + 1 >= text.size() && has_mathematics(reasonless))
+    return without_prose(reasonless, author);
   if (author == Author::Model)
     if (std::string option = option_told(text, true); !option.empty()) return option;
   std::string found = last_mathematics(text);

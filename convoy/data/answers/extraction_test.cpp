@@ -81,5 +81,26 @@ TEST(Extraction, PercentBehindABoxBelongsToIt) {
   EXPECT_EQ(extract_answer("$\\boxed{20}$\\%"), "20\\%");
 }
 
+TEST(Extraction, ABoxThatIsOnlySpokenOfHoldsNothing) {
+  EXPECT_EQ(extract_answer("So \\boxed{7}. I used \\boxed as you asked."), "7");
+  EXPECT_EQ(extract_answer("So \\boxed{7}. It stands in \\boxed{} as you asked."), "7");
+  EXPECT_EQ(extract_answer("In \\boxed{...} I write: \\boxed{7}, with \\fbox or \\boxed."), "7");
+  EXPECT_EQ(extract_answer("$\\boxed x$ or $\\boxed 12$"), "x, 12");
+}
+
+TEST(Extraction, AReasonIsNoPartOfTheAnswer) {
+  EXPECT_EQ(extract_answer("The correct option is (B) because 3 is prime."), "(B)");
+  EXPECT_EQ(extract_answer("A is wrong since 2 < 3. So it's B."), "(B)");
+  EXPECT_EQ(extract_answer("The answer is 5, since 2 + 3 = 5."), "5");
+  EXPECT_EQ(extract_answer("Answer: B. The reason is that 3 is prime."), "B.");
+}
+
+TEST(Extraction, OtherLanguagesAnnounceAnswersToo) {
+  EXPECT_EQ(extract_answer("因为3是质数，故选：B"), "B");
+  EXPECT_EQ(extract_answer("所以答案是24小时。检验：1+1=2"), "24小时");
+  EXPECT_EQ(extract_answer("Значит, 2+2=4. Ответ: 5 см."), "5 см");
+  EXPECT_EQ(extract_answer("答案：１２"), "12");
+}
+
 }  // namespace
 }  // namespace convoy::answers

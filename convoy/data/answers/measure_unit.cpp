@@ -98,6 +98,8 @@ struct UnitReader {
   size_t at;
   size_t last_name = 0;
   bool has_loose_letter = false;  // that may be algebra's
+  bool has_power = false;
+  bool has_neighbours = false;  // "m s": without a sign between them
 
   std::optional<MeasureUnit> one(bool below_line) {
     size_t next = at;
@@ -116,8 +118,9 @@ struct UnitReader {
     const Token& name = tokens[next];
     const std::optional<MeasureUnit> unit = read_name(tokens, next);
     if (!unit) return std::nullopt;
-    has_loose_letter |= name.type == TokenType::Letter && !name.from_text && name.text != "Omega";
+    has_loose_letter |= name.type == TokenType::Letter && !name.from_text;
     if (power == 1) power = read_power(tokens, next);
+    has_power |= power != 1;
     last_name = static_cast<size_t>(&name - tokens.data());
     at = next;
     return raised(*unit, power);
@@ -146,11 +149,11 @@ struct UnitReader {
   }
 
   std::optional<MeasureUnit> all() {
-    std::optional<MeasureUnit> unit = one(false);
+    std::optional<MeasureUnit> unit =
+        is(tokens, at, "/") ? MeasureUnit{.known = true} : one(false);
     bool goes_on = unit.has_value();
     while (goes_on) {
-      const size_t before = at;
-      const bool loose_before = has_loose_letter;
+      const UnitReader kept = *this;
       std::optional<MeasureUnit> next;
       if (is(tokens, at, "/") || is(tokens, at, "per")) {
         ++at;
@@ -160,17 +163,16 @@ struct UnitReader {
         next = one(false);
       } else if (is_symbol(at) && is_symbol(last_name)) {
         next = one(false);
+        has_neighbours = true;
       }
       goes_on = next.has_value();
       if (goes_on) unit = multiplied(*unit, *next);
       goes_on = goes_on && unit;
-      if (!goes_on) {
-        at = before;
-        has_loose_letter = loose_before;
-      }
+      if (!goes_on) *this = kept;
     }
     // "2 s + 3" is algebra; "2 s" alone is a time.
-    if (unit && has_loose_letter && at < tokens.size() && !is(tokens, at, ","))
+    if (unit && has_loose_letter &&
+        ((at < tokens.size() && !is(tokens, at, ",")) || (has_neighbours && !has_power)))
       return std::nullopt;
     return unit;
   }
@@ -181,7 +183,7 @@ struct UnitReader {
 std::optional<MeasureUnit> read_unit(std::span<const Token> tokens, size_t& at) {
   if (at >= tokens.size()) return std::nullopt;
   UnitReader reader{tokens, at};
-  if (std::optional<MeasureUnit> unit = reader.all()) {
+  if (std::optional<MeasureUnit> unit = reader.all(); unit && reader.at > at) {
     at = reader.at;
     if (is(tokens, at, ".") && is_foreign(tokens[at - 1].text)) ++at;  // "5 см."
     while (at < tokens.size() && is_noun(tokens[at])) ++at;            // "5 cm tall"

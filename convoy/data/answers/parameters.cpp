@@ -27,7 +27,7 @@ std::vector<std::string> without(const Names& all, const Names& others) {
 bool is_usual(const std::string& name) {
   static const Names kUsual = {"k", "n", "m", "l", "t", "s", "j",      "p",      "q",
                                "r", "u", "v", "c", "C", "K", "lambda", "mu",     "alpha",
-                               "N", "M", "T", "D", "A", "B", "C_1",    "C_{1}", "c_1"};
+                               "N", "M", "T", "D", "A", "B", "C_1", "C_2",    "C_3",    "c_1", "c_2"};
   return kUsual.contains(name);
 }
 
@@ -42,6 +42,11 @@ Node renamed(Node node, const NewNames& names) {
     node.name = name->second;
   for (Node& child : node.children) child = renamed(std::move(child), names);
   return node;
+}
+
+// (x, y) = (2t, t) has the parameter t.
+const Node& value_of(const Node& node) {
+  return is_assignment(node) ? node.children.back() : node;
 }
 
 // The conditions that speak of the answer's symbols, with new names.
@@ -84,7 +89,7 @@ std::optional<std::vector<Real>> values_of(const Node& node, int64_t first, int6
     }
     return all;
   }
-  const Node& told = is_assignment(node) ? node.children.back() : node;
+  const Node& told = value_of(node);
   const Names symbols = symbols_of(told);
   if (is_collection(told) || told.kind == Kind::Relation || symbols.size() > 1) return std::nullopt;
   std::vector<Real> all;
@@ -127,8 +132,8 @@ Verdict with_parameters(const Conditioned& gold, const Conditioned& prediction, 
                         const CheckLimits& limits, Steps& steps) {
   if (verdict == Verdict::Yes) return checked(gold, prediction, {}, false);
   constexpr size_t kMostNames = 2;
-  const Names wanted = symbols_of(gold.node);
-  const Names told = symbols_of(prediction.node);
+  const Names wanted = symbols_of(value_of(gold.node));
+  const Names told = symbols_of(value_of(prediction.node));
   std::vector<std::string> new_names = without(wanted, told);
   const std::vector<std::string> old_names = without(told, wanted);
   const auto may_be_any = [&](const Conditioned& side, const std::vector<std::string>& names) {

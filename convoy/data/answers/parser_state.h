@@ -72,6 +72,7 @@ class Parser {
   Node exponent();
   bool joins_quantity() const;
   bool starts_factor() const;
+  bool starts_inverse_unit() const;
   bool at_bracket() const;
   bool behind_bracket() const;
   bool starts_plain_mixed(const std::vector<Node>& factors) const;

@@ -80,8 +80,8 @@ constexpr UnitEntry kUnits[] = {
     {" kilowatt 千瓦 кВт ", kPower, 1000000},
     {" pascal 帕 Па ", kPressure, 1000},
     {" hertz hz 赫兹 Гц герц ", kRate},
-    {" c celsius ℃ 摄氏度 ", kNone, 1, 1, "celsius"},
-    {" f fahrenheit ℉ ", kNone, 1, 1, "fahrenheit"},
+    {" celsius ℃ 摄氏度 ", kNone, 1, 1, "celsius"},
+    {" fahrenheit ℉ ", kNone, 1, 1, "fahrenheit"},
     {" coulomb 库仑 Кл ", kNone, 1, 1, "coulomb"},
     {" farad ", kNone, 1, 1, "farad"},
     {" kelvin К ", kNone, 1, 1, "kelvin"},
@@ -238,8 +238,6 @@ std::optional<MeasureUnit> unit_named(std::string_view word) {
   if (word.size() == 1 && is_letter(word[0]) &&
       !is_listed(is_upper(word[0]) ? " L N J W V K C F T H A S " : " m g s h l ", word))
     return std::nullopt;
-  if (word == "C" || word == "F")  // of a temperature more often than of a charge
-    return listed_unit(kUnits, word == "C" ? "celsius" : "fahrenheit");
   if (word.size() <= 4 || word.ends_with("Omega"))
     if (std::any_of(word.begin(), word.end(), is_upper))
       if (std::optional<MeasureUnit> unit = prefixed_symbol(word)) return unit;

@@ -674,7 +674,7 @@ latex | \left\lfloor\frac{7}{2}\right\rfloor | 3 | y
 latex | \mathrm{e} | e | y
 latex | \\frac{1}{2} | \frac{1}{2} | y
 modular | 3 \pmod 7 | 3 | y
-modular | x \equiv 3 \pmod{7} | 3 | y
+modular | x \equiv 3 \pmod{7} | 3 | u
 modular | 3 \pmod 7 | 4 | n
 extraction | 5 | The answer is 5. | y
 extraction | 5 | The answer is $5$. | y
