@@ -57,10 +57,10 @@ std::optional<size_t> foreign_announcement_end(std::string_view text, size_t at)
     bool needs_colon = true;
   };
   static constexpr Announcement kWords[] = {
-      {"答案", false}, {"故选", false}, {"应选", false}, {"選"},       {"选择"}, {"选"},
-      {"答"},          {"Ответ"},       {"ответ"},       {"ОТВЕТ"}};
-  static constexpr std::string_view kSkipped[] = {"应该是", "应为", "是", "为", "：", ":", "＝",
-                                                  "=",      "*",    " ",  "—",  "\n"};
+      {"答案", false}, {"故选", false}, {"应选", false}, {"選"},    {"选择"},
+      {"选"},          {"答"},          {"Ответ"},       {"ответ"}, {"ОТВЕТ"}};
+  static constexpr std::string_view kSkipped[] = {"应该是", "应为", "是", "为", "：", ":",
+                                                  "＝",     "=",    "*",  " ",  "—",  "\n"};
   for (const auto& [word, needs_colon] : kWords) {
     if (!starts_at(text, at, word)) continue;
     size_t next = at + word.size();

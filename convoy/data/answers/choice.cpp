@@ -5,6 +5,7 @@
 #include <string>
 
 #include "convoy/data/answers/letters.h"
+#include "convoy/data/answers/spellings.h"
 
 namespace convoy::answers {
 namespace {

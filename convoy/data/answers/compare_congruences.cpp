@@ -121,8 +121,8 @@ Verdict same_classes(const ResidueClasses& gold, const ResidueClasses& predictio
   const int64_t modulus = std::lcm(gold.modulus, prediction.modulus);
   if (modulus > kLargestModulus * kLargestModulus / 8) return Verdict::Unknown;
   if (widened(gold, modulus).residues != widened(prediction, modulus).residues) return Verdict::No;
-  const bool same_name = gold.name.empty() || prediction.name.empty() ||
-                         gold.name == prediction.name;
+  const bool same_name =
+      gold.name.empty() || prediction.name.empty() || gold.name == prediction.name;
   return same_name && prediction.is_solved ? Verdict::Yes : Verdict::Unknown;
 }
 
@@ -145,7 +145,7 @@ Verdict Comparer::remainder(const Node& congruence, const Node& number) {
   const std::optional<int64_t> value = whole(evaluate(number, {}, steps_));
   if (!classes || !value) return Verdict::Unknown;
   return classes->residues.contains(least_residue(*value, classes->modulus)) ? Verdict::Unknown
-                                                                       : Verdict::No;
+                                                                             : Verdict::No;
 }
 
 Verdict Comparer::congruences(const Node& gold, const Node& prediction) {
@@ -158,8 +158,7 @@ Verdict Comparer::congruences(const Node& gold, const Node& prediction) {
   const std::optional<ResidueClasses> wanted = classes_of(gold, steps_);
   const std::optional<ResidueClasses> found = classes_of(prediction, steps_);
   if (wanted && found) return same_classes(*wanted, *found);
-  if (gold.kind != Kind::Congruence || prediction.kind != Kind::Congruence)
-    return Verdict::Unknown;
+  if (gold.kind != Kind::Congruence || prediction.kind != Kind::Congruence) return Verdict::Unknown;
   // With symbols in modulus or remainder, or too large.
   const Verdict moduli = equal(gold.children[0], prediction.children[0]);
   const Verdict told = equal(gold.children[1], prediction.children[1]);

@@ -35,8 +35,7 @@ struct Reading {
   bool is_spoken = false;
 };
 
-void add_readings(std::string_view text, const Spelling& spelling, Reading& reading,
-                  Steps& steps) {
+void add_readings(std::string_view text, const Spelling& spelling, Reading& reading, Steps& steps) {
   std::vector<Node>& nodes = reading.nodes;
   const Tokens tokens = tokenize(text, spelling, steps);
   Parsed parsed = parse_answer(tokens.list, false, steps);
@@ -73,10 +72,8 @@ Reading read(std::string_view given, Steps& steps) {
       reading.nodes.push_back(std::move(*parsed.node));
   reading.is_spoken = reading.phrase && reading.nodes.empty();
   add_readings(text, {}, reading, steps);
-  if (tokens.has_grouping_comma)
-    add_readings(text, {.commas_group_digits = false}, reading, steps);
-  if (tokens.may_have_comma_point)
-    add_readings(text, {.comma_is_point = true}, reading, steps);
+  if (tokens.has_grouping_comma) add_readings(text, {.commas_group_digits = false}, reading, steps);
+  if (tokens.may_have_comma_point) add_readings(text, {.comma_is_point = true}, reading, steps);
   if (ends_in_loose_unit(reading.tokens)) {
     std::vector<Token> upright = reading.tokens;
     for (Token& token : upright)
@@ -208,9 +205,9 @@ Verdict compare(const Reading& gold, const Reading& prediction, const CheckLimit
   std::optional<Verdict> found;
   for (const Node& wanted : gold.nodes)
     for (const Node& told : prediction.nodes) {
-      const Verdict verdict = with_parameters(
-          {wanted, gold.conditions}, {told, prediction.conditions},
-          compare_nodes(wanted, told, limits, steps), limits, steps);
+      const Verdict verdict =
+          with_parameters({wanted, gold.conditions}, {told, prediction.conditions},
+                          compare_nodes(wanted, told, limits, steps), limits, steps);
       if (verdict == Verdict::Yes) return verdict;
       if (!found) found = verdict;  // verdict of the likeliest reading
     }

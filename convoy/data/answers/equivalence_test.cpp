@@ -88,9 +88,8 @@ TEST(Equivalence, EveryVerdictOfTheFormsIsMet) {
     const size_t prediction = line.find(kBetween, gold) + kBetween.size();
     const size_t label = line.rfind(kBetween) + kBetween.size();
     const std::string_view all = line;
-    const std::string found =
-        verdict(all.substr(gold, prediction - gold - kBetween.size()),
-                all.substr(prediction, label - prediction - kBetween.size()));
+    const std::string found = verdict(all.substr(gold, prediction - gold - kBetween.size()),
+                                      all.substr(prediction, label - prediction - kBetween.size()));
     EXPECT_EQ(found.substr(0, 1), line.substr(label)) << line;
   }
   EXPECT_GT(forms, 450);

@@ -139,8 +139,8 @@ bool Parser::behind_bracket() const {
 // "2 1/2"
 bool Parser::starts_plain_mixed(const std::vector<Node>& factors) const {
   return factors.size() == 1 && is_integer(factors.back()) && !behind_bracket() &&
-         token().type == TokenType::Number &&
-         token().space_before && is("/", 1) && token(2).type == TokenType::Number;
+         token().type == TokenType::Number && token().space_before && is("/", 1) &&
+         token(2).type == TokenType::Number;
 }
 
 Node Parser::product() {
@@ -196,7 +196,7 @@ Node Parser::product() {
       if (is_bracketed) {
         factors.push_back(std::move(next));
       } else if (is_integer(factors.back()) && next.kind == Kind::Percent &&
-          is_proper_fraction(next.children[0])) {  // 33 1/3 %
+                 is_proper_fraction(next.children[0])) {  // 33 1/3 %
         next.children[0] =
             make_node(Kind::Sum, {std::move(factors.back()), std::move(next.children[0])});
         factors.back() = std::move(next);
@@ -307,7 +307,8 @@ Node Parser::postfix(Node base) {
       base = std::move(dollars);
     } else if (base.kind == Kind::Quantity && token().type == TokenType::Letter &&
                (token().text == "C" || token().text == "F")) {
-      base.unit = *unit_named(token().text == "C" ? "celsius" : "fahrenheit");  // 20 degrees Celsius are no angle
+      base.unit = *unit_named(
+          token().text == "C" ? "celsius" : "fahrenheit");  // 20 degrees Celsius are no angle
       ++at_;
     } else {
       break;

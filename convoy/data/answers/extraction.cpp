@@ -42,17 +42,17 @@ size_t unbraced_end(std::string_view text, size_t behind, size_t from) {
   while (end < text.size() && !is_space(text[end]) && text[end] != '$') ++end;
   const std::string_view content = text.substr(from, end - from);
   const bool is_number = std::any_of(content.begin(), content.end(), is_digit);
-  const bool is_symbol = is_letter(content.front()) && content.size() == 1 &&
-                         (end == text.size() || text[end] == '$');
+  const bool is_symbol =
+      is_letter(content.front()) && content.size() == 1 && (end == text.size() || text[end] == '$');
   const bool is_command = content.size() > 1 && content[0] == '\\' && is_letter(content[1]);
   return is_number || is_symbol || is_command ? end : from;
 }
 
 // "\\boxed{}" and "\\boxed{...}" quote what was asked for.
 bool is_placeholder(std::string_view content) {
-  for (const std::string_view none : {"", "...", "\\ldots", "\\dots", "\\cdots", "\xe2\x80\xa6",
-                                      "\\cdot", "\\,", "\\ ", "?", "answer", "your answer",
-                                      "\\text{answer}", "\\text{your answer}", "\\text{}"})
+  for (const std::string_view none :
+       {"", "...", "\\ldots", "\\dots", "\\cdots", "\xe2\x80\xa6", "\\cdot", "\\,", "\\ ", "?",
+        "answer", "your answer", "\\text{answer}", "\\text{your answer}", "\\text{}"})
     if (content == none) return true;
   return false;
 }

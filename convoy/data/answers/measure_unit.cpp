@@ -17,9 +17,9 @@ bool is_word(const Token& token) {
 
 // Words of other scripts behind a number that change its value: "3万", "5分之一", "3个半", "5 тысяч".
 bool changes_value(std::string_view word) {
-  static constexpr std::string_view kAnywhere[] = {"分之", "半", "多", "余",   "以上", "以下",  "左右",
-                                                   "成",   "折", "至", "тыс", "млн",  "млрд", "милли",
-                                                   "полов", "万", "亿", "百",  "千"};
+  static constexpr std::string_view kAnywhere[] = {
+      "分之", "半",  "多",   "余",    "以上",  "以下", "左右", "成", "折", "至",
+      "тыс",  "млн", "млрд", "милли", "полов", "万",   "亿",   "百", "千"};
   return std::any_of(std::begin(kAnywhere), std::end(kAnywhere), [&](std::string_view part) {
     return word.find(part) != std::string_view::npos;
   });
@@ -31,9 +31,10 @@ bool is_noun(const Token& token) {
   if (token.type != TokenType::Word) return false;
   if (is_foreign(token.text)) return !changes_value(token.text);
   const std::string low = lowered(token.text);
-  if (is_listed(" to million thousand billion trillion hundred dozen and or where for if when union "
-             "am pm ",
-             low))
+  if (is_listed(
+          " to million thousand billion trillion hundred dozen and or where for if when union "
+          "am pm ",
+          low))
     return false;
   return token.from_text || is_listed(kOrdinals, low) || (token.space_before && low.size() >= 3);
 }
@@ -43,8 +44,7 @@ bool is_noun(const Token& token) {
 bool may_be_unit(const Token& token) {
   const std::string& text = token.text;
   if (token.from_text || text == "Omega") return true;
-  if (token.type == TokenType::Letter)
-    return token.space_before && !is_listed(" T H A S ", text);
+  if (token.type == TokenType::Letter) return token.space_before && !is_listed(" T H A S ", text);
   static constexpr std::string_view kProducts =
       " nm ns ps ng pg nl pl um us ug ul cs cg cl ks kl cd lm lx ";
   return token.type != TokenType::Sign && (token.space_before || !is_listed(kProducts, text));
@@ -149,8 +149,7 @@ struct UnitReader {
   }
 
   std::optional<MeasureUnit> all() {
-    std::optional<MeasureUnit> unit =
-        is(tokens, at, "/") ? MeasureUnit{.known = true} : one(false);
+    std::optional<MeasureUnit> unit = is(tokens, at, "/") ? MeasureUnit{.known = true} : one(false);
     bool goes_on = unit.has_value();
     while (goes_on) {
       const UnitReader kept = *this;

@@ -27,7 +27,7 @@ bool ends_with_word(std::string_view text, std::initializer_list<std::string_vie
 
 // What may stand between words and an option: brackets, quotes, marks of type.
 std::string_view without_opening(std::string_view text) {
-  static constexpr std::string_view kMarks[] = {"(",  "[",      "{",        "$",         "*", " ",
+  static constexpr std::string_view kMarks[] = {"(",  "[",      "{",        "$",        "*",  " ",
                                                 "\"", "\\text", "\\textbf", "\\mathrm", "\\("};
   for (bool moves = true; moves;) {
     moves = false;
@@ -63,19 +63,19 @@ bool may_end_here(std::string_view behind, bool is_bracketed) {
 
 // "(B) is correct"
 bool is_approved(std::string_view behind) {
-  return starts_with_one_of(trimmed(behind),
-                            {"is correct", "is right", "is the correct", "is the right",
-                             "is the answer", "is true", "must be correct", "works", "正确", "верн"});
+  return starts_with_one_of(
+      trimmed(behind), {"is correct", "is right", "is the correct", "is the right", "is the answer",
+                        "is true", "must be correct", "works", "正确", "верн"});
 }
 
 bool is_chosen(std::string_view before) {
-  return ends_with_word(without_opening(before),
-                        {"option",   "choice",  "choices",  "answer",   "alternative", "letter",
-                         "is",       "be",      "it's",     "it’s",     "pick",        "choose",
-                         "select",   "chose",   "picked",   "chosen",   "selected",    "with",
-                         "选",       "选项",    "选择",     "答案",     "是",          "为",
-                         "вариант",  "ответ",   "выбираем", "вариант ответа", "answer:", "选：",
-                         "so,",      "hence",   "therefore"});
+  return ends_with_word(
+      without_opening(before),
+      {"option",  "choice", "choices",  "answer",  "alternative", "letter",   "is",
+       "be",      "it's",   "it’s",     "pick",    "choose",      "select",   "chose",
+       "picked",  "chosen", "selected", "with",    "选",          "选项",     "选择",
+       "答案",    "是",     "为",       "вариант", "ответ",       "выбираем", "вариант ответа",
+       "answer:", "选：",   "so,",      "hence",   "therefore"});
 }
 
 }  // namespace
@@ -103,7 +103,8 @@ std::string_view without_reason(std::string_view answer) {
                                       " так как ", " потому что ", " поскольку "})
     if (const size_t at = answer.find(word); at != std::string_view::npos) end = std::min(end, at);
   std::string_view kept = trimmed(answer.substr(0, end));
-  while (kept.ends_with(',') || kept.ends_with("，")) kept.remove_suffix(kept.ends_with(',') ? 1 : 3);
+  while (kept.ends_with(',') || kept.ends_with("，"))
+    kept.remove_suffix(kept.ends_with(',') ? 1 : 3);
   return kept.empty() ? answer : kept;
 }
 
@@ -121,8 +122,8 @@ std::string option_told(std::string_view text, bool at_end) {
       continue;
     const bool is_bracketed = before == '(' && behind == ')';
     const std::string_view rest = without_closing(text.substr(at + 1));
-    const bool is_meant = is_approved(rest) ||
-                          (is_chosen(text.substr(0, at)) && may_end_here(rest, is_bracketed));
+    const bool is_meant =
+        is_approved(rest) || (is_chosen(text.substr(0, at)) && may_end_here(rest, is_bracketed));
     if (is_meant) return std::string("(") + text[at] + ")";
   }
   return {};

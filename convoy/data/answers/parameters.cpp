@@ -25,9 +25,9 @@ std::vector<std::string> without(const Names& all, const Names& others) {
 
 // Letters that often stand for any whole number or constant where nothing is said of them.
 bool is_usual(const std::string& name) {
-  static const Names kUsual = {"k", "n", "m", "l", "t", "s", "j",      "p",      "q",
-                               "r", "u", "v", "c", "C", "K", "lambda", "mu",     "alpha",
-                               "N", "M", "T", "D", "A", "B", "C_1", "C_2",    "C_3",    "c_1", "c_2"};
+  static const Names kUsual = {"k", "n", "m", "l", "t",   "s",      "j",   "p",     "q",  "r",
+                               "u", "v", "c", "C", "K",   "lambda", "mu",  "alpha", "N",  "M",
+                               "T", "D", "A", "B", "C_1", "C_2",    "C_3", "c_1",   "c_2"};
   return kUsual.contains(name);
 }
 
@@ -45,9 +45,7 @@ Node renamed(Node node, const NewNames& names) {
 }
 
 // (x, y) = (2t, t) has the parameter t.
-const Node& value_of(const Node& node) {
-  return is_assignment(node) ? node.children.back() : node;
-}
+const Node& value_of(const Node& node) { return is_assignment(node) ? node.children.back() : node; }
 
 // The conditions that speak of the answer's symbols, with new names.
 Names conditions_of(const Conditioned& side, const NewNames& names) {
@@ -60,7 +58,8 @@ Names conditions_of(const Conditioned& side, const NewNames& names) {
       continue;
     std::string told = condition;
     for (const auto& [from, to] : names)
-      for (size_t at = told.find(from); at != std::string::npos; at = told.find(from, at + to.size()))
+      for (size_t at = told.find(from); at != std::string::npos;
+           at = told.find(from, at + to.size()))
         told.replace(at, from.size(), to);
     conditions.insert(told);
   }
@@ -148,8 +147,7 @@ Verdict with_parameters(const Conditioned& gold, const Conditioned& prediction, 
       NewNames names;
       for (size_t index = 0; index < old_names.size(); ++index)
         names[old_names[index]] = new_names[index];
-      if (Comparer(limits, steps).equal(gold.node, renamed(prediction.node, names)) ==
-          Verdict::Yes)
+      if (Comparer(limits, steps).equal(gold.node, renamed(prediction.node, names)) == Verdict::Yes)
         return checked(gold, prediction, names, true);
     } while (std::next_permutation(new_names.begin(), new_names.end()));
   }

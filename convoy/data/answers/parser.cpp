@@ -150,7 +150,8 @@ Node Parser::relation() {
   }
   const bool is_alone = chain.children.empty();
   Node told = is_alone ? std::move(left) : std::move(chain);
-  if (take("pmod") || (!is_alone && take("mod"))) return congruence(std::move(told), braced_or_single());
+  if (take("pmod") || (!is_alone && take("mod")))
+    return congruence(std::move(told), braced_or_single());
   if (!take("mod")) return told;
   Node rest = make_node(Kind::Call, {std::move(told), braced_or_single()});
   rest.name = "mod";

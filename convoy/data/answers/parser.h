@@ -15,7 +15,7 @@
 namespace convoy::answers {
 
 struct Parsed {
-  std::optional<Node> node = {};  // none: not understood
+  std::optional<Node> node = {};             // none: not understood
   std::vector<std::string> conditions = {};  // "k:Z", "k>=0": of the symbols, beside the answer
   bool divides_product = false;  // 1/2x was read: what is below the line has two readings
 };

@@ -25,6 +25,9 @@ const Spelled* spelled_character(std::string_view text, size_t& length);
 // none.
 char raised_character(std::string_view text, size_t& length);
 
+// 3 for "③"; 0 for another word.
+int circled_number(std::string_view word);
+
 bool is_text_command(std::string_view name);  // \text{...}, \mathrm{...}: words, or upright letters
 bool is_dropped_with_argument(std::string_view name);  // \hspace{...}, \tag{...}
 

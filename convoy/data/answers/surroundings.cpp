@@ -26,11 +26,13 @@ std::string condition_of(std::span<const Token> tokens) {
   if (domain.empty())
     for (size_t at = 0; at + 1 < tokens.size(); ++at)
       if (tokens[at].text == "mathbb") {
-        const Token& name = tokens[at + (is_sign(tokens[at + 1], "{") && at + 2 < tokens.size() ? 2 : 1)];
+        const Token& name =
+            tokens[at + (is_sign(tokens[at + 1], "{") && at + 2 < tokens.size() ? 2 : 1)];
         symbols = symbols.substr(0, symbols.rfind(name.text));
         domain = name.text;
         for (const Token& token : tokens.subspan(at))
-          if (is_sign(token, "+") || is_sign(token, "*") || is_sign(token, "-")) domain += token.text;
+          if (is_sign(token, "+") || is_sign(token, "*") || is_sign(token, "-"))
+            domain += token.text;
       }
   return domain.empty() ? all : symbols + ":" + domain;
 }

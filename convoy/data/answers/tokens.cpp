@@ -489,13 +489,6 @@ void drop_ends(std::vector<Token>& tokens) {
 
 }  // namespace
 
-int circled_number(std::string_view word) {
-  constexpr std::string_view kLead = "\xe2\x91";  // of ① to ⑳
-  if (word.size() != 3 || !word.starts_with(kLead)) return 0;
-  const int number = static_cast<unsigned char>(word[2]) - 0xa0 + 1;
-  return number >= 1 && number <= 20 ? number : 0;
-}
-
 Tokens tokenize(std::string_view text, const Spelling& spelling, Steps& steps) {
   Tokenizer tokenizer(spelling, steps);
   tokenizer.read(text, false, 0);

@@ -47,9 +47,6 @@ struct Tokens {
   bool may_have_comma_point = false;
 };
 
-// 3 for "③"; 0 for another word.
-int circled_number(std::string_view word);
-
 // Reads as far as `steps` allow; the rest of the text is dropped, and `steps` records it.
 Tokens tokenize(std::string_view text, const Spelling& spelling, Steps& steps);
 

@@ -36,7 +36,8 @@ struct UnitEntry {
 
 constexpr UnitEntry kUnits[] = {
     {" m meter metre 米 м метр метра метров ", kLength},
-    {" cm centimeter centimetre 厘米 公分 ㎝ см сантиметр сантиметра сантиметров ", kLength, 1, 100},
+    {" cm centimeter centimetre 厘米 公分 ㎝ см сантиметр сантиметра сантиметров ", kLength, 1,
+     100},
     {" mm millimeter millimetre 毫米 ㎜ мм миллиметр миллиметра миллиметров ", kLength, 1, 1000},
     {" dm decimeter decimetre 分米 дм дециметр дециметра дециметров ", kLength, 1, 10},
     {" km kilometer kilometre 千米 公里 ㎞ км километр километра километров ", kLength, 1000},
@@ -156,9 +157,9 @@ struct Prefix {
   int64_t above = 1;
   int64_t below = 1;
 };
-constexpr Prefix kPrefixes[] = {{"mu", 1, 1000000},    {"p", 1, 1000000000000}, {"n", 1, 1000000000},
-                                {"u", 1, 1000000},     {"m", 1, 1000},          {"c", 1, 100},
-                                {"k", 1000},           {"M", 1000000},          {"G", 1000000000},
+constexpr Prefix kPrefixes[] = {{"mu", 1, 1000000},  {"p", 1, 1000000000000}, {"n", 1, 1000000000},
+                                {"u", 1, 1000000},   {"m", 1, 1000},          {"c", 1, 100},
+                                {"k", 1000},         {"M", 1000000},          {"G", 1000000000},
                                 {"T", 1000000000000}};
 
 template <class Table>
@@ -177,8 +178,7 @@ std::optional<MeasureUnit> prefixed_symbol(std::string_view word) {
   if (std::optional<MeasureUnit> unit = listed_unit(kSymbols, word)) return unit;
   for (const Prefix& prefix : kPrefixes) {
     if (!word.starts_with(prefix.name)) continue;
-    const std::optional<MeasureUnit> unit =
-        listed_unit(kSymbols, word.substr(prefix.name.size()));
+    const std::optional<MeasureUnit> unit = listed_unit(kSymbols, word.substr(prefix.name.size()));
     if (unit) return multiplied({{}, prefix.above, prefix.below, {}, true}, *unit);
   }
   return std::nullopt;

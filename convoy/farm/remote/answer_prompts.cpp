@@ -38,8 +38,7 @@ std::string at_once(const process::EngineFigures& figures) {
   const process::TextResult& first = failed.front();
   std::string message =
       fmt::format("prompt {} has no answer: {}", first.number / samples, first.error);
-  if (failed.size() > 1)
-    message += fmt::format("; {} answers are missing", failed.size());
+  if (failed.size() > 1) message += fmt::format("; {} answers are missing", failed.size());
   if (first.error_may_pass) throw NetworkError(message);
   throw DataError(message);
 }
@@ -72,7 +71,7 @@ void answer_remotely(const Servers& servers, const RemoteQuestions& questions, c
       engine->submit(text_request(questions, number / samples, number % samples));
   }
   int64_t done = shown.start;
-  std::map<int64_t, int> failures;           // by number
+  std::map<int64_t, int> failures;          // by number
   std::vector<process::TextResult> failed;  // for good; the others are answered all the same
   telemetry::Progress progress(shown);
   while (engine->unfinished() > 0) {

@@ -37,7 +37,8 @@ struct RemoteQuestions {
 
 // Looks at the servers, then calls `take` with each answer as it comes. Throws what the servers'
 // engine throws; once all others are answered, DataError for a text that a server refuses,
-// NetworkError for one on which the servers fail again and again; StopRequest, with the number of finished answers. Blocks.
+// NetworkError for one on which the servers fail again and again; StopRequest, with the number of
+// finished answers. Blocks.
 void answer_remotely(const Servers& servers, const RemoteQuestions& questions, const Log& log,
                      const std::function<void(const RemoteAnswer&)>& take);
 

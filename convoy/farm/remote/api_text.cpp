@@ -93,9 +93,9 @@ std::string call_text(const ordered_json& call) {
   ordered_json written = {{"name", text_or_empty(told, "name")},
                           {"arguments", ordered_json::object()}};
   if (const ordered_json* const arguments = member(told, "arguments")) {
-    const ordered_json read = arguments->is_string()
-                                  ? ordered_json::parse(arguments->get<std::string>(), nullptr, false)
-                                  : *arguments;
+    const ordered_json read =
+        arguments->is_string() ? ordered_json::parse(arguments->get<std::string>(), nullptr, false)
+                               : *arguments;
     written["arguments"] = read.is_discarded() ? *arguments : read;
   }
   return "<tool_call>\n" + written.dump() + "\n</tool_call>";

@@ -112,15 +112,16 @@ TEST(ApiText, ReadsPartsAndCalls) {
                                 {"type":"text","text":"2"}]})"),
             "<think>1+1</think>2");
   EXPECT_EQ(text(R"({"content":null,"refusal":"I can't."})"), "I can't.");
-  EXPECT_EQ(text(R"({"content":null,"tool_calls":[{"function":{"name":"f","arguments":"{\"a\": 1}"}}]})"),
-            "<tool_call>\n{\"name\":\"f\",\"arguments\":{\"a\":1}}\n</tool_call>");
+  EXPECT_EQ(
+      text(R"({"content":null,"tool_calls":[{"function":{"name":"f","arguments":"{\"a\": 1}"}}]})"),
+      "<tool_call>\n{\"name\":\"f\",\"arguments\":{\"a\":1}}\n</tool_call>");
   EXPECT_EQ(text(R"({"content":"2","function_call":{"name":"f","arguments":"broken"}})"),
             "2\n<tool_call>\n{\"name\":\"f\",\"arguments\":\"broken\"}\n</tool_call>");
 }
 
 TEST(ApiText, AMessageWithoutATextIsAnErrorForGood) {
-  for (const char* message :
-       {R"({"content":null})", "{}", R"({"content":[]})", R"({"content":[{"type":"image_url"}]})"}) {
+  for (const char* message : {R"({"content":null})", "{}", R"({"content":[]})",
+                              R"({"content":[{"type":"image_url"}]})"}) {
     const auto text = with_message(message).text;
     ASSERT_TRUE(text) << message;
     EXPECT_EQ(text->finish, TextFinish::Error) << message;

@@ -362,8 +362,7 @@ class HttpTextEngine final : public process::TextEngine {
     const AnswerSense sense = sense_of(first.answer);
     if (sense == AnswerSense::OfText && was_answered && !is_in_doubt_now)
       return end_refused(first.number, first.answer);
-    if (sense == AnswerSense::OfAddress && ++text.tries < kMostTries)
-      return ask_soon(first.number);
+    if (sense == AnswerSense::OfAddress && ++text.tries < kMostTries) return ask_soon(first.number);
     refuse_answer(servers_, address(text), first.answer);
   }
 
@@ -384,10 +383,10 @@ class HttpTextEngine final : public process::TextEngine {
   ServerLoad load_;
   std::vector<bool> has_newer_limit_;  // by server
   bool told_busy_ = false;
-  Clock::time_point told_rest_until_ = {};             // further rests until then are not told
-  std::unordered_map<int64_t, Text> texts_;            // unfinished, by number
-  std::set<std::pair<int64_t, int64_t>> ready_;        // their places, in the order of sending
-  std::multimap<Clock::time_point, int64_t> delayed_;  // until then
+  Clock::time_point told_rest_until_ = {};               // further rests until then are not told
+  std::unordered_map<int64_t, Text> texts_;              // unfinished, by number
+  std::set<std::pair<int64_t, int64_t>> ready_;          // their places, in the order of sending
+  std::multimap<Clock::time_point, int64_t> delayed_;    // until then
   std::map<std::string, std::vector<Refusal>> refused_;  // their texts wait; by settings
   std::unordered_set<std::string> answered_settings_;
   std::vector<TextResult> ended_;  // handed out by the next step

@@ -212,7 +212,8 @@ TEST(HttpTextEngine, AMomentsMissAmongAnswersIsAskedForAgain) {
 TEST(HttpTextEngine, ARefusedTextIsAskedForOnceAndQuoted) {
   for (const int status : {400, 403, 413, 422}) {
     FakeServer server([status](http::Exchange& exchange, const std::string& prompt, int) {
-      if (prompt == "odd") return exchange.respond(status, {}, R"({"error":{"message":"flagged"}})");
+      if (prompt == "odd")
+        return exchange.respond(status, {}, R"({"error":{"message":"flagged"}})");
       std::this_thread::sleep_for(std::chrono::milliseconds(30));
       exchange.respond(200, {}, kText);
     });
@@ -237,8 +238,7 @@ TEST(HttpTextEngine, TheRunEndsAfterTheAnswersUnderWay) {
   for (int64_t number = 5; number <= 60; ++number)
     ask(*engine, number, fmt::format("late {}", number));
   int texts = 0;
-  EXPECT_NE(fatal_words(*engine, texts).find("status 401: the key has expired"),
-            std::string::npos);
+  EXPECT_NE(fatal_words(*engine, texts).find("status 401: the key has expired"), std::string::npos);
   EXPECT_EQ(texts, 4);
   EXPECT_EQ(server.asked("late 60"), 0);
 }

@@ -29,9 +29,8 @@ std::optional<double> seconds_to_date(const http::CurlLibrary& curl, const http:
 }
 
 bool holds(const http::Answer& answer, std::initializer_list<const char*> words) {
-  return std::any_of(words.begin(), words.end(), [&](const char* word) {
-    return answer.body.find(word) != std::string::npos;
-  });
+  return std::any_of(words.begin(), words.end(),
+                     [&](const char* word) { return answer.body.find(word) != std::string::npos; });
 }
 
 }  // namespace
@@ -82,8 +81,7 @@ std::optional<std::chrono::milliseconds> retry_after(const http::CurlLibrary& cu
   if (!seconds) seconds = number_in(answer, "retry-after");
   if (!seconds && !answer.header("retry-after").empty()) seconds = seconds_to_date(curl, answer);
   if (!seconds || !(*seconds >= 0) || *seconds > kMostMeantSeconds) return {};
-  return std::chrono::milliseconds(
-      std::llround(1000 * std::min(*seconds, kLongestRestSeconds)));
+  return std::chrono::milliseconds(std::llround(1000 * std::min(*seconds, kLongestRestSeconds)));
 }
 
 }  // namespace convoy::remote
