@@ -9,8 +9,6 @@
 namespace convoy::answers {
 namespace {
 
-bool is_circled(std::string_view word) { return circled_number(word) > 0; }
-
 constexpr int kMaxTextDepth = 8;  // \text{\text{...}}
 
 class Tokenizer {
@@ -362,7 +360,7 @@ class Tokenizer {
     const std::string_view character = text_.substr(at_, length);
     const auto joins = [&](const Token& last) {
       return last.type == TokenType::Word && !space_ && is_foreign(last.text) &&
-             !is_circled(last.text) && !is_circled(character);
+             circled_number(last.text) + circled_number(character) == 0;
     };
     // Letters of other scripts make words, byte by byte in order.
     if (!tokens_.list.empty() && joins(tokens_.list.back()))
