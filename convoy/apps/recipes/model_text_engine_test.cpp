@@ -11,7 +11,9 @@
 #include <stdexcept>
 
 #include "convoy/core/base/error.h"
+#include "convoy/core/base/files.h"
 #include "convoy/model/nn/kv_cache.h"
+#include "files/temporary_folder.h"
 
 namespace convoy::recipes {
 namespace {
@@ -68,23 +70,31 @@ TEST_F(TextEngineOfAModel, AnswersTextsAndMessages) {
   EXPECT_GT(figures.prefill_tokens, 0);
 }
 
-// A model whose files name no end at all.
+// A model whose files name no end at all, and a template that writes what it was trained on.
 TEST_F(TextEngineOfAModel, AnAnswerInAChatEndsWithItsTurn) {
-  TextRequest chat = sum(1, "");
-  chat.prompt = {.messages = {{{"role", "user"}, {"content", "Question: 1 + 1 = ?"}}}};
-  const auto tokens_of = [&] {
-    const auto engine = make_text_engine(loaded_, {.rows = 1});
+  convoy::testing::TemporaryFolder folder;
+  write_file_atomic(folder / "t.jinja",
+                    "{% for m in messages %}{{ m.content }}{% if m.role == 'assistant' %}"
+                    "<|im_end|>{% endif %}{% endfor %}");
+  const std::string model = loaded_.folder.path().string();
+  LoadedModel loaded = load_model({.name = model, .template_path = (folder / "t.jinja").string()},
+                                  Log(LogLevel::Quiet));
+  TextRequest chat = sum(
+      1, "Pia shares 78 buttons equally among 3 friends. How many buttons does each friend get?");
+  chat.prompt = {.messages = {{{"role", "user"}, {"content", chat.prompt.text}}}};
+  const auto answer = [&] {
+    const auto engine = make_text_engine(loaded, {.rows = 1});
     engine->submit(chat);
     return finish(*engine)[1];
   };
-  const TextResult whole = tokens_of();
+  const TextResult whole = answer();
   ASSERT_EQ(whole.finish, TextFinish::Stop);
-  loaded_.tokenizer = text::Tokenizer::load(loaded_.folder.path(), "<|im_start|>");
-  loaded_.end_ids.clear();
-  EXPECT_EQ(tokens_of().text, whole.text);
-  EXPECT_EQ(tokens_of().finish, TextFinish::Stop);
-  loaded_.turn_end_ids.clear();
-  EXPECT_EQ(tokens_of().finish, TextFinish::Length);
+  loaded.tokenizer = text::Tokenizer::load(model, "<|im_start|>");
+  loaded.end_ids.clear();
+  EXPECT_EQ(answer().text, whole.text);
+  EXPECT_EQ(answer().new_tokens, whole.new_tokens);
+  loaded.turn_end_ids.clear();
+  EXPECT_GT(answer().new_tokens, whole.new_tokens);
 }
 
 TEST_F(TextEngineOfAModel, WhatCanNotBeAnsweredIsAnErrorOfItsOwn) {
