@@ -47,15 +47,24 @@ class TurnWeights : public ::testing::Test {
     return SampleEncoder(tokenizer_, &chat_template, supervision).encode(sample_of(text));
   }
 
-  // The learnt tokens; a weight other than 1 stands behind its token.
+  // The learnt tokens; a weight other than 1 stands behind the tokens that have it.
   std::string learnt(const EncodedRow& row) const {
     std::string text;
+    std::vector<int32_t> ids;
+    float weight = 1;
+    const auto end_run = [&] {
+      text += tokenizer_.decode(ids, false);
+      if (weight != 1) text += fmt::format("*{:g}", weight);
+      ids.clear();
+    };
     for (size_t token = 0; token < row.ids.size(); ++token) {
       if (row.supervised[token] == 0) continue;
-      text += tokenizer_.decode(std::vector<int32_t>{row.ids[token]}, false);
-      if (!row.weights.empty() && row.weights[token] != 1)
-        text += fmt::format("*{:g}", row.weights[token]);
+      const float own = row.weights.empty() ? 1 : row.weights[token];
+      if (own != weight) end_run();
+      weight = own;
+      ids.push_back(row.ids[token]);
     }
+    end_run();
     return text;
   }
 
@@ -110,25 +119,24 @@ TEST_F(TurnWeights, ATurnOfAnotherRoleIsLearntIfItSaysSo) {
 }
 
 TEST_F(TurnWeights, FractionsAreWeightsOfTheTurnsTokens) {
-  EXPECT_EQ(learnt(encoded(chat(R"(, "weight": 0.25)", ""))),
-            "bad*0.25<|im_end|>*0.25good<|im_end|>");
+  EXPECT_EQ(learnt(encoded(chat(R"(, "weight": 0.25)", ""))), "bad<|im_end|>*0.25good<|im_end|>");
   EXPECT_EQ(learnt(encoded(chat(R"(, "loss": true, "loss_scale": 2)", R"(, "loss_scale": 0.5)"))),
-            "bad*2<|im_end|>*2good*0.5<|im_end|>*0.5");
+            "bad<|im_end|>*2good<|im_end|>*0.5");
   // A factor learns nothing that is not learnt without it.
   EXPECT_EQ(
       learnt(encoded(chat(R"(, "loss": false, "loss_scale": 2)", "", R"(, "loss_scale": 2)"))),
       "good<|im_end|>");
   EXPECT_EQ(learnt(encoded(chat("", "", "", R"(, "loss_mask": [0, 0.5, 0, 1])"), {}, kTagged)),
-            "bad*0.5<|im_end|>*0.5good<|im_end|>");
+            "bad<|im_end|>*0.5good<|im_end|>");
 }
 
 TEST_F(TurnWeights, HoldWithEverySupervision) {
   const std::string row = chat(R"(, "weight": 0.5)", R"(, "weight": 0)");
-  EXPECT_EQ(learnt(encoded(row, Supervision::named("last"))), "bad*0.5<|im_end|>*0.5");
+  EXPECT_EQ(learnt(encoded(row, Supervision::named("last"))), "bad<|im_end|>*0.5");
   const EncodedRow all = encoded(row, Supervision::named("all"));
   const EncodedRow plain = encoded(chat("", ""), Supervision::named("all"));
-  EXPECT_EQ(count_supervised(plain) - count_supervised(all), 2);  // good<|im_end|>
-  EXPECT_NE(learnt(all).find("bad*0.5<|im_end|>*0.5"), std::string::npos) << learnt(all);
+  EXPECT_EQ(count_supervised(plain) - count_supervised(all), 3);  // g, ood, <|im_end|>
+  EXPECT_NE(learnt(all).find("bad<|im_end|>*0.5"), std::string::npos) << learnt(all);
   EXPECT_NE(learnt(all).find("sure?"), std::string::npos);
   EXPECT_EQ(learnt(encoded(chat(R"(, "train": false)", R"(, "train": false)"))), "");
 }
@@ -148,7 +156,7 @@ TEST_F(TurnWeights, ConversionsKeepThem) {
   const Sample sample = sample_of(chat(R"(, "train": false)", R"(, "weight": 0.5)"));
   for (const Schema schema : {Schema::Messages, Schema::ShareGpt}) {
     const Json row = row_of(sample, schema);
-    EXPECT_EQ(learnt(encoded(row.dump())), "good*0.5<|im_end|>*0.5") << row;
+    EXPECT_EQ(learnt(encoded(row.dump())), "good<|im_end|>*0.5") << row;
   }
 }
 
