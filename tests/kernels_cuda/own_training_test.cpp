@@ -24,13 +24,21 @@ TEST(OwnCrossEntropy, IsThatOfLibTorch) {
       const std::string what = fmt::format("{} x {}", rows, vocab);
       const auto [hidden, weight, labels] = head_sample(rows, vocab, type);
       const WantedGradients both{.hidden = true, .weight = true};
-      const HeadLoss found = own().cross_entropy.loss(hidden, weight, labels, both);
-      const HeadLoss wanted = aten().cross_entropy.loss(hidden, weight, labels, both);
+      const at::Tensor none;
+      const at::Tensor of_tokens = at::linspace(0.25, 1.5, rows, at::kFloat);
+      const HeadTargets weighted{labels, of_tokens};
+      const HeadLoss own_weighted = own().cross_entropy.loss(hidden, weight, weighted, both);
+      const HeadLoss wanted_weighted = aten().cross_entropy.loss(hidden, weight, weighted, both);
+      expect_close(own_weighted.loss, wanted_weighted.loss, vocab, what);
+      expect_close(own_weighted.hidden_ND, wanted_weighted.hidden_ND, vocab, what);
+      const HeadTargets targets{labels, none};
+      const HeadLoss found = own().cross_entropy.loss(hidden, weight, targets, both);
+      const HeadLoss wanted = aten().cross_entropy.loss(hidden, weight, targets, both);
       expect_close(found.loss, wanted.loss, vocab, what);
       expect_close(found.hidden_ND, wanted.hidden_ND, vocab, what);
       // Products of p, which is rounded to `type`.
       EXPECT_LT(relative_error(found.weight_VD, wanted.weight_VD), tolerance(type, rows)) << what;
-      const HeadLoss alone = own().cross_entropy.loss(hidden, weight, labels, {});
+      const HeadLoss alone = own().cross_entropy.loss(hidden, weight, targets, {});
       EXPECT_TRUE(at::equal(alone.loss, found.loss)) << what;
       const LabelLosses judged = own().cross_entropy.label_losses(hidden, weight, labels);
       const LabelLosses wanted_judged = aten().cross_entropy.label_losses(hidden, weight, labels);
