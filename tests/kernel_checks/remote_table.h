@@ -52,6 +52,9 @@ class Journey {
     options.into = there(options.into);
     return options;
   }
+  kernels::HeadTargets there(const kernels::HeadTargets& targets) {
+    return {there(targets.labels_N), there(targets.weights_N)};
+  }
   kernels::RotatedHeads there(const kernels::RotatedHeads& heads) {
     return {there(heads.q_THE), there(heads.k_TKE)};
   }

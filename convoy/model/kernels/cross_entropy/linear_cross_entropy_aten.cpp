@@ -7,7 +7,7 @@
 namespace convoy::kernels {
 namespace {
 
-HeadLoss loss(const at::Tensor& hidden_ND, const at::Tensor& weight_VD, HeadTargets targets,
+HeadLoss loss(const at::Tensor& hidden_ND, const at::Tensor& weight_VD, const HeadTargets& targets,
               WantedGradients wanted) {
   const WideProducts& products = wide_products(hidden_ND);
   const auto wide = hidden_ND.options().dtype(at::kFloat);

@@ -199,7 +199,7 @@ class Head {
   at::Tensor logits_;
 };
 
-HeadLoss loss(const at::Tensor& hidden_ND, const at::Tensor& weight_VD, HeadTargets targets,
+HeadLoss loss(const at::Tensor& hidden_ND, const at::Tensor& weight_VD, const HeadTargets& targets,
               WantedGradients wanted) {
   const int64_t tokens = hidden_ND.size(0);
   const int64_t features = weight_VD.size(1);

@@ -31,7 +31,7 @@ at::Tensor gradients_in(const at::Tensor& logits_CV, at::ScalarType type) {
   return type == at::kFloat ? logits_CV : logits_CV.view(type).narrow(1, 0, logits_CV.size(1));
 }
 
-HeadLoss loss(const at::Tensor& hidden_ND, const at::Tensor& weight_VD, HeadTargets targets,
+HeadLoss loss(const at::Tensor& hidden_ND, const at::Tensor& weight_VD, const HeadTargets& targets,
               WantedGradients wanted) {
   const WideProducts& products = wide_products(hidden_ND);
   const at::ScalarType type = hidden_ND.scalar_type();

@@ -14,8 +14,8 @@ struct WantedGradients {
 };
 
 struct HeadTargets {
-  const at::Tensor& labels_N;
-  const at::Tensor& weights_N;  // of the tokens' losses, fp32; undefined: 1 for all
+  at::Tensor labels_N;
+  at::Tensor weights_N;  // of the tokens' losses, fp32; undefined: 1 for all
 };
 
 struct HeadLoss {
@@ -30,8 +30,8 @@ struct LabelLosses {
 };
 
 struct CrossEntropyOps {
-  HeadLoss (*loss)(const at::Tensor& hidden_ND, const at::Tensor& weight_VD, HeadTargets targets,
-                   WantedGradients wanted);
+  HeadLoss (*loss)(const at::Tensor& hidden_ND, const at::Tensor& weight_VD,
+                   const HeadTargets& targets, WantedGradients wanted);
   // factor (a scalar on the device) * gradient, of `dtype`. The product is rounded once: a factor
   // rounded to the type of a bf16 gradient would bias every gradient.
   at::Tensor (*scaled)(const at::Tensor& gradient, const at::Tensor& factor, at::ScalarType dtype);
