@@ -133,7 +133,7 @@ TEST_F(FineTuned, FaultsThatAreNoneOfConvoysAreToldInTheRunsEvents) {
 
 TEST_F(FineTuned, LoraTrainsTheTargetsAndExportsThemAlone) {
   config_["tuning"]["lora"]["target_modules"] = {"q_proj", "up_proj"};
-  config_["tuning"]["lora"]["modules_to_save"] = {"norm"};
+  config_["tuning"]["lora"]["modules_to_save"] = {"model.norm"};
   const Tensors before = base();
   EXPECT_EQ(train(), ExitCode::Done);
   std::set<std::string> wanted = {"base_model.model.model.norm.weight"};

@@ -75,7 +75,7 @@ TEST_F(TextEngineOfAModel, AnAnswerInAChatEndsWithItsTurn) {
   convoy::testing::TemporaryFolder folder;
   write_file_atomic(folder / "t.jinja",
                     "{% for m in messages %}{{ m.content }}{% if m.role == 'assistant' %}"
-                    "<|im_end|>{% endif %}{% endfor %}");
+                    "<|endoftext|>{% endif %}{% endfor %}");
   const std::string model = loaded_.folder.path().string();
   LoadedModel loaded = load_model({.name = model, .template_path = (folder / "t.jinja").string()},
                                   Log(LogLevel::Quiet));
