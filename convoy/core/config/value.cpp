@@ -78,7 +78,8 @@ int64_t read_integer(const Node& node, const std::string& path, const std::strin
   return static_cast<int64_t>(real);
 }
 
-// What to write for a word that YAML 1.1 and other languages take for a boolean; empty for others.
+// Says what to write for a word that YAML 1.1 and other languages take for a boolean; empty for
+// others.
 std::string boolean_hint(const std::string& word) {
   const std::string text = lower_case(word);
   for (const char* yes : {"yes", "on", "y", "1", "t"})

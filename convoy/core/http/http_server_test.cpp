@@ -260,7 +260,8 @@ TEST(HttpServer, UnpacksGzipUpToTheLimitOfABody) {
         "\x00\x00\x00",
         25);
   };
-  const auto answer = [&](int64_t body_bytes, const std::string& encoding, const std::string& body) {
+  const auto answer = [&](int64_t body_bytes, const std::string& encoding,
+                          const std::string& body) {
     Server server("127.0.0.1", 0, {.body_bytes = body_bytes}, [](std::unique_ptr<Exchange> one) {
       one->respond(200, {}, std::string(one->body()));
     });

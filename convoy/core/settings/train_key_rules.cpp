@@ -100,7 +100,7 @@ std::vector<KeyRule> batch_rules() {
 std::vector<KeyRule> train_rules() {
   constexpr auto kNoLogits = "evaluation never keeps logits";
   return {
-      // What transformers writes for none.
+      // transformers writes so for none.
       {"train.steps", {"-1"}, KeyAction::Replace, "", "0"},
       {"train.max_steps", {"-1"}, KeyAction::Replace, "", "0"},
       {"train.fp16", {"false"}, KeyAction::Accept, "", ""},

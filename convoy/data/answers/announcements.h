@@ -11,7 +11,8 @@ namespace convoy::answers {
 // `text` up to the end of its first sentence: a point without a digit after it, outside formulas.
 std::string_view sentence(std::string_view text);
 
-// What the last such words announce, up to the end of the sentence; empty when there are none.
+// The answer that the last such words announce, up to the end of the sentence; empty when there
+// are none.
 std::string announced_answer(std::string_view text);
 
 }  // namespace convoy::answers

@@ -287,7 +287,7 @@ Verdict check_answer(std::string_view gold, std::string_view prediction,
       marks_answer(prediction) || is_bare_answer(prediction, told))
     return verdict;
   if (!wants_option) return Verdict::Unknown;  // "(B), because it is 42"
-  // Of prose the option counts that it names, not the last number.
+  // The option that prose names counts, not its last number.
   const std::string option = option_told(narrowed(prediction), false);
   return option.empty() ? Verdict::Unknown : compare_texts(wanted, option, limits);
 }

@@ -126,7 +126,7 @@ struct UnitReader {
     return raised(*unit, power);
   }
 
-  // What follows "/" or "per": one unit, or a product in brackets.
+  // Behind "/" or "per": one unit, or a product in brackets.
   std::optional<MeasureUnit> below() {
     if (!is(tokens, at, "(")) return one(true);
     ++at;

@@ -14,25 +14,26 @@
 namespace convoy::answers {
 
 enum class Kind {
-  Number,        // name: the digits as the tokenizer leaves them
-  BaseNumber,    // name: the digits; children: the base
-  Symbol,        // name
-  Constant,      // name: "pi", "e", "i", "infinity"
-  Sum,           // children
-  Product,       // children
-  Quotient,      // children: above, below
-  Power,         // children: base, exponent
-  Negation,      // one child
-  PlusMinus,     // children: a, b of a +- b, or b alone; name: "pm", "mp"
-  Percent,       // one child
-  Call,          // name; children: the arguments
-  Series,        // name: the index; children: first, last, term; open: '+' or '*'
-  Quantity,      // one child; unit
-  Matrix,        // children: row by row; columns
-  Ratio,         // children: a:b:c
-  Relation,      // children joined by `relations`: a < b < c; open: 'm' for the sign of congruence
-  Congruence,    // children: the modulus, what is congruent (a symbol without a name when nothing
-                 // is told), its residues
+  Number,      // name: the digits as the tokenizer leaves them
+  BaseNumber,  // name: the digits; children: the base
+  Symbol,      // name
+  Constant,    // name: "pi", "e", "i", "infinity"
+  Sum,         // children
+  Product,     // children
+  Quotient,    // children: above, below
+  Power,       // children: base, exponent
+  Negation,    // one child
+  PlusMinus,   // children: a, b of a +- b, or b alone; name: "pm", "mp"
+  Percent,     // one child
+  Call,        // name; children: the arguments
+  Series,      // name: the index; children: first, last, term; open: '+' or '*'
+  Quantity,    // one child; unit
+  Matrix,      // children: row by row; columns
+  Ratio,       // children: a:b:c
+  Relation,    // children joined by `relations`: a < b < c; open: 'm' for the sign of congruence
+  // Children: the modulus, the congruent value (a symbol without a name when none is told), its
+  // residues.
+  Congruence,
   List,          // children, no brackets: in no order; open: 'o' when "or" stands between them
   Set,           // children
   Tuple,         // children; open, close: an interval where they are two

@@ -25,7 +25,7 @@ bool ends_with_word(std::string_view text, std::initializer_list<std::string_vie
   });
 }
 
-// What may stand between words and an option: brackets, quotes, marks of type.
+// Skips what may stand between words and an option: brackets, quotes, marks of type.
 std::string_view without_opening(std::string_view text) {
   static constexpr std::string_view kMarks[] = {"(",  "[",      "{",        "$",        "*",  " ",
                                                 "\"", "\\text", "\\textbf", "\\mathrm", "\\("};

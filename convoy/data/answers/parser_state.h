@@ -22,7 +22,7 @@ class Parser {
       : tokens_(std::move(tokens)), wide_divisor_(wide_divisor), steps_(steps) {}
 
   Node answer();
-  // What is said of the answer's symbols beside it, each in one spelling: "k:Z", "k>=0".
+  // Conditions on the answer's symbols beside it, each in one spelling: "k:Z", "k>=0".
   const std::vector<std::string>& conditions() const { return conditions_; }
   bool failed() const { return failed_; }
   bool divides_product() const { return divides_product_; }

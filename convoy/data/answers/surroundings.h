@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What stands around an answer: conditions behind it, and the derivation before it.
+// The surroundings of an answer: conditions behind it, and the derivation before it.
 #pragma once
 
 #include <string>

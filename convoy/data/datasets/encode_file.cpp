@@ -168,7 +168,7 @@ Truncation truncation_named(const std::string& name, const std::string& task) {
 
 namespace {
 
-// Of a list with an entry for each token; an empty one has none.
+// For a list with an entry for each token; an empty one has none.
 template <class Value>
 void erase_range(std::vector<Value>& values, std::ptrdiff_t from, std::ptrdiff_t count) {
   if (!values.empty()) values.erase(values.begin() + from, values.begin() + from + count);

@@ -36,7 +36,7 @@ struct Sample {
   std::string text{};
   // Keys of turns that read like a weight and are none (turn_weights.h).
   std::vector<std::string> weight_like{};
-  // Of a prompt to continue: a column that would be one, too, and is not read.
+  // Beside a prompt to continue: a column that would be one, too, and is not read.
   std::string beside_prompt{};
   std::string file{};  // source file, for errors
   int64_t line = 0;    // 1-based; 0 when the format has no lines

@@ -33,7 +33,7 @@ class EncodedRows {
   std::optional<EncodedSample> next();
 
   // Call it after the last row: throws DataError when there was none, and logs the skipped rows,
-  // the number of rows whose extra BOS was dropped, and what the rows lose (row_warnings.h), and the
+  // the number of rows whose extra BOS was dropped, what the rows lose (row_warnings.h), and the
   // columns that nothing reads, unless another reader of the file has named them.
   enum class Columns { Named, Unnamed };
   void finish(const Log& log, Columns columns = Columns::Unnamed) const;

@@ -24,7 +24,7 @@ constexpr std::array<std::string_view, 5> kAssistantKeys = {"assistant", "answer
 // Beside choices, where no other column is the answer.
 constexpr std::array<std::string_view, 4> kChosenKeys = {"answerKey", "answer_index", "answer_idx",
                                                          "label"};
-// What the question is about (Dolly, SQuAD; BoolQ; RACE).
+// The text that a question is about (Dolly, SQuAD; BoolQ; RACE).
 constexpr std::array<std::string_view, 3> kContextKeys = {"context", "passage", "article"};
 constexpr std::array<std::string_view, 3> kReasoningKeys = {"reasoning_content", "reasoning",
                                                             "thinking"};

@@ -199,7 +199,7 @@ TEST(PlainTurns, AnswersThatTheRowCallsBadAreRefused) {
                           R"({"conversations":[{"from":"human","value":"q"}],"kto_tag":false})"})
     EXPECT_NE(read(row).find("is false: the answer is a bad one"), std::string::npos) << read(row);
   EXPECT_EQ(unread_of(converted(R"({"prompt":"p","completion":"c","label":true})")), "");
-  // Of classifiers.
+  // Labels for classifiers.
   EXPECT_EQ(unread_of(converted(R"({"prompt":"p","completion":"c","label":0})")), "label");
   EXPECT_EQ(unread_of(converted(R"({"text":"t","label":false})")), "label");
   // Preferences.

@@ -26,7 +26,7 @@ constexpr std::array<std::pair<Schema, std::string_view>, 8> kNames = {{
     {Schema::Text, "text"},
     {Schema::Loose, "loose"},
 }};
-// Of KTO in TRL and ms-swift, and in LLaMA-Factory: whether the answer is a good one.
+// KTO's columns in TRL and ms-swift, and in LLaMA-Factory: whether the answer is a good one.
 constexpr std::array<std::string_view, 2> kJudgements = {"label", "kto_tag"};
 
 bool has(const Json& value, std::string_view key) {

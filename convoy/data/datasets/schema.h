@@ -20,7 +20,7 @@ enum class Schema { Messages, ShareGpt, Alpaca, PromptCompletion, Triple, Render
 std::string_view schema_name(Schema schema);  // as in data.schema: "messages", "sharegpt", ...
 Schema schema_named(std::string_view name);   // Throws ConfigError
 
-// What is done about rows with columns that nothing reads.
+// The treatment of rows with columns that nothing reads.
 enum class UnreadPolicy { Name, Refuse };
 
 struct SchemaConfig {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What messages say of their own share in the loss: `weight` (OpenAI), `loss_weight`
+// The share in the loss that messages claim for themselves: `weight` (OpenAI), `loss_weight`
 // (LLaMA-Factory), `train`, `training`, `trainable` (axolotl), `loss`, `loss_scale` (ms-swift),
 // `loss_mask` (verl) and `masked` (torchtune). The first six and `loss_mask` are true, false or a
 // weight; `masked` is the reverse of `train`; `loss_scale` is a factor of what is learnt.

@@ -29,8 +29,8 @@ ApiText api_text(const process::TextRequest& request, const std::string& model,
 // `max_tokens`: OpenAI's reasoning models take the newer one alone, older servers the older one.
 std::string with_newer_limit(const std::string& body);
 
-// What the body of an answer with status 200 holds: a text, an error, or neither, because it was cut
-// or is of another program.
+// The content of an answer with status 200: a text, an error, or neither, because it was cut or is
+// of another program.
 struct ApiAnswer {
   // The text as the model wrote it: thoughts and calls of tools that the server has taken out of it
   // are back in it. An Error where the model wrote none.

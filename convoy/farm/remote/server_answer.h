@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What an answer that holds no text says: of the text, of the server, or of all requests.
+// Reads what an answer without a text says: of the text, of the server, or of all requests.
 #pragma once
 
 #include <chrono>
@@ -11,7 +11,7 @@
 
 namespace convoy::remote {
 
-// What a status means where no further answer tells.
+// The meaning of a status where no further answer tells.
 // OfLoad: the server asks for fewer requests. OfServer: it failed; another request may succeed.
 // OfText: it refuses what this text holds, or what all of them do. OfAddress: it does not know the
 // path or the model now, or sends elsewhere. OfKey: it refuses the sender.

@@ -117,8 +117,7 @@ struct TaggedCalls {
   size_t bytes = 0;  // with the closing tag
 };
 
-// What stands behind an opening tag. `is_whole`: the answer has ended, perhaps without the last
-// tag.
+// Reads on behind an opening tag. `is_whole`: the answer has ended, perhaps without the last tag.
 TaggedCalls read_tagged_calls(const std::string_view text, bool is_whole) {
   using State = TaggedCalls::State;
   TaggedCalls tagged;

@@ -16,8 +16,8 @@ enum class CpuLevel {
   Avx512,  // F, DQ, VL
 };
 
-// Of this machine, or the lower level that CONVOY_CPU_LEVEL names. Throws ConfigError for one that
-// this machine lacks.
+// The level of this machine, or the lower level that CONVOY_CPU_LEVEL names. Throws ConfigError for
+// one that this machine lacks.
 CpuLevel best_cpu_level();
 std::vector<CpuLevel> usable_cpu_levels();  // lowest first
 std::string_view cpu_level_name(CpuLevel level);

@@ -59,7 +59,8 @@ std::string readable(std::string_view line) {
 }  // namespace
 
 bool is_not_finite(std::string_view text) {
-  // Of Python, C, C++, Rust, Go, JavaScript, R; of Windows, and of glibc with the bits of a NaN.
+  // Spellings of Python, C, C++, Rust, Go, JavaScript, R; of Windows, and of glibc with the bits of
+  // a NaN.
   constexpr std::array<std::string_view, 10> kWords = {
       "nan",     "inf",     "infinity", "nan(ind)", "nan(snan)",
       "1.#qnan", "1.#snan", "1.#ind",   "1.#inf",   "\xe2\x88\x9e"};

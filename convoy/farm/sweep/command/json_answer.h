@@ -13,8 +13,8 @@ namespace convoy::sweep {
 // True for what programs print in place of a finite number: nan, -NaN, +Inf, Infinity, 1.#QNAN ...
 bool is_not_finite(std::string_view text);
 
-// The line as a JSON object; nothing when it is not one. What is_not_finite() is its text, and so
-// is a number that no double holds (1e999).
+// The line as a JSON object; nothing when it is not one. A value that is_not_finite() is its
+// text, and so is a number that no double holds (1e999).
 std::optional<nlohmann::json> json_line(std::string_view line);
 
 // The value that `key` names in the object: "loss", or "final.loss" in an object within it; a key

@@ -143,7 +143,7 @@ std::optional<std::string_view> behind_key(std::string_view text, size_t at, siz
   return trimmed(rest, kBlanks);
 }
 
-// What stands behind the last use of the word as a key.
+// The text behind the last use of the word as a key.
 std::optional<std::string_view> behind_word(std::string_view text, std::string_view word) {
   for (size_t at = text.rfind(word); at != std::string_view::npos && !word.empty();
        at = at == 0 ? std::string_view::npos : text.rfind(word, at - 1))

@@ -16,7 +16,7 @@
 
 namespace convoy::sweep {
 
-// What a line says of a key.
+// The value of a key in a line.
 struct KeyInLine {
   bool held = false;
   std::optional<nlohmann::json> object = {};  // that has it; none = the line cannot be read

@@ -85,7 +85,7 @@ void SweepProgress::read_task(const jobs::TaskRecord& record, Task& task) {
   }
 }
 
-// Of cells that were finished before this run.
+// From cells that were finished before this run.
 void SweepProgress::learn_durations() {
   for (const std::vector<Task>& tasks : tasks_)
     for (const Task& task : tasks)

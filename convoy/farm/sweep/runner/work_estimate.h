@@ -18,7 +18,7 @@ struct SweepWork {
   int64_t descents = 0;
 };
 
-// What the workers do now: the seconds that each has spent on its descents, and their number; 0 =
+// The work of workers now: the seconds that each has spent on its descents, and their number; 0 =
 // none.
 struct BusyWorker {
   double seconds = 0;

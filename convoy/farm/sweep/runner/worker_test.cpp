@@ -104,7 +104,7 @@ TEST_F(SweepWorker, ARangeIsNeverCompletedWithoutAGuess) {
   EXPECT_THROW(store_->complete(none, merge_range_payloads), StateError);
 }
 
-// What earlier versions left: a result of no guess, and finished ranges that lack some.
+// Left by earlier versions: a result of no guess, and finished ranges that lack some.
 TEST_F(SweepWorker, CellsThatLackGuessesAreNoValuesAndAreComputedAgain) {
   const SweepPlan both = plan({guesses_of(1, 1000), guesses_of(2, 1000)});
   const StoredSweep sweep = store_plan(*store_, both);
