@@ -22,8 +22,8 @@ struct Choices {
   std::string lines() const;
   // True when `question` shows each text behind its label already.
   bool are_in(std::string_view question) const;
-  // The choice that `answer` names: the label of an index from 0, any text as it is. Empty: an index
-  // that names no choice, or a number that is an index and another choice's text.
+  // The choice that `answer` names: the label of an index from 0, any text as it is. Empty for an
+  // index that names no choice, and for a number that is an index and another choice's text.
   std::optional<std::string> answer_of(const nlohmann::ordered_json& answer) const;
 };
 
