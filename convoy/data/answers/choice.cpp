@@ -115,6 +115,11 @@ bool is_choice(std::span<const Token> tokens) {
   return choice && choice->text.empty();
 }
 
+char letter_of_choice(std::span<const Token> tokens) {
+  const std::optional<Choice> choice = choice_of(tokens);
+  return choice ? choice->letter : '\0';
+}
+
 std::vector<Token> text_of_choice(std::span<const Token> tokens) {
   const std::optional<Choice> choice = choice_of(tokens);
   if (!choice) return {};

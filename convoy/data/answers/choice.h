@@ -19,6 +19,9 @@ std::optional<Verdict> compare_choices(std::span<const Token> gold,
 // A letter of an option and nothing else.
 bool is_choice(std::span<const Token> tokens);
 
+// The letter of an option, with or without a text; 0 where there is none.
+char letter_of_choice(std::span<const Token> tokens);
+
 // The 42 in "(B) 42"; empty when the answer is no letter with a text.
 std::vector<Token> text_of_choice(std::span<const Token> tokens);
 

@@ -37,6 +37,12 @@ Verdict differ_in_unit(const MeasureUnit& a, const MeasureUnit& b) {
   return a.others.size() > 1 || b.others.size() > 1 ? Verdict::Unknown : Verdict::No;
 }
 
+// A part of a thousand, a million or a billion.
+bool is_part(const MeasureUnit& unit) {
+  return unit.others.contains("permille") || unit.others.contains("ppm") ||
+         unit.others.contains("ppb");
+}
+
 // Scales a quantity to base units: 5 km is 5000.
 Node in_base_units(Node node, const MeasureUnit& unit) {
   Node factor = make_node(Kind::Quotient, {make_leaf(Kind::Number, std::to_string(unit.above)),
@@ -240,6 +246,13 @@ Verdict Comparer::quantities(const Node& gold, const Node& prediction) {
     if (!a.unit.same_dimension(b.unit)) return differ_in_unit(a.unit, b.unit);
     if (a.unit.above == b.unit.above && a.unit.below == b.unit.below) return values(a.node, b.node);
     return values(in_base_units(a.node, a.unit), in_base_units(b.node, b.unit));
+  }
+  // 5 ‰ beside 5 % or 0.005: the unit is not converted.
+  const bool gold_is_part = is_part(a.unit);
+  if (gold_is_part || is_part(b.unit)) {
+    const Peeled& part = gold_is_part ? a : b;
+    const Peeled& other = gold_is_part ? b : a;
+    if (other.percent || values(part.node, other.node) != Verdict::Yes) return Verdict::Unknown;
   }
   Verdict verdict = values(a.node, b.node);
   if (verdict == Verdict::Yes) return verdict;

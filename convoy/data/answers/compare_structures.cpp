@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <optional>
+#include <set>
+#include <string>
 
 #include "convoy/data/answers/comparer.h"
+#include "convoy/data/answers/evaluate.h"
 #include "convoy/data/answers/matrix.h"
 #include "convoy/data/answers/real_set.h"
 
@@ -24,26 +27,52 @@ bool are_pieces(const std::vector<Node>& nodes) {
   return nodes.size() > 1 && std::any_of(nodes.begin(), nodes.end(), is_inequality);
 }
 
+// The numbers that fulfil one of the pieces, or all of them; empty where a piece is no set of
+// numbers, or the pieces are about two symbols.
+std::optional<RealSet> joined_pieces(const Node& list, bool as_union, Steps& steps) {
+  std::optional<RealSet> all;
+  std::set<std::string> names;
+  for (const Node& node : list.children) {
+    std::set<std::string> symbols;
+    collect_symbols(node, symbols);
+    if (!names.empty() && !symbols.empty() && names != symbols) return std::nullopt;
+    if (!symbols.empty()) names = std::move(symbols);
+    std::optional<RealSet> part =
+        node.kind == Kind::Relation ? solution_set(node, steps) : real_set(node, steps);
+    if (!part) return std::nullopt;
+    if (!all) {
+      all = std::move(part);
+    } else {
+      all = as_union ? united(*all, *part) : intersected(*all, *part);
+    }
+  }
+  return all;
+}
+
 // "x < 1 or x > 2", "x > 1 and x < 2". Without "or" both readings are offered; that nothing fulfils
-// the conditions is none. Unknown where a piece is no set of numbers.
+// the conditions is none. "x < 1 and x > 2" may mean the two pieces, so that is unknown.
 Verdict joins_to(const Node& list, const std::optional<RealSet>& wanted, Steps& steps) {
   if (!wanted) return Verdict::Unknown;
+  bool may_be_loose = false;
   for (const bool as_union : {true, false}) {
-    std::optional<RealSet> all;
-    for (const Node& node : list.children) {
-      std::optional<RealSet> part =
-          node.kind == Kind::Relation ? solution_set(node, steps) : real_set(node, steps);
-      if (!part) return Verdict::Unknown;
-      if (!all) {
-        all = std::move(part);
-      } else {
-        all = as_union ? united(*all, *part) : intersected(*all, *part);
-      }
-    }
-    if (!as_union && (list.open == 'o' || all->empty())) return Verdict::No;
-    if (same(*all, *wanted) == Same::Yes) return Verdict::Yes;
+    const std::optional<RealSet> all = joined_pieces(list, as_union, steps);
+    if (!all) return Verdict::Unknown;
+    if (!as_union && (list.open == 'o' || all->empty())) break;
+    if (same(*all, *wanted) != Same::Yes) continue;
+    if (as_union && list.open == 'a')
+      may_be_loose = true;
+    else
+      return Verdict::Yes;
   }
-  return Verdict::No;
+  return may_be_loose ? Verdict::Unknown : Verdict::No;
+}
+
+// The set that the words between the pieces call for. Commas stand for "and" unless no number
+// fulfils all pieces.
+std::optional<RealSet> told_set(const Node& list, Steps& steps) {
+  if (list.open == 'o') return joined_pieces(list, true, steps);
+  std::optional<RealSet> all = joined_pieces(list, false, steps);
+  return all && all->empty() && list.open != 'a' ? joined_pieces(list, true, steps) : all;
 }
 
 // The values of x = 1, y = 2 in order.
@@ -86,6 +115,22 @@ std::string one_name(const Node& list) {
 bool all_assignments(const Node& node) {
   return node.kind == Kind::List &&
          std::all_of(node.children.begin(), node.children.end(), is_assignment);
+}
+
+// "x < 1 or x > 2" beside "x < 1 and x > 2": the same pieces are one answer only where they are
+// joined to one set. Equations are often listed with either word.
+Verdict by_joining_words(const Node& gold, const Node& prediction, Steps& steps) {
+  const bool holds_inequality = are_pieces(gold.children) || are_pieces(prediction.children);
+  const bool one_says_or = (gold.open == 'o') != (prediction.open == 'o');
+  if (gold.open == prediction.open) return Verdict::Yes;
+  if (!holds_inequality) {
+    const bool names_several = all_assignments(gold) && one_name(gold).empty();
+    return one_says_or && names_several ? Verdict::Unknown : Verdict::Yes;
+  }
+  const std::optional<RealSet> wanted = told_set(gold, steps);
+  const std::optional<RealSet> found = told_set(prediction, steps);
+  if (!wanted || !found) return one_says_or ? Verdict::Unknown : Verdict::Yes;
+  return same(*wanted, *found) == Same::Yes ? Verdict::Yes : Verdict::Unknown;
 }
 
 }  // namespace
@@ -146,6 +191,8 @@ Verdict Comparer::collections(const Node& gold, const Node& prediction) {
   }
   if (is_finite(gold) && is_finite(prediction)) {
     const Verdict verdict = unordered(gold.children, prediction.children);
+    if (verdict == Verdict::Yes && gold.kind == Kind::List && prediction.kind == Kind::List)
+      return by_joining_words(gold, prediction, steps_);
     const bool gold_names = all_assignments(gold);
     const bool one_names =
         gold_names != all_assignments(prediction) ||

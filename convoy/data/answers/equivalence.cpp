@@ -256,6 +256,16 @@ bool names_option(std::string_view answer, const CheckLimits& limits) {
   return is_choice(tokenize(answer, {}, steps).list);
 }
 
+// "It cannot be B" and "B is wrong" name B, and do not choose it. A box says what is chosen.
+bool rejects_answer(std::string_view prediction, std::string_view wanted, std::string_view told,
+                    const CheckLimits& limits) {
+  Steps steps(limits.steps);
+  const char letter = letter_of_choice(tokenize(wanted, {}, steps).list);
+  const bool is_marked = prediction.find("\\boxed") != std::string_view::npos ||
+                         prediction.find("####") != std::string_view::npos;
+  return letter != '\0' && rejects_option(narrowed(is_marked ? told : prediction), letter);
+}
+
 bool is_bare_answer(std::string_view text, std::string_view answer) {
   text = trimmed(text);
   if (text.ends_with('.')) text.remove_suffix(1);
@@ -282,6 +292,8 @@ Verdict check_answer(std::string_view gold, std::string_view prediction,
   if (!wanted.empty() && trimmed(gold) == trimmed(prediction)) return Verdict::Yes;
   const std::string told = extract_answer(prediction, Author::Model);
   const Verdict verdict = compare_texts(wanted, told, limits);
+  if (verdict == Verdict::Yes && rejects_answer(prediction, wanted, told, limits))
+    return Verdict::Unknown;
   const bool wants_option = names_option(wanted, limits);
   if (verdict != Verdict::No || (!wants_option && !names_option(told, limits)) ||
       marks_answer(prediction) || is_bare_answer(prediction, told))

@@ -34,11 +34,11 @@ enum class Kind {
   // Children: the modulus, the congruent value (a symbol without a name when none is told), its
   // residues.
   Congruence,
-  List,          // children, no brackets: in no order; open: 'o' when "or" stands between them
-  Set,           // children
-  Tuple,         // children; open, close: an interval where they are two
-  NamedSet,      // name: "R", "Z", "N", "Q", "C", "" for the empty one
-  Union,         // children
+  List,      // children, no brackets: in no order; open: 'o' for "or" between them, 'a' for "and"
+  Set,       // children
+  Tuple,     // children; open, close: an interval where they are two
+  NamedSet,  // name: "R", "Z", "N", "Q", "C", "" for the empty one
+  Union,     // children
   Intersection,  // children
   Difference,    // children: all but the rest of them
   Builder,       // one child: the relation that its elements fulfil

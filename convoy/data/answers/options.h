@@ -18,4 +18,7 @@ std::string_view without_reason(std::string_view answer);
 // only in the last sentence, where nothing is known of the question.
 std::string option_told(std::string_view text, bool at_end);
 
+// The text denies the option where it names it last: "It cannot be (B)", "B is wrong", "不选B".
+bool rejects_option(std::string_view text, char letter);
+
 }  // namespace convoy::answers

@@ -58,6 +58,7 @@ bool Parser::take_separator(bool& semicolon) {
     if (is(",") || is("&") || is("newline") || is_word("and") || is_word("or")) {
       any = true;
       said_or_ = said_or_ || is_word("or");
+      said_and_ = said_and_ || is_word("and");
     } else if (is(";")) {
       any = semicolon = true;
     } else {
@@ -254,7 +255,7 @@ Node Parser::answer() {
   }
   if (all.size() == 1) return std::move(all.front());
   Node list = make_node(Kind::List, std::move(all));
-  if (said_or_) list.open = 'o';
+  if (said_or_ || said_and_) list.open = said_or_ ? 'o' : 'a';
   return list;
 }
 

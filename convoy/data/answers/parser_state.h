@@ -111,6 +111,7 @@ class Parser {
   int depth_ = 0;
   int bars_open_ = 0;  // |...| has no opening sign of its own
   bool said_or_ = false;
+  bool said_and_ = false;
   std::vector<std::string> conditions_;
   bool failed_ = false;
   bool divides_product_ = false;
