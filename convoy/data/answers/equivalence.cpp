@@ -192,6 +192,26 @@ bool are_letters_in_two_orders(const Reading& a, const Reading& b) {
                              b.tokens[0].text.begin(), b.tokens[0].text.end());
 }
 
+// The answer with its letters read as units; empty where that is no quantity.
+std::optional<Node> as_quantity(const Reading& side, Steps& steps) {
+  std::vector<Token> upright = side.tokens;
+  for (Token& token : upright)
+    if (token.type == TokenType::Letter) token.from_text = true;
+  Parsed parsed = parse_answer(std::move(upright), false, steps);
+  const bool is_measured =
+      parsed.node && parsed.node->kind == Kind::Quantity && parsed.node->unit.known;
+  return is_measured ? std::move(parsed.node) : std::nullopt;
+}
+
+// 5 J and 5 N m, 3 m^{-1} and 3/m: one of them is read as a product of letters.
+bool may_be_one_quantity(const Reading& gold, const Reading& prediction, const CheckLimits& limits,
+                         Steps& steps) {
+  const std::optional<Node> wanted = as_quantity(gold, steps);
+  if (!wanted) return false;
+  const std::optional<Node> told = as_quantity(prediction, steps);
+  return told && compare_nodes(*wanted, *told, limits, steps) == Verdict::Yes;
+}
+
 Verdict compare(const Reading& gold, const Reading& prediction, const CheckLimits& limits,
                 Steps& steps) {
   if (gold.tokens.empty() || prediction.tokens.empty()) return Verdict::Unknown;
@@ -211,6 +231,8 @@ Verdict compare(const Reading& gold, const Reading& prediction, const CheckLimit
       if (verdict == Verdict::Yes) return verdict;
       if (!found) found = verdict;  // verdict of the likeliest reading
     }
+  if (found == Verdict::No && may_be_one_quantity(gold, prediction, limits, steps))
+    return Verdict::Unknown;
   if (found == Verdict::No &&
       (is_none_beside_zero(gold, prediction) || is_none_beside_zero(prediction, gold)))
     return Verdict::Unknown;

@@ -88,24 +88,43 @@ bool is_chosen(std::string_view before) {
 bool denies_next(std::string_view before) {
   for (;;) {
     before = without_opening(before);
-    if (ends_with_word(
-            before,
-            {"not",          "never",      "neither",    "nor",       "'t",        "’t",
-             "cannot",       "rule out",   "rules out",  "ruled out", "cross out", "eliminate",
-             "eliminates",   "eliminated", "exclude",    "excludes",  "excluded",  "reject",
-             "rejects",      "rejected",   "discard",    "discarded", "dismiss",   "avoid",
-             "except",       "than",       "instead of", "but not",   "doubt",     "impossible",
-             "not possible", "不",         "非",         "未",        "没",        "没有",
-             "排除",         "排除了",     "除了",       "除去",      "别选",      "勿选",
-             "误选",         "错选",       "не",         "ни",        "нельзя",    "кроме",
-             "исключаем",    "исключить",  "отвергаем"}))
+    if (ends_with_word(before, {"not",          "never",
+                                "neither",      "nor",
+                                "'t",           "’t",
+                                "cannot",       "rule out",
+                                "rules out",    "ruled out",
+                                "cross out",    "eliminate",
+                                "eliminates",   "eliminated",
+                                "exclude",      "excludes",
+                                "excluded",     "reject",
+                                "rejects",      "rejected",
+                                "discard",      "discarded",
+                                "dismiss",      "avoid",
+                                "except",       "than",
+                                "instead of",   "but not",
+                                "doubt",        "impossible",
+                                "not possible", "not true that",
+                                "false that",   "not the case that",
+                                "unlikely to",  "unlikely that",
+                                "unlikely",     "hardly",
+                                "不",           "非",
+                                "未",           "没",
+                                "没有",         "排除",
+                                "排除了",       "除了",
+                                "除去",         "别选",
+                                "勿选",         "误选",
+                                "错选",         "не",
+                                "ни",           "нельзя",
+                                "кроме",        "исключаем",
+                                "исключить",    "отвергаем"}))
       return true;
     const size_t filler = ending_word(
-        before,
-        {"option", "choice", "choices", "answer",  "letter",  "alternative", "the",  "be",   "is",
-         "pick",   "choose", "select",  "as",      "go with", "it",          "that", "选项", "选择",
-         "选",     "是",     "为",      "答案",    "应该",    "应",          "该",   "可能", "可以",
-         "可",     "能",     "会",      "вариант", "ответ",   "это",         "быть", "может"});
+        before, {"option", "choice",   "choices", "answer", "letter",  "alternative", "the",
+                 "be",     "is",       "pick",    "choose", "select",  "as",          "go with",
+                 "it",     "possibly", "really",  "think",  "believe", "the correct", "the right",
+                 "that",   "选项",     "选择",    "选",     "是",      "为",          "答案",
+                 "应该",   "应",       "该",      "可能",   "可以",    "可",          "能",
+                 "会",     "вариант",  "ответ",   "это",    "быть",    "может"});
     before.remove_suffix(filler);
     if (filler > 0) continue;
     if (!ends_with_word(before, {"or"})) return false;
@@ -122,8 +141,8 @@ bool is_denied_in_other_scripts(std::string_view behind) {
   for (bool moves = true; moves;) {
     moves = false;
     for (const std::string_view skipped :
-         {"选项", "这个", "绝对", "肯定", "明显", "一定", "完全", "项", "也", "都", "并", "是",
-          "为", "显然", "—", "это", " ", "-"})
+         {"选项", "被", "应该", "应", "可以", "可", "这个", "绝对", "肯定", "明显", "一定", "完全",
+          "项",   "也", "都",   "并", "是",   "为", "显然", "—",    "это",  " ",    "-"})
       if (behind.starts_with(skipped)) {
         behind.remove_prefix(skipped.size());
         moves = true;
