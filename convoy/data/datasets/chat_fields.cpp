@@ -54,6 +54,17 @@ Json without_null_members(const Json& value) {
   return kept;
 }
 
+// A call without arguments has none or null; templates write an object.
+void fill_arguments(Json& message) {
+  if (!message.contains("tool_calls") || !message["tool_calls"].is_array()) return;
+  for (Json& call : message["tool_calls"]) {
+    if (!call.is_object()) continue;
+    Json& function = call.contains("function") ? call["function"] : call;
+    if (!function.is_object() || !function.contains("name")) continue;
+    if (function.value("arguments", Json()).is_null()) function["arguments"] = Json::object();
+  }
+}
+
 bool calls_tools(const Json& message) {
   const auto calls = message.find("tool_calls");
   return calls != message.end() && calls->is_array() && !calls->empty();
@@ -189,6 +200,7 @@ Json RowFields::checked_message(const Json& message, std::string_view where) {
   for (const auto& [key, value] : message.items())
     if (!value.is_null())
       checked[key] = key == "tool_calls" || key == "content" ? as_list_of_structs(value) : value;
+  fill_arguments(checked);
   check_content(checked, where);
   settle_weight(checked, where);
   note_weight_like(checked);

@@ -30,6 +30,7 @@ bool add(Choices& choices, const Json& label, const Json& text) {
   if (!label_text || !choice_text) return false;
   choices.labels.push_back(*label_text);
   choices.texts.push_back(*choice_text);
+  choices.are_numbers |= text.is_number();
   return true;
 }
 
@@ -56,7 +57,8 @@ std::optional<Choices> read_column(const Json& row, const char* column) {
   const auto found = row.find(column);
   if (found == row.end()) return std::nullopt;
   const Json value = as_list_of_structs(decoded_column(*found));
-  Choices choices{.columns = {column}, .labels = {}, .texts = {}};
+  Choices choices;
+  choices.columns = {column};
   const bool is_read = value.is_array()    ? read_list(value, choices)
                        : value.is_object() ? read_members(value, choices)
                                            : false;
@@ -86,9 +88,25 @@ std::optional<size_t> place_in(const std::vector<std::string>& texts, std::strin
 
 std::string Choices::lines() const {
   std::string lines;
-  for (size_t index = 0; index < texts.size(); ++index)
-    lines += fmt::format("{}{}. {}", index == 0 ? "" : "\n", labels[index], texts[index]);
+  const bool are_labelled = begin_with_labels();
+  for (size_t index = 0; index < texts.size(); ++index) {
+    if (index > 0) lines += "\n";
+    if (!are_labelled) lines += labels[index] + ". ";
+    lines += texts[index];
+  }
   return lines;
+}
+
+// AQuA writes "A)21".
+bool Choices::begin_with_labels() const {
+  for (size_t index = 0; index < texts.size(); ++index) {
+    const std::string& label = labels[index];
+    const std::string& text = texts[index];
+    const bool is_marked =
+        text.starts_with(label) && text.find_first_of(").:", label.size()) == label.size();
+    if (!is_marked && !text.starts_with("(" + label + ")")) return false;
+  }
+  return true;
 }
 
 bool Choices::are_in(std::string_view question) const {
@@ -108,9 +126,13 @@ std::optional<std::string> Choices::answer_of(const Json& answer) const {
   if (place_in(labels, *said)) return said;
   const auto named = place_in(texts, *said);
   const auto index = text_as<size_t>(*said);
+  const bool is_letter = said->size() == 1 && (*said)[0] >= 'A' && (*said)[0] <= 'Z';
+  if (is_letter && !named) return std::nullopt;
   if (!index) return answer.is_string() ? said : std::nullopt;
   if (answer.is_string() && (named || *index >= texts.size())) return said;
-  if (*index >= texts.size() || (named && *named != *index)) return std::nullopt;
+  // A number among numbers may be either; beside texts it is an index, as in MMLU.
+  const bool is_ambiguous = are_numbers && named && *named != *index;
+  if (*index >= texts.size() || is_ambiguous) return std::nullopt;
   return labels[*index];
 }
 

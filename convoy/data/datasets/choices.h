@@ -17,14 +17,18 @@ struct Choices {
   std::vector<std::string> columns;  // that hold them
   std::vector<std::string> labels;   // A, B, ... unless the row names others
   std::vector<std::string> texts;
+  bool are_numbers = false;  // some of them, in the row
 
-  // "A. text" on a line each.
+  // "A. text" on a line each; texts that begin with their labels as they are.
   std::string lines() const;
   // True when `question` shows each text behind its label already.
   bool are_in(std::string_view question) const;
   // The choice that `answer` names: the label of an index from 0, any text as it is. Empty for an
-  // index that names no choice, and for a number that is an index and another choice's text.
+  // index or a letter that names no choice, and for a number that is an index and another choice.
   std::optional<std::string> answer_of(const nlohmann::ordered_json& answer) const;
+
+ private:
+  bool begin_with_labels() const;
 };
 
 // Empty when the row has no such columns.

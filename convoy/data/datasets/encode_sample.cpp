@@ -166,12 +166,29 @@ ReadableChat SampleEncoder::readable(const Sample& sample, const ordered_json& m
   return chat;
 }
 
+namespace {
+
+EncodedRow noting_cut_texts(EncodedRow row, const ReadableChat& chat) {
+  const CutTexts cut = find_cut_texts(chat.messages, chat.rendered.text);
+  row.reasoning_unread |= cut.thoughts;
+  row.text_unread = cut.others;
+  return row;
+}
+
+}  // namespace
+
 EncodedRow SampleEncoder::encode_chat(const Sample& sample) const {
-  const text::ChatTemplate& chat_template = required(chat_template_);
   ordered_json joined;
   const ordered_json& given = whole_conversation(sample, joined);
   const ReadableChat chat = readable(sample, given, false);
-  if (has_turn_weights(given)) return encode_weighted_chat(sample, given, chat);
+  return noting_cut_texts(has_turn_weights(given) ? encode_weighted_chat(sample, given, chat)
+                                                  : encode_readable_chat(sample, chat),
+                          chat);
+}
+
+EncodedRow SampleEncoder::encode_readable_chat(const Sample& sample,
+                                               const ReadableChat& chat) const {
+  const text::ChatTemplate& chat_template = required(chat_template_);
   const ordered_json& messages = chat.messages;
   if (learns_every_token()) {
     const RenderWhole whole = [&](const ordered_json& others, const ordered_json& variables) {

@@ -72,6 +72,7 @@ class SampleEncoder {
 
  private:
   EncodedRow encode_chat(const Sample& sample) const;
+  EncodedRow encode_readable_chat(const Sample& sample, const ReadableChat& chat) const;
   EncodedRow encode_weighted_chat(const Sample& sample, const nlohmann::ordered_json& given,
                                   const ReadableChat& chat) const;
   ReadableChat readable(const Sample& sample, const nlohmann::ordered_json& messages,

@@ -28,6 +28,15 @@ constexpr std::string_view kTextBlanks = " \t\r\n";
 
 enum class Sides { Both, End, Begin };
 
+constexpr auto kReplaceDamage = ordered_json::error_handler_t::replace;
+
+std::string without_blanks(std::string_view text) {
+  std::string kept(text);
+  std::erase_if(kept,
+                [](char letter) { return kTextBlanks.find(letter) != std::string_view::npos; });
+  return kept;
+}
+
 std::string text_mark(std::string_view letter, size_t number) {
   return fmt::format("{}{}{}", letter, number, letter);
 }
@@ -212,6 +221,36 @@ std::optional<std::vector<ContentPlace>> content_places(const MessageTexts& text
     if (!mark.opens) place.end = mark.position;
   }
   return places;
+}
+
+CutTexts find_cut_texts(const ordered_json& messages, std::string_view rendered) {
+  constexpr std::string_view kEndOfThoughts = "</think>";
+  const std::string written = without_blanks(rendered);
+  const auto is_written = [&](std::string_view text) {
+    if (written.find(without_blanks(text)) != std::string::npos) return true;
+    // A result of a tool may be written as a string of JSON.
+    const std::string quoted = ordered_json(text).dump(-1, ' ', false, kReplaceDamage);
+    return written.find(without_blanks(quoted.substr(1, quoted.size() - 2))) != std::string::npos;
+  };
+  CutTexts cut;
+  const auto look_at = [&](const std::string& text) {
+    if (is_written(text)) return;
+    const size_t end = text.rfind(kEndOfThoughts);
+    const bool is_rest_written =
+        end != std::string::npos &&
+        is_written(std::string_view(text).substr(end + kEndOfThoughts.size()));
+    (is_rest_written ? cut.thoughts : cut.others) = true;
+  };
+  for (const ordered_json& message : messages) {
+    const auto content = message.is_object() ? message.find("content") : message.end();
+    if (!message.is_object() || content == message.end()) continue;
+    if (content->is_string()) look_at(content->get_ref<const std::string&>());
+    if (!content->is_array()) continue;
+    for (const ordered_json& part : *content)
+      if (part.is_object() && part.contains("text") && part["text"].is_string())
+        look_at(part["text"].get_ref<const std::string&>());
+  }
+  return cut;
 }
 
 }  // namespace convoy::data

@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace convoy::data {
@@ -32,6 +33,13 @@ struct MessageTexts {
   // Marks change nothing else, so all places are known.
   bool exact = true;
 };
+
+// Texts of which the template leaves out a part, whatever it does with white space.
+struct CutTexts {
+  bool thoughts = false;  // what stands before `</think>`
+  bool others = false;
+};
+CutTexts find_cut_texts(const nlohmann::ordered_json& messages, std::string_view rendered);
 
 using RenderTexts = std::function<std::string(const nlohmann::ordered_json& messages)>;
 

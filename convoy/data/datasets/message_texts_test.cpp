@@ -27,6 +27,19 @@ MessageTexts texts_by(const RenderTexts& render, const ordered_json& messages) {
   return find_message_texts(render, messages, render(messages));
 }
 
+TEST(CutTexts, ArePartsThatATemplateLeavesOut) {
+  const auto cut_of = [](const std::string& text, const std::string& rendered) {
+    const CutTexts cut = find_cut_texts({{{"role", "assistant"}, {"content", text}}}, rendered);
+    return std::string(cut.thoughts ? "thoughts" : "") + (cut.others ? "others" : "");
+  };
+  EXPECT_EQ(cut_of("one two", "[one two]"), "");
+  EXPECT_EQ(cut_of(" one\n two ", "[one two]"), "");
+  EXPECT_EQ(cut_of("a \"b\"", R"({"content": "a \"b\""})"), "");
+  EXPECT_EQ(cut_of("one two", "[one]"), "others");
+  EXPECT_EQ(cut_of("<think>\nso\n</think>\n\nnine", "[nine]"), "thoughts");
+  EXPECT_EQ(cut_of("<think>\nso\n</think>\n\nnine", "[ni]"), "others");
+}
+
 TEST(MessageTexts, PlacesAreThoseOfTheTextsWithoutBlanks) {
   const ordered_json messages = {
       {{"content", " one\n"}},

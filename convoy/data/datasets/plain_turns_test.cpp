@@ -154,6 +154,14 @@ TEST(PlainTurns, ChoicesArePartOfTheQuestion) {
             "row 7: `answer` is 2, which names none of the 2 choices");
   EXPECT_EQ(read(R"({"question":"q","choices":[1,2,3],"answer":2})"),
             "row 7: `answer` is 2, which names none of the 3 choices");
+  // Beside texts a number is an index, also of texts that are numbers.
+  EXPECT_EQ(read(R"({"question":"q","choices":["8","2","24"],"answer":2})"),
+            "user=q\nA. 8\nB. 2\nC. 24;assistant=C|");
+  EXPECT_EQ(read(R"({"question":"q","choices":["x","y"],"answer":"C"})"),
+            "row 7: `answer` is \"C\", which names none of the 2 choices");
+  // deepmind/aqua_rat
+  EXPECT_EQ(read(R"({"question":"q","options":["A)x","B)y"],"answer":"B"})"),
+            "user=q\nA)x\nB)y;assistant=B|");
   EXPECT_EQ(read(R"({"question":"q","choices":["1","2","3"],"answer":"2"})"),
             "user=q\nA. 1\nB. 2\nC. 3;assistant=2|");
 }

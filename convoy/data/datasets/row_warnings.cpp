@@ -37,6 +37,7 @@ void RowLosses::add(const Sample& sample, const EncodedRow& row) {
   if (row.documents_unread) documents_unread.add(sample);
   if (row.calls_unread) calls_unread.add(sample);
   if (row.reasoning_unread) reasoning_unread.add(sample);
+  if (row.text_unread) text_unread.add(sample);
   if (!sample.beside_prompt.empty()) beside_prompt[sample.beside_prompt].add(sample);
   for (const std::string& key : sample.weight_like) weight_like[key].add(sample);
   if (row.crosses_seam) seams.add(sample);
@@ -49,6 +50,7 @@ void RowLosses::add(const RowLosses& later) {
   documents_unread.add(later.documents_unread);
   calls_unread.add(later.calls_unread);
   reasoning_unread.add(later.reasoning_unread);
+  text_unread.add(later.text_unread);
   for (const auto& [key, tally] : later.beside_prompt) beside_prompt[key].add(tally);
   for (const auto& [key, tally] : later.weight_like) weight_like[key].add(tally);
   seams.add(later.seams);
@@ -71,6 +73,7 @@ std::vector<std::string> row_warnings(const RowLosses& losses, int64_t max_token
   unwritten(losses.calls_unread, "`tool_calls`", "they are not learnt");
   unwritten(losses.reasoning_unread, "thoughts (reasoning_content, thinking)",
             "they are not learnt");
+  unwritten(losses.text_unread, "whole text", "the rest is lost");
   for (const auto& [key, tally] : losses.beside_prompt)
     warnings.push_back(
         fmt::format("{} `{}` beside `prompt`, {}: `prompt` is read; leave one of them out",

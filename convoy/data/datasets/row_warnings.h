@@ -29,6 +29,7 @@ struct RowLosses {
   RowTally documents_unread;                      // EncodedRow::documents_unread
   RowTally calls_unread;                          // EncodedRow::calls_unread
   RowTally reasoning_unread;                      // EncodedRow::reasoning_unread
+  RowTally text_unread;                           // EncodedRow::text_unread
   std::map<std::string, RowTally> weight_like;    // by key: Sample::weight_like
   std::map<std::string, RowTally> beside_prompt;  // by column: Sample::beside_prompt
   RowTally seams;                                 // EncodedRow::crosses_seam

@@ -235,6 +235,8 @@ Schema detect_schema(const Row& row, const SchemaConfig& config) {
   const ErrorLocation location{.file = row.file, .line = row.line};
   const std::vector<Schema> found = matching_schemas(row, config);
   if (found.size() == 1) return found[0];
+  // tatsu-lab/alpaca has the rendered row as `text` beside its columns.
+  if (found == std::vector{Schema::Alpaca, Schema::Text}) return Schema::Alpaca;
   std::vector<std::string> names;
   for (const Schema schema : found) names.emplace_back(schema_name(schema));
   if (found.empty()) {

@@ -107,8 +107,6 @@ TEST(Schema, ThePageOfRowsListsAll) {
 
 TEST(Schema, AmbiguousAndUnknownRowsAreErrorsThatName) {
   expect_error(R"({"messages":[],"text":"t"})", "fits messages, text");
-  expect_error(R"({"instruction":"i","input":"","output":"o","text":"t"})",
-               "set data.schema to one of alpaca, text");
   expect_error(R"({"prompt":"p","completion":"c","messages":[]})", "messages, prompt_completion");
   expect_error(R"({"question":"q","input":"i","answer":"a"})",
                "question, input could each be the user's text");
@@ -116,6 +114,7 @@ TEST(Schema, AmbiguousAndUnknownRowsAreErrorsThatName) {
                "answer, response could each be the assistant's text");
   expect_error(R"({"foo":1,"bar":2})", "no row schema fits the keys foo, bar");
   expect_error(R"({"foo":1,"bar":2})", "set data.schema=text and data.text_field=KEY");
+  EXPECT_EQ(detected(R"({"instruction":"i","input":"","output":"o","text":"i o"})"), "alpaca");
   expect_error(R"({"foo":1,"bar":null})", "no row schema fits the keys foo, bar (null)");
   expect_error(R"({})", "no keys");
   expect_error(R"("text")", "a JSON string");

@@ -118,6 +118,10 @@ LoraConfig LoraConfig::from_settings(const settings::LoraSettings& settings) {
   const ModuleChoice excluded = choose_modules(settings.exclude_modules.names);
   config.exclude_names = excluded.names;
   config.exclude_pattern = excluded.pattern;
+  for (const auto& [pattern, rank] : settings.rank_pattern)
+    CONVOY_CHECK(rank >= 1 && rank <= kMostRank, ConfigError,
+                 "tuning.lora.rank_pattern: wanted a rank from 1 to {} for `{}`, found {}",
+                 kMostRank, pattern, rank);
   config.rank_pattern = settings.rank_pattern;
   config.alpha_pattern = settings.alpha_pattern;
   config.layers_to_transform = settings.layers_to_transform;

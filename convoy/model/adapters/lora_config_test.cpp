@@ -239,6 +239,14 @@ TEST(Scaling, OfRankAlphaAndVariant) {
   EXPECT_EQ(config.scaling_of("model.layers.1.mlp.up_proj"), 2.0);
 }
 
+TEST(Scaling, ARankThatIsNoneIsRefused) {
+  for (const int64_t rank : {0, -3}) {
+    settings::LoraSettings settings;
+    settings.rank_pattern = {{"q_proj", rank}};
+    EXPECT_THROW(LoraConfig::from_settings(settings), ConfigError) << rank;
+  }
+}
+
 // PEFT takes the first in the order of the file.
 TEST(Scaling, TheFirstPatternThatMatchesCounts) {
   settings::LoraSettings settings;

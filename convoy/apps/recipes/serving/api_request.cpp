@@ -99,8 +99,9 @@ void read_sampling(FieldReader& fields, const settings::SamplingSources& sources
   sampling.stop = read_stop(fields);
   if (fields.find("seed") != nullptr) request.seed = fields.integer("seed", 0, 0, INT64_MAX);
   const bool is_chat = request.kind == ApiKind::Chat;
+  const bool model_says = !sources.model.values.max_new_tokens.is_auto();
   const int64_t limit =
-      fields.integer("max_tokens", is_chat ? 0 : kUsualCompletionTokens, 1, kMost);
+      fields.integer("max_tokens", is_chat || model_says ? 0 : kUsualCompletionTokens, 1, kMost);
   const int64_t tokens = is_chat ? fields.integer("max_completion_tokens", limit, 1, kMost) : limit;
   if (tokens > 0) sampling.max_new_tokens = tokens;
   sampling = settings::settle_sampling(std::move(sampling), sources);

@@ -46,11 +46,10 @@ TEST(ApiRequest, TheModelsOwnSamplingCountsWhereTheRequestSaysNothing) {
   EXPECT_EQ(chat.sampling.top_p, 1.0);
   EXPECT_EQ(chat.sampling.top_k, 20);
   EXPECT_EQ(chat.sampling.max_new_tokens, 9);
-  // OpenAI's default of this kind.
   const ApiRequest text =
       parse_api_request(ApiKind::Completion, R"({"model":"m","prompt":"a"})", sources);
   EXPECT_EQ(text.sampling.temperature, 0.7);
-  EXPECT_EQ(text.sampling.max_new_tokens, 16);
+  EXPECT_EQ(text.sampling.max_new_tokens, 9);
 }
 
 TEST(ApiRequest, ReadsEveryField) {
