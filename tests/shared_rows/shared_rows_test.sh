@@ -64,7 +64,7 @@ done
 
 say "a rank that fails ends all, with its error and without an output"
 cp seven.jsonl broken.jsonl
-printf '{"question": "no answer", "answer": 7}\n' >>broken.jsonl
+printf '{"question": "no answer", "answer": true}\n' >>broken.jsonl
 code=0
 "$convoy" score --model "$model" --data broken.jsonl --batch-size 2 --nproc 2 --output broken-out.jsonl 2>err || code=$?
 [ $code = 10 ] || fail "wanted exit 10, found $code: $(cat err)"
