@@ -29,8 +29,11 @@ TEST(OwnCrossEntropy, IsThatOfLibTorch) {
       const HeadTargets weighted{labels, of_tokens};
       const HeadLoss own_weighted = own().cross_entropy.loss(hidden, weight, weighted, both);
       const HeadLoss wanted_weighted = aten().cross_entropy.loss(hidden, weight, weighted, both);
-      expect_close(own_weighted.loss, wanted_weighted.loss, vocab, what);
-      expect_close(own_weighted.hidden_ND, wanted_weighted.hidden_ND, vocab, what);
+      // A weight may raise a loss near 0 over the others, which is exact to the exponential alone.
+      constexpr int64_t kOfExponentials = 1024;
+      expect_close(own_weighted.loss, wanted_weighted.loss, vocab + kOfExponentials, what);
+      expect_close(own_weighted.hidden_ND, wanted_weighted.hidden_ND, vocab + kOfExponentials,
+                   what);
       const HeadTargets targets{labels, none};
       const HeadLoss found = own().cross_entropy.loss(hidden, weight, targets, both);
       const HeadLoss wanted = aten().cross_entropy.loss(hidden, weight, targets, both);
