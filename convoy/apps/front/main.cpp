@@ -6,11 +6,13 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdio>
 #include <cstdlib>
 #include <ctime>
 #include <new>
 #include <string>
+#include <string_view>
 #include <system_error>
 
 #include "convoy/apps/front/build_facts.h"
@@ -119,7 +121,11 @@ int run(int argument_count, char** argument_values) {
   const std::vector<std::string> arguments(argument_values + 1, argument_values + argument_count);
   const std::vector<std::string> own = own_arguments(arguments, false);
   const bool json = std::find(own.begin(), own.end(), "--json") != own.end();
-  ::setenv(text::kCommandStart, std::to_string(std::time(nullptr)).c_str(), /*overwrite=*/0);
+  // Programs of other authors have instants of their own.
+  constexpr std::array<std::string_view, 3> kStartOthers = {"launch", "sweep", "submit"};
+  if (own.empty() ||
+      std::find(kStartOthers.begin(), kStartOthers.end(), own[0]) == kStartOthers.end())
+    ::setenv(text::kCommandStart, std::to_string(std::time(nullptr)).c_str(), /*overwrite=*/0);
   try {
     Context context;
     std::error_code ignored;

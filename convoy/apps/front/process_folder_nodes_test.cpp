@@ -63,7 +63,7 @@ TEST_F(FolderNodesTest, ANodeWithoutTheSharedFolderIsToldWhatToDo) {
   ASSERT_TRUE(run);
   EXPECT_EQ(run->data_hash, "d");
   expect_said("it has written nothing to " + folder_.path().string());
-  expect_said("give every node --run-dir with a folder that all nodes see");
+  expect_said("give every node --run-dir with a folder that all of them see");
   expect_said("it is planning the rows");
 }
 

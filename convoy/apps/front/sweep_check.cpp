@@ -153,7 +153,7 @@ int check(const Context& context, const SweepCheckFlags& flags, const Words& res
 
 Command sweep_check_action() {
   return {.name = "check",
-          .summary = "Check the numbers of sweeps on this machine, or the cells of a store",
+          .summary = "Check the numbers of this machine, or the cells of a store",
           .usage = "convoy sweep check [flags]",
           .examples =
               "convoy sweep check\n"
