@@ -107,6 +107,8 @@ LoadedModel load_model(const ModelRequest& given, const Log& log) {
   io::ModelFolder folder = io::ModelFolder::open(request.name, request.revision);
   for (const std::string& notice : folder.notices()) log.info(notice);
   text::Tokenizer tokenizer = text::Tokenizer::load(folder.path(), request.eos_token);
+  if (const std::string letters = tokenizer.missing_letters(); !letters.empty())
+    log.warning(letters);
   std::optional<text::ChatTemplate> chat_template =
       text::ChatTemplate::load(folder.path(), request.template_path, request.eos_token);
   const at::ScalarType dtype = device::parse_dtype(request.dtype);

@@ -205,6 +205,8 @@ class Check {
     ordered_json found;
     may([&] { tokenizer_ = text::Tokenizer::load(folder_.path()); });
     if (tokenizer_) {
+      if (const std::string letters = tokenizer_->missing_letters(); !letters.empty())
+        check_.notices.push_back(letters);
       const io::JsonReader file(io::read_json_file(folder_.require("tokenizer.json")),
                                 "tokenizer.json");
       found = {{"kind", file.require_object("model").string_or("type", "")},

@@ -35,6 +35,9 @@ std::optional<int32_t> id_in(const ConvoyTokenizer* tokenizer, std::string_view 
   return id < 0 ? std::nullopt : std::optional(static_cast<int32_t>(id));
 }
 
+// UTF-8 has no letter with these.
+bool is_never_text(uint8_t byte) { return byte == 0xC0 || byte == 0xC1 || byte >= 0xF5; }
+
 }  // namespace
 
 struct Tokenizer::State {
@@ -137,6 +140,21 @@ bool Tokenizer::is_special(int32_t id) const {
 }
 bool Tokenizer::adds_bos() const { return state_->adds_bos; }
 bool Tokenizer::adds_eos() const { return state_->adds_eos; }
+std::string Tokenizer::missing_letters() const {
+  const std::string missing = take_text(convoy_tokenizer_missing_bytes(state_->handle.get()));
+  std::vector<std::string> letters;
+  for (const char sign : missing) {
+    const auto byte = static_cast<uint8_t>(sign);
+    if (byte < 0x80) letters.push_back(fmt::format("U+{:04X}", byte));
+    if (byte >= 0x80 && !is_never_text(byte))
+      letters.push_back(fmt::format("letters with the byte 0x{:02X}", byte));
+  }
+  if (letters.empty()) return "";
+  return fmt::format(
+      "the tokenizer has no token for {} of 256 bytes; a text that holds one of these is refused, "
+      "all others are read: {}",
+      missing.size(), fmt::join(letters, ", "));
+}
 const std::string& Tokenizer::content_hash() const { return state_->content_hash; }
 
 }  // namespace convoy::text

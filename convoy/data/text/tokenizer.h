@@ -37,8 +37,8 @@ class Tokenizer {
   Tokenizer(Tokenizer&&) noexcept;
   Tokenizer& operator=(Tokenizer&&) noexcept;
 
-  // Throws DataError on invalid UTF-8. Special tokens written in `text` become their ids, as in
-  // Hugging Face.
+  // Throws DataError on invalid UTF-8, and for a letter whose bytes the vocabulary lacks. Special
+  // tokens written in `text` become their ids, as in Hugging Face.
   Encoding encode(std::string_view text, SpecialTokens special) const;
   std::string decode(const std::vector<int32_t>& ids, bool skip_special_tokens) const;
   std::string piece(int32_t id) const;  // the vocabulary entry, undecoded ("Ġthe")
@@ -51,6 +51,8 @@ class Tokenizer {
   bool is_special(int32_t id) const;
   bool adds_bos() const;  // encode(…, Add) puts bos_id first
   bool adds_eos() const;
+  // A sentence that names the letters that encode() refuses; empty where it takes all.
+  std::string missing_letters() const;
   const std::string& content_hash() const;  // SHA-256 over the files that define the tokenizer
 
  private:

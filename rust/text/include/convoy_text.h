@@ -55,6 +55,8 @@ int64_t convoy_tokenizer_id(const ConvoyTokenizer* tokenizer, const uint8_t* tok
 // 1 and an error when unknown.
 int convoy_tokenizer_piece(const ConvoyTokenizer* tokenizer, int32_t id, ConvoyText* piece, ConvoyText* error);
 int64_t convoy_tokenizer_vocab_size(const ConvoyTokenizer* tokenizer);  // largest id + 1
+// Bytes that no token spells, for a byte-level vocabulary: a text that needs one cannot be encoded. Often none. Owned.
+ConvoyText convoy_tokenizer_missing_bytes(const ConvoyTokenizer* tokenizer);
 int convoy_tokenizer_is_special(const ConvoyTokenizer* tokenizer, int32_t id);
 
 // `line`: 1-based template line of an error, 0 when unknown.

@@ -10,6 +10,7 @@ mod generation;
 mod http;
 mod jinja;
 mod letters;
+mod missing_bytes;
 mod pdf_order;
 mod picture;
 mod template;

@@ -8,11 +8,13 @@ use tokenizers::{PostProcessorWrapper, Tokenizer};
 
 use crate::abi::{bytes, give, guard, take, Text};
 use crate::direct::{Direct, Found};
+use crate::missing_bytes::MissingBytes;
 use crate::tokenizer_file::{self, DeclaredToken, Loaded, Refusal};
 
 pub struct Handle {
     tokenizer: Tokenizer,
     direct: Option<Direct>,
+    missing_bytes: Option<MissingBytes>,
     special: HashSet<u32>,
     vocab_size: i64,
 }
@@ -60,18 +62,21 @@ fn create(json: &[u8], setup: &[u8]) -> Result<Handle, Refusal> {
     let setup: Setup = serde_json::from_slice(setup)
         .map_err(|error| Refusal::new("", format!("tokenizer_config.json: {error}")))?;
     // Truncation and padding are the caller's business: what the file says of them would cut rows in silence.
-    let Loaded { mut tokenizer, largest_id } = tokenizer_file::read(json)?;
+    let Loaded { mut tokenizer, largest_id, missing_bytes } = tokenizer_file::read(json)?;
     tokenizer_file::add_tokens(&mut tokenizer, &setup.added_tokens, "tokenizer_config.json")?;
     keep_whole_offsets(&mut tokenizer).map_err(|error| Refusal::new("post_processor", error))?;
     let added = tokenizer.get_added_tokens_decoder();
     let special = added.iter().filter(|(_, token)| token.special).map(|(id, _)| *id).collect();
     let largest_id = added.keys().copied().max().unwrap_or_default().max(largest_id);
     let direct = Direct::of(&tokenizer);
-    Ok(Handle { tokenizer, direct, special, vocab_size: i64::from(largest_id) + 1 })
+    Ok(Handle { tokenizer, direct, missing_bytes, special, vocab_size: i64::from(largest_id) + 1 })
 }
 
 impl Handle {
     fn encode(&self, text: &str, add_special: bool) -> Result<Found, String> {
+        if let Some(missing) = &self.missing_bytes {
+            missing.check(&self.tokenizer, text)?;
+        }
         if let Some(direct) = &self.direct {
             if let Some(found) = direct.encode(&self.tokenizer, text, add_special)? {
                 return Ok(found);
@@ -197,4 +202,11 @@ pub unsafe extern "C" fn convoy_tokenizer_vocab_size(tokenizer: *const Handle) -
 #[no_mangle]
 pub unsafe extern "C" fn convoy_tokenizer_is_special(tokenizer: *const Handle, id: i32) -> i32 {
     u32::try_from(id).is_ok_and(|id| (*tokenizer).special.contains(&id)) as i32
+}
+
+/// The bytes that no token of the vocabulary spells, owned.
+#[no_mangle]
+pub unsafe extern "C" fn convoy_tokenizer_missing_bytes(tokenizer: *const Handle) -> Text {
+    let missing = (*tokenizer).missing_bytes.as_ref();
+    Text::new(missing.map_or(Vec::new(), |missing| missing.bytes().to_vec()))
 }

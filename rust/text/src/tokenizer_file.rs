@@ -15,6 +15,7 @@ use tokenizers::{
     Tokenizer,
 };
 
+use crate::missing_bytes::MissingBytes;
 use crate::tokenizer_json::{File, Merge, Merges, Model, Vocabulary};
 
 const LARGEST_ID: u64 = (1 << 24) - 1;
@@ -249,41 +250,34 @@ fn uses_bytes(component: &Value) -> bool {
         })
 }
 
-/// The letters that stand for bytes in GPT-2's scheme: printable ones for themselves, the others from U+0100 on.
-fn byte_letters() -> impl Iterator<Item = String> {
-    let itself = |byte: &u8| matches!(byte, 0x21..=0x7E | 0xA1..=0xAC | 0xAE..);
-    let others = (0..=255u8).filter(move |byte| !itself(byte)).count() as u32;
-    let own = (0..=255u8).filter(move |byte| itself(byte)).map(|byte| char::from(byte).to_string());
-    own.chain((0..others).filter_map(|index| char::from_u32(0x100 + index)).map(String::from))
+fn is_byte_level(file: &File) -> bool {
+    [&file.pre_tokenizer, &file.normalizer].iter().any(|part| part.as_ref().is_some_and(uses_bytes))
 }
 
-/// Without these a BPE model would drop what it cannot spell, in silence.
-fn check_complete(file: &File, model: &Model, tokens: &Tokens) -> Result<(), Refusal> {
-    if model.unk_token.is_some() {
-        return Ok(());
+/// Without unk_token a BPE model drops what it cannot spell, in silence. Texts that need a missing byte are refused; a
+/// vocabulary that lacks whole letters is.
+fn find_missing_bytes(file: &File, model: &Model, tokens: &Tokens) -> Result<Option<MissingBytes>, Refusal> {
+    if model.kind.as_ref().is_some_and(|kind| kind != "BPE") || model.unk_token.is_some() {
+        return Ok(None);
     }
-    let parts = [&file.pre_tokenizer, &file.normalizer];
-    if parts.iter().any(|part| part.as_ref().is_some_and(uses_bytes)) {
-        return byte_letters().find(|letter| !tokens.contains(letter)).map_or(Ok(()), |letter| {
-            refuse("model.vocab", format!("byte-level, but `{letter}` is missing and unk_token is not set"))
-        });
+    if is_byte_level(file) {
+        return Ok(MissingBytes::of(|letter| tokens.contains(letter)));
     }
     if model.byte_fallback != Some(true) {
         let text = "neither byte-level nor byte_fallback, so a token for unknown letters is needed";
         return refuse("model.unk_token", text);
     }
     let missing = (0..=255).map(|byte| format!("<0x{byte:02X}>")).find(|name| !tokens.contains(name));
-    missing.map_or(Ok(()), |name| {
+    missing.map_or(Ok(None), |name| {
         let text = format!("byte_fallback, but {name} is missing and unk_token is not set");
         refuse("model.vocab", text)
     })
 }
 
-fn build_model(json: &[u8], file: &File, model: &Model, tokens: &Tokens) -> Result<ModelWrapper, Refusal> {
+fn build_model(json: &[u8], model: &Model, tokens: &Tokens) -> Result<ModelWrapper, Refusal> {
     if model.kind.as_ref().is_some_and(|kind| kind != "BPE") {
         return read_other_model(json).map_err(|error| Refusal::new("model", error.to_string()));
     }
-    check_complete(file, model, tokens)?;
     // The library looks every merge up as well, and then says less of what is wrong; but it cuts the prefix unasked.
     let cuts = model.continuing_subword_prefix.as_ref().is_some_and(|prefix| !prefix.is_empty());
     let whole = |merges: &Merges| merges.0.iter().all(|merge| merge.0.is_some());
@@ -342,6 +336,7 @@ fn component<T: DeserializeOwned>(value: Option<Value>, path: &str) -> Result<Op
 pub struct Loaded {
     pub tokenizer: Tokenizer,
     pub largest_id: u32,
+    pub missing_bytes: Option<MissingBytes>,
 }
 
 pub fn read(json: &[u8]) -> Result<Loaded, Refusal> {
@@ -355,7 +350,8 @@ pub fn read(json: &[u8]) -> Result<Loaded, Refusal> {
     }
     let Some(model) = &file.model else { return refuse("model", "wanted an object") };
     let tokens = read_tokens(model, file.added_tokens.as_deref().unwrap_or_default())?;
-    let mut tokenizer = Tokenizer::new(build_model(json, &file, model, &tokens)?);
+    let missing_bytes = find_missing_bytes(&file, model, &tokens)?;
+    let mut tokenizer = Tokenizer::new(build_model(json, model, &tokens)?);
     let largest_id = tokens.largest_id();
     tokenizer.with_normalizer(component::<NormalizerWrapper>(file.normalizer, "normalizer")?);
     tokenizer.with_pre_tokenizer(component::<PreTokenizerWrapper>(file.pre_tokenizer, "pre_tokenizer")?);
@@ -363,5 +359,5 @@ pub fn read(json: &[u8]) -> Result<Loaded, Refusal> {
     tokenizer.with_decoder(component::<DecoderWrapper>(file.decoder, "decoder")?);
     let added: Option<Vec<DeclaredToken>> = component(file.added_tokens.map(Value::Array), "added_tokens")?;
     add_tokens(&mut tokenizer, &added.unwrap_or_default(), "added_tokens of tokenizer.json")?;
-    Ok(Loaded { tokenizer, largest_id })
+    Ok(Loaded { tokenizer, largest_id, missing_bytes })
 }

@@ -23,7 +23,8 @@ use tokenizers::{AddedToken, Tokenizer};
 use unicode_normalization_alignments::{is_nfc_quick, IsNormalized};
 
 use cuts::{cut, cuts_of, Cut};
-use letters::{is_space, letters_of_bytes, mark_of, Front, Letters};
+pub use letters::letters_of_bytes;
+use letters::{is_space, mark_of, Front, Letters};
 
 // A thread keeps a few megabytes at most.
 const KEPT_PIECES: usize = 1 << 15;
