@@ -77,6 +77,7 @@ class Attempt {
   void ask_to_end(int signal);
   void kill_all(KilledFor reason);
   std::vector<int> running_ranks() const;
+  bool may_still_end();
   void give_up_on_unkillable();
   void note_failure(const RankEnd& end);
   void read_flights();
@@ -112,6 +113,7 @@ class Attempt {
   std::optional<Clock::time_point> fail_at_;     // then the others are asked to end
   std::optional<Clock::time_point> kill_at_;     // then they are killed
   std::optional<Clock::time_point> give_up_at_;  // then they are not waited for
+  int give_up_turns_ = 0;                        // how often that was put off
 };
 
 }  // namespace convoy::launch

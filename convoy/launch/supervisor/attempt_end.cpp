@@ -12,6 +12,7 @@
 #include "convoy/core/base/log.h"
 #include "convoy/launch/supervisor/attempt.h"
 #include "convoy/launch/supervisor/health/collective_diagnosis.h"
+#include "convoy/launch/supervisor/health/process_state.h"
 #include "convoy/launch/supervisor/root_cause.h"
 #include "convoy/machine/processes/error_file.h"
 
@@ -247,18 +248,32 @@ void Attempt::handle_device_fault(const monitor::DeviceFault& fault) {
   fail_while_it_runs(std::move(end));
 }
 
+// On a busy machine a killed rank may wait long for the processor on which it ends.
+bool Attempt::may_still_end() {
+  constexpr int kMostTurns = 12;
+  if (++give_up_turns_ >= kMostTurns) return false;
+  return std::any_of(ranks_.begin(), ranks_.end(), [](const Rank& rank) {
+    if (!rank.running) return false;
+    const auto state = read_process_state(rank.process.pid);
+    return !state || !waits_inside_kernel(*state);
+  });
+}
+
 void Attempt::give_up_on_unkillable() {
+  if (may_still_end()) {
+    give_up_at_ = Clock::now() + spec_.kill_wait;
+    return;
+  }
   for (size_t local_rank = 0; local_rank < ranks_.size(); ++local_rank) {
     Rank& rank = ranks_[local_rank];
     if (!rank.running) continue;
     rank.running = false;
     const int number = spec_.job.first_rank + static_cast<int>(local_rank);
     report_.unkillable.push_back(number);
+    const ProcessState state = read_process_state(rank.process.pid).value_or(ProcessState());
     Log().warning(
-        fmt::format("rank {} (process {}) does not end even after SIGKILL: it waits inside the "
-                    "kernel, most often for a disk, a "
-                    "network file system or a device; it is left behind",
-                    number, rank.process.pid));
+        fmt::format("rank {} (process {}) did not end after SIGKILL: {}; it is left behind", number,
+                    rank.process.pid, why_not_ended(state)));
   }
 }
 

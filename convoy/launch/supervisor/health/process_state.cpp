@@ -39,6 +39,17 @@ std::optional<ProcessState> read_process_state(pid_t pid) {
   return state;
 }
 
+bool waits_inside_kernel(const ProcessState& state) { return state.letter == 'D'; }
+
+std::string why_not_ended(const ProcessState& state) {
+  if (waits_inside_kernel(state))
+    return "it waits inside the kernel, most often for a disk, a network file system or a device";
+  if (state.letter == 'Z') return "it has ended, but a thread of it has not";
+  return fmt::format(
+      "it ends when this busy machine gives it a processor (its state in /proc is {})",
+      state.letter);
+}
+
 bool is_dumping_core(pid_t pid) {
   return small_file(fmt::format("/proc/{}/status", pid)).find("\nCoreDumping:\t1") !=
          std::string::npos;

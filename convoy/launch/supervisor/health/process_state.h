@@ -6,6 +6,7 @@
 #include <sys/types.h>
 
 #include <optional>
+#include <string>
 
 namespace convoy::launch {
 
@@ -17,6 +18,11 @@ struct ProcessState {
 
 // None once the process is gone.
 std::optional<ProcessState> read_process_state(pid_t pid);
+
+// A process that was killed ends when it next gets a processor, unless it waits inside the kernel.
+bool waits_inside_kernel(const ProcessState& state);
+// Why a process that was killed is still there, as the end of a sentence.
+std::string why_not_ended(const ProcessState& state);
 
 // True when the process has crashed and its core file is being written. Linux 4.15.
 bool is_dumping_core(pid_t pid);

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/launch/supervisor/health/process_state.h"
+
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <functional>
+#include <thread>
+
+namespace convoy::launch {
+namespace {
+
+// Runs `work` in a process until its state is `letter`; kills its group.
+ProcessState state_of(const std::function<void()>& work, char letter) {
+  const pid_t pid = ::fork();
+  if (pid == 0) {
+    ::setpgid(0, 0);
+    work();
+    ::_exit(0);
+  }
+  ::setpgid(pid, pid);
+  std::optional<ProcessState> state = read_process_state(pid);
+  while (state && state->letter != letter && state->letter != 'Z') {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    state = read_process_state(pid);
+  }
+  ::kill(-pid, SIGKILL);
+  ::waitpid(pid, nullptr, 0);
+  return state.value_or(ProcessState());
+}
+
+TEST(ProcessState, OnlyAProcessInsideTheKernelIsSaidToWaitThere) {
+  // The parent of a vfork sleeps inside the kernel until its child ends.
+  const ProcessState inside = state_of(
+      [] {
+        if (::vfork() == 0) ::pause();
+      },
+      'D');
+  EXPECT_TRUE(waits_inside_kernel(inside)) << inside.letter;
+  EXPECT_NE(why_not_ended(inside).find("inside the kernel"), std::string::npos);
+  const ProcessState running = state_of(
+      [] {
+        for (volatile int turn = 0;;) turn = turn + 1;
+      },
+      'R');
+  EXPECT_FALSE(waits_inside_kernel(running));
+  EXPECT_NE(why_not_ended(running).find("processor"), std::string::npos);
+  const ProcessState stopped = state_of([] { ::raise(SIGSTOP); }, 'T');
+  EXPECT_FALSE(waits_inside_kernel(stopped)) << stopped.letter;
+}
+
+}  // namespace
+}  // namespace convoy::launch
