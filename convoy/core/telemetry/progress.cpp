@@ -97,7 +97,7 @@ std::string Progress::figures_text(const ProgressFigures& figures) const {
   if (figures.loss >= 0 || std::isnan(figures.loss))
     text += fmt::format("  loss {:.4f}", figures.loss);
   if (figures.eval_loss >= 0) text += fmt::format("  eval {:.4f}", figures.eval_loss);
-  if (figures.per_second >= 0)
+  if (figures.per_second > 0)
     text += fmt::format("  {} {}", count_text(figures.per_second), figures.per_second_unit);
   if (figures.memory_bytes >= 0) text += "  " + bytes_text(figures.memory_bytes);
   if (!figures.extra.empty()) text += "  " + figures.extra;
@@ -105,6 +105,8 @@ std::string Progress::figures_text(const ProgressFigures& figures) const {
 }
 
 std::string Progress::time_text(const ProgressFigures& figures) const {
+  // Where nothing was computed yet, what is done says nothing of the rest.
+  if (figures.per_second == 0 && figures.done < options_.total) return "";
   const double left = remaining_seconds(figures);
   if (left > 0 || (left == 0 && figures.done < options_.total))
     return fmt::format("  {} left", duration_text(left));

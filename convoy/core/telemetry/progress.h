@@ -34,7 +34,7 @@ struct ProgressFigures {
   int64_t done = 0;
   double loss = -1;
   double eval_loss = -1;
-  double per_second = -1;  // in `per_second_unit`
+  double per_second = -1;  // in `per_second_unit`; at 0 there is no speed yet, and no time left
   std::string per_second_unit = "tokens/s";
   int64_t memory_bytes = -1;
   std::string extra{};  // other figures in the job's own words; empty = none

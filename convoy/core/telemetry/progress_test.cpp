@@ -73,6 +73,15 @@ TEST(Progress, NeverShowsMoreThanAll) {
   EXPECT_NE(text.find("10/6 100%"), std::string::npos) << text;
 }
 
+TEST(Progress, WithoutASpeedThereIsNoTimeLeft) {
+  ::testing::internal::CaptureStderr();
+  {
+    Progress progress({.total = 300, .style = ProgressStyle::Lines});
+    progress.update({.done = 1, .per_second = 0});
+  }
+  EXPECT_EQ(::testing::internal::GetCapturedStderr(), "train: step 1/300   0%\n");
+}
+
 TEST(Progress, ABarRedrawsInPlaceAndEndsItsLine) {
   const std::string text = shown(ProgressStyle::Bar, ColorChoice::Always, 100, 1.0);
   EXPECT_GE(count(text, '\r'), 100);

@@ -2,6 +2,7 @@
 #include "convoy/farm/process/run_report.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "convoy/core/base/counted.h"
 #include "convoy/core/telemetry/progress.h"
@@ -91,6 +92,19 @@ void add_start_lines(const Json& report, std::vector<std::string>& lines) {
                                 counted(start.at("workers_lost").get<int64_t>(), "worker")));
 }
 
+// Why judgements have no score.
+std::string unread_text(const Json& judged) {
+  const auto unread = judged.at("unread").get<int64_t>();
+  const auto cut = judged.value("unread_cut", int64_t{0});
+  std::vector<std::string> reasons;
+  if (cut > 0) reasons.push_back(fmt::format("{} cut at evaluate.max_tokens", cut));
+  if (unread > cut)
+    reasons.push_back(
+        fmt::format("{} without a score for each criterion of evaluate.weights", unread - cut));
+  if (reasons.empty()) return "0 unread";
+  return fmt::format("{} unread ({})", unread, fmt::join(reasons, ", "));
+}
+
 }  // namespace
 
 void RunReport::Tally::add(const Json& verdict) {
@@ -111,7 +125,9 @@ void RunReport::add(const Json& row) {
   add_failure(row);
   if (!is_null(row, "scores")) {
     ++judged_;
-    unread_judgements_ += !row.at("scores").at("parsed").get<bool>();
+    const bool is_unread = !row.at("scores").at("parsed").get<bool>();
+    unread_judgements_ += is_unread;
+    cut_judgements_ += is_unread && row.at("scores").value("finish", "") == "length";
   }
   if (!is_null(row, "quality_score")) {
     ++scored_;
@@ -216,6 +232,7 @@ Json RunReport::json(const StartFigures& start, const RunEstimate& estimate) con
           {"judgements",
            {{"rows", judged_},
             {"unread", unread_judgements_},
+            {"unread_cut", cut_judgements_},
             {"accepted", accepted_},
             {"improved", improved_},
             {"mean_score", ratio(score_sum_, static_cast<double>(scored_))}}},
@@ -246,9 +263,9 @@ std::vector<std::string> report_lines(const Json& report) {
   if (judged.at("rows").get<int64_t>() > 0) {
     const Json& mean = judged.at("mean_score");
     lines.push_back(fmt::format(
-        "judge      {}, {} accepted, {} improved, {} unread{}",
+        "judge      {}, {} accepted, {} improved, {}{}",
         counted(judged.at("rows").get<int64_t>(), "row"), judged.at("accepted").get<int64_t>(),
-        judged.at("improved").get<int64_t>(), judged.at("unread").get<int64_t>(),
+        judged.at("improved").get<int64_t>(), unread_text(judged),
         mean.is_null() ? "" : fmt::format(", mean score {:.2f}", mean.get<double>())));
   }
   lines.push_back("tokens     " + tokens_text(report.at("tokens")));

@@ -57,6 +57,22 @@ TEST(RunReport, CountsRowsAnswersAndCost) {
   EXPECT_DOUBLE_EQ(told["estimate"]["share_used"], 0.25);
 }
 
+TEST(RunReport, SaysWhyJudgementsAreUnread) {
+  RunReport report;
+  Json cut = row("ok", nullptr, Json::array());
+  cut["scores"]["finish"] = "length";
+  Json loose = row("ok", nullptr, Json::array());
+  loose["scores"]["finish"] = "stop";
+  report.add(cut);
+  report.add(loose);
+  const std::vector<std::string> lines = report_lines(report.json({}, {}));
+  EXPECT_TRUE(std::any_of(lines.begin(), lines.end(), [](const std::string& line) {
+    return line.find(
+               "2 unread (1 cut at evaluate.max_tokens, 1 without a score for each "
+               "criterion of evaluate.weights)") != std::string::npos;
+  }));
+}
+
 TEST(RunReport, SaysNothingOfWhatIsNotThere) {
   RunReport report;
   Json bad = row("bad_input", nullptr, Json::array());

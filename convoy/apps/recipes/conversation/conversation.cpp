@@ -272,13 +272,16 @@ class Conversation {
     std::cout << speaker;
     std::optional<double> first_seconds;
     std::optional<std::string> text;
+    std::optional<generate::Completion> answer;
+    double seconds = 0;
     while (!text) {
       const std::vector<generate::Completion> ended = engine_.step();
       if (!ended.empty()) {
         CONVOY_CHECK(ended.front().finish_reason != generate::FinishReason::NotFinite, NumericError,
                      "the model's logits are not finite");
         text = ended.front().text;
-        tell_speed(ended.front(), first_seconds.value_or(0), passed_seconds(start));
+        answer = ended.front();
+        seconds = passed_seconds(start);
       } else if (on_terminal_ && take_interrupt()) {
         text = engine_.text_so_far(0);
         engine_.cancel(0);
@@ -290,6 +293,7 @@ class Conversation {
     }
     std::cout << certain.end(*text) << std::endl;
     CONVOY_CHECK(std::cout.good(), IoError, "stdout cannot be written");
+    if (answer) tell_speed(*answer, first_seconds.value_or(0), seconds);
     return text;
   }
 
