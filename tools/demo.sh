@@ -10,7 +10,7 @@ bold='' plain=''
 [ ! -t 1 ] || [ -n "${NO_COLOR:-}" ] || { bold=$'\033[1m' plain=$'\033[0m'; }
 step() { printf '\n%s%s%s\n' "$bold" "$*" "$plain"; }
 answers() {  # share of right answers on the 500 test questions, through the chat template
-  "$convoy" eval --model examples/tally-3m "$@" --data examples/sums/test.jsonl --generate --max-new-tokens 120 \
+  "$convoy" eval --model examples/tally-3m "$@" --data examples/sums/test.jsonl --generate --greedy --max-new-tokens 120 \
     --batch-size 64 --json | tail -n 1 | sed -n 's/.*"numeric_match":\([0-9.]*\).*/\1/p' | awk '{printf "%.1f %%", 100 * $1}'
 }
 

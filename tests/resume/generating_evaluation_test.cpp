@@ -118,11 +118,12 @@ TEST(GeneratingEvaluationFigures, AreThoseOfTheEvalCommand) {
     if (!val_path.empty()) settings.push_back(val_path);
     const Ended trained = fixture.run(name, settings);
     ASSERT_EQ(trained.status, 0) << trained.errors;
-    const ScriptEnd ended = run_script(
-        fixture.run_folder(name).parent_path(),
-        fmt::format("'{}/convoy' eval run.yaml train.eval_strategy=steps {} --split val --generate "
-                    "--max-new-tokens 6 --output-dir {}-results --json",
-                    std::getenv("CONVOY_BIN_DIR"), val_path, name));
+    const ScriptEnd ended =
+        run_script(fixture.run_folder(name).parent_path(),
+                   fmt::format("'{}/convoy' eval run.yaml train.eval_strategy=steps {} --split val "
+                               "--generate --greedy "
+                               "--max-new-tokens 6 --output-dir {}-results --json",
+                               std::getenv("CONVOY_BIN_DIR"), val_path, name));
     ASSERT_EQ(ended.code, 0) << ended.out;
     EXPECT_EQ(read_file(fixture.run_folder(name + "-results") / "samples.jsonl"),
               samples_of(fixture, name, 1));

@@ -38,6 +38,7 @@ def served(*flags):
         raise AssertionError("".join(lines))
     threading.Thread(target=server.stderr.read, daemon=True).start()
     server.url = found.group(1)
+    server.start_lines = lines
     try:
         yield server
     finally:
@@ -69,6 +70,25 @@ def samples_of(server):
 def generated(*flags):
     words = [CONVOY, "generate", "--model", MODEL, "--greedy", "--json", "-q", *flags]
     return json.loads(subprocess.run(words, check=True, capture_output=True, text=True).stdout)
+
+
+class OwnSampling(unittest.TestCase):
+    def test_flags_count_where_a_request_says_nothing(self):
+        with served("--temperature", "0", "--max-new-tokens", "7") as server:
+            self.assertIn("sampling: greedy, max_new_tokens 7 as given\n", [line.removeprefix("convoy: ") for line in server.start_lines])
+            client = client_of(server)
+            row = generated("--prompt", PROMPT, "--chat", "off", "--max-new-tokens", "7")
+            for _ in range(3):
+                answer = client.completions.create(model="tally", prompt=PROMPT)
+                self.assertEqual((answer.choices[0].text, answer.usage.completion_tokens), (row["completion"], 7))
+            longer = client.completions.create(model="tally", prompt=PROMPT, max_tokens=9)
+            self.assertEqual(longer.usage.completion_tokens, 9)
+
+    def test_defaults_are_those_of_generate(self):
+        words = [CONVOY, "generate", "--model", MODEL, "--prompt", PROMPT, "--chat", "off"]
+        line = re.search("sampling: .*\n", subprocess.run(words, check=True, capture_output=True, text=True).stderr)[0]
+        with served() as server:
+            self.assertIn(line, "".join(server.start_lines))
 
 
 class OneServer(unittest.TestCase):

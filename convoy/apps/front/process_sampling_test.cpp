@@ -15,19 +15,19 @@ settings::ModelSampling model_sampling() {
 TEST(ProcessSampling, TheModelsFileCountsWhereNoSourceOfTheConfigurationDoes) {
   ProcessConfig config;
   config.resolved = settings::resolve_process(
-      config.settings, {.overrides = {"generate.top_p=0.95", "improve.temperature=0.1"}},
+      config.settings, {.overrides = {"generate.top_p=0.9", "improve.temperature=0.1"}},
       {"--max-tokens", "64"});
   const std::string line = settle_process_sampling(config, model_sampling());
   const settings::DrawSettings& draw = config.settings.generate;
   EXPECT_EQ(draw.temperature, 0.7);
-  EXPECT_EQ(draw.top_p, 0.95);  // as given, though it is the default too
+  EXPECT_EQ(draw.top_p, 0.9);  // as given, though it is the default too
   EXPECT_EQ(draw.top_k, 20);
   EXPECT_EQ(draw.max_tokens, 64);
   EXPECT_EQ(config.settings.improve.temperature, 0.1);
   EXPECT_EQ(config.settings.improve.top_p, 0.8);
   EXPECT_EQ(config.settings.evaluate.temperature, 0.3);  // the judge's own
   EXPECT_EQ(line,
-            "sampling: top_p 0.95, max_new_tokens 64 as given; temperature 0.7, top_k 20 by "
+            "sampling: top_p 0.9, max_new_tokens 64 as given; temperature 0.7, top_k 20 by "
             "m/generation_config.json");
   // The run's record says so, and the workers read it.
   EXPECT_EQ(config.resolved.value("generate.top_k").origin, "decided: m/generation_config.json");
@@ -38,9 +38,9 @@ TEST(ProcessSampling, ASilentModelLeavesTheDefaults) {
   ProcessConfig config;
   config.resolved = settings::resolve_process(config.settings, {});
   EXPECT_EQ(settle_process_sampling(config, {}),
-            "sampling: temperature 0.6, top_p 0.95, max_new_tokens 4096 by default");
-  EXPECT_EQ(config.settings.generate.temperature, 0.6);
-  EXPECT_EQ(config.settings.improve.top_p, 0.95);
+            "sampling: temperature 0.2, top_p 0.9, max_new_tokens 4096 by default");
+  EXPECT_EQ(config.settings.generate.temperature, 0.2);
+  EXPECT_EQ(config.settings.improve.top_p, 0.9);
 }
 
 }  // namespace

@@ -60,9 +60,8 @@ RemotePrompts read_prompts(const settings::GenerateFlags& flags, const Log& log)
 }
 
 // By the model's files where --model is a folder of this machine.
-settings::SamplingFlags settled_sampling(const RemoteFlags& flags, settings::SamplingUse use,
-                                         const Log& log) {
-  settings::SamplingSources sources{.model = {}, .usual = settings::usual_sampling(use)};
+settings::SamplingFlags settled_sampling(const RemoteFlags& flags, const Log& log) {
+  settings::SamplingSources sources;
   if (std::filesystem::is_directory(flags.model.model)) {
     const auto folder = io::ModelFolder::open_without_config(flags.model.model);
     if (const auto file = folder.find("generation_config.json"))
@@ -73,9 +72,9 @@ settings::SamplingFlags settled_sampling(const RemoteFlags& flags, settings::Sam
 }
 
 remote::RemoteQuestions questions_of(std::vector<process::Prompt> prompts, const RemoteFlags& flags,
-                                     settings::SamplingUse use, const Log& log) {
+                                     const Log& log) {
   return {.prompts = std::move(prompts),
-          .sampling = settled_sampling(flags, use, log),
+          .sampling = settled_sampling(flags, log),
           .requests = flags.engine.batch_size.value.value_or(kRequestsOfAServer *
                                                              std::ssize(flags.remote.engine))};
 }
@@ -231,8 +230,7 @@ int generate_remotely(const Context& context, const settings::GenerateFlags& fla
   if (is_typed) config::refuse_without_effect(flags, {"bad_rows"}, "with --prompt");
   const Log log = context.log();
   RemotePrompts prompts = read_prompts(flags, log);
-  remote::RemoteQuestions questions =
-      questions_of(prompts.prompts, common, settings::SamplingUse::Write, log);
+  remote::RemoteQuestions questions = questions_of(prompts.prompts, common, log);
   questions.progress = {.label = "generate", .unit = "answer"};
   const bool text_alone = is_typed && !context.common.json && flags.output.empty();
   if (text_alone) questions.progress.style = telemetry::ProgressStyle::None;
@@ -279,8 +277,7 @@ int evaluate_remotely(const Context& context, const settings::EvalFlags& flags,
     log.warning(
         "the inputs of metrics and samples are lists of messages; with --model DIR they "
         "are texts by its chat template, as without --engine");
-  remote::RemoteQuestions questions =
-      questions_of(prompts.prompts, common, settings::SamplingUse::Compare, log);
+  remote::RemoteQuestions questions = questions_of(prompts.prompts, common, log);
   questions.progress = {.label = "answer", .unit = "row"};
   const int64_t num_answers = common.sampling.n;
   std::vector<evaluate::ScoredAnswer> answered;

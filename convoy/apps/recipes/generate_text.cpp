@@ -112,7 +112,7 @@ void write_answers(RankShare& share, const LoadedModel& loaded, const Prompts& p
 }
 
 settings::SamplingSources sampling_sources(const LoadedModel& loaded) {
-  return {model_sampling(loaded), settings::usual_sampling(settings::SamplingUse::Write)};
+  return {.model = model_sampling(loaded)};
 }
 
 // Why the base cannot answer beside the adapter; empty: it can.

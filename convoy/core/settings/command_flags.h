@@ -137,11 +137,11 @@ struct SamplingValues {
   template <class Visitor>
   void fields(Visitor& visit) {
     visit("max_new_tokens", max_new_tokens,
-          "longest answer in tokens; auto = as the model's generation_config.json says, else 200")
+          "longest answer in tokens; auto = as the model's generation_config.json says, else "
+          "4096, within the model's positions")
         .at_least(1)
         .alias("max_tokens");
-    visit("temperature", temperature,
-          "0 = greedy; auto = as the model's file says, else 0.2, or 0 where answers are compared")
+    visit("temperature", temperature, "0 = greedy; auto = as the model's file says, else 0.2")
         .at_least(0);
     visit("top_p", top_p, "nucleus share; auto = as the model's file says, else 0.9")
         .above(0)

@@ -11,6 +11,7 @@
 #include "convoy/core/config/field.h"
 #include "convoy/core/settings/remote_settings.h"
 #include "convoy/core/settings/template_kwargs.h"
+#include "convoy/core/settings/usual_sampling.h"
 
 namespace convoy::settings {
 
@@ -103,12 +104,12 @@ struct PromptSettings {
 
 struct DrawSettings {
   int64_t n = 1;
-  double temperature = 0.6;
+  double temperature = kUsualTemperature;
   int64_t top_k = 0;
-  double top_p = 0.95;
+  double top_p = kUsualTopP;
   double min_p = 0;
   double repetition_penalty = 1;
-  int64_t max_tokens = 4096;
+  int64_t max_tokens = kUsualMaxNewTokens;
   config::NameList stop;
 
   template <class Visitor>
@@ -156,8 +157,8 @@ struct EvaluateSettings {
 struct ImproveSettings {
   int64_t max_iterations = 2;
   double feedback_below = 0.7;
-  double temperature = 0.6;
-  double top_p = 0.95;
+  double temperature = kUsualTemperature;
+  double top_p = kUsualTopP;
   config::AutoOr<int64_t> max_tokens;
 
   template <class Visitor>

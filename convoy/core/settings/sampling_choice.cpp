@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "convoy/core/base/error.h"
+#include "convoy/core/settings/usual_sampling.h"
 
 namespace convoy::settings {
 namespace {
@@ -172,15 +173,28 @@ ModelSampling read_model_sampling(const Json& generation_config, const std::stri
   return model;
 }
 
-SamplingValues usual_sampling(SamplingUse use) {
+SamplingValues usual_sampling() {
   SamplingValues values;
-  values.max_new_tokens = use == SamplingUse::Serve ? 0 : 200;
-  values.temperature = use == SamplingUse::Serve ? 1 : use == SamplingUse::Compare ? 0 : 0.2;
-  values.top_p = use == SamplingUse::Serve ? 1 : 0.9;
+  values.max_new_tokens = kUsualMaxNewTokens;
+  values.temperature = kUsualTemperature;
+  values.top_p = kUsualTopP;
   values.top_k = 0;
   values.min_p = 0;
   values.repetition_penalty = 1;
   return values;
+}
+
+SamplingSources sources_of_requests(const SamplingValues& given, SamplingSources sources) {
+  const auto prefer = [&](auto member) {
+    if (!(given.*member).is_auto()) sources.model.values.*member = given.*member;
+  };
+  prefer(&SamplingValues::max_new_tokens);
+  prefer(&SamplingValues::temperature);
+  prefer(&SamplingValues::top_p);
+  prefer(&SamplingValues::top_k);
+  prefer(&SamplingValues::min_p);
+  prefer(&SamplingValues::repetition_penalty);
+  return sources;
 }
 
 SamplingFlags settle_sampling(SamplingFlags given, const SamplingSources& sources) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // How the texts of a model are drawn: by what the caller gives (flags, configuration, request),
-// else by the model's generation_config.json, else by the command's own values. Decided here alone.
+// else by the model's generation_config.json, else by usual_sampling(). Decided here alone.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -25,19 +25,17 @@ struct ModelSampling {
 ModelSampling read_model_sampling(const nlohmann::ordered_json& generation_config,
                                   const std::string& file);
 
-// The values where neither the caller nor the model says more.
-enum class SamplingUse {
-  Write,    // generate
-  Compare,  // eval: greedy
-  Serve,    // as OpenAI's API; max_new_tokens 0: up to the model's last position
-};
-SamplingValues usual_sampling(SamplingUse use);
+// The values where neither the caller nor the model says more, of every command.
+SamplingValues usual_sampling();
 
 // The sources below the caller's.
 struct SamplingSources {
   ModelSampling model = {};
-  SamplingValues usual = {};  // nothing is `auto`
+  SamplingValues usual = usual_sampling();  // nothing is `auto`
 };
+
+// For what requests leave open: `given`, the flags of the server, before the model's file.
+SamplingSources sources_of_requests(const SamplingValues& given, SamplingSources sources);
 
 // `given` with a number in place of every `auto`, 0 as temperature where it asks for greedy texts.
 // Throws ConfigError for a contradiction.

@@ -4,14 +4,15 @@
 #include <gtest/gtest.h>
 
 #include "convoy/core/base/error.h"
+#include "convoy/core/settings/process_settings.h"
 
 namespace convoy::settings {
 namespace {
 
 using Json = nlohmann::ordered_json;
 
-SamplingSources sources_of(const Json& config, SamplingUse use = SamplingUse::Write) {
-  return {read_model_sampling(config, "generation_config.json"), usual_sampling(use)};
+SamplingSources sources_of(const Json& config) {
+  return {.model = read_model_sampling(config, "generation_config.json")};
 }
 
 // {temperature, top_p, top_k, min_p, repetition_penalty, max_new_tokens}
@@ -26,25 +27,19 @@ std::vector<double> values_of(const SamplingFlags& given, const SamplingSources&
 }
 using Values = std::vector<double>;
 
-TEST(SamplingChoice, ASilentModelLeavesTheCommandsValues) {
+TEST(SamplingChoice, ASilentModelLeavesTheUsualValues) {
   const Json silent = {{"bos_token_id", 0}, {"eos_token_id", {2, 0}}, {"pad_token_id", nullptr}};
-  EXPECT_EQ(values_of({}, sources_of(silent)), (Values{0.2, 0.9, 0, 0, 1, 200}));
-  EXPECT_EQ(values_of({}, sources_of(silent, SamplingUse::Compare)),
-            (Values{0, 0.9, 0, 0, 1, 200}));
-  EXPECT_EQ(values_of({}, sources_of(silent, SamplingUse::Serve)), (Values{1, 1, 0, 0, 1, 0}));
+  EXPECT_EQ(values_of({}, sources_of(silent)), (Values{0.2, 0.9, 0, 0, 1, 4096}));
   EXPECT_EQ(sampling_line({}, sources_of(silent)),
-            "sampling: temperature 0.2, top_p 0.9, max_new_tokens 200 by default");
-  EXPECT_EQ(sampling_line({}, {.usual = usual_sampling(SamplingUse::Serve)}),
-            "sampling: temperature 1 by default");
+            "sampling: temperature 0.2, top_p 0.9, max_new_tokens 4096 by default");
 }
 
 // Qwen2.5's file.
-TEST(SamplingChoice, TheModelsFileCountsInEveryUseAndFlagsWin) {
+TEST(SamplingChoice, TheModelsFileCountsAndFlagsWin) {
   const Json file = {{"do_sample", true},  {"repetition_penalty", 1.05},
                      {"temperature", 0.7}, {"top_p", 0.8},
                      {"top_k", 20},        {"max_new_tokens", 2048}};
-  for (const SamplingUse use : {SamplingUse::Write, SamplingUse::Compare, SamplingUse::Serve})
-    EXPECT_EQ(values_of({}, sources_of(file, use)), (Values{0.7, 0.8, 20, 0, 1.05, 2048}));
+  EXPECT_EQ(values_of({}, sources_of(file)), (Values{0.7, 0.8, 20, 0, 1.05, 2048}));
   SamplingFlags given;
   given.top_p = 0.9;  // the value that would be the default
   given.max_new_tokens = 64;
@@ -61,12 +56,12 @@ TEST(SamplingChoice, TheModelsFileCountsInEveryUseAndFlagsWin) {
 }
 
 TEST(SamplingChoice, AFileThatDrawsSaysWhatItLeavesOut) {
-  EXPECT_EQ(values_of({}, sources_of({{"do_sample", true}})), (Values{1, 1, 0, 0, 1, 200}));
-  EXPECT_EQ(values_of({}, sources_of({{"temperature", 0.6}})), (Values{0.6, 1, 0, 0, 1, 200}));
+  EXPECT_EQ(values_of({}, sources_of({{"do_sample", true}})), (Values{1, 1, 0, 0, 1, 4096}));
+  EXPECT_EQ(values_of({}, sources_of({{"temperature", 0.6}})), (Values{0.6, 1, 0, 0, 1, 4096}));
   EXPECT_EQ(values_of({}, sources_of({{"min_p", 0.05}, {"top_k", -1}})),
-            (Values{1, 1, 0, 0.05, 1, 200}));
+            (Values{1, 1, 0, 0.05, 1, 4096}));
   EXPECT_EQ(values_of({}, sources_of({{"repetition_penalty", 1.1}})),
-            (Values{0.2, 0.9, 0, 0, 1.1, 200}));
+            (Values{0.2, 0.9, 0, 0, 1.1, 4096}));
 }
 
 TEST(SamplingChoice, DoSampleFalseIsGreedy) {
@@ -101,6 +96,32 @@ TEST(SamplingChoice, BadValuesNameFileAndKey) {
       EXPECT_EQ(error.location().key, key);
     }
   }
+}
+
+TEST(SamplingChoice, AServersFlagsComeBetweenRequestAndModel) {
+  SamplingValues of_server;
+  of_server.temperature = 0.5;
+  of_server.max_new_tokens = 64;
+  const SamplingSources sources = sources_of_requests(
+      of_server, sources_of({{"do_sample", true}, {"temperature", 0.7}, {"top_p", 0.8}}));
+  EXPECT_EQ(values_of({}, sources), (Values{0.5, 0.8, 0, 0, 1, 64}));
+  SamplingFlags request;
+  request.temperature = 1.5;
+  EXPECT_EQ(values_of(request, sources), (Values{1.5, 0.8, 0, 0, 1, 64}));
+}
+
+// `convoy process` keeps its values as plain numbers.
+TEST(SamplingChoice, ProcessHasTheUsualValues) {
+  const SamplingValues usual = usual_sampling();
+  const DrawSettings draw;
+  EXPECT_EQ(usual.temperature, draw.temperature);
+  EXPECT_EQ(usual.top_p, draw.top_p);
+  EXPECT_EQ(usual.top_k, draw.top_k);
+  EXPECT_EQ(usual.min_p, draw.min_p);
+  EXPECT_EQ(usual.repetition_penalty, draw.repetition_penalty);
+  EXPECT_EQ(usual.max_new_tokens, draw.max_tokens);
+  EXPECT_EQ(usual.temperature, ImproveSettings().temperature);
+  EXPECT_EQ(usual.top_p, ImproveSettings().top_p);
 }
 
 TEST(SamplingChoice, GreedyAndATemperatureExcludeEachOther) {

@@ -58,6 +58,7 @@ struct ServeFlags {
   double shutdown_time = 30;
   std::string template_path;
   config::JsonMap template_kwargs;
+  SamplingValues sampling;
   std::string tool_call_parser = "auto";
 
   template <class Visitor>
@@ -75,6 +76,7 @@ struct ServeFlags {
     visit("template_path", template_path, "chat template file that replaces the model's own");
     visit("template_kwargs", template_kwargs,
           "variables for the chat template; a request's chat_template_kwargs override them");
+    sampling.fields(visit);
     visit("tool_call_parser", tool_call_parser,
           "form of tool calls in the model's texts; auto = as its chat template teaches, none = "
           "they stay in the text")

@@ -110,7 +110,7 @@ TEST(RowPipeline, RequestsAreAsTheSettingsSay) {
     const TextRequest& request = got.requests[at];
     EXPECT_EQ(request.draw.row, 13);
     EXPECT_TRUE(draws.insert({request.draw.sample, request.draw.row}).second) << got.keys[at];
-    EXPECT_EQ(request.sampling.temperature, got.keys[at].starts_with("evaluate") ? 0.3 : 0.6);
+    EXPECT_EQ(request.sampling.temperature, got.keys[at].starts_with("evaluate") ? 0.3 : 0.2);
     EXPECT_EQ(request.sampling.max_new_tokens, got.keys[at].starts_with("evaluate") ? 1024 : 99);
     EXPECT_EQ(request.prompt.messages[0], Json({{"role", "system"}, {"content", "Be brief."}}));
   }

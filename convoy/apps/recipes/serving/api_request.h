@@ -38,11 +38,9 @@ struct ApiRequest {
   bool reports_usage = false;  // in the last part of a stream
 };
 
-// These throw ApiError. `sources`: of the sampling that the request leaves open; else as OpenAI's
-// API.
+// These throw ApiError. `sources`: of the sampling that the request leaves open.
 std::vector<int32_t> read_ids(const Json& list, const std::string& field);
 ApiRequest parse_api_request(ApiKind kind, std::string_view body,
-                             const settings::SamplingSources& sources = {
-                                 .usual = settings::usual_sampling(settings::SamplingUse::Serve)});
+                             const settings::SamplingSources& sources = {});
 
 }  // namespace convoy::recipes

@@ -23,23 +23,23 @@ void expect_refused(ApiKind kind, const std::string& body, const std::string& pa
   }
 }
 
-TEST(ApiRequest, DefaultsAreThoseOfTheApi) {
+TEST(ApiRequest, DefaultsAreTheUsualValues) {
   const ApiRequest chat = parse_api_request(ApiKind::Chat, chat_with(""));
-  EXPECT_EQ(chat.sampling.temperature.value, 1.0);
-  EXPECT_EQ(chat.sampling.top_p, 1.0);
+  const settings::SamplingValues usual = settings::usual_sampling();
+  EXPECT_EQ(chat.sampling.temperature, usual.temperature);
+  EXPECT_EQ(chat.sampling.top_p, usual.top_p);
   EXPECT_EQ(chat.sampling.n, 1);
-  EXPECT_EQ(chat.sampling.max_new_tokens, 0);
+  EXPECT_EQ(chat.sampling.max_new_tokens, usual.max_new_tokens);
   EXPECT_FALSE(chat.seed);
   EXPECT_FALSE(chat.streams);
   const ApiRequest text = parse_api_request(ApiKind::Completion, R"({"model":"m","prompt":"a"})");
-  EXPECT_EQ(text.sampling.max_new_tokens, 16);
+  EXPECT_EQ(text.sampling.max_new_tokens, 16);  // as OpenAI's API
 }
 
 TEST(ApiRequest, TheModelsOwnSamplingCountsWhereTheRequestSaysNothing) {
   const settings::SamplingSources sources{
-      settings::read_model_sampling(
-          {{"temperature", 0.7}, {"top_p", 0.8}, {"top_k", 20}, {"max_new_tokens", 9}}, "f"),
-      settings::usual_sampling(settings::SamplingUse::Serve)};
+      .model = settings::read_model_sampling(
+          {{"temperature", 0.7}, {"top_p", 0.8}, {"top_k", 20}, {"max_new_tokens", 9}}, "f")};
   const ApiRequest chat =
       parse_api_request(ApiKind::Chat, chat_with(R"("top_p":1,"top_k":null)"), sources);
   EXPECT_EQ(chat.sampling.temperature, 0.7);

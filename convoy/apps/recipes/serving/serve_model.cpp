@@ -82,9 +82,10 @@ void serve_model(const ServeRun& run, int socket, const std::atomic<bool>& stop_
   const data::SampleEncoder encoder(loaded.tokenizer, loaded.template_or_null(),
                                     data::Supervision());
   const std::vector<std::string> names = serving::served_names(run.model, flags);
-  const settings::SamplingSources sampling{model_sampling(loaded),
-                                           settings::usual_sampling(settings::SamplingUse::Serve)};
-  if (run.engine_number == 0) log.info(settings::sampling_line({}, sampling));
+  const settings::SamplingSources sampling{.model = model_sampling(loaded)};
+  settings::SamplingFlags of_server;
+  static_cast<settings::SamplingValues&>(of_server) = flags.sampling;
+  if (run.engine_number == 0) log.info(settings::sampling_line(of_server, sampling));
   const int64_t most_rows = config.max_rows + flags.max_waiting;
   const RequestParser parser(
       encoder, loaded,
@@ -92,7 +93,7 @@ void serve_model(const ServeRun& run, int socket, const std::atomic<bool>& stop_
        .template_kwargs = settings::template_kwargs(flags.template_kwargs, "--template-kwargs"),
        .most_rows = most_rows,
        .tool_call_parser = flags.tool_call_parser,
-       .sampling = sampling,
+       .sampling = settings::sources_of_requests(flags.sampling, sampling),
        .adapter_end_ids = end_ids_of(named, loaded.tokenizer)});
   serving::FrontLink front(socket);
   RequestReader requests(front, parser);
