@@ -128,6 +128,27 @@ std::unordered_map<nn::Linear*, size_t> units_by_linear(nn::CausalLm& model) {
   return found;
 }
 
+// `modules`: those of the model.
+[[noreturn]] void refuse_no_module(const LoraConfig& config,
+                                   const std::vector<std::string>& modules) {
+  LoraConfig whole = config;
+  const auto targets_any = [&] {
+    return std::ranges::any_of(modules,
+                               [&](const std::string& module) { return whole.targets(module); });
+  };
+  whole.exclude_names.clear();
+  whole.exclude_pattern.clear();
+  if (targets_any())
+    throw ConfigError("exclude_modules leaves out every module that target_modules names",
+                      {.key = "exclude_modules", .hint = "leave fewer modules out"});
+  whole.layers_to_transform.clear();
+  if (targets_any())
+    throw ConfigError("no module that target_modules names lies in the layers to transform",
+                      {.key = "layers_to_transform"});
+  throw ConfigError("no module of the model matches tuning.lora.target_modules",
+                    {.key = "target_modules"});
+}
+
 }  // namespace
 
 void LoraModel::attach(nn::CausalLm& model) {
@@ -163,9 +184,7 @@ void LoraModel::attach(nn::CausalLm& model) {
     linear->set_adapter(lora, std::move(leaves));
     adapted_.push_back({linear, lora});
   }
-  if (adapted_.empty())
-    throw ConfigError("no module of the model matches tuning.lora.target_modules",
-                      {.key = "target_modules"});
+  if (adapted_.empty()) refuse_no_module(config_, modules);
 
   std::vector<std::string> parameter_modules;
   for (const nn::NamedTensor& parameter : model.parameters()) {

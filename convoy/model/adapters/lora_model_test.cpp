@@ -160,7 +160,7 @@ TEST(Attach, NamesThatNothingAnswersToAreRefused) {
 
   LoraConfig nothing = small_config();
   nothing.exclude_pattern = ".*";
-  EXPECT_TRUE(refusal(nothing).starts_with("target_modules"));
+  EXPECT_TRUE(refusal(nothing).starts_with("exclude_modules"));
   LoraConfig beyond;
   beyond.layers_to_transform = {0, 40};
   EXPECT_TRUE(refusal(beyond).starts_with("layers_to_transform")) << refusal(beyond);
@@ -183,6 +183,13 @@ TEST(Attach, NamesThatNothingAnswersToAreRefused) {
   left_out.exclude_names = {};
   left_out.exclude_pattern = ".*layers\\.9\\..*";
   EXPECT_TRUE(refusal(left_out).starts_with("exclude_modules")) << refusal(left_out);
+  LoraConfig left_over = small_config();
+  left_over.all_linear = false;
+  left_over.target_names = {"q_proj", "k_proj"};
+  left_over.exclude_names = {"q_proj", "k_proj"};
+  EXPECT_NE(refusal(left_over).find("exclude_modules leaves out every module"), std::string::npos)
+      << refusal(left_over);
+  EXPECT_TRUE(refusal(left_over).starts_with("exclude_modules")) << refusal(left_over);
 
   LoraConfig broken = small_config();
   broken.rank_pattern = {{"(q", 3}};
