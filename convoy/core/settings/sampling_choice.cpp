@@ -86,6 +86,7 @@ std::vector<std::string> keys_without_effect(const Reader& reader) {
       {"exponential_decay_length_penalty", nullptr},
       {"guidance_scale", 1},
       {"min_length", 0},
+      {"max_length", 20},
       {"min_new_tokens", 0},
       {"stop_strings", nullptr},
       {"watermarking_config", nullptr},
@@ -98,6 +99,8 @@ std::vector<std::string> keys_without_effect(const Reader& reader) {
     if (found != nullptr && *found != neutral && !(found->is_structured() && found->empty()))
       keys.push_back(key);
   }
+  // In transformers, too, max_new_tokens comes before it.
+  if (reader.has("max_new_tokens")) std::erase(keys, "max_length");
   return keys;
 }
 

@@ -82,6 +82,17 @@ TEST(SamplingChoice, KeysThatHaveNoEffectAreNamed) {
       << sampling_line({}, sources);
 }
 
+TEST(SamplingChoice, ATotalLengthHasNoEffectAndIsNamed) {
+  const auto ends_so = [](const Json& config, const char* end) {
+    const std::string line = sampling_line({}, sources_of(config));
+    return line.ends_with(end);
+  };
+  constexpr const char* kNamed = "; max_length of generation_config.json has no effect";
+  EXPECT_TRUE(ends_so({{"max_length", 4096}}, kNamed));
+  EXPECT_FALSE(ends_so({{"max_length", 20}}, kNamed)) << "the value of transformers";
+  EXPECT_FALSE(ends_so({{"max_length", 4096}, {"max_new_tokens", 30}}, kNamed));
+}
+
 TEST(SamplingChoice, BadValuesNameFileAndKey) {
   for (const Json& config :
        {Json{{"temperature", "0.7"}}, Json{{"top_p", 1.5}}, Json{{"top_k", 2.5}},
