@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `convoy sweep check`: tests the numbers of sweeps on this machine, or those of a store.
+// `convoy sweep check`: tests the numbers of sweeps on this machine, or the numbers in a store.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -22,7 +22,7 @@ struct ConversationOptions {
   nlohmann::ordered_json template_kwargs;
   settings::SamplingFlags sampling = {};  // as given
   settings::SamplingSources sources = {};
-  std::vector<int32_t> turn_end_ids = {};  // of the chat template
+  std::vector<int32_t> turn_end_ids = {};  // the ends of answers by the chat template
   int64_t adapter = 0;          // number of the engine's adapter, beside which the base can answer
   std::string no_base_because;  // where it is 0: the reason, for a person
 };

@@ -28,7 +28,7 @@ struct ParserOptions {
   int64_t most_rows = 0;                  // of one request
   std::string tool_call_parser = "auto";  // as --tool-call-parser
   settings::SamplingSources sampling = {};
-  std::vector<std::vector<int32_t>> adapter_end_ids = {};  // of adapter 1 first
+  std::vector<std::vector<int32_t>> adapter_end_ids = {};  // by adapter, the first is number 1
 };
 
 struct AskedAnswers {
