@@ -41,7 +41,10 @@ void export_result(const Result& result, const Log& log) {
   nn::CausalLm& model = *result.loaded.model;
   if (!result.loaded.lora) {
     models::export_model(model, result.loaded.folder, result.folder.model_folder(),
-                         {.dtype = result.dtype, .ends = result.ends, .writes = result.writes});
+                         {.dtype = result.dtype,
+                          .ends = result.ends,
+                          .chat_template = result.loaded.given_template,
+                          .writes = result.writes});
     say_new_ends(result, log);
     log.info(fmt::format("model written to {}", result.folder.model_folder().string()));
     log.info(fmt::format("try it: convoy generate --model {} --interactive",
@@ -54,6 +57,8 @@ void export_result(const Result& result, const Log& log) {
   const auto generation = models::generation_config_text(result.loaded.folder, result.ends);
   if (generation)
     write_file_atomic(result.folder.adapter_folder() / "generation_config.json", *generation);
+  if (const std::string& text = result.loaded.given_template; !text.empty())
+    write_file_atomic(result.folder.adapter_folder() / "chat_template.jinja", text);
   say_new_ends(result, log);
   log.info(fmt::format("adapter written to {}", result.folder.adapter_folder().string()));
   log.info(fmt::format("try it: convoy generate --model {} --adapter {} --interactive", result.name,

@@ -178,10 +178,12 @@ checkpoint::NamedFiles FineTune::files_alongside() const {
         {"adapter_config.json", base.lora->config_text(settings.model.name)}};
     if (const auto text = models::generation_config_text(base.folder, ends))
       files.emplace("generation_config.json", *text);
+    if (!base.given_template.empty()) files.emplace("chat_template.jinja", base.given_template);
     return files;
   }
   if (!state.strategy->values_are_whole()) return {};  // pieces make no model folder
-  return models::model_files(base.folder, device::parse_dtype(run.dtype), ends);
+  return models::model_files(base.folder, device::parse_dtype(run.dtype), ends,
+                             base.given_template);
 }
 
 void FineTune::report_speed(const nlohmann::json& figures) const {

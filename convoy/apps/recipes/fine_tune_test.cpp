@@ -173,6 +173,54 @@ TEST_F(FineTuned, FullTrainingExportsAModelOfTheSameShape) {
   EXPECT_FALSE(fs::exists(run() / "adapter"));
 }
 
+TEST_F(FineTuned, AResultIsUsedWithTheTemplateOfItsTraining) {
+  const std::string own =
+      "{% for m in messages %}<|start|>{{ m.role }} {{ m.content }}<|end|>{% endfor %}"
+      "{% if add_generation_prompt %}<|start|>assistant{% endif %}";
+  const fs::path path = folder_ / "own.jinja";
+  write_file_atomic(path, own);
+  // In a result the model's own one for tools would come before it.
+  const std::string other = R"([{"name": "default", "template": "x"}, )"
+                            R"({"name": "tool_use", "template": "y"}])";
+  io::Json tokenizer = io::read_json_file(model() / "tokenizer_config.json");
+  tokenizer["chat_template"] = io::Json::parse(other);
+  write_file_atomic(model() / "tokenizer_config.json", tokenizer.dump());
+  config_["data"]["template_path"] = path.string();
+  const auto written_by = [](const ModelRequest& request) {
+    const LoadedModel loaded = load_model(request, Log(LogLevel::Quiet));
+    return loaded.chat_template
+        ->render({{{"role", "user"}, {"content", "a"}}}, {{"tools", {{{"name", "f"}}}}}, true)
+        .text;
+  };
+  for (const bool full : {false, true}) {
+    fs::remove_all(run());
+    config_["tuning"]["mode"] = full ? "full" : "lora";
+    config_["train"]["save_strategy"] = "steps";
+    config_["train"]["save_steps"] = 1;
+    ASSERT_EQ(train(), ExitCode::Done);
+    const fs::path result = run() / (full ? "model" : "adapter");
+    const fs::path saved = run() / "checkpoints/last";
+    for (const fs::path& folder : {result, saved}) {
+      EXPECT_EQ(read_file(folder / "chat_template.jinja"), own);
+      const ModelRequest request =
+          full ? ModelRequest{.name = folder.string()}
+               : ModelRequest{.name = model().string(), .adapter = folder.string()};
+      EXPECT_EQ(written_by(request), "<|start|>user a<|end|><|start|>assistant") << folder;
+    }
+  }
+  // Without one of its own an adapter says nothing of it, and a flag comes first.
+  config_["data"]["template_path"] = "";
+  config_["tuning"]["mode"] = "lora";
+  fs::remove_all(run());
+  ASSERT_EQ(train(), ExitCode::Done);
+  EXPECT_FALSE(fs::exists(run() / "adapter/chat_template.jinja"));
+  write_file_atomic(run() / "adapter/chat_template.jinja", "of the adapter");
+  EXPECT_EQ(written_by({.name = model().string(),
+                        .adapter = (run() / "adapter").string(),
+                        .template_path = path.string()}),
+            "<|start|>user a<|end|><|start|>assistant");
+}
+
 TEST_F(FineTuned, StepsFollowFromRowsAndBatch) {
   config_["train"]["steps"] = 0;
   config_["train"]["epochs"] = 2;

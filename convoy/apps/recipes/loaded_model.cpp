@@ -91,6 +91,26 @@ std::optional<AdapterStart> adapter_start(const std::string& name, const Log& lo
   return AdapterStart{.base = *base, .adapter = name};
 }
 
+namespace {
+
+// The template with which an adapter was trained, where it is another one than the base's. Returns
+// its text, empty where the base's stays.
+std::string take_adapter_template(const ModelRequest& request, const io::ModelFolder& folder,
+                                  std::optional<text::ChatTemplate>& chat_template,
+                                  const Log& log) {
+  const std::filesystem::path path = std::filesystem::path(request.adapter) / "chat_template.jinja";
+  if (request.adapter.empty() || !std::filesystem::exists(path)) return {};
+  std::optional<text::ChatTemplate> own =
+      text::ChatTemplate::load(folder.path(), path, request.eos_token);
+  if (chat_template && chat_template->content_hash() == own->content_hash()) return {};
+  log.info(fmt::format("the chat template is the adapter's: {}; --template-path names another one",
+                       path.string()));
+  chat_template = std::move(own);
+  return read_file(path);
+}
+
+}  // namespace
+
 LoadedModel load_model(const ModelRequest& given, const Log& log) {
   ModelRequest request = given;
   if (request.name.empty())
@@ -111,6 +131,9 @@ LoadedModel load_model(const ModelRequest& given, const Log& log) {
     log.warning(letters);
   std::optional<text::ChatTemplate> chat_template =
       text::ChatTemplate::load(folder.path(), request.template_path, request.eos_token);
+  std::string given_template = request.template_path.empty()
+                                   ? take_adapter_template(request, folder, chat_template, log)
+                                   : read_file(request.template_path);
   const at::ScalarType dtype = device::parse_dtype(request.dtype);
   std::unique_ptr<nn::DeferredValues> values;
   if (request.deferred) values = std::make_unique<nn::DeferredValues>();
@@ -147,7 +170,8 @@ LoadedModel load_model(const ModelRequest& given, const Log& log) {
           .values = std::move(values),
           .lora = std::move(lora),
           .end_ids = std::move(end_ids),
-          .turn_end_ids = std::move(turn_end_ids)};
+          .turn_end_ids = std::move(turn_end_ids),
+          .given_template = std::move(given_template)};
 }
 
 void read_values(LoadedModel& loaded) {

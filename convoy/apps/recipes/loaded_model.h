@@ -54,6 +54,9 @@ struct LoadedModel {
   std::optional<adapters::LoraModel> lora;
   std::vector<int32_t> end_ids;       // of every text: by the files of model and adapter
   std::vector<int32_t> turn_end_ids;  // beside them, of answers in chats: by the template
+  // The chat template's text where it is not the folder's: of ModelRequest::template_path, or the
+  // chat_template.jinja of the adapter.
+  std::string given_template;
 
   const text::ChatTemplate* template_or_null() const {
     return chat_template ? &*chat_template : nullptr;

@@ -76,6 +76,17 @@ at::Tensor summed_query(const Tensors& base, const fs::path& adapter) {
                    leaves.at(module + ".lora_A.weight"), 1.0, 7.0 / 2);
 }
 
+TEST_F(Merge, TheTemplateIsThatOfTheAdapter) {
+  const fs::path copy = folder_ / "adapter";
+  fs::copy(adapter(), copy);
+  merge("auto", copy);
+  EXPECT_EQ(read_file(merged() / "chat_template.jinja"),
+            read_file(model() / "chat_template.jinja"));
+  write_file_atomic(copy / "chat_template.jinja", "{{ messages[0].content }}");
+  merge("auto", copy);
+  EXPECT_EQ(read_file(merged() / "chat_template.jinja"), "{{ messages[0].content }}");
+}
+
 TEST_F(Merge, TextsEndAsThoseOfTheAdapter) {
   const fs::path copy = folder_ / "adapter";
   fs::copy(adapter(), copy);

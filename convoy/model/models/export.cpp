@@ -116,6 +116,16 @@ nlohmann::json exported_config(const io::ModelFolder& source, std::optional<at::
   return config;
 }
 
+// tokenizer_config.json may hold a template for rows with tools beside the usual one.
+void set_chat_template(std::map<std::string, std::string>& files, const std::string& text) {
+  files["chat_template.jinja"] = text;
+  files.erase("chat_template.json");
+  const auto file = files.find("tokenizer_config.json");
+  if (file == files.end()) return;
+  io::Json config = io::parse_json(file->second, file->first);
+  if (config.is_object() && config.erase("chat_template") > 0) file->second = config.dump(2) + "\n";
+}
+
 }  // namespace
 
 void export_model(nn::CausalLm& model, const io::ModelFolder& source,
@@ -143,8 +153,9 @@ void export_model(nn::CausalLm& model, const io::ModelFolder& source,
   }
   io::write_model_weights(folder, std::move(tensors), config.max_shard_bytes);
   // With several types config.json keeps the source's one.
-  std::map<std::string, std::string> files = model_files(
-      source, dtypes.size() == 1 ? std::optional(*dtypes.begin()) : std::nullopt, config.ends);
+  std::map<std::string, std::string> files =
+      model_files(source, dtypes.size() == 1 ? std::optional(*dtypes.begin()) : std::nullopt,
+                  config.ends, config.chat_template);
   // config.json last, so that a folder that has one is a whole one.
   const auto config_file = files.extract("config.json");
   for (const auto& [name, text] : files) write_file_atomic(folder / name, text);
@@ -153,13 +164,15 @@ void export_model(nn::CausalLm& model, const io::ModelFolder& source,
 
 std::map<std::string, std::string> model_files(const io::ModelFolder& source,
                                                std::optional<at::ScalarType> dtype,
-                                               const ResultEnds& ends) {
+                                               const ResultEnds& ends,
+                                               const std::string& chat_template) {
   std::map<std::string, std::string> files;
   for (const char* name : kCopiedFiles) {
     if (const auto file = source.find(name)) files.emplace(name, read_file(*file));
   }
   files.emplace("config.json", io::sorted_json_text(exported_config(source, dtype), true));
   name_ends(source, ends, files);
+  if (!chat_template.empty()) set_chat_template(files, chat_template);
   return files;
 }
 

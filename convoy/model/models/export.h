@@ -22,6 +22,7 @@ struct ExportConfig {
   std::map<std::string, at::ScalarType> own_dtypes{};  // by parameter, beats `dtype`
   int64_t max_shard_bytes = 5'000'000'000;
   ResultEnds ends{};
+  std::string chat_template{};  // its text; empty: the source's
   // When the model's residency is collective every rank exports, and only one writes.
   bool writes = true;
 };
@@ -35,10 +36,12 @@ void export_model(nn::CausalLm& model, const io::ModelFolder& source,
                   const std::filesystem::path& folder, const ExportConfig& config);
 
 // Everything of an export but the weights, by file name: config.json for `dtype` (none: that of the
-// source), tokenizer, chat template, generation config, with `ends`. A folder that already holds
+// source), tokenizer, chat template, generation config, with `ends`. `chat_template`: the text that
+// takes the place of all templates of the source, unless it is empty. A folder that already holds
 // model.safetensors becomes a complete model folder with them. Throws DataError.
 std::map<std::string, std::string> model_files(const io::ModelFolder& source,
                                                std::optional<at::ScalarType> dtype,
-                                               const ResultEnds& ends = {});
+                                               const ResultEnds& ends = {},
+                                               const std::string& chat_template = {});
 
 }  // namespace convoy::models
