@@ -2,6 +2,7 @@
 #include "convoy/data/datasets/row_source.h"
 
 #include <algorithm>
+#include <array>
 
 #include "convoy/core/base/counted.h"
 #include "convoy/data/datasets/row_formats.h"
@@ -11,6 +12,39 @@ namespace {
 
 constexpr int64_t kListedBadRows = 20;
 constexpr int64_t kToleratedBadRows = 100;
+
+// Columns, and members of tool calls, that may be JSON in a text. Damage in another text that looks
+// like JSON is its author's.
+constexpr std::array<std::string_view, 5> kJsonColumns = {"messages", "conversations", "tools",
+                                                          "documents", "chat_template_kwargs"};
+constexpr std::string_view kArguments = "arguments";
+
+int64_t replace_in_json(nlohmann::ordered_json& value) {
+  if (!value.is_string()) return 0;
+  auto& text = value.get_ref<std::string&>();
+  const size_t first = text.find_first_not_of(" \t\r\n");
+  const bool is_json = first != std::string::npos && (text[first] == '{' || text[first] == '[');
+  return is_json ? replace_damaged_text(text) : 0;
+}
+
+int64_t replace_in_arguments(nlohmann::ordered_json& value) {
+  if (!value.is_structured()) return 0;
+  int64_t replaced = 0;
+  for (auto& [key, member] : value.items())
+    replaced += value.is_object() && key == kArguments ? replace_in_json(member)
+                                                       : replace_in_arguments(member);
+  return replaced;
+}
+
+// Damage in JSON texts within a row, by which they could not be read.
+int64_t replace_in_json_members(nlohmann::ordered_json& row) {
+  if (!row.is_object()) return 0;
+  int64_t replaced = replace_in_arguments(row);
+  for (const std::string_view column : kJsonColumns)
+    if (const auto found = row.find(column); found != row.end())
+      replaced += replace_in_json(*found);
+  return replaced;
+}
 
 }  // namespace
 
@@ -37,9 +71,9 @@ void BadRowList::add_replaced(int64_t characters) {
 
 std::string BadRowList::summary() const {
   if (rows_replaced_ > 0)
-    return fmt::format("{} of {} damaged and replaced by U+FFFD",
-                       counted(characters_replaced_, "character"),
-                       counted(rows_replaced_, "row was", "rows were"));
+    return fmt::format("{} of {} {} damaged and replaced by U+FFFD",
+                       counted(characters_replaced_, "character"), counted(rows_replaced_, "row"),
+                       characters_replaced_ == 1 ? "was" : "were");
   if (count_ == 0) return {};
   std::vector<BadRow> listed = first_;  // threads may have added them out of order
   std::sort(listed.begin(), listed.end(),
@@ -66,8 +100,12 @@ RowPosition position_in(const RawRow& raw, size_t byte) {
 }
 
 Row parse_row(RawRow raw, BadRows bad_rows) {
-  if (raw.text.empty()) return std::move(raw.row);
-  if (bad_rows == BadRows::Replace) raw.row.characters_replaced = replace_damaged_text(raw.text);
+  const bool replaces = bad_rows == BadRows::Replace;
+  if (raw.text.empty()) {
+    if (replaces) raw.row.characters_replaced = replace_in_json_members(raw.row.value);
+    return std::move(raw.row);
+  }
+  if (replaces) raw.row.characters_replaced = replace_damaged_text(raw.text);
   try {
     raw.row.value = parse_json_row(raw.text, {.file = raw.row.file, .line = raw.row.line});
   } catch (const JsonRowError& error) {
@@ -77,6 +115,7 @@ Row parse_row(RawRow raw, BadRows bad_rows) {
         there.line, there.column,
         is_damaged ? "bad_rows: replace puts U+FFFD in the place of such characters" : "");
   }
+  if (replaces) raw.row.characters_replaced += replace_in_json_members(raw.row.value);
   return std::move(raw.row);
 }
 

@@ -86,6 +86,27 @@ TEST(RowSource, DamagedCharactersAreReplacedWhereThatIsAsked) {
   EXPECT_EQ(parse_row(*source->next_raw(), BadRows::Replace).characters_replaced, 0);
 }
 
+TEST(RowSource, DamagedCharactersInJsonTextsWithinARowAreReplaced) {
+  const nlohmann::ordered_json damaged = R"({"x": "a\ud83d"})";
+  const nlohmann::ordered_json mended = "{\"x\": \"a\uFFFD\"}";
+  const auto call_of = [](const nlohmann::ordered_json& arguments) -> nlohmann::ordered_json {
+    return {{"tool_calls", {{{"function", {{"name", "f"}, {"arguments", arguments}}}}}}};
+  };
+  const auto read_with = [](const nlohmann::ordered_json& value) {
+    return parse_row({.row = {}, .text = value.dump()}, BadRows::Replace);
+  };
+  const Row of_call = read_with({{"messages", {call_of(damaged)}}});
+  EXPECT_EQ(of_call.value["messages"][0], call_of(mended));
+  EXPECT_EQ(of_call.characters_replaced, 1);
+  EXPECT_EQ(read_with({{"tools", damaged}}).value["tools"], mended);
+  // An answer that is such a text is learnt as it is.
+  EXPECT_EQ(read_with({{"completion", damaged}}).value["completion"], damaged);
+  Row whole;  // as from CSV or Parquet
+  whole.value = {{"messages", {call_of(damaged)}}};
+  EXPECT_EQ(parse_row({.row = whole, .text = ""}, BadRows::Replace).value["messages"][0],
+            call_of(mended));
+}
+
 TEST(RowSource, ParquetRowGroupsAndBatchesKeepOrder) {
   const auto rows = read_rows(golden_data() / "chats.parquet");
   ASSERT_EQ(rows.size(), 3000u);

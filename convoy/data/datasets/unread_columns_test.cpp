@@ -76,6 +76,9 @@ TEST(UnreadColumns, ReplacedCharactersAreCounted) {
   EXPECT_EQ(texts, "\uFFFDb\uFFFD\uFFFDc");
   EXPECT_EQ(reader.bad_rows().summary(),
             "3 characters of 2 rows were damaged and replaced by U+FFFD");
+  SampleReader one(folder.write("one.json", "{\"text\":\"\\ud83d\"}\n"), {}, BadRows::Replace);
+  while (one.next()) continue;
+  EXPECT_EQ(one.bad_rows().summary(), "1 character of 1 row was damaged and replaced by U+FFFD");
   SampleReader torn(folder.write("torn.jsonl", "{torn\n"), {}, BadRows::Replace);
   EXPECT_THROW(torn.next(), DataError);
 }
