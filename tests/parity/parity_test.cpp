@@ -137,6 +137,47 @@ INSTANTIATE_TEST_SUITE_P(All, Family,
                                            "smollm3"),
                          [](const auto& family) { return std::string(family.param); });
 
+// tests/golden/train/make_weighted.py: turns with weights, one divisor over all rows of a step.
+TEST(WeightsOfTurns, TrainingFollowsPyTorchUnderEveryStrategy) {
+  const ConvoyProgram convoy;
+  const json wanted = json::parse(read_file(golden_folder() / "weighted/curve.json"));
+  struct Way {
+    json parallel;
+    int processes;
+  };
+  for (const Way& way : std::vector<Way>{{{{"strategy", "none"}}, 1},
+                                         {{{"strategy", "dp"}, {"replicas", 2}}, 1},
+                                         {{{"strategy", "ddp"}}, 2},
+                                         {{{"strategy", "zero1"}}, 2},
+                                         {{{"strategy", "zero2"}}, 2},
+                                         {{{"strategy", "zero3"}, {"keep_whole_below", 0}}, 2}}) {
+    SCOPED_TRACE(way.parallel.dump());
+    const json config = {
+        {"model", {{"name", convoy.model("qwen2").string()}, {"max_seq_len", 256}}},
+        {"tuning", {{"mode", "full"}}},
+        {"parallel", way.parallel},
+        {"train",
+         {{"steps", wanted.size()},
+          {"batch_size", 2},
+          {"global_batch_size", 4},
+          {"learning_rate", 2e-3},
+          {"weight_decay", 2.0},
+          {"lr_scheduler_type", "linear"},
+          {"warmup_steps", 2},
+          {"max_grad_norm", 1.0}}},
+        {"data", {{"train_path", (golden_folder() / "weighted/rows.jsonl").string()}}}};
+    const std::vector<json> steps =
+        convoy.train(way.parallel["strategy"], config, fmt::format("--nproc {}", way.processes));
+    ASSERT_EQ(steps.size(), wanted.size());
+    for (size_t step = 0; step < steps.size(); ++step) {
+      EXPECT_EQ(steps[step]["supervised_tokens"], wanted[step]["tokens"]) << "step " << step;
+      for (const char* figure : {"loss", "grad_norm"})
+        EXPECT_LE(relative_difference(steps[step][figure], wanted[step][figure]), 1e-4)
+            << figure << " of step " << step;
+    }
+  }
+}
+
 struct Layout {
   int ranks;
   int accumulation;
