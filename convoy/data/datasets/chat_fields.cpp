@@ -40,6 +40,12 @@ bool is_list_of_objects(const Json& value) {
          std::all_of(value.begin(), value.end(), [](const Json& item) { return item.is_object(); });
 }
 
+// The keys of turns and of the parts of a content, by OpenAI's format and for thoughts.
+constexpr std::array<std::string_view, 10> kTurnKeys = {
+    "role", "content", "tool_calls",        "tool_call_id", "name",
+    "type", "text",    "reasoning_content", "thinking",     "reasoning"};
+constexpr std::array<std::string_view, 2> kShareGptKeys = {"from", "value"};
+
 constexpr const char* kLossMask = "loss_mask";
 
 // Without the members that are null, at every depth; items of lists stay.
@@ -197,13 +203,14 @@ Json RowFields::checked_message(const Json& message, std::string_view where) {
     fail(fmt::format("unknown role `{}` at {}{}; known: {}", name, where, did_you_mean(name, roles),
                      fmt::join(roles, ", ")));
   Json checked = Json::object();
+  // An empty list of calls says that there is none; some templates only ask for the key.
   for (const auto& [key, value] : message.items())
-    if (!value.is_null())
+    if (!value.is_null() && !(key == "tool_calls" && is_absent(value)))
       checked[key] = key == "tool_calls" || key == "content" ? as_list_of_structs(value) : value;
   fill_arguments(checked);
   check_content(checked, where);
   settle_weight(checked, where);
-  note_weight_like(checked);
+  note_further_keys(checked, kTurnKeys);
   return checked;
 }
 
@@ -212,11 +219,14 @@ void RowFields::settle_weight(Json& message, std::string_view where) {
     fail(fmt::format("{} at {}", problem, where));
 }
 
-void RowFields::note_weight_like(const Json& message) {
-  for (const auto& [key, value] : message.items())
-    if (!value.is_null() && looks_like_turn_weight(key) &&
-        std::find(weight_like_.begin(), weight_like_.end(), key) == weight_like_.end())
-      weight_like_.push_back(key);
+void RowFields::note_further_keys(const Json& turn, std::span<const std::string_view> known) {
+  for (const auto& [key, value] : turn.items()) {
+    const bool is_known =
+        is_turn_weight_key(key) || std::find(known.begin(), known.end(), key) != known.end();
+    if (is_known || is_absent(value)) continue;
+    std::vector<std::string>& keys = looks_like_turn_weight(key) ? weight_like_ : further_keys_;
+    if (std::find(keys.begin(), keys.end(), key) == keys.end()) keys.push_back(key);
+  }
 }
 
 // A string, or a list of {"type": "text", "text": ...} parts. A turn with tool calls may have none.
@@ -241,6 +251,7 @@ void RowFields::check_content(Json& message, std::string_view where) {
       if (is_turn_weight_key(key) && !value.is_null())
         fail(fmt::format("a part of the `content` at {} has `{}`, but a turn is learnt as a whole",
                          where, key));
+    note_further_keys(part, kTurnKeys);
     part["text"] = cut(part["text"].get<std::string>());
   }
 }
@@ -268,7 +279,7 @@ Json RowFields::conversations() {
     for (const auto& [key, value] : item.items())
       if (is_turn_weight_key(key)) message[key] = value;
     settle_weight(message, where);
-    note_weight_like(item);
+    note_further_keys(item, kShareGptKeys);
     messages.push_back(std::move(message));
   }
   return messages;

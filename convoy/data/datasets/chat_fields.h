@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <nlohmann/json.hpp>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -59,6 +60,8 @@ class RowFields {
   std::vector<std::string> unread() const;
   // Keys of turns that read like a weight and are none.
   const std::vector<std::string>& weight_like() const { return weight_like_; }
+  // Further keys of turns, besides those that a conversation has by its format.
+  const std::vector<std::string>& further_keys() const { return further_keys_; }
   [[noreturn]] void fail(const std::string& reason, std::string hint = {}) const;
 
  private:
@@ -72,7 +75,9 @@ class RowFields {
   void check_content(nlohmann::ordered_json& message, std::string_view where);
   void spread_loss_mask(nlohmann::ordered_json& turns) const;
   void settle_weight(nlohmann::ordered_json& message, std::string_view where);
-  void note_weight_like(const nlohmann::ordered_json& message);
+  // `known`: those of its format.
+  void note_further_keys(const nlohmann::ordered_json& turn,
+                         std::span<const std::string_view> known);
 
   const Row& row_;
   const nlohmann::ordered_json& value_;
@@ -81,6 +86,7 @@ class RowFields {
   mutable std::vector<const nlohmann::ordered_json*> read_;
   std::vector<std::string> unread_within_;  // of nested values
   std::vector<std::string> weight_like_;
+  std::vector<std::string> further_keys_;
 };
 
 }  // namespace convoy::data

@@ -15,23 +15,8 @@ using nlohmann::ordered_json;
 
 constexpr const char* kDeveloper = "developer";
 
-std::string role_of(const ordered_json& message) {
-  const auto role = message.is_object() ? message.find("role") : message.end();
-  return message.is_object() && role != message.end() && role->is_string()
-             ? role->get<std::string>()
-             : "";
-}
-
 bool names(const text::ChatTemplate& chat_template, const std::string& role) {
   return chat_template.mentions("'" + role + "'") || chat_template.mentions("\"" + role + "\"");
-}
-
-ordered_json with_role(const ordered_json& messages, const std::string& from,
-                       const std::string& to) {
-  ordered_json changed = messages;
-  for (ordered_json& message : changed)
-    if (role_of(message) == from) message["role"] = to;
-  return changed;
 }
 
 std::set<std::string> roles_of(const ordered_json& messages) {
@@ -44,6 +29,29 @@ std::set<std::string> roles_of(const ordered_json& messages) {
 
 }  // namespace
 
+std::string role_of(const ordered_json& message) {
+  if (!message.is_object()) return "";
+  const auto role = message.find("role");
+  return role != message.end() && role->is_string() ? role->get<std::string>() : "";
+}
+
+ordered_json with_role(const ordered_json& messages, const std::string& from,
+                       const std::string& to) {
+  ordered_json changed = messages;
+  for (ordered_json& message : changed)
+    if (role_of(message) == from) message["role"] = to;
+  return changed;
+}
+
+std::vector<std::string> unnamed_roles(const text::ChatTemplate& chat_template,
+                                       const ordered_json& messages) {
+  std::vector<std::string> unnamed;
+  for (const std::string& role : roles_of(messages))
+    if (role != "user" && role != "assistant" && !names(chat_template, role))
+      unnamed.push_back(role);
+  return unnamed;
+}
+
 std::optional<ordered_json> with_system_for_developer(const text::ChatTemplate& chat_template,
                                                       const ordered_json& messages) {
   if (!roles_of(messages).contains(kDeveloper) || names(chat_template, kDeveloper)) return {};
@@ -53,8 +61,7 @@ std::optional<ordered_json> with_system_for_developer(const text::ChatTemplate& 
 void require_known_roles(const text::ChatTemplate& chat_template, const ordered_json& messages,
                          const ordered_json& variables, bool add_generation_prompt,
                          const std::string& rendered) {
-  for (const std::string& role : roles_of(messages)) {
-    if (role == "user" || role == "assistant" || names(chat_template, role)) continue;
+  for (const std::string& role : unnamed_roles(chat_template, messages)) {
     // A template that writes roles writes another one otherwise, and one that knows this one by
     // other means, such as a list of roles, may refuse the other.
     try {

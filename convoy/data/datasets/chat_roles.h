@@ -5,10 +5,19 @@
 
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "convoy/data/text/chat_template.h"
 
 namespace convoy::data {
+
+// Empty where a message has none that is a text.
+std::string role_of(const nlohmann::ordered_json& message);
+
+// The conversation with the messages of one role as those of another.
+nlohmann::ordered_json with_role(const nlohmann::ordered_json& messages, const std::string& from,
+                                 const std::string& to);
 
 // The conversation with `developer`, OpenAI's newer name of `system`, as `system`; empty where it
 // has no such message, or the template names that role.
@@ -21,5 +30,9 @@ void require_known_roles(const text::ChatTemplate& chat_template,
                          const nlohmann::ordered_json& messages,
                          const nlohmann::ordered_json& variables, bool add_generation_prompt,
                          const std::string& rendered);
+
+// The roles of a conversation that the template does not name, besides those of user and assistant.
+std::vector<std::string> unnamed_roles(const text::ChatTemplate& chat_template,
+                                       const nlohmann::ordered_json& messages);
 
 }  // namespace convoy::data

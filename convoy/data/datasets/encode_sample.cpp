@@ -168,10 +168,33 @@ ReadableChat SampleEncoder::readable(const Sample& sample, const ordered_json& m
 
 namespace {
 
-EncodedRow noting_cut_texts(EncodedRow row, const ReadableChat& chat) {
+ordered_json without_key(ordered_json messages, const std::string& key) {
+  for (ordered_json& message : messages) {
+    message.erase(key);
+    if (message.contains("content") && message["content"].is_array())
+      for (ordered_json& part : message["content"]) part.erase(key);
+  }
+  return messages;
+}
+
+// True when the template writes the same without the key, as where a conversion has dropped it.
+bool is_unread(const std::string& key, const Sample& sample, const ReadableChat& chat,
+               const text::ChatTemplate& chat_template) {
+  try {
+    return chat_template.render(without_key(chat.messages, key), sample.variables, false).text ==
+           chat.rendered.text;
+  } catch (const DataError&) {
+    return false;
+  }
+}
+
+EncodedRow noting_losses(EncodedRow row, const Sample& sample, const ReadableChat& chat,
+                         const text::ChatTemplate& chat_template) {
   const CutTexts cut = find_cut_texts(chat.messages, chat.rendered.text);
   row.reasoning_unread |= cut.thoughts;
   row.text_unread = cut.others;
+  for (const std::string& key : sample.further_keys)
+    if (is_unread(key, sample, chat, chat_template)) row.keys_unread.push_back(key);
   return row;
 }
 
@@ -181,12 +204,19 @@ EncodedRow SampleEncoder::encode_chat(const Sample& sample) const {
   ordered_json joined;
   const ordered_json& given = whole_conversation(sample, joined);
   const ReadableChat chat = readable(sample, given, false);
-  return noting_cut_texts(has_turn_weights(given) ? encode_weighted_chat(sample, given, chat)
-                                                  : encode_readable_chat(sample, chat),
-                          chat);
+  return noting_losses(has_turn_weights(given) ? encode_weighted_chat(sample, given, chat)
+                                               : encode_readable_chat(sample, given, chat),
+                       sample, chat, required(chat_template_));
 }
 
-EncodedRow SampleEncoder::encode_readable_chat(const Sample& sample,
+// By the role that the row gives, or the one by which the template knows it.
+bool SampleEncoder::learns(const ordered_json& given, const ReadableChat& chat,
+                           size_t message) const {
+  return supervision_.learns(role_of(given[message])) ||
+         supervision_.learns(role_of(chat.messages[message]));
+}
+
+EncodedRow SampleEncoder::encode_readable_chat(const Sample& sample, const ordered_json& given,
                                                const ReadableChat& chat) const {
   const text::ChatTemplate& chat_template = required(chat_template_);
   const ordered_json& messages = chat.messages;
@@ -209,12 +239,20 @@ EncodedRow SampleEncoder::encode_readable_chat(const Sample& sample,
   // Turns that are not supervised need not be located.
   if (only_last)
     for (size_t index = messages.size(); index-- > first;)
-      if (messages[index].is_object() && supervision_.learns(messages[index].value("role", ""))) {
+      if (learns(given, chat, index)) {
         first = index;
         break;
       }
-  LearntTurns turns = find_learnt_turns(chat_template, chat, sample.variables, first,
-                                        supervision_.roles, supervision_.empty_answers);
+  std::vector<std::string> roles = supervision_.roles;
+  for (size_t index = 0; index < messages.size(); ++index)
+    if (const std::string role = role_of(messages[index]);
+        learns(given, chat, index) && std::find(roles.begin(), roles.end(), role) == roles.end())
+      roles.push_back(role);
+  LearntTurns turns = find_learnt_turns(chat_template, chat, sample.variables, first, roles,
+                                        supervision_.empty_answers);
+  std::erase_if(turns.spans, [&](const TurnSpan& span) {
+    return span.message >= 0 && !learns(given, chat, static_cast<size_t>(span.message));
+  });
   if (only_last && turns.spans.size() > 1)
     turns.spans.erase(turns.spans.begin(), std::prev(turns.spans.end()));
   const text::Encoding encoding = chat_encoding(turns.text);
@@ -237,9 +275,8 @@ EncodedRow SampleEncoder::encode_weighted_chat(const Sample& sample, const order
   const ordered_json& messages = chat.messages;
   const bool learns_all = learns_every_token();
   const size_t completion = sample.kind == Kind::ChatPromptCompletion ? sample.messages.size() : 0;
-  const auto role_of = [&](size_t index) { return given[index].value("role", std::string()); };
   std::vector<double> weights = turn_weights(given, [&](size_t index) {
-    return learns_all || (index >= completion && supervision_.learns(role_of(index)));
+    return learns_all || (index >= completion && learns(given, chat, index));
   });
   if (supervision_.supervise == Supervise::Last) keep_last(weights);
   // Where every token is learnt, only the turns of another weight have to be located.
@@ -251,8 +288,8 @@ EncodedRow SampleEncoder::encode_weighted_chat(const Sample& sample, const order
   for (size_t index = messages.size(); index-- > 0;) {
     if (!is_located(index)) continue;
     first = index;
-    if (std::find(roles.begin(), roles.end(), role_of(index)) == roles.end())
-      roles.push_back(role_of(index));
+    const std::string role = role_of(messages[index]);
+    if (std::find(roles.begin(), roles.end(), role) == roles.end()) roles.push_back(role);
   }
   LearntTurns turns = find_learnt_turns(required(chat_template_), chat, sample.variables, first,
                                         roles, supervision_.empty_answers);

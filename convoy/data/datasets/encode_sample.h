@@ -34,8 +34,10 @@ struct Sample {
   std::string prompt{};
   std::string completion{};
   std::string text{};
-  // Keys of turns that read like a weight and are none (turn_weights.h).
+  // Keys of turns that read like a weight and are none (turn_weights.h), and others that a
+  // conversation does not have by its format.
   std::vector<std::string> weight_like{};
+  std::vector<std::string> further_keys{};
   // Beside a prompt to continue: a column that would be one, too, and is not read.
   std::string beside_prompt{};
   std::string file{};  // source file, for errors
@@ -72,7 +74,9 @@ class SampleEncoder {
 
  private:
   EncodedRow encode_chat(const Sample& sample) const;
-  EncodedRow encode_readable_chat(const Sample& sample, const ReadableChat& chat) const;
+  bool learns(const nlohmann::ordered_json& given, const ReadableChat& chat, size_t message) const;
+  EncodedRow encode_readable_chat(const Sample& sample, const nlohmann::ordered_json& given,
+                                  const ReadableChat& chat) const;
   EncodedRow encode_weighted_chat(const Sample& sample, const nlohmann::ordered_json& given,
                                   const ReadableChat& chat) const;
   ReadableChat readable(const Sample& sample, const nlohmann::ordered_json& messages,

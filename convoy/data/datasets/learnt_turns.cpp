@@ -8,6 +8,7 @@
 
 #include "convoy/core/base/error.h"
 #include "convoy/core/base/trimmed.h"
+#include "convoy/data/datasets/chat_roles.h"
 #include "convoy/data/datasets/turn_marks.h"
 
 namespace convoy::data {
@@ -87,12 +88,10 @@ std::vector<TurnSpan> tagged_spans(const text::RenderedChat& chat, const ordered
         owner >= 0 && std::find(left_out.begin(), left_out.end(), owners[span]) != left_out.end();
     if (!is_left_out)
       spans.push_back(
-          {chat.generation_spans[span].first, chat.generation_spans[span].second, owner});
+          {chat.generation_spans[span].first, chat.generation_spans[span].second, owner, true});
   }
   return spans;
 }
-
-std::string turn_role(const ordered_json& message) { return message.value("role", ""); }
 
 bool holds(const TurnSpan& span, const TextMark& mark) {
   const auto position = static_cast<int64_t>(mark.position);
@@ -117,8 +116,8 @@ void require_own_texts(const LearntTurns& turns, const ReadableChat& chat) {
   for (const TurnSpan& span : turns.spans) {
     // With tags the number of a span is not that of its message.
     const auto owns = [&](size_t message) {
-      return turns.by_tags ? turn_role(messages[message]) == kAssistant
-                           : span.message == static_cast<int64_t>(message);
+      return span.is_tagged ? role_of(messages[message]) == kAssistant
+                            : span.message == static_cast<int64_t>(message);
     };
     bool holds_own = false;
     for (const TextMark& mark : chat.texts.marks) {
@@ -127,7 +126,7 @@ void require_own_texts(const LearntTurns& turns, const ReadableChat& chat) {
       holds_own = true;
     }
     const auto own = static_cast<size_t>(span.message);
-    if (!turns.by_tags && has_place[own] && !holds_own) refuse_turn(own);
+    if (!span.is_tagged && has_place[own] && !holds_own) refuse_turn(own);
     const std::string_view text =
         std::string_view(turns.text)
             .substr(static_cast<size_t>(span.begin), static_cast<size_t>(span.end - span.begin));
@@ -202,7 +201,7 @@ void leave_out_end_of_conversation(LearntTurns& turns, const text::ChatTemplate&
                                    const ReadableChat& chat, const ordered_json& variables,
                                    const text::Encoding& encoding,
                                    const text::Tokenizer& tokenizer) {
-  if (turns.by_tags || turns.spans.empty()) return;
+  if (turns.spans.empty() || turns.spans.back().is_tagged) return;
   TurnSpan& last = turns.spans.back();
   const auto message = static_cast<size_t>(last.message);
   if (message + 1 != chat.messages.size()) return;
@@ -239,7 +238,7 @@ std::vector<uint8_t> mask_of(const LearntTurns& turns, const text::Encoding& enc
   for (TurnSpan turn : turns.spans) {
     if (const auto token = end_of_turn(turns, turn, encoding, tokenizer)) {
       closing.push_back(*token);
-      if (!turns.by_tags) turn.end = encoding.ends[*token];
+      if (!turn.is_tagged) turn.end = encoding.ends[*token];
     }
     for (size_t token = 0; token < mask.size(); ++token)
       if (overlaps(encoding, token, turn)) mask[token] = 1;

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "convoy/core/base/error.h"
+#include "convoy/core/base/lower_case.h"
 #include "convoy/core/base/text_as.h"
 
 namespace convoy::data {
@@ -22,16 +23,18 @@ using nlohmann::ordered_json;
 constexpr std::string_view kOpening = "\xEE\x80\x9A";
 constexpr std::string_view kClosing = "\xEE\x80\x9B";
 // A further member of each part, which only a template that prints the list as data writes. The
-// number of its message follows. Plain letters, which no notation escapes.
-constexpr std::string_view kMember = "convoy-part-";
+// number of its message follows. Plain letters, which no notation escapes or breaks; a filter may
+// change their case.
+constexpr std::string_view kMember = "convoypart";
 constexpr std::string_view kTextBlanks = " \t\r\n";
 
 enum class Sides { Both, End, Begin };
 
 constexpr auto kReplaceDamage = ordered_json::error_handler_t::replace;
 
-std::string without_blanks(std::string_view text) {
-  std::string kept(text);
+// Templates may strip white space and change the case of letters.
+std::string letters_of(std::string_view text) {
+  std::string kept = lower_case(std::string(text));
   std::erase_if(kept,
                 [](char letter) { return kTextBlanks.find(letter) != std::string_view::npos; });
   return kept;
@@ -114,7 +117,8 @@ std::optional<ReadMarks> read_marks(const std::string& marked, const std::vector
   }
 }
 
-std::optional<size_t> printed_message(const std::string& text) {
+std::optional<size_t> printed_message(const std::string& marked) {
+  const std::string text = lower_case(marked);
   const size_t at = text.find(kMember);
   if (at == std::string::npos) return std::nullopt;
   const std::string_view rest = std::string_view(text).substr(at + kMember.size());
@@ -154,6 +158,7 @@ class TextFinder {
       if (!found_.printed) found_.printed = printed_message(text);
       return read_marks(text, marked.owners());
     } catch (const DataError&) {
+      is_refused_ = true;
       return std::nullopt;
     }
   }
@@ -179,9 +184,11 @@ class TextFinder {
   bool is_written(size_t text) {
     bool counts = false;
     for (const Sides sides : {Sides::Both, Sides::End, Sides::Begin}) {
+      is_refused_ = false;
       const auto read = render(MarkedTexts(messages_, sides, text));
       if (!read || read->text != full_) {
-        counts = counts || !read || read->is_written[text] || holds_word_of(text);
+        const bool is_marked = read && read->is_written[text];
+        counts = counts || is_marked || is_refused_ || holds_word_of(text);
         continue;
       }
       found_.marks.insert(found_.marks.end(), read->marks.begin(), read->marks.end());
@@ -194,6 +201,7 @@ class TextFinder {
   const RenderTexts& render_;
   const ordered_json& messages_;
   const std::string& full_;
+  bool is_refused_ = false;  // the last render
   MessageTexts found_;
 };
 
@@ -225,12 +233,12 @@ std::optional<std::vector<ContentPlace>> content_places(const MessageTexts& text
 
 CutTexts find_cut_texts(const ordered_json& messages, std::string_view rendered) {
   constexpr std::string_view kEndOfThoughts = "</think>";
-  const std::string written = without_blanks(rendered);
+  const std::string written = letters_of(rendered);
   const auto is_written = [&](std::string_view text) {
-    if (written.find(without_blanks(text)) != std::string::npos) return true;
+    if (written.find(letters_of(text)) != std::string::npos) return true;
     // A result of a tool may be written as a string of JSON.
     const std::string quoted = ordered_json(text).dump(-1, ' ', false, kReplaceDamage);
-    return written.find(without_blanks(quoted.substr(1, quoted.size() - 2))) != std::string::npos;
+    return written.find(letters_of(quoted.substr(1, quoted.size() - 2))) != std::string::npos;
   };
   CutTexts cut;
   const auto look_at = [&](const std::string& text) {

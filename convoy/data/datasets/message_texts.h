@@ -34,7 +34,7 @@ struct MessageTexts {
   bool exact = true;
 };
 
-// Texts of which the template leaves out a part, whatever it does with white space.
+// Texts of which the template leaves out a part, whatever it does with white space and case.
 struct CutTexts {
   bool thoughts = false;  // what stands before `</think>`
   bool others = false;

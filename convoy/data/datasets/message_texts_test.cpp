@@ -35,6 +35,7 @@ TEST(CutTexts, ArePartsThatATemplateLeavesOut) {
   EXPECT_EQ(cut_of("one two", "[one two]"), "");
   EXPECT_EQ(cut_of(" one\n two ", "[one two]"), "");
   EXPECT_EQ(cut_of("a \"b\"", R"({"content": "a \"b\""})"), "");
+  EXPECT_EQ(cut_of("one Two", "[ONE TWO]"), "");
   EXPECT_EQ(cut_of("one two", "[one]"), "others");
   EXPECT_EQ(cut_of("<think>\nso\n</think>\n\nnine", "[nine]"), "thoughts");
   EXPECT_EQ(cut_of("<think>\nso\n</think>\n\nnine", "[ni]"), "others");

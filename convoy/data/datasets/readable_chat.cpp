@@ -11,6 +11,7 @@
 
 #include "convoy/core/base/error.h"
 #include "convoy/data/datasets/call_arguments.h"
+#include "convoy/data/datasets/chat_roles.h"
 
 namespace convoy::data {
 namespace {
@@ -18,28 +19,36 @@ namespace {
 using nlohmann::ordered_json;
 
 enum class ContentForm { Given, Joined, Wrapped };
+// The content of an assistant's turn that is calls and no text.
+enum class NoContent { Null, Absent, Empty };
 
 struct Form {
   std::map<std::string, ContentForm> contents;  // by role
-  bool has_object_arguments = false;
+  NoContent none = NoContent::Null;
 
   auto cost() const {
     const auto count = [&](ContentForm form) {
       return std::ranges::count_if(contents, [&](const auto& of) { return of.second == form; });
     };
-    return std::tuple(count(ContentForm::Wrapped), count(ContentForm::Joined),
-                      has_object_arguments);
+    return std::tuple(count(ContentForm::Wrapped), count(ContentForm::Joined), none);
   }
   bool wraps() const { return std::get<0>(cost()) > 0; }
 };
 
-std::string role_name(const ordered_json& message) {
-  const auto role = message.find("role");
-  return role != message.end() && role->is_string() ? role->get<std::string>() : "";
-}
-
 bool carries_content(const ordered_json& message) {
   return message.is_object() && message.contains("content");
+}
+
+bool has_tool_calls(const ordered_json& message) {
+  return message.contains("tool_calls") && !message["tool_calls"].empty();
+}
+
+bool lacks_content(const ordered_json& message) {
+  return message.is_object() && (!message.contains("content") || message["content"].is_null());
+}
+
+bool is_bare_call(const ordered_json& message) {
+  return lacks_content(message) && has_tool_calls(message);
 }
 
 bool are_texts(const ordered_json& parts) {
@@ -63,11 +72,20 @@ bool can_be_wrapped(const ordered_json& message) {
   return carries_content(message) && message["content"].is_string();
 }
 
+void set_no_content(ordered_json& message, NoContent form) {
+  if (!is_bare_call(message) || form == NoContent::Absent) {
+    message.erase("content");
+    return;
+  }
+  message["content"] = form == NoContent::Null ? ordered_json() : ordered_json("");
+}
+
 ordered_json in_form(const ordered_json& messages, const Form& form) {
-  ordered_json formed = form.has_object_arguments ? with_object_arguments(messages) : messages;
+  ordered_json formed = messages;
   for (ordered_json& message : formed) {
+    if (lacks_content(message)) set_no_content(message, form.none);
     const auto role =
-        message.is_object() ? form.contents.find(role_name(message)) : form.contents.end();
+        message.is_object() ? form.contents.find(role_of(message)) : form.contents.end();
     if (role == form.contents.end()) continue;
     if (role->second == ContentForm::Joined && can_be_joined(message))
       message["content"] = joined_parts(message["content"]);
@@ -82,7 +100,7 @@ std::vector<Form> other_forms(const ordered_json& messages) {
   std::map<std::string, std::vector<ContentForm>> choices;
   for (const ordered_json& message : messages) {
     if (!carries_content(message)) continue;
-    std::vector<ContentForm>& of_role = choices[role_name(message)];
+    std::vector<ContentForm>& of_role = choices[role_of(message)];
     if (of_role.empty()) of_role.push_back(ContentForm::Given);
     const auto add = [&](ContentForm form, bool is_possible) {
       if (is_possible && std::ranges::find(of_role, form) == of_role.end()) of_role.push_back(form);
@@ -106,23 +124,31 @@ std::vector<Form> other_forms(const ordered_json& messages) {
       });
     multiply(variants);
   }
-  if (has_text_arguments(messages))
-    multiply(std::vector<std::function<Form(Form)>>{[](Form form) { return form; },
-                                                    [](Form form) {
-                                                      form.has_object_arguments = true;
-                                                      return form;
-                                                    }});
+  if (std::ranges::any_of(messages, is_bare_call)) {
+    std::vector<std::function<Form(Form)>> variants;
+    for (const NoContent none : {NoContent::Null, NoContent::Absent, NoContent::Empty})
+      variants.emplace_back([none](Form form) {
+        form.none = none;
+        return form;
+      });
+    multiply(variants);
+  }
   std::ranges::stable_sort(forms, {}, &Form::cost);
   forms.erase(forms.begin());
   return forms;
 }
 
 std::string message_place(const ordered_json& messages, size_t message) {
-  return fmt::format("message {} ({})", message, role_name(messages[message]));
+  return fmt::format("message {} ({})", message, role_of(messages[message]));
 }
 
-bool has_tool_calls(const ordered_json& message) {
-  return message.contains("tool_calls") && !message["tool_calls"].empty();
+// How often a text holds null as Python and JSON write it.
+size_t num_nulls(const std::string& text) {
+  size_t count = 0;
+  for (const std::string_view word : {"None", "null"})
+    for (size_t at = text.find(word); at != std::string::npos; at = text.find(word, at + 1))
+      ++count;
+  return count;
 }
 
 // Tries forms of one conversation until the template writes one whole.
@@ -144,26 +170,30 @@ class Reading {
       if (auto chat = attempt(form)) return std::move(*chat);
     }
     if (loss_) throw *loss_;
+    require_roles_are_not_the_cause();
     throw *error_;
   }
 
  private:
+  std::string render(const ordered_json& messages) const {
+    return template_.render(messages, variables_, add_generation_prompt_).text;
+  }
+
   std::optional<ReadableChat> attempt(const Form& form) {
+    const RenderTexts render_texts = [&](const ordered_json& others) { return render(others); };
     try {
-      ordered_json messages = in_form(messages_, form);
+      ReadableArguments arguments = with_readable_arguments(render_texts, in_form(messages_, form));
+      ordered_json& messages = arguments.messages;
       text::Conversation conversation = template_.read(messages, variables_);
       text::RenderedChat rendered = conversation.render(messages.size(), add_generation_prompt_);
-      MessageTexts texts = find_message_texts(
-          [&](const ordered_json& marked) {
-            return template_.render(marked, variables_, add_generation_prompt_).text;
-          },
-          messages, rendered.text);
-      if (auto lost = loss_of(messages, texts, rendered.text)) {
+      if (form.none == NoContent::Null && prints_null(messages, rendered.text)) return std::nullopt;
+      MessageTexts texts = find_message_texts(render_texts, messages, rendered.text);
+      if (auto lost = loss_of(arguments, texts, rendered.text)) {
         if (!loss_) loss_ = std::move(lost);
         return std::nullopt;
       }
-      return ReadableChat{std::move(messages), std::move(conversation), std::move(rendered),
-                          std::move(texts)};
+      return ReadableChat{std::move(arguments.messages), std::move(conversation),
+                          std::move(rendered), std::move(texts)};
     } catch (const DataError& error) {
       if (form.wraps() && error_) return std::nullopt;
       error_ = error;
@@ -173,8 +203,42 @@ class Reading {
     }
   }
 
-  std::optional<DataError> loss_of(const ordered_json& messages, const MessageTexts& texts,
+  // True when the template writes a word for a content of null that it does not write otherwise.
+  bool prints_null(const ordered_json& messages, const std::string& rendered) const {
+    if (!std::ranges::any_of(messages, is_bare_call)) return false;
+    for (const NoContent none : {NoContent::Empty, NoContent::Absent}) {
+      ordered_json others = messages;
+      for (ordered_json& message : others)
+        if (lacks_content(message)) set_no_content(message, none);
+      try {
+        return num_nulls(rendered) > num_nulls(render(others));
+      } catch (const DataError&) {
+        continue;
+      }
+    }
+    return false;
+  }
+
+  // Throws DataError when the template would render the conversation with another role in the place
+  // of one that it does not name.
+  void require_roles_are_not_the_cause() const {
+    for (const std::string& role : unnamed_roles(template_, messages_)) {
+      try {
+        readable_chat(template_, with_role(messages_, role, "user"), variables_,
+                      add_generation_prompt_, losses_);
+      } catch (const DataError&) {
+        continue;
+      }
+      throw DataError(fmt::format("the chat template has no role `{}`, and refuses it", role),
+                      {.key = "role",
+                       .hint = "use a role of the template, or another template "
+                               "(data.template_path, --template-path)"});
+    }
+  }
+
+  std::optional<DataError> loss_of(const ReadableArguments& arguments, const MessageTexts& texts,
                                    const std::string& rendered) const {
+    const ordered_json& messages = arguments.messages;
     const bool allows = losses_ == Losses::AllowInHistory;
     const char* const hint =
         "use a template that writes it (data.template_path, --template-path), or leave it out of "
@@ -189,6 +253,12 @@ class Reading {
           fmt::format("the chat template does not write a text of {}, which would be lost",
                       message_place(messages, *texts.unwritten)),
           {.hint = hint});
+    if (arguments.unreadable && !allows)
+      return DataError(
+          fmt::format("the `arguments` of a tool call in {} are no JSON object, and the chat "
+                      "template writes the members of one",
+                      message_place(messages, *arguments.unreadable)),
+          {.hint = "write them as a JSON object, or as a text that holds one"});
     if (const auto message =
             allows ? std::nullopt : message_with_lost_arguments(messages, rendered))
       return DataError(

@@ -29,8 +29,10 @@ enum class Losses {
 
 // The form as given when the template writes every text of it. Otherwise, by role and with as few
 // conversions as possible: lists of text parts as strings, joined by line breaks; strings as lists
-// of one part; arguments that are a JSON object in a text as the object. Throws DataError when no
-// form is written whole, and the template's own errors.
+// of one part. Arguments of calls are in the form that the template reads (call_arguments.h); a
+// turn of calls alone has a content of null, none, or "", the first with which it is rendered and
+// that is not printed. Throws DataError when no form is written whole, the template's own errors,
+// and for a role that alone makes the template refuse the conversation.
 ReadableChat readable_chat(const text::ChatTemplate& chat_template,
                            const nlohmann::ordered_json& messages,
                            const nlohmann::ordered_json& variables, bool add_generation_prompt,

@@ -168,6 +168,130 @@ TEST(ReadableChat, ArgumentsAsTextAreDecodedWhereATemplateEncodesThem) {
   EXPECT_EQ(written_chat(asking, calling("{\"x\": ")), "call it{\"x\": ");
 }
 
+std::string calls_of(const std::string& of_call) {
+  return kHead + of_call + "{% endfor %}{% endfor %}";
+}
+
+TEST(ReadableChat, ArgumentsAsTextAreDecodedWhereATemplateHasAWayOfItsOwnForObjects) {
+  const std::string pairs = "{% for k, v in c.function.arguments | dictsort %}{{ k }}:<{{ v }}>";
+  const auto own =
+      chat_template_of(calls_of("{% if c.function.arguments is mapping %}" + pairs +
+                                "{% endfor %}{% else %}{{ c.function.arguments }}{% endif %}"));
+  for (const ordered_json& arguments : {ordered_json{{"x", 1}}, ordered_json("{\"x\": 1}")})
+    EXPECT_EQ(written_chat(own, calling(arguments)), "call itx:<1>");
+  EXPECT_EQ(written_chat(own, calling(" null ")), "call it");
+  // A text in the way of the template is its author's.
+  EXPECT_EQ(written_chat(own, calling("x:<1>")), "call itx:<1>");
+  for (const ordered_json& wrong :
+       {ordered_json("{\"x\": "), ordered_json("[1]"), ordered_json("\"{}\""), ordered_json({1})})
+    EXPECT_NE(chat_refusal(own, calling(wrong)).find("message 1 (assistant) are no JSON object"),
+              std::string::npos)
+        << wrong;
+  // An empty text is no JSON: beside a template that writes texts as they are, it is an object.
+  const auto asking =
+      chat_template_of(calls_of("{{ c.function.arguments if c.function.arguments is string else "
+                                "c.function.arguments | tojson }}"));
+  EXPECT_EQ(written_chat(asking, calling("")), "call it{}");
+  // One that takes only texts, or only objects, of one name.
+  const auto narrow = chat_template_of(
+      calls_of("{% if c.function.arguments is string %}{{ raise_exception('no text') }}{% endif %}"
+               "{{ c.function.arguments.city }}"));
+  EXPECT_EQ(written_chat(narrow, calling("{\"city\": \"Rome\"}")), "call itRome");
+}
+
+TEST(ReadableChat, ArgumentsAsObjectsBecomeTextsWhereATemplateTakesTexts) {
+  const ordered_json arguments = {{"x", {1, "\xC3\xA9"}}, {"y", 0.5}, {"z", nullptr}};
+  const std::string wanted = "call it<{\"x\": [1, \"\xC3\xA9\"], \"y\": 0.5, \"z\": null}>";
+  for (const char* of_call :
+       {"{{ '<' + c.function.arguments + '>' }}", "<{{ c.function.arguments }}>",
+        "{% set a = c.function.arguments %}<{{ a | string }}>",
+        "{% if c.function.arguments is string %}<{{ c.function.arguments }}>{% endif %}"}) {
+    const auto chat_template = chat_template_of(calls_of(of_call));
+    EXPECT_EQ(written_chat(chat_template, calling(arguments)), wanted) << of_call;
+    EXPECT_EQ(written_chat(chat_template, calling("{\"x\":1}")), "call it<{\"x\":1}>") << of_call;
+    EXPECT_EQ(written_chat(chat_template, calling(ordered_json::object())), "call it<{}>")
+        << of_call;
+    ordered_json two = calling(arguments);
+    two.push_back(calling("{\"x\":1}")[1]);
+    EXPECT_EQ(written_chat(chat_template, two), wanted + "<{\"x\":1}>") << of_call;
+  }
+}
+
+TEST(ReadableChat, Gemma4WritesBothFormsOfArgumentsAlike) {
+  const auto chat_template = std::move(
+      *text::ChatTemplate::load(source_folder() / "examples/tally-3m",
+                                source_folder() / "tests/golden/text/templates/gemma4.jinja"));
+  const std::string written = written_chat(chat_template, calling({{"city", "Rome"}, {"days", 2}}));
+  EXPECT_NE(written.find("city:<|\"|>Rome<|\"|>,days:2"), std::string::npos) << written;
+  EXPECT_EQ(written_chat(chat_template, calling("{\"city\": \"Rome\", \"days\": 2}")), written);
+}
+
+TEST(ReadableChat, CallsWithoutContentAreReadAsTheTemplateAsksForThem) {
+  const std::string call = "{% for c in m.tool_calls or [] %}!{% endfor %}{% endfor %}";
+  const std::string each = "{% for m in messages %}";
+  struct Wanted {
+    std::string source;
+    std::string bare;   // of null and of none
+    std::string empty;  // of ""
+  };
+  for (const Wanted& wanted : std::vector<Wanted>{
+           // As DeepSeek's: only a content of null is handled.
+           {each + "{{ '-' if m['content'] is none else '<' + m['content'] + '>' }}" + call,
+            "<call it>-!", "<call it><>!"},
+           {each + "{{ m.content }}" + call, "call it!", "call it!"},
+           {each + "{{ m.content | trim }}" + call, "call it!", "call it!"},
+           {each + "{{ '<' + m.content + '>' }}" + call, "<call it><>!", "<call it><>!"},
+           {each +
+                "{% if m.content is defined and m.content is none %}NONE{% endif %}"
+                "{{ m.content or '' }}" +
+                call,
+            "call itNONE!", "call it!"},
+           {each + "{{ m.content if m.content is string else m.content | tojson }}" + call,
+            "call it!", "call it!"}}) {
+    const auto chat_template = chat_template_of(wanted.source);
+    ordered_json messages = calling(ordered_json::object());
+    EXPECT_EQ(written_chat(chat_template, messages), wanted.empty) << wanted.source;
+    messages[1]["content"] = nullptr;
+    EXPECT_EQ(written_chat(chat_template, messages), wanted.bare) << wanted.source;
+    messages[1].erase("content");
+    EXPECT_EQ(written_chat(chat_template, messages), wanted.bare) << wanted.source;
+  }
+}
+
+TEST(ReadableChat, APartThatAFilterPrintsIsNoText) {
+  for (const char* filter : {"upper", "lower", "title", "capitalize", "trim", "string", "tojson",
+                             "wordwrap(20)", "indent", "replace('_', '')", "e"}) {
+    const auto chat_template = chat_template_of(
+        fmt::format("{{% for m in messages %}}{{{{ m.content | {} }}}}{{% endfor %}}", filter));
+    const std::string of_text =
+        written_chat(chat_template, ordered_json::array({turn_of("user", "one word")}));
+    const ordered_json by_parts = ordered_json::array({turn_of("user", text_parts({"one word"}))});
+    EXPECT_EQ(written_chat(chat_template, by_parts), of_text) << filter;
+    const auto by_part = chat_template_of(fmt::format(
+        "{{% for m in messages %}}{{% for p in m.content %}}[{{{{ p | {} }}}}]{{% endfor %}}"
+        "{{% endfor %}}",
+        filter));
+    const std::string refused = chat_refusal(by_part, by_parts);
+    EXPECT_NE(refused.find("prints the content of message 0 (user) as data"), std::string::npos)
+        << filter << ": " << refused;
+  }
+}
+
+TEST(ReadableChat, ARoleForWhichATemplateRefusesTheConversationIsNamed) {
+  const auto chat_template = std::move(
+      *text::ChatTemplate::load(source_folder() / "examples/tally-3m",
+                                source_folder() / "tests/golden/text/templates/llava_next.jinja"));
+  try {
+    written_chat(chat_template, {turn_of("user", "one"), turn_of("assistant", "two"),
+                                 turn_of("tool", "three"), turn_of("assistant", "four")});
+    ADD_FAILURE() << "wanted an error";
+  } catch (const DataError& error) {
+    EXPECT_TRUE(std::string_view(error.what()).starts_with("the chat template has no role `tool`"))
+        << error.what();
+    EXPECT_NE(error.location().hint.find("data.template_path"), std::string::npos);
+  }
+}
+
 TEST(ReadableChat, TheHistoryOfAChatMayLoseTheTextBesideCalls) {
   const auto chat_template = chat_template_of(
       "{% for m in messages %}{% if m.tool_calls %}CALL{% else %}{{ m.content }}{% endif %}"

@@ -2,6 +2,7 @@
 #include "convoy/data/datasets/row_warnings.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "convoy/core/base/counted.h"
 
@@ -12,6 +13,18 @@ std::string place_of(const RowTally& tally) {
   const std::string line =
       tally.first_line > 0 ? fmt::format(" on line {}", tally.first_line) : std::string();
   return fmt::format("the first is row {}{}", tally.first_index + 1, line);
+}
+
+// "`ts` (in 3 rows), `id` (in 1 row)".
+std::string list_of_keys(const std::map<std::string, RowTally>& keys) {
+  constexpr size_t kMostKeys = 20;
+  std::vector<std::string> listed;
+  for (const auto& [key, tally] : keys)
+    if (listed.size() < kMostKeys)
+      listed.push_back(fmt::format("`{}` (in {})", key, counted(tally.rows, "row")));
+  if (keys.size() > kMostKeys)
+    listed.push_back(fmt::format("and {} more", keys.size() - kMostKeys));
+  return fmt::format("{}", fmt::join(listed, ", "));
 }
 
 }  // namespace
@@ -40,6 +53,7 @@ void RowLosses::add(const Sample& sample, const EncodedRow& row) {
   if (row.text_unread) text_unread.add(sample);
   if (!sample.beside_prompt.empty()) beside_prompt[sample.beside_prompt].add(sample);
   for (const std::string& key : sample.weight_like) weight_like[key].add(sample);
+  for (const std::string& key : row.keys_unread) keys_unread[key].add(sample);
   if (row.crosses_seam) seams.add(sample);
 }
 
@@ -53,6 +67,7 @@ void RowLosses::add(const RowLosses& later) {
   text_unread.add(later.text_unread);
   for (const auto& [key, tally] : later.beside_prompt) beside_prompt[key].add(tally);
   for (const auto& [key, tally] : later.weight_like) weight_like[key].add(tally);
+  for (const auto& [key, tally] : later.keys_unread) keys_unread[key].add(tally);
   seams.add(later.seams);
   answers_cut.add(later.answers_cut);
   texts_cut.add(later.texts_cut);
@@ -84,6 +99,13 @@ std::vector<std::string> row_warnings(const RowLosses& losses, int64_t max_token
                     "weight, loss_weight, train, training, trainable, loss, loss_scale, loss_mask "
                     "and masked",
                     counted(tally.rows, "row has", "rows have"), key, place_of(tally)));
+  if (!losses.keys_unread.empty())
+    warnings.push_back(fmt::format(
+        "nothing reads {} of turns: {}; leave {} out, or set data.template_path to a template that "
+        "writes {}",
+        counted(std::ssize(losses.keys_unread), "key", "keys"), list_of_keys(losses.keys_unread),
+        losses.keys_unread.size() == 1 ? "it" : "them",
+        losses.keys_unread.size() == 1 ? "it" : "them"));
   if (const RowTally& tally = losses.empty_answers; tally.rows > 0)
     warnings.push_back(fmt::format(
         "{} an empty answer, {}: it is not learnt; data.empty_answers: learn learns its end",

@@ -31,6 +31,7 @@ struct RowLosses {
   RowTally reasoning_unread;                      // EncodedRow::reasoning_unread
   RowTally text_unread;                           // EncodedRow::text_unread
   std::map<std::string, RowTally> weight_like;    // by key: Sample::weight_like
+  std::map<std::string, RowTally> keys_unread;    // by key: EncodedRow::keys_unread
   std::map<std::string, RowTally> beside_prompt;  // by column: Sample::beside_prompt
   RowTally seams;                                 // EncodedRow::crosses_seam
   RowTally answers_cut;                           // nothing that is learnt was left by truncation

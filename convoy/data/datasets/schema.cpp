@@ -173,6 +173,7 @@ ConvertedRow finished(Sample sample, const Row& row, const RowFields& fields, Sc
     sample.variables = fields.template_variables(config.template_kwargs, texts_of(schema));
   }
   sample.weight_like = fields.weight_like();
+  sample.further_keys = fields.further_keys();
   sample.file = row.file;
   sample.line = row.line;
   sample.index = row.index;

@@ -27,7 +27,7 @@ namespace {
 namespace fs = std::filesystem;
 
 // Version of the tokens: raised when equal rows encode differently.
-constexpr int kFormatVersion = 6;
+constexpr int kFormatVersion = 7;
 
 enum Part { Train = 0, Val = 1, Test = 2 };
 constexpr std::array<const char*, 3> kPartNames = {"train", "val", "test"};

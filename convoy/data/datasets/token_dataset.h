@@ -27,7 +27,8 @@ struct EncodedRow {
   bool documents_unread = false;
   bool calls_unread = false;
   bool reasoning_unread = false;
-  bool text_unread = false;  // a part of the text of a message
+  bool text_unread = false;                   // a part of the text of a message
+  std::vector<std::string> keys_unread = {};  // of Sample::further_keys
   // One token lies over the end of the prompt and the start of the completion; it is learnt.
   bool crosses_seam = false;
   bool own_weights = false;  // its turns say themselves what is learnt of them

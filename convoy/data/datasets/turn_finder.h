@@ -18,7 +18,8 @@ namespace convoy::data {
 struct TurnSpan {
   int64_t begin = 0;
   int64_t end = 0;
-  int64_t message = 0;  // index in the conversation; -1: with tags it is not known
+  int64_t message = 0;     // index in the conversation; -1: with tags it is not known
+  bool is_tagged = false;  // the template itself marks it, with {% generation %}
 
   bool operator==(const TurnSpan&) const = default;
 };

@@ -21,8 +21,8 @@ constexpr std::array<std::string_view, 8> kWeightKeys = {
 // They mark parts of a content.
 constexpr std::array<std::string_view, 3> kPartKeys = {"train_detail", "training_detail",
                                                        "reasoning_training_detail"};
-constexpr std::array<std::string_view, 6> kStems = {"weight", "train", "loss",
-                                                    "mask",   "learn", "supervis"};
+constexpr std::array<std::string_view, 9> kStems = {"weight",   "train", "loss", "mask",  "learn",
+                                                    "supervis", "ignor", "skip", "exclud"};
 
 // Between these bounds neither a weight nor a sum of them leaves the range of fp32.
 constexpr double kLeastWeight = 1e-6;

@@ -128,6 +128,11 @@ TEST_F(TurnWeights, FractionsAreWeightsOfTheTurnsTokens) {
       "good<|im_end|>");
   EXPECT_EQ(learnt(encoded(chat("", "", "", R"(, "loss_mask": [0, 0.5, 0, 1])"), {}, kTagged)),
             "bad<|im_end|>*0.5good<|im_end|>");
+  // A turn of the user beside answers that the template marks.
+  EXPECT_EQ(learnt(encoded(chat("", "", "", R"(, "loss_mask": [2, 0.5, 0, 1])"), {}, kTagged)),
+            "q<|im_end|>*2bad<|im_end|>*0.5good<|im_end|>");
+  EXPECT_EQ(learnt(encoded(chat("", ""), {.roles = {"user", "assistant"}}, kTagged)),
+            "q<|im_end|>bad<|im_end|>sure?<|im_end|>good<|im_end|>");
 }
 
 TEST_F(TurnWeights, HoldWithEverySupervision) {
@@ -183,13 +188,63 @@ TEST_F(TurnWeights, WhatCannotBeFollowedIsRefusedByName) {
             std::string::npos);
 }
 
+// The turn that data.system_prompt adds is none of the row's.
+TEST_F(TurnWeights, ALossMaskIsOfTheRowsOwnTurns) {
+  SchemaConfig config;
+  config.system_prompt = "be kind";
+  const auto converted = [&](const std::string& text) {
+    const Row row{Json::parse(text), "rows.jsonl", 7, 6};
+    return convert_row(row, detect_schema(row, config), config).sample;
+  };
+  const Sample sample = converted(chat("", "", "", R"(, "loss_mask": [1, 0, 0, 2])"));
+  ASSERT_EQ(sample.messages.size(), 5u);
+  EXPECT_FALSE(sample.messages[0].contains("weight"));
+  EXPECT_EQ(sample.messages[1]["weight"], 1);
+  EXPECT_EQ(sample.messages[4]["weight"], 2);
+  EXPECT_THROW(converted(chat("", "", "", R"(, "loss_mask": [0, 1, 0, 0, 1])")), DataError);
+}
+
+// The template has no developer: its turn is the system's.
+TEST_F(TurnWeights, ADeveloperThatBecomesSystemKeepsItsWeight) {
+  const auto row = [](const std::string& of_developer, const std::string& of_answer) {
+    return R"({"messages": [{"role": "developer", "content": "be kind")" + of_developer +
+           R"(}, {"role": "user", "content": "q"}, {"role": "assistant", "content": "a")" +
+           of_answer + "}]}";
+  };
+  EXPECT_EQ(learnt(encoded(row(R"(, "weight": 0.5)", ""))), "be kind<|im_end|>*0.5a<|im_end|>");
+  EXPECT_EQ(learnt(encoded(row(R"(, "train": true)", R"(, "train": false)"))), "be kind<|im_end|>");
+  EXPECT_EQ(learnt(encoded(row("", R"(, "weight": 1)"))), "a<|im_end|>");
+  const Supervision of_developer{.roles = {"developer"}};
+  EXPECT_EQ(learnt(encoded(row("", ""), of_developer)), "be kind<|im_end|>");
+  EXPECT_EQ(learnt(encoded(row("", R"(, "weight": 2)"), of_developer)),
+            "be kind<|im_end|>a<|im_end|>*2");
+  const Supervision of_system{.roles = {"system"}};
+  EXPECT_EQ(learnt(encoded(row("", ""), of_system)), "be kind<|im_end|>");
+}
+
 TEST_F(TurnWeights, KeysThatReadLikeAWeightAreNamed) {
-  for (const char* key : {"mask", "Weight", "isTrainable", "loss-mask", "train_on_turn", "weights"})
+  for (const char* key : {"mask", "Weight", "isTrainable", "loss-mask", "train_on_turn", "weights",
+                          "ignore", "ignored", "skip", "excludeFromLoss"})
     EXPECT_EQ(sample_of(chat(fmt::format(R"(, "{}": 0)", key), "")).weight_like,
               std::vector<std::string>{key});
   for (const char* key : {"name", "constraint", "reasoning_content", "id", "x"})
     EXPECT_TRUE(sample_of(chat(fmt::format(R"(, "{}": 0)", key), "")).weight_like.empty()) << key;
   EXPECT_TRUE(sample_of(chat(R"(, "mask": null)", "")).weight_like.empty());
+}
+
+TEST_F(TurnWeights, OtherKeysThatNothingReadsAreNamed) {
+  using Keys = std::vector<std::string>;
+  const std::string row = chat(R"(, "country": "IT", "tags": [], "name": "x", "url": null)", "");
+  EXPECT_EQ(encoded(row).keys_unread, Keys{"country"});
+  const char* const reading =
+      "{% for m in messages %}{{ m.country }}{{ m.content }}{% endfor %}"
+      "{% if add_generation_prompt %}>{% endif %}";
+  EXPECT_EQ(encoded(row, {.supervise = Supervise::All}, reading).keys_unread, Keys());
+  EXPECT_EQ(encoded(R"({"conversations": [{"from": "human", "value": "q", "country": "IT"},)"
+                    R"({"from": "gpt", "value": "a"}]})",
+                    {.supervise = Supervise::All}, reading)
+                .keys_unread,
+            Keys{"country"});
 }
 
 }  // namespace

@@ -113,11 +113,18 @@ Compiled compile(const Source& source) {
 constexpr std::array<const char*, 3> kReasoningKeys = {"reasoning_content", "thinking",
                                                        "reasoning"};
 
+// A content of null is passed: some templates ask for it beside tool calls.
+bool is_dropped(std::string_view key, const ordered_json& value) {
+  return value.is_null() && key != "content";
+}
+
 bool is_normal(const ordered_json& message) {
-  return std::none_of(kReasoningKeys.begin(), kReasoningKeys.end(),
-                      [&](const char* key) { return message.contains(key); }) &&
-         std::none_of(message.begin(), message.end(),
-                      [](const ordered_json& value) { return value.is_null(); });
+  if (std::any_of(kReasoningKeys.begin(), kReasoningKeys.end(),
+                  [&](const char* key) { return message.contains(key); }))
+    return false;
+  for (const auto& [key, value] : message.items())
+    if (is_dropped(key, value)) return false;
+  return true;
 }
 
 // As in transformers: drops keys without a value, and passes reasoning under each of its names.
@@ -128,7 +135,7 @@ ordered_json normalised(const ordered_json& message) {
     if (reasoning.is_null() && message.contains(key)) reasoning = message[key];
   if (!reasoning.is_null()) kept["thinking"] = reasoning;
   for (const auto& [key, value] : message.items())
-    if (!value.is_null()) kept[key] = value;
+    if (!is_dropped(key, value)) kept[key] = value;
   if (!reasoning.is_null()) kept["reasoning_content"] = reasoning;
   return kept;
 }
@@ -151,6 +158,37 @@ std::string json_of(const ordered_json& messages) {
     text += is_normal(message) ? message.dump() : normalised(message).dump();
   }
   return text + "]";
+}
+
+RustConversation read_conversation(const std::string& json, const Compiled& used) {
+  ConvoyConversation* handle = nullptr;
+  ConvoyText error{};
+  if (convoy_conversation_read(bytes_of(json), json.size(), &handle, &error) != 0)
+    fail(error, 0, used.source);
+  return RustConversation(handle);
+}
+
+struct RenderOptions {
+  size_t num_messages = 0;
+  bool add_generation_prompt = false;
+  int64_t clock_s = 0;
+};
+
+RenderedChat rendered(const Compiled& used, const RustConversation& conversation,
+                      const RenderOptions& options) {
+  ConvoyRender render{};
+  ConvoyText error{};
+  int64_t line = 0;
+  if (convoy_template_render(used.handle.get(), conversation.get(), options.num_messages,
+                             options.add_generation_prompt, options.clock_s, &render, &line,
+                             &error) != 0)
+    fail(error, line, used.source);
+  RenderedChat chat;
+  chat.text.assign(reinterpret_cast<const char*>(render.text.data), render.text.size);
+  for (size_t span = 0; span < render.num_spans; ++span)
+    chat.generation_spans.emplace_back(render.spans[2 * span], render.spans[2 * span + 1]);
+  convoy_render_free(render);
+  return chat;
 }
 
 }  // namespace
@@ -224,11 +262,7 @@ Conversation ChatTemplate::read(const ordered_json& messages, const ordered_json
   } catch (const nlohmann::json::exception& error) {
     throw DataError(fmt::format("the conversation is not valid UTF-8: {}", error.what()));
   }
-  ConvoyConversation* handle = nullptr;
-  ConvoyText error{};
-  if (convoy_conversation_read(bytes_of(text), text.size(), &handle, &error) != 0)
-    fail(error, 0, used.source);
-  return Conversation(std::make_unique<Conversation::State>(RustConversation(handle), used,
+  return Conversation(std::make_unique<Conversation::State>(read_conversation(text, used), used,
                                                             state_->clock.seconds()));
 }
 
@@ -238,19 +272,17 @@ RenderedChat ChatTemplate::render(const ordered_json& messages, const ordered_js
 }
 
 RenderedChat Conversation::render(size_t num_messages, bool add_generation_prompt) const {
-  const Compiled& used = state_->used;
-  ConvoyRender render{};
-  ConvoyText error{};
-  int64_t line = 0;
-  if (convoy_template_render(used.handle.get(), state_->handle.get(), num_messages,
-                             add_generation_prompt, state_->clock_s, &render, &line, &error) != 0)
-    fail(error, line, used.source);
-  RenderedChat chat;
-  chat.text.assign(reinterpret_cast<const char*>(render.text.data), render.text.size);
-  for (size_t span = 0; span < render.num_spans; ++span)
-    chat.generation_spans.emplace_back(render.spans[2 * span], render.spans[2 * span + 1]);
-  convoy_render_free(render);
-  return chat;
+  return rendered(state_->used, state_->handle,
+                  {.num_messages = num_messages,
+                   .add_generation_prompt = add_generation_prompt,
+                   .clock_s = state_->clock_s});
+}
+
+std::string json_of_template(const ordered_json& value) {
+  const Compiled compiled = compile({"{{ messages[0].value | tojson }}", ""});
+  const RustConversation conversation =
+      read_conversation(fmt::format("{{\"messages\":[{{\"value\":{}}}]}}", value.dump()), compiled);
+  return rendered(compiled, conversation, {.num_messages = 1}).text;
 }
 
 bool ChatTemplate::has_generation_tags() const {

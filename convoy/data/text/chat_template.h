@@ -78,4 +78,7 @@ class ChatTemplate {
   std::unique_ptr<State> state_;
 };
 
+// JSON as `tojson` writes it in templates: json.dumps(value, ensure_ascii=False). Throws DataError.
+std::string json_of_template(const nlohmann::ordered_json& value);
+
 }  // namespace convoy::text

@@ -3,7 +3,7 @@
 
 usage: python make_contents.py      (writes contents.json beside itself; needs transformers 5, jinja2)
 
-The templates idefics3, llava_next, phi3, gptoss, gemma4, lfm2, qwen2_5 and glm4moe are TRL's (trl/chat_templates, Apache-2.0).
+The templates idefics3, llava_next, phi3, gptoss, gemma4, lfm2, qwen2_5, glm4moe and deepseekv3 are TRL's (trl/chat_templates, Apache-2.0).
 """
 
 import copy
@@ -14,7 +14,7 @@ import pathlib
 from transformers.utils.chat_template_utils import _compile_jinja_template
 
 HERE = pathlib.Path(__file__).parent
-TEMPLATES = ["idefics3", "llava_next", "phi3", "gptoss", "gemma4", "lfm2", "qwen2_5", "glm4moe"]
+TEMPLATES = ["idefics3", "llava_next", "phi3", "gptoss", "gemma4", "lfm2", "qwen2_5", "glm4moe", "deepseekv3"]
 NOON = datetime.datetime(2024, 5, 1, 12, 0, 0)
 TOKENS = {"bos_token": None, "eos_token": "<|im_end|>", "pad_token": "<|endoftext|>"}  # of examples/tally-3m
 
@@ -37,8 +37,8 @@ TOOLS = [{"type": "function", "function": {
         "type": "object", "properties": {"q": {"type": "string", "description": "what"}}, "required": ["q"]}}}]
 
 
-def tool_chat(arguments):
-    return [turn("user", FIRST), turn("assistant", "", tool_calls=call(arguments)),
+def tool_chat(arguments, content=""):
+    return [turn("user", FIRST), turn("assistant", content, tool_calls=call(arguments)),
             turn("tool", "Rone result", tool_call_id="call00001", name="look"), turn("assistant", ONE),
             turn("user", SECOND), turn("assistant", TWO)]
 
@@ -53,6 +53,8 @@ CASES = {
     "two parts of the assistant": [turn("user", parts(FIRST)), turn("assistant", parts(ONE, "and more"))],
     "tools": tool_chat({"q": "Xone"}),
     "arguments as text": tool_chat('{"q": "Xone"}'),
+    "tools beside null": tool_chat({"q": "Xone"}, None),
+    "arguments as text beside null": tool_chat('{"q": "Xone"}', None),
 }
 
 
@@ -75,13 +77,27 @@ def decoded(messages):
     return messages
 
 
+def encoded(messages):
+    messages = copy.deepcopy(messages)
+    for message in messages:
+        for made in message.get("tool_calls", []):
+            if not isinstance(made["function"]["arguments"], str):
+                made["function"]["arguments"] = json.dumps(made["function"]["arguments"], ensure_ascii=False)
+    return messages
+
+
+def without_nulls(messages):
+    """As transformers' apply_chat_template passes them."""
+    return [{key: value for key, value in message.items() if value is not None} for message in messages]
+
+
 # The cheapest first.
-FORMS = [("given", lambda messages: messages), ("decoded", decoded), ("joined", joined), ("wrapped", wrapped)]
+FORMS = [("given", lambda messages: messages), ("decoded", decoded), ("encoded", encoded), ("joined", joined), ("wrapped", wrapped)]
 
 
 def texts_of(messages):
     for message in messages:
-        content = message["content"]
+        content = message.get("content") or ""
         yield from [content] if isinstance(content, str) else [part["text"] for part in content]
         for made in message.get("tool_calls", []):
             arguments = made["function"]["arguments"]
@@ -90,7 +106,7 @@ def texts_of(messages):
 
 def is_whole(text, messages):
     return all(part in text for part in texts_of(messages)) and not any(
-        data in text for data in ("'text'", '"text"', '"{\\"q\\"'))
+        data in text for data in ("'text'", '"text"', '"{\\"q\\"', "'q'", "None", '": null'))
 
 
 def render(template, messages, tools):
@@ -102,12 +118,21 @@ def render(template, messages, tools):
         return None
 
 
+def writes_objects_otherwise(template, messages, tools):
+    """True when the arguments are texts, and the template writes objects, but not as JSON."""
+    text = render(template, decoded(messages), tools) if decoded(messages) != messages else None
+    return text is not None and "Xone" in text and '"q": "Xone"' not in text and "'q'" not in text
+
+
 def expected(template, messages, tools):
     for name, form in FORMS:
         formed = form(copy.deepcopy(messages))
-        text = render(template, formed, tools)
-        if text is not None and is_whole(text, formed):
-            return name, text
+        if writes_objects_otherwise(template, formed, tools):
+            continue
+        for some in (formed, without_nulls(formed)):
+            text = render(template, some, tools)
+            if text is not None and is_whole(text, some):
+                return name, text
     return "none", None
 
 
