@@ -70,8 +70,9 @@ CONVOY_INLINE PairGradient pair_gradient(const Lanes& lanes, Floats z_first, Flo
   const Floats a = lanes.activation(z_first);
   const Floats b = lanes.activation(z_second);
   const Floats none{};
-  const Floats alive = larger(b, a) > none ? grad : none;
-  return {b > a ? none : alive, b > a ? alive : none};
+  const Floats alive = chosen(above(larger(b, a), none), grad, none);
+  const Ints takes_second = above(b, a);
+  return {chosen(takes_second, none, alive), chosen(takes_second, alive, none)};
 }
 
 void pairs_gradient_sums(const float* grad, const float* z, const ChannelNorm& norm, float* sums,
@@ -104,7 +105,7 @@ void mean_gradient_sums(const float* grad, const float* z, const ChannelNorm& no
     Floats along{};
     for (int64_t row = 0; row < shape.rows; ++row) {
       const Floats value = load_lanes(z + row * shape.width + at, count);
-      const Floats alive = lanes.activation(value) > Floats{} ? part : Floats{};
+      const Floats alive = chosen(above(lanes.activation(value), Floats{}), part, Floats{});
       total += alive;
       along += alive * lanes.normal(value);
     }
@@ -157,7 +158,7 @@ void mean_gradient(const float* grad, const float* z, const ChannelNorm& norm,
     for (int64_t row = 0; row < shape.rows; ++row) {
       const int64_t from = row * shape.width + at;
       const Floats value = load_lanes(z + from, count);
-      const Floats alive = lanes.activation(value) > Floats{} ? part : Floats{};
+      const Floats alive = chosen(above(lanes.activation(value), Floats{}), part, Floats{});
       store_lanes(grad_z + from, lanes.through_norm(alive, value), count);
     }
   });

@@ -26,10 +26,10 @@ CONVOY_INLINE Floats look_up(Floats table, Words places) {
 #else
 CONVOY_INLINE Floats look_up(Floats table, Words places) {
   float numbers[kLanes];
+  float found[kLanes];
   store(numbers, table);
-  Floats found;
   for (int64_t lane = 0; lane < kLanes; ++lane) found[lane] = numbers[places[lane] & 15u];
-  return found;
+  return load(found);
 }
 #endif
 
@@ -61,33 +61,50 @@ CONVOY_INLINE Ints load_bytes(const int8_t* from) {
 }
 #else
 CONVOY_INLINE Words load_bytes(const uint8_t* from) {
-  Words words;
+  uint32_t words[kLanes];
   for (int64_t lane = 0; lane < kLanes; ++lane) words[lane] = from[lane];
-  return words;
+  return load_as<Words>(words);
 }
 CONVOY_INLINE Ints load_bytes(const int8_t* from) {
-  Ints words;
+  int32_t words[kLanes];
   for (int64_t lane = 0; lane < kLanes; ++lane) words[lane] = from[lane];
-  return words;
+  return load(words);
 }
 #endif
 
 // Pairs of neighbours, side by side.
 CONVOY_INLINE void store_pairs(float* to, Floats first, Floats second) {
+#if CONVOY_SIMD_LEVEL >= 2
   constexpr Ints kLow = {0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23};
   store(to, __builtin_shuffle(first, second, kLow));
   store(to + kLanes, __builtin_shuffle(first, second, kLow + 8));
+#elif CONVOY_SIMD_LEVEL == 1
+  constexpr RegisterInts kLow = {0, 8, 1, 9, 2, 10, 3, 11};
+  const auto store_eight = [&](int64_t at, RegisterFloats a, RegisterFloats b) {
+    const RegisterFloats lower = __builtin_shuffle(a, b, kLow);
+    const RegisterFloats upper = __builtin_shuffle(a, b, kLow + 4);
+    store_registers(to + at, lower);
+    store_registers(to + at + kRegisterLanes, upper);
+  };
+  store_eight(0, first.low, second.low);
+  store_eight(kLanes, first.high, second.high);
+#else
+  for (int64_t lane = 0; lane < kLanes; ++lane) {
+    to[2 * lane] = first[lane];
+    to[2 * lane + 1] = second[lane];
+  }
+#endif
 }
 // Of numbers that bf16 holds.
 CONVOY_INLINE void store_pairs(c10::BFloat16* to, Floats first, Floats second) {
   const Words words =
-      (reinterpret_cast<Words>(first) >> 16) | (reinterpret_cast<Words>(second) & 0xffff0000u);
-  __builtin_memcpy(to, &words, sizeof words);
+      (words_of(first) >> 16) | (words_of(second) & 0xffff0000u);
+  store_registers(to, words);
 }
 
 CONVOY_INLINE Floats rounded_to(Floats values, const float*) { return values; }
 CONVOY_INLINE Floats rounded_to(Floats values, const c10::BFloat16*) {
-  return reinterpret_cast<Floats>(rounded_words(values) & 0xffff0000u);
+  return floats_of(rounded_words(values) & 0xffff0000u);
 }
 
 template <class Element>
@@ -109,12 +126,17 @@ void decode_nibbles(const uint8_t* codes, int64_t first, const NibbleScale& scal
   for (; first < end; ++first) *to++ = one(first);
 }
 
+CONVOY_INLINE Floats numbers_of(const Ints& codes) {
+  return by_register<Floats>(
+      [](RegisterInts part) { return __builtin_convertvector(part, RegisterFloats); }, codes);
+}
+
 template <class Element>
 void decode_bytes(const int8_t* codes, float absmax, Element* to, int64_t count) {
   // bitsandbytes' 1 / 127; the product with absmax is rounded before it.
   constexpr float kStep = 7.874015718698502e-3f;
   int64_t at = 0;
   for (; at + kLanes <= count; at += kLanes)
-    store(to + at, __builtin_convertvector(load_bytes(codes + at), Floats) * absmax * kStep);
+    store(to + at, numbers_of(load_bytes(codes + at)) * absmax * kStep);
   for (; at < count; ++at) to[at] = Element(static_cast<float>(codes[at]) * absmax * kStep);
 }

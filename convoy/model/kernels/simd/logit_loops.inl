@@ -11,8 +11,8 @@ LogitRange logit_range(const Element* logits, int64_t total) {
   for_lanes(total, [&](int64_t at, auto count) {
     const Floats value = load_lanes(logits + at, count, static_cast<float>(logits[0]));
     highest = larger(value, highest);
-    lowest = value < lowest ? value : lowest;
-    ordered &= value == value;
+    lowest = smaller(value, lowest);
+    ordered &= is_number(value);
   });
   LogitRange range{.lowest = -largest(-lowest), .highest = largest(highest), .all_numbers = true};
   for (int64_t lane = 0; lane < kLanes; ++lane) range.all_numbers &= ordered[lane] != 0;
@@ -25,13 +25,14 @@ LargestLogit largest_logit(const Element* logits, int64_t total) {
   Floats best = all(kNone);
   Ints places{};
   Ints ordered = ~Ints{};
-  Ints place{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+  constexpr int32_t kPlaces[kLanes] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+  Ints place = load(kPlaces);
   for_lanes(total, [&](int64_t at, auto count) {
     const Floats value = load_lanes(logits + at, count, kNone);
-    const Ints better = value > best;
-    best = better ? value : best;
-    places = better ? place : places;
-    ordered &= value == value;
+    const Ints better = above(value, best);
+    best = chosen(better, value, best);
+    places = chosen(better, place, places);
+    ordered &= is_number(value);
     place += static_cast<int32_t>(kLanes);
   });
   LargestLogit found{.value = kNone, .index = 0, .all_numbers = true};
@@ -63,14 +64,14 @@ inline void logit_mass(const float* logits, const float* weights, int64_t total,
       const Floats weight = load_lanes(weights + begin + at, count);
 #pragma GCC unroll 4
       for (int64_t index = 0; index < kLogitThresholds; ++index) {
-        const Ints reaches = value >= thresholds[index];
-        parts[index] += reaches ? weight : all(0.0f);
+        const Ints reaches = at_least(value, all(thresholds[index]));
+        parts[index] += chosen(reaches, weight, all(0.0f));
         counts[index] -= reaches;
       }
     });
 #pragma GCC unroll 4
     for (int64_t index = 0; index < kLogitThresholds; ++index)
-      sums[index] += __builtin_convertvector(parts[index], Doubles);
+      sums[index] += widened(parts[index]);
   }
   for (int64_t index = 0; index < kLogitThresholds; ++index) {
     masses[index] = {.count = 0, .weight = sum(sums[index])};
@@ -82,9 +83,9 @@ inline void keep_weights(const float* logits, int64_t total, float lowest_logit,
                          float lowest_weight, float* weights) {
   for_lanes(total, [&](int64_t at, auto count) {
     const Floats weight = load_lanes(weights + at, count);
-    const Ints kept =
-        (load_lanes(logits + at, count) >= lowest_logit) & (weight >= lowest_weight);
-    store_lanes(weights + at, kept ? weight : all(0.0f), count);
+    const Ints kept = at_least(load_lanes(logits + at, count), all(lowest_logit)) &
+                      at_least(weight, all(lowest_weight));
+    store_lanes(weights + at, chosen(kept, weight, all(0.0f)), count);
   });
 }
 

@@ -16,25 +16,9 @@ constexpr int64_t kBlockRows = 3;
 constexpr int64_t kBlockRows = 1;
 #endif
 
-// What one register holds: sums in wider vectors would live in memory.
-#if CONVOY_SIMD_LEVEL >= 2
-constexpr int64_t kRegisterLanes = 16;
-#elif CONVOY_SIMD_LEVEL >= 1
-constexpr int64_t kRegisterLanes = 8;
-#else
-constexpr int64_t kRegisterLanes = 4;
-#endif
+// Sums in vectors wider than a register would live in memory.
 constexpr int64_t kRegisters = CONVOY_SIMD_LEVEL >= 2 ? 32 : 16;
 constexpr int64_t kRegistersOfRow = kPanelColumns / kRegisterLanes;
-using RegisterFloats = float __attribute__((vector_size(4 * kRegisterLanes)));
-using RegisterWords = uint32_t __attribute__((vector_size(4 * kRegisterLanes)));
-
-template <class Register, class From>
-CONVOY_INLINE Register load_register(const From* from) {
-  Register value;
-  __builtin_memcpy(&value, from, sizeof value);
-  return value;
-}
 
 // a: one float of a row. b: columns at the same k.
 CONVOY_INLINE RegisterFloats multiply_add(RegisterFloats c, const float* a, const float* b) {
@@ -129,8 +113,8 @@ inline void multiply_panel(const Element* a, int64_t stride_a, const Element* pa
 }
 
 template <class Element>
-void multiply(const Element* a, int64_t stride_a, PackedView<Element> b, float* c, int64_t stride_c,
-              GemmShape shape, bool accumulate) {
+void multiply_panels(const Element* a, int64_t stride_a, PackedView<Element> b, float* c,
+                     int64_t stride_c, GemmShape shape, bool accumulate) {
   const Element* panel = b.panels;
   int64_t column = 0;
   for (; column + kPanelColumns / 2 < shape.n; column += kPanelColumns, panel += b.panel_stride) {
@@ -143,16 +127,93 @@ void multiply(const Element* a, int64_t stride_a, PackedView<Element> b, float* 
   }
 }
 
+template <class Element>
+void multiply(const Element* a, int64_t stride_a, PackedView<Element> b, float* c, int64_t stride_c,
+              GemmShape shape, bool accumulate) {
+  multiply_panels(a, stride_a, b, c, stride_c, shape, accumulate);
+}
+
+#if CONVOY_SIMD_LEVEL < 3
+// Without products of bf16 its numbers are widened for each product: beside as many rows as fill
+// the registers this takes longer than they do. So both sides are widened once, a part of k at a
+// time, whose panel stays in the nearest cache. The sums are the same to the bit.
+constexpr int64_t kWidenedRows = 64;
+constexpr int64_t kWidenedInner = 256;
+constexpr int64_t kFewestWidened = kBlockRows + 2;
+
+inline void widen_row(const c10::BFloat16* from, int64_t count, float* to) {
+  int64_t at = 0;
+  for (; at + kRegisterLanes <= count; at += kRegisterLanes) {
+    const RegisterFloats values = load_wide(from + at);
+    __builtin_memcpy(to + at, &values, sizeof values);
+  }
+  for (; at < count; ++at) to[at] = from[at];
+}
+
+// `k`: of the panel; an odd last one has no partner.
+inline void widen_panel(const c10::BFloat16* panel, int64_t k, float* to) {
+  for (int64_t at = 0; at < k; at += 2, panel += 2 * kPanelColumns, to += 2 * kPanelColumns) {
+#pragma GCC unroll 8
+    for (int64_t part = 0; part < kRegistersOfRow; ++part) {
+      const auto pairs = load_register<RegisterWords>(panel + part * kRegisterLanes * 2);
+      const RegisterWords first = pairs << 16;
+      const RegisterWords second = pairs & 0xffff0000u;
+      __builtin_memcpy(to + part * kRegisterLanes, &first, sizeof first);
+      if (at + 1 < k)
+        __builtin_memcpy(to + kPanelColumns + part * kRegisterLanes, &second, sizeof second);
+    }
+  }
+}
+
+// Rows from k on, in fp32: themselves, or in `widened`.
+struct FloatRows {
+  const float* values;
+  int64_t stride;
+};
+inline FloatRows float_rows(const float* a, int64_t stride_a, RowShape, float*) {
+  return {a, stride_a};
+}
+inline FloatRows float_rows(const c10::BFloat16* a, int64_t stride_a, RowShape shape,
+                            float* widened) {
+  for (int64_t row = 0; row < shape.rows; ++row)
+    widen_row(a + row * stride_a, shape.width, widened + row * kWidenedInner);
+  return {widened, kWidenedInner};
+}
+
+template <>
+inline void multiply(const c10::BFloat16* a, int64_t stride_a, PackedView<c10::BFloat16> b, float* c,
+              int64_t stride_c, GemmShape shape, bool accumulate) {
+  if (shape.m < kFewestWidened || shape.k == 0)
+    return multiply_panels(a, stride_a, b, c, stride_c, shape, accumulate);
+  alignas(64) float widened[kWidenedRows * kWidenedInner];
+  alignas(64) float panel[kWidenedInner * kPanelColumns];
+  for (int64_t row = 0; row < shape.m; row += kWidenedRows) {
+    const int64_t height = std::min(kWidenedRows, shape.m - row);
+    for (int64_t k = 0; k < shape.k; k += kWidenedInner) {
+      const int64_t depth = std::min(kWidenedInner, shape.k - k);
+      const FloatRows rows = float_rows(a + row * stride_a + k, stride_a, {height, depth}, widened);
+      for (int64_t column = 0; column < shape.n; column += kPanelColumns) {
+        widen_panel(b.from(column, k).panels, depth, panel);
+        multiply_panels<float>(rows.values, rows.stride, {panel, 0},
+                               c + row * stride_c + column, stride_c,
+                               {height, std::min(kPanelColumns, shape.n - column), depth},
+                               accumulate || k > 0);
+      }
+    }
+  }
+}
+#endif
+
 // Two rows as one row of words: bf16 of both, or fp32 of the first.
 CONVOY_INLINE Words load_pairs(const float* first, const float* second, c10::BFloat16*) {
   return (rounded_words(load(first)) >> 16) | (rounded_words(load(second)) & 0xffff0000u);
 }
 CONVOY_INLINE Words load_pairs(const c10::BFloat16* first, const c10::BFloat16* second,
                                c10::BFloat16*) {
-  return reinterpret_cast<Words>(load(first)) >> 16 | reinterpret_cast<Words>(load(second));
+  return words_of(load(first)) >> 16 | words_of(load(second));
 }
 CONVOY_INLINE Words load_pairs(const float* first, const float*, float*) {
-  return reinterpret_cast<Words>(load(first));
+  return words_of(load(first));
 }
 
 // Columns of a panel or fewer, zero-padded.
@@ -164,7 +225,7 @@ void pack_panel_part(const From* b, int64_t stride, int64_t columns, int64_t k, 
     const int64_t count = std::clamp<int64_t>(columns - first, 0, kLanes);
     const auto store_words = [&](int64_t at, const From* row, const From* next) {
       const Words words = load_pairs(row, next, packed);
-      __builtin_memcpy(packed + at * kPanelColumns, &words, sizeof words);
+      store_registers(packed + at * kPanelColumns, words);
     };
     for (int64_t at = 0; at < k; at += pair) {
       const From* row = b + at * stride + first;
@@ -197,7 +258,7 @@ void pack_panels(const From* b, int64_t stride, int64_t k, Element* packed) {
 #pragma GCC unroll 2
       for (int64_t half = 0; half < kPanelColumns; half += kLanes) {
         const Words words = load_pairs(from + half, from + half + stride, to);
-        __builtin_memcpy(to + half * pair, &words, sizeof words);
+        store_registers(to + half * pair, words);
       }
     }
   }
@@ -235,90 +296,105 @@ void transpose_plainly(const Element* from, int64_t stride, Span columns, Span r
       to[column * to_stride + row] = from[row * stride + column];
 }
 
-#if CONVOY_SIMD_LEVEL >= 2
-// Sixteen rows of sixteen words become sixteen columns: each step exchanges halves of two vectors.
+#if CONVOY_SIMD_LEVEL >= 1
+// As many rows of words as a register has lanes become columns: each step exchanges halves of two
+// registers.
+constexpr int64_t kSquare = kRegisterLanes;
+using SquareRow = int32_t __attribute__((vector_size(4 * kSquare)));
 template <int32_t half, int32_t... lanes>
-CONVOY_INLINE void exchange_pair(Ints& first, Ints& second,
+CONVOY_INLINE void exchange_pair(SquareRow& first, SquareRow& second,
                                  std::integer_sequence<int32_t, lanes...>) {
   constexpr auto source = [](int32_t lane) {
-    return (lane & half) == 0 ? lane : lane - half + static_cast<int32_t>(kLanes);
+    return (lane & half) == 0 ? lane : lane - half + static_cast<int32_t>(kSquare);
   };
-  const Ints low = __builtin_shuffle(first, second, Ints{source(lanes)...});
-  second = __builtin_shuffle(first, second, Ints{source(lanes) + half...});
+  const SquareRow low = __builtin_shuffle(first, second, SquareRow{source(lanes)...});
+  second = __builtin_shuffle(first, second, SquareRow{source(lanes) + half...});
   first = low;
 }
 template <int32_t half>
-CONVOY_INLINE void exchange_halves(Ints* rows) {
+CONVOY_INLINE void exchange_halves(SquareRow* rows) {
 #pragma GCC unroll 16
-  for (int32_t at = 0; at < kLanes; ++at) {
+  for (int32_t at = 0; at < kSquare; ++at) {
     if ((at & half) == 0)
-      exchange_pair<half>(rows[at], rows[at + half], std::make_integer_sequence<int32_t, kLanes>());
+      exchange_pair<half>(rows[at], rows[at + half],
+                          std::make_integer_sequence<int32_t, kSquare>());
   }
 }
-CONVOY_INLINE void transpose(Ints* rows) {
-  exchange_halves<8>(rows);
+CONVOY_INLINE void transpose(SquareRow* rows) {
+  if constexpr (kSquare == 16) exchange_halves<8>(rows);
   exchange_halves<4>(rows);
   exchange_halves<2>(rows);
   exchange_halves<1>(rows);
+}
+
+// Words of two rows, as load_pairs.
+CONVOY_INLINE SquareRow square_row(const float* first, const float*) {
+  return load_register<SquareRow>(first);
+}
+CONVOY_INLINE SquareRow square_row(const c10::BFloat16* first, const c10::BFloat16* second) {
+  return reinterpret_cast<SquareRow>(reinterpret_cast<RegisterWords>(load_wide(first)) >> 16 |
+                                     reinterpret_cast<RegisterWords>(load_wide(second)));
 }
 
 // A word of a panel is one fp32, or two bf16 of one column.
 template <class Element>
 void pack_columns(const Element* b_t, int64_t stride, GemmShape shape, Element* packed) {
   constexpr int64_t pair = kPair<Element>;
-  constexpr int64_t kTile = kLanes * pair;  // k of sixteen words
+  constexpr int64_t kTile = kSquare * pair;  // k of a row of words
   const int64_t padded_k = round_up(shape.k, pair);
-  for (int64_t column = 0; column < shape.n; column += kLanes) {
-    const int64_t present = std::min(kLanes, shape.n - column);
+  for (int64_t column = 0; column < shape.n; column += kSquare) {
+    const int64_t present = std::min(kSquare, shape.n - column);
     const Element* from = b_t + column * stride;
     Element* to = packed + column / kPanelColumns * kPanelColumns * padded_k +
                   column % kPanelColumns * pair;
     int64_t k = 0;
     for (; k + kTile <= shape.k; k += kTile) {
-      Ints words[kLanes]{};
+      SquareRow words[kSquare]{};
 #pragma GCC unroll 16
-      for (int64_t lane = 0; lane < kLanes; ++lane)
-        if (lane < present) __builtin_memcpy(words + lane, from + lane * stride + k, sizeof(Ints));
+      for (int64_t lane = 0; lane < kSquare; ++lane)
+        if (lane < present) __builtin_memcpy(words + lane, from + lane * stride + k, sizeof(SquareRow));
       transpose(words);
 #pragma GCC unroll 16
-      for (int64_t word = 0; word < kLanes; ++word)
-        __builtin_memcpy(to + (k + word * pair) * kPanelColumns, words + word, sizeof(Ints));
+      for (int64_t word = 0; word < kSquare; ++word)
+        __builtin_memcpy(to + (k + word * pair) * kPanelColumns, words + word, sizeof(SquareRow));
     }
     if (k == shape.k) continue;
-    Ints words[kLanes]{};
+    SquareRow words[kSquare]{};
     for (int64_t lane = 0; lane < present; ++lane)
       std::copy_n(from + lane * stride + k, shape.k - k, reinterpret_cast<Element*>(words + lane));
     transpose(words);
     for (int64_t word = 0; k < padded_k; ++word, k += pair)
-      __builtin_memcpy(to + k * kPanelColumns, words + word, sizeof(Ints));
+      __builtin_memcpy(to + k * kPanelColumns, words + word, sizeof(SquareRow));
   }
-  if (shape.n % kPanelColumns == 0 || shape.n % kPanelColumns > kLanes) return;
-  // The second half of the last panel holds no column.
+  // What no column of the last panel wrote.
+  const int64_t written = round_up(shape.n, kSquare) % kPanelColumns;
+  if (written == 0) return;
   Element* last = packed + shape.n / kPanelColumns * kPanelColumns * padded_k;
   for (int64_t k = 0; k < padded_k; k += pair)
-    std::fill_n(last + k * kPanelColumns + kLanes * pair, kLanes * pair, Element(0.0f));
+    std::fill_n(last + k * kPanelColumns + written * pair, (kPanelColumns - written) * pair,
+                Element(0.0f));
 }
 
-// Pairs of rows become words, sixteen of which are transposed together.
+// Pairs of rows become words, a square of which is transposed together.
 template <class Element>
 void transpose_rows(const Element* from, int64_t stride, RowShape shape, Element* to,
                     int64_t to_stride) {
   constexpr int64_t pair = kPair<Element>;
-  constexpr int64_t kTile = kLanes * pair;
+  constexpr int64_t kTile = kSquare * pair;
   const int64_t tiled_rows = shape.rows / kTile * kTile;
-  const int64_t tiled_columns = shape.width / kLanes * kLanes;
-  for (int64_t column = 0; column < tiled_columns; column += kLanes) {
+  const int64_t tiled_columns = shape.width / kSquare * kSquare;
+  for (int64_t column = 0; column < tiled_columns; column += kSquare) {
     for (int64_t row = 0; row < tiled_rows; row += kTile) {
-      Ints words[kLanes];
+      SquareRow words[kSquare];
 #pragma GCC unroll 16
-      for (int64_t at = 0; at < kLanes; ++at) {
+      for (int64_t at = 0; at < kSquare; ++at) {
         const Element* first = from + (row + at * pair) * stride + column;
-        words[at] = reinterpret_cast<Ints>(load_pairs(first, first + stride * (pair - 1), to));
+        words[at] = square_row(first, first + stride * (pair - 1));
       }
       transpose(words);
 #pragma GCC unroll 16
-      for (int64_t lane = 0; lane < kLanes; ++lane)
-        __builtin_memcpy(to + (column + lane) * to_stride + row, words + lane, sizeof(Ints));
+      for (int64_t lane = 0; lane < kSquare; ++lane)
+        __builtin_memcpy(to + (column + lane) * to_stride + row, words + lane, sizeof(SquareRow));
     }
   }
   transpose_plainly(from, stride, {0, tiled_columns}, {tiled_rows, shape.rows}, to, to_stride);

@@ -5,8 +5,6 @@
 // bytes, or eight nibbles, those of even k in its lower half. Codes are whole numbers, so bf16 holds
 // them; scales are for the caller. See panel_gemm.inl.
 
-using RegisterInts = int32_t __attribute__((vector_size(4 * kRegisterLanes)));
-
 // Code `place` (of k) of each word, sign extended.
 template <int bits>
 CONVOY_INLINE RegisterFloats decode(RegisterWords words, int place) {
@@ -224,18 +222,37 @@ void unpack_codes(const uint32_t* codes, int64_t k, Element* panel) {
   }
 }
 
-// A block of rows or fewer decodes in registers. More unpack: the same bits.
+#if CONVOY_SIMD_LEVEL < 3
+// Rows of bf16 are widened as for their products.
 template <class Element>
-void multiply_bytes(const Element* a, int64_t stride_a, CodedView b, float* c, int64_t stride_c,
-                    GemmShape shape, bool accumulate) {
+void multiply_unpacked_bytes(const Element* a, int64_t stride_a, CodedView b, float* c,
+                             int64_t stride_c, GemmShape shape, bool accumulate) {
+  alignas(64) float widened[kWidenedRows * kWidenedInner];
+  alignas(64) float panel[kWidenedInner * kPanelColumns];
+  for (int64_t row = 0; row < shape.m; row += kWidenedRows) {
+    const int64_t height = std::min(kWidenedRows, shape.m - row);
+    for (int64_t k = 0; k == 0 || k < shape.k; k += kWidenedInner) {
+      const int64_t depth = std::min(kWidenedInner, shape.k - k);
+      const FloatRows rows = float_rows(a + row * stride_a + k, stride_a, {height, depth}, widened);
+      for (int64_t column = 0; column < shape.n; column += kPanelColumns) {
+        unpack_codes<float, 8>(
+            b.codes + column / kPanelColumns * b.panel_stride + k / 4 * kPanelColumns, depth,
+            panel);
+        multiply_panels<float>(rows.values, rows.stride, {panel, 0},
+                               c + row * stride_c + column, stride_c,
+                               {height, std::min(kPanelColumns, shape.n - column), depth},
+                               accumulate || k > 0);
+      }
+    }
+  }
+}
+#else
+template <class Element>
+void multiply_unpacked_bytes(const Element* a, int64_t stride_a, CodedView b, float* c,
+                             int64_t stride_c, GemmShape shape, bool accumulate) {
   alignas(64) Element panel[kUnpackedInner * kPanelColumns];
   for (int64_t column = 0; column < shape.n; column += kPanelColumns, c += kPanelColumns) {
     const uint32_t* codes = b.codes + column / kPanelColumns * b.panel_stride;
-    if (shape.m <= kBlockRows) {
-      coded_rest<Element, 8, kBlockRows>(shape.m, a, stride_a, codes, c, stride_c, shape.k,
-                                         accumulate);
-      continue;
-    }
     for (int64_t k = 0; k == 0 || k < shape.k; k += kUnpackedInner) {
       const int64_t depth = std::min(kUnpackedInner, shape.k - k);
       unpack_codes<Element, 8>(codes + k / 4 * kPanelColumns, depth, panel);
@@ -245,11 +262,18 @@ void multiply_bytes(const Element* a, int64_t stride_a, CodedView b, float* c, i
     }
   }
 }
+#endif
 
-CONVOY_INLINE RegisterFloats load_wide(const c10::BFloat16* from) {
-  using RegisterHalves = uint16_t __attribute__((vector_size(2 * kRegisterLanes)));
-  return reinterpret_cast<RegisterFloats>(
-      __builtin_convertvector(load_register<RegisterHalves>(from), RegisterWords) << 16);
+// A block of rows or fewer decodes in registers. More unpack: the same bits.
+template <class Element>
+void multiply_bytes(const Element* a, int64_t stride_a, CodedView b, float* c, int64_t stride_c,
+                    GemmShape shape, bool accumulate) {
+  if (shape.m > kBlockRows)
+    return multiply_unpacked_bytes(a, stride_a, b, c, stride_c, shape, accumulate);
+  for (int64_t column = 0; column < shape.n; column += kPanelColumns, c += kPanelColumns)
+    coded_rest<Element, 8, kBlockRows>(shape.m, a, stride_a,
+                                       b.codes + column / kPanelColumns * b.panel_stride, c,
+                                       stride_c, shape.k, accumulate);
 }
 
 // The compiler fuses within a basic block only, so that a sum's bits would depend on its loop.
@@ -382,9 +406,85 @@ inline void nibble_rows(int64_t count, const Element* a, int64_t stride_a, const
   }
 }
 
+#if CONVOY_SIMD_LEVEL < 2
+// Few registers hold few rows, so decoding for each of their blocks took longer than products:
+// beside more rows a group is unpacked once. The same bits.
+constexpr int64_t kFewestUnpackedRows = kBlockRows + 1;
+
+// Adds one group's part of the sums of some rows.
+template <int64_t rows>
+inline void add_group(FloatRows a, const float* panel, int64_t count, const NibbleGroups& groups,
+                      int64_t group, float* c, int64_t stride_c) {
+  RegisterFloats sums[rows][kRegistersOfRow];
+#pragma GCC unroll 8
+  for (int64_t row = 0; row < rows; ++row) {
+#pragma GCC unroll 8
+    for (int64_t part = 0; part < kRegistersOfRow; ++part) sums[row][part] = RegisterFloats{};
+  }
+  for (int64_t at = 0; at < count; ++at, panel += kPanelColumns) {
+#pragma GCC unroll 8
+    for (int64_t row = 0; row < rows; ++row) {
+#pragma GCC unroll 8
+      for (int64_t part = 0; part < kRegistersOfRow; ++part)
+        sums[row][part] = multiply_add(sums[row][part], a.values + row * a.stride + at,
+                                       panel + part * kRegisterLanes);
+    }
+  }
+#pragma GCC unroll 8
+  for (int64_t part = 0; part < kRegistersOfRow; ++part) {
+    const GroupScale scale(groups, group, part);
+#pragma GCC unroll 8
+    for (int64_t row = 0; row < rows; ++row) {
+      float* to = c + row * stride_c + part * kRegisterLanes;
+      const RegisterFloats total = scale.add(load_register<RegisterFloats>(to),
+                                             row_sum_at(groups, row, group), sums[row][part]);
+      __builtin_memcpy(to, &total, sizeof total);
+    }
+  }
+}
+
+template <class Element>
+void multiply_unpacked_nibbles(const Element* a, int64_t stride_a, CodedView b,
+                               const NibbleGroups& groups, float* c, int64_t stride_c,
+                               GemmShape shape) {
+  alignas(64) float widened[kWidenedRows * kWidenedInner];
+  alignas(64) float panel[kWidenedInner / 2 * kPanelColumns];
+  for (int64_t row = 0; row < shape.m; row += kWidenedRows) {
+    const int64_t height = std::min(kWidenedRows, shape.m - row);
+    for (int64_t k = 0; k < shape.k; k += groups.inputs) {
+      const int64_t depth = std::min(groups.inputs, shape.k - k);
+      const FloatRows rows = float_rows(a + row * stride_a + k, stride_a, {height, depth}, widened);
+      for (int64_t column = 0; column < shape.n; column += kPanelColumns) {
+        unpack_codes<float, 4>(
+            b.codes + column / kPanelColumns * b.panel_stride + k / 8 * kPanelColumns, depth,
+            panel);
+        const NibbleGroups of_panel = groups.from_column(column);
+        const auto add = [&](auto block, int64_t at) {
+          add_group<decltype(block)::value>(
+              {rows.values + at * rows.stride, rows.stride}, panel, depth,
+              of_panel.from_row(row + at), k / groups.inputs,
+              c + (row + at) * stride_c + column, stride_c);
+        };
+        int64_t at = 0;
+        for (; at + kBlockRows <= height; at += kBlockRows)
+          add(std::integral_constant<int64_t, kBlockRows>(), at);
+        for (; at < height; ++at) add(std::integral_constant<int64_t, 1>(), at);
+      }
+    }
+  }
+}
+#endif
+
 template <class Element>
 void multiply_nibbles(const Element* a, int64_t stride_a, CodedView b, const NibbleGroups& groups,
                       float* c, int64_t stride_c, GemmShape shape, bool accumulate) {
+#if CONVOY_SIMD_LEVEL < 2
+  if (shape.m >= kFewestUnpackedRows) {
+    for (int64_t row = 0; row < shape.m && !accumulate; ++row)
+      std::fill_n(c + row * stride_c, round_up(shape.n, kPanelColumns), 0.0f);
+    return multiply_unpacked_nibbles(a, stride_a, b, groups, c, stride_c, shape);
+  }
+#endif
   for (int64_t column = 0; column < shape.n; column += kPanelColumns, c += kPanelColumns) {
     const NibbleGroups of_panel = groups.from_column(column);
     for (int64_t row = 0; row < shape.m; row += kBlockRows)

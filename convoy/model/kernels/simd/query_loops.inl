@@ -27,6 +27,7 @@ CONVOY_INLINE Floats dot_step(Floats sums, const Element* a, const Element* b) {
 #endif
 
 // Lane `i` of the result is the sum of the lanes of vectors[i]: each step adds halves of two vectors into one.
+#if CONVOY_SIMD_LEVEL >= 2
 template <int32_t half, int32_t... lanes>
 CONVOY_INLINE Floats fold_pair(Floats first, Floats second,
                                std::integer_sequence<int32_t, lanes...>) {
@@ -51,6 +52,38 @@ CONVOY_INLINE Floats sums_of_lanes(Floats* vectors) {
   fold_lanes<1>(vectors);
   return vectors[0];
 }
+#else
+// In the same order: the halves of a vector, then of these, down to four lanes, whose sums stand side by side.
+using Quarter = float __attribute__((vector_size(16)));
+CONVOY_INLINE Quarter four_sums(const Floats& value) {
+#if CONVOY_SIMD_LEVEL == 1
+  const auto eight = reinterpret_cast<__m256>(value.low + value.high);
+  return reinterpret_cast<Quarter>(
+      _mm_add_ps(_mm256_castps256_ps128(eight), _mm256_extractf128_ps(eight, 1)));
+#else
+  const auto eight = value.low + value.high;
+  return eight.low + eight.high;
+#endif
+}
+CONVOY_INLINE Floats sums_of_lanes(const Floats* vectors) {
+  using Places = int32_t __attribute__((vector_size(16)));
+  float sums[kLanes];
+#pragma GCC unroll 4
+  for (int64_t at = 0; at < kLanes; at += 4) {
+    const auto two_sums = [&](int64_t first) {
+      const Quarter a = four_sums(vectors[first]);
+      const Quarter b = four_sums(vectors[first + 1]);
+      return __builtin_shuffle(a, b, Places{0, 1, 4, 5}) + __builtin_shuffle(a, b, Places{2, 3, 6, 7});
+    };
+    const Quarter a = two_sums(at);
+    const Quarter b = two_sums(at + 2);
+    const Quarter four =
+        __builtin_shuffle(a, b, Places{0, 2, 4, 6}) + __builtin_shuffle(a, b, Places{1, 3, 5, 7});
+    __builtin_memcpy(sums + at, &four, sizeof four);
+  }
+  return load(sums);
+}
+#endif
 
 // One query and up to kLanes keys; those from `present` on repeat the last.
 template <class Element>

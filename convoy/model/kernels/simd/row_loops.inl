@@ -21,7 +21,7 @@ void rms_norm(const Element* x, const Element* weight, Element* y, float* invers
       if (parameters.scale_by_one_plus) {
         factor += 1.0f;
       } else if constexpr (!std::is_same_v<Element, float>) {
-        normed = reinterpret_cast<Floats>(rounded_words(normed) & 0xffff0000u);
+        normed = floats_of(rounded_words(normed) & 0xffff0000u);
       }
       store_lanes(y + at, normed * factor, count);
     });
@@ -97,7 +97,7 @@ void gated(const Element* gate, const Element* up, Element* y, int64_t total) {
   for_lanes(total, [&](int64_t at, auto count) {
     Floats activated = act(load_lanes(gate + at, count)).value;
     if constexpr (!std::is_same_v<Element, float>) {
-      activated = reinterpret_cast<Floats>(rounded_words(activated) & 0xffff0000u);
+      activated = floats_of(rounded_words(activated) & 0xffff0000u);
     }
     store_lanes(y + at, activated * load_lanes(up + at, count), count);
   });
@@ -224,7 +224,7 @@ template <class Element>
 double sum_of_squares(const Element* values, int64_t total) {
   Doubles squares{};
   for_lanes(total, [&](int64_t at, auto count) {
-    const Doubles wide = __builtin_convertvector(load_lanes(values + at, count), Doubles);
+    const Doubles wide = widened(load_lanes(values + at, count));
     squares += wide * wide;
   });
   double result = 0;
