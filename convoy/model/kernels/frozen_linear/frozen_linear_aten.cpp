@@ -37,6 +37,7 @@ class PlainIntegerLinear : public PackedLinear {
       : weight_(weight), bias_O_(bias_O) {}
 
   at::Tensor forward(const at::Tensor& x_TI, const ProductTerm& added) override {
+    if (weight_.format.activations == ActivationFormat::Int8) return rounded_forward(x_TI, added);
     return PlainLinear(values(), bias_O_).forward(x_TI, added);
   }
   at::Tensor input_gradient(const at::Tensor& grad_TO, const ProductTerm& added,
@@ -46,6 +47,14 @@ class PlainIntegerLinear : public PackedLinear {
 
  private:
   at::Tensor values() const { return weight_.values().to(weight_.dtype); }
+
+  // In fp32: the dtype of x could not hold what its blocks represent.
+  at::Tensor rounded_forward(const at::Tensor& x_TI, const ProductTerm& added) const {
+    at::Tensor y_TO = at::mm(rounded_activations(x_TI), weight_.values().t());
+    if (bias_O_.defined()) y_TO.add_(bias_O_);
+    if (added.a_MK.defined()) y_TO.add_(at::mm(added.a_MK, added.b_KN));
+    return y_TO.to(x_TI.scalar_type());
+  }
 
   IntegerWeight weight_;
   at::Tensor bias_O_;

@@ -237,6 +237,78 @@ TEST(IntegerLinear, AddsAProduct) {
       testing::tolerance(at::kFloat, 64));
 }
 
+IntegerFormat of_rounded_rows(IntegerFormat format) {
+  format.activations = ActivationFormat::Int8;
+  return format;
+}
+
+// Half a step of each block, and what the sums round.
+at::Tensor rounding_bound(const at::Tensor& x, const at::Tensor& values) {
+  const int64_t missing = (32 - x.size(1) % 32) % 32;
+  const auto blocks = [&](const at::Tensor& of) {
+    return at::constant_pad_nd(of.to(at::kDouble).abs(), {0, missing}).view({of.size(0), -1, 32});
+  };
+  const at::Tensor steps = blocks(x).amax({2}).div(127.0);
+  return at::matmul(steps.mul(0.5 + 1e-4), blocks(values).sum({2}).t());
+}
+
+TEST(IntegerLinear, RoundedRowsStayWithinHalfAStepOfEachBlock) {
+  for (auto dtype : {at::kFloat, at::kBFloat16}) {
+    for (const Quantized& of : frozen_formats()) {
+      for (const auto& [outputs, inputs] :
+           std::vector<std::pair<int64_t, int64_t>>{{1, 1}, {35, 64}, {64, 33}, {100, 700}}) {
+        const IntegerWeight weight = quantize_weight(testing::sample({outputs, inputs}, dtype, 2),
+                                                     of_rounded_rows(of.format));
+        const FrozenLinear linear(weight, {});
+        const at::Tensor values = weight.values().to(at::kDouble);
+        for (const int64_t rows : {1, 5, 70}) {
+          const at::Tensor x = testing::sample({rows, inputs}, dtype, 1);
+          const at::Tensor y = linear.forward(x).to(at::kDouble);
+          const at::Tensor exact = at::matmul(x.to(at::kDouble), values.t());
+          at::Tensor bound = rounding_bound(x, values) + 1e-5;
+          if (dtype == at::kBFloat16) bound = bound + exact.abs().add(bound).mul(0.0040);
+          EXPECT_TRUE((y - exact).abs().le(bound).all().item<bool>())
+              << dtype << " format " << static_cast<int>(of.format.weight) << ": " << rows << " x "
+              << inputs << " x " << outputs;
+          const at::Tensor plain = at::matmul(rounded_activations(x).to(at::kDouble), values.t());
+          EXPECT_LT(testing::relative_error(y, plain), testing::tolerance(dtype, inputs));
+          EXPECT_TRUE(inputs == 1 || !at::equal(plain, exact));
+        }
+      }
+    }
+  }
+}
+
+TEST(IntegerLinear, ARoundedRowDoesNotDependOnTheOthers) {
+  if (!testing::runs_cpu_table()) GTEST_SKIP() << "promised on the CPU";
+  for (auto dtype : {at::kFloat, at::kBFloat16}) {
+    for (const Quantized& of : frozen_formats()) {
+      const FrozenLinear linear(
+          quantize_weight(testing::sample({150, 600}, dtype, 2), of_rounded_rows(of.format)), {});
+      const at::Tensor x = testing::sample({300, 600}, dtype, 1);
+      const at::Tensor together = linear.forward(x);
+      for (const int64_t rows : {1, 2, 3, 9, 33})
+        EXPECT_TRUE(
+            at::equal(linear.forward(x.slice(0, 7, 7 + rows)), together.slice(0, 7, 7 + rows)));
+      EXPECT_TRUE(at::equal(linear.argmax(x, 150), together.argmax(1)));
+    }
+  }
+}
+
+TEST(IntegerLinear, RoundedRowsTakeABiasAndAProductAsTheyAre) {
+  const IntegerWeight weight = quantize_weight(testing::sample({35, 64}, at::kFloat, 2),
+                                               of_rounded_rows({WeightFormat::Int4Zero, 32}));
+  const at::Tensor bias = testing::sample({35}, at::kFloat, 6);
+  const FrozenLinear linear(weight, bias);
+  const at::Tensor left = testing::sample({9, 5}, at::kFloat, 3);
+  const at::Tensor right = testing::sample({35, 5}, at::kFloat, 4);
+  const at::Tensor x = testing::sample({9, 64}, at::kFloat, 1);
+  EXPECT_LT(testing::relative_error(linear.product(x, {left, right.t()}),
+                                    at::matmul(rounded_activations(x), weight.values().t()) + bias +
+                                        at::matmul(left, right.t())),
+            testing::tolerance(at::kFloat, 64));
+}
+
 TEST(FrozenLinear, BackwardOutlivesTheMap) {
   const at::Tensor x = testing::sample({9, 64}, at::kFloat, 1).requires_grad_(true);
   at::Tensor y;

@@ -64,7 +64,7 @@ IntegerPanels::IntegerPanels(const IntegerWeight& weight)
 }
 
 at::Tensor IntegerPanels::group_sums(const at::Tensor& a_MK) const {
-  if (!offsets_.defined()) return {};
+  if (!offsets_.defined() || rounds_rows()) return {};
   const at::Tensor sums_MG = at::empty({a_MK.size(0), num_groups_}, at::kFloat);
   with_element(a_MK, "integer_weight", [&](auto element) {
     using Element = decltype(element);
@@ -79,17 +79,41 @@ at::Tensor IntegerPanels::group_sums(const at::Tensor& a_MK) const {
   return sums_MG;
 }
 
+at::Tensor IntegerPanels::rounded_rows(const at::Tensor& a_MK) const {
+  if (!rounds_rows()) return {};
+  const int64_t blocks = blocks_per_row();
+  const at::Tensor rounded =
+      at::empty({a_MK.size(0), blocks * static_cast<int64_t>(sizeof(RoundedBlock))}, at::kByte);
+  with_element(a_MK, "integer_weight", [&](auto element) {
+    using Element = decltype(element);
+    const IntegerDots<Element>& loops = integer_dots<Element>();
+    const auto round = is_int8() ? loops.round_for_bytes : loops.round_for_nibbles;
+    const auto* rows = a_MK.const_data_ptr<Element>();
+    auto* to = reinterpret_cast<RoundedBlock*>(rounded.mutable_data_ptr<uint8_t>());
+    for_rows(a_MK.size(0), inner_, [&, stride = a_MK.stride(0)](int64_t begin, int64_t end) {
+      for (int64_t row = begin; row < end; ++row)
+        round(rows + row * stride, inner_, to + row * blocks);
+    });
+  });
+  return rounded;
+}
+
 template <class Element>
 void IntegerPanels::multiply(const Rows<Element>& rows, int64_t column, int64_t columns, float* c,
                              int64_t stride_c, bool accumulate, Scratch& scratch) const {
   const auto& loops = simd_kernels<Element>();
+  const auto& dots = integer_dots<Element>();
+  const ByteRows rounded{rows.rounded, blocks_per_row()};
   const int64_t panel = column / kPanelColumns;
   const CodedView codes{codes_ + panel * words_per_panel_, words_per_panel_};
   const int64_t first_scale = panel * num_groups_ * kPanelColumns;
   const GemmShape shape{rows.count, columns, inner_};
   if (is_int8()) {
     scratch.resize(rows.count * stride_c);
-    loops.multiply_bytes(rows.a, rows.stride_a, codes, scratch.data(), stride_c, shape, false);
+    if (rounds_rows())
+      dots.multiply_bytes(rounded, codes, {}, scratch.data(), stride_c, shape, false);
+    else
+      loops.multiply_bytes(rows.a, rows.stride_a, codes, scratch.data(), stride_c, shape, false);
     return loops.add_scaled(scratch.data(), static_cast<const float*>(scale_values_) + first_scale,
                             c, stride_c, rows.count, round_up(columns, kPanelColumns), accumulate);
   }
@@ -101,6 +125,8 @@ void IntegerPanels::multiply(const Rows<Element>& rows, int64_t column, int64_t 
     groups.row_sums = rows.group_sums;
     groups.row_sums_stride = num_groups_;
   }
+  if (rounds_rows())
+    return dots.multiply_nibbles(rounded, codes, groups, c, stride_c, shape, accumulate);
   loops.multiply_nibbles(rows.a, rows.stride_a, codes, groups, c, stride_c, shape, accumulate);
 }
 

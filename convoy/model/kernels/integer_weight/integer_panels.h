@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A quantised weight as the right side of the CPU's products. Codes are multiplied as whole numbers
-// and their sums scaled, group by group, so nothing is rounded but what is stored. An element's sum
+// and their sums scaled, group by group, so nothing is rounded but what is stored, and rows where
+// the format says so. An element's sum
 // runs over k in one order whatever the other rows are. Copies share the memory.
 #pragma once
 
@@ -9,6 +10,7 @@
 #include <vector>
 
 #include "convoy/model/kernels/integer_weight/integer_weight.h"
+#include "convoy/model/kernels/simd/integer_dots.h"
 #include "convoy/model/kernels/simd/simd_kernels.h"
 
 namespace convoy::kernels {
@@ -25,6 +27,10 @@ class IntegerPanels {
   // where there are none.
   at::Tensor group_sums(const at::Tensor& a_MK) const;
 
+  // The rows in blocks of 8 bits; undefined where products read their values.
+  at::Tensor rounded_rows(const at::Tensor& a_MK) const;
+  int64_t blocks_per_row() const { return rounded_blocks(inner_); }
+
   // Memory of one thread.
   using Scratch = std::vector<float>;
 
@@ -33,6 +39,7 @@ class IntegerPanels {
     const Element* a = nullptr;
     int64_t stride_a = 0;
     const float* group_sums = nullptr;  // of the first row; null as above
+    const RoundedBlock* rounded = nullptr;
     int64_t count = 0;
   };
 
@@ -43,6 +50,7 @@ class IntegerPanels {
                 int64_t stride_c, bool accumulate, Scratch& scratch) const;
 
  private:
+  bool rounds_rows() const { return format_.activations == ActivationFormat::Int8; }
   bool is_int8() const { return format_.weight == WeightFormat::Int8; }
   int64_t codes_per_word() const { return is_int8() ? 4 : 8; }
   int64_t group_inputs() const { return is_int8() ? inner_ : format_.group_inputs; }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "convoy/model/kernels/integer_weight/integer_weight.h"
 
+#include <limits>
+
 #include "convoy/core/base/error.h"
 
 namespace convoy::kernels {
@@ -77,6 +79,20 @@ at::Tensor IntegerWeight::values() const {
   };
   steps.mul_(by_input(scales_OG));
   return offsets_OG.defined() ? steps.add_(by_input(offsets_OG)) : steps;
+}
+
+at::Tensor rounded_activations(const at::Tensor& x_TI) {
+  constexpr int64_t kBlock = 32;
+  const int64_t inputs = x_TI.size(1);
+  const at::Tensor blocks =
+      at::constant_pad_nd(x_TI.to(at::kFloat), {0, (kBlock - inputs % kBlock) % kBlock})
+          .view({x_TI.size(0), -1, kBlock});
+  const at::Tensor most = blocks.abs().amax({2}, true);
+  at::Tensor scales = most.div(kLargestInt8);
+  const at::Tensor vanishes = scales.lt(std::numeric_limits<float>::min());
+  scales.masked_fill_(most.isfinite().logical_not(), NAN).masked_fill_(vanishes, 0.0);
+  const at::Tensor steps = most.reciprocal().mul_(kLargestInt8).masked_fill_(vanishes, 0.0);
+  return blocks.mul(steps).round_().mul_(scales).flatten(1).narrow(1, 0, inputs);
 }
 
 IntegerWeight quantize_weight(const at::Tensor& weight_OI, const IntegerFormat& format) {

@@ -16,9 +16,16 @@ enum class WeightFormat {
   Int4Zero,  // and an offset: from the lowest to the highest of a group
 };
 
+// Form in which a product with the weight takes its rows.
+enum class ActivationFormat {
+  Model,  // the values
+  Int8,   // 32 successive inputs at a time rounded to codes -127 ... 127 of one scale; CPUs alone
+};
+
 struct IntegerFormat {
   WeightFormat weight = WeightFormat::Int8;
   int64_t group_inputs = 128;  // of Int4 and Int4Zero: 32, 64 or 128
+  ActivationFormat activations = ActivationFormat::Model;
 };
 
 struct IntegerWeight {
@@ -31,6 +38,10 @@ struct IntegerWeight {
   // fp32 [O, I].
   at::Tensor values() const;
 };
+
+// fp32 [T, I]: the values of x_TI, fp32 or bf16, once rounded as ActivationFormat::Int8. A row's
+// block with a value that is not finite becomes NaN.
+at::Tensor rounded_activations(const at::Tensor& x_TI);
 
 // Nearest codes of `weight_OI`, fp32 or bf16 and finite, on its device. Throws ConfigError for
 // another group size, DataError where the weight is not finite.

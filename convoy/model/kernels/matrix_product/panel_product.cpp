@@ -112,6 +112,9 @@ class Term {
     if (quantized_ != nullptr) {
       group_sums_MG_ = quantized_->group_sums(term.a_MK);
       if (group_sums_MG_.defined()) group_sums_ = group_sums_MG_.const_data_ptr<float>();
+      rounded_rows_ = quantized_->rounded_rows(term.a_MK);
+      if (rounded_rows_.defined())
+        rounded_ = reinterpret_cast<const RoundedBlock*>(rounded_rows_.const_data_ptr<uint8_t>());
       return;
     }
     if (term.coded.weight != nullptr) {
@@ -135,7 +138,9 @@ class Term {
   IntegerPanels::Rows<Element> rows(int64_t row, int64_t count) const {
     const float* sums =
         group_sums_ == nullptr ? nullptr : group_sums_ + row * group_sums_MG_.size(1);
-    return {a(row, 0), stride_a_, sums, count};
+    const RoundedBlock* rounded =
+        rounded_ == nullptr ? nullptr : rounded_ + row * quantized_->blocks_per_row();
+    return {a(row, 0), stride_a_, sums, rounded, count};
   }
 
   // The panels of another term: B from (k, column) on, packed into `scratch` unless it is packed
@@ -181,6 +186,8 @@ class Term {
   const IntegerPanels* quantized_;
   at::Tensor group_sums_MG_;
   const float* group_sums_ = nullptr;
+  at::Tensor rounded_rows_;
+  const RoundedBlock* rounded_ = nullptr;
   std::optional<BitsandbytesReader<Element>> coded_;
   bool coded_transposed_ = false;
 };
