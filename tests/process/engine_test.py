@@ -360,7 +360,7 @@ class RefusalTest(EngineCase):
             self.assertIn(f"status 400: {message}", self.rows(f"{name}.jsonl")[7]["metadata"]["error"])
 
     def test_settings_of_loaded_models_are_refused(self):
-        for flag, value, path in (("--weights", "int8", "engine.weights"), ("--adapter", "d", "model.adapter"),
+        for flag, value, path in (("--weights", "int8", "engine.weights"), ("--activations", "int8", "engine.activations"), ("--adapter", "d", "model.adapter"),
                                   ("--dtype", "bf16", "model.dtype"), ("--devices", "cpu", "workers.devices")):
             said = self.process("http://127.0.0.1:1/v1", "out.jsonl", flag, value, code=2)
             self.assertIn(f"{path} ({flag}) has no effect with --engine", said)

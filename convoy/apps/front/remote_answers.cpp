@@ -199,7 +199,8 @@ void check_remote_flags(const RemoteFlags& flags) {
     return;
   }
   config::refuse_without_effect(
-      flags.engine, {"kv_blocks", "prefill_chunk", "weights", "kv_dtype", "cuda_graphs"},
+      flags.engine,
+      {"kv_blocks", "prefill_chunk", "weights", "activations", "kv_dtype", "cuda_graphs"},
       kServersDecide);
   config::refuse_without_effect(flags.engine, {"deterministic"},
                                 "with --engine: a server's texts depend on what else it computes");

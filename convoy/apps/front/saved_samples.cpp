@@ -31,9 +31,10 @@ void refuse(SavedSampleFlags& flags, const std::vector<std::string>& positionals
                                  "repetition_penalty", "n", "seed", "greedy", "stop", "logprobs"},
                                 where);
   config::refuse_without_effect(flags.model, {"model", "adapter", "revision", "dtype"}, where);
-  config::refuse_without_effect(
-      flags.engine,
-      {"batch_size", "kv_blocks", "prefill_chunk", "deterministic", "weights", "kv_dtype"}, where);
+  config::refuse_without_effect(flags.engine,
+                                {"batch_size", "kv_blocks", "prefill_chunk", "deterministic",
+                                 "weights", "activations", "kv_dtype"},
+                                where);
   if (!positionals.empty())
     throw ConfigError(fmt::format("`{}` has no effect {}", positionals[0], where),
                       {.key = positionals[0], .hint = "leave it out"});

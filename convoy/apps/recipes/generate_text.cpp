@@ -52,6 +52,7 @@ std::string answers_key(const GenerateRun& run, const settings::SamplingFlags& s
   hash.update(config::dump_json(config::list_fields(settled)).dump());
   hash.update(run.engine.weights + " " + run.engine.kv_dtype);
   if (run.engine.weights == "model") hash.update(coding_text(*loaded.model));
+  if (run.engine.activations != "model") hash.update(" activations " + run.engine.activations);
   for (size_t prompt = 0; prompt < prompts.asked.size(); ++prompt) {
     const std::vector<int32_t>& ids = prompts.asked[prompt].ids;
     hash.update(fmt::format("{} {}{}:", prompts.source_indices[prompt], ids.size(),

@@ -66,10 +66,25 @@ void require_one_format(const std::string& quantization, bool double_quant,
                       {.key = "weights", .hint = "give one of them"});
 }
 
-void quantize_linears(nn::CausalLm& model, const std::string& weights) {
-  const kernels::IntegerFormat eight_bits{.weight = kernels::WeightFormat::Int8};
-  const kernels::IntegerFormat four_bits{.weight = kernels::WeightFormat::Int4Zero,
-                                         .group_inputs = 32};
+void require_codes_of_activations(const std::string& activations, const std::string& weights,
+                                  at::Device device) {
+  if (activations == "model") return;
+  if (weights == "model")
+    throw ConfigError(settings::kActivationsNeedCodes,
+                      {.key = "activations", .hint = settings::kActivationsNeedCodesHint});
+  if (!device.is_cpu())
+    throw ConfigError("--activations int8 multiplies whole numbers on CPUs alone",
+                      {.key = "activations", .hint = "use --devices cpu, or leave it out"});
+}
+
+void quantize_linears(nn::CausalLm& model, const std::string& weights,
+                      const std::string& activations) {
+  const auto rows =
+      activations == "int8" ? kernels::ActivationFormat::Int8 : kernels::ActivationFormat::Model;
+  const kernels::IntegerFormat eight_bits{.weight = kernels::WeightFormat::Int8,
+                                          .activations = rows};
+  const kernels::IntegerFormat four_bits{
+      .weight = kernels::WeightFormat::Int4Zero, .group_inputs = 32, .activations = rows};
   model.quantize_blocks(weights == "int4" ? four_bits : eight_bits);
   model.head().quantize(eight_bits);
 }
@@ -149,11 +164,17 @@ LoadedModel load_model(const ModelRequest& given, const Log& log) {
       log.warning(fmt::format("{}: {} `{}` matches no module that it could change", request.adapter,
                               key, pattern));
   }
+  require_codes_of_activations(request.activations, request.weights, request.device);
   if (request.weights != "model") {
+    if (request.activations == "int8")
+      log.info(
+          fmt::format("linear layers multiply {} weights with inputs rounded to 8 bits, 32 "
+                      "at a time (--activations int8)",
+                      request.weights));
     if (lora && lora->config().use_dora)
       throw ConfigError("a DoRA adapter needs unquantised weights",
                         {.key = "weights", .hint = "merge the adapter, or leave --weights out"});
-    quantize_linears(*model, request.weights);
+    quantize_linears(*model, request.weights, request.activations);
   }
   std::vector<int32_t> end_ids = families::end_token_ids(folder);
   if (!request.adapter.empty()) {
@@ -206,6 +227,8 @@ ModelRequest model_request(const settings::ModelFlags& flags, const settings::En
                            const device::RankDevice& rank_device) {
   ModelRequest request = model_request(flags, template_path, rank_device);
   request.weights = engine.weights;
+  request.activations = engine.activations;
+  require_codes_of_activations(engine.activations, engine.weights, rank_device.device);
   request.joins_projections = true;
   require_one_format(flags.held.quantization, flags.held.double_quant, engine.weights);
   // On CPUs an answer depends on no other.

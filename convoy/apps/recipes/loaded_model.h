@@ -32,9 +32,10 @@ struct ModelRequest {
   std::string template_path = {};
   std::string eos_token = {};  // in place of the tokenizer's; empty = its own
   at::Device device = at::kCPU;
-  bool joins_projections = false;  // for inference alone, as `weights`
-  bool deferred = false;           // parameters come without memory
-  std::string weights = "model";   // or int8, int4: of linear maps, for inference alone
+  bool joins_projections = false;     // for inference alone, as `weights`
+  bool deferred = false;              // parameters come without memory
+  std::string weights = "model";      // or int8, int4: of linear maps, for inference alone
+  std::string activations = "model";  // or int8, beside weights of 8 or 4 bits on CPUs
   models::WeightCoding coding = {};
 };
 
@@ -78,8 +79,14 @@ void code_linears(nn::CausalLm& model, const kernels::BitsandbytesFormat& format
 void require_one_format(const std::string& quantization, bool double_quant,
                         const std::string& weights = "model");
 
+// Throws ConfigError for activations in 8 bits beside weights without codes, or off the CPU.
+// `weights`, `activations`: from EngineFlags.
+void require_codes_of_activations(const std::string& activations, const std::string& weights,
+                                  at::Device device);
+
 // `weights`: int8 or int4. For inference only.
-void quantize_linears(nn::CausalLm& model, const std::string& weights);
+void quantize_linears(nn::CausalLm& model, const std::string& weights,
+                      const std::string& activations = "model");
 
 // Throws DataError when the tokenizer has ids without an embedding in the model.
 void require_vocabulary(const text::Tokenizer& tokenizer, int64_t vocab_size,

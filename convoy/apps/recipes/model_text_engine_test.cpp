@@ -258,5 +258,20 @@ TEST_F(TextEngineOfAModel, FewBitsStillAnswer) {
   EXPECT_TRUE(finish(*engine).at(1).text.ends_with("#### 26"));
 }
 
+TEST_F(TextEngineOfAModel, RoundedActivationsStillAnswer) {
+  quantize_linears(*loaded_.model, "int4", "int8");
+  const auto engine = make_text_engine(loaded_, {});
+  engine->submit(sum(
+      1, "Pia shares 78 buttons equally among 3 friends. How many buttons does each friend get?"));
+  EXPECT_TRUE(finish(*engine).at(1).text.ends_with("#### 26"));
+}
+
+TEST(RoundedActivations, NeedWeightsWithCodesAndACpu) {
+  EXPECT_NO_THROW(require_codes_of_activations("model", "model", at::kCUDA));
+  EXPECT_NO_THROW(require_codes_of_activations("int8", "int4", at::kCPU));
+  EXPECT_THROW(require_codes_of_activations("int8", "model", at::kCPU), ConfigError);
+  EXPECT_THROW(require_codes_of_activations("int8", "int8", at::kCUDA), ConfigError);
+}
+
 }  // namespace
 }  // namespace convoy::recipes

@@ -36,6 +36,7 @@ ModelRequest worker_model(const settings::ProcessSettings& settings,
   settings::EngineFlags engine;
   engine.deterministic = settings.engine.deterministic;
   engine.weights = settings.engine.weights;
+  engine.activations = settings.engine.activations;
   engine.kv_dtype = settings.engine.kv_dtype;
   return model_request(flags, engine, model.template_path, rank_device);
 }

@@ -206,9 +206,9 @@ int bench_generate(const settings::BenchFlags& flags, const settings::BenchGener
                        "--temperature {} --top-p {} --repeats {}",
                        fmt::join(generate.batches, " "), generate.prompts, generate.prompt_tokens,
                        generate.new_tokens, generate.temperature, generate.top_p, generate.repeats),
-       .own = fmt::format(" --weights {} --kv-dtype {} --quantization {}{}", generate.weights,
-                          generate.kv_dtype, generate.quantization,
-                          generate.double_quant ? " --double-quant" : ""),
+       .own = fmt::format(" --weights {} --activations {} --kv-dtype {} --quantization {}{}",
+                          generate.weights, generate.activations, generate.kv_dtype,
+                          generate.quantization, generate.double_quant ? " --double-quant" : ""),
        .for_peer = llama_cpp ? " --file-type " + llama_cpp_file_type(flags, generate) : "",
        .packages = llama_cpp ? "llama-cpp-python and gguf" : "torch and transformers"},
       flags, devices);

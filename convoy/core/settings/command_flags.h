@@ -10,6 +10,7 @@
 
 #include "convoy/core/base/log.h"
 #include "convoy/core/config/field.h"
+#include "convoy/core/settings/activation_words.h"
 #include "convoy/core/settings/quantization_settings.h"
 #include "convoy/core/settings/strategies.h"
 
@@ -187,6 +188,7 @@ struct EngineFlags {
   config::AutoOr<int64_t> prefill_chunk;
   bool deterministic = false;
   std::string weights = "model";
+  std::string activations = "model";
   std::string kv_dtype = "model";
   std::string cuda_graphs = "auto";
 
@@ -208,6 +210,7 @@ struct EngineFlags {
     visit("weights", weights,
           "linear layers in the model's type, or in 8 or 4 bits: less memory, different rounding")
         .one_of({"model", "int8", "int4"});
+    visit("activations", activations, kActivationsHelp).one_of({"model", "int8"});
     visit("kv_dtype", kv_dtype, "KV cache in the model's type, or in 8 bits")
         .one_of({"model", "int8"});
     visit("cuda_graphs", cuda_graphs,
@@ -368,6 +371,7 @@ struct BenchGenerateFlags {
   double top_p = 0.95;
   int64_t repeats = 3;
   std::string weights = "model";
+  std::string activations = "model";
   std::string quantization = "none";
   bool double_quant = false;
   std::string kv_dtype = "model";
@@ -387,6 +391,7 @@ struct BenchGenerateFlags {
     visit("repeats", repeats, "timed runs of each kind, after one warm-up run").at_least(1);
     visit("weights", weights, "format of Convoy's linear layers, as for convoy generate")
         .one_of({"model", "int8", "int4"});
+    visit("activations", activations, kActivationsHelp).one_of({"model", "int8"});
     visit("quantization", quantization, "Convoy's linear layers in bitsandbytes' format")
         .one_of({"none", "nf4", "fp4", "int8"});
     visit("double_quant", double_quant, "nf4 and fp4: also store the block scales in 8 bits");

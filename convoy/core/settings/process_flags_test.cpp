@@ -111,9 +111,14 @@ TEST(ProcessFlags, WeightsAreHeldInOneWay) {
   resolve_process(settings, {}, {"--quantization", "nf4", "--double-quant"});
   EXPECT_EQ(settings.model.quantization, "nf4");
   EXPECT_TRUE(settings.model.double_quant);
+  ProcessSettings rounded;
+  resolve_process(rounded, {}, {"--weights", "int4", "--activations", "int8"});
+  EXPECT_EQ(rounded.engine.activations, "int8");
   for (const std::vector<std::string>& flags : {std::vector<std::string>{"--double-quant"},
                                                 {"--quantization", "int8", "--double-quant"},
                                                 {"--quantization", "nf4", "--weights", "int8"},
+                                                {"--activations", "int8"},
+                                                {"--quantization", "nf4", "--activations", "int8"},
                                                 {"--quantization", "nf5"}}) {
     ProcessSettings refused;
     EXPECT_THROW(resolve_process(refused, {}, flags), ConfigError) << flags.back();

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "convoy/core/config/field.h"
+#include "convoy/core/settings/activation_words.h"
 #include "convoy/core/settings/remote_settings.h"
 #include "convoy/core/settings/template_kwargs.h"
 #include "convoy/core/settings/usual_sampling.h"
@@ -251,6 +252,7 @@ struct ProcessEngineSettings {
   config::AutoOr<int64_t> max_requests;
   std::string kv_dtype = "model";
   std::string weights = "model";
+  std::string activations = "model";
   std::string cuda_graphs = "auto";
 
   template <class Visitor>
@@ -278,6 +280,7 @@ struct ProcessEngineSettings {
     visit("weights", weights,
           "linear layers in the model's type, or in 8 or 4 bits: less memory, different rounding")
         .one_of({"model", "int8", "int4"});
+    visit("activations", activations, kActivationsHelp).one_of({"model", "int8"});
     visit("cuda_graphs", cuda_graphs,
           "start the decode steps of a GPU as a whole, not launch by launch; auto = on where "
           "LibTorch "

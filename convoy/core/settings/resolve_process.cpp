@@ -30,7 +30,7 @@ constexpr std::array kOfLoadedModels = {
     "model.adapter",      "model.revision",      "model.dtype",          "model.quantization",
     "model.double_quant", "model.template_path", "workers.devices",      "engine.low_memory",
     "engine.memory_gib",  "engine.kv_blocks",    "engine.prefill_chunk", "engine.kv_dtype",
-    "engine.weights",     "engine.cuda_graphs"};
+    "engine.weights",     "engine.activations",  "engine.cuda_graphs"};
 
 [[noreturn]] void refuse_effectless(const std::string& path, const std::string& where) {
   throw ConfigError(fmt::format("{} ({}) has no effect {}", path, process_flag(path), where),
@@ -72,6 +72,9 @@ void check(const ProcessSettings& settings) {
             "engine.weights {} and model.quantization {} both set the format of linear layers",
             settings.engine.weights, model.quantization),
         {.key = "engine.weights", .hint = "give one of --weights and --quantization"});
+  if (settings.engine.weights == "model" && settings.engine.activations != "model")
+    throw ConfigError(kActivationsNeedCodes,
+                      {.key = "engine.activations", .hint = kActivationsNeedCodesHint});
   if (settings.workers.node_rank >= settings.workers.num_nodes)
     throw ConfigError(fmt::format("workers.node_rank: wanted below workers.num_nodes {}, found {}",
                                   settings.workers.num_nodes, settings.workers.node_rank),

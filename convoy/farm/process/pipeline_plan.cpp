@@ -170,6 +170,7 @@ nlohmann::json PipelinePlan::content(const std::string& model) const {
     content["model"].erase("quantization");
     content["model"].erase("double_quant");
   }
+  if (settings.engine.activations == "model") content["engine"].erase("activations");
   for (const char* key : {"kv_blocks", "prefill_chunk", "max_requests", "low_memory", "memory_gib"})
     content["engine"].erase(key);
   content["pipeline_version"] = kPipelineVersion;

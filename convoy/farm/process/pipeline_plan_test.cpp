@@ -70,6 +70,11 @@ TEST(PipelinePlan, ContentIsWhatDecidesRowsAndNothingElse) {
   EXPECT_NE(base, content([](auto& settings) {
               settings.evaluate.weights = {{"correctness", 1}};
             }));
+  EXPECT_NE(base, content([](auto& settings) {
+              settings.engine.weights = "int4";
+              settings.engine.activations = "int8";
+            }));
+  EXPECT_EQ(base.find("activations"), std::string::npos) << "runs from before the setting continue";
   EXPECT_NE(base, content([](auto&) {}, kPlanPrompts, "other"));
   PromptTexts changed = kPlanPrompts;
   changed["improve"] += "!";

@@ -83,11 +83,12 @@ nlohmann::ordered_json bench_generate(const settings::BenchFlags& common,
   const at::Device device = device::take_rank_device(devices, 0).device;
   device::share_cpu_threads(1);
   require_one_format(flags.quantization, flags.double_quant, flags.weights);
+  require_codes_of_activations(flags.activations, flags.weights, device);
   const std::unique_ptr<nn::CausalLm> model = bench_model(common, device);
   require_positions(*model, flags.prompt_tokens + flags.new_tokens, "prompt_tokens, new_tokens");
   model->set_requires_grad(false);
   model->join_projections();
-  if (flags.weights != "model") quantize_linears(*model, flags.weights);
+  if (flags.weights != "model") quantize_linears(*model, flags.weights, flags.activations);
   if (const auto format = weight_coding(flags.quantization, flags.double_quant).format)
     code_linears(*model, *format);
   const text::Tokenizer tokenizer = word_tokenizer(model->vocab_size());
@@ -102,6 +103,7 @@ nlohmann::ordered_json bench_generate(const settings::BenchFlags& common,
                  {"dtype", common.dtype},
                  {"geometry", common.geometry},
                  {"weights", flags.weights != "model" ? flags.weights : coding_text(*model)},
+                 {"activations", flags.activations},
                  {"prompt_tokens", flags.prompt_tokens},
                  {"new_tokens", flags.new_tokens},
                  {"points", points}};

@@ -22,6 +22,11 @@ TEST(BenchGenerate, HoldsLinearMapsAsAsked) {
     return bench_generate(common, flags, "cpu").at("weights").get<std::string>();
   };
   EXPECT_EQ(weights(), "none");
+  flags.activations = "int8";
+  EXPECT_THROW(weights(), ConfigError) << "no codes to multiply with";
+  flags.weights = "int4";
+  EXPECT_EQ(weights(), "int4");
+  flags.weights = flags.activations = "model";
   flags.quantization = "nf4";
   flags.double_quant = true;
   EXPECT_TRUE(weights().starts_with("nf4")) << weights();
