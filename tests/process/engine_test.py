@@ -132,6 +132,8 @@ class RowsTest(EngineCase):
         self.assertEqual([row["state"] for row in rows[:9]], ["ok"] * 5 + ["truncated", "ok", "engine_error", "ok"])
         for row in rows[:6] + rows[8:]:
             self.assertRegex(row["reasoning"], r"^The answer is \d+\.$")
+        self.assertEqual([row["finish"] for row in rows[4:7]], ["stop", "content_filter", "stop"])
+        self.assertEqual((rows[6]["solution"], rows[6]["answer"]), (None, None))
         self.assertEqual(rows[6]["reasoning"], '<tool_call>\n{"name":"f","arguments":{}}\n</tool_call>')
         self.assertIn("holds no text (finish_reason `stop`)", rows[7]["metadata"]["error"])
         self.assertEqual(len(server.bodies), 24)
@@ -403,12 +405,50 @@ class AnswersTest(EngineCase):
         server = self.server(lambda _, body: (400, "flagged") if "3 + 3" in TextServer.prompt_of(body) else None)
         said = self.generate(server, "--output", "answers.jsonl", code=10)
         self.assertIn("prompt 3 has no answer: the server refuses it with status 400: flagged", said)
-        self.assertIn("12 answers kept in ", said)
+        self.assertIn("12 answers kept in answers.jsonl.partial and written to answers.jsonl; the same command asks for the others alone", said)
+        self.assertEqual([row["index"] for row in self.rows("answers.jsonl")], [n for n in range(13) if n != 3])
         asked = len(server.bodies)
         self.generate(server, "--output", "answers.jsonl", code=2)  # nothing else is left to ask for
         self.assertEqual(len(server.bodies), asked + 1)
         printed = self.generate(server, "--quiet", code=10)
         self.assertEqual(printed.count('"completion"'), 12)
+
+    def test_every_prompt_without_an_answer_is_named(self):
+        self.write_prompts()
+        bad = ("3 + 3", "5 + 5", "7 + 7", "9 + 9")
+        server = self.server(lambda _, body: (400, "too odd") if any(word in TextServer.prompt_of(body) for word in bad) else None)
+        said = self.generate(server, "--output", "answers.jsonl", "--n", 2, "--temperature", 0.5, code=10)
+        refused = "the server refuses it with status 400: too odd"
+        self.assertIn(f"4 prompts have no answer: 3, 5, 7, 9; 3: {refused}; 5: {refused}; 7: {refused}; 8 answers are missing", said)
+        self.assertEqual(len(self.rows("answers.jsonl")), 18)
+
+    def test_a_prompt_that_breaks_its_connection_fails_soon(self):
+        self.write_prompts()
+        server = self.server(lambda _, body: "drop" if "3 + 3" in TextServer.prompt_of(body) else None)
+        begin = time.monotonic()
+        said = self.generate(server, "--output", "answers.jsonl", code=10)
+        self.assertLess(time.monotonic() - begin, 20)
+        self.assertIn("prompt 3 has no answer: ", said)
+        self.assertIn("the server answers otherwise", said)
+        self.assertEqual(len(self.rows("answers.jsonl")), 12)
+        self.assertLess(sum("3 + 3" in TextServer.prompt_of(body) for body in server.bodies), 13)
+
+    def test_the_word_of_a_filter_is_kept(self):
+        self.write_prompts()
+        server = self.server(lambda _, body: lambda answer: answer["choices"][0].update(finish_reason="content_filter"))
+        self.generate(server, "--output", "answers.jsonl")
+        self.assertEqual({row["finish_reason"] for row in self.rows("answers.jsonl")}, {"content_filter"})
+
+    def test_the_sampling_that_is_sent_is_said(self):
+        (self.home / "model").mkdir()
+        (self.home / "model" / "generation_config.json").write_text('{"temperature": 0.7, "top_k": 20}')
+        self.write_rows(2)
+        server = self.server()
+        said = self.process(server, "told.jsonl", "--model", "model", "--stages", "generate")
+        self.assertIn("sampling: temperature 0.7, top_k 20 by model/generation_config.json; max_new_tokens 4096 by default; these are sent", said)
+        self.assertEqual((server.bodies[0]["temperature"], server.bodies[0]["top_k"]), (0.7, 20))
+        said = self.process(server, "silent.jsonl", "--stages", "generate")
+        self.assertIn("by default; these are sent, no default of the servers: --model DIR", said)
 
     def test_a_typed_prompt_is_a_chat_unless_said_otherwise(self):
         server = self.server()

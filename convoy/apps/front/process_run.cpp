@@ -32,6 +32,7 @@
 #include "convoy/farm/process/rows_in_flight.h"
 #include "convoy/farm/process/run_files.h"
 #include "convoy/farm/process/run_usage.h"
+#include "convoy/farm/process/wanted_columns.h"
 #include "convoy/farm/remote/servers.h"
 #include "convoy/machine/processes/signals.h"
 
@@ -95,8 +96,9 @@ class Processing {
       : context_(context),
         config_(config),
         log_(context.log()),
+        model_named_(config.settings.model.name),
         servers_(named_servers(config.settings)),
-        facts_(servers_ ? process::facts_of_served_model(servers_->model)
+        facts_(servers_ ? process::facts_of_served_model(servers_->model, model_named_)
                         : process::read_model_facts(config.settings.model)),
         dataset_(read_dataset(config)),
         workers_(servers_ ? http_workers(config.settings.workers)
@@ -108,6 +110,7 @@ class Processing {
     for (const std::string& note : workers_.notes) warn(note);
     const std::string doubt = process::request_warnings(settings(), facts_);
     if (!doubt.empty()) warn(doubt);
+    for (const std::string& warning : process::prompt_warnings(plan_)) warn(warning);
   }
 
   int preview() {
@@ -447,6 +450,7 @@ class Processing {
   Context& context_;
   ProcessConfig& config_;
   Log log_;
+  std::string model_named_;                 // by the settings, whatever servers call theirs
   std::optional<remote::Servers> servers_;  // in place of a model that workers load
   process::ModelFacts facts_;
   std::optional<data::Dataset> dataset_;  // not of a node that joins

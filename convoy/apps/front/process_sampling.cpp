@@ -43,7 +43,8 @@ std::string settle_process_sampling(ProcessConfig& config, const settings::Model
   };
   follow("temperature", improve.temperature, model.values.temperature);
   follow("top_p", improve.top_p, model.values.top_p);
-  return settings::sampling_line(given, sources);
+  return config.settings.remote.is_used() ? settings::served_sampling_line(given, sources)
+                                          : settings::sampling_line(given, sources);
 }
 
 }  // namespace convoy::apps

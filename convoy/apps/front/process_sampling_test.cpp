@@ -34,6 +34,20 @@ TEST(ProcessSampling, TheModelsFileCountsWhereNoSourceOfTheConfigurationDoes) {
   EXPECT_NE(config.resolved.yaml().find("temperature: 0.7"), std::string::npos);
 }
 
+TEST(ProcessSampling, WithServersTheLineSaysThatTheValuesAreSent) {
+  ProcessConfig config;
+  config.resolved =
+      settings::resolve_process(config.settings, {.overrides = {"remote.engine=http://h:1/v1"}});
+  const std::string silent = settle_process_sampling(config, {});
+  EXPECT_NE(silent.find("max_new_tokens 4096 by default; these are sent, no default of the servers"
+                        ": --model DIR"),
+            std::string::npos)
+      << silent;
+  const std::string told = settle_process_sampling(config, model_sampling());
+  EXPECT_NE(told.find("by m/generation_config.json; these are sent"), std::string::npos) << told;
+  EXPECT_EQ(told.find("--model DIR"), std::string::npos) << told;
+}
+
 TEST(ProcessSampling, ASilentModelLeavesTheDefaults) {
   ProcessConfig config;
   config.resolved = settings::resolve_process(config.settings, {});

@@ -25,6 +25,7 @@
 #include "convoy/data/datasets/prompt_reader.h"
 #include "convoy/data/datasets/question.h"
 #include "convoy/data/evaluate/sample_files.h"
+#include "convoy/farm/process/model_facts.h"
 #include "convoy/farm/remote/answer_prompts.h"
 #include "convoy/machine/processes/signals.h"
 
@@ -59,15 +60,9 @@ RemotePrompts read_prompts(const settings::GenerateFlags& flags, const Log& log)
   return prompts;
 }
 
-// By the model's files where --model is a folder of this machine.
 settings::SamplingFlags settled_sampling(const RemoteFlags& flags, const Log& log) {
-  settings::SamplingSources sources;
-  if (std::filesystem::is_directory(flags.model.model)) {
-    const auto folder = io::ModelFolder::open_without_config(flags.model.model);
-    if (const auto file = folder.find("generation_config.json"))
-      sources.model = settings::read_model_sampling(io::read_json_file(*file), file->string());
-  }
-  log.info(settings::sampling_line(flags.sampling, sources));
+  const settings::SamplingSources sources{.model = process::sampling_of_folder(flags.model.model)};
+  log.info(settings::served_sampling_line(flags.sampling, sources));
   return settings::settle_sampling(flags.sampling, sources);
 }
 
@@ -81,11 +76,12 @@ remote::RemoteQuestions questions_of(std::vector<process::Prompt> prompts, const
 
 // The ids of the tokens are the server's alone.
 std::string answer_line(const RemoteAnswer& answer, const RemotePrompts& prompts) {
-  return io::line_of({{"index", prompts.source_indices[static_cast<size_t>(answer.prompt)]},
-                      {"sample", answer.sample},
-                      {"prompt_tokens", answer.text.prompt_tokens},
-                      {"completion", answer.text.text},
-                      {"finish_reason", process::text_finish_name(answer.text.finish)}});
+  return io::line_of(
+      {{"index", prompts.source_indices[static_cast<size_t>(answer.prompt)]},
+       {"sample", answer.sample},
+       {"prompt_tokens", answer.text.prompt_tokens},
+       {"completion", answer.text.text},
+       {"finish_reason", process::finish_word(answer.text.finish, answer.text.other_finish)}});
 }
 
 // A key over everything that an answer depends on.
@@ -107,8 +103,9 @@ void print_remote_answers(const remote::Servers& servers, const RemotePrompts& p
                           bool text_alone) {
   io::RowOutput output("");
   io::LinesInOrder in_order([&output](const std::string& line) { output.add(line); });
+  std::vector<remote::RemoteFailure> failures;
   try {
-    remote::answer_remotely(servers, questions, log, [&](const RemoteAnswer& answer) {
+    failures = remote::answer_remotely(servers, questions, log, [&](const RemoteAnswer& answer) {
       in_order.add(answer.prompt * questions.sampling.n + answer.sample,
                    text_alone ? answer.text.text : answer_line(answer, prompts));
     });
@@ -116,15 +113,20 @@ void print_remote_answers(const remote::Servers& servers, const RemotePrompts& p
     in_order.finish();
     throw;
   }
+  in_order.finish();
+  if (!failures.empty()) remote::refuse_failures(failures, prompts.source_indices);
 }
 
 using AnswerLines = std::map<io::AnswerJournal::Place, std::string>;
 
+// Says what becomes of the answers where some prompts have none.
+enum class Incomplete { Written, Unused };
+
 // The lines of all answers for the output `path`. Those that are finished are kept beside it until
-// `use` has returned: they have cost something.
+// `use` has returned with all of them: they have cost something. Throws remote::refuse_failures().
 void with_kept_answers(const remote::Servers& servers, const RemotePrompts& prompts,
                        remote::RemoteQuestions questions, const std::string& path, const Log& log,
-                       const std::function<void(const AnswerLines&)>& use) {
+                       Incomplete incomplete, const std::function<void(const AnswerLines&)>& use) {
   processes::SignalStream signals(processes::default_stop_signals());
   std::optional<io::AnswerJournal> journal;
   AnswerLines lines;
@@ -136,8 +138,13 @@ void with_kept_answers(const remote::Servers& servers, const RemotePrompts& prom
     };
     questions.stop_wanted = [&signals] { return signals.asked_to_stop(); };
   }
+  const auto kept = [&] {
+    return fmt::format("{} kept in {}", counted(std::ssize(lines), "answer"),
+                       journal->folder().string());
+  };
+  std::vector<remote::RemoteFailure> failures;
   try {
-    remote::answer_remotely(servers, questions, log, [&](const RemoteAnswer& answer) {
+    failures = remote::answer_remotely(servers, questions, log, [&](const RemoteAnswer& answer) {
       const io::AnswerJournal::Place place{answer.prompt, answer.sample};
       std::string line = answer_line(answer, prompts);
       if (journal) journal->add(place, line);
@@ -148,12 +155,20 @@ void with_kept_answers(const remote::Servers& servers, const RemotePrompts& prom
                       {.hint = "the same command resumes from them"});
   } catch (Error& error) {
     if (journal && !lines.empty() && error.location().hint.empty())
-      error.location().hint =
-          fmt::format("{} kept in {}; the same command asks for the others alone",
-                      counted(std::ssize(lines), "answer"), journal->folder().string());
+      error.location().hint = kept() + "; the same command asks for the others alone";
     throw;
   }
-  use(lines);
+  const bool is_used = failures.empty() || (incomplete == Incomplete::Written && !lines.empty());
+  if (is_used) use(lines);
+  if (!failures.empty()) {
+    std::string hint;
+    if (journal && !lines.empty())
+      hint = fmt::format(
+          "{}{}; the same command asks for the others alone, for another one remove "
+          "the folder",
+          kept(), is_used ? " and written to " + path : "");
+    remote::refuse_failures(failures, prompts.source_indices, hint);
+  }
   if (journal) journal->remove();
 }
 
@@ -161,7 +176,7 @@ void write_remote_answers(const remote::Servers& servers, const RemotePrompts& p
                           remote::RemoteQuestions questions, const std::string& path,
                           const Log& log) {
   io::RowOutput output(path);
-  with_kept_answers(servers, prompts, std::move(questions), path, log,
+  with_kept_answers(servers, prompts, std::move(questions), path, log, Incomplete::Written,
                     [&output](const AnswerLines& lines) {
                       for (const auto& [place, line] : lines) output.add(line);
                       output.finish();
@@ -288,13 +303,15 @@ int evaluate_remotely(const Context& context, const settings::EvalFlags& flags,
   };
   if (flags.output_dir.empty()) {
     std::map<io::AnswerJournal::Place, std::string> texts;
-    remote::answer_remotely(servers, questions, log, [&](const RemoteAnswer& answer) {
-      texts[{answer.prompt, answer.sample}] = answer.text.text;
-    });
+    const auto failures =
+        remote::answer_remotely(servers, questions, log, [&](const RemoteAnswer& answer) {
+          texts[{answer.prompt, answer.sample}] = answer.text.text;
+        });
+    if (!failures.empty()) remote::refuse_failures(failures, prompts.source_indices);
     for (auto& [place, text] : texts) score(place.first, std::move(text));
   } else {
     with_kept_answers(servers, prompts, std::move(questions), samples_path.string(), log,
-                      [&](const AnswerLines& lines) {
+                      Incomplete::Unused, [&](const AnswerLines& lines) {
                         for (const auto& [place, line] : lines)
                           score(place.first, Json::parse(line).at("completion"));
                       });

@@ -79,6 +79,7 @@ void set_up(Transfer& transfer, const ClientLimits& limits) {
   set(CURLOPT_NOSIGNAL, 1L);
   // Some servers compress unasked. Empty: every coding that libcurl reads.
   set(CURLOPT_ACCEPT_ENCODING, "");
+  if (transfer.request.fresh_connection) set(CURLOPT_FRESH_CONNECT, 1L);
   set(CURLOPT_TCP_KEEPALIVE, 1L);  // an answer may take minutes, in which no byte passes
   set(CURLOPT_CONNECTTIMEOUT_MS, static_cast<long>(limits.connect_time.count()));
   set(CURLOPT_TIMEOUT_MS, static_cast<long>(limits.whole_time.count()));

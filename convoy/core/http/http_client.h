@@ -22,6 +22,9 @@ struct Request {
   std::string url;                        // http:// or https://
   std::vector<std::string> headers = {};  // "Name: value"
   std::optional<std::string> body = {};   // POST with it; none: GET
+  // On a connection of its own. On a kept one that breaks before any answer libcurl asks again by
+  // itself, up to five times.
+  bool fresh_connection = false;
 };
 
 // How a request ended. Whole: an answer of any status came. NoConnection: nothing of the request

@@ -235,4 +235,11 @@ std::string sampling_line(const SamplingFlags& given, const SamplingSources& sou
   return line;
 }
 
+std::string served_sampling_line(const SamplingFlags& given, const SamplingSources& sources) {
+  std::string line = sampling_line(given, sources) + "; these are sent, no default of the servers";
+  if (sources.model.file.empty())
+    line += ": --model DIR beside --engine-model takes those of its generation_config.json";
+  return line;
+}
+
 }  // namespace convoy::settings

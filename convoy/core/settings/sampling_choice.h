@@ -44,4 +44,8 @@ SamplingFlags settle_sampling(SamplingFlags given, const SamplingSources& source
 // "sampling: temperature 0.7, top_p 0.8 by DIR/generation_config.json; max_new_tokens 64 as given".
 std::string sampling_line(const SamplingFlags& given, const SamplingSources& sources);
 
+// The same for servers that give the texts: every value is sent to them, so none of their own
+// defaults counts.
+std::string served_sampling_line(const SamplingFlags& given, const SamplingSources& sources);
+
 }  // namespace convoy::settings

@@ -56,6 +56,7 @@ std::string encode_text(int64_t row_index, const KeptStep& step) {
                          {"text", result.text},
                          {"prompt_tokens", result.prompt_tokens},
                          {"new_tokens", result.new_tokens}};
+  if (!result.other_finish.empty()) record["other_finish"] = result.other_finish;
   if (result.finish == TextFinish::Error) {
     record["error"] = result.error;
     record["error_may_pass"] = result.error_may_pass;
@@ -72,6 +73,7 @@ KeptStep decode_text(int64_t row_index, std::string_view bytes) {
     KeptStep step{.key = record.at("key"), .result = {}};
     step.tries = record.value("tries", 1);
     step.result.finish = text_finish_named(record.at("finish").get<std::string>());
+    step.result.other_finish = record.value("other_finish", std::string());
     step.result.text = std::move(record.at("text").get_ref<std::string&>());
     step.result.error = record.value("error", std::string());
     step.result.error_may_pass = record.value("error_may_pass", false);

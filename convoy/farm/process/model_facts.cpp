@@ -88,8 +88,17 @@ ModelFacts read_model_facts(const settings::ProcessModelSettings& model) {
   return facts;
 }
 
-ModelFacts facts_of_served_model(const std::string& name) {
-  return {.folder = name, .identity = "served as " + name, .chat_template = {}};
+ModelFacts facts_of_served_model(const std::string& name, const std::string& folder) {
+  return {.folder = name,
+          .identity = "served as " + name,
+          .chat_template = {},
+          .sampling = sampling_of_folder(folder)};
+}
+
+settings::ModelSampling sampling_of_folder(const std::string& folder) {
+  const std::filesystem::path file = std::filesystem::path(folder) / "generation_config.json";
+  if (folder.empty() || !std::filesystem::is_regular_file(file)) return {};
+  return settings::read_model_sampling(io::read_json_file(file), file.string());
 }
 
 scheduler::MemoryNeeds ModelFacts::memory_needs(int64_t bytes_per_value,

@@ -42,8 +42,12 @@ struct ModelFacts {
 // Throws ConfigError where no model is named; DataError.
 ModelFacts read_model_facts(const settings::ProcessModelSettings& model);
 
-// Facts about a model behind servers: its name is all that is known of it.
-ModelFacts facts_of_served_model(const std::string& name);
+// Facts about a model behind servers: its name is all that is known of it, and its sampling where
+// `folder` is a folder of this machine.
+ModelFacts facts_of_served_model(const std::string& name, const std::string& folder);
+
+// Reads generation_config.json of `folder`; nothing where there is none. Throws DataError.
+settings::ModelSampling sampling_of_folder(const std::string& folder);
 
 // Settles what the settings leave to the model: prompts.chat and prompts.opens_think. Throws
 // ConfigError where chat is on and there is no template.

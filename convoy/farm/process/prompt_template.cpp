@@ -8,6 +8,7 @@
 #include <array>
 #include <cctype>
 #include <optional>
+#include <utility>
 
 #include "convoy/core/base/error.h"
 #include "convoy/core/base/suggest.h"
@@ -90,6 +91,50 @@ std::vector<OtherSpelling> other_spellings(const std::string& text) {
   return found;
 }
 
+std::string_view line_around(std::string_view text, size_t at) {
+  const size_t before = at == 0 ? text.npos : text.rfind('\n', at - 1);
+  const size_t begin = before == text.npos ? 0 : before + 1;
+  return text.substr(begin, std::min(text.find('\n', at), text.size()) - begin);
+}
+
+// "$x$" and "$x + y$": one dollar of its line begins no name.
+bool has_formula(std::string_view line) {
+  for (size_t at = line.find('$'); at != line.npos; at = line.find('$', at + 1))
+    if (at + 1 == line.size() || !(is_name_letter(line[at + 1]) || line[at + 1] == '{'))
+      return true;
+  return false;
+}
+
+// x^{n}, \frac{1}{n}, \{n}: the braces belong to what stands before them.
+bool belongs_to_formula(std::string_view text, size_t at) {
+  if (at == 0) return false;
+  const char before = text[at - 1];
+  if (before == '}') return !text.substr(0, at).ends_with(kCloseField);
+  return std::string_view("^_)]\\").find(before) != std::string_view::npos;
+}
+
+// "%s" between blanks, as in "Solve: %s"; "%s\n" within quotes is code.
+bool stands_alone(std::string_view text, size_t at, size_t length) {
+  constexpr std::string_view kAround = " \t\r\n.,:;?!";
+  const auto is_around = [&](char letter) { return kAround.find(letter) != kAround.npos; };
+  return (at == 0 || is_around(text[at - 1])) &&
+         (at + length == text.size() || is_around(text[at + length]));
+}
+
+std::vector<std::string> name_words(std::string_view text) {
+  std::vector<std::string> words;
+  std::string word;
+  for (const char letter : text) {
+    if (is_name_letter(letter)) {
+      word += letter;
+    } else if (!word.empty()) {
+      words.push_back(std::exchange(word, {}));
+    }
+  }
+  if (!word.empty()) words.push_back(word);
+  return words;
+}
+
 bool is_known(const std::string& name, const std::vector<std::string>& known_names) {
   return (name.starts_with("row.") && name.size() > 4) ||
          std::find(known_names.begin(), known_names.end(), name) != known_names.end();
@@ -159,6 +204,33 @@ void PromptTemplate::require_names(const std::vector<std::string>& known_names) 
                               "same text{}",
                               has_one ? fmt::format("; `{}` is plain text", slip->text) : ""),
       place);
+}
+
+std::vector<ForeignName> PromptTemplate::foreign_names() const {
+  std::vector<ForeignName> found;
+  for (const OtherSpelling& spelling : other_spellings(text_)) {
+    const bool is_dollar = spelling.text.starts_with('$') && !spelling.text.starts_with("${");
+    if (spelling.is_common_text && !is_dollar) continue;
+    if (is_dollar && has_formula(line_around(text_, spelling.at))) continue;
+    if (belongs_to_formula(text_, spelling.at)) continue;
+    if (spelling.name.empty() && !stands_alone(text_, spelling.at, spelling.text.size())) continue;
+    std::vector<std::string> names;
+    if (!spelling.name.empty())
+      names.push_back(spelling.name.starts_with("row.") ? spelling.name.substr(4) : spelling.name);
+    found.push_back(
+        {.text = spelling.text, .names = std::move(names), .line = place_of(spelling.at, {}).line});
+  }
+  for (const auto& [open, close] : {std::pair("{#", "#}"), {"{%", "%}"}})
+    for (size_t at = text_.find(open); at != text_.npos; at = text_.find(open, at + 2)) {
+      const size_t end = text_.find(close, at + 2);
+      if (end == text_.npos) break;
+      const std::string text = text_.substr(at, end + 2 - at);
+      found.push_back({.text = text,
+                       .names = name_words(text),
+                       .line = place_of(at, {}).line,
+                       .is_statement = true});
+    }
+  return found;
 }
 
 bool PromptTemplate::reads(const std::string& name) const {

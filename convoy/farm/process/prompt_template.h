@@ -7,6 +7,7 @@
 // the prompt. Thread-safe once made.
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <string>
 #include <string_view>
@@ -15,6 +16,13 @@
 #include "convoy/core/base/error.h"
 
 namespace convoy::process {
+
+struct ForeignName {
+  std::string text;                // as it stands
+  std::vector<std::string> names;  // that it may mean, without "row."; empty: it names nothing
+  int64_t line = 0;                // 1-based
+  bool is_statement = false;       // of a template language: no JSON, and no formula
+};
 
 class PromptTemplate {
  public:
@@ -28,6 +36,9 @@ class PromptTemplate {
 
   // In order, each as often as it is there.
   std::vector<std::string> names() const;
+  // Names as other programs spell them, which are sent as they stand: "{solution}", "$problem",
+  // "{# problem #}", "%s" alone. JSON, formulas, and names behind a command or an index are none.
+  std::vector<ForeignName> foreign_names() const;
   const std::string& text() const { return text_; }
   const std::string& name() const { return name_; }
 

@@ -26,6 +26,7 @@ struct Judgement {
   JudgeScores scores = {};
   std::string text = {};  // the answer, without thoughts
   TextFinish finish = TextFinish::Stop;
+  std::string other_finish = {};  // as TextResult's
 };
 
 // One text of a candidate, and what the stages found out about it.
@@ -33,7 +34,8 @@ struct Version {
   ThinkText text = {};
   std::optional<std::string> answer = {};  // as it stands in the text
   TextFinish finish = TextFinish::Stop;
-  std::string error = {};  // of TextFinish::Error
+  std::string other_finish = {};  // as TextResult's
+  std::string error = {};         // of TextFinish::Error
   int tries = 1;
   int64_t new_tokens = 0;
   std::optional<answers::Verdict> verdict = {};  // none: not verified, or there is no reference

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "convoy/farm/process/stages/stage.h"
+#include "convoy/farm/process/think_text.h"
 
 namespace convoy::process {
 namespace {
@@ -22,11 +23,15 @@ Json verdict_json(const std::optional<answers::Verdict>& verdict) {
   return verdict ? Json(answers::verdict_name(*verdict)) : Json(nullptr);
 }
 
-// "stop", "length", "error"; a text that ends inside its thoughts was cut, whatever cut it.
+// A text that ends inside its thoughts was cut, whatever cut it.
+bool is_cut(const Version& version) {
+  return version.finish == TextFinish::Length ||
+         (version.finish == TextFinish::Stop && version.text.is_open);
+}
+
+// "stop", "length", "error", or a server's own word for another end.
 std::string_view finish_of(const Version& version) {
-  if (version.finish == TextFinish::Stop && version.text.is_open)
-    return text_finish_name(TextFinish::Length);
-  return text_finish_name(version.finish);
+  return finish_word(is_cut(version) ? TextFinish::Length : version.finish, version.other_finish);
 }
 
 Json scores_json(const std::optional<Judgement>& judgement) {
@@ -35,7 +40,7 @@ Json scores_json(const std::optional<Judgement>& judgement) {
   for (const auto& [criterion, score] : judgement->scores.criteria)
     scores[criterion] = or_null(score);
   scores["parsed"] = judgement->scores.score.has_value();
-  scores["finish"] = text_finish_name(judgement->finish);
+  scores["finish"] = finish_word(judgement->finish, judgement->other_finish);
   return scores;
 }
 
@@ -53,12 +58,12 @@ bool names_answer(const std::string& line) {
 }
 
 // The reference's rule for its column `solution`: the answer, else the last line that announces
-// one, else the last line.
+// one, else the last line. A call of a tool is no solution: its lines do not count.
 Json solution_of(const Version& version) {
   if (version.answer) return *version.answer;
   std::string last;
   std::string announced;
-  const std::string& text = version.text.said;
+  const std::string text = without_calls(version.text.said);
   for (size_t begin = 0; begin < text.size();) {
     const size_t end = std::min(text.find('\n', begin), text.size());
     const std::string line = text.substr(begin, end - begin);
@@ -200,7 +205,7 @@ Json filter_figures(const RowState& row) {
 std::string row_state_name(const RowState& row) {
   const Candidate* candidate = chosen_candidate(row);
   if (candidate == nullptr) return "engine_error";
-  return finish_of(candidate->best()) == "length" ? "truncated" : "ok";
+  return is_cut(candidate->best()) ? "truncated" : "ok";
 }
 
 Json output_value(const PipelinePlan& plan, const RowState& row, std::span<const KeptStep> kept) {

@@ -17,6 +17,10 @@ std::string_view text_finish_name(TextFinish finish) {
   return "error";
 }
 
+std::string_view finish_word(TextFinish finish, const std::string& other_finish) {
+  return other_finish.empty() ? text_finish_name(finish) : std::string_view(other_finish);
+}
+
 TextFinish text_finish_named(std::string_view name) {
   for (const TextFinish finish : {TextFinish::Stop, TextFinish::Length, TextFinish::Error}) {
     if (text_finish_name(finish) == name) return finish;

@@ -59,6 +59,8 @@ TextFinish text_finish_named(std::string_view name);   // Throws DataError
 struct TextResult {
   int64_t number = 0;
   TextFinish finish = TextFinish::Stop;
+  // A server's own word for an end that is neither: "content_filter". Else empty.
+  std::string other_finish = {};
   std::string text = {};   // without end token, stop string and special tokens; UTF-8
   std::string error = {};  // of Error; never part of `text`
   // True when the same request may succeed later: after a full device, for example, but not for a
@@ -69,6 +71,9 @@ struct TextResult {
 };
 
 using EngineFigures = scheduler::EngineFigures;
+
+// "content_filter", where a server has a word of its own; else text_finish_name().
+std::string_view finish_word(TextFinish finish, const std::string& other_finish);
 
 class TextEngine {
  public:

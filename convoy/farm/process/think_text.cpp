@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "convoy/farm/process/think_text.h"
 
+#include <algorithm>
+
 namespace convoy::process {
 namespace {
 
@@ -30,6 +32,28 @@ ThinkText split_think(std::string_view text, bool prompt_opens_think) {
   if (opened_here || prompt_opens_think)
     return {.think = std::string(without_blanks(text.substr(begin))), .is_open = true};
   return {.said = std::string(text)};
+}
+
+std::string without_calls(std::string text) {
+  constexpr std::string_view kBegin = "<tool_call>";
+  constexpr std::string_view kEnd = "</tool_call>";
+  for (size_t at = text.find(kBegin); at != text.npos; at = text.find(kBegin, at)) {
+    const size_t inside =
+        std::min(text.find_first_not_of(kBlanks, at + kBegin.size()), text.size());
+    if (inside == text.size() || (text[inside] != '{' && text[inside] != '[')) {
+      at = inside;
+      continue;
+    }
+    // Arguments may hold the mark: a call ends at the mark that closes its JSON.
+    size_t end = text.find(kEnd, inside);
+    const auto closes = [&text](size_t mark) {
+      const char last = text[text.find_last_not_of(kBlanks, mark - 1)];
+      return last == '}' || last == ']';
+    };
+    while (end != text.npos && !closes(end)) end = text.find(kEnd, end + 1);
+    text.erase(at, end == text.npos ? text.npos : end + kEnd.size() - at);
+  }
+  return text;
 }
 
 bool opens_think(std::string_view rendered_prompt) {

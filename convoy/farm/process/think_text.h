@@ -21,4 +21,8 @@ ThinkText split_think(std::string_view text, bool prompt_opens_think);
 // True when a rendered prompt ends in "<think>", trailing blanks aside: it leaves a thought open.
 bool opens_think(std::string_view rendered_prompt);
 
+// The text without the calls of tools that it makes, <tool_call>{...}</tool_call>: their arguments
+// are no answer. A mark that no JSON follows is text.
+std::string without_calls(std::string text);
+
 }  // namespace convoy::process

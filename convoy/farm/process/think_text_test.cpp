@@ -43,6 +43,19 @@ TEST(SplitThink, ThePromptAndTheTextMayBothOpen) {
   EXPECT_EQ(split_think("<think>\nhm</think>4", true).think, "hm");
 }
 
+TEST(WithoutCalls, TakesOutCallsAndLeavesText) {
+  EXPECT_EQ(without_calls("<tool_call>\n{\"name\":\"f\",\"arguments\":{\"n\": 3}}\n</tool_call>"),
+            "");
+  EXPECT_EQ(without_calls("So.\n<tool_call>{\"a\": \"x </tool_call> y\"}</tool_call>\nDone"),
+            "So.\n\nDone");
+  EXPECT_EQ(without_calls("<tool_call>\n[{\"a\": 1}]\n</tool_call><tool_call>{}</tool_call>4"),
+            "4");
+  EXPECT_EQ(without_calls("4 <tool_call>{\"name\": \"cu"), "4 ");
+  for (const char* text :
+       {"Use the <tool_call> tag. It is 4.", "", "<tool_call>", "</tool_call> {4}"})
+    EXPECT_EQ(without_calls(text), text);
+}
+
 TEST(SplitThink, TagsWithinTheAnswerAreText) {
   const ThinkText text = split_think("The tag <think> opens.", false);
   EXPECT_EQ(text.said, "The tag <think> opens.");

@@ -20,6 +20,14 @@ struct WantedColumn {
 // The columns that the settings name, then those in the prompts of the stages that run.
 std::vector<WantedColumn> wanted_columns(const PipelinePlan& plan);
 
+// Throws ConfigError where a prompt in use spells a column of the row as another program would: it
+// would be sent as it stands.
+void refuse_foreign_names(const PipelinePlan& plan, const nlohmann::ordered_json& row);
+
+// Names, of the prompts in use, what no row shows to be a slip: statements of template languages,
+// "%s", and an evaluation of the user's that never reads the solution.
+std::vector<std::string> prompt_warnings(const PipelinePlan& plan);
+
 // One thread.
 class ColumnSearch {
  public:

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "convoy/farm/remote/answer_prompts.h"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <map>
 
 #include "convoy/core/base/counted.h"
@@ -12,6 +15,8 @@ namespace {
 
 // Each is several requests of the engine; as workers.max_tries of `convoy process`.
 constexpr int kMostRounds = 3;
+constexpr size_t kMostNamed = 100;         // prompts without an answer, in an error
+constexpr size_t kMostQuotedFailures = 3;  // of them, with the server's words
 
 process::TextRequest text_request(const RemoteQuestions& questions, int64_t prompt,
                                   int64_t sample) {
@@ -34,15 +39,6 @@ std::string at_once(const process::EngineFigures& figures) {
   return fmt::format("{} at once", counted(figures.running, "request"));
 }
 
-[[noreturn]] void refuse_errors(const std::vector<process::TextResult>& failed, int64_t samples) {
-  const process::TextResult& first = failed.front();
-  std::string message =
-      fmt::format("prompt {} has no answer: {}", first.number / samples, first.error);
-  if (failed.size() > 1) message += fmt::format("; {} answers are missing", failed.size());
-  if (first.error_may_pass) throw NetworkError(message);
-  throw DataError(message);
-}
-
 }  // namespace
 
 process::Prompt prompt_of(const data::Sample& sample) {
@@ -52,8 +48,9 @@ process::Prompt prompt_of(const data::Sample& sample) {
   return {.messages = data::prompt_messages(sample), .variables = sample.variables};
 }
 
-void answer_remotely(const Servers& servers, const RemoteQuestions& questions, const Log& log,
-                     const std::function<void(const RemoteAnswer&)>& take) {
+std::vector<RemoteFailure> answer_remotely(const Servers& servers, const RemoteQuestions& questions,
+                                           const Log& log,
+                                           const std::function<void(const RemoteAnswer&)>& take) {
   const http::CurlLibrary curl;
   {
     http::Client client(curl, servers.limits());
@@ -71,8 +68,8 @@ void answer_remotely(const Servers& servers, const RemoteQuestions& questions, c
       engine->submit(text_request(questions, number / samples, number % samples));
   }
   int64_t done = shown.start;
-  std::map<int64_t, int> failures;          // by number
-  std::vector<process::TextResult> failed;  // for good; the others are answered all the same
+  std::map<int64_t, int> failures;    // by number
+  std::vector<RemoteFailure> failed;  // for good; the others are answered all the same
   telemetry::Progress progress(shown);
   while (engine->unfinished() > 0) {
     progress.update({.done = done, .extra = at_once(engine->figures())});
@@ -82,7 +79,8 @@ void answer_remotely(const Servers& servers, const RemoteQuestions& questions, c
         if (text.error_may_pass && ++failures[text.number] < kMostRounds)
           engine->submit(text_request(questions, prompt, text.number % samples));
         else
-          failed.push_back(std::move(text));
+          failed.push_back(
+              {.prompt = prompt, .why = std::move(text.error), .may_pass = text.error_may_pass});
         continue;
       }
       take({.prompt = prompt, .sample = text.number % samples, .text = std::move(text)});
@@ -94,7 +92,41 @@ void answer_remotely(const Servers& servers, const RemoteQuestions& questions, c
   }
   progress.update({.done = done});
   progress.finish();
-  if (!failed.empty()) refuse_errors(failed, samples);
+  return failed;
+}
+
+void refuse_failures(const std::vector<RemoteFailure>& failures, const std::vector<int64_t>& rows,
+                     const std::string& hint) {
+  std::map<int64_t, const RemoteFailure*> first;  // by prompt
+  bool may_pass = false;
+  for (const RemoteFailure& failure : failures) {
+    first.try_emplace(failure.prompt, &failure);
+    may_pass |= failure.may_pass;
+  }
+  const auto row = [&rows](int64_t prompt) { return rows[static_cast<size_t>(prompt)]; };
+  std::string message;
+  if (first.size() == 1) {
+    message = fmt::format("prompt {} has no answer", row(first.begin()->first));
+  } else {
+    std::vector<std::string> numbers;
+    for (const auto& [prompt, failure] : first) {
+      if (numbers.size() == kMostNamed) break;
+      numbers.push_back(std::to_string(row(prompt)));
+    }
+    if (first.size() > numbers.size()) numbers.emplace_back("...");
+    message = fmt::format("{} have no answer: {}", counted(std::ssize(first), "prompt"),
+                          fmt::join(numbers, ", "));
+  }
+  size_t quoted = 0;
+  for (const auto& [prompt, failure] : first) {
+    if (++quoted > kMostQuotedFailures) break;
+    message += first.size() == 1 ? fmt::format(": {}", failure->why)
+                                 : fmt::format("; {}: {}", row(prompt), failure->why);
+  }
+  if (std::ssize(failures) > std::ssize(first))
+    message += fmt::format("; {} answers are missing", failures.size());
+  if (may_pass) throw NetworkError(message, {.hint = hint});
+  throw DataError(message, {.hint = hint});
 }
 
 }  // namespace convoy::remote

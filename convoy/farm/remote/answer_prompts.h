@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <string>
 #include <vector>
 
 #include "convoy/core/base/log.h"
@@ -25,6 +26,13 @@ struct RemoteAnswer {
   process::TextResult text = {};
 };
 
+// A text that no server gave.
+struct RemoteFailure {
+  int64_t prompt = 0;
+  std::string why;
+  bool may_pass = false;  // the same request may succeed later
+};
+
 struct RemoteQuestions {
   std::vector<process::Prompt> prompts = {};
   settings::SamplingFlags sampling = {};  // settled
@@ -35,11 +43,17 @@ struct RemoteQuestions {
   std::function<bool()> stop_wanted = {};  // asked after every step
 };
 
-// Looks at the servers, then calls `take` with each answer as it comes. Throws what the servers'
-// engine throws; once all others are answered, DataError for a text that a server refuses,
-// NetworkError for one on which the servers fail again and again; StopRequest, with the number of
-// finished answers. Blocks.
-void answer_remotely(const Servers& servers, const RemoteQuestions& questions, const Log& log,
-                     const std::function<void(const RemoteAnswer&)>& take);
+// Looks at the servers, then calls `take` with each answer as it comes. Returns what has no answer
+// once all others have one: a text that a server refuses, or on which the servers fail again and
+// again. Throws what the servers' engine throws; StopRequest, with the number of finished answers.
+// Blocks.
+std::vector<RemoteFailure> answer_remotely(const Servers& servers, const RemoteQuestions& questions,
+                                           const Log& log,
+                                           const std::function<void(const RemoteAnswer&)>& take);
+
+// Names the prompts of `failures` (not empty) by `rows`, their numbers for a person. Throws
+// NetworkError where one of them may pass, else DataError.
+[[noreturn]] void refuse_failures(const std::vector<RemoteFailure>& failures,
+                                  const std::vector<int64_t>& rows, const std::string& hint = {});
 
 }  // namespace convoy::remote

@@ -130,11 +130,15 @@ bool is_broken_off(std::string_view reason) {
                    {"abort", "aborted", "cancelled", "error", "insufficient_system_resource"});
 }
 
+bool is_limit(std::string_view reason) {
+  return is_one_of(reason,
+                   {"length", "max_tokens", "max_output_tokens", "max_new_tokens", "model_length"});
+}
+
 // The text did not end by itself.
 bool is_cut(std::string_view reason) {
-  return is_broken_off(reason) ||
-         is_one_of(reason, {"length", "max_tokens", "max_output_tokens", "max_new_tokens",
-                            "model_length", "content_filter", "safety", "recitation"});
+  return is_broken_off(reason) || is_limit(reason) ||
+         is_one_of(reason, {"content_filter", "safety", "recitation"});
 }
 
 // 502 and "502", or by the type of the error; OpenAI's codes are words.
@@ -249,9 +253,11 @@ ApiAnswer read_api_text(std::string_view body) {
     if (letter >= 'A' && letter <= 'Z') letter = static_cast<char>(letter - 'A' + 'a');
   if (is_broken_off(low) && text.value_or("").empty()) return read;
   TextResult result{.finish = is_cut(low) ? TextFinish::Length : TextFinish::Stop,
+                    .other_finish = is_cut(low) && !is_limit(low) ? reason : "",
                     .text = text.value_or("")};
   if (!text && (!is_cut(low) || low == "content_filter")) {
     result.finish = TextFinish::Error;
+    result.other_finish.clear();
     result.error = low == "content_filter"
                        ? "the server's content filter withheld the text"
                        : fmt::format("the server's answer holds no text (finish_reason `{}`)",

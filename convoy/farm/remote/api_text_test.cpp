@@ -89,6 +89,16 @@ TEST(ApiText, EveryEndKeepsTheText) {
   EXPECT_TRUE(read_api_text(R"({"choices":[{"text":"2"}]})").text);
 }
 
+TEST(ApiText, AnEndThatIsNeitherKeepsTheServersWord) {
+  const auto word = [](const std::string& reason) {
+    return read_api_text(R"({"choices":[{"text":"2","finish_reason":")" + reason + "\"}]}")
+        .text->other_finish;
+  };
+  for (const char* own : {"content_filter", "SAFETY", "abort"}) EXPECT_EQ(word(own), own);
+  for (const char* usual : {"stop", "length", "eos_token", "MAX_TOKENS", "tool_calls"})
+    EXPECT_EQ(word(usual), "") << usual;
+}
+
 ApiAnswer with_message(const std::string& message, const std::string& reason = "stop") {
   return read_api_text(R"({"choices":[{"message":)" + message + R"(,"finish_reason":")" + reason +
                        R"("}]})");
@@ -128,8 +138,9 @@ TEST(ApiText, AMessageWithoutATextIsAnErrorForGood) {
     EXPECT_FALSE(text->error_may_pass);
     EXPECT_EQ(text->error, "the server's answer holds no text (finish_reason `stop`)");
   }
-  EXPECT_EQ(with_message(R"({"content":null})", "content_filter").text->error,
-            "the server's content filter withheld the text");
+  const auto filtered = with_message(R"({"content":null})", "content_filter").text;
+  EXPECT_EQ(filtered->error, "the server's content filter withheld the text");
+  EXPECT_EQ(filtered->other_finish, "");
   // The limit came before any text; an empty text is one.
   EXPECT_EQ(with_message(R"({"content":null})", "length").text->finish, TextFinish::Length);
   EXPECT_EQ(with_message(R"({"content":""})").text->finish, TextFinish::Stop);

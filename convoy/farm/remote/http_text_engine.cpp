@@ -44,7 +44,8 @@ constexpr std::chrono::seconds kLongRest{30};
 class Mailbox {
  public:
   struct Letter {
-    int64_t number = 0;
+    int64_t number = 0;  // of a text; of a server where it is a look at that one
+    bool is_look = false;
     http::RequestResult result;
   };
 
@@ -65,6 +66,12 @@ class Mailbox {
   std::vector<Letter> letters_;
 };
 
+// A text whose connection broke: a look at its server shows whose fault it is.
+struct Break {
+  int64_t number = 0;
+  std::string why;
+};
+
 // A refusal by which no answer yet shows how it is meant.
 struct Refusal {
   int64_t number = 0;
@@ -79,6 +86,7 @@ class HttpTextEngine final : public process::TextEngine {
         log_(std::move(log)),
         load_(servers_.addresses.size(), std::random_device()()),
         has_newer_limit_(servers_.addresses.size()),
+        breaks_(servers_.addresses.size()),
         curl_(curl),
         client_(curl, servers_.limits()) {}
 
@@ -104,6 +112,9 @@ class HttpTextEngine final : public process::TextEngine {
       client_.cancel(found->second.sent_as);
       load_.withdraw(found->second.request);
     }
+    if (std::erase_if(breaks_[found->second.request.server],
+                      [number](const Break& one) { return one.number == number; }) > 0)
+      load_.withdraw(found->second.request);
     ready_.erase(found->second.place);
     for (auto& [settings, refusals] : refused_)
       std::erase_if(refusals, [number](const Refusal& one) { return one.number == number; });
@@ -119,7 +130,10 @@ class HttpTextEngine final : public process::TextEngine {
     send_ready();
     const auto now = Clock::now();
     for (Mailbox::Letter& letter : mailbox_.take(ended_.empty() ? wake_time(now) : now))
-      take(letter);
+      if (letter.is_look)
+        judge_breaks(static_cast<size_t>(letter.number), letter.result);
+      else
+        take(letter);
     count_time();
     return std::exchange(ended_, {});
   }
@@ -131,6 +145,7 @@ class HttpTextEngine final : public process::TextEngine {
     ApiText api;
     std::pair<int64_t, int64_t> place;  // among those that are ready
     int tries = 0;                      // that failed by an answer
+    int lone_breaks = 0;                // of them, of this text's connection alone
     int busy = 0;                       // refusals for load
     bool is_sent = false;
     bool has_newer_limit = false;  // as it was sent
@@ -169,10 +184,53 @@ class HttpTextEngine final : public process::TextEngine {
     text.sent_as = client_.send(
         {.url = servers_.addresses[request.server] + text.api.path,
          .headers = servers_.headers(),
-         .body = text.has_newer_limit ? with_newer_limit(text.api.body) : text.api.body},
+         .body = text.has_newer_limit ? with_newer_limit(text.api.body) : text.api.body,
+         .fresh_connection = text.tries > 0},
         [this, number](http::RequestResult result) {
-          mailbox_.put({number, std::move(result)});
+          mailbox_.put({.number = number, .result = std::move(result)});
         });
+  }
+
+  // A prompt that brings down its connection, and a server that goes, look alike from here: the
+  // text stays under way until a look at the server tells them apart.
+  void look_after_break(int64_t number, std::string why) {
+    const size_t server = texts_.at(number).request.server;
+    breaks_[server].push_back({number, std::move(why)});
+    if (breaks_[server].size() > 1) return;  // a look is under way
+    client_.send({.url = servers_.addresses[server] + "/models", .headers = servers_.headers()},
+                 [this, server](http::RequestResult result) {
+                   mailbox_.put({.number = static_cast<int64_t>(server),
+                                 .is_look = true,
+                                 .result = std::move(result)});
+                 });
+  }
+
+  void judge_breaks(size_t server, const http::RequestResult& look) {
+    const std::vector<Break> breaks = std::exchange(breaks_[server], {});
+    const bool is_well = look.end == http::RequestEnd::Whole && look.answer.status < 500;
+    for (const Break& one : breaks) {
+      if (is_well)
+        fail_alone(one.number, one.why, breaks.size() == 1);
+      else
+        fail(one.number, Trouble::Faulty, one.why);
+    }
+  }
+
+  // The server is well and stays in use. Texts that broke together may have suffered from one of
+  // them, so only one that broke alone each time has failed for good.
+  void fail_alone(int64_t number, const std::string& why, bool is_lone) {
+    Text& text = texts_.at(number);
+    log_.detail(fmt::format("{}: {}", address(text), why));
+    load_.withdraw(text.request);
+    text.lone_breaks += is_lone ? 1 : 0;
+    if (++text.tries >= kMostTries)
+      return end({.number = number,
+                  .finish = TextFinish::Error,
+                  .error = fmt::format("{}: {}, in the last of {} requests for it; the server "
+                                       "answers otherwise",
+                                       address(text), why, text.tries),
+                  .error_may_pass = text.lone_breaks < text.tries});
+    delayed_.emplace(Clock::now() + load_.wait_after(text.tries), number);
   }
 
   void take(Mailbox::Letter& letter) {
@@ -186,8 +244,7 @@ class HttpTextEngine final : public process::TextEngine {
     if (result.end == http::RequestEnd::TimedOut)
       return fail(letter.number, Trouble::Busy,
                   fmt::format("no answer within {} s (--engine-timeout)", servers_.timeout_s));
-    if (result.end == http::RequestEnd::Broken)
-      return fail(letter.number, Trouble::Faulty, result.why);
+    if (result.end == http::RequestEnd::Broken) return look_after_break(letter.number, result.why);
     if (result.answer.status != 200) return take_error(letter.number, std::move(result.answer));
     ApiAnswer read = read_api_text(result.answer.body);
     if (read.text) return succeed(letter.number, std::move(*read.text));
@@ -384,7 +441,8 @@ class HttpTextEngine final : public process::TextEngine {
   HttpEngineOptions options_;
   Log log_;
   ServerLoad load_;
-  std::vector<bool> has_newer_limit_;  // by server
+  std::vector<bool> has_newer_limit_;       // by server
+  std::vector<std::vector<Break>> breaks_;  // by server; they wait for a look at it
   bool told_busy_ = false;
   Clock::time_point told_rest_until_ = {};               // further rests until then are not told
   std::unordered_map<int64_t, Text> texts_;              // unfinished, by number

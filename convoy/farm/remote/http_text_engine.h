@@ -28,7 +28,8 @@ struct HttpEngineOptions {
 // A step waits some hundredths of a second for answers. It throws ConfigError when a server refuses
 // what every request holds, and NetworkError once no server has answered for the time of patience.
 // A text on which its servers fail several times ends as an Error that may pass; one that a server
-// refuses, as an Error for good. `curl` must outlive it.
+// refuses, or whose connection breaks each time while the server answers a look at it, as an Error
+// for good. `curl` must outlive it.
 std::unique_ptr<process::TextEngine> make_http_text_engine(const http::CurlLibrary& curl,
                                                            Servers servers,
                                                            HttpEngineOptions options,

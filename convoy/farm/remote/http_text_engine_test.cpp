@@ -9,6 +9,7 @@
 
 #include "convoy/core/base/error.h"
 #include "convoy/core/http/http_server.h"
+#include "convoy/farm/remote/server_load.h"
 
 namespace convoy::remote {
 namespace {
@@ -31,6 +32,7 @@ class FakeServer {
 
   explicit FakeServer(Respond respond)
       : server_("127.0.0.1", 0, {}, [this, respond](std::unique_ptr<http::Exchange> exchange) {
+          if (exchange->method() == "GET") return exchange->respond(200, {}, "{}");
           const std::string prompt = json::parse(exchange->body()).at("prompt");
           int before = 0;
           {
@@ -91,6 +93,29 @@ TEST(HttpTextEngine, AsksAgainAfterFaultsAndGivesUpATextInTheEnd) {
   EXPECT_NE(results[2].error.find("/v1: status 500: it crashed"), std::string::npos)
       << results[2].error;
   EXPECT_EQ(server.asked("bad"), 4);
+}
+
+TEST(HttpTextEngine, APromptThatBreaksItsConnectionFailsAloneAndSoon) {
+  FakeServer server([](http::Exchange& exchange, const std::string& prompt, int) {
+    if (prompt != "bad") return exchange.respond(200, {}, kText);
+    // Cut: an end without the last chunk.
+    exchange.start(200, {{"Content-Length", "100"}});
+    exchange.send("half");
+  });
+  std::vector<std::string> told;
+  const auto engine = engine_of(
+      server.named(), {.warn = [&told](const std::string& text) { told.push_back(text); }});
+  ask(*engine, 1, "bad");
+  const auto begin = Clock::now();
+  const std::map<int64_t, TextResult> results = all_results(*engine);
+  EXPECT_LT(Clock::now() - begin, std::chrono::seconds(10));
+  EXPECT_EQ(results.at(1).finish, TextFinish::Error);
+  EXPECT_FALSE(results.at(1).error_may_pass);
+  EXPECT_NE(results.at(1).error.find("in the last of 4 requests for it; the server answers"),
+            std::string::npos)
+      << results.at(1).error;
+  EXPECT_EQ(server.asked("bad"), 4);
+  EXPECT_TRUE(told.empty()) << told.front();
 }
 
 TEST(HttpTextEngine, RefusalsForLoadDoNotCountAsTries) {

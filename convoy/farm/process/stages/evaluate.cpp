@@ -29,7 +29,8 @@ bool evaluate_version(const StageInputs& inputs, const RowState& row, const Cand
   version.judgement = Judgement{
       .scores = read_judge_scores(reply.said, {judge.weights.begin(), judge.weights.end()}),
       .text = reply.said,
-      .finish = result.finish};
+      .finish = result.finish,
+      .other_finish = result.other_finish};
   return true;
 }
 

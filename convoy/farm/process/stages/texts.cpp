@@ -3,6 +3,7 @@
 // Helpers for the texts of several stages: a text's position among the row's draws, and its parts.
 #include "convoy/data/answers/extraction.h"
 #include "convoy/farm/process/stages/stage.h"
+#include "convoy/farm/process/think_text.h"
 
 namespace convoy::process {
 namespace {
@@ -16,9 +17,9 @@ bool marks_an_answer(const std::string& text) {
 // Thoughts hold many numbers and no answer. A text that was cut has come to an answer only where it
 // marks one: the last number, or what followed "answer:", may be anything.
 std::optional<std::string> answer_of(const Version& version) {
-  if (version.finish != TextFinish::Stop && !marks_an_answer(version.text.said))
-    return std::nullopt;
-  std::string answer = answers::extract_answer(version.text.said);
+  const std::string said = without_calls(version.text.said);
+  if (version.finish != TextFinish::Stop && !marks_an_answer(said)) return std::nullopt;
+  std::string answer = answers::extract_answer(said);
   if (answer.empty()) return std::nullopt;
   return answer;
 }
@@ -39,6 +40,7 @@ Version read_version(const KeptStep& step, bool prompt_opens_think) {
   Version version;
   version.tries = step.tries;
   version.finish = result.finish;
+  version.other_finish = result.other_finish;
   version.error = result.error;
   version.new_tokens = result.new_tokens;
   if (result.finish == TextFinish::Error) return version;
