@@ -36,6 +36,17 @@ void require_columns(const data::Dataset& dataset, const process::PipelinePlan& 
   }
 }
 
+// Rows of one data set have the same columns, but for a few that the first rows may lack.
+void refuse_foreign_names(const data::Dataset& dataset, const process::PipelinePlan& plan) {
+  settings::ProcessDataSettings first = plan.settings.data;
+  first.start_from = 0;
+  first.num_examples = 100;
+  first.bad_rows = "keep";
+  const process::RowStream rows = selected_rows(dataset, first);
+  while (const std::optional<process::SourceRow> row = rows())
+    if (row->unreadable.empty()) process::refuse_foreign_names(plan, row->value);
+}
+
 [[noreturn]] void refuse_empty(const data::Dataset& dataset,
                                const settings::ProcessDataSettings& data) {
   const std::string file = dataset.files.front().string();
@@ -55,6 +66,7 @@ std::optional<std::string> check_rows(const data::Dataset& dataset,
                                       const process::PipelinePlan& plan,
                                       const process::ModelFacts& facts) {
   require_columns(dataset, plan);
+  refuse_foreign_names(dataset, plan);
   const process::RowPipeline pipeline(plan);
   const process::RowStream rows = selected_rows(dataset, plan.settings.data);
   std::string first_problem;

@@ -2,6 +2,7 @@
 #include "convoy/farm/process/prompt_template.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <gtest/gtest.h>
 
 #include "convoy/core/base/error.h"
@@ -71,6 +72,27 @@ TEST(PromptTemplate, ANameInSingleBracesThatNothingReadsIsRefused) {
   for (const char* text : {"\\boxed{solution}", "{{ solution }} {solution}", "<solution>", "{x}",
                            "$solution$", "{\"solution\": 1}", "[solution]"})
     EXPECT_EQ(refusal_of(fmt::format("{{{{ problem }}}} {}", text)), "none") << text;
+}
+
+TEST(PromptTemplate, NamesOfOtherProgramsAreFound) {
+  const auto found = [](const std::string& text) {
+    std::string all;
+    for (const ForeignName& one :
+         PromptTemplate("{{ problem }}\n" + text, "p", {"problem"}).foreign_names())
+      all += fmt::format("{}:{}={} ", one.line, one.text, fmt::join(one.names, ","));
+    return all;
+  };
+  EXPECT_EQ(found("See {hint} and ${hint}"), "2:{hint}=hint 2:${hint}=hint ");
+  EXPECT_EQ(found("See $hint and %(hint)s."), "2:$hint=hint 2:%(hint)s=hint ");
+  EXPECT_EQ(found("{{ problem }}{hint}"), "2:{hint}=hint ");
+  EXPECT_EQ(found("Solve: %s"), "2:%s= ");
+  EXPECT_EQ(found("{# the hint #}"), "2:{# the hint #}=the,hint ");
+  EXPECT_EQ(found("{% if hint %}x{% endif %}"), "2:{% if hint %}=if,hint 2:{% endif %}=endif ");
+  for (const char* text :
+       {"{\"hint\": 1}", "{\"hint\"}", "\\boxed{hint}", "x^{hint} + y_{hint}", "\\frac{1}{hint}",
+        "\\{hint\\}", "$hint$", "$hint + 1$ for $5", "<hint>", "[hint]", "printf(\"%s\", hint);",
+        "{ hint: 1 }", "def f(x) { return hint; }", "100%sure", "{#hint", "f(x){hint}"})
+    EXPECT_EQ(found(text), "") << text;
 }
 
 TEST(PromptTemplate, AMissingColumnIsTheRowsError) {

@@ -25,6 +25,52 @@ TEST(WantedColumns, AreThoseOfTheSettingsAndOfThePromptsInUse) {
   EXPECT_EQ(wanted[1].wanted_by, "the shipped prompt generate");
 }
 
+PipelinePlan plan_with(const std::string& generate, const std::string& evaluate) {
+  settings::ProcessSettings settings;
+  settings.stages = {"generate", "evaluate"};
+  settings.prompts.evaluate = "judge.txt";
+  return PipelinePlan(
+      settings, {{"generate", generate}, {"evaluate", evaluate}, {"improve", "{{ problem }}"}});
+}
+
+constexpr const char* kJudge = "{{ solution }}";
+
+TEST(ForeignNames, AreRefusedWhereTheRowHasThem) {
+  const Json row = {{"problem", "p"}, {"hint", "h"}};
+  for (const char* text : {"{{ problem }} {hint}", "{{ problem }}\n$hint",
+                           "{{ problem }} {# hint #}", "{{ row.hint }} ${hint}"})
+    EXPECT_THROW(refuse_foreign_names(plan_with(text, kJudge), row), ConfigError) << text;
+  try {
+    refuse_foreign_names(plan_with("{{ problem }}\nUse $problem", kJudge), row);
+    FAIL() << "wanted an error";
+  } catch (const ConfigError& error) {
+    EXPECT_NE(error.sentence().find(":2: `$problem` in a prompt is plain text, but `problem` is a "
+                                    "column of the rows (write {{ problem }} where"),
+              std::string::npos)
+        << error.sentence();
+  }
+  for (const char* text : {"{{ problem }} {other}", "{{ problem }} {\"hint\": 1} \\boxed{hint}",
+                           "{{ problem }} $hint$", "{{ problem }} <hint>"})
+    EXPECT_NO_THROW(refuse_foreign_names(plan_with(text, kJudge), row)) << text;
+}
+
+TEST(PromptWarnings, NameWhatIsSentAsItStands) {
+  EXPECT_TRUE(prompt_warnings(plan_with("{{ problem }} {x}", kJudge)).empty());
+  const auto one = [](const std::string& generate, const std::string& evaluate) {
+    const auto warnings = prompt_warnings(plan_with(generate, evaluate));
+    return warnings.size() == 1 ? warnings.front() : "";
+  };
+  EXPECT_NE(one("{{ problem }}\n{# c #}", kJudge).find(":2: `{# c #}` is sent as it stands"),
+            std::string::npos);
+  EXPECT_NE(one("{{ problem }} Then: %s", kJudge).find("`%s` is sent"), std::string::npos);
+  EXPECT_NE(one("{{ problem }}", "{{ problem }}")
+                .find("never reads {{ solution }}: the judge sees "
+                      "nothing"),
+            std::string::npos);
+  EXPECT_NE(one("{{ problem }}", "{{ reasoning }}").find("the judge sees the whole text"),
+            std::string::npos);
+}
+
 TEST(ColumnSearch, AnyRowMayHaveThem) {
   ColumnSearch search({{"gold", "--answer-field"}, {"level", "q.txt"}});
   search.look_at(Json::parse(R"(["a list"])"));
