@@ -100,6 +100,10 @@ TEST(SpaceSamples, StayInTheirRange) {
   EXPECT_EQ(batch.value(0), "1");
   EXPECT_EQ(batch.value(0.9999999), "1000");
   EXPECT_EQ(SpaceAxis::parse("act=relu,tanh").value(0.5), "tanh");
+  const SpaceAxis spaced = SpaceAxis::parse(" a = 1 .. 10 , int ");
+  EXPECT_EQ(spaced.name, "a");
+  EXPECT_EQ(std::pair(spaced.low, spaced.high), std::pair(1.0, 10.0));
+  EXPECT_TRUE(spaced.whole);
   for (const char* const wrong :
        {"lr", "lr=", "lr=1..0", "lr=0..1,log", "n=0.5..3,int", "n=1..2,x"})
     EXPECT_THROW(SpaceAxis::parse(wrong), ConfigError) << wrong;

@@ -113,14 +113,12 @@ std::string_view last_word(std::string_view key) {
   return dot == std::string_view::npos ? key : key.substr(dot + 1);
 }
 
-// JSON may write letters other than ASCII's as \u0000.
+// JSON may write any letter as \u0000, and a few with a backslash before them.
 bool may_mention(std::string_view line, std::string_view key) {
   const std::string_view word = last_word(key);
-  const bool is_plain = std::all_of(word.begin(), word.end(), [](char letter) {
-    return letter > 0x1f && letter < 0x7f && letter != '"' && letter != '\\';
-  });
+  const bool may_be_escaped = word.find_first_of("\"\\/\b\f\n\r\t") != std::string_view::npos;
   return line.find(word) != std::string_view::npos ||
-         (!is_plain && line.find('\\') != std::string_view::npos);
+         line.find(may_be_escaped ? "\\" : "\\u") != std::string_view::npos;
 }
 
 // The text behind the word where that is a key, quoted or not, with : or = after it, or nothing at
@@ -174,6 +172,31 @@ bool begins_not_finite(std::string_view text) {
   return is_not_finite(text.substr(0, text.find_first_of(",)}]\"'\\ \t;")));
 }
 
+// True where the word at `at` stands as a name of its own: "loss", "Epoch 2, loss", "step=2 loss",
+// not that of "val loss".
+bool begins_pair(std::string_view text, size_t at) {
+  const std::string_view line = text.substr(0, at);
+  const std::string_view before = trimmed(line, kBlanks);
+  if (before.empty()) return true;
+  if (is_one_of(",;|", before.back())) return true;
+  if (before.size() == line.size()) return false;  // nothing between them
+  const size_t blank = before.find_last_of(kBlanks);
+  const std::string_view word = blank == before.npos ? before : before.substr(blank + 1);
+  return is_one_of(")]}:-", word.back()) || word.find_first_of("=0123456789") != word.npos;
+}
+
+// "loss: nan" and "epoch=2 loss=nan" without braces, as programs log them. A number there is no
+// result, but what is not finite shows that the run has diverged since its last object.
+bool says_not_finite(std::string_view text, std::string_view key) {
+  for (size_t at = text.rfind(key); at != std::string_view::npos && !key.empty();
+       at = at == 0 ? std::string_view::npos : text.rfind(key, at - 1)) {
+    const std::string_view rest = trimmed(text.substr(at + key.size()), kBlanks);
+    if (rest.empty() || !is_one_of(":=", rest.front()) || !begins_pair(text, at)) continue;
+    return begins_not_finite(trimmed(rest.substr(1), kBlanks));
+  }
+  return false;
+}
+
 // The beginning of an object that goes on in no line, not even in one of a text of many lines.
 bool is_cut(const OutputLine& line, std::string_view text, const std::vector<Piece>& pieces) {
   if (pieces.empty() || pieces.back().closed) return false;
@@ -202,6 +225,12 @@ KeyInLine key_in_line(const OutputLine& line, const std::string& key) {
       if (const auto rest = behind_last_key(piece->text, key)) return unreadable(*rest);
     }
   if (is_cut(line, text, pieces)) return {.held = true};
+  const char* const end_of_objects =
+      pieces.empty() ? text.data() : pieces.back().text.data() + pieces.back().text.size();
+  if (mentions &&
+      says_not_finite(
+          std::string_view(text).substr(static_cast<size_t>(end_of_objects - text.data())), key))
+    return {.held = true, .not_finite = true, .without_object = true};
   // A line of an object that goes over several.
   const std::string_view words = trimmed(text, kBlanks);
   if (!mentions || !pieces.empty() || words.empty() || !is_one_of(kQuotes, words.front()))
@@ -216,7 +245,7 @@ void ResultLines::take(const OutputLine& line) {
   last_line_ = words.substr(0, kShownBytes);
   for (auto& [key, last] : last_) {
     const KeyInLine found = key_in_line(line, key);
-    if (!found.held) continue;
+    if (!found.held || (found.without_object && last.text.empty())) continue;
     last = {.text = last_line_, .too_long = line.too_long, .not_finite = found.not_finite};
     if (found.object) last.value = *find_key(*found.object, key);
   }

@@ -21,10 +21,12 @@ struct KeyInLine {
   bool held = false;
   std::optional<nlohmann::json> object = {};  // that has it; none = the line cannot be read
   bool not_finite = false;                    // which a line that cannot be read has for the key
+  bool without_object = false;                // it is "loss: nan": it counts after an object alone
 };
 
 // A line is one JSON object, or text and objects: of several the last with the key counts. Colours
-// are left out. A line that names the key as an object would, in any language, holds it too.
+// are left out. A line that names the key as an object would, in any language, holds it too, and
+// one that gives it a value without an object where that is not finite.
 KeyInLine key_in_line(const OutputLine& line, const std::string& key);
 
 class ResultLines {

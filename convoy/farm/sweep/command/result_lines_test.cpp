@@ -103,14 +103,55 @@ TEST(ResultLines, AnObjectIsReadWhateverStandsBeside) {
 }
 
 TEST(ResultLines, OtherLinesSayNothingOfTheKey) {
-  for (const char* const line :
-       {"", "done", "loss: 0.4", "Epoch 2, loss: nan", "{\"epoch\": 2}", "{\"val-loss\": 0.4}",
-        "{\"val_loss\": nan}", "{'val_loss': nan}", "{\"eval.loss\": 0.4}", "{'eval.loss': nan}",
-        "{\"metric\": \"loss\"}", "{\"train\": {\"loss\": 0.4}}", "epoch {1}", "{", "}",
-        "{'lr': 0.1,", "wrote the loss to {out}", "100% {1/10}, loss: 0.3", "{\"losses\": [1]}"})
+  for (const char* const line : {"",
+                                 "done",
+                                 "loss: 0.4",
+                                 "loss=0.4",
+                                 "Epoch 2, val_loss: nan",
+                                 "val loss: nan",
+                                 "eval.loss=nan",
+                                 "loss nan",
+                                 "nan loss: 0.3",
+                                 "loss: nanny",
+                                 "{\"epoch\": 2}",
+                                 "{\"val-loss\": 0.4}",
+                                 "{\"val_loss\": nan}",
+                                 "{'val_loss': nan}",
+                                 "{\"eval.loss\": 0.4}",
+                                 "{'eval.loss': nan}",
+                                 "{\"metric\": \"loss\"}",
+                                 "{\"train\": {\"loss\": 0.4}}",
+                                 "epoch {1}",
+                                 "{",
+                                 "}",
+                                 "{'lr': 0.1,",
+                                 "wrote the loss to {out}",
+                                 "100% {1/10}, loss: 0.3",
+                                 "{\"losses\": [1]}"})
     EXPECT_EQ(result_after(line), "2.5") << line;
   EXPECT_EQ(result_after("{\"loss\": 0.4}", "final.loss"), "2.5");
   EXPECT_EQ(result_after(OutputLine{.text = "0000000", .too_long = true}), "2.5");
+}
+
+TEST(ResultLines, ALineWithoutAnObjectThatIsNotFiniteEndsTheOlderValue) {
+  for (const char* const line :
+       {"loss: nan", "loss=nan", "loss = NaN", "  loss:\tinf", "Epoch 2, loss: nan",
+        "Epoch 2 loss: nan", "epoch=2 loss=-inf lr=0.1", "[2/10] loss: nan",
+        "step 3 - loss: nan - acc: 0.1", "\x1b[31mloss: nan\x1b[0m",
+        "loss: tensor(nan, device='cuda:0')", "{\"epoch\": 2} loss: nan"})
+    EXPECT_EQ(result_after(line), "non_finite") << line;
+  // Alone it is as little a result as "loss: 0.4".
+  ResultLines lines({"loss"});
+  lines.take({.text = "loss: nan"});
+  EXPECT_THROW(lines.value("loss"), TaskFailure);
+  lines.take({.text = "{\"loss\": 0.5}"});
+  EXPECT_EQ(lines.value("loss"), 0.5);
+}
+
+TEST(ResultLines, AKeyMayBeWrittenInCodes) {
+  EXPECT_EQ(result_after("{\"lo\\u0073s\": 0.5}"), "0.5");
+  EXPECT_EQ(result_after("{\"\\u006coss\": nan}"), "non_finite");
+  EXPECT_EQ(result_after("{\"final\": {\"l\\u006Fss\": 0.5}}", "final.loss"), "0.5");
 }
 
 TEST(ResultLines, WordsOfTheLineAreInTheFailure) {

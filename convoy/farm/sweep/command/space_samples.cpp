@@ -10,6 +10,7 @@
 
 #include "convoy/core/base/error.h"
 #include "convoy/core/base/hash.h"
+#include "convoy/core/base/trimmed.h"
 #include "convoy/farm/sweep/command/grid_values.h"
 #include "convoy/farm/sweep/results/cell_result.h"
 
@@ -46,6 +47,7 @@ constexpr std::array<SobolAxis, kMostSobolAxes - 1> kSobolAxes = {{
     {7, 4, {1, 3, 7, 13, 13, 15, 69}},
 }};
 
+constexpr std::string_view kSpaces = " \t\r\n";
 constexpr int kBits = 32;
 using Directions = std::array<uint32_t, kBits>;
 
@@ -91,15 +93,19 @@ SpaceAxis SpaceAxis::parse(const std::string& text) {
   const size_t equals = text.find('=');
   CONVOY_CHECK(equals != std::string::npos && equals > 0 && equals + 1 < text.size(), ConfigError,
                "--space needs NAME=LOW..HIGH[,log][,int] or NAME=A,B,C, found `{}`", text);
-  SpaceAxis axis{.name = text.substr(0, equals)};
+  SpaceAxis axis{.name = std::string(trimmed(std::string_view(text).substr(0, equals), kSpaces))};
+  CONVOY_CHECK(!axis.name.empty(), ConfigError, "--space: no name before `=`, found `{}`", text);
   std::vector<std::string> parts = listed_values(text.substr(equals + 1));
   const size_t dots = parts.front().find("..");
   if (dots == std::string::npos) {
     axis.choices = std::move(parts);
     return axis;
   }
-  const auto low = number_in(parts.front().substr(0, dots));
-  const auto high = number_in(parts.front().substr(dots + 2));
+  const auto bound = [](std::string_view word) {
+    return number_in(std::string(trimmed(word, kSpaces)));
+  };
+  const auto low = bound(std::string_view(parts.front()).substr(0, dots));
+  const auto high = bound(std::string_view(parts.front()).substr(dots + 2));
   CONVOY_CHECK(low && high && *low < *high, ConfigError,
                "--space {}: wanted two numbers, the lower first, found `{}`", axis.name,
                parts.front());

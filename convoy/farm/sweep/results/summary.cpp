@@ -21,6 +21,26 @@
 namespace convoy::sweep {
 namespace {
 
+// The letter that begins the text, where it is one of unseen_letter(). U+200C and U+200D are none:
+// Persian and emoji need them.
+std::optional<unsigned> unseen_code(std::string_view text) {
+  const auto byte = [&text](size_t at) {
+    return at < text.size() ? static_cast<unsigned char>(text[at]) : 0U;
+  };
+  unsigned code = 0;
+  if ((byte(0) & 0xe0U) == 0xc0U && (byte(1) & 0xc0U) == 0x80U)
+    code = (byte(0) & 0x1fU) << 6 | (byte(1) & 0x3fU);
+  else if ((byte(0) & 0xf0U) == 0xe0U && (byte(1) & 0xc0U) == 0x80U && (byte(2) & 0xc0U) == 0x80U)
+    code = (byte(0) & 0xfU) << 12 | (byte(1) & 0x3fU) << 6 | (byte(2) & 0x3fU);
+  const auto is_in = [code](unsigned first, unsigned last) {
+    return code >= first && code <= last;
+  };
+  const bool is_unseen = is_in(0x80, 0x9f) || code == 0x61c || code == 0x200b ||
+                         is_in(0x200e, 0x200f) || is_in(0x2028, 0x202e) || is_in(0x2066, 0x2069) ||
+                         code == 0xfeff;
+  return is_unseen ? std::optional(code) : std::nullopt;
+}
+
 // As neighbours of a million cells mostly are: for them nothing is looked up.
 bool are_alike(const Cell* last, const Cell& cell) {
   return last != nullptr && last->parameters.shares(cell.parameters) && last->method == cell.method;
@@ -143,20 +163,31 @@ std::string clock_text(int64_t milliseconds, int64_t other) {
   return text;
 }
 
+std::string unseen_letter(std::string_view text) {
+  for (; !text.empty(); text.remove_prefix(1))
+    if (const auto code = unseen_code(text)) return fmt::format("U+{:04X}", *code);
+  return {};
+}
+
 std::string escaped_line(std::string_view text) {
   std::string escaped;
-  for (const char letter : text) {
+  for (; !text.empty(); text.remove_prefix(1)) {
+    const char letter = text.front();
     const auto byte = static_cast<unsigned char>(letter);
-    if (letter == '\n')
+    if (const auto code = unseen_code(text)) {
+      escaped += fmt::format("\\u{:04x}", *code);
+      text.remove_prefix(*code < 0x800 ? 1 : 2);  // its further bytes
+    } else if (letter == '\n') {
       escaped += "\\n";
-    else if (letter == '\t')
+    } else if (letter == '\t') {
       escaped += "\\t";
-    else if (letter == '\r')
+    } else if (letter == '\r') {
       escaped += "\\r";
-    else if (byte < 0x20 || byte == 0x7f)
+    } else if (byte < 0x20 || byte == 0x7f) {
       escaped += fmt::format("\\x{:02x}", byte);
-    else
+    } else {
       escaped += letter;
+    }
   }
   return escaped;
 }

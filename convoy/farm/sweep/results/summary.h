@@ -64,6 +64,11 @@ std::string failure_text(const jobs::Failure& failure);
 // Control characters as C writes them, so that a name or value stays on its line.
 std::string escaped_line(std::string_view text);
 
+// "U+202E" of the first letter of the UTF-8 text that shows no sign of its own but breaks lines or
+// turns their direction: a control of Latin-1, a mark of direction, a separator of lines. Empty:
+// there is none.
+std::string unseen_letter(std::string_view text);
+
 // "56 cells: 54 values, 1 censored, 1 failed".
 std::string counts_text(const SweepResults& results);
 

@@ -243,6 +243,7 @@ void check_sweep_name(const std::string& name) {
   const bool has_control = std::any_of(name.begin(), name.end(), [](char letter) {
     return static_cast<unsigned char>(letter) < 0x20 || letter == 0x7f;
   });
+  const std::string unseen = unseen_letter(name);
   const std::string why = name.empty() ? "it is empty"
                           : name.size() > kMostBytes
                               ? fmt::format("it has {} bytes, {} at most", name.size(), kMostBytes)
@@ -250,7 +251,8 @@ void check_sweep_name(const std::string& name) {
                           : name.find('/') != name.npos ? "it has a slash"
                           : has_control                 ? "it has a control character"
                           : !config::is_utf8(name)      ? "it is no UTF-8"
-                                                        : "";
+                          : !unseen.empty() ? fmt::format("it has {}, which is not seen", unseen)
+                                            : "";
   if (why.empty()) return;
   throw ConfigError(fmt::format("the sweep cannot be named `{}`: {}",
                                 escaped_line(name.substr(0, kMostBytes)), why),

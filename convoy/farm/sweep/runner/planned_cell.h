@@ -75,7 +75,7 @@ std::vector<int64_t> chosen_seeds(const std::vector<int64_t>& named, int64_t num
 int64_t num_chosen_seeds(const std::vector<int64_t>& named, int64_t num_seeds);
 
 // Throws ConfigError for a name that cannot begin the name of a file: it is empty, longer than 128
-// bytes or no UTF-8, begins with a point, or has a slash or a control character.
+// bytes or no UTF-8, begins with a point, or has a slash, a control or an unseen_letter().
 void check_sweep_name(const std::string& name);
 
 struct SweepPlan {

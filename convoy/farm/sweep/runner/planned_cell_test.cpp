@@ -56,13 +56,16 @@ TEST(Checkpoints, BlocksTileTheGuessesAndGrowSlowly) {
 }
 
 TEST(SweepNames, AreRefusedWhereTheyCannotBeginTheNameOfAFile) {
-  for (const std::string& name : {std::string("run"), std::string("lr sweep, 2"), std::string("é"),
-                                  std::string("a..b"), std::string(128, 'a')})
+  for (const std::string& name :
+       {std::string("run"), std::string("lr sweep, 2"), std::string("é"), std::string("a..b"),
+        std::string("s\u00e9rie-\u4e00-\u200d"), std::string(128, 'a')})
     EXPECT_NO_THROW(check_sweep_name(name)) << name;
   for (const std::string& name :
        {std::string(), std::string("../out"), std::string(".."), std::string(".hidden"),
         std::string("a/b"), std::string("two\nlines"), std::string("a\0b", 3),
-        std::string("\x1b[31mred"), std::string("\xff"), std::string(129, 'a')})
+        std::string("report_\u202egpj.exe"), std::string("next\u0085line"),
+        std::string("\u2066turned"), std::string("\x1b[31mred"), std::string("\xff"),
+        std::string(129, 'a')})
     EXPECT_THROW(check_sweep_name(name), ConfigError) << name;
 }
 

@@ -61,9 +61,16 @@ double WorkEstimate::laid_out_seconds(int64_t descents,
 double WorkEstimate::seconds_left(const SweepWork& left,
                                   const std::vector<BusyWorker>& workers) const {
   constexpr double kLeastInWindow = 5;
-  if (left.guess_seconds <= 0 && descent_seconds() * kLeastInWindow > kWindowSeconds &&
-      !workers.empty())
-    return laid_out_seconds(left.descents, workers);
+  if (left.descents > 0 && descent_seconds() * kLeastInWindow > kWindowSeconds &&
+      !workers.empty()) {
+    // Guesses fill what the descents leave of the workers.
+    double spent = 0;
+    for (const BusyWorker& worker : workers)
+      spent += std::min(worker.seconds, static_cast<double>(worker.descents) * descent_seconds());
+    const double all = core_seconds(left) - spent;
+    return std::max(laid_out_seconds(left.descents, workers),
+                    all / static_cast<double>(workers.size()));
+  }
   if (samples_.size() < 2) return -1;
   const Sample& first = samples_.front();
   const Sample& last = samples_.back();

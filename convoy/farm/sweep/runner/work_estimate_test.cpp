@@ -48,6 +48,20 @@ TEST(WorkEstimates, LongDescentsAreLaidOutOverTheWorkers) {
                    210);
 }
 
+// A minute for a descent, and guesses beside them: the pace of 30 s would see one or the other.
+TEST(WorkEstimates, GuessesFillWhatLongDescentsLeave) {
+  WorkEstimate estimate;
+  estimate.note(0, {});
+  estimate.measure(60'000'000, 0, 1);
+  estimate.measure(4'000'000, 2'000'000, 0);  // twice as foretold
+  estimate.note(60, {.guess_seconds = 2, .descents = 1});
+  const std::vector<BusyWorker> two = {{.seconds = 30, .descents = 1}, {}};
+  EXPECT_DOUBLE_EQ(estimate.seconds_left({.guess_seconds = 90, .descents = 3}, two), 165);
+  EXPECT_DOUBLE_EQ(estimate.seconds_left({.guess_seconds = 1, .descents = 3}, two), 90);
+  // Guesses alone go by the pace.
+  EXPECT_DOUBLE_EQ(estimate.seconds_left({.guess_seconds = 32}, two), 60);
+}
+
 TEST(WorkEstimates, AnOldPaceIsForgotten) {
   WorkEstimate estimate;
   estimate.measure(1'000'000, 1'000'000, 0);
