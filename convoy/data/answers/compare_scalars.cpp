@@ -24,24 +24,34 @@ struct Peeled {
   Node node;
   MeasureUnit unit = {};
   bool percent = false;
+  bool has_noun = false;
 };
 
-// "20 C" may be a temperature, and V/A is not reduced to ohms.
+// "20 C" may be a temperature.
 Verdict differ_in_unit(const MeasureUnit& a, const MeasureUnit& b) {
   const auto told = [](const MeasureUnit& unit, const char* name) {
     return unit.others.contains(name);
   };
-  for (const auto& [symbol, name] : {std::pair("coulomb", "celsius"), {"farad", "fahrenheit"}})
-    if ((told(a, symbol) && told(b, name)) || (told(a, name) && told(b, symbol)))
-      return Verdict::Unknown;
+  const auto is_coulomb = [](const MeasureUnit& unit) {
+    return unit.is_dimension({}, "coulomb", 1);
+  };
+  const auto is_farad = [](const MeasureUnit& unit) {
+    return unit.is_dimension({-2, -1, 2, 0, 0}, "coulomb", 2);
+  };
+  if ((is_coulomb(a) && told(b, "celsius")) || (told(a, "celsius") && is_coulomb(b)) ||
+      (is_farad(a) && told(b, "fahrenheit")) || (told(a, "fahrenheit") && is_farad(b)))
+    return Verdict::Unknown;
   return a.others.size() > 1 || b.others.size() > 1 ? Verdict::Unknown : Verdict::No;
 }
 
 // A part of a thousand, a million or a billion.
 bool is_part(const MeasureUnit& unit) {
   return unit.others.contains("permille") || unit.others.contains("ppm") ||
-         unit.others.contains("ppb");
+         unit.others.contains("ppb") || unit.others.contains("basispoint");
 }
+
+// 5 pairs beside 5 of a noun: the noun may count the pairs, or what they are pairs of.
+bool is_group(const MeasureUnit& unit) { return unit.others.contains("piece") && unit.above > 1; }
 
 // Scales a quantity to base units: 5 km is 5000.
 Node in_base_units(Node node, const MeasureUnit& unit) {
@@ -70,6 +80,7 @@ Peeled peel(const Node& node) {
     case Kind::Quantity: {
       Peeled peeled = peel(node.children[0]);
       if (node.unit.known) peeled.unit = node.unit;
+      peeled.has_noun |= !node.unit.known;
       return peeled;
     }
     case Kind::Percent: {
@@ -180,7 +191,8 @@ Verdict Comparer::ratios(const Node& gold, const Node& prediction) {
   return all;
 }
 
-// The base may be missing, but a given base must agree: 204_5 equals 204 and 54_10, but not 54.
+// The base may be missing, but a given base must agree: 204_5 equals 204 and 54_10. Whether 54 was
+// asked for only the question tells.
 Verdict Comparer::based(const Node& gold, const Node& prediction) {
   const auto value = [&](const Node& node) {
     if (node.kind != Kind::BaseNumber) return evaluate(node, {}, steps_);
@@ -194,7 +206,7 @@ Verdict Comparer::based(const Node& gold, const Node& prediction) {
   const Node& with_base = gold.kind == Kind::BaseNumber ? gold : prediction;
   const Node& without = gold.kind == Kind::BaseNumber ? prediction : gold;
   if (without.kind == Kind::Number && without.name == with_base.name) return Verdict::Yes;
-  return Verdict::No;
+  return same(value(with_base), value(without)) == Same::No ? Verdict::No : Verdict::Unknown;
 }
 
 Verdict Comparer::at_points(const Node& gold, const Node& prediction) {
@@ -255,6 +267,8 @@ Verdict Comparer::quantities(const Node& gold, const Node& prediction) {
     if (other.percent || values(part.node, other.node) != Verdict::Yes) return Verdict::Unknown;
   }
   Verdict verdict = values(a.node, b.node);
+  if ((is_group(a.unit) && b.has_noun) || (is_group(b.unit) && a.has_noun))
+    return verdict == Verdict::Yes ? Verdict::Unknown : verdict;
   if (verdict == Verdict::Yes) return verdict;
   // 50 % is 50, and 1/2.
   if (a.percent != b.percent) {

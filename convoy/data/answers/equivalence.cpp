@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <optional>
 #include <set>
+#include <span>
 
 #include "convoy/data/answers/choice.h"
 #include "convoy/data/answers/comparer.h"
@@ -192,11 +193,37 @@ bool are_letters_in_two_orders(const Reading& a, const Reading& b) {
                              b.tokens[0].text.begin(), b.tokens[0].text.end());
 }
 
+// 3 m^{-1} of \frac{3}{m}.
+std::optional<Node> over_unit(std::span<const Token> tokens, Steps& steps) {
+  if (tokens.size() < 4 || !is_sign(tokens[0], "frac") || !is_sign(tokens[1], "{"))
+    return std::nullopt;
+  size_t close = 2;
+  for (int depth = 1; close < tokens.size(); ++close) {
+    depth += is_sign(tokens[close], "{") ? 1 : is_sign(tokens[close], "}") ? -1 : 0;
+    if (depth == 0) break;
+  }
+  if (close + 2 >= tokens.size() || !is_sign(tokens[close + 1], "{") ||
+      !is_sign(tokens.back(), "}"))
+    return std::nullopt;
+  const std::span<const Token> below = tokens.subspan(close + 2, tokens.size() - close - 3);
+  size_t at = 0;
+  const std::optional<MeasureUnit> unit = read_unit(below, at);
+  if (!unit || !unit->known || at != below.size()) return std::nullopt;
+  const std::optional<MeasureUnit> inverse = raised(*unit, -1);
+  Parsed above =
+      parse_answer({tokens.begin() + 2, tokens.begin() + static_cast<long>(close)}, false, steps);
+  if (!inverse || !above.node) return std::nullopt;
+  Node node = make_node(Kind::Quantity, {std::move(*above.node)});
+  node.unit = *inverse;
+  return node;
+}
+
 // The answer with its letters read as units; empty where that is no quantity.
 std::optional<Node> as_quantity(const Reading& side, Steps& steps) {
   std::vector<Token> upright = side.tokens;
   for (Token& token : upright)
     if (token.type == TokenType::Letter) token.from_text = true;
+  if (std::optional<Node> quotient = over_unit(upright, steps)) return quotient;
   Parsed parsed = parse_answer(std::move(upright), false, steps);
   const bool is_measured =
       parsed.node && parsed.node->kind == Kind::Quantity && parsed.node->unit.known;

@@ -274,7 +274,7 @@ std::string_view behind_prose(std::string_view answer) {
 // The announced answer without surrounding prose.
 std::string without_prose(std::string_view answer, Author author) {
   if (author == Author::Model) {
-    answer = without_clause(without_reason(answer));
+    answer = without_clause(without_reason(without_remark(answer)));
     if (const size_t label = option_length(answer);
         label > 0 && !is_bare(trimmed(answer.substr(label)), author))
       return std::string(trimmed(answer.substr(0, label)));

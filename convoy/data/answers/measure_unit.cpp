@@ -93,6 +93,18 @@ std::optional<MeasureUnit> read_name(std::span<const Token> tokens, size_t& at) 
   return unit;
 }
 
+// "per mille", "basis points": one unit in two words.
+std::optional<MeasureUnit> read_two_words(std::span<const Token> tokens, size_t& at) {
+  if (at + 1 >= tokens.size()) return std::nullopt;
+  const std::string first = lowered(tokens[at].text);
+  const std::string second = lowered(tokens[at + 1].text);
+  const bool is_permille = first == "per" && (second == "mille" || second == "mil");
+  const bool is_basis_point = first == "basis" && (second == "point" || second == "points");
+  if (!is_permille && !is_basis_point) return std::nullopt;
+  at += 2;
+  return unit_named(is_permille ? "permille" : "bps");
+}
+
 struct UnitReader {
   std::span<const Token> tokens;
   size_t at;
@@ -102,6 +114,10 @@ struct UnitReader {
   bool has_neighbours = false;  // "m s": without a sign between them
 
   std::optional<MeasureUnit> one(bool below_line) {
+    if (std::optional<MeasureUnit> unit = read_two_words(tokens, at)) {
+      last_name = at - 1;
+      return unit;
+    }
     size_t next = at;
     int power = 1;
     if (next < tokens.size() && tokens[next].type == TokenType::Word) {

@@ -24,6 +24,10 @@ struct MeasureUnit {
   int64_t below = 1;
   std::map<std::string, int> others = {};  // units that nothing converts, with their exponents
   bool known = false;                      // false: a noun, which says nothing about the value
+
+  bool is_dimension(const std::array<int8_t, 5>& of, const std::string& other, int power) const {
+    return powers == of && others == std::map<std::string, int>{{other, power}};
+  }
   bool same_dimension(const MeasureUnit& unit) const {
     return powers == unit.powers && others == unit.others;
   }

@@ -251,6 +251,18 @@ std::string_view without_reason(std::string_view answer) {
   return kept.empty() ? answer : kept;
 }
 
+std::string_view without_remark(std::string_view answer) {
+  for (const std::string_view word :
+       {", which ", ", whereas ", ", while ", ", as ", ", not ", ", который ", ", а не "}) {
+    const std::string_view kept = trimmed(answer.substr(0, answer.find(word)));
+    const bool is_bracketed = kept.size() == 3 && kept[0] == '(' && kept[2] == ')';
+    if (kept.size() < answer.size() && (kept.size() == 1 || is_bracketed) &&
+        is_option(kept[is_bracketed ? 1 : 0]))
+      return kept;
+  }
+  return answer;
+}
+
 std::string option_told(std::string_view text, bool at_end) {
   for (size_t at = text.size(); at-- > 0;) {
     // A sentence begins before this place.

@@ -14,6 +14,9 @@ size_t option_length(std::string_view text);
 // `answer` up to the words that give its reason: "because", "since", "因为", "так как".
 std::string_view without_reason(std::string_view answer);
 
+// The option of "B, which cannot be A"; `answer` where that is no option alone with a remark.
+std::string_view without_remark(std::string_view answer);
+
 // The last option that the text names as its choice, as "(B)"; empty when there is none. `at_end`:
 // only in the last sentence, where nothing is known of the question.
 std::string option_told(std::string_view text, bool at_end);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <set>
@@ -46,6 +47,13 @@ Node renamed(Node node, const NewNames& names) {
 
 // (x, y) = (2t, t) has the parameter t.
 const Node& value_of(const Node& node) { return is_assignment(node) ? node.children.back() : node; }
+
+// The a of f(x) = ax and y = ax: a constant, where both answers speak of one variable.
+bool is_constant_of(const Node& node, const Names& shared, const std::string& name) {
+  static const Names kVariables = {"x", "y", "z"};
+  return is_assignment(node) && !shared.empty() && !kVariables.contains(name) &&
+         !symbols_of(node.children.front()).contains(name);
+}
 
 // The conditions that speak of the answer's symbols, with new names.
 Names conditions_of(const Conditioned& side, const NewNames& names) {
@@ -135,9 +143,13 @@ Verdict with_parameters(const Conditioned& gold, const Conditioned& prediction, 
   const Names told = symbols_of(value_of(prediction.node));
   std::vector<std::string> new_names = without(wanted, told);
   const std::vector<std::string> old_names = without(told, wanted);
+  Names shared;
+  std::set_intersection(wanted.begin(), wanted.end(), told.begin(), told.end(),
+                        std::inserter(shared, shared.begin()));
   const auto may_be_any = [&](const Conditioned& side, const std::vector<std::string>& names) {
     return std::all_of(names.begin(), names.end(), [&](const std::string& name) {
-      return is_usual(name) || is_declared(side, name);
+      return is_usual(name) || is_declared(side, name) ||
+             (names.size() == 1 && is_constant_of(side.node, shared, name));
     });
   };
   const bool has_other_letters =

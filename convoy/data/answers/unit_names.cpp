@@ -25,6 +25,13 @@ constexpr Powers kPressure = {-1, 1, -2, 0, 0};
 constexpr Powers kEnergy = {2, 1, -2, 0, 0};
 constexpr Powers kPower = {2, 1, -3, 0, 0};
 constexpr Powers kNone = {};
+// Powers of electric units, beside those of the coulomb: 1 V is 1 J/C, 1 Ohm is 1 V/A.
+constexpr Powers kOhm = {2, 1, -1, 0, 0};
+constexpr Powers kHenry = {2, 1, 0, 0, 0};
+constexpr Powers kFarad = {-2, -1, 2, 0, 0};
+constexpr Powers kSiemens = {-2, -1, 1, 0, 0};
+constexpr Powers kTesla = {0, 1, -1, 0, 0};
+constexpr std::string_view kCharge = "coulomb";
 
 struct UnitEntry {
   std::string_view names;  // between spaces; a plural "s" of Latin letters is understood
@@ -32,6 +39,7 @@ struct UnitEntry {
   int64_t above = 1;
   int64_t below = 1;
   std::string_view other = {};  // a dimension of its own
+  int other_power = 1;
 };
 
 constexpr UnitEntry kUnits[] = {
@@ -92,17 +100,17 @@ constexpr UnitEntry kUnits[] = {
     {" hertz hz 赫兹 Гц герц ", kRate},
     {" celsius ℃ 摄氏度 ", kNone, 1, 1, "celsius"},
     {" fahrenheit ℉ ", kNone, 1, 1, "fahrenheit"},
-    {" coulomb 库仑 Кл ", kNone, 1, 1, "coulomb"},
-    {" farad ", kNone, 1, 1, "farad"},
+    {" coulomb 库仑 Кл ", kNone, 1, 1, kCharge},
+    {" farad ", kFarad, 1, 1000, kCharge, 2},
     {" kelvin К ", kNone, 1, 1, "kelvin"},
     {" mole mol 摩尔 моль ", kNone, 1, 1, "mole"},
-    {" v volt 伏 伏特 В вольт ", kNone, 1, 1, "volt"},
-    {" a amp ampere 安 安培 А ампер ", kNone, 1, 1, "ampere"},
-    {" ohm 欧 欧姆 Ом ом ", kNone, 1, 1, "ohm"},
-    {" tesla 特斯拉 Тл ", kNone, 1, 1, "tesla"},
-    {" henry henries ", kNone, 1, 1, "henry"},
-    {" weber ", kNone, 1, 1, "weber"},
-    {" siemens ", kNone, 1, 1, "siemens"},
+    {" v volt 伏 伏特 В вольт ", kEnergy, 1000, 1, kCharge, -1},
+    {" a amp ampere 安 安培 А ампер ", kRate, 1, 1, kCharge},
+    {" ohm 欧 欧姆 Ом ом ", kOhm, 1000, 1, kCharge, -2},
+    {" tesla 特斯拉 Тл ", kTesla, 1000, 1, kCharge, -1},
+    {" henry henries ", kHenry, 1000, 1, kCharge, -2},
+    {" weber ", kOhm, 1000, 1, kCharge, -1},
+    {" siemens ", kSiemens, 1, 1000, kCharge, 2},
     {" becquerel ", kNone, 1, 1, "becquerel"},
     {" radian rad 弧度 рад радиан ", kNone, 1, 1, "radian"},
     {" sterling ", kNone, 1, 1, "sterling"},
@@ -130,7 +138,11 @@ constexpr UnitEntry kUnits[] = {
     {" teaspoon tsp ", kNone, 1, 1, "teaspoon"},
     {" ppm ", kNone, 1, 1, "ppm"},
     {" ppb ", kNone, 1, 1, "ppb"},
-    {" ‰ ", kNone, 1, 1, "permille"},
+    {" ‰ permille promille ", kNone, 1, 1, "permille"},
+    {" bp bps ", kNone, 1, 1, "basispoint"},
+    {" 个 個 只 隻 ", kNone, 1, 1, "piece"},
+    {" 双 雙 对 對 ", kNone, 2, 1, "piece"},
+    {" 打 ", kNone, 12, 1, "piece"},
     {" acre ", kNone, 1, 1, "acre"},
     {" ton ", kNone, 1, 1, "ton"},
 };
@@ -146,17 +158,17 @@ constexpr UnitEntry kSymbols[] = {
     {" W ", kPower, 1000},
     {" Pa ", kPressure, 1000},
     {" Hz ", kRate},
-    {" C ", kNone, 1, 1, "coulomb"},
-    {" F ", kNone, 1, 1, "farad"},
+    {" C ", kNone, 1, 1, kCharge},
+    {" F ", kFarad, 1, 1000, kCharge, 2},
     {" K ", kNone, 1, 1, "kelvin"},
     {" mol ", kNone, 1, 1, "mole"},
-    {" V ", kNone, 1, 1, "volt"},
-    {" A ", kNone, 1, 1, "ampere"},
-    {" Omega ohm ", kNone, 1, 1, "ohm"},
-    {" T ", kNone, 1, 1, "tesla"},
-    {" H ", kNone, 1, 1, "henry"},
-    {" Wb ", kNone, 1, 1, "weber"},
-    {" S ", kNone, 1, 1, "siemens"},
+    {" V ", kEnergy, 1000, 1, kCharge, -1},
+    {" A ", kRate, 1, 1, kCharge},
+    {" Omega ohm ", kOhm, 1000, 1, kCharge, -2},
+    {" T ", kTesla, 1000, 1, kCharge, -1},
+    {" H ", kHenry, 1000, 1, kCharge, -2},
+    {" Wb ", kOhm, 1000, 1, kCharge, -1},
+    {" S ", kSiemens, 1, 1000, kCharge, 2},
     {" Bq ", kNone, 1, 1, "becquerel"},
     {" Gy ", kNone, 1, 1, "gray"},
     {" Sv ", kNone, 1, 1, "sievert"},
@@ -186,7 +198,7 @@ std::optional<MeasureUnit> listed_unit(const Table& table, std::string_view word
   for (const UnitEntry& entry : table) {
     if (!is_listed(entry.names, word)) continue;
     MeasureUnit unit{entry.powers, entry.above, entry.below, {}, true};
-    if (!entry.other.empty()) unit.others[std::string(entry.other)] = 1;
+    if (!entry.other.empty()) unit.others[std::string(entry.other)] = entry.other_power;
     return unit;
   }
   return std::nullopt;
@@ -212,6 +224,8 @@ std::optional<MeasureUnit> chinese_unit(std::string_view word) {
     const std::optional<MeasureUnit> inverse = below ? raised(*below, -1) : std::nullopt;
     return above && inverse ? multiplied(*above, *inverse) : std::nullopt;
   }
+  for (const std::string_view group : {"双", "雙", "打"})  // of shoes: 双鞋
+    if (word.starts_with(group)) return listed_unit(kUnits, group);
   for (const auto& [name, power] : {std::pair("平方", 2), {"立方", 3}})
     if (word.starts_with(name))
       if (const auto unit = listed_unit(kUnits, word.substr(std::string_view(name).size())))

@@ -600,7 +600,7 @@ base | 204_5 | 204_5 | y
 base | 204_5 | 204_{5} | y
 base | 204_5 | 204 | y
 base | 204_5 | 54_{10} | y
-base | 204_5 | 54 | n
+base | 204_5 | 54 | u
 base | 204_5 | 203_5 | n
 base | 1112112_3 | 1112112_{3} | y
 base | 1112112_3 | 1100111_3 | n
@@ -993,7 +993,7 @@ further | \arctan\frac{3}{4} | \tan^{-1}\frac34 | y
 further | 60^\circ | \frac{\pi}{3} | y
 further | \frac{\pi}{3} | 60 | n
 further | 1011_2 | 1011 | y
-further | 1011_2 | 11 | n
+further | 1011_2 | 11 | u
 further | 1011_2 | 11_{10} | y
 further | \text{B} | \boxed{B} | y
 further | \text{B} | \boxed{\text{B. } 12} | y
@@ -1120,7 +1120,7 @@ choice | A | a cat | u
 words | ABC | CBA | u
 words | AB | BA | y
 base | 5_8 | 5 | y
-base | 1010_2 | 10 | n
+base | 1010_2 | 10 | u
 modular | 7 \mod 3 | 1 | y
 modular | 7 \mod 3 | 2 | n
 further | \sum_{k=1}^{10} k | 55 | y
