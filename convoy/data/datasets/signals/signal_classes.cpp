@@ -68,8 +68,22 @@ std::string labels_text(const std::vector<int64_t>& labels) {
 
 }  // namespace
 
+namespace {
+
+void require_two_classes(const SignalClasses& classes, const fs::path& labels_of_windows) {
+  if (classes.labels.size() > 1) return;
+  throw DataError(
+      fmt::format("wanted two classes at least in {}, found {} alone", kKey, classes.names.front()),
+      {.file = (classes.file.empty() ? labels_of_windows : classes.file).string(),
+       .key = kKey,
+       .hint = "a model learns what tells classes apart: add windows with another label"});
+}
+
+}  // namespace
+
 SignalClasses read_signal_classes(const fs::path& folder, const SignalWindows& train) {
   SignalClasses classes;
+  const fs::path labels_of_windows = folder / "train" / "y_train.txt";
   const fs::path path = folder / "activity_labels.txt";
   if (fs::exists(path)) {
     classes.file = path;
@@ -77,6 +91,7 @@ SignalClasses read_signal_classes(const fs::path& folder, const SignalWindows& t
       classes.labels.push_back(label);
       classes.names.push_back(name);
     }
+    require_two_classes(classes, labels_of_windows);
     return classes;
   }
   const std::set<int64_t> labels(train.classes.begin(), train.classes.end());
@@ -84,6 +99,7 @@ SignalClasses read_signal_classes(const fs::path& folder, const SignalWindows& t
     classes.labels.push_back(label);
     classes.names.push_back(std::to_string(label));
   }
+  if (!labels.empty()) require_two_classes(classes, labels_of_windows);
   return classes;
 }
 

@@ -54,6 +54,18 @@ TEST_F(Classes, AreThoseOfTheFileThatListsThem) {
   EXPECT_EQ(classes.names, (Names{"WALKING", "SITTING  DOWN", "LYING"}));
 }
 
+TEST_F(Classes, AreTwoAtLeast) {
+  try {
+    read({4, 4, 4});
+    FAIL() << "wanted an error";
+  } catch (const DataError& error) {
+    EXPECT_EQ(error.location().file, (folder_ / "train/y_train.txt").string());
+    EXPECT_EQ(error.location().key, "classify.data_dir");
+    EXPECT_STREQ(error.what(), "wanted two classes at least in classify.data_dir, found 4 alone");
+  }
+  expect_refused("1 WALKING\n", 0, "found WALKING alone");
+}
+
 TEST_F(Classes, NeedAFileThatListsThemOnce) {
   expect_refused("1 WALKING\nSITTING\n", 2, "wanted `LABEL NAME` with a whole number");
   expect_refused("1 WALKING\n2\n", 2, "found `2`");

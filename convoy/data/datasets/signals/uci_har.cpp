@@ -127,12 +127,15 @@ class NumberLines {
     const char* const end = text.data() + text.size();
     if (text.empty() || parse_number(text.data(), end, value) != end ||
         value != std::floor(value) || std::abs(value) > kExact)
-      fail(fmt::format("wanted one whole number, a {}, found `{}`", what, text.substr(0, 40)));
+      fail(fmt::format("wanted one whole number, a {}, found `{}`", what, text.substr(0, 40)),
+           "the files of classify.data_dir hold numbers, a line each; names of labels stand in "
+           "activity_labels.txt, as `1 WALKING`");
     return static_cast<int64_t>(value);
   }
 
-  [[noreturn]] void fail(const std::string& message) const {
-    throw DataError(message, {.file = path_.string(), .line = line_, .key = "classify.data_dir"});
+  [[noreturn]] void fail(const std::string& message, const std::string& hint = {}) const {
+    throw DataError(
+        message, {.file = path_.string(), .line = line_, .key = "classify.data_dir", .hint = hint});
   }
 
  private:
