@@ -19,10 +19,11 @@ TEST(HostHeader, NamesAHostAndAPort) {
 }
 
 TEST(HostHeader, AddressesAndLocalhostBelongToNoSite) {
-  for (const char* const host : {"127.0.0.1", "10.0.0.1", "[::1]", "localhost", "LocalHost"})
-    EXPECT_TRUE(belongs_to_no_site(host)) << host;
   for (const char* const host :
-       {"", "a.example", "127.0.0.1.example", "localhost.example", "[]", "[a]", "::1"})
+       {"127.0.0.1", "10.0.0.1", "[::1]", "localhost", "LocalHost", "LocalHost."})
+    EXPECT_TRUE(belongs_to_no_site(host)) << host;
+  for (const char* const host : {"", "a.example", "127.0.0.1.example", "localhost.example",
+                                 "localhost..", ".", "[]", "[a]", "::1"})
     EXPECT_FALSE(belongs_to_no_site(host)) << host;
 }
 

@@ -272,6 +272,13 @@ TEST(HttpServer, UnpacksGzipUpToTheLimitOfABody) {
   };
   EXPECT_TRUE(answer(100, "gzip", gzip_of_hello()).ends_with("hello"));
   EXPECT_TRUE(answer(100, "identity", "plain").ends_with("plain"));
+  EXPECT_TRUE(answer(100, "gzip, identity", gzip_of_hello()).ends_with("hello"));
+  EXPECT_TRUE(answer(100, "Identity,X-GZIP", gzip_of_hello()).ends_with("hello"));
+  EXPECT_TRUE(answer(100, "identity, identity", "plain").ends_with("plain"));
+  EXPECT_TRUE(
+      answer(100, "gzip\r\nContent-Encoding: identity", gzip_of_hello()).ends_with("hello"));
+  EXPECT_TRUE(answer(100, "gzip, br", gzip_of_hello()).starts_with("HTTP/1.1 415 "));
+  EXPECT_TRUE(answer(100, "gzip, gzip", gzip_of_hello()).starts_with("HTTP/1.1 415 "));
   EXPECT_TRUE(answer(100, "gzip", "plain").starts_with("HTTP/1.1 400 "));
   EXPECT_TRUE(answer(100, "br", "plain").starts_with("HTTP/1.1 415 "));
   // More than the limit when it is unpacked.

@@ -147,13 +147,27 @@ async fn read_body(body: Incoming, limits: Limits) -> Result<Bytes, StatusCode> 
 }
 
 /// What a compressed body holds, of which no more is unpacked than the limit of a plain one.
-fn unpacked(body: Bytes, encoding: Option<&HeaderValue>, limits: Limits) -> Result<Bytes, StatusCode> {
-    let encoding = encoding.map_or("", |value| value.to_str().unwrap_or("?")).trim();
-    if encoding.is_empty() || encoding.eq_ignore_ascii_case("identity") {
-        return Ok(body);
+/// `encodings`: lists of codings, of which "identity" changes nothing.
+fn unpacked<'a>(
+    body: Bytes,
+    encodings: impl Iterator<Item = &'a HeaderValue>,
+    limits: Limits,
+) -> Result<Bytes, StatusCode> {
+    let mut is_packed = false;
+    for list in encodings {
+        for encoding in list.to_str().unwrap_or("?").split(',').map(str::trim) {
+            if encoding.is_empty() || encoding.eq_ignore_ascii_case("identity") {
+                continue;
+            }
+            let is_gzip = encoding.eq_ignore_ascii_case("gzip") || encoding.eq_ignore_ascii_case("x-gzip");
+            if !is_gzip || is_packed {
+                return Err(StatusCode::UNSUPPORTED_MEDIA_TYPE);
+            }
+            is_packed = true;
+        }
     }
-    if !encoding.eq_ignore_ascii_case("gzip") && !encoding.eq_ignore_ascii_case("x-gzip") {
-        return Err(StatusCode::UNSUPPORTED_MEDIA_TYPE);
+    if !is_packed {
+        return Ok(body);
     }
     let mut plain = Vec::new();
     let mut reader = flate2::read::MultiGzDecoder::new(&body[..]).take(limits.body_bytes as u64 + 1);
@@ -172,8 +186,8 @@ async fn answer(
 ) -> Result<Response<Parts>, Infallible> {
     let (parts, body) = request.into_parts();
     let body = read_body(body, program.limits).await;
-    let encoding = parts.headers.get(CONTENT_ENCODING);
-    let body = match body.and_then(|body| unpacked(body, encoding, program.limits)) {
+    let encodings = parts.headers.get_all(CONTENT_ENCODING).iter();
+    let body = match body.and_then(|body| unpacked(body, encodings, program.limits)) {
         Ok(body) => body,
         Err(status) => return Ok(refusal(status, &program, asked)),
     };

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <limits>
@@ -86,7 +87,9 @@ void read_sampling(FieldReader& fields, const settings::SamplingSources& sources
   constexpr int64_t kMost = std::numeric_limits<int32_t>::max();
   settings::SamplingFlags& sampling = request.sampling;
   read_number(fields, "temperature", 0, 100, sampling.temperature);
-  read_number(fields, "top_p", 1e-9, 1, sampling.top_p);
+  // 0 keeps the likeliest token alone, as in OpenAI's API.
+  read_number(fields, "top_p", 0, 1, sampling.top_p);
+  if (sampling.top_p.value) sampling.top_p = std::max(*sampling.top_p.value, 1e-9);
   // -1: all, as in vLLM.
   if (fields.find("top_k") != nullptr)
     sampling.top_k = std::max<int64_t>(0, fields.integer("top_k", 0, -1, kMost));
@@ -97,7 +100,9 @@ void read_sampling(FieldReader& fields, const settings::SamplingSources& sources
   request.logit_bias = read_logit_bias(fields);
   sampling.n = fields.integer("n", 1, 1, kMostChoices);
   sampling.stop = read_stop(fields);
-  if (fields.find("seed") != nullptr) request.seed = fields.integer("seed", 0, 0, INT64_MAX);
+  if (fields.find("seed") != nullptr)
+    request.seed = fields.integer("seed", 0, INT64_MIN, INT64_MAX);
+  if (request.seed == -1) request.seed.reset();  // none is given, as in vLLM
   const bool is_chat = request.kind == ApiKind::Chat;
   const bool model_says = !sources.model.values.max_new_tokens.is_auto();
   const int64_t limit =
@@ -160,7 +165,8 @@ ApiRequest parse_api_request(ApiKind kind, std::string_view body,
   request.model = fields.text("model");
   request.streams = fields.flag("stream");
   if (const Json* options = fields.object("stream_options")) {
-    if (!request.streams)
+    // An empty one asks for nothing, as in vLLM.
+    if (!request.streams && !options->empty())
       throw ApiError(400, "`stream_options` needs `stream`: true; leave it out", "stream_options",
                      "invalid_value");
     FieldReader of_stream(*options, "stream_options");
@@ -177,6 +183,9 @@ ApiRequest parse_api_request(ApiKind kind, std::string_view body,
     request.template_kwargs = read_template_kwargs(fields);
     fields.require_neutral("response_format", {{{"type", "text"}}});
     request.tools = read_tools(fields);
+    // The older names of tools and tool_choice, where they ask for none.
+    fields.require_neutral("functions", {Json::array()});
+    fields.require_neutral("function_call", {"none", "auto"});
   } else {
     request.prompts = read_prompts(fields);
     fields.require_neutral("echo", {false});

@@ -52,6 +52,20 @@ TEST(ApiRequest, TheModelsOwnSamplingCountsWhereTheRequestSaysNothing) {
   EXPECT_EQ(text.sampling.max_new_tokens, 9);
 }
 
+TEST(ApiRequest, FieldsThatAskForNothingAreTaken) {
+  const auto read = [](const std::string& fields) {
+    return parse_api_request(ApiKind::Chat, chat_with(fields));
+  };
+  EXPECT_FALSE(read(R"("seed":-1)").seed);
+  EXPECT_EQ(read(R"("seed":-5)").seed, -5);
+  EXPECT_EQ(read(R"("top_p":0)").sampling.top_p, 1e-9);
+  EXPECT_FALSE(read(R"("stream_options":{})").streams);
+  EXPECT_NO_THROW(read(R"("functions":[],"function_call":"none")"));
+  expect_refused(ApiKind::Chat, chat_with(R"("top_p":-0.1)"), "top_p");
+  expect_refused(ApiKind::Chat, chat_with(R"("functions":[{"name":"f"}])"), "functions");
+  expect_refused(ApiKind::Chat, chat_with(R"("function_call":{"name":"f"})"), "function_call");
+}
+
 TEST(ApiRequest, ReadsEveryField) {
   const ApiRequest request = parse_api_request(
       ApiKind::Chat,
