@@ -3,6 +3,7 @@
 
 #include <limits>
 
+#include "convoy/core/base/counted.h"
 #include "convoy/core/base/error.h"
 #include "convoy/core/base/hash.h"
 #include "convoy/core/io/foreign_checkpoint.h"
@@ -163,6 +164,11 @@ LoadedModel load_model(const ModelRequest& given, const Log& log) {
     for (const auto& [key, pattern] : lora->unmatched())
       log.warning(fmt::format("{}: {} `{}` matches no module that it could change", request.adapter,
                               key, pattern));
+    if (const auto& left = lora->left_to_model(); !left.empty())
+      log.warning(fmt::format(
+          "{}: modules_to_save means {} too, such as {}, which the file does not have: they stay "
+          "those of the model",
+          request.adapter, counted(std::ssize(left), "module"), left.front()));
   }
   require_codes_of_activations(request.activations, request.weights, request.device);
   if (request.weights != "model") {

@@ -92,6 +92,13 @@ bool ends_at_a_dot(const std::string& name, const std::string& module) {
   return module == name || module.ends_with("." + name);
 }
 
+// "norm" of "model.norm" and of "model.norm.inner", not of "model.input_layernorm".
+bool lies_at_a_dot(const std::vector<std::string>& names, const std::string& module) {
+  return std::any_of(names.begin(), names.end(), [&module](const std::string& name) {
+    return ("." + module + ".").find("." + name + ".") != std::string::npos;
+  });
+}
+
 // PEFT takes a layer that is not there in silence.
 void check_layers_exist(const std::vector<int64_t>& layers,
                         const std::vector<std::string>& modules) {
@@ -246,6 +253,19 @@ void LoraModel::take_embeddings(nn::CausalLm& model, const io::SafetensorsFile& 
   expected.insert(head);
 }
 
+void LoraModel::leave_unsaved_modules(const io::SafetensorsFile& file) {
+  std::erase_if(parameters_, [&](const nn::NamedTensor& parameter) {
+    const std::string module = module_of(parameter.name.substr(std::string_view(kPrefix).size()));
+    if (file.find(parameter.name) != nullptr || !config_.saves_whole(module) ||
+        lies_at_a_dot(config_.modules_to_save, module))
+      return false;
+    at::Tensor value = parameter.value;
+    value.requires_grad_(false);
+    left_to_model_.push_back(module);
+    return true;
+  });
+}
+
 LoraModel LoraModel::create(nn::CausalLm& model, LoraConfig config, uint64_t seed) {
   LoraModel lora(std::move(config));
   lora.attach(model);
@@ -297,6 +317,7 @@ LoraModel LoraModel::load(nn::CausalLm& model, const fs::path& adapter_folder) {
   }
 
   const io::SafetensorsFile file(weights_path);
+  lora.leave_unsaved_modules(file);
   std::set<std::string> expected;
   const at::NoGradGuard no_grad;
   for (const nn::NamedTensor& parameter : lora.parameters_) {

@@ -43,6 +43,10 @@ class LoraModel {
   const LoraConfig& config() const { return config_; }
   // Patterns of a loaded configuration that match no module, which PEFT accepts.
   const std::vector<LoraConfig::Unmatched>& unmatched() const { return unmatched_; }
+  // Modules that a name of modules_to_save ends, as PEFT reads it, but not at a dot, and that the
+  // file does not have: earlier versions of Convoy saved those at a dot alone. They stay the
+  // model's own and are not trained.
+  const std::vector<std::string>& left_to_model() const { return left_to_model_; }
   // Its file replaced embedding or head, which it does not train: save() would leave them out.
   bool brings_embeddings() const { return brings_embeddings_; }
   struct Adapted {
@@ -65,6 +69,7 @@ class LoraModel {
  private:
   explicit LoraModel(LoraConfig config) : config_(std::move(config)) {}
   void attach(nn::CausalLm& model);
+  void leave_unsaved_modules(const io::SafetensorsFile& file);
   void take_embeddings(nn::CausalLm& model, const io::SafetensorsFile& file,
                        std::set<std::string>& expected);
 
@@ -72,6 +77,7 @@ class LoraModel {
   std::vector<Adapted> adapted_;
   std::vector<nn::NamedTensor> parameters_;
   std::vector<LoraConfig::Unmatched> unmatched_;
+  std::vector<std::string> left_to_model_;
   bool brings_embeddings_ = false;
 };
 

@@ -314,6 +314,27 @@ TEST_F(Saved, AForeignPatternThatMatchesNothingIsTold) {
   EXPECT_EQ(lora.unmatched()[1].pattern, "vision_proj");
 }
 
+// As saved where "norm" meant model.norm alone, before the rule became PEFT's.
+TEST_F(Saved, ModulesThatANameEndsWithinAWordMayBeMissing) {
+  const auto base = tiny_decoder();
+  LoraConfig norms = small_config();
+  norms.modules_to_save = {"model.norm"};
+  const LoraModel earlier = LoraModel::create(*base, norms, 1);
+  stir(earlier);
+  earlier.save(folder_.path(), "base");
+  io::Json json = config();
+  json["modules_to_save"] = {"norm"};
+  write_config(json);
+  const auto model = tiny_decoder();
+  const LoraModel lora = LoraModel::load(*model, folder_.path());
+  expect_equal(copies(lora.parameters()), copies(earlier.parameters()));
+  ASSERT_FALSE(lora.left_to_model().empty());
+  EXPECT_EQ(lora.left_to_model().front(), "model.layers.0.input_layernorm");
+  for (const nn::NamedTensor& parameter : model->parameters())
+    EXPECT_EQ(parameter.value.requires_grad(), parameter.name == "model.norm.weight")
+        << parameter.name;
+}
+
 // As PEFT writes them with save_embedding_layers, after tokens were added in spare rows.
 TEST_F(Saved, EmbeddingsBesideTheAdapterReplaceTheModels) {
   const std::string name = "base_model.model.model.embed_tokens.weight";
