@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <filesystem>
 #include <map>
 
@@ -106,6 +107,12 @@ std::string of_deepspeed(const Words& arguments) {
                      launch_line(with_own_flags(arguments)));
 }
 
+// "main.py" of "src.main".
+std::string script_of_module(const std::string& module) {
+  const size_t dot = module.rfind('.');
+  return module.substr(dot == module.npos ? 0 : dot + 1) + ".py";
+}
+
 std::string of_python(const std::string& name, const Words& arguments) {
   const auto first = std::find_if(arguments.begin(), arguments.end(),
                                   [](const std::string& word) { return !word.starts_with('-'); });
@@ -115,11 +122,43 @@ std::string of_python(const std::string& name, const Words& arguments) {
     return of_torchrun({first + 1, arguments.end()});
   if (is_module && first->starts_with("accelerate."))
     return of_accelerate({first + 1, arguments.end()});
-  if (first != arguments.end() && !is_module)
-    if (std::string hint = hint_for_script(*first, {first + 1, arguments.end()}); !hint.empty())
+  if (first != arguments.end()) {
+    const std::string script = is_module ? script_of_module(*first) : *first;
+    if (std::string hint = hint_for_script(script, {first + 1, arguments.end()}); !hint.empty())
       return hint;
+  }
   return fmt::format("convoy launch {}{}", name,
                      arguments.empty() ? "" : " " + launch::shell_words(arguments));
+}
+
+// NAME=VALUE
+bool is_assignment(const std::string& word) {
+  const size_t equals = word.find('=');
+  if (equals == 0 || equals == word.npos || (word[0] >= '0' && word[0] <= '9')) return false;
+  return std::all_of(
+      word.begin(), word.begin() + static_cast<std::ptrdiff_t>(equals),
+      [](unsigned char letter) { return std::isalnum(letter) != 0 || letter == '_'; });
+}
+
+// `CUDA_VISIBLE_DEVICES=0,1 python main.py`: variables stand before convoy.
+std::string of_variables(const std::string& first, const Words& arguments) {
+  const auto command =
+      std::find_if_not(arguments.begin(), arguments.end(),
+                       [](const std::string& word) { return is_assignment(word); });
+  Words variables = {first};
+  variables.insert(variables.end(), arguments.begin(), command);
+  const std::string before = launch::shell_words(variables);
+  if (command == arguments.end())
+    return fmt::format("a variable stands before the command: {} convoy COMMAND ...", before);
+  const Words rest(command + 1, arguments.end());
+  const std::string own = config::dashed(*command);
+  const bool is_own = std::any_of(commands().begin(), commands().end(),
+                                  [&own](const Command& one) { return one.name == own; });
+  const std::string hint = is_own ? "convoy " + launch::shell_words(Words(command, arguments.end()))
+                                  : hint_for_command(*command, rest);
+  if (hint.starts_with("convoy ")) return fmt::format("{} {}", before, hint);
+  return fmt::format("a variable stands before the command: {} convoy ...{}{}", before,
+                     hint.empty() ? "" : "; ", hint);
 }
 
 // Any other script is a program to launch.
@@ -146,6 +185,7 @@ std::string of_shell(const std::string& name, const Words& arguments) {
 }  // namespace
 
 std::string hint_for_command(const std::string& name, const Words& arguments) {
+  if (is_assignment(name)) return of_variables(name, arguments);
   const std::string program = std::filesystem::path(name).filename().string();
   if (program == "torchrun") return of_torchrun(arguments);
   if (program == "accelerate") return of_accelerate(arguments);

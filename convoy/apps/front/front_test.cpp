@@ -273,77 +273,82 @@ TEST_F(Front, WordsOfOtherLaunchersGetWhatToTypeHere) {
   }
 }
 
+// Words behind `convoy` that are typed, and what the hint says.
+constexpr std::string_view kGuideWords = R"(
+run_nvidia_all.sh => convoy launch --ranks gpu train.py
+run_amd_all.sh train.py --epochs 3 => convoy launch --ranks gpu train.py --epochs 3
+run_distributed.py --batch-size 4 => convoy process --batch-size 4 --preset process-standard
+run_distributed_pipeline.py --world-size 2 --preset=mine => convoy process --world-size 2 --preset=mine)
+python run_distributed.py --low_memory => convoy process --low_memory --preset process-low-memory
+run_distributed.py => convoy process --preset process-standard
+run_distributed_low_memory.sh => convoy process --preset process-low-memory
+monitor_gpu.py --interval 5.0 --output f.csv => convoy gpus watch --schema seed --interval 5.0 --output f.csv
+run_hf_standalone.py --x 1 => convoy launch --ranks gpu run_hf_standalone.py --x 1
+main_multi_gpu.py --num_seeds 100 => convoy sweep ssm --num_seeds 100
+./src/main_multi_gpu.py --gd => convoy sweep ssm --gd
+python main_multi_gpu.py => convoy sweep ssm --num_seeds 100 --max_gpus 4
+python3 -u main_multi_gpu.py => of the activity recognition: convoy train examples/har/har.yaml
+main_multi_gpu.py --multi-gpu dp --gpu-ids 0,1 => convoy train examples/har/har.yaml --multi-gpu dp --gpu-ids 0,1
+python main_multi_gpu.py --epochs=5 --lr 1e-3 => convoy train examples/har/har.yaml --epochs=5 --lr 1e-3
+main_multi_gpu.py --no-amp => convoy train examples/har/har.yaml --no-amp
+torchrun --nproc_per_node=4 main_multi_gpu.py --multi-gpu ddp => convoy train examples/har/har.yaml --nproc_per_node=4 --multi-gpu ddp
+python -m torch.distributed.run --nproc_per_node 2 t.py => convoy launch --nproc_per_node 2 t.py
+accelerate launch --num_machines=2 --machine_rank 1 t.py --num_processes 3 => convoy launch --nnodes=2 --node-rank 1 t.py --num_processes 3
+accelerate config => --accelerate-config FILE reads
+deepspeed --num_gpus 2 t.py => convoy launch --ranks 2 t.py
+bash run_nvidia_all.sh => convoy launch --ranks gpu train.py
+sh run_nvidia_all.sh => convoy launch --ranks gpu train.py
+python -m main_multi_gpu => convoy sweep ssm --num_seeds 100 --max_gpus 4
+python3 -m har.main_multi_gpu --gpu-ids 0,1 => convoy train examples/har/har.yaml --gpu-ids 0,1
+python -m other.main x => (convoy launch python -m other.main x)
+CUDA_VISIBLE_DEVICES=0,1 python main.py => (CUDA_VISIBLE_DEVICES=0,1 convoy launch python main.py)
+A=1 B=2 train x.yaml => (A=1 B=2 convoy train x.yaml)
+A=1 torchrun t.py => before the command: A=1 convoy ...; torchrun's command
+A=1 => before the command: A=1 convoy COMMAND ...
+bash -x ./other.sh => convoy launch bash -x ./other.sh
+./make_scripts_executable.sh => nothing has to be made executable
+chmod +x run.sh => nothing has to be made executable
+nvidia-smi => convoy gpus show
+nvidia-smi topo -m => convoy gpus topology
+/usr/bin/nvidia-smi dmon -s u => convoy gpus watch --dmon
+watch -n 1 nvidia-smi => convoy gpus watch --interval 1
+tensorboard --logdir runs/a/logs => tensorboard --logdir runs/a/logs
+tb-open => convoy runs serve
+make setup-accelerate => convoy train CONFIG.yaml --ranks auto --placement
+make train-distributed CONFIG=c.yaml => convoy train c.yaml --ranks auto
+make gpu-info => make -C examples/sft-play gpu-info
+make => make -C examples/sft-play help
+QUICK_REFERENCE.md => docs/reference/cheat-sheet.md
+pip install -r requirements.txt => needs no Python package
+huggingface-cli download org/name => convoy models fetch org/name
+hf download org/rows --repo-type dataset => convoy data fetch org/rows
+export NUM_GPUS=2 => NUM_GPUS=2 convoy COMMAND
+pkill -9 python => nothing of a job stays behind
+sbatch job.sh => convoy submit --engine slurm
+sweep main_multi_gpu.py --gd => convoy sweep ssm --gd
+depth_experiments.py --config d.json => convoy sweep mf --config d.json
+sweep --num_seeds 100 --max_gpus 4 => convoy sweep ssm --num_seeds 100 --max_gpus 4
+sweep --widths 5 10 => convoy sweep mf --widths 5 10
+test_multi_gpu.py => convoy sweep check
+train-distributed CONFIG=configs/run_bnb.yaml TRAIN_BATCH_SIZE=1 => convoy train configs/run_bnb.yaml TRAIN_BATCH_SIZE=1 --ranks auto
+train_distributed_tb => convoy train CONFIG.yaml --ranks auto --tensorboard-stays
+eval-test CONFIG=c.yaml => convoy eval c.yaml --generate --split test
+)";
+
 TEST_F(Front, ScriptsAndMakeTargetsOfTheGuidesGetWhatToTypeHere) {
-  for (const auto& [typed, here] :
-       {std::pair("run_nvidia_all.sh", "convoy launch --ranks gpu train.py"),
-        std::pair("run_amd_all.sh train.py --epochs 3",
-                  "convoy launch --ranks gpu train.py --epochs 3"),
-        std::pair("run_distributed.py --batch-size 4",
-                  "convoy process --batch-size 4 --preset process-standard"),
-        std::pair("run_distributed_pipeline.py --world-size 2 --preset=mine",
-                  "convoy process --world-size 2 --preset=mine)"),
-        std::pair("python run_distributed.py --low_memory",
-                  "convoy process --low_memory --preset process-low-memory"),
-        std::pair("run_distributed.py", "convoy process --preset process-standard"),
-        std::pair("run_distributed_low_memory.sh", "convoy process --preset process-low-memory"),
-        std::pair("monitor_gpu.py --interval 5.0 --output f.csv",
-                  "convoy gpus watch --schema seed --interval 5.0 --output f.csv"),
-        std::pair("run_hf_standalone.py --x 1",
-                  "convoy launch --ranks gpu run_hf_standalone.py --x 1"),
-        std::pair("main_multi_gpu.py --num_seeds 100", "convoy sweep ssm --num_seeds 100"),
-        std::pair("./src/main_multi_gpu.py --gd", "convoy sweep ssm --gd"),
-        std::pair("python main_multi_gpu.py", "convoy sweep ssm --num_seeds 100 --max_gpus 4"),
-        std::pair("python3 -u main_multi_gpu.py",
-                  "of the activity recognition: convoy train examples/har/har.yaml"),
-        std::pair("main_multi_gpu.py --multi-gpu dp --gpu-ids 0,1",
-                  "convoy train examples/har/har.yaml --multi-gpu dp --gpu-ids 0,1"),
-        std::pair("python main_multi_gpu.py --epochs=5 --lr 1e-3",
-                  "convoy train examples/har/har.yaml --epochs=5 --lr 1e-3"),
-        std::pair("main_multi_gpu.py --no-amp", "convoy train examples/har/har.yaml --no-amp"),
-        std::pair("torchrun --nproc_per_node=4 main_multi_gpu.py --multi-gpu ddp",
-                  "convoy train examples/har/har.yaml --nproc_per_node=4 --multi-gpu ddp"),
-        std::pair("python -m torch.distributed.run --nproc_per_node 2 t.py",
-                  "convoy launch --nproc_per_node 2 t.py"),
-        std::pair("accelerate launch --num_machines=2 --machine_rank 1 t.py --num_processes 3",
-                  "convoy launch --nnodes=2 --node-rank 1 t.py --num_processes 3"),
-        std::pair("accelerate config", "--accelerate-config FILE reads"),
-        std::pair("deepspeed --num_gpus 2 t.py", "convoy launch --ranks 2 t.py"),
-        std::pair("bash run_nvidia_all.sh", "convoy launch --ranks gpu train.py"),
-        std::pair("bash -x ./other.sh", "convoy launch bash -x ./other.sh"),
-        std::pair("./make_scripts_executable.sh", "nothing has to be made executable"),
-        std::pair("chmod +x run.sh", "nothing has to be made executable"),
-        std::pair("nvidia-smi", "convoy gpus show"),
-        std::pair("nvidia-smi topo -m", "convoy gpus topology"),
-        std::pair("/usr/bin/nvidia-smi dmon -s u", "convoy gpus watch --dmon"),
-        std::pair("watch -n 1 nvidia-smi", "convoy gpus watch --interval 1"),
-        std::pair("tensorboard --logdir runs/a/logs", "tensorboard --logdir runs/a/logs"),
-        std::pair("tb-open", "convoy runs serve"),
-        std::pair("make setup-accelerate", "convoy train CONFIG.yaml --ranks auto --placement"),
-        std::pair("make train-distributed CONFIG=c.yaml", "convoy train c.yaml --ranks auto"),
-        std::pair("make gpu-info", "make -C examples/sft-play gpu-info"),
-        std::pair("make", "make -C examples/sft-play help"),
-        std::pair("QUICK_REFERENCE.md", "docs/reference/cheat-sheet.md"),
-        std::pair("pip install -r requirements.txt", "needs no Python package"),
-        std::pair("huggingface-cli download org/name", "convoy models fetch org/name"),
-        std::pair("hf download org/rows --repo-type dataset", "convoy data fetch org/rows"),
-        std::pair("export NUM_GPUS=2", "NUM_GPUS=2 convoy COMMAND"),
-        std::pair("pkill -9 python", "nothing of a job stays behind"),
-        std::pair("sbatch job.sh", "convoy submit --engine slurm"),
-        std::pair("sweep main_multi_gpu.py --gd", "convoy sweep ssm --gd"),
-        std::pair("depth_experiments.py --config d.json", "convoy sweep mf --config d.json"),
-        std::pair("sweep --num_seeds 100 --max_gpus 4",
-                  "convoy sweep ssm --num_seeds 100 --max_gpus 4"),
-        std::pair("sweep --widths 5 10", "convoy sweep mf --widths 5 10"),
-        std::pair("test_multi_gpu.py", "convoy sweep check"),
-        std::pair("train-distributed CONFIG=configs/run_bnb.yaml TRAIN_BATCH_SIZE=1",
-                  "convoy train configs/run_bnb.yaml TRAIN_BATCH_SIZE=1 --ranks auto"),
-        std::pair("train_distributed_tb",
-                  "convoy train CONFIG.yaml --ranks auto --tensorboard-stays"),
-        std::pair("eval-test CONFIG=c.yaml", "convoy eval c.yaml --generate --split test")}) {
+  std::istringstream rows{std::string(kGuideWords)};
+  int tried = 0;
+  for (std::string row; std::getline(rows, row);) {
+    const size_t arrow = row.find(" => ");
+    if (arrow == std::string::npos) continue;
+    const std::string typed = row.substr(0, arrow);
+    const std::string here = row.substr(arrow + 4);
+    ++tried;
     const Outcome refused = run(typed);
     EXPECT_EQ(refused.code, 2) << typed;
     EXPECT_NE(refused.err.find(here), std::string::npos) << typed << "\n" << refused.err;
   }
+  EXPECT_EQ(tried, 58);
 }
 
 TEST_F(Front, ConfigShowPrintsOrigins) {

@@ -4,12 +4,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
 #include <map>
 #include <string_view>
 
 #include "convoy/apps/front/command.h"
 #include "convoy/apps/front/train_config.h"
+#include "convoy/core/base/trimmed.h"
 #include "convoy/core/config/flags.h"
 #include "convoy/core/settings/har_flags.h"
 #include "convoy/launch/submit/quoting.h"
@@ -30,62 +32,81 @@ bool has_flag(const Words& words, std::string_view flag) {
 // Convoy's command for a script or a make target: "convoy COMMAND WORDS FLAGS", where WORDS are the
 // words typed behind it, or an example. FLAGS are left out where the words have the first of them.
 struct Counterpart {
-  const char* command;
-  const char* example;
-  const char* flags = "";
+  std::string_view command;
+  std::string_view example;
+  std::string_view flags = {};
 
   std::string line(std::vector<std::string> arguments) const {
     for (std::string& word : arguments) word = without_config_name(std::move(word));
-    const std::string words = arguments.empty() ? example : launch::shell_words(arguments);
-    const std::string_view all = flags;
-    const bool adds = !all.empty() && !has_flag(arguments, all.substr(0, all.find(' ')));
+    const std::string words =
+        arguments.empty() ? std::string(example) : launch::shell_words(arguments);
+    const bool adds = !flags.empty() && !has_flag(arguments, flags.substr(0, flags.find(' ')));
     return fmt::format("convoy {}{}{}{}{}", command, words.empty() ? "" : " ", words,
-                       adds ? " " : "", adds ? all : "");
+                       adds ? " " : "", adds ? flags : "");
   }
 };
 
+// SFT-Play's make targets that are no commands here, and the scripts of the guides for torchrun,
+// for data sets and for sweeps over seeds: name | command | example | flags.
+constexpr std::string_view kCounterparts = R"(
+train-bnb | train | configs/run_bnb.yaml |
+train-unsloth | train | configs/run_unsloth.yaml |
+dapt-train | train | configs/run_dapt.yaml |
+train-distributed | train | CONFIG.yaml | --ranks auto
+train-deepspeed | train | CONFIG.yaml | --ranks auto --deepspeed FILE.json
+train-with-tb | train | CONFIG.yaml | --tensorboard
+train-and-watch | train | CONFIG.yaml | --tensorboard-stays
+train-bnb-tb | train | configs/run_bnb.yaml | --tensorboard-stays
+train-unsloth-tb | train | configs/run_unsloth.yaml | --tensorboard-stays
+train-distributed-tb | train | CONFIG.yaml | --ranks auto --tensorboard-stays
+train-deepspeed-tb | train | CONFIG.yaml | --ranks auto --deepspeed FILE.json --tensorboard-stays
+setup-accelerate | train | CONFIG.yaml | --ranks auto --placement
+download-model | models fetch | ORG/NAME |
+style | data style | ROWS.jsonl STYLED.jsonl --style TEXT |
+render | data render | ROWS.jsonl RENDERED.jsonl --model MODEL |
+eval-val | eval | CONFIG.yaml | --generate --split val
+eval-test | eval | CONFIG.yaml | --generate --split test
+eval-quick | eval | CONFIG.yaml | --generate --split val --limit 200
+eval-full | eval | CONFIG.yaml | --generate --split val --limit 0
+infer | generate | --model MODEL --adapter RUN/adapter | --interactive
+infer-interactive | generate | --model MODEL --adapter RUN/adapter | --interactive
+infer-batch | generate | --model MODEL --adapter RUN/adapter | --prompts ROWS.jsonl --output ANSWERS.jsonl
+merge-bf16 | models merge | --model MODEL --adapter RUN/adapter | --output FOLDER --dtype bf16
+run-nvidia-all.sh | launch --ranks gpu | train.py |
+run-amd-all.sh | launch --ranks gpu | train.py |
+run-distributed-low-memory.sh | process |  | --preset process-low-memory
+run-distributed-low-memory.bat | process |  | --preset process-low-memory
+width-experiments.py | sweep mf | --config FILE.json |
+depth-experiments.py | sweep mf | --config FILE.json |
+test-multi-gpu.py | sweep check |  |
+monitor-gpu.py | gpus watch --schema seed | --interval 5 --output gpu_usage.csv |
+)";
+
 constexpr Counterpart kProcessLowMemory = {"process", "", "--preset process-low-memory"};
 
-// SFT-Play's make targets that are no commands here, and the scripts of the guides for torchrun,
-// for data sets and for sweeps over seeds.
-const std::map<std::string, Counterpart>& counterparts() {
-  constexpr auto kConfig = "CONFIG.yaml";
-  constexpr auto kRun = "--model MODEL --adapter RUN/adapter";
-  static const std::map<std::string, Counterpart> kCounterparts = {
-      {"train-bnb", {"train", "configs/run_bnb.yaml"}},
-      {"train-unsloth", {"train", "configs/run_unsloth.yaml"}},
-      {"dapt-train", {"train", "configs/run_dapt.yaml"}},
-      {"train-distributed", {"train", kConfig, "--ranks auto"}},
-      {"train-deepspeed", {"train", kConfig, "--ranks auto --deepspeed FILE.json"}},
-      {"train-with-tb", {"train", kConfig, "--tensorboard"}},
-      {"train-and-watch", {"train", kConfig, "--tensorboard-stays"}},
-      {"train-bnb-tb", {"train", "configs/run_bnb.yaml", "--tensorboard-stays"}},
-      {"train-unsloth-tb", {"train", "configs/run_unsloth.yaml", "--tensorboard-stays"}},
-      {"train-distributed-tb", {"train", kConfig, "--ranks auto --tensorboard-stays"}},
-      {"train-deepspeed-tb",
-       {"train", kConfig, "--ranks auto --deepspeed FILE.json --tensorboard-stays"}},
-      {"setup-accelerate", {"train", kConfig, "--ranks auto --placement"}},
-      {"download-model", {"models fetch", "ORG/NAME"}},
-      {"style", {"data style", "ROWS.jsonl STYLED.jsonl --style TEXT"}},
-      {"render", {"data render", "ROWS.jsonl RENDERED.jsonl --model MODEL"}},
-      {"eval-val", {"eval", kConfig, "--generate --split val"}},
-      {"eval-test", {"eval", kConfig, "--generate --split test"}},
-      {"eval-quick", {"eval", kConfig, "--generate --split val --limit 200"}},
-      {"eval-full", {"eval", kConfig, "--generate --split val --limit 0"}},
-      {"infer", {"generate", kRun, "--interactive"}},
-      {"infer-interactive", {"generate", kRun, "--interactive"}},
-      {"infer-batch", {"generate", kRun, "--prompts ROWS.jsonl --output ANSWERS.jsonl"}},
-      {"merge-bf16", {"models merge", kRun, "--output FOLDER --dtype bf16"}},
-      {"run-nvidia-all.sh", {"launch --ranks gpu", "train.py"}},
-      {"run-amd-all.sh", {"launch --ranks gpu", "train.py"}},
-      {"run-distributed-low-memory.sh", kProcessLowMemory},
-      {"run-distributed-low-memory.bat", kProcessLowMemory},
-      {"width-experiments.py", {"sweep mf", "--config FILE.json"}},
-      {"depth-experiments.py", {"sweep mf", "--config FILE.json"}},
-      {"test-multi-gpu.py", {"sweep check", ""}},
-      {"monitor-gpu.py", {"gpus watch --schema seed", "--interval 5 --output gpu_usage.csv"}},
-  };
-  return kCounterparts;
+// The parts of a row between its bars; those that are not there are empty.
+std::array<std::string_view, 4> cells_of(std::string_view row) {
+  std::array<std::string_view, 4> cells;
+  for (std::string_view& cell : cells) {
+    const size_t bar = std::min(row.find('|'), row.size());
+    cell = trimmed(row.substr(0, bar), " ");
+    row.remove_prefix(std::min(bar + 1, row.size()));
+  }
+  return cells;
+}
+
+const std::map<std::string_view, Counterpart>& counterparts() {
+  static const std::map<std::string_view, Counterpart> kByName = [] {
+    std::map<std::string_view, Counterpart> by_name;
+    for (std::string_view rest = kCounterparts; !rest.empty();) {
+      const size_t end = std::min(rest.find('\n'), rest.size());
+      if (const auto [name, command, example, flags] = cells_of(rest.substr(0, end)); !name.empty())
+        by_name[name] = {command, example, flags};
+      rest.remove_prefix(std::min(end + 1, rest.size()));
+    }
+    return by_name;
+  }();
+  return kByName;
 }
 
 constexpr Counterpart kProcess = {"process", "", "--preset process-standard"};

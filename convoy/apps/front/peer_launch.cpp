@@ -7,12 +7,15 @@
 #include <array>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <string_view>
 #include <utility>
 
 #include "convoy/core/base/error.h"
 #include "convoy/core/base/text_as.h"
+#include "convoy/core/base/trimmed.h"
 #include "convoy/core/io/hub_cache.h"
+#include "convoy/launch/submit/quoting.h"
 
 namespace convoy::apps {
 namespace {
@@ -52,6 +55,19 @@ void take(const settings::RequestedValue& requested, int64_t& flag_value, int64_
   say(log, flag, requested);
 }
 
+// By a key that every one has; JSON is YAML here.
+bool is_accelerate_file(const std::string& path) {
+  std::error_code ignored;
+  if (!std::filesystem::is_regular_file(path, ignored)) return false;
+  std::ifstream lines(path);
+  for (std::string line; std::getline(lines, line);) {
+    const std::string_view key =
+        trimmed(std::string_view(line).substr(0, line.find(':')), " \t\"'{,");
+    if (key == "compute_environment" || key == "distributed_type") return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 void export_library_variables(std::vector<std::string>& words, const Log& log) {
@@ -79,6 +95,33 @@ void take_node_words(std::vector<std::string>& words, settings::LaunchRequest& l
     }
     return false;
   });
+}
+
+void refuse_launcher_words(const std::vector<std::string>& words) {
+  for (const std::string& word : words) {
+    const size_t equals = word.find('=');
+    if (equals == word.npos) {
+      if (is_accelerate_file(word))
+        throw ConfigError("this is a file of `accelerate config`, and no training's",
+                          {.file = word,
+                           .key = "--accelerate-config",
+                           .hint = fmt::format("convoy train CONFIG.yaml --accelerate-config {}",
+                                               launch::shell_word(word))});
+      continue;
+    }
+    const std::string name = word.substr(0, equals);
+    if (name != "WORLD_SIZE" && name != "RANK" && name != "LOCAL_RANK" &&
+        name != "LOCAL_WORLD_SIZE")
+      continue;
+    const std::string count = word.substr(equals + 1);
+    const std::string ranks = name.ends_with("WORLD_SIZE") && !count.empty() ? count : "N";
+    throw ConfigError(
+        fmt::format("{} is a variable that a launcher gives to each rank, and no setting", name),
+        {.key = name,
+         .hint = fmt::format("convoy train starts its ranks itself: --ranks {}; a launcher of your "
+                             "own sets it before the command: {} convoy train ...",
+                             ranks, word)});
+  }
 }
 
 void take_launch_request(const settings::LaunchRequest& launch_request,

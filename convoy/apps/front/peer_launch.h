@@ -22,6 +22,10 @@ void export_library_variables(std::vector<std::string>& words, const Log& log);
 // MASTER_ADDR=HOST, MASTER_PORT=N, NPROC_PER_NODE=N) from `words` into `launch_request`.
 void take_node_words(std::vector<std::string>& words, settings::LaunchRequest& launch_request);
 
+// Throws ConfigError for a word that says what each rank is told (RANK=0, WORLD_SIZE=2), and for a
+// file of `accelerate config` in the place of the training's: with what to type.
+void refuse_launcher_words(const std::vector<std::string>& words);
+
 // Fills flags that were not given, and logs it.
 void take_launch_request(const settings::LaunchRequest& launch_request,
                          launch::MemberFlags& members, launch::DeviceFlags& devices,

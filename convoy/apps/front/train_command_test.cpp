@@ -291,6 +291,24 @@ TEST_F(TrainCommand, RanksOfAnElasticJobKnowHowManyThereMayBe) {
   EXPECT_NE(output_.find("of 2, of .\n"), std::string::npos) << output_;
 }
 
+TEST_F(TrainCommand, WordsOfLaunchersAreRefusedWithWhatToType) {
+  EXPECT_EQ(train("sums.yaml WORLD_SIZE=2", "exit 0"), 2);
+  EXPECT_NE(output_.find("WORLD_SIZE is a variable that a launcher gives to each rank"),
+            std::string::npos)
+      << output_;
+  EXPECT_NE(output_.find("--ranks 2; a launcher of your own sets it before the command: "
+                         "WORLD_SIZE=2 convoy train"),
+            std::string::npos)
+      << output_;
+  EXPECT_EQ(train("sums.yaml RANK=0", "exit 0"), 2);
+  write_file_atomic(folder_ / "of_accelerate.yaml",
+                    "compute_environment: LOCAL_MACHINE\nnum_processes: 2\n");
+  EXPECT_EQ(train("of_accelerate.yaml", "exit 0"), 2);
+  EXPECT_NE(output_.find("convoy train CONFIG.yaml --accelerate-config of_accelerate.yaml"),
+            std::string::npos)
+      << output_;
+}
+
 TEST_F(TrainCommand, FilesAndVariablesOfOtherLaunchersSayHowManyRanks) {
   const std::string echo = "echo rank of $WORLD_SIZE, NCCL_DEBUG=$NCCL_DEBUG";
   EXPECT_EQ(train("sums.yaml NUM_GPUS=2 NCCL_DEBUG=WARN --devices cpu", echo), 0) << output_;

@@ -107,6 +107,7 @@ TrainInvocation read_train_line(Context& context, const std::vector<std::string>
   found.har_data = !har.data_dir.empty();
   settings::LaunchRequest typed;
   take_node_words(found.rest, typed);
+  refuse_launcher_words(found.rest);
   take_launch_request(typed, members, found.flags, context.log());
   const settings::LaunchRequest in_files = requested_launch(found.rest, found.flags.preset);
   if (!is_started_as_rank()) {
