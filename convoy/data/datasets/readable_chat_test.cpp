@@ -272,8 +272,7 @@ TEST(ReadableChat, APartThatAFilterPrintsIsNoText) {
         "{{% endfor %}}",
         filter));
     const std::string refused = chat_refusal(by_part, by_parts);
-    EXPECT_NE(refused.find("prints the content of message 0 (user) as data"), std::string::npos)
-        << filter << ": " << refused;
+    EXPECT_NE(refused.find("of message 0 (user)"), std::string::npos) << filter << ": " << refused;
   }
 }
 
