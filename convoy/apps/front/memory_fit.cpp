@@ -102,6 +102,7 @@ bool has_weights(const settings::ModelSettings& model) {
   namespace fs = std::filesystem;
   try {
     const io::ModelFolder folder = io::ModelFolder::open_without_config(model.name, model.revision);
+    if (folder.is_gguf()) return true;
     const fs::directory_iterator files(folder.path());
     return std::any_of(begin(files), end(files), [](const fs::directory_entry& entry) {
       return entry.path().extension() == ".safetensors";

@@ -140,7 +140,7 @@ void FineTune::report_plan() const {
 std::map<std::string, std::string> FineTune::record(telemetry::TrainingLogOptions& options) const {
   const settings::GeneratingEvaluationSettings& evaluation = settings.train.generating_evaluation;
   options.tensorboard_folder = run.folder.tensorboard_folder();
-  options.model_config_json = read_file(input.base.folder.require("config.json"));
+  options.model_config_json = input.base.folder.text("config.json").value();
   options.best_name = settings.train.best_metric_name();
   options.printed_metrics = {"perplexity"};
   if (evaluation.predict_with_generate)

@@ -119,7 +119,8 @@ class Check {
   }
 
   void look_at_files() {
-    std::vector<std::string> names(kReadFiles.begin(), kReadFiles.end());
+    std::vector<std::string> names;
+    if (!folder_.is_gguf()) names.assign(kReadFiles.begin(), kReadFiles.end());
     std::vector<std::string> weights;
     has_readable_weights_ = may([&] { weights = folder_.weight_file_names(); });
     names.insert(names.end(), weights.begin(), weights.end());
@@ -137,6 +138,10 @@ class Check {
     check_.facts["files"] = std::move(files);
     ordered_json unread = ordered_json::array();
     std::error_code ignored;
+    if (folder_.is_gguf()) {
+      check_.facts["files_not_read"] = std::move(unread);
+      return;
+    }
     std::set<std::string> others;
     for (const auto& entry : fs::directory_iterator(folder_.path(), ignored))
       others.insert(entry.path().filename().string());
@@ -152,7 +157,10 @@ class Check {
       if (!path) return;
       file["bytes"] = static_cast<int64_t>(fs::file_size(*path));
       file["state"] = "damaged";
-      if (name.ends_with(".safetensors")) count_tensors(io::SafetensorsFile(*path));
+      if (folder_.is_gguf())
+        count_codes(gguf::File(*path));
+      else if (name.ends_with(".safetensors"))
+        count_tensors(io::SafetensorsFile(*path));
       file["state"] = "good";
     });
     if (!is_there) has_readable_weights_ = has_readable_weights_ && !is_weights;
@@ -164,6 +172,14 @@ class Check {
       stored_elements_ += view.num_elements();
       stored_bytes_ += static_cast<int64_t>(view.bytes.size());
       ++tensors_by_dtype_[std::string(io::dtype_name(view.dtype))];
+    }
+  }
+
+  void count_codes(const gguf::File& file) {
+    for (const gguf::TensorPlace& place : file.tensors()) {
+      stored_elements_ += place.num_rows() * place.row_values();
+      stored_bytes_ += place.bytes;
+      ++tensors_by_dtype_[std::string(gguf::info_of(place.type).name)];
     }
   }
 
@@ -207,8 +223,9 @@ class Check {
     if (tokenizer_) {
       if (const std::string letters = tokenizer_->missing_letters(); !letters.empty())
         check_.notices.push_back(letters);
-      const io::JsonReader file(io::read_json_file(folder_.require("tokenizer.json")),
-                                "tokenizer.json");
+      const io::JsonReader file(
+          io::parse_json(folder_.text("tokenizer.json").value(), "tokenizer.json"),
+          "tokenizer.json");
       found = {{"kind", file.require_object("model").string_or("type", "")},
                {"vocab_size", tokenizer_->vocab_size()},
                {"bos", id_or_null(*tokenizer_, tokenizer_->bos_id())},

@@ -30,7 +30,9 @@ std::string file_ends(const std::filesystem::path& path) {
 std::string model_fingerprint(const ModelFolder& folder) {
   if (!folder.commit().empty()) return folder.commit();
   Sha256 hash;
-  hash.update(read_file(folder.require("config.json")));
+  const std::optional<std::string> config = folder.text("config.json");
+  if (!config) folder.require("config.json");  // throws
+  hash.update(*config);
   for (const std::string& name : folder.weight_file_names()) {
     const std::filesystem::path path = folder.require(name);
     hash.update(fmt::format("{}:{}\n", name, std::filesystem::file_size(path)));

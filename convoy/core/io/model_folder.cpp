@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "convoy/core/base/error.h"
+#include "convoy/core/base/files.h"
 #include "convoy/core/base/hash.h"
 #include "convoy/core/io/foreign_checkpoint.h"
 #include "convoy/core/io/hub_cache.h"
@@ -74,8 +75,14 @@ ModelFolder ModelFolder::locate(const std::string& name, const std::string& revi
     }
     return folder;
   }
+  if (gguf::is_gguf_file(name)) {
+    folder.path_ = name;
+    folder.gguf_ = std::make_shared<const gguf::Model>(name);
+    folder.notices_ = folder.gguf_->notices();
+    return folder;
+  }
   if (fs::exists(name, ignored))
-    throw DataError("wanted a model folder, found a file", {.file = name});
+    throw DataError("wanted a model folder or a GGUF file, found another file", {.file = name});
   if (const size_t scheme = name.find("://"); scheme != std::string::npos) {
     const size_t path = name.find('/', scheme + 3);
     const std::string id = path == std::string::npos ? "" : name.substr(path + 1);
@@ -109,6 +116,14 @@ ModelFolder ModelFolder::open_without_config(const std::string& name, const std:
 
 ModelFolder ModelFolder::open(const std::string& name, const std::string& revision) {
   ModelFolder folder = locate(name, revision);
+  if (folder.is_gguf()) {
+    const auto read = [&](const char* file) {
+      return JsonReader(parse_json(*folder.gguf_->text(file), name, kConfigLimits), name);
+    };
+    folder.config_.emplace(read("config.json"));
+    folder.generation_config_.emplace(read("generation_config.json"));
+    return folder;
+  }
   if (!folder.find("config.json")) {
     refuse_deepspeed_checkpoint(folder.path_);
     refuse_trainer_output(folder.path_);
@@ -136,6 +151,11 @@ std::optional<fs::path> ModelFolder::find(const std::string& file_name) const {
   if (!is_single_path_component(file_name))
     throw DataError(fmt::format("wanted a plain file name, found `{:.200}`", file_name),
                     {.file = path_.string()});
+  if (is_gguf()) {
+    for (const fs::path& file : gguf_->files())
+      if (file.filename() == file_name) return file;
+    return std::nullopt;
+  }
   const fs::path path = path_ / file_name;
   std::error_code ignored;
   const fs::file_status status = fs::symlink_status(path, ignored);
@@ -150,6 +170,12 @@ std::optional<fs::path> ModelFolder::find(const std::string& file_name) const {
   if (!fs::is_regular_file(real, ignored))
     throw DataError("wanted a regular file", {.file = path.string()});
   return real;
+}
+
+std::optional<std::string> ModelFolder::text(const std::string& file_name) const {
+  if (is_gguf()) return gguf_->text(file_name);
+  const std::optional<fs::path> file = find(file_name);
+  return file ? std::optional(read_file(*file)) : std::nullopt;
 }
 
 fs::path ModelFolder::require(const std::string& file_name) const {
@@ -177,6 +203,11 @@ std::map<std::string, std::string> ModelFolder::read_weight_map() const {
 }
 
 std::vector<std::string> ModelFolder::weight_file_names() const {
+  if (is_gguf()) {
+    std::vector<std::string> names;
+    for (const fs::path& file : gguf_->files()) names.push_back(file.filename());
+    return names;
+  }
   if (find(kSingleFile)) return {kSingleFile};
   if (find(kIndexFile)) {
     std::set<std::string> shards;

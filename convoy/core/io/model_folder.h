@@ -2,6 +2,7 @@
 //
 // A model folder in Hugging Face layout, treated as untrusted. Names in it are single path
 // components, links must stay inside the folder (or its hub cache entry), and no code in it is run.
+// A GGUF file is such a folder too: its small files are made from the file's metadata.
 #pragma once
 
 #include <filesystem>
@@ -12,6 +13,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "convoy/core/io/gguf/model.h"
 #include "convoy/core/io/json_reader.h"
 #include "convoy/core/io/safetensors.h"
 
@@ -19,7 +21,7 @@ namespace convoy::io {
 
 class ModelFolder {
  public:
-  // `name`: a folder, or a hub id in the local hub cache. Reads config.json and
+  // `name`: a folder, a GGUF file, or a hub id in the local hub cache. Reads config.json and
   // generation_config.json, not the weights. Throws DataError; for a missing hub id it names the
   // command that downloads it.
   static ModelFolder open(const std::string& name, const std::string& revision = "main");
@@ -27,21 +29,25 @@ class ModelFolder {
   static ModelFolder open_without_config(const std::string& name,
                                          const std::string& revision = "main");
 
-  const std::filesystem::path& path() const { return path_; }
+  const std::filesystem::path& path() const { return path_; }  // of a GGUF file: the file
+  bool is_gguf() const { return gguf_ != nullptr; }
   const std::string& commit() const { return commit_; }  // hub commit, or "" for a plain folder
   const JsonReader& config() const;  // config.json. Throws StateError after open_without_config
   const std::optional<JsonReader>& generation_config() const { return generation_config_; }
   const std::vector<std::string>& notices() const { return notices_; }  // to show the user once
 
+  // A small file of the folder, whole. Empty when absent. Throws DataError as find() does.
+  std::optional<std::string> text(const std::string& file_name) const;
   // The real path of a file in the folder, links resolved. Empty when absent. Throws DataError when
-  // `file_name` is no single path component or a link leaves the folder.
+  // `file_name` is no single path component or a link leaves the folder. In a GGUF file only the
+  // files of its weights are found.
   std::optional<std::filesystem::path> find(const std::string& file_name) const;
   std::filesystem::path require(
       const std::string& file_name) const;  // throws DataError when absent
 
   // model.safetensors, or the shards that model.safetensors.index.json names, in order of their
-  // names. Throws DataError when there are none, with a hint when the folder holds only pickle
-  // files.
+  // names, or the GGUF files. Throws DataError when there are none, with a hint when the folder
+  // holds only pickle files.
   std::vector<std::string> weight_file_names() const;
 
  private:
@@ -53,6 +59,7 @@ class ModelFolder {
   std::filesystem::path path_;
   std::filesystem::path root_;  // real path that links may not leave
   std::string commit_;
+  std::shared_ptr<const gguf::Model> gguf_;  // null: a folder
   std::optional<JsonReader> config_;
   std::optional<JsonReader> generation_config_;
   std::vector<std::string> notices_;
@@ -72,9 +79,11 @@ class ModelWeights {
 
  private:
   void add(std::unique_ptr<SafetensorsFile> file);
+  void add(const TensorView& tensor);
 
   std::string place_;
   std::vector<std::unique_ptr<SafetensorsFile>> files_;
+  std::shared_ptr<const gguf::Model> gguf_;  // null: weights are in `files_`
   std::unordered_map<std::string, const TensorView*> by_name_;
   std::vector<std::string> names_;
 };

@@ -74,6 +74,12 @@ ModelWeights::ModelWeights(const fs::path& file) : place_(file.string()) {
 }
 
 ModelWeights::ModelWeights(const ModelFolder& folder) : place_(folder.path().string()) {
+  if (folder.is_gguf()) {
+    gguf_ = folder.gguf_;
+    for (const TensorView& tensor : gguf_->tensors()) add(tensor);
+    std::sort(names_.begin(), names_.end());
+    return;
+  }
   const std::vector<std::string> files = folder.weight_file_names();
   const bool sharded = !(files.size() == 1 && files.front() == kSingleWeightsFile &&
                          folder.find(kSingleWeightsFile));
@@ -109,11 +115,13 @@ ModelWeights::ModelWeights(const ModelFolder& folder) : place_(folder.path().str
 }
 
 void ModelWeights::add(std::unique_ptr<SafetensorsFile> file) {
-  for (const TensorView& tensor : file->tensors()) {
-    by_name_.emplace(tensor.name, &tensor);
-    names_.push_back(tensor.name);
-  }
+  for (const TensorView& tensor : file->tensors()) add(tensor);
   files_.push_back(std::move(file));
+}
+
+void ModelWeights::add(const TensorView& tensor) {
+  by_name_.emplace(tensor.name, &tensor);
+  names_.push_back(tensor.name);
 }
 
 const TensorView* ModelWeights::find(const std::string& name) const {

@@ -242,12 +242,20 @@ int64_t dtype_bytes(Dtype dtype) { return kDtypes[static_cast<size_t>(dtype)].by
 
 std::string_view dtype_name(Dtype dtype) { return kDtypes[static_cast<size_t>(dtype)].name; }
 
-int64_t TensorView::num_elements() const { return std::ssize(bytes) / dtype_bytes(dtype); }
+int64_t TensorView::num_elements() const {
+  int64_t elements = 1;
+  for (const int64_t size : shape) elements *= size;
+  return elements;
+}
 
 TensorView TensorView::elements(int64_t begin, int64_t count) const {
   const int64_t element_bytes = dtype_bytes(dtype);
   TensorView part = *this;
   part.shape = {count};
+  if (stored != nullptr) {
+    part.first_element += begin;
+    return part;
+  }
   part.bytes = bytes.subspan(static_cast<size_t>(begin * element_bytes),
                              static_cast<size_t>(count * element_bytes));
   part.file_offset += begin * element_bytes;
@@ -255,6 +263,13 @@ TensorView TensorView::elements(int64_t begin, int64_t count) const {
 }
 
 void copy_bytes(const TensorView& view, std::span<std::byte> destination) {
+  if (view.stored != nullptr) {
+    const int64_t bytes = view.num_elements() * dtype_bytes(view.dtype);
+    CONVOY_INVARIANT(std::ssize(destination) == bytes, "tensor {}: {} bytes into {}", view.name,
+                     bytes, destination.size());
+    view.stored->read(view.first_element, destination);
+    return;
+  }
   CONVOY_INVARIANT(destination.size() == view.bytes.size(), "tensor {}: {} bytes into {}",
                    view.name, view.bytes.size(), destination.size());
   if (view.descriptor < 0) {
@@ -311,7 +326,7 @@ SafetensorsFile::SafetensorsFile(const std::filesystem::path& path) : file_(path
     expected_begin = end;
     tensors_.push_back({std::move(entry.name), *entry.dtype, std::move(*entry.shape),
                         data.subspan(static_cast<size_t>(begin), static_cast<size_t>(end - begin)),
-                        file_.descriptor(), static_cast<int64_t>(data_begin) + begin});
+                        file_.descriptor(), static_cast<int64_t>(data_begin) + begin, nullptr, 0});
   }
   if (expected_begin != std::ssize(data))
     throw DataError(fmt::format("the tensors end at byte {} of the data, but there are {}",

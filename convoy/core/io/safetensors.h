@@ -43,7 +43,16 @@ enum class Dtype {
 int64_t dtype_bytes(Dtype dtype);
 std::string_view dtype_name(Dtype dtype);  // "F32", "BF16", "F8_E4M3"
 
-// Valid as long as the SafetensorsFile that returned it.
+// Values that a file has in codes, or in another order than they are used.
+class StoredElements {
+ public:
+  virtual ~StoredElements() = default;
+  // Elements from `begin` on, in row-major order and in the view's type, as many as fill `out`.
+  // Throws DataError.
+  virtual void read(int64_t begin, std::span<std::byte> out) const = 0;
+};
+
+// Valid as long as the file that returned it.
 struct TensorView {
   std::string name;
   Dtype dtype = Dtype::F32;
@@ -53,13 +62,16 @@ struct TensorView {
   // only.
   int descriptor = -1;
   int64_t file_offset = 0;
+  // Not null: `bytes` are the file's own, which only this turns into elements.
+  const StoredElements* stored = nullptr;
+  int64_t first_element = 0;  // of `stored`
 
   int64_t num_elements() const;
   // Part of the flattened tensor, as a view of shape [count].
   TensorView elements(int64_t begin, int64_t count) const;
 };
 
-// Copies view.bytes into `destination`, which has the same size. Throws DataError when the file was
+// Copies the elements into `destination`, which has their size. Throws DataError when the file was
 // truncated meanwhile; reading `bytes` directly would then end the process by SIGBUS.
 void copy_bytes(const TensorView& view, std::span<std::byte> destination);
 

@@ -47,7 +47,7 @@ struct ModelSourceFlags {
   template <class Visitor>
   void fields(Visitor& visit) {
     visit("model", model,
-          "model folder in Hugging Face layout, or a hub id found in the local hub cache");
+          "model folder in Hugging Face layout, GGUF file, or hub id found in the local hub cache");
     visit("adapter", adapter, "PEFT adapter folder");
     visit("revision", revision, "hub revision looked up in the cache");
   }

@@ -32,7 +32,7 @@ struct ProcessModelSettings {
   template <class Visitor>
   void fields(Visitor& visit) {
     visit("name", name,
-          "model folder in Hugging Face layout, or a hub id found in the local hub cache");
+          "model folder in Hugging Face layout, GGUF file, or hub id found in the local hub cache");
     visit("adapter", adapter, "PEFT adapter folder");
     visit("revision", revision, "hub revision looked up in the cache");
     visit("dtype", dtype, "compute type; auto = bf16 on a GPU that has it, else fp32")

@@ -95,7 +95,7 @@ struct QuantizeFlags {
   template <class Visitor>
   void fields(Visitor& visit) {
     visit("model", model,
-          "model folder in Hugging Face layout, or a hub id found in the local hub cache");
+          "model folder in Hugging Face layout, GGUF file, or hub id found in the local hub cache");
     visit("tensors", tensors, "a .safetensors file instead: every tensor of floats in it");
     visit("revision", revision, "hub revision looked up in the cache");
     visit("output", output, "folder to write; with --tensors the file")

@@ -18,7 +18,7 @@ struct ServedModelFlags {
   template <class Visitor>
   void fields(Visitor& visit) {
     visit("model", model.model,
-          "model folder in Hugging Face layout, or a hub id found in the local hub cache");
+          "model folder in Hugging Face layout, GGUF file, or hub id found in the local hub cache");
     visit("revision", model.revision, "hub revision looked up in the cache");
     model.compute_fields(visit);
   }

@@ -23,7 +23,7 @@ struct ModelSettings {
   template <class Visitor>
   void fields(Visitor& visit) {
     visit("name", name,
-          "model folder in Hugging Face layout, or a hub id found in the local hub cache")
+          "model folder in Hugging Face layout, GGUF file, or hub id found in the local hub cache")
         .winning_alias("local_dir");
     visit("revision", revision, "hub revision looked up in the cache");
     visit("max_seq_len", max_seq_len, "longest row in tokens; longer rows follow data.truncation")

@@ -8,6 +8,7 @@
 #include "convoy/core/base/error.h"
 #include "convoy/core/base/files.h"
 #include "convoy/core/base/hash.h"
+#include "convoy/core/io/model_text.h"
 #include "convoy/data/text/rust_handles.h"
 #include "convoy/data/text/tokenizer_settings.h"
 
@@ -34,7 +35,7 @@ std::map<std::string, Source> find_sources(const fs::path& folder, const fs::pat
     sources["default"] = {read_file(override_path, kMaxTemplateBytes), override_path.string()};
     return sources;
   }
-  const std::string config_file = (folder / "tokenizer_config.json").string();
+  const std::string config_file = io::place_of_model_text(folder, "tokenizer_config.json").string();
   const ordered_json& written = settings.chat_template;
   if (written.is_string()) {
     sources["default"] = {written.get<std::string>(), config_file, true};
@@ -51,6 +52,7 @@ std::map<std::string, Source> find_sources(const fs::path& folder, const fs::pat
     throw DataError("chat_template: wanted a string or a list of {name, template}",
                     {.file = config_file, .key = "chat_template"});
   }
+  if (!fs::is_directory(folder)) return sources;
   if (const fs::path own = folder / "chat_template.jinja"; fs::exists(own))
     sources["default"] = {read_file(own, kMaxTemplateBytes), own.string()};
   if (const fs::path tools = folder / "additional_chat_templates" / "tool_use.jinja";

@@ -4,8 +4,8 @@
 #include <limits>
 
 #include "convoy/core/base/error.h"
-#include "convoy/core/base/files.h"
 #include "convoy/core/base/hash.h"
+#include "convoy/core/io/model_text.h"
 #include "convoy/data/text/rust_handles.h"
 #include "convoy/data/text/tokenizer_settings.h"
 
@@ -57,13 +57,14 @@ Tokenizer::Tokenizer(Tokenizer&&) noexcept = default;
 Tokenizer& Tokenizer::operator=(Tokenizer&&) noexcept = default;
 
 Tokenizer Tokenizer::load(const fs::path& folder, const std::string& eos_token) {
-  const fs::path file = folder / "tokenizer.json";
-  if (!fs::exists(file))
+  const fs::path file = io::place_of_model_text(folder, "tokenizer.json");
+  const auto found = io::find_model_text(folder, "tokenizer.json", kMaxTokenizerBytes);
+  if (!found)
     throw DataError(
         "the folder has no tokenizer.json",
         {.file = file.string(),
          .hint = "save the tokenizer with transformers' save_pretrained, which writes it"});
-  const std::string json = read_file(file, kMaxTokenizerBytes);
+  const std::string& json = *found;
   const TokenizerSettings settings = TokenizerSettings::load(folder, eos_token);
   const std::string setup = nlohmann::json({{"added_tokens", settings.added_tokens}}).dump();
 

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "convoy/core/base/error.h"
-#include "convoy/core/base/files.h"
 #include "convoy/core/base/text_as.h"
+#include "convoy/core/io/model_text.h"
 #include "convoy/data/text/checked_json.h"
 
 namespace convoy::text {
@@ -93,9 +93,10 @@ void read_further_tokens(const ordered_json& root, TokenizerSettings& settings) 
 
 TokenizerSettings read_settings(const fs::path& folder) {
   TokenizerSettings settings;
-  const fs::path file = folder / "tokenizer_config.json";
-  if (!fs::exists(file)) return settings;
-  settings.bytes = read_file(file, kMaxSettingsBytes);
+  const fs::path file = io::place_of_model_text(folder, "tokenizer_config.json");
+  auto text = io::find_model_text(folder, "tokenizer_config.json", kMaxSettingsBytes);
+  if (!text) return settings;
+  settings.bytes = *std::move(text);
   const ordered_json root = parse_checked_json(settings.bytes, file);
   CONVOY_CHECK(root.is_object(), DataError, "{}: wanted a JSON object", file.string());
   read_declared_tokens(root, file, settings.added_tokens);

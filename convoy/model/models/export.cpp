@@ -168,7 +168,7 @@ std::map<std::string, std::string> model_files(const io::ModelFolder& source,
                                                const std::string& chat_template) {
   std::map<std::string, std::string> files;
   for (const char* name : kCopiedFiles) {
-    if (const auto file = source.find(name)) files.emplace(name, read_file(*file));
+    if (auto text = source.text(name)) files.emplace(name, *std::move(text));
   }
   files.emplace("config.json", io::sorted_json_text(exported_config(source, dtype), true));
   name_ends(source, ends, files);

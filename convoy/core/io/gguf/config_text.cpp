@@ -1,0 +1,316 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/core/io/gguf/config_text.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <set>
+
+#include "convoy/core/base/error.h"
+#include "convoy/core/io/gguf/rope.h"
+#include "convoy/core/io/gguf/tokenizer_text.h"
+#include "convoy/core/io/json_text.h"
+
+namespace convoy::gguf {
+namespace {
+
+using io::Json;
+
+// Far above any model there is.
+constexpr int64_t kMostSize = int64_t{1} << 24;
+constexpr int64_t kMostLayers = 1000;
+constexpr int64_t kMostContext = int64_t{1} << 31;
+
+constexpr const char* kRopeDivisors = "rope_freqs.weight";
+
+// Keys behind "llama." that are used, or that say what others say.
+constexpr std::array kReadKeys = {"block_count",
+                                  "context_length",
+                                  "embedding_length",
+                                  "feed_forward_length",
+                                  "attention.head_count",
+                                  "attention.head_count_kv",
+                                  "attention.key_length",
+                                  "attention.value_length",
+                                  "attention.layer_norm_rms_epsilon",
+                                  "attention.sliding_window",
+                                  "attention.sliding_window_pattern",
+                                  "attention.causal",
+                                  "rope.freq_base",
+                                  "rope.freq_base_swa",
+                                  "rope.dimension_count",
+                                  "rope.scaling.type",
+                                  "rope.scaling.factor",
+                                  "rope.scaling.original_context_length",
+                                  "rope.scaling.finetuned",
+                                  "rope.scale_linear",
+                                  "vocab_size",
+                                  "tensor_data_layout",
+                                  "use_parallel_residual",
+                                  "pooling_type",
+                                  "final_logit_softcapping",
+                                  "attn_logit_softcapping",
+                                  "expert_count",
+                                  "expert_used_count",
+                                  "logit_scale",
+                                  "residual_scale",
+                                  "embedding_scale",
+                                  "attention.scale",
+                                  "attention.clamp_kqv",
+                                  "attention.max_alibi_bias"};
+
+class Config {
+ public:
+  Config(const File& file, const Family& family, const FindPlace& find, const ReadValues& read)
+      : file_(file),
+        family_(family),
+        find_(find),
+        read_(read),
+        sizes_(read_sizes(file)),
+        prefix_(file.require_text("general.architecture") + ".") {}
+
+  std::string text() {
+    refuse_other_maths();
+    config_ = {{"architectures", {family_.class_name}},
+               {"model_type", family_.model_type},
+               {"vocab_size", vocab_size()},
+               {"hidden_size", whole("embedding_length", kMostSize)},
+               {"intermediate_size", whole("feed_forward_length", kMostSize)},
+               {"num_hidden_layers", sizes_.num_layers},
+               {"num_attention_heads", sizes_.num_heads},
+               {"num_key_value_heads", sizes_.num_kv_heads},
+               {"head_dim", sizes_.head_dim},
+               {"max_position_embeddings", whole("context_length", kMostContext)},
+               {"rms_norm_eps", number("attention.layer_norm_rms_epsilon")},
+               {"tie_word_embeddings", find_("output.weight") == nullptr},
+               {"torch_dtype", "float32"}};
+    config_[family_.post_norms ? "hidden_activation" : "hidden_act"] =
+        family_.post_norms ? "gelu_pytorch_tanh" : "silu";
+    config_["attention_bias"] = find_("blk.0.attn_q.bias") != nullptr;
+    config_["mlp_bias"] = find_("blk.0.ffn_gate.bias") != nullptr;
+    add_tokens();
+    if (family_.architecture == "gemma3") add_gemma();
+    if (family_.architecture == "smollm3") {
+      config_["no_rope_layer_interval"] = 4;  // as llama.cpp has it
+      config_["use_sliding_window"] = false;
+    }
+    add_rope();
+    return config_.dump(2) + "\n";
+  }
+
+ private:
+  std::string key(const std::string& name) const { return prefix_ + name; }
+  int64_t whole(const std::string& name, int64_t most) const {
+    return file_.require_integer(key(name), 1, most);
+  }
+  double number(const std::string& name) const {
+    const auto value = file_.real(key(name));
+    if (!value) file_.fail(key(name), "is missing");
+    return *value;
+  }
+
+  int64_t vocab_size() const {
+    const TensorPlace* const embedding = find_("token_embd.weight");
+    if (embedding == nullptr || embedding->shape.size() != 2)
+      throw DataError("there is no token_embd.weight of two dims",
+                      {.file = file_.path().string(), .key = "token_embd.weight"});
+    return embedding->shape[0];
+  }
+
+  void refuse_unless(bool fine, const std::string& name, const std::string& message) const {
+    if (!fine) file_.fail(key(name), message);
+  }
+
+  void refuse_other_maths() const {
+    for (const char* name : {"expert_count", "expert_used_count"})
+      refuse_unless(file_.integer(key(name), 0, kMostSize).value_or(0) == 0, name,
+                    "mixtures of experts are not supported");
+    for (const char* name : {"attn_logit_softcapping", "final_logit_softcapping",
+                             "attention.max_alibi_bias", "attention.clamp_kqv"})
+      refuse_unless(file_.real(key(name)).value_or(0) == 0, name, "is not supported; it must be 0");
+    for (const char* name : {"logit_scale", "residual_scale", "embedding_scale", "attention.scale"})
+      refuse_unless(!file_.real(key(name)), name, "is not supported for this architecture");
+    refuse_unless(file_.truth(key("attention.causal")).value_or(true), "attention.causal",
+                  "only models that look back are supported");
+    refuse_unless(!file_.truth(key("use_parallel_residual")).value_or(false),
+                  "use_parallel_residual", "is not supported");
+    const int64_t rotated =
+        file_.integer(key("rope.dimension_count"), 0, kMostSize).value_or(sizes_.head_dim);
+    refuse_unless(rotated == sizes_.head_dim, "rope.dimension_count",
+                  fmt::format("only whole heads can be rotated: {} features of {}", rotated,
+                              sizes_.head_dim));
+  }
+
+  void add_tokens() {
+    const auto bos = token_id(file_, "tokenizer.ggml.bos_token_id");
+    const auto eos = token_id(file_, "tokenizer.ggml.eos_token_id");
+    config_["bos_token_id"] = bos ? Json(*bos) : Json();
+    config_["eos_token_id"] = eos ? Json(*eos) : Json();
+  }
+
+  void add_gemma() {
+    // 27B alone divides by another number than the head's features.
+    constexpr int64_t kLayersOf27B = 62;
+    const int64_t scalar = sizes_.num_layers == kLayersOf27B
+                               ? whole("embedding_length", kMostSize) / sizes_.num_heads
+                               : sizes_.head_dim;
+    config_["query_pre_attn_scalar"] = scalar;
+    config_["rope_local_base_freq"] = file_.real(key("rope.freq_base_swa")).value_or(10000.0);
+    const auto window = file_.integer(key("attention.sliding_window"), 0, kMostContext);
+    const int64_t pattern =
+        file_.integer(key("attention.sliding_window_pattern"), 1, kMostSize).value_or(6);
+    const bool slides = window.value_or(0) > 0;
+    config_["sliding_window"] = slides ? *window : 4096;
+    Json types = Json::array();
+    for (int64_t layer = 0; layer < sizes_.num_layers; ++layer)
+      types.push_back(slides && (layer + 1) % pattern != 0 ? "sliding_attention"
+                                                           : "full_attention");
+    config_["layer_types"] = types;
+  }
+
+  void add_rope() {
+    const double usual = family_.architecture == "gemma3" ? 1e6 : 10000.0;
+    const double theta = file_.real(key("rope.freq_base")).value_or(usual);
+    config_["rope_theta"] = theta;
+    if (find_(kRopeDivisors) != nullptr) {
+      add_llama3_rope(theta);
+      return;
+    }
+    const std::string kind = file_.text(key("rope.scaling.type")).value_or("");
+    const double old_factor = file_.real(key("rope.scale_linear")).value_or(1.0);
+    const double factor = file_.real(key("rope.scaling.factor")).value_or(old_factor);
+    if (kind == "none" || ((kind.empty() || kind == "linear") && (factor == 1.0 || factor == 0.0)))
+      return;
+    refuse_unless(kind.empty() || kind == "linear", "rope.scaling.type",
+                  fmt::format("`{:.60}` is not supported; linear is", kind));
+    config_["rope_scaling"] = {{"rope_type", "linear"}, {"factor", factor}};
+  }
+
+  std::optional<Llama3Rope> told_rope() const {
+    const List* const numbers = file_.list(kRopeRuleKey);
+    if (numbers == nullptr || numbers->reals.size() != 4) return std::nullopt;
+    const std::vector<double>& told = numbers->reals;
+    const bool are_usable =
+        std::all_of(told.begin(), told.end(), [](double number) { return number > 0; }) &&
+        told[2] > told[1] && told[3] < static_cast<double>(kMostContext);
+    if (!are_usable) return std::nullopt;
+    return Llama3Rope{.factor = told[0],
+                      .low_freq_factor = told[1],
+                      .high_freq_factor = told[2],
+                      .original_max_positions = std::llround(told[3])};
+  }
+
+  void add_llama3_rope(double theta) {
+    const TensorPlace* const place = find_(kRopeDivisors);
+    const auto rule = place->shape == std::vector<int64_t>{sizes_.head_dim / 2}
+                          ? rule_of_divisors(read_(kRopeDivisors), theta, told_rope())
+                          : std::nullopt;
+    if (!rule)
+      throw DataError(
+          fmt::format("{} holds other divisors than Llama 3's rule gives", kRopeDivisors),
+          {.file = file_.path().string(),
+           .key = kRopeDivisors,
+           .hint = "take the model in Hugging Face layout"});
+    if (rule->factor == 1.0) return;
+    config_["rope_scaling"] = {{"rope_type", "llama3"},
+                               {"factor", rule->factor},
+                               {"low_freq_factor", rule->low_freq_factor},
+                               {"high_freq_factor", rule->high_freq_factor},
+                               {"original_max_position_embeddings", rule->original_max_positions}};
+  }
+
+  const File& file_;
+  const Family& family_;
+  const FindPlace& find_;
+  const ReadValues& read_;
+  Sizes sizes_;
+  std::string prefix_;
+  Json config_;
+};
+
+// One number, or a list of one for each layer that are all the same.
+int64_t same_in_all_layers(const File& file, const std::string& key, int64_t most) {
+  const auto found = file.metadata().find(key);
+  if (found == file.metadata().end() || !std::holds_alternative<List>(found->second))
+    return file.require_integer(key, 1, most);
+  const std::vector<int64_t>& each = std::get<List>(found->second).integers;
+  const std::set<int64_t> different(each.begin(), each.end());
+  if (different.size() != 1 || *different.begin() < 1 || *different.begin() > most)
+    file.fail(key, "layers that differ are not supported");
+  return *different.begin();
+}
+
+}  // namespace
+
+const Family& require_family(const File& file) {
+  const std::string architecture = file.require_text("general.architecture");
+  const std::string type = file.text("general.type").value_or("model");
+  if (type != "model")
+    throw DataError(
+        fmt::format("wanted a model, found a file of the type `{:.60}`", type),
+        {.file = file.path().string(),
+         .key = "general.type",
+         .hint = type == "adapter" ? "name its base as the model and this file as --adapter" : ""});
+  if (const Family* const family = family_of_architecture(architecture)) return *family;
+  std::set<std::string_view> known;
+  for (const Family& family : families()) known.insert(family.architecture);
+  throw DataError(fmt::format("general.architecture: `{:.60}` is not supported; there are {}",
+                              architecture, fmt::join(known, ", ")),
+                  {.file = file.path().string(), .key = "general.architecture"});
+}
+
+Sizes read_sizes(const File& file) {
+  const std::string prefix = file.require_text("general.architecture") + ".";
+  Sizes sizes{.num_layers = file.require_integer(prefix + "block_count", 1, kMostLayers),
+              .num_heads = same_in_all_layers(file, prefix + "attention.head_count", kMostSize)};
+  const std::string kv_key = prefix + "attention.head_count_kv";
+  sizes.num_kv_heads = file.metadata().contains(kv_key)
+                           ? same_in_all_layers(file, kv_key, kMostSize)
+                           : sizes.num_heads;
+  const int64_t hidden = file.require_integer(prefix + "embedding_length", 1, kMostSize);
+  sizes.head_dim = file.integer(prefix + "attention.key_length", 1, kMostSize)
+                       .value_or(hidden / sizes.num_heads);
+  const int64_t values =
+      file.integer(prefix + "attention.value_length", 1, kMostSize).value_or(sizes.head_dim);
+  if (values != sizes.head_dim)
+    file.fail(prefix + "attention.value_length",
+              fmt::format("{} differs from the keys' {}", values, sizes.head_dim));
+  if (sizes.head_dim < 2 || sizes.head_dim % 2 != 0)
+    file.fail(prefix + "attention.head_count",
+              fmt::format("heads of {} features cannot be rotated in pairs", sizes.head_dim));
+  return sizes;
+}
+
+std::string config_text(const File& file, const Family& family, const FindPlace& find,
+                        const ReadValues& read) {
+  return Config(file, family, find, read).text();
+}
+
+std::string generation_config_text(const File& file) {
+  Json config = Json::object();
+  const auto put = [&](const char* name, const char* key) {
+    if (const auto id = token_id(file, key)) config[name] = *id;
+  };
+  put("bos_token_id", "tokenizer.ggml.bos_token_id");
+  const std::vector<int64_t> ends = end_ids(file);
+  if (!ends.empty()) config["eos_token_id"] = ends.size() == 1 ? Json(ends[0]) : Json(ends);
+  put("pad_token_id", "tokenizer.ggml.padding_token_id");
+  return config.dump(2) + "\n";
+}
+
+std::vector<std::string> unread_keys(const File& file) {
+  const std::string prefix = file.require_text("general.architecture") + ".";
+  std::vector<std::string> unread;
+  for (const auto& [key, value] : file.metadata()) {
+    if (!key.starts_with(prefix)) continue;
+    const std::string name = key.substr(prefix.size());
+    if (std::find(kReadKeys.begin(), kReadKeys.end(), name) == kReadKeys.end())
+      unread.push_back(key);
+  }
+  return unread;
+}
+
+}  // namespace convoy::gguf

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// GGUF's blocks from values: the bytes of llama.cpp's reference quantisers (quantize_row_*_ref of
+// ggml-quants.c) for every type that is written.
+#pragma once
+
+#include <cstddef>
+#include <span>
+
+#include "convoy/core/io/gguf/tensor_type.h"
+
+namespace convoy::gguf {
+
+// All types but q2_k and q3_k.
+bool can_encode(TensorType type);
+
+// `values`: whole blocks, finite; `blocks`: the bytes of as many.
+void encode(TensorType type, std::span<const float> values, std::span<std::byte> blocks);
+
+}  // namespace convoy::gguf

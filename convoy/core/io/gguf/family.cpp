@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/core/io/gguf/family.h"
+
+#include <array>
+#include <utility>
+
+namespace convoy::gguf {
+namespace {
+
+constexpr std::array<Family, 7> kKnownFamilies = {{
+    {"llama", "llama", "LlamaForCausalLM", true, false, false},
+    {"llama", "mistral", "MistralForCausalLM", true, false, false},
+    {"qwen2", "qwen2", "Qwen2ForCausalLM", false, false, false},
+    {"qwen3", "qwen3", "Qwen3ForCausalLM", false, false, false},
+    {"gemma3", "gemma3_text", "Gemma3ForCausalLM", false, true, true},
+    {"gemma3", "gemma3", "Gemma3ForCausalLM", false, true, true},
+    {"smollm3", "smollm3", "SmolLM3ForCausalLM", true, false, false},
+}};
+
+using NamePair = std::pair<std::string_view, std::string_view>;
+
+// Transformers' name, the file's.
+constexpr std::array<NamePair, 3> kOutsideLayers = {
+    {{"model.embed_tokens", "token_embd"}, {"model.norm", "output_norm"}, {"lm_head", "output"}}};
+constexpr std::array<NamePair, 10> kInLayers = {{{"input_layernorm", "attn_norm"},
+                                                 {"self_attn.q_proj", "attn_q"},
+                                                 {"self_attn.k_proj", "attn_k"},
+                                                 {"self_attn.v_proj", "attn_v"},
+                                                 {"self_attn.o_proj", "attn_output"},
+                                                 {"self_attn.q_norm", "attn_q_norm"},
+                                                 {"self_attn.k_norm", "attn_k_norm"},
+                                                 {"mlp.gate_proj", "ffn_gate"},
+                                                 {"mlp.up_proj", "ffn_up"},
+                                                 {"mlp.down_proj", "ffn_down"}}};
+constexpr std::array<NamePair, 1> kOneNorm = {{{"post_attention_layernorm", "ffn_norm"}}};
+constexpr std::array<NamePair, 3> kPostNorms = {
+    {{"post_attention_layernorm", "post_attention_norm"},
+     {"pre_feedforward_layernorm", "ffn_norm"},
+     {"post_feedforward_layernorm", "post_ffw_norm"}}};
+
+struct Side {
+  std::string_view NamePair::*from;
+  std::string_view NamePair::*to;
+  std::string_view layer_from;
+  std::string_view layer_to;
+};
+constexpr Side kToFile = {&NamePair::first, &NamePair::second, "model.layers.", "blk."};
+constexpr Side kToOwn = {&NamePair::second, &NamePair::first, "blk.", "model.layers."};
+
+std::optional<std::string_view> look_up(std::span<const NamePair> names, std::string_view name,
+                                        const Side& side) {
+  for (const NamePair& pair : names)
+    if (pair.*side.from == name) return pair.*side.to;
+  return std::nullopt;
+}
+
+std::optional<std::string> translated(const Family& family, std::string_view name,
+                                      const Side& side) {
+  const size_t dot = name.rfind('.');
+  if (dot == std::string_view::npos) return std::nullopt;
+  const std::string_view kind = name.substr(dot);
+  if (kind != ".weight" && kind != ".bias") return std::nullopt;
+  const std::string_view module = name.substr(0, dot);
+  if (!module.starts_with(side.layer_from)) {
+    const auto found = look_up(kOutsideLayers, module, side);
+    return found ? std::optional(std::string(*found) + std::string(kind)) : std::nullopt;
+  }
+  const std::string_view rest = module.substr(side.layer_from.size());
+  const size_t end = rest.find_first_not_of("0123456789");
+  if (end == 0 || end == std::string_view::npos || rest[end] != '.') return std::nullopt;
+  const std::string_view inner = rest.substr(end + 1);
+  auto found = look_up(kInLayers, inner, side);
+  if (!found)
+    found = look_up(family.post_norms ? std::span<const NamePair>(kPostNorms)
+                                      : std::span<const NamePair>(kOneNorm),
+                    inner, side);
+  if (!found) return std::nullopt;
+  return std::string(side.layer_to) + std::string(rest.substr(0, end)) + "." + std::string(*found) +
+         std::string(kind);
+}
+
+}  // namespace
+
+std::span<const Family> families() { return kKnownFamilies; }
+
+const Family* family_of_architecture(std::string_view architecture) {
+  for (const Family& family : kKnownFamilies)
+    if (family.architecture == architecture) return &family;
+  return nullptr;
+}
+
+const Family* family_of_model_type(std::string_view model_type) {
+  for (const Family& family : kKnownFamilies)
+    if (family.model_type == model_type) return &family;
+  return nullptr;
+}
+
+std::optional<std::string> file_name_of(const Family& family, std::string_view own_name) {
+  return translated(family, own_name, kToFile);
+}
+
+std::optional<std::string> own_name_of(const Family& family, std::string_view file_name) {
+  return translated(family, file_name, kToOwn);
+}
+
+Rows rows_of(const Family& family, std::string_view own_name) {
+  if (!family.permuted) return Rows::AsTheyAre;
+  if (own_name.find(".self_attn.q_proj.") != std::string_view::npos) return Rows::OfQueries;
+  if (own_name.find(".self_attn.k_proj.") != std::string_view::npos) return Rows::OfKeys;
+  return Rows::AsTheyAre;
+}
+
+bool is_norm(std::string_view own_name) { return own_name.ends_with("norm.weight"); }
+
+}  // namespace convoy::gguf

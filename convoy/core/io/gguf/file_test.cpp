@@ -1,0 +1,313 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// GGUF files of the Python package gguf (tests/golden/gguf), our own, and spoilt ones.
+#include "convoy/core/io/gguf/file.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <fstream>
+
+#include "convoy/core/base/error.h"
+#include "convoy/core/io/gguf/pre_tokenizer.h"
+#include "convoy/core/io/gguf/rope.h"
+#include "convoy/core/io/gguf/writer.h"
+#include "convoy/core/io/model_folder.h"
+#include "files/mutated_texts.h"
+#include "files/source_folder.h"
+#include "files/temporary_folder.h"
+
+namespace convoy::gguf {
+namespace {
+
+namespace fs = std::filesystem;
+using convoy::testing::TemporaryFolder;
+
+fs::path golden(const char* name) {
+  return convoy::testing::source_folder() / "tests/golden/gguf" / name;
+}
+
+TEST(GgufFile, HasTheMetadataThatThePackageWrote) {
+  const File file(golden("tiny.gguf"));
+  EXPECT_EQ(file.text("general.architecture"), "llama");
+  EXPECT_EQ(file.integer("llama.embedding_length", 0, 1000), 256);
+  EXPECT_EQ(file.real("llama.attention.layer_norm_rms_epsilon"), 1e-5);  // not 9.99999974738e-06
+  EXPECT_EQ(file.integer("convoy.test.uint8", INT64_MIN, INT64_MAX), 200);
+  EXPECT_EQ(file.integer("convoy.test.int8", INT64_MIN, INT64_MAX), -100);
+  EXPECT_EQ(file.integer("convoy.test.uint16", INT64_MIN, INT64_MAX), 60000);
+  EXPECT_EQ(file.integer("convoy.test.int16", INT64_MIN, INT64_MAX), -30000);
+  EXPECT_EQ(file.integer("convoy.test.int32", INT64_MIN, INT64_MAX), -70000);
+  EXPECT_EQ(file.integer("convoy.test.uint64", INT64_MIN, INT64_MAX), int64_t{1} << 40);
+  EXPECT_EQ(file.integer("convoy.test.int64", INT64_MIN, INT64_MAX), -(int64_t{1} << 40));
+  EXPECT_EQ(file.real("convoy.test.float64"), 0.1);
+  EXPECT_EQ(file.list("convoy.test.numbers")->integers, (std::vector<int64_t>{1, 2, 3}));
+  EXPECT_EQ(file.list("convoy.test.reals")->reals, (std::vector<double>{0.5, 0.1}));
+  EXPECT_EQ(file.list("convoy.test.truths")->integers, (std::vector<int64_t>{1, 0}));
+  EXPECT_EQ(file.list("tokenizer.ggml.tokens")->texts.size(), 290u);
+  EXPECT_EQ(file.find_tensor("blk.0.attn_k.weight")->shape, (std::vector<int64_t>{64, 256}));
+  EXPECT_THROW(file.text("llama.embedding_length"), DataError);
+  EXPECT_THROW(file.require_integer("llama.none", 0, 1), DataError);
+}
+
+TEST(GgufFile, IsAModelFolderWithTransformersNames) {
+  const io::ModelFolder folder = io::ModelFolder::open(golden("tiny.gguf").string());
+  EXPECT_TRUE(folder.is_gguf());
+  EXPECT_EQ(folder.config().require_string("model_type"), "llama");
+  EXPECT_EQ(folder.config().require_int("num_key_value_heads", 1, 9), 2);
+  EXPECT_EQ(folder.config().require_double("rope_theta", 1, 1e9), 500000.0);
+  EXPECT_EQ(folder.config().bool_or("tie_word_embeddings", false), true);
+  EXPECT_EQ(folder.generation_config()->ints_or_empty("eos_token_id", 0, 999),
+            (std::vector<int64_t>{264, 262}));
+  EXPECT_EQ(folder.weight_file_names(), (std::vector<std::string>{"tiny.gguf"}));
+  EXPECT_FALSE(folder.text("chat_template.jinja"));
+  EXPECT_EQ(folder.find("config.json"), std::nullopt);
+}
+
+TEST(GgufFile, HoldsTheWeightsInTransformersOrder) {
+  const io::ModelWeights found(io::ModelFolder::open(golden("tiny.gguf").string()));
+  const io::SafetensorsFile wanted(golden("tiny.safetensors"));
+  EXPECT_EQ(found.names().size(), 11u);
+  for (const io::TensorView& view : wanted.tensors()) {
+    const io::TensorView& own = found.require(view.name);
+    EXPECT_EQ(own.shape, view.shape);
+    std::vector<std::byte> whole(
+        static_cast<size_t>(own.num_elements() * io::dtype_bytes(own.dtype)));
+    io::copy_bytes(own, whole);
+    if (own.dtype == io::Dtype::F32) {
+      EXPECT_TRUE(std::equal(whole.begin(), whole.end(), view.bytes.begin())) << view.name;
+    }
+    // Any part is that part of the whole.
+    for (const auto& [begin, count] : {std::pair<int64_t, int64_t>{0, 1}, {3, 700}, {255, 2}}) {
+      if (begin + count > own.num_elements()) continue;
+      const int64_t size = io::dtype_bytes(own.dtype);
+      std::vector<std::byte> part(static_cast<size_t>(count * size));
+      io::copy_bytes(own.elements(begin, count), part);
+      EXPECT_TRUE(std::equal(part.begin(), part.end(), whole.begin() + begin * size)) << view.name;
+    }
+  }
+  // Floats keep their type, whatever the order of their rows.
+  EXPECT_EQ(found.require("model.layers.0.self_attn.k_proj.weight").dtype, io::Dtype::F16);
+  EXPECT_EQ(found.require("model.layers.0.self_attn.q_proj.weight").dtype, io::Dtype::F32);
+}
+
+// A file of our own: as much as a reader needs, and short enough to be spoilt anywhere.
+struct Small {
+  Metadata metadata;
+  std::vector<TensorToWrite> tensors;
+
+  Small() {
+    metadata.text("general.architecture", "llama");
+    for (const auto& [key, value] :
+         std::vector<std::pair<const char*, int64_t>>{{"block_count", 1},
+                                                      {"context_length", 8},
+                                                      {"embedding_length", 32},
+                                                      {"feed_forward_length", 32},
+                                                      {"attention.head_count", 2}})
+      metadata.number(std::string("llama.") + key, value);
+    metadata.real("llama.attention.layer_norm_rms_epsilon", 1e-6);
+    metadata.text("tokenizer.ggml.model", "gpt2");
+    metadata.text("tokenizer.ggml.pre", "qwen2");
+    metadata.texts("tokenizer.ggml.tokens", {"a", "b", "ab", "<e>"});
+    metadata.numbers("tokenizer.ggml.token_type", {1, 1, 1, 3});
+    metadata.texts("tokenizer.ggml.merges", {"a b"});
+    metadata.number("tokenizer.ggml.eos_token_id", 3);
+    metadata.truth("tokenizer.ggml.add_bos_token", false);
+    add("token_embd.weight", TensorType::Q8_0, {4, 32});
+    add("output_norm.weight", TensorType::F32, {32});
+  }
+
+  void add(const char* name, TensorType type, std::vector<int64_t> shape) {
+    tensors.push_back({.name = name, .type = type, .shape = std::move(shape), .produce = {}});
+    TensorToWrite& tensor = tensors.back();
+    tensor.produce = [bytes = tensor.num_bytes()](const io::ByteSink& sink) {
+      sink(std::vector<std::byte>(static_cast<size_t>(bytes), std::byte{1}));
+    };
+  }
+  std::string bytes(const fs::path& path) const {
+    write_file(path, metadata, tensors);
+    return read_file(path);
+  }
+};
+
+TEST(GgufFile, OurOwnIsReadAgain) {
+  const TemporaryFolder folder;
+  const Small small;
+  write_file(folder / "x.gguf", small.metadata, small.tensors);
+  const File file(folder / "x.gguf");
+  EXPECT_EQ(file.tensors().size(), 2u);
+  EXPECT_EQ(file.tensors()[0].shape, (std::vector<int64_t>{4, 32}));
+  EXPECT_EQ(file.tensors()[0].offset % 32, 0);
+  EXPECT_EQ(file.tensors()[1].type, TensorType::F32);
+  EXPECT_EQ(file.list("tokenizer.ggml.token_type")->integers, (std::vector<int64_t>{1, 1, 1, 3}));
+  EXPECT_EQ(file.truth("tokenizer.ggml.add_bos_token"), false);
+}
+
+void put(const fs::path& path, const std::string& bytes) {
+  std::ofstream(path, std::ios::binary | std::ios::trunc) << bytes;
+}
+
+std::string refusal_of(const fs::path& path) {
+  try {
+    const File file(path);
+  } catch (const DataError& error) {
+    EXPECT_EQ(error.location().file, path.string());
+    return error.sentence();
+  }
+  return "";
+}
+
+// Replaces the first `wanted` in `bytes`.
+std::string with(std::string bytes, const std::string& wanted, const std::string& other) {
+  const size_t found = bytes.find(wanted);
+  EXPECT_NE(found, std::string::npos);
+  return bytes.replace(found, wanted.size(), other);
+}
+
+std::string number(uint64_t value, size_t size) {
+  std::string bytes;
+  for (size_t index = 0; index < size; ++index) bytes += static_cast<char>(value >> (8 * index));
+  return bytes;
+}
+
+TEST(GgufFile, WhatIsWrongIsNamed) {
+  const TemporaryFolder folder;
+  const fs::path path = folder / "x.gguf";
+  const std::string good = Small().bytes(path);
+  const std::string of_embedding =
+      "token_embd.weight" + number(2, 4) + number(32, 8) + number(4, 8);
+  const std::string epsilon = "layer_norm_rms_epsilon";
+  const std::vector<std::pair<std::string, std::string>> cases = {
+      {"PK" + good.substr(2), "does not begin with `GGUF`"},
+      {good.substr(0, 3), "does not begin with `GGUF`"},
+      {good.substr(0, 20), "bytes wanted at byte"},
+      {with(good, "GGUF" + number(3, 4), "GGUF" + number(1, 4)), "version 1 of GGUF"},
+      {with(good, "GGUF" + number(3, 4), std::string("GGUF\0\0\0\3", 8)), "big-endian"},
+      {with(good, number(3, 4) + number(2, 8), number(3, 4) + number(1 << 30, 8)),
+       "tensors in a file of"},
+      {with(good, epsilon + number(6, 4), epsilon + number(13, 4)), "unknown type 13"},
+      {with(good, "tokenizer.ggml.tokens" + number(9, 4) + number(8, 4),
+            "tokenizer.ggml.tokens" + number(9, 4) + number(9, 4)),
+       "a list of lists"},
+      {with(good, "tokenizer.ggml.tokens" + number(9, 4) + number(8, 4) + number(4, 8),
+            "tokenizer.ggml.tokens" + number(9, 4) + number(8, 4) + number(uint64_t{1} << 60, 8)),
+       "beyond the end of the file"},
+      {with(good, "add_bos_token" + number(7, 4) + std::string(1, '\0'),
+            "add_bos_token" + number(7, 4) + "\2"),
+       "a truth value of 2"},
+      {with(good, "block_count", "block_co\xff\xfe"), "no UTF-8"},
+      {with(good, of_embedding + number(8, 4), of_embedding + number(20, 4)), "iq4_nl"},
+      {with(good, of_embedding + number(8, 4), of_embedding + number(77, 4)), "type 77"},
+      {with(good, of_embedding + number(8, 4), of_embedding + number(12, 4)),
+       "rows of 32 values, not a multiple of q4_k's 256"},
+      {with(good, of_embedding, "token_embd.weight" + number(5, 4) + number(32, 8) + number(4, 8)),
+       "5 dims"},
+      {with(good, of_embedding, "token_embd.weight" + number(2, 4) + number(32, 8) + number(0, 8)),
+       "a size of 0"},
+      {with(good, of_embedding,
+            "token_embd.weight" + number(2, 4) + number(32, 8) + number(uint64_t{1} << 62, 8)),
+       "a size of"},
+      {with(good, of_embedding + number(8, 4) + number(0, 8),
+            of_embedding + number(8, 4) + number(32, 8)),
+       "a hole"},
+      {good.substr(0, good.size() - 64), "the file was cut"}};
+  for (const auto& [bytes, wanted] : cases) {
+    put(path, bytes);
+    EXPECT_NE(refusal_of(path).find(wanted), std::string::npos)
+        << wanted << ": " << refusal_of(path);
+  }
+  // One of two names, twice.
+  Small twice;
+  twice.add("output_norm.weight", TensorType::F32, {32});
+  put(path, twice.bytes(path));
+  EXPECT_NE(refusal_of(path).find("two tensors have this name"), std::string::npos);
+  Small again;
+  again.metadata.text("tokenizer.ggml.pre", "qwen2");
+  put(path, again.bytes(path));
+  EXPECT_NE(refusal_of(path).find("the key stands twice"), std::string::npos);
+}
+
+TEST(GgufFile, SpoiltOnesAreReadOrRefused) {
+  const TemporaryFolder folder;
+  const fs::path path = folder / "x.gguf";
+  convoy::testing::MutatedTexts files({Small().bytes(path)});
+  convoy::testing::Outcome outcome;
+  size_t sum = 0;
+  for (int round = 0; round < 600; ++round) {
+    put(path, files.next());
+    convoy::testing::count<DataError>(outcome, [&] {
+      const File file(path);
+      for (const TensorPlace& tensor : file.tensors())
+        for (const std::byte byte : file.stored(tensor)) sum += std::to_integer<size_t>(byte);
+      const io::ModelFolder model = io::ModelFolder::open(path.string());
+      for (const std::string& name : Model::text_names()) sum += model.text(name)->size();
+    });
+  }
+  EXPECT_GT(outcome.read, 30);
+  EXPECT_GT(outcome.refused, 150);
+  EXPECT_GT(sum, 0u);
+}
+
+TEST(GgufFile, FilesOfAnotherKindAreNamedByIt) {
+  const TemporaryFolder folder;
+  const auto refused = [&](const auto& change) {
+    Small small;
+    small.metadata = {};
+    change(small.metadata);
+    put(folder / "x.gguf", small.bytes(folder / "x.gguf"));
+    try {
+      io::ModelFolder::open((folder / "x.gguf").string());
+    } catch (const DataError& error) {
+      return error.sentence();
+    }
+    return std::string();
+  };
+  EXPECT_NE(refused([](Metadata& metadata) {
+              metadata.text("general.architecture", "mamba");
+            }).find("`mamba` is not supported"),
+            std::string::npos);
+  EXPECT_NE(refused([](Metadata& metadata) {
+              metadata.text("general.architecture", "llama");
+              metadata.text("general.type", "adapter");
+            }).find("wanted a model, found a file of the type `adapter`"),
+            std::string::npos);
+  put(folder / "notes.txt", "text");
+  EXPECT_THROW(io::ModelFolder::open((folder / "notes.txt").string()), DataError);
+}
+
+TEST(PreTokenizers, AreFoundAgainByTheirSteps) {
+  for (const PreTokenizer& entry : pre_tokenizers()) {
+    const PreTokenizer* const found =
+        matching_pre_tokenizer(pre_tokenizer_json(entry), entry.ignores_merges);
+    ASSERT_NE(found, nullptr) << entry.names.front();
+    EXPECT_EQ(found->cuts, entry.cuts) << entry.names.front();
+    for (const std::string_view name : entry.names) EXPECT_EQ(find_pre_tokenizer(name), &entry);
+  }
+  EXPECT_EQ(find_pre_tokenizer("none-of-them"), nullptr);
+  const nlohmann::ordered_json other = {{"type", "Whitespace"}};
+  EXPECT_EQ(matching_pre_tokenizer(other, false), nullptr);
+}
+
+TEST(RopeDivisors, TellTheirRule) {
+  // Llama 3.1 and 3.2, and another.
+  for (const Llama3Rope& rope : {Llama3Rope{}, Llama3Rope{.factor = 32},
+                                 Llama3Rope{.factor = 4,
+                                 .low_freq_factor = 1,
+                                 .high_freq_factor = 8,
+                                 .original_max_positions = 4096}}) {
+    for (const int64_t head_dim : {64, 128}) {
+      const std::vector<float> divisors = rope_divisors(rope, 500000.0, head_dim);
+      EXPECT_EQ(divisors.size(), static_cast<size_t>(head_dim / 2));
+      EXPECT_EQ(divisors.front(), 1.0f);
+      EXPECT_EQ(divisors.back(), static_cast<float>(rope.factor));
+      const auto found = rule_of_divisors(divisors, 500000.0);
+      ASSERT_TRUE(found);
+      const std::vector<float> again = rope_divisors(*found, 500000.0, head_dim);
+      for (size_t pair = 0; pair < divisors.size(); ++pair)
+        EXPECT_NEAR(again[pair], divisors[pair], 1e-5f * divisors[pair]);
+    }
+  }
+  EXPECT_FALSE(rule_of_divisors(std::vector<float>{1, 3, 2, 4}, 10000.0));
+}
+
+}  // namespace
+}  // namespace convoy::gguf

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A GGUF file as what a Hugging Face folder holds: its small files by name, its weights by
+// transformers' names. A model in several files (NAME-00001-of-00003.gguf) is named by the first.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "convoy/core/io/gguf/config_text.h"
+#include "convoy/core/io/gguf/family.h"
+#include "convoy/core/io/gguf/file.h"
+#include "convoy/core/io/safetensors.h"
+
+namespace convoy::gguf {
+
+class Model {
+ public:
+  explicit Model(const std::filesystem::path& path);  // throws DataError
+  ~Model();
+
+  // config.json, generation_config.json, tokenizer.json or tokenizer_config.json. None for another
+  // name. Throws DataError.
+  std::optional<std::string> text(const std::string& name) const;
+  static std::vector<std::string> text_names();
+  // The same of a file whose weights are not needed: without looking at them for the tokenizer's.
+  static std::optional<std::string> text_in(const std::filesystem::path& path,
+                                            const std::string& name);
+
+  // Values in fp32 where the file has codes or another order; as stored where it has neither.
+  // Throws DataError for a tensor that the family has not.
+  const std::vector<io::TensorView>& tensors() const { return tensors_; }
+  std::vector<std::filesystem::path> files() const;
+  const File& first() const { return *files_.front(); }
+  const Family& family() const { return *family_; }
+  std::vector<std::string> notices() const;
+
+ private:
+  struct Values;
+  void open_others();
+  void list_tensors();
+  const TensorPlace* find(const std::string& name) const;
+  std::vector<float> read(const std::string& name) const;
+
+  std::vector<std::unique_ptr<File>> files_;
+  const Family* family_ = nullptr;
+  std::vector<std::unique_ptr<Values>> values_;
+  std::vector<io::TensorView> tensors_;
+};
+
+}  // namespace convoy::gguf

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Llama 3's rule for its rotation, which a GGUF file holds as divisors of the frequencies
+// (rope_freqs.weight).
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+namespace convoy::gguf {
+
+struct Llama3Rope {
+  double factor = 8.0;
+  double low_freq_factor = 1.0;
+  double high_freq_factor = 4.0;
+  int64_t original_max_positions = 8192;
+};
+
+// One divisor for each pair of a head's features, as llama.cpp's converter writes them.
+std::vector<float> rope_divisors(const Llama3Rope& rope, double theta, int64_t head_dim);
+
+// The rule of which these are the divisors; `told` is tried first. None: of no such rule.
+std::optional<Llama3Rope> rule_of_divisors(std::span<const float> divisors, double theta,
+                                           const std::optional<Llama3Rope>& told = {});
+
+// Convoy's own key for the four numbers, in the order of Llama3Rope: llama.cpp does not read it.
+// Two divisors between the ends are needed to find them again, which small heads may lack.
+inline constexpr const char* kRopeRuleKey = "convoy.llama3_rope";
+
+}  // namespace convoy::gguf

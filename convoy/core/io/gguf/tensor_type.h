@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The types of GGUF's tensors. Codes of few bits stand in blocks: so many values of a row, with
+// their scales, in so many bytes (ggml-common.h of llama.cpp).
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace convoy::gguf {
+
+// The numbers are the format's. Those that are left out are refused by their name.
+enum class TensorType : uint32_t {
+  F32 = 0,
+  F16 = 1,
+  Q4_0 = 2,
+  Q4_1 = 3,
+  Q5_0 = 6,
+  Q5_1 = 7,
+  Q8_0 = 8,
+  Q2_K = 10,
+  Q3_K = 11,
+  Q4_K = 12,
+  Q5_K = 13,
+  Q6_K = 14,
+  BF16 = 30,
+};
+
+struct TensorTypeInfo {
+  TensorType type;
+  std::string_view name;  // "q4_k"
+  int64_t block_values;
+  int64_t block_bytes;
+};
+
+// Those that Convoy reads.
+std::span<const TensorTypeInfo> tensor_types();
+// Null: none that Convoy reads.
+const TensorTypeInfo* find_tensor_type(uint32_t number);
+const TensorTypeInfo& info_of(TensorType type);
+// Names any type that the format has; "type 99" for others.
+std::string tensor_type_name(uint32_t number);
+
+}  // namespace convoy::gguf

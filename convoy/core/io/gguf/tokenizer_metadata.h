@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A Hugging Face tokenizer as the metadata of a GGUF file: the reverse of tokenizer_text.h.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "convoy/core/io/gguf/writer.h"
+#include "convoy/core/io/json_text.h"
+
+namespace convoy::gguf {
+
+struct TokenizerFiles {
+  io::Json tokenizer = {};         // tokenizer.json
+  io::Json tokenizer_config = {};  // an object; empty where there is none
+  std::string chat_template = {};  // empty: none
+  std::vector<int64_t> ends = {};  // ids at which texts end, the usual one first
+  std::string place = {};          // of the folder, for errors
+};
+
+// `vocab_size`: rows of the embedding; ids without a token are filled up. Returns what people have
+// to know, one sentence each. Throws DataError with the reason where llama.cpp has no such
+// tokenizer.
+std::vector<std::string> add_tokenizer(const TokenizerFiles& files, int64_t vocab_size,
+                                       Metadata& metadata);
+
+}  // namespace convoy::gguf

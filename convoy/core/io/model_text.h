@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The small files of a model by its path alone: of a folder, or made from a GGUF file.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+
+namespace convoy::io {
+
+// `model`: a folder or a GGUF file. Empty when there is none of this name. Throws DataError, also
+// beyond `max_bytes`.
+std::optional<std::string> find_model_text(const std::filesystem::path& model,
+                                           const std::string& name, int64_t max_bytes);
+// Where that text stands, for errors.
+std::filesystem::path place_of_model_text(const std::filesystem::path& model,
+                                          const std::string& name);
+
+}  // namespace convoy::io
