@@ -8,20 +8,20 @@ source=$1
 
 # The demo with a program that does nothing.
 mkdir -p "$work/tools" "$work/build/bin"
-cp "$source/tools/demo.sh" "$work/tools"
+cp "$source/tools/demo.sh" "$source/tools/smollm2.sh" "$work/tools"
 printf '#!/bin/sh\n[ "$1" != generate ] || cat >/dev/null\n' >"$work/build/bin/convoy"
 chmod +x "$work/build/bin/convoy"
 
 escape=$(printf '\033')
-"$work/tools/demo.sh" "$work/run" >"$work/out" 2>&1
+"$work/tools/demo.sh" sums "$work/run" >"$work/out" 2>&1
 grep -q '^5. The loss curve$' "$work/out" || fail "the demo's headings are plain lines: $(cat "$work/out")"
 ! grep -q "$escape" "$work/out" || fail "escape codes in a file: $(cat -v "$work/out")"
 
 on_terminal() { script -qec "$*" /dev/null </dev/null; }
 if command -v script >/dev/null; then
-  on_terminal env -u NO_COLOR "$work/tools/demo.sh" "$work/run" >"$work/out"
+  on_terminal env -u NO_COLOR "$work/tools/demo.sh" sums "$work/run" >"$work/out"
   grep -q "$escape\\[1m" "$work/out" || fail "headings are bold on a terminal: $(cat -v "$work/out")"
-  on_terminal env NO_COLOR=1 "$work/tools/demo.sh" "$work/run" >"$work/out"
+  on_terminal env NO_COLOR=1 "$work/tools/demo.sh" sums "$work/run" >"$work/out"
   ! grep -q "$escape" "$work/out" || fail "NO_COLOR is not honoured: $(cat -v "$work/out")"
 fi
 

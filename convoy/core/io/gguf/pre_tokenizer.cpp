@@ -114,7 +114,8 @@ std::optional<std::vector<std::string>> cuts_of(const ordered_json& json) {
   if (json.is_object() && json.value("type", ordered_json()) == "Sequence") {
     const auto list = json.find("pretokenizers");
     if (list == json.end() || !list->is_array()) return std::nullopt;
-    steps.assign(list->begin(), list->end());
+    steps.clear();
+    for (const ordered_json& step : *list) steps.push_back(step);
   }
   std::vector<std::string> cuts;
   bool maps_bytes = false;

