@@ -63,7 +63,8 @@ __attribute__((noinline)) void dot_block(const RoundedBlock* a, int64_t stride_a
   const c10::BFloat16* scales = groups.scales;
   const c10::BFloat16* of_offsets = groups.offsets;
   int64_t rest_of_group = group_blocks;
-  for (int64_t first = 0; first < k; first += kRoundedInputs, ++a, codes += kWords * kPanelColumns) {
+  for (int64_t first = 0; first < k;
+       first += kRoundedInputs, ++a, codes += kWords * kPanelColumns) {
     using Sums = BlockSums<bits>;
     Sums sums[rows][parts];
 #pragma GCC unroll 8

@@ -181,8 +181,8 @@ inline FloatRows float_rows(const c10::BFloat16* a, int64_t stride_a, RowShape s
 }
 
 template <>
-inline void multiply(const c10::BFloat16* a, int64_t stride_a, PackedView<c10::BFloat16> b, float* c,
-              int64_t stride_c, GemmShape shape, bool accumulate) {
+inline void multiply(const c10::BFloat16* a, int64_t stride_a, PackedView<c10::BFloat16> b,
+                     float* c, int64_t stride_c, GemmShape shape, bool accumulate) {
   if (shape.m < kFewestWidened || shape.k == 0)
     return multiply_panels(a, stride_a, b, c, stride_c, shape, accumulate);
   alignas(64) float widened[kWidenedRows * kWidenedInner];
@@ -352,7 +352,8 @@ void pack_columns(const Element* b_t, int64_t stride, GemmShape shape, Element* 
       SquareRow words[kSquare]{};
 #pragma GCC unroll 16
       for (int64_t lane = 0; lane < kSquare; ++lane)
-        if (lane < present) __builtin_memcpy(words + lane, from + lane * stride + k, sizeof(SquareRow));
+        if (lane < present)
+          __builtin_memcpy(words + lane, from + lane * stride + k, sizeof(SquareRow));
       transpose(words);
 #pragma GCC unroll 16
       for (int64_t word = 0; word < kSquare; ++word)

@@ -161,7 +161,8 @@ CONVOY_INLINE void store(c10::BFloat16* to, const Floats& value) {
 #else
   const Words words = rounded_words(value);
   uint16_t bits[kLanes];
-  for (int64_t lane = 0; lane < kLanes; ++lane) bits[lane] = static_cast<uint16_t>(words[lane] >> 16);
+  for (int64_t lane = 0; lane < kLanes; ++lane)
+    bits[lane] = static_cast<uint16_t>(words[lane] >> 16);
 #endif
   static_assert(sizeof bits == 32);
   __builtin_memcpy(to, &bits, sizeof bits);
