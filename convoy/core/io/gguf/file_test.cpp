@@ -274,6 +274,34 @@ TEST(GgufFile, FilesOfAnotherKindAreNamedByIt) {
   EXPECT_THROW(io::ModelFolder::open((folder / "notes.txt").string()), DataError);
 }
 
+TEST(GgufFile, OneModelInSeveralFiles) {
+  const TemporaryFolder folder;
+  Small first;
+  std::vector<TensorToWrite> rest(first.tensors.begin() + 1, first.tensors.end());
+  first.tensors.resize(1);
+  const auto part = [](Metadata& metadata, int64_t number) {
+    metadata.number("split.no", number);
+    metadata.number("split.count", 2);
+  };
+  part(first.metadata, 0);
+  Metadata of_second;
+  part(of_second, 1);
+  const fs::path one = folder / "x-00001-of-00002.gguf", two = folder / "x-00002-of-00002.gguf";
+  write_file(one, first.metadata, first.tensors);
+  EXPECT_THROW(io::ModelFolder::open(one.string()), DataError);  // the second is missing
+  write_file(two, of_second, rest);
+  const io::ModelFolder model = io::ModelFolder::open(one.string());
+  EXPECT_EQ(model.weight_file_names(),
+            (std::vector<std::string>{"x-00001-of-00002.gguf", "x-00002-of-00002.gguf"}));
+  EXPECT_EQ(*model.find("x-00002-of-00002.gguf"), two);
+  EXPECT_EQ(io::ModelWeights(model).names(),
+            (std::vector<std::string>{"model.embed_tokens.weight", "model.norm.weight"}));
+  // Another one than the first, and one that is not its second.
+  EXPECT_THROW(io::ModelFolder::open(two.string()), DataError);
+  write_file(two, first.metadata, rest);
+  EXPECT_THROW(io::ModelFolder::open(one.string()), DataError);
+}
+
 TEST(PreTokenizers, AreFoundAgainByTheirSteps) {
   for (const PreTokenizer& entry : pre_tokenizers()) {
     const PreTokenizer* const found =

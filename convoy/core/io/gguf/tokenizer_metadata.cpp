@@ -39,7 +39,9 @@ bool truth(const Json& json, const char* key) {
 std::vector<Json> steps_of(const Json& json, const char* list) {
   if (json.is_null()) return {};
   if (!is(json, "type", "Sequence") || !at(json, list).is_array()) return {json};
-  return {at(json, list).begin(), at(json, list).end()};
+  std::vector<Json> steps;
+  for (const Json& step : at(json, list)) steps.push_back(step);
+  return steps;
 }
 
 struct TokenLists {
