@@ -27,6 +27,7 @@ DENIALS = {
         r"need one `--run-dir` that they share", r"(?:all|both) nodes (?:must )?share (?:one|a) folder", r"a folder that all nodes share"]),
     "descents": ("on GPUs", [r"descents (?:run|are computed) (?:only )?on CPUs[,.]"]),
     "server": ("convoy serve", [r"HTTP API \| no\b", r"(?:has|is) no server"]),
+    "GGUF": ("read and written", [r"no GGUF", r"GGUF[^|.]{0,40}\| no\b", r"cannot (?:read|write) GGUF"]),
     "search in sweeps": ("pruning", [r"search beyond grids[^|]*\| no\b", r"no (?:search|pruning) (?:or|and) (?:search|pruning)"]),
     "oldest kernel": ("Linux 5.3", []),
 }

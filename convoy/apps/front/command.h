@@ -147,6 +147,8 @@ Command process_worker_command();
 // Actions that are defined in files of their own.
 Command models_merge_action();
 Command models_quantize_action();
+Command models_export_action();
+Command models_convert_action();
 Command data_fetch_action();
 Command data_tokens_action();
 Command gpus_memory_action();

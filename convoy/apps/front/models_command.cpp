@@ -72,7 +72,8 @@ int list_models(const Context& context, const ListFlags&, const Words& words) {
   for (const families::Family& family : families::all_families())
     fmt::print("{:<12} {:<20} {}\n", family.model_type, family.architecture, family.models);
   fmt::print(
-      "\nSafetensors in one file or sharded, config.json of transformers 4 and 5. Refused:\n");
+      "\nSafetensors in one file or sharded, config.json of transformers 4 and 5; GGUF files of "
+      "these\nfamilies. Refused:\n");
   for (const char* refused : kRefused) fmt::print("  - {}\n", refused);
   fmt::print(
       "\n`convoy models check FOLDER` checks one, `convoy models fetch ORG/NAME` downloads one.\n");
@@ -89,8 +90,10 @@ int check_model_folder(Context& context, const std::vector<std::string>& argumen
 
 Command models_command() {
   return {.name = "models",
-          .summary = "List, check, fetch, merge and quantize models",
-          .usage = "convoy models [list] | check MODEL | fetch ORG/NAME | merge|quantize [flags]",
+          .summary = "List, check, fetch, merge, quantize and export models",
+          .usage =
+              "convoy models [list] | check MODEL | fetch ORG/NAME | merge|quantize|export|convert "
+              "[flags]",
           .examples =
               "convoy models\n"
               "convoy models check examples/tally-3m\n"
@@ -102,7 +105,7 @@ Command models_command() {
                        .run = with_flags_of<ListFlags, list_models>},
                       {.name = "check",
                        .summary = "Check what a model folder is, holds and lacks",
-                       .usage = "convoy models check FOLDER|ORG/NAME [flags]",
+                       .usage = "convoy models check FOLDER|FILE.gguf|ORG/NAME [flags]",
                        .examples = "convoy models check examples/tally-3m",
                        .flags = {flags_of<settings::ModelCheckFlags>()},
                        .run = check_model_folder},
@@ -113,7 +116,9 @@ Command models_command() {
                        .flags = {flags_of<FetchFlags>()},
                        .run = with_flags_of<FetchFlags, fetch_model>},
                       models_merge_action(),
-                      models_quantize_action()},
+                      models_quantize_action(),
+                      models_export_action(),
+                      models_convert_action()},
           .usual_action = "list",
           .group = HelpGroup::ModelsAndData};
 }

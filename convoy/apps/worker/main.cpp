@@ -32,6 +32,8 @@ int dispatch(const Arguments& arguments) {
       {"predict", predict_command},
       {"process", process_command},
       {"quantize", quantize_command},
+      {"export", export_command},
+      {"convert", convert_command},
       {"check-model", check_model_command},
       {"check-ranks", check_ranks_command}};
   const std::string name = arguments.empty() ? "" : arguments[0];

@@ -21,6 +21,8 @@ int generate_command(const Arguments& arguments);
 int serve_command(const Arguments& arguments);
 int merge_command(const Arguments& arguments);
 int quantize_command(const Arguments& arguments);
+int export_command(const Arguments& arguments);
+int convert_command(const Arguments& arguments);
 int bench_command(const Arguments& arguments);
 int predict_command(const Arguments& arguments);
 int process_command(const Arguments& arguments);

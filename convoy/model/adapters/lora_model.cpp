@@ -289,6 +289,11 @@ LoraModel LoraModel::create(nn::CausalLm& model, LoraConfig config, uint64_t see
 
 LoraModel LoraModel::load(nn::CausalLm& model, const fs::path& adapter_folder) {
   const fs::path config_path = adapter_folder / "adapter_config.json";
+  if (fs::is_regular_file(adapter_folder))
+    throw DataError("wanted the folder of a PEFT adapter, found a file",
+                    {.file = adapter_folder.string(),
+                     .hint = "`convoy models convert FILE.gguf FOLDER --base MODEL` makes one of a "
+                             "LoRA file for llama.cpp"});
   if (!fs::is_regular_file(config_path))
     throw DataError("the folder holds no adapter_config.json: it is not a PEFT adapter",
                     {.file = adapter_folder.string()});

@@ -249,11 +249,13 @@ const Family& require_family(const File& file) {
   const std::string architecture = file.require_text("general.architecture");
   const std::string type = file.text("general.type").value_or("model");
   if (type != "model")
-    throw DataError(
-        fmt::format("wanted a model, found a file of the type `{:.60}`", type),
-        {.file = file.path().string(),
-         .key = "general.type",
-         .hint = type == "adapter" ? "name its base as the model and this file as --adapter" : ""});
+    throw DataError(fmt::format("wanted a model, found a file of the type `{:.60}`", type),
+                    {.file = file.path().string(),
+                     .key = "general.type",
+                     .hint = type == "adapter"
+                                 ? "`convoy models convert FILE.gguf FOLDER --base MODEL` makes a "
+                                   "PEFT adapter of it, for --adapter"
+                                 : ""});
   if (const Family* const family = family_of_architecture(architecture)) return *family;
   std::set<std::string_view> known;
   for (const Family& family : families()) known.insert(family.architecture);

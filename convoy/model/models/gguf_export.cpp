@@ -1,0 +1,345 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/model/models/gguf_export.h"
+
+#include <ATen/ATen.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <memory>
+#include <numeric>
+
+#include "convoy/core/base/error.h"
+#include "convoy/core/io/gguf/encode.h"
+#include "convoy/core/io/gguf/family.h"
+#include "convoy/core/io/gguf/rope.h"
+#include "convoy/core/io/gguf/tokenizer_metadata.h"
+#include "convoy/core/io/gguf/writer.h"
+#include "convoy/model/architecture/families/family.h"
+
+namespace convoy::models {
+namespace {
+
+using architecture::DecoderSpec;
+using architecture::LayerSpec;
+using architecture::RopeKind;
+using architecture::RopeSpec;
+
+constexpr io::JsonLimits kTokenizerLimits = {.max_bytes = int64_t{128} << 20,
+                                             .max_values = 16'000'000};
+
+// Layer i slides unless (i + 1) is a multiple of it. 0: no such number.
+int64_t sliding_pattern(const DecoderSpec& spec) {
+  int64_t pattern = 0;
+  for (int64_t layer = 0; layer < spec.num_layers() && pattern == 0; ++layer)
+    if (spec.layers[layer].sliding_window == 0) pattern = layer + 1;
+  if (pattern == 0) return 0;
+  for (int64_t layer = 0; layer < spec.num_layers(); ++layer)
+    if ((spec.layers[layer].sliding_window > 0) != ((layer + 1) % pattern != 0)) return 0;
+  return pattern;
+}
+
+bool slides(const DecoderSpec& spec) {
+  return std::any_of(spec.layers.begin(), spec.layers.end(),
+                     [](const LayerSpec& layer) { return layer.sliding_window > 0; });
+}
+
+bool has_biases(const DecoderSpec& spec) {
+  return spec.attention_output_bias || spec.ffn_bias || (spec.qkv_bias && spec.family != "qwen2");
+}
+
+std::string gemma_refusal(const DecoderSpec& spec) {
+  constexpr int64_t kLayersOf27B = 62;
+  const int64_t divisor =
+      spec.num_layers() == kLayersOf27B ? spec.hidden_size / spec.num_heads : spec.head_dim;
+  if (std::fabs(spec.attention_scale * std::sqrt(static_cast<double>(divisor)) - 1) > 1e-6)
+    return fmt::format("llama.cpp divides queries by the root of {}, not by query_pre_attn_scalar",
+                       divisor);
+  if (spec.ropes[1].kind != RopeKind::Default)
+    return "llama.cpp does not scale the rotation of sliding layers";
+  if (slides(spec) && sliding_pattern(spec) == 0)
+    return "llama.cpp has no such order of sliding and full layers";
+  return "";
+}
+
+std::string smollm3_refusal(const DecoderSpec& spec) {
+  constexpr int64_t kInterval = 4;
+  for (int64_t layer = 0; layer < spec.num_layers(); ++layer)
+    if ((spec.layers[layer].rope == architecture::kNoRope) != ((layer + 1) % kInterval == 0))
+      return "llama.cpp leaves the rotation out of every fourth layer, and this model of others";
+  return "";
+}
+
+// The model as metadata, under the keys of its architecture.
+class ModelMetadata {
+ public:
+  ModelMetadata(const gguf::Family& family, const DecoderSpec& spec, gguf::Metadata& metadata)
+      : prefix_(std::string(family.architecture) + "."), spec_(spec), metadata_(metadata) {}
+
+  void add() {
+    number("block_count", spec_.num_layers());
+    number("context_length", spec_.max_positions);
+    number("embedding_length", spec_.hidden_size);
+    number("feed_forward_length", spec_.ffn_size);
+    number("attention.head_count", spec_.num_heads);
+    number("attention.head_count_kv", spec_.num_kv_heads);
+    metadata_.real(prefix_ + "attention.layer_norm_rms_epsilon", spec_.norm_epsilon);
+    number("attention.key_length", spec_.head_dim);
+    number("attention.value_length", spec_.head_dim);
+    number("vocab_size", spec_.vocab_size);
+    number("rope.dimension_count", spec_.head_dim);
+    const RopeSpec& rope = spec_.ropes.front();
+    metadata_.real(prefix_ + "rope.freq_base", rope.theta);
+    if (rope.kind == RopeKind::Llama3)
+      metadata_.reals(gguf::kRopeRuleKey, {rope.factor, rope.low_freq_factor, rope.high_freq_factor,
+                                           static_cast<double>(rope.original_max_positions)});
+    if (rope.kind == RopeKind::Linear) {
+      metadata_.text(prefix_ + "rope.scaling.type", "linear");
+      metadata_.real(prefix_ + "rope.scaling.factor", rope.factor);
+    }
+    if (spec_.family == "gemma3") add_windows();
+  }
+
+ private:
+  void number(const std::string& name, int64_t value) { metadata_.number(prefix_ + name, value); }
+
+  void add_windows() {
+    metadata_.real(prefix_ + "rope.freq_base_swa", spec_.ropes[1].theta);
+    if (!slides(spec_)) return;
+    constexpr int64_t kUsualPattern = 6;
+    for (const LayerSpec& layer : spec_.layers) {
+      if (layer.sliding_window == 0) continue;
+      number("attention.sliding_window", layer.sliding_window);
+      break;
+    }
+    const int64_t pattern = sliding_pattern(spec_);
+    if (pattern != kUsualPattern) number("attention.sliding_window_pattern", pattern);
+  }
+
+  std::string prefix_;
+  const DecoderSpec& spec_;
+  gguf::Metadata& metadata_;
+};
+
+// Tells how many tensors are written.
+struct Work {
+  std::function<void(int64_t done, int64_t total)> advance;
+  int64_t done = 0;
+  int64_t total = 0;
+};
+
+// A weight on its way into the file.
+struct Weight {
+  std::string name;
+  int64_t rows = 1;
+  int64_t row_values = 1;
+  gguf::TensorType type = gguf::TensorType::F32;
+  int64_t head_dim = 0;  // of rows that change their order; 0: they do not
+  bool plus_one = false;
+};
+
+class WeightWriter {
+ public:
+  WeightWriter(const ReadElements& read, const GgufExport& options, std::shared_ptr<Work> work)
+      : read_(read), options_(options), work_(std::move(work)) {}
+
+  void write(const Weight& weight, const io::ByteSink& sink) const {
+    // Rows change places inside their head.
+    const int64_t unit = std::max<int64_t>(weight.head_dim, 1);
+    const int64_t fit = std::max<int64_t>(1, options_.piece_values / weight.row_values / unit);
+    for (int64_t row = 0; row < weight.rows; row += fit * unit)
+      write_rows(weight, row, std::min(fit * unit, weight.rows - row), sink);
+    work_->advance(++work_->done, work_->total);
+  }
+
+ private:
+  void write_rows(const Weight& weight, int64_t first, int64_t rows,
+                  const io::ByteSink& sink) const {
+    at::Tensor values = at::empty({rows * weight.row_values}, at::kFloat);
+    read_(weight.name, first * weight.row_values, values);
+    if (weight.plus_one) values.add_(1.0);
+    if (weight.head_dim > 0)
+      values = values.view({rows, weight.row_values})
+                   .index_select(0, order_in_file(rows, weight.head_dim))
+                   .contiguous()
+                   .view({-1});
+    refuse_lost(weight, values);
+    const gguf::TensorTypeInfo& info = gguf::info_of(weight.type);
+    std::vector<std::byte> blocks(
+        static_cast<size_t>(values.numel() / info.block_values * info.block_bytes));
+    gguf::encode(weight.type, {values.const_data_ptr<float>(), static_cast<size_t>(values.numel())},
+                 blocks);
+    sink(blocks);
+  }
+
+  static at::Tensor order_in_file(int64_t rows, int64_t head_dim) {
+    at::Tensor order = at::empty({rows}, at::kLong);
+    int64_t* const at = order.mutable_data_ptr<int64_t>();
+    for (int64_t row = 0; row < rows; ++row) at[gguf::permuted_row(row, head_dim)] = row;
+    return order;
+  }
+
+  // Scales are halves, as f16 is.
+  void refuse_lost(const Weight& weight, const at::Tensor& values) const {
+    using gguf::TensorType;
+    if (weight.type == TensorType::F32 || weight.type == TensorType::BF16) return;
+    constexpr double kMostHalf = 65504.0;
+    const double most = values.abs().max().item<double>();
+    if (most <= kMostHalf) return;
+    throw NumericError(fmt::format("{} holds {:g}, which {} cannot hold", weight.name, most,
+                                   gguf::info_of(weight.type).name),
+                       {.key = weight.name, .hint = "write the model as bf16 or f32"});
+  }
+
+  const ReadElements& read_;
+  const GgufExport& options_;
+  std::shared_ptr<Work> work_;
+};
+
+gguf::TensorToWrite rope_tensor(const DecoderSpec& spec) {
+  const RopeSpec& rope = spec.ropes.front();
+  std::vector<float> divisors =
+      gguf::rope_divisors({.factor = rope.factor,
+                           .low_freq_factor = rope.low_freq_factor,
+                           .high_freq_factor = rope.high_freq_factor,
+                           .original_max_positions = rope.original_max_positions},
+                          rope.theta, spec.head_dim);
+  const auto count = static_cast<int64_t>(divisors.size());
+  return {.name = "rope_freqs.weight",
+          .type = gguf::TensorType::F32,
+          .shape = {count},
+          .produce = [divisors = std::move(divisors)](const io::ByteSink& sink) {
+            sink(std::as_bytes(std::span(divisors)));
+          }};
+}
+
+// Names of types that were not what the rule wanted, with how many tensors.
+std::vector<std::string> fallback_notices(
+    const std::map<std::pair<gguf::TensorType, gguf::TensorType>, int64_t>& fallbacks) {
+  std::vector<std::string> notices;
+  for (const auto& [types, count] : fallbacks)
+    notices.push_back(fmt::format(
+        "{} tensor{} written as {}: the rows are no multiple of {}'s blocks of {} values", count,
+        count == 1 ? " is" : "s are", gguf::info_of(types.second).name,
+        gguf::info_of(types.first).name, gguf::info_of(types.first).block_values));
+  return notices;
+}
+
+std::vector<gguf::TensorToWrite> tensors_of(const gguf::Family& family, const DecoderSpec& spec,
+                                            const GgufExport& options,
+                                            const std::shared_ptr<const WeightWriter>& writer,
+                                            std::vector<std::string>& notices) {
+  const gguf::TypeChoice choice{.num_layers = spec.num_layers(),
+                                .tied_head = spec.tied_head,
+                                .shares_kv_heads = spec.num_heads != spec.num_kv_heads};
+  std::map<std::pair<gguf::TensorType, gguf::TensorType>, int64_t> fallbacks;
+  std::vector<gguf::TensorToWrite> tensors;
+  if (spec.ropes.front().kind == RopeKind::Llama3) tensors.push_back(rope_tensor(spec));
+  for (const architecture::ParameterDeclaration& parameter :
+       architecture::declare_parameters(spec)) {
+    const auto name = gguf::file_name_of(family, parameter.name);
+    CONVOY_INVARIANT(name.has_value(), "no name in GGUF for {}", parameter.name);
+    const gguf::ChosenType chosen = gguf::choose_type(options.type, choice, *name, parameter.shape);
+    if (chosen.type != chosen.wanted) ++fallbacks[{chosen.wanted, chosen.type}];
+    Weight weight{.name = parameter.name, .type = chosen.type};
+    if (parameter.shape.size() == 2) {
+      weight.rows = parameter.shape[0];
+      weight.row_values = parameter.shape[1];
+    } else if (gguf::rows_of(family, parameter.name) != gguf::Rows::AsTheyAre) {
+      weight.rows = parameter.shape[0];  // a bias of rows that change their order
+    } else {
+      weight.row_values = parameter.shape[0];
+    }
+    if (gguf::rows_of(family, parameter.name) != gguf::Rows::AsTheyAre)
+      weight.head_dim = spec.head_dim;
+    weight.plus_one = family.norms_plus_one && gguf::is_norm(parameter.name);
+    tensors.push_back(
+        {.name = *name,
+         .type = chosen.type,
+         .shape = parameter.shape,
+         .produce = [writer, weight](const io::ByteSink& sink) { writer->write(weight, sink); }});
+  }
+  for (std::string& notice : fallback_notices(fallbacks)) notices.push_back(std::move(notice));
+  return tensors;
+}
+
+gguf::TokenizerFiles tokenizer_files(const io::ModelFolder& source,
+                                     const std::vector<int32_t>& ends) {
+  const auto json = [&](const char* name) {
+    const auto text = source.text(name);
+    return text ? io::parse_json(*text, (source.path() / name).string(), kTokenizerLimits)
+                : io::Json::object();
+  };
+  gguf::TokenizerFiles files{.tokenizer = json("tokenizer.json"),
+                             .tokenizer_config = json("tokenizer_config.json"),
+                             .chat_template = source.text("chat_template.jinja").value_or(""),
+                             .place = source.path().string()};
+  const auto written = files.tokenizer_config.find("chat_template");
+  if (files.chat_template.empty() && written != files.tokenizer_config.end()) {
+    if (written->is_string()) files.chat_template = written->get<std::string>();
+    if (written->is_array())
+      for (const io::Json& entry : *written)
+        if (entry.value("name", "") == "default") files.chat_template = entry.value("template", "");
+  }
+  for (const int32_t id : ends) files.ends.push_back(id);
+  for (const int32_t id : families::end_token_ids(source))
+    if (std::find(files.ends.begin(), files.ends.end(), id) == files.ends.end())
+      files.ends.push_back(id);
+  return files;
+}
+
+}  // namespace
+
+std::string gguf_refusal(const DecoderSpec& spec) {
+  if (spec.family != "llama" && has_biases(spec))
+    return "llama.cpp has no biases in this architecture";
+  const RopeKind kind = spec.ropes.front().kind;
+  if (kind == RopeKind::Llama3 && spec.family != "llama" && spec.family != "mistral")
+    return "llama.cpp has Llama 3's rotation only in its own architecture";
+  if (spec.family == "gemma3") return gemma_refusal(spec);
+  if (spec.family != "mistral" && slides(spec))
+    return "llama.cpp has no sliding windows in this architecture";
+  if (spec.family == "smollm3") return smollm3_refusal(spec);
+  return "";
+}
+
+std::vector<std::string> export_gguf(const io::ModelFolder& source, const ReadElements& read,
+                                     const std::filesystem::path& path, const GgufExport& options) {
+  const DecoderSpec spec = families::read_decoder_spec(source);
+  const gguf::Family* const family =
+      gguf::family_of_model_type(source.config().require_string("model_type"));
+  const std::string refusal =
+      family == nullptr ? "llama.cpp has no such architecture" : gguf_refusal(spec);
+  if (!refusal.empty())
+    throw DataError(fmt::format("this model cannot be written as GGUF: {}", refusal),
+                    {.file = source.path().string()});
+  std::vector<std::string> notices;
+  if (spec.family == "mistral" && slides(spec))
+    notices.push_back(
+        fmt::format("llama.cpp has no sliding windows in this architecture: beyond {} tokens its "
+                    "texts differ",
+                    spec.layers.front().sliding_window));
+
+  gguf::Metadata metadata;
+  metadata.text("general.architecture", family->architecture);
+  metadata.text("general.type", "model");
+  metadata.text("general.name", options.name);
+  metadata.number("general.file_type", options.type.number);
+  if (gguf::info_of(options.type.usual).block_values > 1)
+    metadata.number("general.quantization_version", 2);
+  ModelMetadata(*family, spec, metadata).add();
+  for (std::string& notice :
+       gguf::add_tokenizer(tokenizer_files(source, options.ends), spec.vocab_size, metadata))
+    notices.push_back(std::move(notice));
+
+  const auto work = std::make_shared<Work>(Work{.advance = options.advance});
+  const auto writer = std::make_shared<const WeightWriter>(read, options, work);
+  const std::vector<gguf::TensorToWrite> tensors =
+      tensors_of(*family, spec, options, writer, notices);
+  work->total = static_cast<int64_t>(tensors.size());
+  gguf::write_file(path, metadata, tensors);
+  return notices;
+}
+
+}  // namespace convoy::models

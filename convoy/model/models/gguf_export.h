@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Writes a model as one GGUF file, which llama.cpp, Ollama and LM Studio load.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "convoy/core/io/gguf/file_type.h"
+#include "convoy/core/io/model_folder.h"
+#include "convoy/model/architecture/decoder_spec.h"
+
+namespace convoy::models {
+
+// Elements of a weight from `begin` on, in row-major order, into `out`: flat and of fp32. By the
+// names that architecture::declare_parameters gives.
+using ReadElements =
+    std::function<void(const std::string& name, int64_t begin, const at::Tensor& out)>;
+
+struct GgufExport {
+  gguf::FileType type;
+  std::vector<int32_t> ends = {};  // before those of the source
+  std::string name = {};           // general.name
+  std::function<void(int64_t done, int64_t total)> advance = [](int64_t, int64_t) {};
+  int64_t piece_values = int64_t{1} << 22;  // that are in memory at once, in whole heads of rows
+};
+
+// `source` gives configuration and tokenizer. Returns what people have to know, one sentence each.
+// Throws DataError with the reason where llama.cpp computes no such model or cuts texts in another
+// way; NumericError where a type cannot hold a value; IoError.
+std::vector<std::string> export_gguf(const io::ModelFolder& source, const ReadElements& read,
+                                     const std::filesystem::path& path, const GgufExport& options);
+
+// Why llama.cpp would compute something else than this model; empty when it does not.
+std::string gguf_refusal(const architecture::DecoderSpec& spec);
+
+}  // namespace convoy::models

@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Every family as GGUF and back: the same specification, the same weights.
+#include "convoy/model/models/gguf_export.h"
+
+#include <ATen/ATen.h>
+#include <gtest/gtest.h>
+
+#include <cstring>
+
+#include "convoy/core/base/error.h"
+#include "convoy/core/base/files.h"
+#include "convoy/core/io/gguf/decode.h"
+#include "convoy/core/io/gguf/encode.h"
+#include "convoy/core/io/gguf/rope.h"
+#include "convoy/model/architecture/families/family.h"
+#include "convoy/model/models/convert.h"
+#include "convoy/model/models/registry.h"
+#include "files/source_folder.h"
+#include "files/temporary_folder.h"
+
+namespace convoy::models {
+namespace {
+
+namespace fs = std::filesystem;
+using architecture::DecoderSpec;
+using convoy::testing::source_folder;
+using convoy::testing::TemporaryFolder;
+
+class Gguf : public ::testing::Test {
+ protected:
+  // A golden model with a tokenizer, and with changed settings.
+  io::ModelFolder model(const std::string& name, const io::Json& changes = io::Json::object()) {
+    const fs::path folder = folder_ / name;
+    fs::create_directories(folder);
+    for (const auto& entry : fs::directory_iterator(source_folder() / "tests/golden/models" / name))
+      fs::copy_file(entry.path(), folder / entry.path().filename(),
+                    fs::copy_options::overwrite_existing);
+    io::Json config =
+        io::read_json_file(source_folder() / "tests/golden/models" / name / "config.json");
+    io::Json& text = config.contains("text_config") ? config["text_config"] : config;
+    for (const auto& [key, value] : changes.items()) text[key] = value;
+    write_file_atomic(folder / "config.json", config.dump());
+    write_file_atomic(
+        folder / "tokenizer.json",
+        R"({"added_tokens":[],"pre_tokenizer":{"type":"ByteLevel","add_prefix_space":false},)"
+        R"("model":{"type":"BPE","vocab":{"a":0,"b":1,"ab":2},"merges":[["a","b"]]}})");
+    return io::ModelFolder::open(folder.string());
+  }
+
+  std::vector<std::string> write(const io::ModelFolder& source, const char* type,
+                                 int64_t piece_values = int64_t{1} << 22) {
+    const CheckpointWeights weights = open_weights(source);
+    return export_gguf(
+        source,
+        [&](const std::string& name, int64_t begin, const at::Tensor& out) {
+          weights.read_elements(name, begin, out);
+        },
+        file(), {.type = gguf::file_type(type), .name = "test", .piece_values = piece_values});
+  }
+  fs::path file() const { return folder_ / "x.gguf"; }
+
+  // The weights of the file against those of `source`; by how much they may differ.
+  void expect_same_weights(const io::ModelFolder& source, double tolerance = 0) {
+    const io::ModelFolder found_folder = io::ModelFolder::open(file().string());
+    const CheckpointWeights wanted = open_weights(source), found = open_weights(found_folder);
+    for (const auto& parameter :
+         architecture::declare_parameters(families::read_decoder_spec(source))) {
+      const at::Tensor left = found.read(parameter.name, at::kFloat);
+      const at::Tensor right = wanted.read(parameter.name, at::kFloat);
+      if (tolerance == 0) {
+        EXPECT_TRUE(left.equal(right)) << parameter.name;
+      } else {
+        EXPECT_LE((left - right).abs().max().item<double>(), tolerance) << parameter.name;
+      }
+    }
+  }
+
+  TemporaryFolder folder_;
+};
+
+void expect_same_spec(const DecoderSpec& found, const DecoderSpec& wanted) {
+  EXPECT_EQ(found.vocab_size, wanted.vocab_size);
+  EXPECT_EQ(found.hidden_size, wanted.hidden_size);
+  EXPECT_EQ(found.num_heads, wanted.num_heads);
+  EXPECT_EQ(found.num_kv_heads, wanted.num_kv_heads);
+  EXPECT_EQ(found.head_dim, wanted.head_dim);
+  EXPECT_EQ(found.ffn_size, wanted.ffn_size);
+  EXPECT_EQ(found.max_positions, wanted.max_positions);
+  EXPECT_EQ(found.norm_epsilon, wanted.norm_epsilon);
+  EXPECT_EQ(found.norm_order, wanted.norm_order);
+  EXPECT_EQ(found.query_key_norm, wanted.query_key_norm);
+  EXPECT_EQ(found.post_norms, wanted.post_norms);
+  EXPECT_EQ(found.qkv_bias, wanted.qkv_bias);
+  EXPECT_EQ(found.attention_output_bias, wanted.attention_output_bias);
+  EXPECT_EQ(found.ffn_bias, wanted.ffn_bias);
+  EXPECT_EQ(found.activation, wanted.activation);
+  EXPECT_EQ(found.embedding_scale, wanted.embedding_scale);
+  EXPECT_EQ(found.attention_scale, wanted.attention_scale);
+  EXPECT_EQ(found.tied_head, wanted.tied_head);
+  EXPECT_TRUE(found.ropes == wanted.ropes);
+  ASSERT_EQ(found.layers.size(), wanted.layers.size());
+  for (size_t layer = 0; layer < found.layers.size(); ++layer) {
+    EXPECT_EQ(found.layers[layer].rope, wanted.layers[layer].rope) << layer;
+    EXPECT_EQ(found.layers[layer].sliding_window, wanted.layers[layer].sliding_window) << layer;
+  }
+}
+
+TEST_F(Gguf, KeepsEveryFamily) {
+  const io::Json gemma = {{"query_pre_attn_scalar", 10}};
+  for (const auto& [name, changes] :
+       std::vector<std::pair<std::string, io::Json>>{{"llama", io::Json::object()},
+                                                     {"llama-biased", io::Json::object()},
+                                                     {"mistral-nemo", io::Json::object()},
+                                                     {"qwen2", io::Json::object()},
+                                                     {"qwen3", io::Json::object()},
+                                                     {"gemma3", gemma},
+                                                     {"gemma3-nested", gemma},
+                                                     {"smollm3", io::Json::object()}}) {
+    SCOPED_TRACE(name);
+    const io::ModelFolder source = model(name, changes);
+    const auto notices = write(source, "f32");
+    EXPECT_TRUE(notices.empty()) << notices.front();
+    expect_same_spec(families::read_decoder_spec(io::ModelFolder::open(file().string())),
+                     families::read_decoder_spec(source));
+    // Gemma's norms are stored as 1 + w.
+    expect_same_weights(source, name.starts_with("gemma3") ? 2e-7 : 0);
+  }
+}
+
+TEST_F(Gguf, PiecesOfAnySizeMakeTheSameFile) {
+  const io::ModelFolder source = model("llama");
+  write(source, "f16");
+  const std::string whole = read_file(file());
+  for (const int64_t piece : {1, 100, 1000}) {
+    write(source, "f16", piece);
+    EXPECT_EQ(read_file(file()), whole) << piece;
+  }
+}
+
+TEST_F(Gguf, HoldsTheCodesOfTheRowsInTheFilesOrder) {
+  const io::ModelFolder source = model("mistral");  // rows of 32
+  const auto notices = write(source, "q8_0");
+  ASSERT_FALSE(notices.empty());
+  EXPECT_NE(notices[0].find("no sliding windows in this architecture: beyond 9 tokens"),
+            std::string::npos);
+  const gguf::File written(file());
+  EXPECT_EQ(written.integer("general.file_type", 0, 99), 7);
+  const CheckpointWeights weights = open_weights(source);
+  const DecoderSpec spec = families::read_decoder_spec(source);
+  const gguf::TensorPlace* const place = written.find_tensor("blk.1.attn_q.weight");
+  ASSERT_NE(place, nullptr);
+  EXPECT_EQ(place->type, gguf::TensorType::Q8_0);
+  const at::Tensor own = weights.read("model.layers.1.self_attn.q_proj.weight", at::kFloat);
+  // llama.cpp's converter: view(heads, 2, half, -1), transposed.
+  const at::Tensor permuted =
+      own.view({spec.num_heads, 2, spec.head_dim / 2, -1}).transpose(1, 2).contiguous().view({-1});
+  std::vector<std::byte> wanted(static_cast<size_t>(place->bytes));
+  gguf::encode(gguf::TensorType::Q8_0,
+               {permuted.const_data_ptr<float>(), static_cast<size_t>(permuted.numel())}, wanted);
+  const auto found = written.stored(*place);
+  EXPECT_TRUE(std::equal(found.begin(), found.end(), wanted.begin(), wanted.end()));
+  expect_same_weights(source, 0.02);
+}
+
+TEST_F(Gguf, SaysWhereTheBlocksDoNotDivideTheRows) {
+  const auto notices = write(model("qwen3"), "q4_k_m");  // rows of 30
+  ASSERT_FALSE(notices.empty());
+  EXPECT_NE(notices.front().find("written as f16: the rows are no multiple of"), std::string::npos);
+}
+
+TEST_F(Gguf, WhatLlamaCppComputesOtherwiseIsRefused) {
+  for (const auto& [name, reason] : {std::pair("gemma3", "divides queries by the root of 10"),
+                                     std::pair("qwen2-window", "no sliding windows"),
+                                     std::pair("smollm3-window", "no biases")}) {
+    try {
+      write(model(name), "f32");
+      ADD_FAILURE() << name;
+    } catch (const DataError& error) {
+      EXPECT_NE(error.sentence().find(reason), std::string::npos) << error.sentence();
+    }
+  }
+}
+
+TEST_F(Gguf, ValuesThatATypeCannotHoldAreRefused) {
+  const io::ModelFolder source = model("qwen2");
+  const auto large = [](const std::string&, int64_t, const at::Tensor& out) { out.fill_(1e5); };
+  EXPECT_THROW(export_gguf(source, large, file(), {.type = gguf::file_type("f16")}), NumericError);
+  EXPECT_FALSE(fs::exists(file()));
+  EXPECT_NO_THROW(export_gguf(source, large, file(), {.type = gguf::file_type("bf16")}));
+}
+
+TEST_F(Gguf, BecomesAFolderOfSafetensorsAgain) {
+  const io::ModelFolder source = model("llama");
+  write(source, "f16");
+  const fs::path out = folder_ / "back";
+  int64_t last = 0;
+  convert_model(io::ModelFolder::open(file().string()), out, {},
+                [&](int64_t done, int64_t) { last = done; });
+  const io::ModelFolder back = io::ModelFolder::open(out.string());
+  EXPECT_EQ(back.config().require_string("torch_dtype"), "float16");
+  EXPECT_TRUE(back.find("tokenizer.json"));
+  const auto dtypes = stored_dtypes(back);
+  EXPECT_EQ(static_cast<int64_t>(dtypes.size()), last);
+  EXPECT_EQ(dtypes.at("model.layers.0.self_attn.q_proj.weight"), at::kHalf);
+  EXPECT_EQ(dtypes.at("model.norm.weight"), at::kFloat);
+  expect_same_spec(families::read_decoder_spec(back), families::read_decoder_spec(source));
+  const CheckpointWeights found = open_weights(back), wanted = open_weights(source);
+  for (const auto& [name, dtype] : dtypes)
+    EXPECT_TRUE(
+        found.read(name, at::kFloat).equal(wanted.read(name, at::kFloat).to(dtype).to(at::kFloat)))
+        << name;
+}
+
+}  // namespace
+}  // namespace convoy::models
