@@ -205,7 +205,7 @@ class RowsTest(EngineCase):
         self.assertEqual([m["role"] for m in body["messages"]], ["system", "user"])
         self.assertEqual(set(body), {"model", "max_tokens", "temperature", "stop", "top_p", "chat_template_kwargs", "messages",
                                      "seed"})
-        self.assertEqual((body["max_tokens"], body["temperature"], body["top_p"], body["stop"]), (4096, 0.6, 0.95, ["END"]))
+        self.assertEqual((body["max_tokens"], body["temperature"], body["top_p"], body["stop"]), (4096, 0.2, 0.9, ["END"]))
         self.assertEqual(len({body["seed"] for body in server.bodies}), 4)
         first = sorted((body["messages"][1]["content"], body["seed"]) for body in server.bodies)
         again = self.server()
@@ -483,7 +483,7 @@ class AnswersTest(EngineCase):
         words = ["eval", "--engine", server.url, "--engine-model", "m", "--data", "rows.jsonl"]
         figures = self.run_convoy(*words, "--generate", "--output", "results", "--metrics", "exact_match", "--json", "--quiet")
         self.assertEqual(json.loads(figures), {"count": 8, "exact_match": 0.5})
-        self.assertEqual(server.bodies[0]["temperature"], 0)
+        self.assertEqual(server.bodies[0]["temperature"], 0.2)
         saved = self.rows("results/samples.jsonl")
         self.assertEqual(saved[3], {"input": "3 + 3 =", "pred": rows[3]["completion"], "ref": rows[3]["completion"]})
         self.assertNotIn("lists of messages", figures)

@@ -253,9 +253,8 @@ bool Attempt::may_still_end() {
   constexpr int kMostTurns = 12;
   if (++give_up_turns_ >= kMostTurns) return false;
   return std::any_of(ranks_.begin(), ranks_.end(), [](const Rank& rank) {
-    if (!rank.running) return false;
-    const auto state = read_process_state(rank.process.pid);
-    return !state || !waits_inside_kernel(*state);
+    const auto state = rank.running ? read_process_state(rank.process.pid) : std::nullopt;
+    return state && waits_for_processor(*state);
   });
 }
 

@@ -39,15 +39,14 @@ std::optional<ProcessState> read_process_state(pid_t pid) {
   return state;
 }
 
-bool waits_inside_kernel(const ProcessState& state) { return state.letter == 'D'; }
+bool waits_for_processor(const ProcessState& state) { return state.letter == 'R'; }
 
 std::string why_not_ended(const ProcessState& state) {
-  if (waits_inside_kernel(state))
+  if (waits_for_processor(state)) return "it waits for a processor of this busy machine";
+  if (state.letter == 'D')
     return "it waits inside the kernel, most often for a disk, a network file system or a device";
-  if (state.letter == 'Z') return "it has ended, but a thread of it has not";
-  return fmt::format(
-      "it ends when this busy machine gives it a processor (its state in /proc is {})",
-      state.letter);
+  if (state.letter == 'Z') return "it has ended, but a debugger or a thread of it holds it";
+  return fmt::format("its state in /proc is {}", state.letter);
 }
 
 bool is_dumping_core(pid_t pid) {

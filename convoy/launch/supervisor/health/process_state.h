@@ -19,8 +19,8 @@ struct ProcessState {
 // None once the process is gone.
 std::optional<ProcessState> read_process_state(pid_t pid);
 
-// A process that was killed ends when it next gets a processor, unless it waits inside the kernel.
-bool waits_inside_kernel(const ProcessState& state);
+// A process that was killed ends when it gets a processor; one that does not wait for one stays.
+bool waits_for_processor(const ProcessState& state);
 // Why a process that was killed is still there, as the end of a sentence.
 std::string why_not_ended(const ProcessState& state);
 

@@ -32,24 +32,25 @@ ProcessState state_of(const std::function<void()>& work, char letter) {
   return state.value_or(ProcessState());
 }
 
-TEST(ProcessState, OnlyAProcessInsideTheKernelIsSaidToWaitThere) {
+TEST(ProcessState, SaysWhyAKilledProcessIsStillThere) {
+  const ProcessState running = state_of(
+      [] {
+        for (volatile int turn = 0;;) turn = turn + 1;
+      },
+      'R');
+  EXPECT_TRUE(waits_for_processor(running)) << running.letter;
+  EXPECT_NE(why_not_ended(running).find("processor"), std::string::npos);
   // The parent of a vfork sleeps inside the kernel until its child ends.
   const ProcessState inside = state_of(
       [] {
         if (::vfork() == 0) ::pause();
       },
       'D');
-  EXPECT_TRUE(waits_inside_kernel(inside)) << inside.letter;
-  EXPECT_NE(why_not_ended(inside).find("inside the kernel"), std::string::npos);
-  const ProcessState running = state_of(
-      [] {
-        for (volatile int turn = 0;;) turn = turn + 1;
-      },
-      'R');
-  EXPECT_FALSE(waits_inside_kernel(running));
-  EXPECT_NE(why_not_ended(running).find("processor"), std::string::npos);
-  const ProcessState stopped = state_of([] { ::raise(SIGSTOP); }, 'T');
-  EXPECT_FALSE(waits_inside_kernel(stopped)) << stopped.letter;
+  EXPECT_FALSE(waits_for_processor(inside));
+  EXPECT_NE(why_not_ended(inside).find("inside the kernel"), std::string::npos) << inside.letter;
+  const ProcessState ended = state_of([] {}, 'Z');
+  EXPECT_FALSE(waits_for_processor(ended));
+  EXPECT_NE(why_not_ended(ended).find("has ended"), std::string::npos) << ended.letter;
 }
 
 }  // namespace

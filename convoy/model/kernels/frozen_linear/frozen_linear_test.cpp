@@ -253,6 +253,7 @@ at::Tensor rounding_bound(const at::Tensor& x, const at::Tensor& values) {
 }
 
 TEST(IntegerLinear, RoundedRowsStayWithinHalfAStepOfEachBlock) {
+  if (!testing::runs_cpu_table()) GTEST_SKIP() << "promised on the CPU";
   for (auto dtype : {at::kFloat, at::kBFloat16}) {
     for (const Quantized& of : frozen_formats()) {
       for (const auto& [outputs, inputs] :
@@ -296,6 +297,7 @@ TEST(IntegerLinear, ARoundedRowDoesNotDependOnTheOthers) {
 }
 
 TEST(IntegerLinear, RoundedRowsTakeABiasAndAProductAsTheyAre) {
+  if (!testing::runs_cpu_table()) GTEST_SKIP() << "promised on the CPU";
   const IntegerWeight weight = quantize_weight(testing::sample({35, 64}, at::kFloat, 2),
                                                of_rounded_rows({WeightFormat::Int4Zero, 32}));
   const at::Tensor bias = testing::sample({35}, at::kFloat, 6);
