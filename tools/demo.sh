@@ -63,7 +63,7 @@ demo_smollm2() {
   printf '> %s\nbefore: %s\nafter:  %s\n' "$sentence" "$answer_before" "$(ask "$sentence" --adapter "$run/adapter")"
 
   step "5. Take it to Ollama, llama.cpp or LM Studio"
-  "$convoy" models export "$model" --adapter "$run/adapter" --format ollama --type q8_0 --output "$run/ollama"
+  "$convoy" models export --quiet "$model" --adapter "$run/adapter" --format ollama --type q8_0 --output "$run/ollama"
   ls "$run/ollama"
 
   step "Next, after $(($(date +%s) - began)) s"

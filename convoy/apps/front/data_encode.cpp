@@ -38,7 +38,7 @@ int data_encode(Context& context, const std::vector<std::string>& arguments) {
   const auto folder = io::ModelFolder::open(train.model.name, train.model.revision).path();
   const text::Tokenizer tokenizer = text::Tokenizer::load(folder, train.data.eos_token);
   if (const std::string letters = tokenizer.missing_letters(); !letters.empty())
-    context.log().warning(letters);
+    context.log().info(letters);
   const auto chat_template =
       text::ChatTemplate::load(folder, train.data.template_path, train.data.eos_token);
   const data::EncodedSplits splits =

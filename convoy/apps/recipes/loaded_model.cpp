@@ -143,8 +143,7 @@ LoadedModel load_model(const ModelRequest& given, const Log& log) {
   io::ModelFolder folder = io::ModelFolder::open(request.name, request.revision);
   for (const std::string& notice : folder.notices()) log.info(notice);
   text::Tokenizer tokenizer = text::Tokenizer::load(folder.path(), request.eos_token);
-  if (const std::string letters = tokenizer.missing_letters(); !letters.empty())
-    log.warning(letters);
+  if (const std::string letters = tokenizer.missing_letters(); !letters.empty()) log.info(letters);
   std::optional<text::ChatTemplate> chat_template =
       text::ChatTemplate::load(folder.path(), request.template_path, request.eos_token);
   std::string given_template = request.template_path.empty()

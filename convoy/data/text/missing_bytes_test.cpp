@@ -109,8 +109,8 @@ TEST(MissingBytes, AnAddedTokenMayHoldThem) {
 TEST(MissingBytes, AreToldInOneSentence) {
   const TemporaryFolder folder;
   EXPECT_EQ(load(folder, lacking_tokenizer()).missing_letters(),
-            "the tokenizer has no token for 3 of 256 bytes; a text that holds one of these is "
-            "refused, all others are read: U+0007, letters with the byte 0xF1");
+            "the tokenizer cannot spell a few rare letters (U+0007, those with the byte 0xF1; 3 of "
+            "256 bytes have no token): a text that holds one is refused, all others are read");
   EXPECT_EQ(Tokenizer::load(whole_folder()).missing_letters(), "");
   json only_impossible = json::parse(read_file(whole_folder() / "tokenizer.json"));
   remove_letter(only_impossible, kLetterOfByteFF);

@@ -148,13 +148,13 @@ std::string Tokenizer::missing_letters() const {
     const auto byte = static_cast<uint8_t>(sign);
     if (byte < 0x80) letters.push_back(fmt::format("U+{:04X}", byte));
     if (byte >= 0x80 && !is_never_text(byte))
-      letters.push_back(fmt::format("letters with the byte 0x{:02X}", byte));
+      letters.push_back(fmt::format("those with the byte 0x{:02X}", byte));
   }
   if (letters.empty()) return "";
   return fmt::format(
-      "the tokenizer has no token for {} of 256 bytes; a text that holds one of these is refused, "
-      "all others are read: {}",
-      missing.size(), fmt::join(letters, ", "));
+      "the tokenizer cannot spell a few rare letters ({}; {} of 256 bytes have no token): a text "
+      "that holds one is refused, all others are read",
+      fmt::join(letters, ", "), missing.size());
 }
 const std::string& Tokenizer::content_hash() const { return state_->content_hash; }
 
