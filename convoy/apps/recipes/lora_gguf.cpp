@@ -27,14 +27,6 @@ namespace {
                             .hint = "write the merged model: leave --adapter-only out"});
 }
 
-// The rows of queries' and keys' B, as the file orders them.
-at::Tensor in_file_order(const at::Tensor& values, int64_t head_dim) {
-  at::Tensor order = at::empty({values.size(0)}, at::kLong);
-  int64_t* const at = order.mutable_data_ptr<int64_t>();
-  for (int64_t row = 0; row < values.size(0); ++row) at[gguf::permuted_row(row, head_dim)] = row;
-  return values.index_select(0, order).contiguous();
-}
-
 gguf::TensorToWrite tensor_of(std::string name, const at::Tensor& given, gguf::TensorType type) {
   const at::Tensor values = given.to(at::kFloat).contiguous();
   return {.name = std::move(name),
@@ -104,14 +96,6 @@ at::Tensor values_of(const gguf::File& file, const gguf::TensorPlace& place) {
   return values;
 }
 
-// Rows in transformers' order.
-at::Tensor in_own_order(const at::Tensor& values, int64_t head_dim) {
-  at::Tensor order = at::empty({values.size(0)}, at::kLong);
-  int64_t* const at = order.mutable_data_ptr<int64_t>();
-  for (int64_t row = 0; row < values.size(0); ++row) at[row] = gguf::permuted_row(row, head_dim);
-  return values.index_select(0, order).contiguous();
-}
-
 }  // namespace
 
 void convert_lora_gguf(const std::filesystem::path& path, const io::ModelFolder& base,
@@ -145,7 +129,7 @@ void convert_lora_gguf(const std::filesystem::path& path, const io::ModelFolder&
     if (gguf::rows_of(family, module + ".weight") != gguf::Rows::AsTheyAre) {
       if (b.size(0) % spec.head_dim != 0)
         file.fail(pair.b->name, "its rows are no whole heads of the base");
-      b = in_own_order(b, spec.head_dim);
+      b = models::rows_in_own_order(b, spec.head_dim);
     }
     const std::string prefix = "base_model.model." + module;
     tensors.push_back(device::tensor_source(prefix + ".lora_A.weight", values_of(file, *pair.a)));
@@ -182,7 +166,7 @@ void write_lora_gguf(const LoadedModel& loaded, const gguf::FileType& type,
       refuse(loaded, fmt::format("llama.cpp has no adapter of {} here", module));
     at::Tensor values = parameter.value.detach().cpu().to(at::kFloat);
     if (!is_a && gguf::rows_of(family, module + ".weight") != gguf::Rows::AsTheyAre)
-      values = in_file_order(values, spec.head_dim);
+      values = models::rows_in_file_order(values, spec.head_dim);
     if (!is_a && !one_alpha) values = values * config.scaling_of(module);
     tensors.push_back(tensor_of(*name + (is_a ? ".lora_a" : ".lora_b"), values, type.usual));
   }

@@ -7,7 +7,7 @@
 
 #include "convoy/core/base/error.h"
 #include "convoy/data/text/tokenizer.h"
-#include "convoy/model/architecture/families/family.h"
+#include "convoy/model/models/gguf_export.h"
 
 namespace convoy::recipes {
 namespace {
@@ -210,10 +210,7 @@ Modelfile make_modelfile(const io::ModelFolder& folder, const std::vector<int32_
     file.notices.push_back("the model has no chat template, and the Modelfile none");
   }
   if (turns) file.text += "TEMPLATE \"\"\"" + turns->go_template() + "\"\"\"\n";
-  std::vector<int32_t> all = ends;
-  for (const int32_t id : families::end_token_ids(folder))
-    if (std::find(all.begin(), all.end(), id) == all.end()) all.push_back(id);
-  for (const int32_t id : all)
+  for (const int32_t id : models::ends_in_order(folder, ends))
     file.text += fmt::format("PARAMETER stop {}\n", ordered_json(tokenizer.piece(id)).dump());
   file.text += sampling_lines(folder);
   return file;

@@ -160,10 +160,8 @@ class WeightWriter {
     read_(weight.name, first * weight.row_values, values);
     if (weight.plus_one) values.add_(1.0);
     if (weight.head_dim > 0)
-      values = values.view({rows, weight.row_values})
-                   .index_select(0, order_in_file(rows, weight.head_dim))
-                   .contiguous()
-                   .view({-1});
+      values =
+          rows_in_file_order(values.view({rows, weight.row_values}), weight.head_dim).view({-1});
     refuse_lost(weight, values);
     const gguf::TensorTypeInfo& info = gguf::info_of(weight.type);
     std::vector<std::byte> blocks(
@@ -171,13 +169,6 @@ class WeightWriter {
     gguf::encode(weight.type, {values.const_data_ptr<float>(), static_cast<size_t>(values.numel())},
                  blocks);
     sink(blocks);
-  }
-
-  static at::Tensor order_in_file(int64_t rows, int64_t head_dim) {
-    at::Tensor order = at::empty({rows}, at::kLong);
-    int64_t* const at = order.mutable_data_ptr<int64_t>();
-    for (int64_t row = 0; row < rows; ++row) at[gguf::permuted_row(row, head_dim)] = row;
-    return order;
   }
 
   // Scales are halves, as f16 is.
@@ -282,14 +273,32 @@ gguf::TokenizerFiles tokenizer_files(const io::ModelFolder& source,
       for (const io::Json& entry : *written)
         if (entry.value("name", "") == "default") files.chat_template = entry.value("template", "");
   }
-  for (const int32_t id : ends) files.ends.push_back(id);
-  for (const int32_t id : families::end_token_ids(source))
-    if (std::find(files.ends.begin(), files.ends.end(), id) == files.ends.end())
-      files.ends.push_back(id);
+  for (const int32_t id : ends_in_order(source, ends)) files.ends.push_back(id);
   return files;
 }
 
+// By row of the file: its row in transformers' order.
+std::vector<int64_t> places_in_file(int64_t rows, int64_t head_dim) {
+  std::vector<int64_t> places(static_cast<size_t>(rows));
+  for (int64_t row = 0; row < rows; ++row) places[gguf::permuted_row(row, head_dim)] = row;
+  return places;
+}
+
 }  // namespace
+
+at::Tensor rows_in_file_order(const at::Tensor& rows, int64_t head_dim) {
+  return rows.index_select(0, at::tensor(places_in_file(rows.size(0), head_dim)));
+}
+
+at::Tensor rows_in_own_order(const at::Tensor& rows, int64_t head_dim) {
+  return rows.index_select(0, at::tensor(places_in_file(rows.size(0), head_dim)).argsort());
+}
+
+std::vector<int32_t> ends_in_order(const io::ModelFolder& source, std::vector<int32_t> first) {
+  for (const int32_t id : families::end_token_ids(source))
+    if (std::find(first.begin(), first.end(), id) == first.end()) first.push_back(id);
+  return first;
+}
 
 std::string gguf_refusal(const DecoderSpec& spec) {
   if (spec.family != "llama" && has_biases(spec))
