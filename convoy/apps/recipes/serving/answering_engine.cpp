@@ -3,19 +3,12 @@
 
 #include <fmt/format.h>
 
-#include <limits>
 #include <set>
 
 #include "convoy/apps/recipes/answer_prompts.h"
 #include "convoy/core/base/error.h"
 
 namespace convoy::recipes {
-namespace {
-
-// The engine ends a text at the model's last position.
-constexpr int64_t kNoTokenLimit = std::numeric_limits<int32_t>::max();
-
-}  // namespace
 
 AnsweringEngine::AnsweringEngine(generate::Engine& engine, const text::Tokenizer& tokenizer,
                                  const AnsweringOptions& options, const Log& log)
@@ -73,7 +66,6 @@ std::vector<generate::Request> AnsweringEngine::rows_of(const AskedAnswers& aske
   const ApiRequest& request = asked.request;
   settings::SamplingFlags sampling = request.sampling;
   sampling.seed = request.seed.value_or(static_cast<int64_t>(random_() >> 1));
-  if (sampling.max_new_tokens.value == 0) sampling.max_new_tokens = kNoTokenLimit;
   std::vector<generate::Request> rows;
   for (size_t prompt = 0; prompt < asked.prompts.size(); ++prompt) {
     for (int64_t sample = 0; sample < sampling.n; ++sample) {
