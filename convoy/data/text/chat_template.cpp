@@ -281,7 +281,7 @@ RenderedChat Conversation::render(size_t num_messages, bool add_generation_promp
 }
 
 std::string json_of_template(const ordered_json& value) {
-  const Compiled compiled = compile({"{{ messages[0].value | tojson }}", ""});
+  static const Compiled compiled = compile({"{{ messages[0].value | tojson }}", ""});
   const RustConversation conversation =
       read_conversation(fmt::format("{{\"messages\":[{{\"value\":{}}}]}}", value.dump()), compiled);
   return rendered(compiled, conversation, {.num_messages = 1}).text;

@@ -12,6 +12,7 @@ use crate::direct::letters_of_bytes;
 
 pub struct MissingBytes {
     bytes: Vec<u8>,
+    is_missing: [bool; 256],
     letters: HashSet<char>,
 }
 
@@ -21,8 +22,10 @@ impl MissingBytes {
         let letters = letters_of_bytes();
         let bytes: Vec<u8> =
             (0..=255u8).filter(|byte| !has(letters[usize::from(*byte)].encode_utf8(&mut [0; 4]))).collect();
+        let mut is_missing = [false; 256];
+        bytes.iter().for_each(|byte| is_missing[usize::from(*byte)] = true);
         let letters = bytes.iter().map(|byte| letters[usize::from(*byte)]).collect();
-        (!bytes.is_empty()).then_some(MissingBytes { bytes, letters })
+        (!bytes.is_empty()).then_some(MissingBytes { bytes, is_missing, letters })
     }
 
     pub fn bytes(&self) -> &[u8] {
@@ -31,7 +34,7 @@ impl MissingBytes {
 
     /// Err names what in `text` cannot be spelled.
     pub fn check(&self, tokenizer: &Tokenizer, text: &str) -> Result<(), String> {
-        let is_missing = |byte: u8| self.bytes.binary_search(&byte).is_ok();
+        let is_missing = |byte: u8| self.is_missing[usize::from(byte)];
         let found = text.bytes().any(is_missing);
         if (!found && tokenizer.get_normalizer().is_none()) || !self.is_needed(tokenizer, text)? {
             return Ok(());
