@@ -84,7 +84,7 @@ monitor-gpu.py | gpus watch --schema seed | --interval 5 --output gpu_usage.csv 
 
 constexpr Counterpart kProcessLowMemory = {"process", "", "--preset process-low-memory"};
 
-// The parts of a row between its bars; those that are not there are empty.
+// The cells of a row, which bars divide; missing cells are empty.
 std::array<std::string_view, 4> cells_of(std::string_view row) {
   std::array<std::string_view, 4> cells;
   for (std::string_view& cell : cells) {

@@ -106,7 +106,7 @@ void check_type(const settings::ModelExportFlags& flags, const gguf::FileType& t
 
 struct Places {
   fs::path file;
-  fs::path folder;  // of ollama; empty: none
+  fs::path folder;  // with --format ollama, the folder of the file and its Modelfile; else empty
 };
 
 Places places_of(const settings::ModelExportFlags& flags, const std::string& model) {

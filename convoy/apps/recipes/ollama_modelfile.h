@@ -20,8 +20,8 @@ struct Modelfile {
   std::vector<std::string> notices;  // what is not as in the chat template
 };
 
-// `ends`: before those of the folder. `gguf_name`: of the file, beside the Modelfile. Throws
-// DataError.
+// `ends`: ids at which texts end, before the ids that the folder's files name. `gguf_name`: name of
+// the GGUF file beside the Modelfile. Throws DataError.
 Modelfile make_modelfile(const io::ModelFolder& folder, const std::vector<int32_t>& ends,
                          const std::string& gguf_name);
 

@@ -105,7 +105,7 @@ std::string Progress::figures_text(const ProgressFigures& figures) const {
 }
 
 std::string Progress::time_text(const ProgressFigures& figures) const {
-  // Where nothing was computed yet, what is done says nothing of the rest.
+  // Without a speed, the share that is done gives no estimate of the time left.
   if (figures.per_second == 0 && figures.done < options_.total) return "";
   const double left = remaining_seconds(figures);
   if (left > 0 || (left == 0 && figures.done < options_.total))

@@ -145,7 +145,7 @@ struct GroupSearch {
 };
 
 // The least weighted squared error over scales around (most - least) / most_code, each with its
-// best offset. `codes`: those of the fit.
+// best offset. `codes`: takes the codes of the chosen fit.
 GroupFit fit_group(const float* x, const float* weights, const GroupSearch& search, int* codes) {
   constexpr int kCount = 32;
   float least = x[0], most = x[0], sum_w = weights[0], sum_x = sum_w * x[0];
@@ -262,7 +262,7 @@ void encode_q45_k(const float* x, CodeByte* block) {
 constexpr float kNothing = 1e-15f;  // a group below it is zero
 
 // The scale of 16 values in codes from -32 to 31 that fits them best, weighted by their squares.
-// `codes`: those of the fit, 32 added.
+// `codes`: takes the codes of the chosen fit, plus 32.
 float fit_signed(const float* x, int* codes) {
   constexpr int kCount = 16, kMost = 32;
   const float extreme = farthest(x, kCount);

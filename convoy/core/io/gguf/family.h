@@ -14,7 +14,7 @@ namespace convoy::gguf {
 
 struct Family {
   std::string_view architecture;  // general.architecture
-  std::string_view model_type;    // of config.json
+  std::string_view model_type;    // value of this key in config.json
   std::string_view class_name;    // transformers' class
   // Rows of a head's queries and keys: llama.cpp rotates neighbours, transformers halves.
   bool permuted;
