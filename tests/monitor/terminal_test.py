@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The view of `convoy monitor` in a terminal: curves, keys, another size, Ctrl-C, and the terminal as it was before."""
+import codecs
 import fcntl
 import os
 import pathlib
@@ -21,12 +22,13 @@ CODES = re.compile(r"\x1b\[[0-9;?]*[a-zA-Z]")
 
 
 class View:
-    def __init__(self, environment, arguments, rows=30, columns=100):
+    def __init__(self, environment, arguments, rows=30, columns=100, term="xterm"):
         self.pid, self.terminal = pty.fork()
         if self.pid == 0:
-            os.execve(PROGRAMS / "convoy", ["convoy", "monitor", *arguments], {**environment, "TERM": "xterm"})
+            os.execve(PROGRAMS / "convoy", ["convoy", "monitor", *arguments], {**environment, "TERM": term})
         self.size(rows, columns)
         self.out = ""
+        self.decoder = codecs.getincrementaldecoder("utf-8")()  # a read may end within a letter
 
     def size(self, rows, columns):
         fcntl.ioctl(self.terminal, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
@@ -40,7 +42,7 @@ class View:
                 text = os.read(self.terminal, 1 << 16)
             except OSError:  # the program is gone
                 return
-            self.out += text.decode(errors="replace")
+            self.out += self.decoder.decode(text)
 
     def until(self, wanted, seconds=20):
         end = time.monotonic() + seconds
@@ -129,11 +131,7 @@ class Terminal(unittest.TestCase):
 
     def test_a_plain_terminal_gets_rows(self):
         environment = {**machines.plain_environment(PROGRAMS), **machines.lay_out(SOURCE, "cpus", pathlib.Path(self.folder.name) / "cpus")}
-        pid, terminal = pty.fork()
-        if pid == 0:
-            os.execve(PROGRAMS / "convoy", ["convoy", "monitor", "--count", "1"], {**environment, "TERM": "dumb"})
-        view = View.__new__(View)
-        view.pid, view.terminal, view.out = pid, terminal, ""
+        view = View(environment, ["--count", "1"], term="dumb")
         self.assertEqual(view.end(), 0)
         self.assertNotIn("\x1b[", view.out)
         self.assertIn("timestamp,elapsed_s", view.out)

@@ -191,7 +191,7 @@ class RowsTest(EngineCase):
         try:
             shown = ""
             while not re.search(r"24 rows in flight, 16 requests at once", shown):
-                shown += os.read(master, 4096).decode()
+                shown += os.read(master, 4096).decode(errors="replace")
         finally:
             os.killpg(process.pid, signal.SIGKILL)
             process.wait()

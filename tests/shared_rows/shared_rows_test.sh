@@ -74,6 +74,7 @@ grep -q 'broken.jsonl:8' err || fail "file and line are named: $(cat err)"
 
 say "Ctrl-C"
 for copy in $(seq 40); do cat "$source/examples/sums/test.jsonl"; done >many.jsonl
+: >err  # a line of the command before must not be taken for this one's
 set -m
 "$convoy" score --model "$model" --data many.jsonl --nproc 2 --output many-out.jsonl 2>err &
 job=$!
@@ -89,6 +90,7 @@ say "Ctrl-C of generate keeps the finished answers, and the same command goes on
 for copy in $(seq 30); do cat prompts.jsonl; done >many-prompts.jsonl
 many=(generate --model "$model" --prompts many-prompts.jsonl --n 2 --temperature 1.5 --max-new-tokens 60 --batch-size 2)
 "$convoy" "${many[@]}" --output unbroken.jsonl 2>err || fail "generate: $(cat err)"
+: >err
 set -m
 "$convoy" "${many[@]}" --nproc 2 --output stopped.jsonl 2>err &
 job=$!
