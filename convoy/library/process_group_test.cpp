@@ -12,6 +12,7 @@
 #include "convoy/library/network_test.h"
 #include "convoy/library/sampler.h"
 #include "files/temporary_folder.h"
+#include "load/slowdown.h"
 
 namespace convoy::detail {
 namespace {
@@ -177,7 +178,7 @@ TEST(ProcessGroup, RankThatThrowsEndsTheOthers) {
   EXPECT_EQ(results[1].exit_code, 1) << results[1].output;
   EXPECT_NE(results[1].output.find("my own mistake"), std::string::npos) << results[1].output;
   EXPECT_EQ(results[0].exit_code, 13) << results[0].output;
-  EXPECT_LT(results[0].seconds, 50);
+  EXPECT_LT(results[0].seconds, 50 * testing::slowdown());
 }
 
 TEST(RunRank, LeavesItsErrorToTheLauncher) {
