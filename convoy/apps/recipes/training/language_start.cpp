@@ -229,11 +229,24 @@ BatchItems items_of(const TrainingRun& run, const LanguageInput& input,
           .ranks = run.planned.world};
 }
 
+// An adapter goes on with the template of its own training.
+settings::TrainSettings with_adapter_template(settings::TrainSettings settings, const Log& log) {
+  const std::string& adapter = settings.tuning.lora.adapter;
+  if (settings.tuning.mode == "full" || adapter.empty() || !settings.data.template_path.empty())
+    return settings;
+  const std::filesystem::path own = std::filesystem::path(adapter) / "chat_template.jinja";
+  if (!std::filesystem::exists(own)) return settings;
+  log.info(fmt::format("the chat template is the adapter's: {}; data.template_path names another",
+                       own.string()));
+  settings.data.template_path = own.string();
+  return settings;
+}
+
 }  // namespace
 
 settings::TrainSettings with_adapter_start(settings::TrainSettings settings, const Log& log) {
   const std::optional<AdapterStart> start = adapter_start(settings.model.name, log);
-  if (!start) return settings;
+  if (!start) return with_adapter_template(std::move(settings), log);
   std::string& adapter = settings.tuning.lora.adapter;
   if (settings.tuning.mode == "full" || !adapter.empty())
     throw ConfigError(
@@ -244,7 +257,7 @@ settings::TrainSettings with_adapter_start(settings::TrainSettings settings, con
                      : "name its base, since tuning.lora.adapter names another adapter"});
   settings.model.name = start->base;
   adapter = start->adapter;
-  return settings;
+  return with_adapter_template(std::move(settings), log);
 }
 
 LoadedModel load_base(const TrainingRun& run) {

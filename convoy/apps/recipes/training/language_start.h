@@ -19,8 +19,9 @@
 
 namespace convoy::recipes {
 
-// Replaces a model that is an adapter's folder by its base and the adapter to continue training.
-// Throws ConfigError.
+// Replaces a model that is an adapter's folder by its base and the adapter to continue training; an
+// adapter's own chat template is that of the training, unless the settings name one. Throws
+// ConfigError.
 settings::TrainSettings with_adapter_start(settings::TrainSettings settings, const Log& log);
 
 // Loads without values when ranks may share them. Throws DataError, ConfigError.
