@@ -144,7 +144,9 @@ Json RowFields::parsed(std::string_view key) const {
   try {
     return parse_json_row(value.get<std::string>(), {});
   } catch (const DataError& error) {
-    fail(fmt::format("the string under `{}` is no JSON: {}", key, error.what()));
+    std::string text = value.get<std::string>();
+    fail(fmt::format("the string under `{}` is no JSON: {}", key, error.what()),
+         replace_damaged_text(text) > 0 ? kReplaceDamageHint : "");
   }
 }
 

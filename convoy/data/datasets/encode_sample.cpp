@@ -153,17 +153,8 @@ EncodedRow SampleEncoder::encode_prompt_completion(const Sample& sample) const {
 // A conversation that is no row is a client's.
 ReadableChat SampleEncoder::readable(const Sample& sample, const ordered_json& messages,
                                      bool add_generation_prompt) const {
-  if (has_turn_weights(messages))
-    return readable(sample, without_turn_weights(messages), add_generation_prompt);
-  const text::ChatTemplate& chat_template = required(chat_template_);
-  if (const auto renamed = with_system_for_developer(chat_template, messages))
-    return readable(sample, *renamed, add_generation_prompt);
-  ReadableChat chat =
-      readable_chat(chat_template, messages, sample.variables, add_generation_prompt,
-                    sample.index < 0 ? Losses::AllowInHistory : Losses::Refuse);
-  require_known_roles(chat_template, chat.messages, sample.variables, add_generation_prompt,
-                      chat.rendered.text);
-  return chat;
+  return chat_of_row(required(chat_template_), messages, sample.variables, add_generation_prompt,
+                     sample.index < 0 ? Losses::AllowInHistory : Losses::Refuse);
 }
 
 namespace {
