@@ -283,6 +283,7 @@ class Processing {
     record.hosts = {telemetry::host_name()};
     record.devices.assign(static_cast<size_t>(workers_.count), workers_.devices);
     record.world_size = workers_.count;
+    record.threads = settings().workers.threads;
     record.data_hashes = {{dataset.name, data_hash}};
     folder.write_identity(record);
   }

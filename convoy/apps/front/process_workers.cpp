@@ -80,7 +80,8 @@ ProcessWorkers find_process_workers(const Context& context,
     workers.count = settings.world_size > 0 ? settings.world_size : 1;
     workers.environment.resize(static_cast<size_t>(workers.count));
   }
-  for (auto& environment : workers.environment) environment.merge(worker_environment(context));
+  for (auto& environment : workers.environment)
+    environment.merge(worker_environment(context, settings.threads));
   return workers;
 }
 

@@ -222,7 +222,7 @@ void check_remote_flags(const RemoteFlags& flags) {
   config::refuse_without_effect(flags.model,
                                 {"adapter", "revision", "dtype", "quantization", "double_quant"},
                                 kServersDecide);
-  config::refuse_without_effect(flags.ranks.devices, {"devices"}, kServersDecide);
+  config::refuse_without_effect(flags.ranks.devices, {"devices", "threads"}, kServersDecide);
   config::refuse_without_effect(
       flags.ranks.members,
       {"nproc_per_node", "gpu_ids", "shutdown_timeout", "failure_grace", "numa_binding"},

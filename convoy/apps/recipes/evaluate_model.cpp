@@ -150,6 +150,7 @@ nlohmann::json evaluate_model(const EvaluateRun& run, const Log& given_log) {
       model_request(run.model, engine, settings.data.template_path, share.rank_device());
   request.eos_token = settings.data.eos_token;
   const LoadedModel loaded = load_model(request, log);
+  share.follow_free_cores(log);
   const int64_t max_seq_len = std::min(settings.model.max_seq_len, loaded.model->max_positions());
   const data::EncodeInputs inputs{.data = settings.data,
                                   .task = settings.task,

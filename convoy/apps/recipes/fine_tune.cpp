@@ -17,6 +17,7 @@
 #include "convoy/data/datasets/answer_ends.h"
 #include "convoy/machine/device/dtype.h"
 #include "convoy/machine/device/memory.h"
+#include "convoy/machine/device/threads.h"
 #include "convoy/model/models/export.h"
 #include "convoy/train/comm/exchange.h"
 #include "convoy/train/parallel/trained_parameters.h"
@@ -323,7 +324,11 @@ ExitCode fine_tune_rank(const FineTuneRequest& request, const settings::TrainSet
                   log);
   return or_give_up(run, {.settings = run.settings}, [&] {
     prepare_rank(run);
+    std::optional<OtherWork> others;
+    if (request.tell_busy_cores && run.environment.replicas == 1) others.emplace();
     LoadedModel base = load_base(run);
+    if (const std::string told = others ? device::too_many_threads(*others) : ""; !told.empty())
+      run.log.info(told);
     return or_give_up(run, {.settings = run.settings, .model = base.model.get()},
                       [&] { return train_from(run, base); });
   });

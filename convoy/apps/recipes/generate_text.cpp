@@ -182,6 +182,7 @@ void generate_text(const GenerateRun& run, const Log& given_log) {
   RankShare share(run.ranks);
   const LoadedModel loaded = load_model(
       model_request(run.model, run.engine, flags.template_path, share.rank_device()), log);
+  if (!flags.interactive) share.follow_free_cores(log);  // a conversation has no length
   if (flags.chat == "on" && !loaded.chat_template)
     throw ConfigError(
         fmt::format("--chat on, but {} has no chat template", loaded.folder.path().string()),

@@ -116,6 +116,7 @@ void score(const settings::ModelFlags& model_flags, const settings::ScoreFlags& 
   RankShare share(ranks);
   const LoadedModel loaded =
       load_model(model_request(model_flags, flags.template_path, share.rank_device()), log);
+  share.follow_free_cores(log);
   const data::SampleEncoder encoder(loaded.tokenizer, loaded.template_or_null(),
                                     data::Supervision::named(flags.supervise));
   data::EncodedRows encoded(

@@ -316,7 +316,6 @@ struct MergeFlags {
 struct BenchFlags {
   std::string dtype = "bf16";
   std::string geometry = "small";
-  int64_t threads = 0;
   int64_t rounds = 1;
   bool no_peer = false;
   std::string peer_python;
@@ -327,7 +326,6 @@ struct BenchFlags {
     visit("geometry", geometry, "model size")
         .one_of({"tiny", "small", "smollm2-135m", "qwen05b", "llama-3.2-1b", "qwen15b", "qwen7b",
                  "qwen2.5-7b", "llama-3.1-8b"});
-    visit("threads", threads, "compute threads; 0 = usable CPUs").at_least(0);
     visit("rounds", rounds, "number of rounds in which both run in turn").at_least(1);
     visit("no_peer", no_peer, "no peer (transformers, PEFT) beside it; it runs with one rank only");
     visit("peer_python", peer_python,

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "convoy/core/base/usable_cpus.h"
 #include "convoy/core/config/field.h"
 #include "convoy/core/settings/activation_words.h"
 #include "convoy/core/settings/remote_settings.h"
@@ -208,6 +209,7 @@ struct WorkerSettings {
   std::string store;
   bool texts_in_store = false;
   std::string devices = "auto";
+  int64_t threads = 0;
   config::AutoOr<int64_t> batch_size;
   int64_t lease_s = 60;
   int64_t max_tries = 3;
@@ -228,6 +230,11 @@ struct WorkerSettings {
     visit("texts_in_store", texts_in_store,
           "rows and texts travel through the store: the nodes need no common folder");
     visit("devices", devices, "devices of the workers").one_of({"auto", "cpu", "cuda"});
+    visit("threads", threads,
+          "CPU threads of each worker; 0 = OMP_NUM_THREADS, else the host's cores divided by its "
+          "workers")
+        .at_least(0)
+        .at_most(kMostThreads);
     visit("batch_size", batch_size,
           "rows in flight in each worker; auto = 64 on CPUs, 256 on GPUs, "
           "512 for each server")

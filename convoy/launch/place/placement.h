@@ -45,6 +45,7 @@ struct PlacementRequest {
   NumaBinding binding = NumaBinding::None;
   ThreadRule threads = ThreadRule::Torchrun;
   std::string omp_num_threads = {};  // of the environment; empty = unset
+  int asked_threads = 0;             // of each rank, by the user's word; 0 = not asked
   bool virtual_local_rank = false;
   int devices_of_rank = 1;            // that a single rank computes on; 0 = all
   bool announce_idle_devices = true;  // those that no rank is planned for

@@ -25,6 +25,7 @@ namespace convoy::launch {
 // The ranks are convoy-workers. They share the CPUs, report progress, and save when asked to stop.
 struct OwnProgram {
   std::string devices = "auto";  // DeviceFlags
+  int threads = 0;
   // Why what they load cannot compute on GPUs, empty = it can; asked only where there are some.
   std::function<std::string()> why_no_cuda = {};
   int devices_of_rank = 1;  // GPUs that a single rank computes on; 0 = all

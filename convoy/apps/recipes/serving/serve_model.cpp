@@ -72,6 +72,7 @@ void serve_model(const ServeRun& run, int socket, const std::atomic<bool>& stop_
   RankShare share(run.ranks);
   LoadedModel loaded = load_model(
       model_request(run.model.model, run.engine, flags.template_path, share.rank_device()), log);
+  share.say_busy_cores(log);
   if (loaded.chat_template) loaded.chat_template->clock().go();  // a server outlives a date
   const at::NoGradGuard no_grad;
   std::optional<adapters::ServedAdapters> served;

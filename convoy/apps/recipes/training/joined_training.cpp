@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "convoy/apps/recipes/training/joined_training.h"
 
+#include <ATen/Parallel.h>
+
 #include <utility>
 
 #include "convoy/apps/recipes/effective_batch.h"
@@ -42,6 +44,7 @@ telemetry::RunIdentity identity_of(const JoinedTraining& joined,
   for (const checkpoint::StampField& field : joined.stamp.fields())
     identity.stamp[field.name] = field.value;
   identity.world_size = options.world_size;
+  identity.threads = at::get_num_threads();
   identity.resume_step = options.resume_step;
   return identity;
 }

@@ -68,6 +68,10 @@ struct HeadTask {
 };
 std::vector<HeadTask> head_tasks(const Inputs& inputs, int64_t heads, int64_t least_queries = 1);
 
+// Work in the sense of simd/element.h: of the scores of all tasks, and of packing keys or values.
+int64_t score_work(const Inputs& inputs, const std::vector<HeadTask>& tasks);
+int64_t packing_work(const Inputs& inputs, const std::vector<HeadTask>& tasks);
+
 // One head of one tensor: element (token, feature) at data[token * stride + feature].
 template <class Element>
 struct Slice {
