@@ -283,8 +283,8 @@ nlohmann::json FineTune::conclude(const train::LoopResult& result,
   return figures;
 }
 
-ExitCode train_from(TrainingRun& run, LoadedModel& base) {
-  const LanguageInput input = find_language_input(run, base);
+ExitCode train_from(TrainingRun& run, LoadedModel& base, FoundCheckpoint checkpoint) {
+  const LanguageInput input = find_language_input(run, base, std::move(checkpoint));
   SettledBatch batch = settled_batch(run, input);
   const Agreed agreed =
       agree(run, input.checkpoint, batch.stamp, [&] { return shared_inputs(run, input); });
@@ -323,9 +323,10 @@ ExitCode fine_tune_rank(const FineTuneRequest& request, const settings::TrainSet
                   log);
   return or_give_up(run, {.settings = run.settings}, [&] {
     prepare_rank(run);
+    FoundCheckpoint checkpoint = find_checkpoint(run);
     LoadedModel base = load_base(run);
     return or_give_up(run, {.settings = run.settings, .model = base.model.get()},
-                      [&] { return train_from(run, base); });
+                      [&] { return train_from(run, base, std::move(checkpoint)); });
   });
 }
 
