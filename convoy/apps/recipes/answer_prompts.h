@@ -52,6 +52,14 @@ struct EngineSurroundings {
   bool is_beside_training = false;
 };
 
+// Tokens of the longest prompt and its answer. `sampling`: settled.
+int64_t longest_row(const std::vector<AskedPrompt>& prompts,
+                    const settings::SamplingFlags& sampling);
+
+// The most rows that an engine with these flags computes together, of `row_tokens`.
+sizing::GenerationRows rows_together(const settings::EngineFlags& flags, at::Device device,
+                                     int64_t row_tokens);
+
 // The device settles the values that the user has left open (scheduler/engine_defaults.h): an
 // engine takes a whole GPU for itself. Throws ConfigError where another engine of this host has it
 // and --kv-blocks does not settle the share of this one.

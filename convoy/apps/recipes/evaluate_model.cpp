@@ -183,7 +183,7 @@ nlohmann::json evaluate_model(const EvaluateRun& run, const Log& given_log) {
                        {.limit = flags.limit,
                         .rows = rows_of_split(settings.data, wants_val ? splits.val : splits.test)},
                        log);
-    const settings::SamplingSources sources{.model = model_sampling(loaded)};
+    const settings::SamplingSources sources{.model = model_sampling(loaded.folder)};
     log.info(settings::sampling_line(run.sampling, sources));
     samples = answer_questions(share, loaded, questions,
                                settings::settle_sampling(run.sampling, sources), engine, log);

@@ -284,8 +284,8 @@ nlohmann::json FineTune::conclude(const train::LoopResult& result,
   return figures;
 }
 
-ExitCode train_from(TrainingRun& run, LoadedModel& base) {
-  const LanguageInput input = find_language_input(run, base);
+ExitCode train_from(TrainingRun& run, LoadedModel& base, FoundCheckpoint checkpoint) {
+  const LanguageInput input = find_language_input(run, base, std::move(checkpoint));
   SettledBatch batch = settled_batch(run, input);
   const Agreed agreed =
       agree(run, input.checkpoint, batch.stamp, [&] { return shared_inputs(run, input); });
@@ -326,11 +326,12 @@ ExitCode fine_tune_rank(const FineTuneRequest& request, const settings::TrainSet
     prepare_rank(run);
     std::optional<OtherWork> others;
     if (request.tell_busy_cores && run.environment.replicas == 1) others.emplace();
+    FoundCheckpoint checkpoint = find_checkpoint(run);
     LoadedModel base = load_base(run);
     if (const std::string told = others ? device::too_many_threads(*others) : ""; !told.empty())
       run.log.info(told);
     return or_give_up(run, {.settings = run.settings, .model = base.model.get()},
-                      [&] { return train_from(run, base); });
+                      [&] { return train_from(run, base, std::move(checkpoint)); });
   });
 }
 

@@ -65,7 +65,8 @@ struct ModelFlags : ModelSourceFlags {
   }
   template <class Visitor>
   void compute_fields(Visitor& visit) {
-    visit("dtype", dtype, "compute type; auto = bf16 on a GPU that has it, else fp32")
+    visit("dtype", dtype,
+          "compute type; auto = bf16 on GPUs that have it and CPUs with AVX2, else fp32")
         .one_of({"auto", "fp32", "bf16"});
     held.fields(visit);
   }

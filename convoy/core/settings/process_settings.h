@@ -36,7 +36,8 @@ struct ProcessModelSettings {
           "model folder in Hugging Face layout, GGUF file, or hub id found in the local hub cache");
     visit("adapter", adapter, "PEFT adapter folder");
     visit("revision", revision, "hub revision looked up in the cache");
-    visit("dtype", dtype, "compute type; auto = bf16 on a GPU that has it, else fp32")
+    visit("dtype", dtype,
+          "compute type; auto = bf16 on GPUs that have it and CPUs with AVX2, else fp32")
         .one_of({"auto", "fp32", "bf16"});
     visit("quantization", quantization,
           "quantise linear layers while loading, in bitsandbytes' format; auto = as stored in the "

@@ -117,6 +117,11 @@ struct TrainSettings {
   ClassifySettings classify;
   ParallelSettings parallel;
 
+  // The type of the products: bf16 or fp32; auto: sizing/compute_dtype.h chooses.
+  std::string wished_dtype() const {
+    return model.dtype != "auto" ? model.dtype : train.wished_dtype();
+  }
+
   template <class Visitor>
   void fields(Visitor& visit) {
     visit("seed", seed, "seed of shuffle, dropout, adapter initialisation and sampling")

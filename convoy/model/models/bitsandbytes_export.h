@@ -12,12 +12,10 @@
 #include <optional>
 
 #include "convoy/core/io/model_folder.h"
+#include "convoy/model/models/advance.h"
 #include "convoy/model/models/quantization_config.h"
 
 namespace convoy::models {
-
-// Hears of each piece of work that is done.
-using Advance = std::function<void(int64_t done, int64_t total)>;
 
 // Writes the files of transformers' save_pretrained for the model in `coding`, which has a format:
 // linear maps of its blocks are quantised, and everything else is as the source stores it. Throws

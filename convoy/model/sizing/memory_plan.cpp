@@ -48,6 +48,13 @@ int64_t rows_of_logits(const TrainingShape& shape, int64_t tokens) {
   return std::min({tokens, kMostRows, std::max(kLogitBytes / row_bytes, least)});
 }
 
+bool keeps_packed_copies(const MemoryQuestion& question) {
+  constexpr int64_t kManyTokens = 256;  // kernels/frozen_linear packs as it reads from here on
+  const int64_t least =
+      question.least_batch_tokens > 0 ? question.least_batch_tokens : question.micro_batch_tokens;
+  return least < kManyTokens;
+}
+
 // Returns the bytes that backward frees block by block.
 int64_t plan_activations(const MemoryQuestion& question, MemoryPlan& plan) {
   const TrainingShape& shape = question.shape;
@@ -134,8 +141,9 @@ MemoryPlan plan_memory(const MemoryQuestion& question, const StateSharing& shari
   const auto at_a_time = static_cast<size_t>(1 + prefetch);
   plan.exchange_bytes +=
       sum_of_largest(gathered, question.reshard_after_forward ? at_a_time : gathered.size());
-  plan.packed_bytes = sum_of_largest(packed, sharing.cuts_values ? 1 : packed.size()) +
-                      question.shape.unfolded_bytes;
+  plan.packed_bytes = question.shape.unfolded_bytes;
+  if (keeps_packed_copies(question))
+    plan.packed_bytes += sum_of_largest(packed, sharing.cuts_values ? 1 : packed.size());
   // Gloo sums in a copy of a bucket.
   const bool exchanges_on_cpu = sharing.spans_processes && question.ranks > 1 && on_cpu;
   if (exchanges_on_cpu && !sharing.cuts_states)

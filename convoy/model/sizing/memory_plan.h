@@ -17,7 +17,7 @@ namespace convoy::sizing {
 struct MemoryPlan {
   int64_t program_bytes = 0;  // code, libraries, data: what the process held before the model
   int64_t weight_bytes = 0;   // values that stay
-  int64_t packed_bytes = 0;   // copies of frozen weights, packed for products
+  int64_t packed_bytes = 0;   // copies of frozen weights, packed for products of few tokens
   // fp32. Where nothing is summed, in the type of the weights, and only what is more than the
   // activations that backward frees meanwhile.
   int64_t gradient_bytes = 0;
@@ -40,6 +40,9 @@ struct MemoryQuestion {
   int64_t bucket_bytes = 25 << 20;  // of gradients that are not cut
   bool accumulates = false;         // a step has several micro-batches
   int64_t micro_batch_tokens = 0;   // of the largest
+  // The same of the smallest batch, of evaluations too; 0 = as the largest. Products of few tokens
+  // keep packed copies of frozen weights (kernels/frozen_linear).
+  int64_t least_batch_tokens = 0;
   architecture::Recompute recompute = architecture::Recompute::Nothing;
   bool reshard_after_forward = true;
   int64_t prefetch_blocks = 0;  // 0: one on CPUs, else two

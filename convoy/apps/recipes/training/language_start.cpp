@@ -33,7 +33,7 @@ void report_device(const TrainingRun& run) {
   if (!on_cpu)
     run.log.info(
         fmt::format("computing on {}, a rank on each, in {}", run.device_kind(), run.dtype));
-  if (settings.model.dtype == "auto" && settings.train.computes_in_bf16() && run.dtype != "bf16")
+  if (settings.wished_dtype() == "bf16" && run.dtype != "bf16")
     run.log.warning(
         fmt::format("{} has no bf16: computing in {}", run.rank_device.device.str(), run.dtype));
   if (on_cpu && optimizer_states(settings.train).is_paged)
@@ -162,7 +162,8 @@ std::string choose_recompute_of(const TrainingRun& run, sizing::MemoryQuestion q
 
 // Collective. All inputs of the memory estimate exist by now, and weights that can be deferred are
 // not read yet.
-Sharing choose_sharing(const TrainingRun& run, LoadedModel& base, const data::TokenDataset& rows) {
+Sharing choose_sharing(const TrainingRun& run, LoadedModel& base,
+                       const data::EncodedSplits& splits) {
   settings::TrainSettings settings = run.settings;
   settings::ParallelSettings& chosen = settings.parallel;
   const bool chooses = chosen.strategy == "auto";
@@ -173,7 +174,8 @@ Sharing choose_sharing(const TrainingRun& run, LoadedModel& base, const data::To
     run.log.info("parallel.offload: on CPUs the state is in the host's memory already");
     chosen.offload = "none";
   }
-  sizing::MemoryQuestion question = memory_question(settings, *base.model, rows, run.planned);
+  sizing::MemoryQuestion question =
+      memory_question(settings, *base.model, splits.train, splits.val, run.planned);
   if (chooses) chosen.strategy = choose_strategy_of(run, question);
   const sizing::StateSharing sharing = sizing::sharing_of(facts());
   if (settings.train.gradient_checkpointing == "auto") {
@@ -270,6 +272,8 @@ LoadedModel load_base(const TrainingRun& run) {
        .revision = settings.model.revision,
        .adapter = "",
        .dtype = run.dtype,
+       .dtype_reason = run.dtype_reason,
+       .dtype_flag = "model.dtype=",
        .template_path = settings.data.template_path,
        .eos_token = settings.data.eos_token,
        .device = run.rank_device.device,
@@ -295,8 +299,7 @@ void share_clock(const TrainingRun& run, LoadedModel& base, const FoundCheckpoin
   if (const auto seconds = text_as<int64_t>(start)) clock.stop_at(*seconds);
 }
 
-LanguageInput find_language_input(TrainingRun& run, LoadedModel& base) {
-  FoundCheckpoint checkpoint = find_checkpoint(run);
+LanguageInput find_language_input(TrainingRun& run, LoadedModel& base, FoundCheckpoint checkpoint) {
   share_clock(run, base, checkpoint);
   run.flight().set_phase("data");
   data::EncodedSplits splits = encode_in_turn(run, base);
@@ -305,7 +308,7 @@ LanguageInput find_language_input(TrainingRun& run, LoadedModel& base) {
     questions = evaluation_questions(base, run.settings, splits.val, run.log);
   run.flight().set_phase("prepare");
   TrainedParameters trained = choose_parameters(run, base);
-  Sharing sharing = choose_sharing(run, base, splits.train);
+  Sharing sharing = choose_sharing(run, base, splits);
   return {base,
           std::move(splits),
           std::move(questions),
@@ -361,8 +364,8 @@ SettledBatch measured_batch(const TrainingRun& run, const LanguageInput& input,
   const auto settle = [&](int64_t rows) {
     return settle_batch(wished, rows, items, settings.train);
   };
-  sizing::MemoryQuestion question =
-      memory_question(settings, *input.base.model, input.splits.train, run.planned);
+  sizing::MemoryQuestion question = memory_question(settings, *input.base.model, input.splits.train,
+                                                    input.splits.val, run.planned);
   question.program_bytes = least.memory.program_bytes;
   // A strategy that shards states but not gradients keeps whole gradients until the last
   // micro-batch.
@@ -400,6 +403,8 @@ SettledBatch measured_batch(const TrainingRun& run, const LanguageInput& input,
   SettledBatch batch = batch_with(run, input, settings, least.memory, std::move(choice));
   question.micro_batch_tokens =
       batch.plan.largest_micro_batch(0, search.steps_of(batch.plan)).tokens;
+  question.least_batch_tokens =
+      least_batch_tokens(batch.settings, input.splits.train, input.splits.val);
   batch.memory = plan_memory(question, sizing::sharing_of(strategy));
   prepared.optimizer.load_state(0, prepared.optimizer.state());
   return batch;

@@ -50,7 +50,7 @@ struct LanguageInput {
 
 // Collective. `base`, from load_base(), must outlive the result and gets its adapter. Throws
 // DataError, ConfigError, CheckpointError.
-LanguageInput find_language_input(TrainingRun& run, LoadedModel& base);
+LanguageInput find_language_input(TrainingRun& run, LoadedModel& base, FoundCheckpoint checkpoint);
 
 // The content that hosts must have in common. Hashes the weights when there are several hosts.
 std::vector<SharedInput> shared_inputs(const TrainingRun& run, const LanguageInput& input);
