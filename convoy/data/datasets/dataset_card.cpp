@@ -99,7 +99,10 @@ std::vector<CardConfig> read_dataset_card(const fs::path& folder) {
       for (const Node& node : list->items) configs.push_back(config_of(node));
   } catch (const ConfigError& error) {
     throw DataError(fmt::format("the list of files in the card cannot be read: {}", error.what()),
-                    error.location());
+                    {.file = error.location().file,
+                     .line = error.location().line,
+                     .key = error.location().key,
+                     .hint = "correct `configs` in the card, or name the files themselves"});
   }
   std::erase_if(configs, [](const CardConfig& config) {
     return config.patterns.empty() && config.folder.empty();

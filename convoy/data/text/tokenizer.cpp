@@ -26,8 +26,11 @@ RustTokenizer create(const std::string& json, const std::string& setup, const st
     return RustTokenizer(handle);
   const std::string key = path.data == nullptr ? "" : take_text(path);
   const std::string message = take_text(error);
-  throw DataError(key.empty() ? message : fmt::format("{}: {}", key, message),
-                  {.file = file, .key = key});
+  throw DataError(
+      key.empty() ? message : fmt::format("{}: {}", key, message),
+      {.file = file,
+       .key = key,
+       .hint = "get the tokenizer's files again, or save them with a newer transformers"});
 }
 
 std::optional<int32_t> id_in(const ConvoyTokenizer* tokenizer, std::string_view token) {
