@@ -224,7 +224,9 @@ void read_config(Context& context, WorkloadFlags& flags, RunFlags& run,
     read_file_of_flags(flags.section(), run, file);
   }
   const std::vector<std::string> rest = parse();
-  CONVOY_CHECK(rest.empty(), ConfigError, "this sweep takes flags only, found `{}`", rest.front());
+  if (!rest.empty())
+    throw ConfigError(fmt::format("this sweep takes flags only, found `{}`", rest.front()),
+                      {.hint = "every value has a flag: --help lists them"});
 }
 
 // True when the command line sets `key`, in either spelling.

@@ -19,7 +19,7 @@ int limited_cpu_level(int best, int highest, std::string_view wanted) {
                     usable),
         {.key = "CONVOY_CPU_LEVEL", .hint = "unset CONVOY_CPU_LEVEL, or set it to one of these"});
   const int level = std::min(static_cast<int>(named - kCpuLevels.begin()), highest);
-  if (!(level <= best))
+  if (level > best)
     throw ConfigError(
         fmt::format("CONVOY_CPU_LEVEL is '{}', which this CPU lacks: it has {}", wanted, usable),
         {.key = "CONVOY_CPU_LEVEL", .hint = "unset CONVOY_CPU_LEVEL, or set it to one of these"});

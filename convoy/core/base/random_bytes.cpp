@@ -16,7 +16,7 @@ std::string random_bytes(size_t count) {
   while (filled < count) {
     const ssize_t got = ::getrandom(bytes.data() + filled, count - filled, 0);
     if (got < 0 && errno == EINTR) continue;
-    if (!(got > 0))
+    if (got <= 0)
       throw IoError(fmt::format("the kernel gave no random bytes: {}", std::strerror(errno)),
                     {.hint = "allow the system call getrandom in this container"});
     filled += static_cast<size_t>(got);

@@ -62,7 +62,7 @@ AnswerJournal::AnswerJournal(const std::string& output, const std::string& key, 
   for (int64_t life = 0; descriptor_ < 0; ++life) {
     const fs::path file = folder_ / fmt::format("rank-{}-{}", rank, life);
     descriptor_ = ::open(file.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    if (!(descriptor_ >= 0 || errno == EEXIST))
+    if (descriptor_ < 0 && errno != EEXIST)
       throw IoError(fmt::format("{} cannot be written: {}", file.string(), std::strerror(errno)),
                     {.hint = "free space there, allow writing, or name another output folder"});
   }
@@ -92,7 +92,7 @@ void AnswerJournal::write(const std::string& line) {
   while (!left.empty()) {
     const ssize_t written = ::write(descriptor_, left.data(), left.size());
     if (written < 0 && errno == EINTR) continue;
-    if (!(written >= 0))
+    if (written < 0)
       throw IoError(
           fmt::format("{} cannot be written: {}", folder_.string(), std::strerror(errno)),
           {.hint = "free space there, and run the same command again: finished answers are kept"});

@@ -355,7 +355,7 @@ Dataset find_dataset(const DatasetRequest& request) {
 }
 
 std::unique_ptr<RowSource> open_dataset(const Dataset& dataset, RowRange range) {
-  if (!(range.first >= 0))
+  if (range.first < 0)
     throw ConfigError(fmt::format("the first row is {}, wanted 0 or more", range.first),
                       {.hint = "rows count from 0"});
   return std::make_unique<ShardedRows>(dataset, range);

@@ -192,7 +192,7 @@ bool truncate_row(EncodedRow& row, const TruncationPolicy& policy) {
 EncodedFile encode_file(SampleReader& reader,
                         const std::function<EncodedRow(const Sample&)>& encode,
                         const TruncationPolicy& policy, int num_threads, const TakeRow& take) {
-  if (!(policy.max_tokens >= 2))
+  if (policy.max_tokens < 2)
     throw ConfigError(fmt::format("model.max_seq_len is {}, wanted at least 2", policy.max_tokens),
                       {.hint = "set it to 2 or more"});
   return FileEncoder(reader, encode, policy, take).run(num_threads);

@@ -23,7 +23,7 @@ struct EpochOrder::Permutation {
 
 EpochOrder::EpochOrder(int64_t num_items, const EpochOrderConfig& config)
     : num_items_(num_items), config_(config), last_order_(std::make_shared<Permutation>()) {
-  if (!(config.batch_size >= 1 && config.grad_accum >= 1 && config.world_size >= 1))
+  if (config.batch_size < 1 || config.grad_accum < 1 || config.world_size < 1)
     throw ConfigError(
         fmt::format("wanted batch size, accumulation and world of at least 1, found {}, {}, {}",
                     config.batch_size, config.grad_accum, config.world_size),

@@ -62,12 +62,12 @@ bool epoch_ends(const MixConfig& config, const std::vector<int64_t>& counts) {
 }
 
 void check_parts(const MixConfig& config) {
-  if (!(!config.parts.empty() && config.parts.size() <= 255))
+  if (config.parts.empty() || config.parts.size() > 255)
     throw ConfigError(fmt::format("a mix has 1 to 255 data sets, found {}", config.parts.size()),
                       {.hint = "list from 1 to 255 data sets under datasets"});
   double sum = 0;
   for (const MixPart& part : config.parts) {
-    if (!(part.num_rows > 0))
+    if (part.num_rows <= 0)
       throw ConfigError(fmt::format("the data set `{}` has no row to draw", part.name),
                         {.hint = "name a file with rows, or take the data set out of the mix"});
     if (!(part.weight > 0))

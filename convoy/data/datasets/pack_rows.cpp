@@ -21,7 +21,7 @@ std::vector<std::vector<int64_t>> pack_best_fit_decreasing(std::span<const int64
   std::set<std::pair<int64_t, size_t>> free_tokens;  // (tokens left, block)
   for (const int64_t row : rows) {
     const int64_t length = length_of(row);
-    if (!(length <= block_tokens))
+    if (length > block_tokens)
       throw ConfigError(
           fmt::format("packing: row {} has {} tokens, a block holds {}", row, length, block_tokens),
           {.hint = "raise model.max_seq_len, or let data.truncation cut the row"});

@@ -62,7 +62,7 @@ class Splitter {
       : pass_(pass), plan_(plan), keyed_(scratch) {}
 
   RowParts run() {
-    if (!(!plan_.parts.empty() && plan_.parts.size() <= 255))
+    if (plan_.parts.empty() || plan_.parts.size() > 255)
       throw ConfigError(
           fmt::format("a data set is split into 1 to 255 parts, found {}", plan_.parts.size()),
           {.hint = "split into fewer parts"});
