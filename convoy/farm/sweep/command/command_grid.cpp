@@ -51,7 +51,7 @@ nlohmann::json environment_of(const CommandFlags& flags) {
   nlohmann::json environment = nlohmann::json::object();
   for (const std::string& text : flags.env.names) {
     const size_t equals = text.find('=');
-    if (equals == std::string::npos || equals <= 0)
+    if (equals == std::string::npos || equals == 0)
       throw ConfigError(fmt::format("--env needs NAME=VALUE, found `{}`", text),
                         {.hint = "such as --env OMP_NUM_THREADS=1"});
     environment[text.substr(0, equals)] = text.substr(equals + 1);

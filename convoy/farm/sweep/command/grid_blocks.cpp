@@ -103,7 +103,7 @@ void check_names(const std::vector<GridBlock>& blocks, bool seeds_from_file) {
 
 NamedValues named_values(const std::string& flag, const std::string& text) {
   const size_t equals = text.find('=');
-  if (equals == std::string::npos || equals <= 0 || equals + 1 >= text.size())
+  if (equals == std::string::npos || equals == 0 || equals + 1 >= text.size())
     throw ConfigError(fmt::format("{} needs NAME=A,B,C, found `{}`", flag, text),
                       {.hint = fmt::format("such as {} lr=0.1,0.01", flag)});
   try {

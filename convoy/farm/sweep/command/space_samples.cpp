@@ -91,7 +91,7 @@ uint32_t sobol_word(const Directions& directions, uint64_t point) {
 
 SpaceAxis SpaceAxis::parse(const std::string& text) {
   const size_t equals = text.find('=');
-  if (equals == std::string::npos || equals <= 0 || equals + 1 >= text.size())
+  if (equals == std::string::npos || equals == 0 || equals + 1 >= text.size())
     throw ConfigError(
         fmt::format("--space needs NAME=LOW..HIGH[,log][,int] or NAME=A,B,C, found `{}`", text),
         {.hint = "such as --space lr=1e-5..1e-2,log"});
