@@ -137,11 +137,11 @@ int ProcessGroup::local_rank() const { return internal_->local_rank; }
 at::Device ProcessGroup::device() const { return internal_->device; }
 
 void ProcessGroup::all_reduce(at::Tensor tensor, Reduce reduce) {
-  if (!(reduce == Reduce::Sum || tensor.is_floating_point() || tensor.is_complex()))
+  if (reduce != Reduce::Sum && !tensor.is_floating_point() && !tensor.is_complex())
     throw ConfigError(fmt::format("a mean over ranks needs a tensor of a floating type, found {}",
                                   c10::toString(tensor.scalar_type())),
                       {.hint = "convert it, such as by to(torch::kFloat), or take Reduce::Sum"});
-  if (!(can_be_summed(tensor.scalar_type())))
+  if (!can_be_summed(tensor.scalar_type()))
     throw ConfigError(
         fmt::format("no sum over ranks of tensors of {}", c10::toString(tensor.scalar_type())),
         {.hint = "convert them, such as by to(torch::kLong)"});
@@ -152,7 +152,7 @@ void ProcessGroup::all_reduce(at::Tensor tensor, Reduce reduce) {
 }
 
 void ProcessGroup::broadcast(at::Tensor tensor, int root) {
-  if (!(root >= 0 && root < size()))
+  if (root < 0 || root >= size())
     throw ConfigError(
         fmt::format("a broadcast comes from a rank from 0 to {}, found {}", size() - 1, root),
         {.hint = "give a rank of this group"});
@@ -183,7 +183,7 @@ void ProcessGroup::barrier() {
 void ProcessGroup::abort() { internal_->group->abort(); }
 
 std::shared_ptr<ProcessGroup> init(const InitOptions& options) {
-  if (!(options.timeout > std::chrono::seconds(0)))
+  if (options.timeout <= std::chrono::seconds(0))
     throw ConfigError(fmt::format("InitOptions::timeout must be at least a second, found {} s",
                                   options.timeout.count()),
                       {.hint = "such as std::chrono::seconds(600)"});

@@ -153,7 +153,7 @@ struct Sharding::State {
 
   // Also where the last pass of several, as of a gradient penalty, enters the graph midway.
   void require_plain(const at::Tensor& gradient) {
-    if (!(!gradient.requires_grad() && !makes_graph))
+    if (gradient.requires_grad() || makes_graph)
       throw ConfigError(
           "gradients of sharded parameters cannot be differentiated again (backward with "
           "create_graph)",
@@ -235,8 +235,8 @@ struct Sharding::State {
 
   void require_unwritten(parallel::FlatUnit& flat, const at::Tensor& before) const {
     const at::Tensor after = flat.parameters.piece_of_whole(group->rank());
-    if (!(at::equal(after.view(at::kByte), before.view(at::kByte)) ||
-          !at::equal(flat.own.view(at::kByte), before.view(at::kByte))))
+    if (!at::equal(after.view(at::kByte), before.view(at::kByte)) &&
+        at::equal(flat.own.view(at::kByte), before.view(at::kByte)))
       throw ConfigError(
           fmt::format("values of {} or its neighbours were written within with_whole_parameters(), "
                       "where they are lost",

@@ -83,7 +83,7 @@ std::vector<nn::NamedTensor> parameters_of(torch::nn::Module& module) {
 
 void check_all_taken(torch::nn::Module& module) {
   for (const nn::NamedTensor& parameter : parameters_of(module))
-    if (!(!parameter.value.requires_grad() || parallel::gives_gradient_away(parameter.value)))
+    if (parameter.value.requires_grad() && !parallel::gives_gradient_away(parameter.value))
       throw ConfigError(
           fmt::format(
               "{} requires grad, and did not or was not there when the module was wrapped: its "

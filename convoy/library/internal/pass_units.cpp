@@ -8,7 +8,7 @@ namespace convoy::detail {
 
 void PassUnits::acquire(size_t unit) {
   if (unit == 0) in_forward_ = true;
-  if (!(in_forward_ || all_whole_ || backward_pass() != -1))
+  if (!in_forward_ && !all_whole_ && backward_pass() == -1)
     throw ConfigError(
         fmt::format("{} is a unit of a sharded module, and was called outside of its wrapper",
                     tree_.units[unit].name),

@@ -119,7 +119,7 @@ LoraConfig LoraConfig::from_settings(const settings::LoraSettings& settings) {
   config.exclude_names = excluded.names;
   config.exclude_pattern = excluded.pattern;
   for (const auto& [pattern, rank] : settings.rank_pattern)
-    if (!(rank >= 1 && rank <= kMostRank))
+    if (rank < 1 || rank > kMostRank)
       throw ConfigError(
           fmt::format("tuning.lora.rank_pattern: wanted a rank from 1 to {} for `{}`, found {}",
                       kMostRank, pattern, rank),

@@ -21,7 +21,7 @@ int number_of(const char* name, int otherwise, int least, int most) {
   int number = 0;
   const char* const end = text.data() + text.size();
   const auto [stop, error] = std::from_chars(text.data(), end, number);
-  if (!(error == std::errc() && stop == end && number >= least && number <= most))
+  if (error != std::errc() || stop != end || number < least || number > most)
     throw ConfigError(
         fmt::format("environment variable {} must be a number from {} to {}, found `{}`", name,
                     least, most, text),

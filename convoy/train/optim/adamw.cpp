@@ -147,7 +147,7 @@ void AdamW::load_state(int64_t steps, const std::vector<NamedState>& state) {
       throw CheckpointError(fmt::format("the optimizer state lacks {}", entry.name),
                             {.hint = "start anew with --resume never"});
     const at::Tensor& value = found->second;
-    if (!(value.sizes() == entry.value.sizes() && value.scalar_type() == entry.value.scalar_type()))
+    if (value.sizes() != entry.value.sizes() || value.scalar_type() != entry.value.scalar_type())
       throw CheckpointError(
           fmt::format("optimizer state {}: wanted {} elements of {}, found {} of {}", entry.name,
                       entry.value.numel(), c10::toString(entry.value.scalar_type()), value.numel(),

@@ -69,7 +69,7 @@ LearningRateSchedule::LearningRateSchedule(const settings::ScheduleSettings& set
   if (kind_ == Kind::CosineByEpoch)
     warmup_steps_ = std::llround(warmup_epochs_ * static_cast<double>(steps_per_epoch_));
   if (num_cycles_ < 0) num_cycles_ = kind_ == Kind::CosineWithRestarts ? 1.0 : 0.5;
-  if (!(kind_ != Kind::Polynomial || learning_rate_ > lr_end_))
+  if (kind_ == Kind::Polynomial && !(learning_rate_ > lr_end_))
     throw ConfigError(
         fmt::format("lr_end ({}) must be smaller than learning_rate ({})", lr_end_, learning_rate_),
         {.key = "train.lr_end", .hint = "lower lr_end, or raise learning_rate"});

@@ -137,7 +137,7 @@ void nest(BitsandbytesWeight& weight, const at::Tensor& absmax) {
 }
 
 void require_finite(const at::Tensor& part) {
-  if (!(part.isfinite().all().item<bool>()))
+  if (!part.isfinite().all().item<bool>())
     throw DataError("a weight that is not finite cannot be quantised",
                     {.hint = "fetch the model again: it holds NaN or infinity"});
 }
@@ -150,7 +150,7 @@ void encode_int8(const at::Tensor& weight, BitsandbytesWeight& coded) {
     const at::Tensor part = weight.narrow(0, row, rows);
     require_finite(part);
     const at::Tensor half = part.to(at::kHalf);
-    if (!(half.isfinite().all().item<bool>()))
+    if (!half.isfinite().all().item<bool>())
       throw DataError("int8 quantisation rounds to fp16 first, which holds no weight beyond 65504",
                       {.hint = "take --quantization nf4"});
     const at::Tensor wide = half.to(at::kFloat);
@@ -187,7 +187,7 @@ BitsandbytesWeight encode_weight(const at::Tensor& weight, const BitsandbytesFor
                        (format.type != CodeType::Int8 || weight.dim() == 2),
                    "encode_weight needs fp32, bf16 or fp16 on the CPU");
   const bool power_of_two = (format.block & (format.block - 1)) == 0;
-  if (!(power_of_two && format.block >= 32 && format.block <= 4096))
+  if (!power_of_two || format.block < 32 || format.block > 4096)
     throw ConfigError(
         fmt::format("blocks have 32, 64, 128, 256, 512, 1024, 2048 or 4096 elements, found {}",
                     format.block),

@@ -101,7 +101,7 @@ IntegerWeight quantize_weight(const at::Tensor& weight_OI, const IntegerFormat& 
           (weight_OI.scalar_type() == at::kFloat || weight_OI.scalar_type() == at::kBFloat16),
       "quantize_weight needs fp32 or bf16 [O, I]");
   const int64_t group = format.group_inputs;
-  if (!(format.weight == WeightFormat::Int8 || group == 32 || group == 64 || group == 128))
+  if (format.weight != WeightFormat::Int8 && group != 32 && group != 64 && group != 128)
     throw ConfigError(
         fmt::format("int4 weights need groups of 32, 64 or 128 inputs, found {}", group),
         {.hint = "take --weights int8"});
@@ -110,7 +110,7 @@ IntegerWeight quantize_weight(const at::Tensor& weight_OI, const IntegerFormat& 
   for (int64_t row = 0; row < weight_OI.size(0); row += kRowsAtOnce) {
     const at::Tensor wide_OI =
         weight_OI.narrow(0, row, std::min(kRowsAtOnce, weight_OI.size(0) - row)).to(at::kFloat);
-    if (!(wide_OI.isfinite().all().item<bool>()))
+    if (!wide_OI.isfinite().all().item<bool>())
       throw DataError("a weight that is not finite cannot be quantised",
                       {.hint = "fetch the model again: it holds NaN or infinity"});
     const Parts parts =

@@ -85,7 +85,7 @@ bool takes_cuda_ops(at::Device device) {
 }
 
 OpTable cuda_ops(const std::string& kernels) {
-  if (!(kernels.empty() || kernels == "own" || kernels == "aten"))
+  if (!kernels.empty() && kernels != "own" && kernels != "aten")
     throw ConfigError(fmt::format("CONVOY_CUDA_KERNELS needs own or aten, found {}", kernels),
                       {.key = "CONVOY_CUDA_KERNELS",
                        .hint = "unset it: Convoy's own kernels are the usual ones"});
