@@ -27,7 +27,7 @@ struct PerformanceProfiler::State {
 
 PerformanceProfiler::PerformanceProfiler(std::shared_ptr<ProcessGroup> group,
                                          std::filesystem::path folder, const ProfiledSteps& steps) {
-  if (!(steps.first >= 1) || !(steps.count >= 1))
+  if (steps.first < 1 || steps.count < 1)
     throw ConfigError(
         fmt::format("a profile needs at least one step from step 1 on, found {} from {} on",
                     steps.count, steps.first),

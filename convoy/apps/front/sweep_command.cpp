@@ -194,7 +194,7 @@ void read_file_of_flags(config::Section list, RunFlags& run, const fs::path& fil
       if (!value.file.empty() && value.readable && values[value.path].is_array() &&
           values[value.path].empty())
         errors.add(ConfigError(fmt::format("{}: wanted at least one entry, found none", value.path),
-                               resolved.location(value.path)));
+                               resolved.location(value.path, "write an entry, or remove the key")));
   };
   config::resolve(list, {.file = file}, refuse_empty_lists);
 }

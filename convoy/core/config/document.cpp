@@ -131,7 +131,8 @@ class TreeBuilder : public YAML::EventHandler {
 
   void add(Node node, YAML::anchor_t anchor) {
     if (num_nodes_ > kMaxNodes)
-      throw node.error(fmt::format("more than {} values in one file", kMaxNodes));
+      throw node.error(fmt::format("more than {} values in one file", kMaxNodes), "",
+                       "rows belong into a data file; settings alone stand here");
     if (anchor != 0) anchors_[anchor] = node;
     if (stack_.empty()) {
       root_ = std::move(node);
@@ -152,7 +153,9 @@ class TreeBuilder : public YAML::EventHandler {
   }
 
   void take_key(Open& parent, const Node& node) const {
-    if (node.kind != NodeKind::Scalar) throw node.error("a key must be a word");
+    if (node.kind != NodeKind::Scalar)
+      throw node.error("a key must be a word", "",
+                       "write KEY: VALUE, without a list or a map as the key");
     const Node* const first = parent.node.find(node.text);
     if (node.text == "<<")
       report(node.error("merge keys (<<) are not supported", "<<",

@@ -51,7 +51,8 @@ void add_paths(CardConfig& config, const std::string& split, const Node& paths) 
   } else if (paths.kind == NodeKind::List) {
     for (const Node& path : paths.items) add_paths(config, split, path);
   } else {
-    throw paths.error("wanted a path or a list of paths", "configs.data_files");
+    throw paths.error("wanted a path or a list of paths", "configs.data_files",
+                      "such as data_files: train.jsonl");
   }
 }
 
