@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What to do about a file or folder of a user that cannot be opened: names what is there instead.
+// Names what is there instead of a file or folder of a user that cannot be opened.
 #pragma once
 
 #include <filesystem>

@@ -286,7 +286,8 @@ void check_combinations(const TrainSettings& settings, const config::Resolved& r
   if (resolved.whole())
     if (const auto problem = settings.tuning.quantization.problem(settings.tuning.mode)) {
       const std::string key = "tuning.quantization." + problem->key;
-      errors.add(ConfigError(key + ": " + problem->sentence, resolved.location(key)));
+      errors.add(
+          ConfigError(key + ": " + problem->sentence, resolved.location(key, problem->hint)));
     }
   check_classify(settings, resolved, errors);
 }

@@ -283,8 +283,10 @@ class Conversation {
     while (!text) {
       const std::vector<generate::Completion> ended = engine_.step();
       if (!ended.empty()) {
-        CONVOY_CHECK(ended.front().finish_reason != generate::FinishReason::NotFinite, NumericError,
-                     "the model's logits are not finite");
+        if (ended.front().finish_reason == generate::FinishReason::NotFinite)
+          throw NumericError("the model's logits are not finite",
+                             {.hint = "compute with --dtype fp32; if it stays, the weights hold "
+                                      "NaN: fetch the model again"});
         text = ended.front().text;
         answer = ended.front();
         seconds = passed_seconds(start);
