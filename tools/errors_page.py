@@ -182,6 +182,12 @@ def hint_of(arguments, before):
     return ""
 
 
+def is_error(code, before):
+    """Is this an error that is thrown again, and no text?"""
+    name = re.match(r"\*?(\w+)(?:[\w.>-]*\.error|_?\.front\(\))?$", code)
+    return bool(name) and ("error" in code or re.search(rf"Error&? {name[1]}\b", before) is not None)
+
+
 def errors_of(text, known, place):
     names = "|".join(known)
     line_of = lambda at: f"{place}:{text.count(chr(10), 0, at) + 1}"
@@ -189,7 +195,7 @@ def errors_of(text, known, place):
         kind = match.group(2) or "ConfigError"
         arguments = arguments_of(text[match.end():match.end() + 4000])
         first = code_of(arguments[0])
-        is_message = '"' in first or re.match(r"(::)?fmt::format\(", first) or (match.group(1) and len(arguments) > 1)
+        is_message = '"' in first or re.match(r"(::)?fmt::format\(", first) or (match.group(1) and not is_error(first, text[:match.start()]))
         # A copy of an error brings its hint along; a declaration has none.
         if is_message and not first.startswith("const "):
             yield Found(kind, sentence_of(arguments[0]), hint_of(arguments[1:], text[:match.start()]), line_of(match.start()))

@@ -129,11 +129,11 @@ def faults_of_hints(source):
     listed = errors_page.exceptions(errors_page.WITHOUT_HINT.read_text())
     faults = list(errors_page.faults(errors_page.all_errors(), listed))
     said = ['throw DataError("it is red", {.file = path, .hint = "paint it"});', 'errors.add(ConfigError(fmt::format("{} is red", key), at("x", "paint it")));',
-            'location.hint = "paint it"; throw IoError(said, location);', 'throw node.error("it is red", key, "paint it");', "throw DataError(error);",
+            'location.hint = "paint it"; throw IoError(said, location);', 'throw node.error("it is red", key, "paint it");', "throw DataError(error);", "const ConfigError twice = f(); throw ConfigError(twice);",
             'throw DataError("it is red", {.hint = dry ? "paint it" : hint_of(path)});']
     unsaid = ['throw DataError("it is red", {.file = path});', 'throw convoy::ConfigError(said + "red");', 'CONVOY_CHECK(!red, IoError, "it is red");',
               'errors.add(ConfigError("it is red", resolved.location("x")));', 'throw node.error("it is red", key);', 'throw DataError("it is red", {.hint = ""});',
-              'throw DataError(text, {.file = path});', 'throw IoError("it is red", location);']
+              'throw DataError(text, {.file = path});', "throw ConfigError(words);", 'throw IoError("it is red", location);']
     for text, wanted in [(text, 0) for text in said] + [(text, 1) for text in unsaid]:
         found = list(errors_page.faults(errors_page.errors_of(text, errors_page.kinds(), "planted.cpp"), []))
         if len(found) != wanted:

@@ -4,7 +4,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <system_error>
+
+#include "convoy/core/base/nearby_files.h"
 
 namespace convoy::config {
 namespace {
@@ -60,7 +63,8 @@ Node FileStack::load_with_place(const std::filesystem::path& path, const Node* i
   std::error_code ignored;
   if (included_by != nullptr && !std::filesystem::exists(path, ignored))
     throw included_by->error(fmt::format("include: there is no file {}", path.string()), "include",
-                             "the path is relative to this file, or to the working directory");
+                             "the path is relative to this file, or to the working directory; " +
+                                 unreadable_file_hint(path, ENOENT));
   return load_yaml(path, &errors_);
 }
 

@@ -45,6 +45,17 @@ fs::path real_path(const fs::path& path) {
   return real;
 }
 
+// For a name that may be a folder or a hub id, and is neither here.
+std::string way_to_model(const std::string& name, const std::string& revision) {
+  const std::string command = download_command(name, HubRepository::Model, revision);
+  std::error_code ignored;
+  const std::string beside = fs::is_directory(fs::path(name).parent_path(), ignored)
+                                 ? missing_folder_hint(name, "config.json", "")
+                                 : "";
+  if (!beside.empty()) return fmt::format("{}; or download it with `{}`", beside, command);
+  return fmt::format("download it with `{}`, or give another folder", command);
+}
+
 [[noreturn]] void throw_pickle(const fs::path& file) {
   throw DataError("the weights are a pickle, which can run code and is never read",
                   {.file = file.string(),
@@ -113,8 +124,7 @@ ModelFolder ModelFolder::locate(const std::string& name, const std::string& revi
             "there is no folder `{}`, and the hub cache {} holds no revision `{}` of a model "
             "of that name",
             name, cache.string(), revision),
-        {.hint = fmt::format("download it with `{}`, or give another folder",
-                             download_command(name, HubRepository::Model, revision))});
+        {.hint = way_to_model(name, revision)});
   folder.path_ = snapshot->folder;
   folder.root_ = real_path(snapshot->repo_folder);
   folder.commit_ = snapshot->commit;
